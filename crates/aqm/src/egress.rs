@@ -1,0 +1,177 @@
+//! The egress of a link: rate + discipline + serializer. The simulator and the live router drive this same object.
+//!
+//! It advances by its own event times: ticks of the law and ends of transmissions happen when they are due, however
+//! late the driver calls, so that a late driver cannot bend the link. A packet leaves the discipline when its
+//! transmission starts and is delivered when its last bit has left.
+
+use crate::law::Gauges;
+use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::qdisc::{Held, Qdisc};
+use base::{Rate, Serializer, Span, Time};
+
+/// What went through an egress since it was made. `offered = delivered + dropped + held`, always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets whose last bit has left.
+    pub delivered: u64,
+    /// Packets lost, by [`Cause`].
+    pub dropped: [u64; Cause::ALL.len()],
+    /// Packets marked, by [`Cause`].
+    pub marked: [u64; Cause::ALL.len()],
+}
+
+impl Counts {
+    /// Packets lost, whatever the cause.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    /// Packets marked, whatever the cause.
+    pub fn marked_total(&self) -> u64 {
+        self.marked.iter().sum()
+    }
+}
+
+/// What came out of an egress.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<P> {
+    /// The packet.
+    pub packet: P,
+    /// When its last bit left.
+    pub at: Time,
+    /// How long it waited: from acceptance to the start of its transmission.
+    pub waited: Span,
+}
+
+/// A link's sending end.
+pub struct Egress<P> {
+    qdisc: Box<dyn Qdisc<P> + Send>,
+    wire: Serializer,
+    /// In transmission, to be delivered at `done_at`.
+    sending: Option<Held<P>>,
+    waited: Span,
+    done_at: Time,
+    next_tick: Time,
+    counts: Counts,
+}
+
+impl<P: Packet> Egress<P> {
+    /// An idle link of `rate` behind `qdisc`.
+    pub fn new(rate: Rate, qdisc: Box<dyn Qdisc<P> + Send>) -> Self {
+        let next_tick = qdisc.next_tick();
+        Self {
+            qdisc,
+            wire: Serializer::new(rate),
+            sending: None,
+            waited: Span::ZERO,
+            done_at: Time::NEVER,
+            next_tick,
+            counts: Counts::default(),
+        }
+    }
+
+    /// When something happens here of its own accord: the end of a transmission or a tick of the law.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        self.done_at.min(self.next_tick)
+    }
+
+    /// A packet arrives at `now`. What was due before must have been advanced past.
+    #[inline]
+    pub fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+        debug_assert!(self.next_event() >= now, "advance before offering");
+        self.counts.offered += 1;
+        let mut tap = Counting { counts: &mut self.counts, tap };
+        self.qdisc.offer(packet, now, &mut tap);
+        if self.sending.is_none() {
+            self.start(now, tap.tap);
+        }
+    }
+
+    /// Does the next thing that is due at or before `now`; call until it returns `None` and [`Egress::next_event`]
+    /// is later than `now`. Ticks come before deliveries of the same instant.
+    #[inline]
+    pub fn advance(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Delivery<P>> {
+        while self.next_tick <= now && self.next_tick <= self.done_at {
+            self.qdisc.tick(self.next_tick);
+            let next = self.qdisc.next_tick();
+            assert!(next > self.next_tick, "a tick moves on");
+            self.next_tick = next;
+        }
+        if self.done_at > now {
+            return None;
+        }
+        let held = self.sending.take()?;
+        let delivery = Delivery { packet: held.packet, at: self.done_at, waited: self.waited };
+        self.counts.delivered += 1;
+        self.start(self.done_at, tap);
+        Some(delivery)
+    }
+
+    /// Takes the next packet from the discipline and begins to send it.
+    #[inline]
+    fn start(&mut self, now: Time, tap: &mut dyn Tap<P>) {
+        let mut tap = Counting { counts: &mut self.counts, tap };
+        match self.qdisc.take(now, &mut tap) {
+            Some(held) => {
+                self.waited = now.since(held.enqueued);
+                self.done_at = self.wire.send(held.packet.size(), now);
+                self.sending = Some(held);
+            }
+            None => self.done_at = Time::NEVER,
+        }
+    }
+
+    /// What waits; the packet in transmission is not counted.
+    pub fn backlog(&self) -> Backlog {
+        self.qdisc.backlog()
+    }
+
+    /// The discipline's control variables.
+    pub fn gauges(&self) -> Gauges {
+        self.qdisc.gauges()
+    }
+
+    /// What went through so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The rate of the link.
+    pub fn rate(&self) -> Rate {
+        self.wire.rate()
+    }
+
+    /// Asserts that no packet was lost unaccounted or made up.
+    pub fn assert_conserved(&self) {
+        let held = u64::from(self.qdisc.backlog().packets) + u64::from(self.sending.is_some());
+        let Counts { offered, delivered, .. } = self.counts;
+        let dropped = self.counts.dropped_total();
+        assert!(
+            offered == delivered + dropped + held,
+            "packets are conserved: offered {offered} = delivered {delivered} + dropped {dropped} + held {held}"
+        );
+    }
+}
+
+/// Counts what the discipline tells on its way to the driver's tap.
+struct Counting<'a, P> {
+    counts: &'a mut Counts,
+    tap: &'a mut dyn Tap<P>,
+}
+
+impl<P> Tap<P> for Counting<'_, P> {
+    fn accepted(&mut self, packet: &P, now: Time) {
+        self.tap.accepted(packet, now);
+    }
+    fn dropped(&mut self, packet: P, cause: Cause, now: Time) {
+        self.counts.dropped[cause as usize] += 1;
+        self.tap.dropped(packet, cause, now);
+    }
+    fn marked(&mut self, packet: &P, cause: Cause, now: Time) {
+        self.counts.marked[cause as usize] += 1;
+        self.tap.marked(packet, cause, now);
+    }
+}

@@ -1,0 +1,102 @@
+//! Control laws: one file each. A law decides about the packet in hand and never holds one.
+
+pub mod pass;
+
+use crate::packet::{Backlog, Cause};
+use base::{Ecn, FlowKey, Time};
+
+/// What a law knows when a packet arrives at the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Size in bytes (IP packet).
+    pub size: u32,
+    /// ECN field as it arrived.
+    pub ecn: Ecn,
+    /// Flow.
+    pub flow: FlowKey,
+    /// What waits already; the arriving packet and the one in transmission are not counted.
+    pub backlog: Backlog,
+}
+
+/// What a law knows when a packet comes to the head of the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// Size in bytes (IP packet).
+    pub size: u32,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Flow.
+    pub flow: FlowKey,
+    /// When it was accepted; `now.since(enqueued)` is its sojourn time.
+    pub enqueued: Time,
+    /// What still waits behind it; this packet is not counted.
+    pub backlog: Backlog,
+}
+
+/// What to do with the packet in hand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Forward it as it is.
+    Pass,
+    /// Set congestion experienced and forward it. Only for packets whose field [`Ecn::is_ect`].
+    Mark(Cause),
+    /// Lose it.
+    Drop(Cause),
+}
+
+impl Verdict {
+    /// The congestion signal a packet can carry: a mark if `ecn_enabled` and the packet is ECN-capable, else a loss.
+    pub const fn signal(ecn_enabled: bool, ecn: Ecn, cause: Cause) -> Self {
+        if ecn_enabled && ecn.is_ect() { Self::Mark(cause) } else { Self::Drop(cause) }
+    }
+}
+
+/// What a law shows of itself in time series: `None` where it has no such quantity.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Gauges {
+    /// Probability with which a packet of mean size is signalled now, 0 to 1.
+    pub probability: Option<f64>,
+    /// The law's own control variable: average queue for RED, price for REM, fair share for AFD.
+    pub control: Option<f64>,
+}
+
+/// A control law. All methods may be called early or often without harm; none reads a clock.
+pub trait Law {
+    /// Decides about an arriving packet. Not called when the queue's hard limit refuses it.
+    fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
+        let _ = (arrival, now);
+        Verdict::Pass
+    }
+
+    /// An arriving packet met the hard limit of the queue and was lost.
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
+        let _ = (arrival, now);
+    }
+
+    /// Decides about the packet that came to the head of the queue. After a drop the next packet follows at once.
+    fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        let _ = (departure, now);
+        Verdict::Pass
+    }
+
+    /// The link asked for a packet and there was none: it is idle from `now` on.
+    fn on_idle(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// When [`Law::tick`] wants to be called next. Changes only inside `tick`.
+    fn next_tick(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Does the periodic work that is due at `now`, which must not be before [`Law::next_tick`]; an early call is
+    /// ignored.
+    fn tick(&mut self, backlog: Backlog, now: Time) {
+        let _ = (backlog, now);
+    }
+
+    /// What the law shows of itself.
+    fn gauges(&self) -> Gauges {
+        Gauges::default()
+    }
+}

@@ -1,0 +1,21 @@
+//! Active queue management: control laws, the disciplines that hold packets, and the egress of a link.
+//!
+//! - A [`Law`] decides about one packet from facts: size, ECN field, flow, backlog, sojourn time. It never holds one.
+//! - A [`Qdisc`] holds packets and decides their order. [`Fifo`](qdisc::fifo::Fifo) is a queue around any law.
+//! - An [`Egress`] is rate + discipline + serializer: the bottleneck that both the simulator and the live router drive.
+//!
+//! Deterministic: time comes in as an argument, randomness from a named [`base::Stream`] owned since construction.
+//! Nothing here knows that TCP exists.
+
+pub mod law;
+pub mod param;
+pub mod qdisc;
+pub mod registry;
+
+mod egress;
+mod packet;
+
+pub use egress::{Counts, Delivery, Egress};
+pub use law::{Arrival, Departure, Gauges, Law, Verdict};
+pub use packet::{Backlog, Cause, Packet, Tap};
+pub use qdisc::{Held, Qdisc};

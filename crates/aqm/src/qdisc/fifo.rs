@@ -1,0 +1,115 @@
+//! First in, first out, around any law: `pfifo` and `bfifo` around none, RED, PI, REM and the rest around theirs.
+//!
+//! The hard limit is checked before the law is asked, and counts the packets that wait, not the one in transmission.
+
+use super::{Held, Qdisc};
+use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::packet::{Backlog, Cause, Packet, Tap};
+use base::Time;
+use std::collections::VecDeque;
+
+/// How much a queue may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// At most this many packets.
+    Packets(u32),
+    /// At most this many bytes.
+    Bytes(u64),
+}
+
+impl Limit {
+    /// Whether a packet of `size` bytes still fits behind `backlog`.
+    #[inline]
+    pub const fn admits(self, backlog: Backlog, size: u32) -> bool {
+        match self {
+            Self::Packets(limit) => backlog.packets < limit,
+            Self::Bytes(limit) => backlog.bytes + size as u64 <= limit,
+        }
+    }
+}
+
+/// A queue around a law.
+#[derive(Clone, Debug)]
+pub struct Fifo<P, L> {
+    limit: Limit,
+    law: L,
+    queue: VecDeque<Held<P>>,
+    bytes: u64,
+}
+
+impl<P, L> Fifo<P, L> {
+    /// An empty queue of at most `limit` around `law`.
+    pub fn new(limit: Limit, law: L) -> Self {
+        Self { limit, law, queue: VecDeque::with_capacity(64), bytes: 0 }
+    }
+
+    /// The law inside.
+    pub fn law(&self) -> &L {
+        &self.law
+    }
+
+    fn held(&self) -> Backlog {
+        Backlog { packets: self.queue.len() as u32, bytes: self.bytes }
+    }
+}
+
+impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
+    fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
+        let size = packet.size();
+        let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.held() };
+        if !self.limit.admits(arrival.backlog, size) {
+            self.law.on_overflow(&arrival, now);
+            return tap.dropped(packet, Cause::Tail, now);
+        }
+        match self.law.on_arrival(&arrival, now) {
+            Verdict::Pass => {}
+            Verdict::Mark(cause) => {
+                packet.mark();
+                tap.marked(&packet, cause, now);
+            }
+            Verdict::Drop(cause) => return tap.dropped(packet, cause, now),
+        }
+        tap.accepted(&packet, now);
+        self.bytes += size as u64;
+        self.queue.push_back(Held { packet, enqueued: now });
+    }
+
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        while let Some(Held { mut packet, enqueued }) = self.queue.pop_front() {
+            let size = packet.size();
+            self.bytes -= size as u64;
+            let departure =
+                Departure { size, ecn: packet.ecn(), flow: packet.flow(), enqueued, backlog: self.held() };
+            match self.law.on_departure(&departure, now) {
+                Verdict::Pass => {}
+                Verdict::Mark(cause) => {
+                    packet.mark();
+                    tap.marked(&packet, cause, now);
+                }
+                Verdict::Drop(cause) => {
+                    tap.dropped(packet, cause, now);
+                    continue;
+                }
+            }
+            return Some(Held { packet, enqueued });
+        }
+        self.law.on_idle(now);
+        None
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held()
+    }
+
+    fn next_tick(&self) -> Time {
+        self.law.next_tick()
+    }
+
+    fn tick(&mut self, now: Time) {
+        self.law.tick(self.held(), now);
+    }
+
+    fn gauges(&self) -> Gauges {
+        self.law.gauges()
+    }
+}

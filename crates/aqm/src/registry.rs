@@ -1,0 +1,1 @@
+//! Every discipline there is: one row each. Nothing else names them.

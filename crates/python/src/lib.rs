@@ -1,0 +1,1 @@
+//! What Python sees of aqmlab: bindings, nothing else.

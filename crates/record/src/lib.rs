@@ -1,0 +1,1 @@
+//! What a run leaves behind: histograms, tables and summaries.

@@ -1,0 +1,1 @@
+//! Text to checked values: units, distributions, scenarios.

@@ -1,0 +1,1 @@
+//! TCP endpoints as state machines: no sockets, no clock.

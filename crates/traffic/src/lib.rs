@@ -1,0 +1,1 @@
+//! What applications ask for: web users, bulk transfers and other demands.
