@@ -83,10 +83,9 @@ impl<P: Packet> Egress<P> {
     pub fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
         debug_assert!(self.next_event() >= now, "advance before offering");
         self.counts.offered += 1;
-        let mut tap = Counting { counts: &mut self.counts, tap };
-        self.qdisc.offer(packet, now, &mut tap);
+        self.qdisc.offer(packet, now, &mut Counting { counts: &mut self.counts, tap });
         if self.sending.is_none() {
-            self.start(now, tap.tap);
+            self.start(now, tap);
         }
     }
 

@@ -1,14 +1,17 @@
 //! Parameters of disciplines as data: one table a discipline, read by the command line, Python, the documentation
 //! and validation alike.
 
-use base::Span;
+use base::{Rate, Span};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The kind of a parameter: what may be written and in which unit it is kept.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
-    /// A length of queue: packets (`24p`) or bytes (`12000b`, `64kb`).
+    /// A length of queue: packets (`24p`) or bytes (`12000b`).
     Length,
+    /// A length of queue as [`Kind::Length`], or the time it takes to send (`5ms`); kept as it was written.
+    LengthOrTime,
     /// A time: `5ms`, `100us`, `2s`.
     Time,
     /// A frequency: `170hz`.
@@ -34,12 +37,22 @@ pub enum Length {
     Bytes(f64),
 }
 
+impl Length {
+    /// `factor` times this length, in its unit.
+    pub fn times(self, factor: f64) -> Self {
+        match self {
+            Self::Packets(packets) => Self::Packets(packets * factor),
+            Self::Bytes(bytes) => Self::Bytes(bytes * factor),
+        }
+    }
+}
+
 /// The value of a parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// See [`Kind::Length`].
+    /// See [`Kind::Length`] and [`Kind::LengthOrTime`].
     Length(Length),
-    /// See [`Kind::Time`].
+    /// See [`Kind::Time`] and [`Kind::LengthOrTime`].
     Time(Span),
     /// Hertz, see [`Kind::Frequency`].
     Frequency(f64),
@@ -65,6 +78,7 @@ pub struct Param {
     /// The default as it would be written in a scenario; empty where it is computed from others, as `doc` says.
     pub default: &'static str,
     /// The range, smallest and largest, in the unit of the stored value (packets or bytes, seconds, hertz, ...).
+    /// Flags and words have none; theirs is [`Param::ANY`].
     pub range: (f64, f64),
     /// What it does, in one sentence.
     pub doc: &'static str,
@@ -72,6 +86,200 @@ pub struct Param {
     pub source: &'static str,
 }
 
+impl Param {
+    /// The range of flags, of words, and of numbers without bounds.
+    pub const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+
+    /// Whether `value` is of this parameter's kind and in its range; if not, what was expected.
+    pub fn admit(&self, value: &Value) -> Result<(), String> {
+        let fits = match (self.kind, value) {
+            (Kind::Length | Kind::LengthOrTime, Value::Length(Length::Packets(x) | Length::Bytes(x)))
+            | (Kind::Frequency, Value::Frequency(x))
+            | (Kind::Number, Value::Number(x)) => self.holds(*x),
+            (Kind::Time | Kind::LengthOrTime, Value::Time(span)) => self.holds(span.secs_f64()),
+            (Kind::Integer, Value::Integer(n)) => self.holds(*n as f64),
+            (Kind::Size, Value::Size(bytes)) => self.holds(f64::from(*bytes)),
+            (Kind::Flag, Value::Flag(_)) => true,
+            (Kind::Word(words), Value::Word(word)) => words.contains(word),
+            _ => false,
+        };
+        if fits { Ok(()) } else { Err(self.expected()) }
+    }
+
+    /// What may be written, in words: "a number from 0 to 1".
+    pub fn expected(&self) -> String {
+        let kind = match self.kind {
+            Kind::Length => "a length such as 24p or 12000b",
+            Kind::LengthOrTime => "a length such as 24p, 12000b or 5ms",
+            Kind::Time => "a time such as 5ms",
+            Kind::Frequency => "a frequency such as 170hz",
+            Kind::Number => "a number",
+            Kind::Integer => "a whole number",
+            Kind::Flag => return "true or false".into(),
+            Kind::Size => "a size such as 500b",
+            Kind::Word(words) => return format!("one of {}", words.join(", ")),
+        };
+        let unit = match self.kind {
+            Kind::Time => " s",
+            Kind::Frequency => " hz",
+            Kind::Size => " bytes",
+            _ => "",
+        };
+        match self.range {
+            (low, high) if low.is_finite() && high.is_finite() => format!("{kind}, from {low} to {high}{unit}"),
+            (low, _) if low.is_finite() => format!("{kind}, at least {low}{unit}"),
+            (_, high) if high.is_finite() => format!("{kind}, at most {high}{unit}"),
+            _ => kind.into(),
+        }
+    }
+
+    fn holds(&self, x: f64) -> bool {
+        // NaN is in no range.
+        x.is_finite() && self.range.0 <= x && x <= self.range.1
+    }
+}
+
+/// Why values that are each in range were refused together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The parameter at fault.
+    pub param: &'static str,
+    /// What was expected of it.
+    pub expected: String,
+}
+
+impl Refusal {
+    /// `param` should have been as `expected` says.
+    pub fn new(param: &'static str, expected: impl Into<String>) -> Self {
+        Self { param, expected: expected.into() }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: expected {}", self.param, self.expected)
+    }
+}
+
 /// Checked values of one discipline's parameters: every row of its table that has a default is present.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Values(pub BTreeMap<&'static str, Value>);
+
+/// A getter that states the invariant, and one for what may be absent, for one variant of [`Value`].
+macro_rules! getters {
+    ($($name:ident, $find:ident, $variant:ident, $type:ty, $what:literal;)*) => { $(
+        #[doc = concat!("The ", $what, " called `name`; the table has it, with a default, or `resolve` computed it.")]
+        pub fn $name(&self, name: &str) -> $type {
+            self.$find(name).unwrap_or_else(|| panic!("the table of parameters has the {} {name}", $what))
+        }
+
+        #[doc = concat!("The ", $what, " called `name`, if it was given or computed.")]
+        pub fn $find(&self, name: &str) -> Option<$type> {
+            match self.0.get(name) {
+                Some(Value::$variant(value)) => Some(*value),
+                _ => None,
+            }
+        }
+    )* };
+}
+
+impl Values {
+    getters! {
+        length, find_length, Length, Length, "length";
+        time, find_time, Time, Span, "time";
+        frequency, find_frequency, Frequency, f64, "frequency";
+        number, find_number, Number, f64, "number";
+        integer, find_integer, Integer, u64, "whole number";
+        flag, find_flag, Flag, bool, "flag";
+        size, find_size, Size, u32, "size";
+        word, find_word, Word, &'static str, "word";
+    }
+
+    /// A [`Kind::LengthOrTime`] as a length: a time is what a link of `rate` sends in it, in bytes.
+    pub fn length_at(&self, name: &str, rate: Rate) -> Length {
+        match self.find_time(name) {
+            Some(span) => Length::Bytes(span.secs_f64() * rate.bps_f64() / 8.0),
+            None => self.length(name),
+        }
+    }
+
+    /// Sets what is not there yet: how a discipline fills in what it computes from the link.
+    pub fn fill(&mut self, name: &'static str, value: Value) {
+        self.0.entry(name).or_insert(value);
+    }
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(packets) => write!(f, "{packets}p"),
+            Self::Bytes(bytes) => write!(f, "{bytes}b"),
+        }
+    }
+}
+
+/// As it would be written in a scenario; reading it back gives the same value.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(length) => write!(f, "{length}"),
+            Self::Time(span) => {
+                let ns = span.ns();
+                let (unit, name) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
+                    .into_iter()
+                    .find(|(unit, _)| ns % unit == 0)
+                    .unwrap_or((1, "ns"));
+                write!(f, "{}{name}", ns / unit)
+            }
+            Self::Frequency(hz) => write!(f, "{hz}hz"),
+            Self::Number(x) => write!(f, "{x}"),
+            Self::Integer(n) => write!(f, "{n}"),
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Size(bytes) => write!(f, "{bytes}b"),
+            Self::Word(word) => write!(f, "{word}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARAM: Param =
+        Param { name: "p", kind: Kind::Number, default: "0.1", range: (0.0, 1.0), doc: "", source: "" };
+
+    #[test]
+    fn ranges_are_closed_and_hold_no_nan() {
+        for (x, fits) in [(0.0, true), (1.0, true), (1.000_001, false), (-0.1, false), (f64::NAN, false)] {
+            assert_eq!(PARAM.admit(&Value::Number(x)).is_ok(), fits, "{x}");
+        }
+        assert_eq!(PARAM.admit(&Value::Number(2.0)), Err("a number, from 0 to 1".into()));
+        assert!(PARAM.admit(&Value::Integer(1)).is_err(), "another kind is refused");
+        let word = Param { kind: Kind::Word(&["packet", "byte"]), range: Param::ANY, ..PARAM };
+        assert!(word.admit(&Value::Word("byte")).is_ok());
+        assert_eq!(word.admit(&Value::Word("bits")), Err("one of packet, byte".into()));
+    }
+
+    #[test]
+    fn a_time_is_the_bytes_the_link_sends_in_it() {
+        let mut values = Values::default();
+        values.fill("qref", Value::Time(Span::from_ms(5)));
+        values.fill("qref", Value::Length(Length::Packets(1.0)));
+        // 5 ms at 100 Mb/s: 62,500 bytes.
+        assert_eq!(values.length_at("qref", Rate::from_bps(100_000_000)), Length::Bytes(62_500.0));
+    }
+
+    #[test]
+    fn values_are_written_as_they_are_read() {
+        for (value, text) in [
+            (Value::Length(Length::Packets(24.0)), "24p"),
+            (Value::Length(Length::Bytes(31250.5)), "31250.5b"),
+            (Value::Time(Span::from_us(1_500)), "1500us"),
+            (Value::Time(Span::from_ms(5)), "5ms"),
+            (Value::Frequency(170.0), "170hz"),
+            (Value::Number(1.822e-5), "0.00001822"),
+        ] {
+            assert_eq!(value.to_string(), text);
+        }
+    }
+}

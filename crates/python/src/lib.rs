@@ -1,1 +1,156 @@
-//! What Python sees of aqmlab: bindings, nothing else.
+//! What Python sees of aqmlab: bindings, nothing else. Structured values cross as JSON text; tables are files.
+
+mod catalogues;
+
+use base::{Span, Time};
+use cpu_time::ThreadTime;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use record::table::Tables;
+use record::{Engine, Summary};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+create_exception!(_native, ScenarioError, PyValueError);
+
+/// How often a running simulation reports.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+/// Version of the engine.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
+fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+    let resolved = scenario::resolve(text, origin, &overrides, &beside(origin)).map_err(refused)?;
+    let loads: Vec<_> = resolved
+        .loads()
+        .iter()
+        .map(|request| {
+            let direction = format!("{:?}", request.direction).to_lowercase();
+            json!({"traffic": request.traffic, "load_bps": request.load.bps(), "direction": direction})
+        })
+        .collect();
+    let document = json!({
+        "toml": resolved.text(),
+        "scenario": resolved.json(),
+        "digest": resolved.digest(),
+        "loads": loads,
+    });
+    Ok(document.to_string())
+}
+
+/// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
+fn simulate(
+    py: Python<'_>,
+    resolved_toml: &str,
+    directory: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let resolved = scenario::resolve(resolved_toml, "scenario.toml", &[], &beside("")).map_err(refused)?;
+    let scenario = resolved.scenario().map_err(refused)?;
+    let mut tables = Tables::create(&directory, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
+    let mut failure = None;
+    let outcome = py.detach(|| {
+        #[expect(clippy::disallowed_methods, reason = "a driver reads the clock to say how fast it was")]
+        let (started, cpu) = (Instant::now(), ThreadTime::now());
+        let mut reported = Duration::ZERO;
+        let mut report = |now: Time, bottleneck_packets: u64| {
+            let wall = started.elapsed();
+            if wall < reported + REPORT_EVERY {
+                return true;
+            }
+            reported = wall;
+            let Some(callback) = &progress else { return true };
+            let told = Python::attach(|py| -> PyResult<()> {
+                py.check_signals()?;
+                let news = PyDict::new(py);
+                news.set_item("time_s", now.secs_f64())?;
+                news.set_item("duration_s", scenario.duration.secs_f64())?;
+                news.set_item("bottleneck_packets", bottleneck_packets)?;
+                news.set_item("wall_s", wall.as_secs_f64())?;
+                callback.call1(py, (news,)).map(drop)
+            });
+            failure = told.err();
+            failure.is_none()
+        };
+        let outcome = sim::run(scenario, &mut tables, &mut report);
+        outcome.map(|outcome| (outcome, started.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64()))
+    });
+    let Some((outcome, wall_s, cpu_s)) = outcome else {
+        return Err(failure.unwrap_or_else(|| PyRuntimeError::new_err("the run was broken off")));
+    };
+    tables.finish().map_err(unwritable)?;
+    let engine = Engine {
+        kind: "sim",
+        events: outcome.events,
+        bottleneck_packets: outcome.bottleneck_packets,
+        simulated: Span::from_ns(scenario.duration.ns()),
+        wall_s,
+        cpu_s,
+    };
+    let summary = Summary {
+        scenario: &scenario.name,
+        seed: scenario.seed,
+        measured: outcome.measured,
+        directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
+        responses: &outcome.responses,
+        tcp: &outcome.tcp,
+        engine: &engine,
+    };
+    Ok(summary.to_json().to_string())
+}
+
+/// The registry of disciplines as JSON.
+#[pyfunction]
+fn disciplines() -> String {
+    catalogues::disciplines().to_string()
+}
+
+/// The TCP stack profiles as JSON.
+#[pyfunction]
+fn stacks() -> String {
+    catalogues::stacks().to_string()
+}
+
+/// The kinds and models of traffic as JSON.
+#[pyfunction]
+fn traffic_models() -> String {
+    catalogues::traffic().to_string()
+}
+
+/// The compiled half of aqmlab.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(disciplines, module)?)?;
+    module.add_function(wrap_pyfunction!(stacks, module)?)?;
+    module.add_function(wrap_pyfunction!(traffic_models, module)?)?;
+    Ok(())
+}
+
+/// Reads the files a scenario names, which lie beside it.
+fn beside(origin: &str) -> impl Fn(&str) -> Result<String, String> {
+    let folder = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
+    move |name| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
+}
+
+fn refused(error: scenario::Error) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+fn unwritable(error: impl std::fmt::Display) -> PyErr {
+    PyOSError::new_err(format!("the tables cannot be written: {error}"))
+}

@@ -1,1 +1,17 @@
-//! What a run leaves behind: histograms, tables and summaries.
+//! What a run leaves behind: counts and histograms, rows, tables and the summary.
+//!
+//! The drivers tell a [`Meter`] per direction what happens at the bottleneck and a [`Responses`] what users saw, and
+//! hand finished [rows](rows) to a [`Sink`]. Only what falls into the measured window counts; warm-up and cool-down
+//! are in the time series but in no figure.
+
+pub mod rows;
+pub mod table;
+
+mod meter;
+mod responses;
+mod summary;
+
+pub use meter::Meter;
+pub use responses::Responses;
+pub use rows::{Discard, DropRow, ExchangeRow, QueueRow, Sink};
+pub use summary::{Engine, Summary, TcpTotals};

@@ -1,1 +1,22 @@
-//! The discrete-event simulator.
+//! The discrete-event simulator: drives the same [`aqm::Egress`] as the live router, in virtual time.
+//!
+//! - [`queue`]: pending events in their total order;
+//! - [`network`]: the bottleneck each way, access links, delays;
+//! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
+//! - [`source`]: who asks for what;
+//! - [`simulation`]: the loop, and what hosts do when a segment arrives;
+//! - [`run`]: a whole run, with its warm-up, its rows and its summary.
+//!
+//! A run is a function of its scenario: same scenario, same bytes, on any machine.
+
+mod build;
+mod connection;
+mod network;
+mod packets;
+mod queue;
+mod run;
+mod simulation;
+mod source;
+mod totals;
+
+pub use run::{Outcome, run};

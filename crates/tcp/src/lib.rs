@@ -1,1 +1,21 @@
-//! TCP endpoints as state machines: no sockets, no clock.
+//! TCP endpoints as state machines: segments in, segments out, and `next_wake`. No sockets, no clock, no randomness.
+//!
+//! An [`Endpoint`] is one end of a connection. Sequence numbers are 64-bit stream offsets: the SYN is 0, the first
+//! byte 1, the FIN follows the last byte. The application is counted, not carried: it says how many bytes it writes
+//! and is told how many arrived in order.
+//!
+//! One shared frame ([`endpoint`]) does loss detection, retransmission, timers and ECN; a controller in [`cc`] only
+//! says how the window moves. What differs between stacks is data: [`stack`].
+
+pub mod cc;
+pub mod endpoint;
+pub mod stack;
+
+mod outstanding;
+mod reassembly;
+mod rtt;
+mod segment;
+
+pub use endpoint::{Emit, Endpoint, Stats};
+pub use segment::{Flags, SackBlocks, Segment};
+pub use stack::{Config, Control, DelayedAck, EcnMode, Recovery, RtoFloor, RttSampling, SynTimer, profile, profiles};

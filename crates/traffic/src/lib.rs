@@ -1,1 +1,20 @@
-//! What applications ask for: web users, bulk transfers and other demands.
+//! What applications ask for: web users, flows that arrive at random, constant-rate streams.
+//!
+//! Everything here is demand alone: who asks for how many bytes and when, given when earlier requests were answered.
+//! Nothing knows of packets or TCP, and nothing keeps time: a driver, simulated or live, carries the demands out and
+//! tells when they are met. Long-lived bulk flows ask for everything at once and need no machine.
+
+pub mod cbr;
+pub mod piecewise;
+pub mod poisson;
+pub mod unc2001;
+pub mod web;
+
+pub use cbr::Cbr;
+pub use piecewise::Piecewise;
+pub use poisson::{FlowDemand, PoissonFlows};
+pub use web::{Browser, Command, Exchange, WebModel};
+
+mod catalogue;
+
+pub use catalogue::{Entry, catalogue};

@@ -1,9 +1,17 @@
 //! Control laws: one file each. A law decides about the packet in hand and never holds one.
 
+pub mod ared;
+pub mod average;
+pub mod clock;
+pub mod curve;
+pub mod measure;
 pub mod pass;
+pub mod pi;
+pub mod red;
+pub mod rem;
 
 use crate::packet::{Backlog, Cause};
-use base::{Ecn, FlowKey, Time};
+use base::{Ecn, FlowKey, Stream, Time};
 
 /// What a law knows when a packet arrives at the queue.
 #[derive(Clone, Copy, Debug)]
@@ -99,4 +107,11 @@ pub trait Law {
     fn gauges(&self) -> Gauges {
         Gauges::default()
     }
+}
+
+/// True with probability `p`, where 0 and less is never and 1 and more always. Draws only where chance decides, so
+/// that a law that has nothing to signal costs no random number.
+#[inline]
+pub fn is_drawn(stream: &mut Stream, p: f64) -> bool {
+    p > 0.0 && (p >= 1.0 || stream.chance(p))
 }

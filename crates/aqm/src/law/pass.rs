@@ -1,9 +1,54 @@
 //! Drop-tail: no law at all. Packets are lost only when the queue is full.
+//!
+//! Rule (Linux `pfifo`, `bfifo`): a packet is accepted while fewer than `limit` packets wait, or while its bytes still
+//! fit in `limit` bytes. ns-2's DropTail holds one packet less; write `limit` accordingly to compare.
 
 use super::Law;
+use crate::packet::Packet;
+use crate::param::Values;
+use crate::qdisc::Qdisc;
+use crate::qdisc::fifo::{Fifo, Limit};
+use crate::registry::{self, Discipline, Row, Site};
 
-/// The law that lets everything pass; [`Fifo`](crate::qdisc::fifo::Fifo) around it is `pfifo` or `bfifo`.
+/// The law that lets everything pass; [`Fifo`] around it is `pfifo` or `bfifo`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pass;
 
 impl Law for Pass {}
+
+/// Drop-tail with a limit in packets by default.
+pub struct Pfifo;
+
+impl Discipline for Pfifo {
+    const ROW: Row = Row {
+        name: "pfifo",
+        aliases: &["droptail", "fifo"],
+        doc: "First in, first out; packets are lost only when the queue is full.",
+        source: "the \"tail drop\" of RFC 2309 §2; tc-pfifo(8)",
+        year: 1998,
+        marks: false,
+        params: &[registry::limit("1000p", "tc-pfifo(8): the interface's txqueuelen, 1000"), registry::ECN],
+        resolve: registry::as_given,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Fifo::new(Limit::of(values), Pass))
+    }
+}
+
+/// Drop-tail with a limit in bytes by default.
+pub struct Bfifo;
+
+impl Discipline for Bfifo {
+    const ROW: Row = Row {
+        name: "bfifo",
+        params: &[registry::limit("1500000b", "tc-bfifo(8): txqueuelen 1000 times an MTU of 1500"), registry::ECN],
+        source: "the \"tail drop\" of RFC 2309 §2; tc-bfifo(8)",
+        aliases: &[],
+        ..Pfifo::ROW
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Pfifo::build(values, site)
+    }
+}

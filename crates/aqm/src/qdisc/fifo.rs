@@ -5,6 +5,7 @@
 use super::{Held, Qdisc};
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::param::{Length, Values};
 use base::Time;
 use std::collections::VecDeque;
 
@@ -18,6 +19,15 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// The `limit` every discipline has.
+    pub fn of(values: &Values) -> Self {
+        // A fraction of a packet or byte cannot be held; `as` stops at the largest.
+        match values.length("limit") {
+            Length::Packets(packets) => Self::Packets(packets as u32),
+            Length::Bytes(bytes) => Self::Bytes(bytes as u64),
+        }
+    }
+
     /// Whether a packet of `size` bytes still fits behind `backlog`.
     #[inline]
     pub const fn admits(self, backlog: Backlog, size: u32) -> bool {
@@ -78,8 +88,7 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
         while let Some(Held { mut packet, enqueued }) = self.queue.pop_front() {
             let size = packet.size();
             self.bytes -= size as u64;
-            let departure =
-                Departure { size, ecn: packet.ecn(), flow: packet.flow(), enqueued, backlog: self.held() };
+            let departure = Departure { size, ecn: packet.ecn(), flow: packet.flow(), enqueued, backlog: self.held() };
             match self.law.on_departure(&departure, now) {
                 Verdict::Pass => {}
                 Verdict::Mark(cause) => {

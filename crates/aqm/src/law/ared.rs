@@ -1,0 +1,195 @@
+//! Adaptive RED: RED that keeps its average queue in the middle of the band by slowly moving its maximum probability,
+//! and sets its other parameters from the link's rate and a target delay.
+//!
+//! Source: Floyd, Gummadi and Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
+//! Management", technical report, August 2001.
+//!
+//! | paper | here |
+//! |---|---|
+//! | `interval`, `target` | `interval`, the band's middle fifth |
+//! | `alpha`, `beta` | `alpha`, `beta` |
+//! | `w_q = 1 - exp(-1/C)`, `min_th = max(5, delay_target C / 2)`, `max_th = 3 min_th` | computed by [`resolve`] |
+//!
+//! Every detail of RED itself is [`red`]'s: parameters, dialects, modes, ECN.
+//!
+//! Deviations. The adaptation runs by the clock, also while the link is idle, on the average as decayed until then
+//! (Linux; ns-2 adapts on arrivals only). A step stops at the bounds instead of passing them once. Both slopes of
+//! gentle follow the maximum probability (ns-2 keeps the second where it was, and the curve jumps back at `max`).
+
+use super::clock::Clock;
+use super::red::{self, Red};
+use super::{Arrival, Gauges, Law, Verdict, measure};
+use crate::packet::{Backlog, Packet};
+use crate::param::{Kind, Length, Param, Refusal, Value, Values};
+use crate::qdisc::Qdisc;
+use crate::qdisc::fifo::{Fifo, Limit};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{Rate, Span, Time, maths};
+
+const PAPER: &str = "Floyd, Gummadi and Shenker 2001";
+
+const fn number(name: &'static str, default: &'static str, range: (f64, f64), doc: &'static str) -> Param {
+    Param { name, kind: Kind::Number, default, range, doc, source: PAPER }
+}
+
+const fn time(name: &'static str, default: &'static str, range: (f64, f64), doc: &'static str) -> Param {
+    Param { name, kind: Kind::Time, default, range, doc, source: PAPER }
+}
+
+const PARAMS: &[Param] = &[
+    Param {
+        default: "",
+        doc: "How much may wait, in packets or bytes; computed: twice gentle_end, and at least 1000p, so that the \
+              average decides before the buffer does.",
+        ..registry::limit("", "Le et al. 2004: large enough that tail drops never occur")
+    },
+    registry::ECN,
+    red::param::DIALECT,
+    Param {
+        default: "",
+        doc: "Average queue below which nothing is signalled; computed: the larger of 5 and half the packets the link \
+              sends in target_delay, or a third of max if that is given.",
+        source: PAPER,
+        ..red::param::MIN
+    },
+    Param {
+        default: "",
+        doc: "Average queue at which the probability reaches its maximum, in the unit of min; computed: 3 min.",
+        source: PAPER,
+        ..red::param::MAX
+    },
+    Param {
+        default: "0.1",
+        doc: "Maximum probability to begin with.",
+        // From zero no step would lead away.
+        range: (1e-6, 1.0),
+        source: "ns-2.35 linterm_ = 10",
+        ..red::param::PROBABILITY
+    },
+    Param {
+        default: "",
+        doc: "Weight of each sample in the average queue; computed: 1 - exp(-1/C), with C the link's packets a second.",
+        source: PAPER,
+        ..red::param::WQ
+    },
+    time("target_delay", "5ms", (1e-6, 10.0), "Queueing delay aimed at, from which min and max are computed."),
+    Param { default: "true", source: PAPER, ..red::param::GENTLE },
+    red::param::GENTLE_END,
+    red::param::MODE,
+    measure::MEAN_PACKET,
+    red::param::WAIT,
+    red::param::MARK_UNTIL,
+    red::param::MARK_P,
+    time("interval", "500ms", (1e-3, 1e3), "Time between two steps of the maximum probability."),
+    number("alpha", "0.01", (0.0, 1.0), "Largest step up of the maximum probability; never more than a quarter of it."),
+    number("beta", "0.9", (0.0, 1.0), "Factor of a step down of the maximum probability."),
+    number("bottom", "0.01", (1e-6, 1.0), "Smallest maximum probability."),
+    number("top", "0.5", (0.0, 1.0), "Largest maximum probability."),
+];
+
+/// Computes thresholds, weight and limit from the link, where they were not given.
+pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    let capacity = measure::capacity(values, rate);
+    // -expm1(-x), which `1 - exp` only approximates where C is large; the digits lost there are below C * 1e-16.
+    values.fill("wq", Value::Number(1.0 - maths::exp(-1.0 / capacity)));
+    let automatic = Length::Packets((values.time("target_delay").secs_f64() * capacity / 2.0).max(5.0));
+    let min = values.find_length("max").map_or(automatic, |max| max.times(1.0 / 3.0));
+    values.fill("min", Value::Length(min));
+    values.fill("max", Value::Length(values.length("min").times(3.0)));
+    red::resolve(values, rate)?;
+    let limit = match values.length("gentle_end").times(2.0) {
+        Length::Packets(packets) => Length::Packets(packets.max(1000.0).ceil()),
+        Length::Bytes(bytes) => Length::Bytes(bytes.max(1000.0 * f64::from(values.size("mean_packet"))).ceil()),
+    };
+    values.fill("limit", Value::Length(limit));
+    if values.number("bottom") > values.number("top") {
+        return Err(Refusal::new("bottom", format!("at most top, {}", values.number("top"))));
+    }
+    Ok(())
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Ared {
+    red: Red,
+    clock: Clock,
+    /// The average queue below and above which the maximum probability moves.
+    target: (f64, f64),
+    alpha: f64,
+    beta: f64,
+    bounds: (f64, f64),
+}
+
+impl Ared {
+    /// Adaptive RED from resolved values.
+    pub fn new(values: &Values, site: Site) -> Self {
+        let red = Red::new(values, site);
+        let (min, max) = red.band();
+        let interval: Span = values.time("interval");
+        Self {
+            red,
+            clock: Clock::every(interval),
+            target: (min + 0.4 * (max - min), min + 0.6 * (max - min)),
+            alpha: values.number("alpha"),
+            beta: values.number("beta"),
+            bounds: (values.number("bottom"), values.number("top")),
+        }
+    }
+
+    fn adapt(&mut self, average: f64) {
+        let max_p = self.red.max_p();
+        let (bottom, top) = self.bounds;
+        // A maximum probability that was given outside the bounds stays until a step leads inside.
+        if average > self.target.1 && max_p < top {
+            self.red.set_max_p((max_p + self.alpha.min(max_p / 4.0)).min(top));
+        } else if average < self.target.0 && max_p > bottom {
+            self.red.set_max_p((max_p * self.beta).max(bottom));
+        }
+    }
+}
+
+impl Law for Ared {
+    #[inline]
+    fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
+        self.red.on_arrival(arrival, now)
+    }
+
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
+        self.red.on_overflow(arrival, now);
+    }
+
+    fn on_idle(&mut self, now: Time) {
+        self.red.on_idle(now);
+    }
+
+    fn next_tick(&self) -> Time {
+        self.clock.next()
+    }
+
+    fn tick(&mut self, _backlog: Backlog, now: Time) {
+        if self.clock.take(now) {
+            self.adapt(self.red.average_at(now));
+        }
+    }
+
+    fn gauges(&self) -> Gauges {
+        self.red.gauges()
+    }
+}
+
+impl Discipline for Ared {
+    const ROW: Row = Row {
+        name: "ared",
+        aliases: &[],
+        doc: "RED that adapts its maximum probability and sets its other parameters from the link.",
+        source: PAPER,
+        year: 2001,
+        marks: true,
+        params: PARAMS,
+        resolve,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    }
+}

@@ -1,0 +1,283 @@
+//! RED: random early detection. Keep a slow average of the queue; between two thresholds signal arriving packets with
+//! a probability that rises with the average, and space the signals evenly; above them signal everything.
+//!
+//! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993
+//! ("the paper"); gentle: Floyd, "Recommendation on using the gentle_ variant of RED", 2000; ECN: RFC 3168.
+//!
+//! | paper | here |
+//! |---|---|
+//! | `avg`, `w_q` | [`Average`] |
+//! | `min_th`, `max_th`, `max_p` | `min`, `max`, `probability` |
+//! | `p_b` | [`Curve::probability`] |
+//! | `p_a`, `count` | `is_chosen` and `is_drawn`, `count` |
+//!
+//! All forms in use differ in a few answers, which are parameters: `gentle` and where it ends (2 max, or the buffer as
+//! in Brandauer et al. 2001); `mode`; `wait`; what happens to ECN-capable packets above `max` (`mark_until`: RFC 3168,
+//! "RED*" of Kuzmanovic 2005, "new gentle" of Le et al. 2007), or above a probability (`mark_p`, ns-2). What is left is
+//! a `dialect`:
+//! - `ns2`: after idle the average decays once more and whole slots only; nothing is signalled at a queue of one packet
+//!   or less, nor the first packet in the band; byte mode scales after the spacing, and spaces by bytes.
+//! - `linux`: one stored draw for each signal, and never the first packet in the band. Not its fixed-point arithmetic.
+//!
+//! Deviations. The hard limit is the queue's own and comes first; a packet it refuses enters the average and restarts
+//! the spacing, but is not drawn (ns-2 draws first). The packet in transmission is not part of the queue. The paper's
+//! byte mode scales by the largest packet, here as everywhere since by the mean one.
+
+pub mod param;
+
+use super::average::{Average, Idle};
+use super::curve::Curve;
+use super::measure::{self, Measure};
+use super::{Arrival, Gauges, Law, Verdict};
+use crate::packet::{Cause, Packet};
+use crate::param::{Length, Refusal, Value, Values};
+use crate::qdisc::Qdisc;
+use crate::qdisc::fifo::{Fifo, Limit};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{Ecn, Rate, Stream, Time};
+
+const PAPER: &str = "Floyd and Jacobson 1993";
+
+/// Fills in RED's computed parameters and checks that thresholds are in order.
+pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
+    let dialect = values.word("dialect");
+    values.fill("wait", Value::Flag(dialect == "ns2"));
+    values.fill("mark_until", Value::Word(if dialect == "linux" { "full" } else { "max" }));
+    let (min, max) = (values.length("min"), values.length("max"));
+    values.fill("gentle_end", Value::Length(max.times(2.0)));
+    let end = values.length("gentle_end");
+    ordered("max", min, max, "min")?;
+    ordered("gentle_end", max, end, "max")
+}
+
+fn ordered(name: &'static str, low: Length, high: Length, low_name: &str) -> Result<(), Refusal> {
+    match (low, high) {
+        (Length::Packets(low), Length::Packets(high)) | (Length::Bytes(low), Length::Bytes(high)) if low <= high => {
+            Ok(())
+        }
+        _ => Err(Refusal::new(name, format!("a length of at least {low_name}, {low}, and in its unit"))),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Dialect {
+    Paper,
+    Ns2,
+    Linux,
+}
+
+/// `count` while the average is below the band.
+const OUTSIDE: i64 = -1;
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Red {
+    measure: Measure,
+    average: Average,
+    curve: Curve,
+    dialect: Dialect,
+    waits: bool,
+    ecn_enabled: bool,
+    /// ECN-capable packets are marked below this average and up to this probability.
+    mark_below: f64,
+    mark_p: f64,
+    /// Packets since the last signal, [`OUTSIDE`] the band.
+    count: i64,
+    /// Bytes since the last signal (ns-2's byte mode).
+    count_bytes: u64,
+    /// The draw that decides when the next signal comes (Linux).
+    stored_draw: f64,
+    stream: Stream,
+}
+
+impl Red {
+    /// RED from resolved values.
+    pub fn new(values: &Values, site: Site) -> Self {
+        let dialect = match values.word("dialect") {
+            "ns2" => Dialect::Ns2,
+            "linux" => Dialect::Linux,
+            _ => Dialect::Paper,
+        };
+        let measure = Measure::new(values, values.length("min"));
+        let [min, max, gentle_end] = ["min", "max", "gentle_end"].map(|name| measure.length(values.length(name)));
+        let end = if values.flag("gentle") { gentle_end } else { max };
+        let idle = if dialect == Dialect::Ns2 { Idle::DecayAndSample } else { Idle::Decay };
+        let slot_s = 1.0 / measure::capacity(values, site.rate);
+        Self {
+            measure,
+            average: Average::new(values.number("wq"), slot_s, idle),
+            curve: Curve::new(min, max, end, values.number("probability")),
+            dialect,
+            waits: values.flag("wait"),
+            ecn_enabled: values.flag("ecn"),
+            mark_below: match values.word("mark_until") {
+                "max" => max,
+                "end" => end,
+                _ => f64::INFINITY,
+            },
+            mark_p: values.number("mark_p"),
+            count: OUTSIDE,
+            count_bytes: 0,
+            stored_draw: 0.0,
+            stream: site.stream,
+        }
+    }
+
+    /// The average queue at `now`, decayed if the link is idle.
+    pub fn average_at(&self, now: Time) -> f64 {
+        self.average.at(now)
+    }
+
+    /// The maximum probability.
+    pub fn max_p(&self) -> f64 {
+        self.curve.max_p()
+    }
+
+    /// Sets the maximum probability.
+    pub fn set_max_p(&mut self, max_p: f64) {
+        self.curve.set_max_p(max_p);
+    }
+
+    /// The thresholds in packets.
+    pub fn band(&self) -> (f64, f64) {
+        (self.curve.min(), self.curve.max())
+    }
+
+    /// The average is in the band or above: signal this packet?
+    fn decide(&mut self, arrival: &Arrival, queue: f64, average: f64) -> Verdict {
+        // One packet or, where it counts bytes, one byte.
+        if self.dialect == Dialect::Ns2 && queue <= self.measure.smallest() {
+            self.count = OUTSIDE;
+            return Verdict::Pass;
+        }
+        let p = self.curve.probability(average);
+        if average >= self.curve.end() {
+            self.count = match self.dialect {
+                Dialect::Paper => 0,
+                Dialect::Ns2 => self.count.min(0),
+                Dialect::Linux => OUTSIDE,
+            };
+            self.count_bytes = 0;
+            return self.signal(arrival.ecn, Cause::Forced, average, p);
+        }
+        if !self.is_chosen(p, arrival.size) {
+            return Verdict::Pass;
+        }
+        self.count = 0;
+        self.count_bytes = 0;
+        self.signal(arrival.ecn, Cause::Early, average, p)
+    }
+
+    /// Whether a packet of `size` is signalled at the probability `p_b` = `p`: `p_a` and the draw.
+    fn is_chosen(&mut self, p: f64, size: u32) -> bool {
+        let is_first = self.count == OUTSIDE;
+        self.count += 1;
+        self.count_bytes += u64::from(size);
+        let weight = self.measure.weight(size);
+        match self.dialect {
+            Dialect::Paper => self.is_drawn(p * weight, self.count as f64, 1.0),
+            Dialect::Ns2 if is_first => {
+                self.count = 1;
+                self.count_bytes = u64::from(size);
+                false
+            }
+            Dialect::Ns2 if self.measure.weighs_size() => {
+                let count = self.count_bytes / u64::from(self.measure.mean_packet());
+                self.is_drawn(p, count as f64, weight)
+            }
+            Dialect::Ns2 => self.is_drawn(p, self.count as f64, 1.0),
+            Dialect::Linux if is_first => {
+                self.stored_draw = self.stream.unit();
+                false
+            }
+            Dialect::Linux => {
+                let is_chosen = p * weight * self.count as f64 >= self.stored_draw;
+                if is_chosen {
+                    self.stored_draw = self.stream.unit();
+                }
+                is_chosen
+            }
+        }
+    }
+
+    /// Draws with probability `p_a` * `scale`, where `p_a` = p / (1 - count p), or with `wait` p / (2 - count p) and
+    /// nothing before count p = 1; at most 1. Compares products, which spares the division.
+    fn is_drawn(&mut self, p: f64, count: f64, scale: f64) -> bool {
+        let spent = count * p;
+        if self.waits && spent < 1.0 {
+            return false;
+        }
+        let room = if self.waits { 2.0 } else { 1.0 } - spent;
+        let (part, whole) = if p >= room { (scale, 1.0) } else { (p * scale, room) };
+        part > 0.0 && (part >= whole || self.stream.unit() * whole < part)
+    }
+
+    fn signal(&self, ecn: Ecn, cause: Cause, average: f64, p: f64) -> Verdict {
+        let is_light = average < self.mark_below && p <= self.mark_p;
+        match Verdict::signal(self.ecn_enabled, ecn, cause) {
+            Verdict::Mark(_) if !is_light => Verdict::Drop(Cause::Overload),
+            verdict => verdict,
+        }
+    }
+}
+
+impl Law for Red {
+    #[inline]
+    fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
+        let queue = self.measure.queue(arrival.backlog);
+        let average = self.average.sample(queue, now);
+        if average < self.curve.min() {
+            self.count = OUTSIDE;
+            return Verdict::Pass;
+        }
+        self.decide(arrival, queue, average)
+    }
+
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
+        self.average.sample(self.measure.queue(arrival.backlog), now);
+        // The loss was a signal: the next one is due as long after it as after any.
+        self.count = self.count.min(0);
+        self.count_bytes = 0;
+    }
+
+    fn on_idle(&mut self, now: Time) {
+        self.average.idle_from(now);
+    }
+
+    fn gauges(&self) -> Gauges {
+        let average = self.average.value();
+        Gauges { probability: Some(self.curve.probability(average)), control: Some(average) }
+    }
+}
+
+impl Discipline for Red {
+    const ROW: Row = Row {
+        name: "red",
+        aliases: &[],
+        doc: "Signals arriving packets with a probability that rises with a slow average of the queue.",
+        source: PAPER,
+        year: 1993,
+        marks: true,
+        params: &[
+            registry::limit("1000p", "the interface's txqueuelen; tc-red(8) wants it stated"),
+            registry::ECN,
+            param::DIALECT,
+            param::MIN,
+            param::MAX,
+            param::PROBABILITY,
+            param::WQ,
+            param::GENTLE,
+            param::GENTLE_END,
+            param::MODE,
+            measure::MEAN_PACKET,
+            param::WAIT,
+            param::MARK_UNTIL,
+            param::MARK_P,
+        ],
+        resolve,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    }
+}

@@ -1,0 +1,216 @@
+//! What passed one direction of the bottleneck.
+
+use crate::rows::QueueRow;
+use aqm::{Backlog, Cause, Gauges};
+use base::{Span, Time};
+use hdrhistogram::Histogram;
+
+/// Counts of one direction, of the measured window and of the interval under way.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    window: Counts,
+    is_measuring: bool,
+    interval: QueueRow,
+    interval_wait_ns: u64,
+    interval_wait_max_ns: u64,
+    /// Losses in a row so far.
+    run: u32,
+}
+
+/// What was counted within the measured window.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// Packets that arrived.
+    pub offered: u64,
+    /// Packets that left.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets lost, by cause.
+    pub dropped: [u64; Cause::ALL.len()],
+    /// Packets marked, by cause.
+    pub marked: [u64; Cause::ALL.len()],
+    /// UDP packets that arrived.
+    pub udp_offered: u64,
+    /// UDP packets lost.
+    pub udp_lost: u64,
+    /// Sum of the times waited, ns.
+    pub wait_sum: f64,
+    /// Sum of their squares, ns².
+    pub wait_squares: f64,
+    /// Times waited, in units of 100 ns.
+    pub waits: Histogram<u32>,
+    /// How many runs of consecutive losses there were of each length; the last holds all longer ones.
+    pub runs: [u64; 64],
+    /// Losses in all complete runs.
+    pub run_losses: u64,
+}
+
+/// Unit of the histogram of waiting times.
+const WAIT_UNIT_NS: u64 = 100;
+/// Longest waiting time it tells apart: ten minutes.
+const WAIT_MOST: u64 = 600_000_000_000 / WAIT_UNIT_NS;
+
+impl Meter {
+    /// Nothing seen; measuring starts with [`Meter::start`].
+    pub fn new() -> Self {
+        let waits = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
+        Self {
+            window: Counts {
+                offered: 0,
+                delivered: 0,
+                delivered_bytes: 0,
+                dropped: [0; Cause::ALL.len()],
+                marked: [0; Cause::ALL.len()],
+                udp_offered: 0,
+                udp_lost: 0,
+                wait_sum: 0.0,
+                wait_squares: 0.0,
+                waits,
+                runs: [0; 64],
+                run_losses: 0,
+            },
+            is_measuring: false,
+            interval: QueueRow::default(),
+            interval_wait_ns: 0,
+            interval_wait_max_ns: 0,
+            run: 0,
+        }
+    }
+
+    /// The measured window begins.
+    pub fn start(&mut self) {
+        self.is_measuring = true;
+    }
+
+    /// The measured window is over.
+    pub fn stop(&mut self) {
+        self.is_measuring = false;
+    }
+
+    /// What was counted within the measured window.
+    pub fn window(&self) -> &Counts {
+        &self.window
+    }
+
+    /// A packet arrived.
+    #[inline]
+    pub fn offered(&mut self, is_udp: bool) {
+        self.interval.offered_packets += 1;
+        self.window.offered += u64::from(self.is_measuring);
+        self.window.udp_offered += u64::from(self.is_measuring & is_udp);
+    }
+
+    /// A packet was accepted: a run of losses is over.
+    #[inline]
+    pub fn accepted(&mut self) {
+        if self.run > 0 {
+            self.end_run();
+        }
+    }
+
+    fn end_run(&mut self) {
+        if self.is_measuring {
+            let last = self.window.runs.len() - 1;
+            self.window.runs[(self.run as usize).min(last)] += 1;
+            self.window.run_losses += u64::from(self.run);
+        }
+        self.run = 0;
+    }
+
+    /// A packet was lost. `on_arrival` tells losses that belong to a run from those at the head of the queue.
+    pub fn dropped(&mut self, cause: Cause, is_udp: bool) {
+        self.run += 1;
+        self.interval.dropped_packets += 1;
+        if self.is_measuring {
+            self.window.dropped[cause as usize] += 1;
+            self.window.udp_lost += u64::from(is_udp);
+        }
+    }
+
+    /// A packet was marked.
+    pub fn marked(&mut self, cause: Cause) {
+        self.interval.marked_packets += 1;
+        self.window.marked[cause as usize] += u64::from(self.is_measuring);
+    }
+
+    /// A packet left after waiting `waited`.
+    #[inline]
+    pub fn delivered(&mut self, bytes: u32, waited: Span) {
+        let wait = waited.ns();
+        self.interval.delivered_packets += 1;
+        self.interval.delivered_bytes += u64::from(bytes);
+        self.interval_wait_ns += wait;
+        self.interval_wait_max_ns = self.interval_wait_max_ns.max(wait);
+        if self.is_measuring {
+            let window = &mut self.window;
+            window.delivered += 1;
+            window.delivered_bytes += u64::from(bytes);
+            window.wait_sum += wait as f64;
+            window.wait_squares += wait as f64 * wait as f64;
+            window.waits.saturating_record(wait / WAIT_UNIT_NS);
+        }
+    }
+
+    /// Ends the interval at `now` and starts the next.
+    pub fn take_interval(&mut self, now: Time, direction: u8, backlog: Backlog, gauges: Gauges) -> QueueRow {
+        let count = self.interval.delivered_packets;
+        let row = QueueRow {
+            time_s: now.secs_f64(),
+            direction,
+            queue_packets: backlog.packets,
+            queue_bytes: backlog.bytes,
+            queue_delay_mean_s: (count > 0).then(|| self.interval_wait_ns as f64 * 1e-9 / f64::from(count)),
+            queue_delay_max_s: (count > 0).then(|| self.interval_wait_max_ns as f64 * 1e-9),
+            gauges,
+            ..self.interval
+        };
+        self.interval = QueueRow::default();
+        self.interval_wait_ns = 0;
+        self.interval_wait_max_ns = 0;
+        row
+    }
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Counts {
+    /// Packets lost, whatever the cause.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+
+    /// Packets marked, whatever the cause.
+    pub fn marked_total(&self) -> u64 {
+        self.marked.iter().sum()
+    }
+
+    /// Mean time waited, seconds; `None` if nothing left.
+    pub fn wait_mean_s(&self) -> Option<f64> {
+        (self.delivered > 0).then(|| self.wait_sum * 1e-9 / self.delivered as f64)
+    }
+
+    /// Standard deviation of the time waited, seconds.
+    pub fn wait_sd_s(&self) -> Option<f64> {
+        (self.delivered > 0).then(|| {
+            let n = self.delivered as f64;
+            let mean = self.wait_sum / n;
+            (self.wait_squares / n - mean * mean).max(0.0).sqrt() * 1e-9
+        })
+    }
+
+    /// The time waited that the fraction `q` of packets did not exceed, seconds.
+    pub fn wait_quantile_s(&self, q: f64) -> Option<f64> {
+        (self.delivered > 0).then(|| self.waits.value_at_quantile(q) as f64 * WAIT_UNIT_NS as f64 * 1e-9)
+    }
+
+    /// Mean length of runs of consecutive losses; `None` if there was none.
+    pub fn loss_run_mean(&self) -> Option<f64> {
+        let runs: u64 = self.runs.iter().sum();
+        (runs > 0).then(|| self.run_losses as f64 / runs as f64)
+    }
+}

@@ -1,0 +1,177 @@
+//! `summary.json`: what a run comes to. A key without meaning for a run is null, never absent and never 0.
+
+use crate::meter::{Counts, Meter};
+use crate::responses::Responses;
+use aqm::Cause;
+use base::{Rate, Span};
+use serde_json::{Map, Value, json};
+
+/// What TCP did within the measured window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TcpTotals {
+    /// Whether any TCP ran.
+    pub is_used: bool,
+    /// Bytes that reached applications in order, forward and in reverse.
+    pub delivered_bytes: [u64; 2],
+    /// Segments sent again.
+    pub retransmitted_segments: u64,
+    /// Timers that expired.
+    pub timeouts: u64,
+    /// Reductions by fast recovery.
+    pub recoveries: u64,
+    /// Reductions by ECN.
+    pub ecn_reductions: u64,
+    /// Connections that ended.
+    pub flows_completed: u64,
+    /// Connections that were given up.
+    pub flows_failed: u64,
+    /// Bytes of each everlasting flow, for Jain's index.
+    pub bulk_bytes: Vec<u64>,
+}
+
+/// What the engine did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Engine {
+    /// `sim` or `live`.
+    pub kind: &'static str,
+    /// Events handled, the whole run.
+    pub events: u64,
+    /// Packets that left the bottleneck in both directions, the whole run.
+    pub bottleneck_packets: u64,
+    /// Simulated time, the whole run.
+    pub simulated: Span,
+    /// Time on the wall, seconds.
+    pub wall_s: f64,
+    /// Processor time, seconds.
+    pub cpu_s: f64,
+}
+
+/// All of it.
+pub struct Summary<'a> {
+    /// Name of the scenario.
+    pub scenario: &'a str,
+    /// Seed.
+    pub seed: u64,
+    /// Length of the measured window.
+    pub measured: Span,
+    /// Both directions, forward first, with their rates.
+    pub directions: [(&'a Meter, Rate); 2],
+    /// Response times.
+    pub responses: &'a Responses,
+    /// TCP.
+    pub tcp: &'a TcpTotals,
+    /// Engine.
+    pub engine: &'a Engine,
+}
+
+impl Summary<'_> {
+    /// The summary as JSON.
+    pub fn to_json(&self) -> Value {
+        let measured_s = self.measured.secs_f64();
+        let [forward, reverse] = self.directions.map(|(meter, rate)| direction(meter.window(), rate, measured_s));
+        let counts = self.directions.map(|(meter, _)| meter.window());
+        json!({
+            "scenario": self.scenario,
+            "seed": self.seed,
+            "measured_s": measured_s,
+            "forward": forward,
+            "reverse": reverse,
+            "tcp": tcp(self.tcp, measured_s),
+            "udp": udp(counts),
+            "exchanges": exchanges(self.responses),
+            "engine": engine(self.engine),
+        })
+    }
+}
+
+fn direction(counts: &Counts, rate: Rate, measured_s: f64) -> Value {
+    let bits = counts.delivered_bytes as f64 * 8.0;
+    let of_offered = |n: u64| (counts.offered > 0).then(|| n as f64 / counts.offered as f64);
+    let by_cause = |counts: &[u64; Cause::ALL.len()]| -> Map<String, Value> {
+        Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), json!(counts[cause as usize]))).collect()
+    };
+    json!({
+        "utilisation": bits / (rate.bps_f64() * measured_s),
+        "throughput_bps": bits / measured_s,
+        "offered_packets": counts.offered,
+        "delivered_packets": counts.delivered,
+        "dropped_packets": counts.dropped_total(),
+        "marked_packets": counts.marked_total(),
+        "dropped_by_cause": by_cause(&counts.dropped),
+        "marked_by_cause": by_cause(&counts.marked),
+        "loss_ratio": of_offered(counts.dropped_total()),
+        "mark_ratio": of_offered(counts.marked_total()),
+        "packet_mean_bytes": (counts.delivered > 0).then(|| counts.delivered_bytes as f64 / counts.delivered as f64),
+        "queue_delay_mean_s": counts.wait_mean_s(),
+        "queue_delay_sd_s": counts.wait_sd_s(),
+        "queue_delay_p50_s": counts.wait_quantile_s(0.5),
+        "queue_delay_p95_s": counts.wait_quantile_s(0.95),
+        "queue_delay_p99_s": counts.wait_quantile_s(0.99),
+        // Little: packets waiting = arrivals a second x mean wait.
+        "queue_mean_packets": counts.wait_sum * 1e-9 / measured_s,
+        "loss_run_mean": counts.loss_run_mean(),
+        "loss_runs": counts.runs.iter().rposition(|&n| n > 0).map(|last| counts.runs[1..=last].to_vec()),
+    })
+}
+
+fn tcp(totals: &TcpTotals, measured_s: f64) -> Value {
+    let used = |value: Value| if totals.is_used { value } else { Value::Null };
+    let goodput = |bytes: u64| bytes as f64 * 8.0 / measured_s;
+    json!({
+        "goodput_bps": used(json!(goodput(totals.delivered_bytes.iter().sum()))),
+        "forward_goodput_bps": used(json!(goodput(totals.delivered_bytes[0]))),
+        "reverse_goodput_bps": used(json!(goodput(totals.delivered_bytes[1]))),
+        "retransmitted_segments": used(json!(totals.retransmitted_segments)),
+        "timeouts": used(json!(totals.timeouts)),
+        "recoveries": used(json!(totals.recoveries)),
+        "ecn_reductions": used(json!(totals.ecn_reductions)),
+        "flows_completed": used(json!(totals.flows_completed)),
+        "flows_failed": used(json!(totals.flows_failed)),
+        "jain_index": jain_index(&totals.bulk_bytes),
+    })
+}
+
+/// Jain's fairness index: (sum x)² / (n sum x²); `None` for fewer than two flows or none that moved.
+fn jain_index(bytes: &[u64]) -> Option<f64> {
+    let sum: f64 = bytes.iter().map(|&b| b as f64).sum();
+    let squares: f64 = bytes.iter().map(|&b| b as f64 * b as f64).sum();
+    (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
+}
+
+fn udp(directions: [&Counts; 2]) -> Value {
+    let offered: u64 = directions.iter().map(|c| c.udp_offered).sum();
+    let lost: u64 = directions.iter().map(|c| c.udp_lost).sum();
+    let is_used = offered > 0;
+    json!({
+        "offered_packets": is_used.then_some(offered),
+        "lost_packets": is_used.then_some(lost),
+        "loss_ratio": is_used.then(|| lost as f64 / offered as f64),
+    })
+}
+
+fn exchanges(responses: &Responses) -> Value {
+    let quantile = |q| responses.quantile_s(q);
+    json!({
+        "completed": responses.count(),
+        "response_time_s": {
+            "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
+            "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
+        },
+        "share_under_500ms": responses.share_within(0),
+        "share_under_1s": responses.share_within(1),
+        "share_under_2s": responses.share_within(2),
+    })
+}
+
+fn engine(engine: &Engine) -> Value {
+    let positive = |x: f64| (x > 0.0).then_some(x);
+    json!({
+        "kind": engine.kind,
+        "events": engine.events,
+        "bottleneck_packets": engine.bottleneck_packets,
+        "wall_s": engine.wall_s,
+        "cpu_s": engine.cpu_s,
+        "packets_per_cpu_s": positive(engine.cpu_s).map(|cpu| engine.bottleneck_packets as f64 / cpu),
+        "simulated_per_wall": positive(engine.wall_s).map(|wall| engine.simulated.secs_f64() / wall),
+    })
+}

@@ -1,0 +1,220 @@
+//! The blocks of `[[traffic]]`: one function a kind, which reads its keys and writes them back with every default.
+
+use crate::distribution::{self, Quantity};
+use crate::error::Error;
+use crate::hosts;
+use crate::resolve::LoadRequest;
+use crate::scenario::{Bulk, Cbr, Direction, Poisson, RttSpec, Traffic, Web, Workload};
+use crate::section::{Entry, Section};
+use crate::units;
+use crate::written::{Fields, Written};
+use base::{Distribution, Rate, Span};
+use traffic::WebModel;
+
+/// A block that has been read.
+pub(crate) struct Block {
+    /// Complete, or waiting for the number of users that offer a load, in which case the error says so.
+    pub traffic: Result<Traffic, (LoadRequest, Error)>,
+    /// Every key with its value.
+    pub written: Fields,
+}
+
+/// What a block takes from the rest of the scenario.
+pub(crate) struct Surroundings<'a, 'b> {
+    /// `[tcp]`.
+    pub tcp: &'b Section<'a>,
+    /// `path.rtt`.
+    pub rtt: &'b RttSpec,
+    pub duration: Span,
+}
+
+/// A kind: its keys besides [`COMMON`] and `[tcp]`, whether its hosts speak TCP, which way it flows unless it says.
+struct Kind {
+    name: &'static str,
+    keys: &'static [&'static str],
+    speaks_tcp: bool,
+    direction: Direction,
+}
+
+/// What the keys of a kind say: what to do, or the load whose users are to be found, and the keys with their values.
+type Asked = (Result<Workload, (Rate, Error)>, Fields);
+
+const COMMON: &[&str] = &["kind", "direction", "rtt"];
+const KINDS: [Kind; 4] = [
+    Kind {
+        name: "web",
+        keys: &["model", "load", "users", "parallel", "persistent_parallel", "persistent", "think_mean"],
+        speaks_tcp: true,
+        // As in the web studies, which loaded both directions of the link alike.
+        direction: Direction::Both,
+    },
+    Kind { name: "bulk", keys: &["flows", "start", "size"], speaks_tcp: true, direction: Direction::Forward },
+    Kind { name: "poisson", keys: &["arrivals", "size", "request"], speaks_tcp: true, direction: Direction::Forward },
+    Kind { name: "cbr", keys: &["flows", "rate", "packet", "start"], speaks_tcp: false, direction: Direction::Forward },
+];
+const DIRECTIONS: [(&str, Direction); 3] =
+    [("forward", Direction::Forward), ("reverse", Direction::Reverse), ("both", Direction::Both)];
+/// More than a simulation can hold.
+const MOST: u32 = 100_000_000;
+
+/// Reads one block, which is the `index`-th.
+pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_>) -> Result<Block, Error> {
+    let block = entry.section("a table with a kind")?;
+    let names = KINDS.each_ref().map(|kind| (kind.name, kind));
+    let kind = block.require("kind", "one of web, bulk, poisson, cbr", |entry| entry.word(&names))?;
+    block.only(&[COMMON, kind.keys, if kind.speaks_tcp { hosts::KEYS } else { &[] }])?;
+
+    let direction = block.read("direction", kind.direction, |entry| entry.word(&DIRECTIONS))?;
+    let rtt = block.read("rtt", around.rtt.clone(), distribution::read_rtt)?;
+    let defaults = hosts::read(around.tcp, None)?;
+    let tcp = hosts::read(around.tcp, kind.speaks_tcp.then_some(&block))?;
+    let (asked, own) = match kind.name {
+        "web" => web(&block)?,
+        "bulk" => bulk(&block, around.duration)?,
+        "poisson" => poisson(&block)?,
+        "cbr" => cbr(&block, around.duration)?,
+        _ => unreachable!("every kind is read"),
+    };
+
+    let (direction_name, _) = DIRECTIONS.iter().find(|(_, other)| *other == direction).expect("directions have names");
+    let mut written =
+        vec![("kind", Written::Text(kind.name.to_owned())), ("direction", Written::Text((*direction_name).to_owned()))];
+    written.extend(own);
+    // What the block shares with the rest of the scenario stays shared, so that it can be changed in one place.
+    if rtt != *around.rtt {
+        written.push(("rtt", distribution::write_rtt(&rtt)));
+    }
+    let shared = hosts::write(&defaults);
+    written.extend(hosts::write(&tcp).into_iter().filter(|field| !shared.contains(field)));
+
+    let traffic = match asked {
+        Ok(workload) => Ok(Traffic { rtt, tcp, workload, direction }),
+        Err((load, error)) => Err((LoadRequest { traffic: index, load, direction }, error)),
+    };
+    Ok(Block { traffic, written })
+}
+
+/// Closed-loop web users.
+fn web(block: &Section<'_>) -> Result<Asked, Error> {
+    let name = block.read("model", WebModel::NAMES[0], |entry| {
+        let names: Vec<(&'static str, &'static str)> = WebModel::NAMES.iter().map(|&name| (name, name)).collect();
+        entry.word(&names)
+    })?;
+    let mut model = WebModel::named(name).expect("every name has a model");
+    model.parallel = lanes(block, "parallel", model.parallel)?;
+    model.persistent_parallel = lanes(block, "persistent_parallel", model.persistent_parallel)?;
+    model.persistent_pages =
+        block.read("persistent", model.persistent_pages, |entry| entry.number_within(0.0..=1.0))?;
+    let think_mean = block.read("think_mean", model.think.mean(), |entry| {
+        let mean = entry.quantity(units::seconds)?;
+        if mean > 0.0 { Ok(mean) } else { Err(entry.expected("a think time above zero")) }
+    })?;
+    // Scaling by a factor that is 1 up to rounding would still change the last bits of every think time.
+    if think_mean != model.think.mean() {
+        model = model.with_think_mean(think_mean);
+    }
+
+    let load = block.get("load").map(|entry| Ok::<_, Error>((entry.rate()?, entry))).transpose()?;
+    let users = block.get("users").map(|entry| entry.count(1..=MOST)).transpose()?;
+    let mut written = vec![("model", Written::Text(name.to_owned()))];
+    if let Some((load, _)) = &load {
+        written.push(("load", Written::Text(units::write_rate(*load))));
+    }
+    if let Some(users) = users {
+        written.push(("users", Written::Integer(u64::from(users))));
+    }
+    written.extend([
+        ("parallel", Written::Integer(u64::from(model.parallel))),
+        ("persistent_parallel", Written::Integer(u64::from(model.persistent_parallel))),
+        ("persistent", Written::Number(model.persistent_pages)),
+        ("think_mean", Written::Text(units::write_seconds(think_mean))),
+    ]);
+    let asked = match (users, load) {
+        (Some(users), _) => Ok(Workload::Web(Web { model, users })),
+        (None, Some((load, entry))) => {
+            Err((load, entry.error("needs calibration: the number of users that offers this load is not known")))
+        }
+        (None, None) => return Err(block.missing("users", "users = 18670 or load = \"98mbit\"")),
+    };
+    Ok((asked, written))
+}
+
+/// Long-lived or finite transfers.
+fn bulk(block: &Section<'_>, duration: Span) -> Result<Asked, Error> {
+    let flows = block.read("flows", 1, |entry| entry.count(1..=MOST))?;
+    let start = start(block, duration)?;
+    let bytes = block.read("size", None, |entry| match entry.text() {
+        Ok("endless") => Ok(None),
+        _ => entry.size_within(1..=units::MAX_BYTES as u64).map(Some),
+    })?;
+    let written = vec![
+        ("flows", Written::Integer(u64::from(flows))),
+        ("start", distribution::write(&start, Quantity::Time)),
+        ("size", Written::Text(bytes.map_or("endless".to_owned(), |bytes| units::write_bytes(bytes as f64)))),
+    ];
+    Ok((Ok(Workload::Bulk(Bulk { flows, start, bytes })), written))
+}
+
+/// Transfers that arrive at random.
+fn poisson(block: &Section<'_>) -> Result<Asked, Error> {
+    /// The median request of PackMime-HTTP (Cao, Cleveland, Gao, Jeffay, Smith and Weigle, INFOCOM 2004).
+    const REQUEST: u64 = 420;
+    const MOST_A_SECOND: f64 = 1e7;
+    let arrivals_per_s = block.require("arrivals", "a frequency such as 1480hz", |entry| {
+        let hertz = entry.quantity(units::frequency)?;
+        if hertz > 0.0 && hertz <= MOST_A_SECOND {
+            return Ok(hertz);
+        }
+        Err(entry.expected(format!("a frequency above zero and at most {}", units::write_frequency(MOST_A_SECOND))))
+    })?;
+    let expected = "a size or a distribution such as { pareto = { mean = \"7000b\", shape = 1.2 } }";
+    let size = block.require("size", expected, |entry| {
+        let size = distribution::read(entry, Quantity::Size)?;
+        if size.max() >= 1.0 { Ok(size) } else { Err(entry.expected("sizes of at least 1b")) }
+    })?;
+    let request = block.read("request", REQUEST, |entry| entry.size_within(1..=1 << 30))?;
+    let written = vec![
+        ("arrivals", Written::Text(units::write_frequency(arrivals_per_s))),
+        ("size", distribution::write(&size, Quantity::Size)),
+        ("request", Written::Text(units::write_bytes(request as f64))),
+    ];
+    let request_bytes = u32::try_from(request).expect("the range ends below 2^32");
+    Ok((Ok(Workload::Poisson(Poisson { arrivals_per_s, request_bytes, size })), written))
+}
+
+/// Unresponsive packets at a constant rate.
+fn cbr(block: &Section<'_>, duration: Span) -> Result<Asked, Error> {
+    /// The UDP packets of Brandauer et al., ISCC 2001.
+    const PACKET: u64 = 573;
+    let flows = block.read("flows", 1, |entry| entry.count(1..=MOST))?;
+    let rate = block.require("rate", "a rate such as 1mbit", |entry| entry.rate())?;
+    // An IP and a UDP header; the longest IP packet.
+    let packet = block.read("packet", PACKET, |entry| entry.size_within(28..=65_535))?;
+    let start = start(block, duration)?;
+    let written = vec![
+        ("flows", Written::Integer(u64::from(flows))),
+        ("rate", Written::Text(units::write_rate(rate))),
+        ("packet", Written::Text(units::write_bytes(packet as f64))),
+        ("start", distribution::write(&start, Quantity::Time)),
+    ];
+    let packet = u32::try_from(packet).expect("the range ends below 2^32");
+    Ok((Ok(Workload::Cbr(Cbr { flows, rate, packet, start })), written))
+}
+
+fn lanes(block: &Section<'_>, name: &str, default: u8) -> Result<u8, Error> {
+    let lanes = block.read(name, u32::from(default), |entry| entry.count(1..=32))?;
+    Ok(u8::try_from(lanes).expect("the range ends below 2^8"))
+}
+
+/// When flows start: unless stated, spread over the first ten seconds (Brandauer et al. 2001), or the first twentieth
+/// of a run too short for that.
+fn start(block: &Section<'_>, duration: Span) -> Result<Distribution, Error> {
+    let latest = (duration / 20).min(Span::from_secs(10));
+    block.read("start", Distribution::Uniform(0.0, latest.ns() as f64 / 1e9), |entry| {
+        let start = distribution::read(entry, Quantity::Time)?;
+        if distribution::smallest(&start) < duration.secs_f64() {
+            return Ok(start);
+        }
+        Err(entry.expected(format!("a start before the end of the run at {}", units::write_span(duration))))
+    })
+}

@@ -1,0 +1,340 @@
+//! Distributions as text: a value, or a table that names the form.
+//!
+//! ```toml
+//! a = "80ms"
+//! b = { uniform = ["10ms", "150ms"] }                    # and step = "1ms" for whole milliseconds
+//! c = { exponential = "50ms" }                           # its mean
+//! d = { pareto = { mean = "7000b", shape = 1.2 } }       # or scale, the smallest value, instead of mean
+//! e = { weibull = { scale = "1s", shape = 0.8 } }
+//! f = { lognormal = { median = "1s", sigma = 0.5 } }     # sigma: of the natural logarithm
+//! g = { table = "file.csv" }                             # or the points themselves: [["10ms", 0.0], ["20ms", 1.0]]
+//! h = { even = ["10ms", "150ms"] }                       # rtt only: flow k of n gets the k-th of n even steps
+//! ```
+//!
+//! A table is an empirical distribution function: lines of `value,cumulative probability`, both not falling, the last
+//! probability 1, linear in between. A value has a unit as everywhere, or the unit with which the name of the column
+//! in a heading ends (`rtt_ms,probability`), or none: seconds and bytes. Lines that begin with `#` are left out.
+
+use crate::document::Data;
+use crate::error::{Error, shortened};
+use crate::scenario::RttSpec;
+use crate::section::{Entry, Section};
+use crate::units;
+use crate::written::{Fields, Written};
+use base::{Distribution, Span};
+
+/// What a distribution is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Quantity {
+    /// Kept in seconds.
+    Time,
+    /// Kept in bytes.
+    Size,
+}
+
+const FORMS: &[&str] = &["uniform", "exponential", "pareto", "weibull", "lognormal", "table"];
+const EVEN: &[&str] = &["even"];
+const MODIFIERS: &[&str] = &["step"];
+/// Shapes beyond these are a constant or nothing at all to any simulation.
+const SHAPE: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
+
+impl Quantity {
+    fn read(self, text: &str) -> Result<f64, String> {
+        match self {
+            Self::Time => units::seconds(text),
+            Self::Size => units::bytes(text),
+        }
+    }
+
+    fn write(self, value: f64) -> Written {
+        Written::Text(match self {
+            Self::Time => units::write_seconds(value),
+            Self::Size => units::write_bytes(value),
+        })
+    }
+
+    fn value(self, entry: &Entry<'_>) -> Result<f64, Error> {
+        entry.quantity(|text| self.read(text))
+    }
+
+    fn positive(self, entry: &Entry<'_>) -> Result<f64, Error> {
+        let value = self.value(entry)?;
+        if value > 0.0 { Ok(value) } else { Err(entry.expected("more than zero")) }
+    }
+
+    /// The unit of numbers without one in a table.
+    fn base_unit(self) -> &'static str {
+        match self {
+            Self::Time => "s",
+            Self::Size => "b",
+        }
+    }
+}
+
+/// Reads a distribution.
+pub(crate) fn read(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
+    let Data::Table(_) = entry.data() else {
+        return quantity.value(entry).map(Distribution::Constant);
+    };
+    let section = entry.section("a distribution")?;
+    section.only(&[FORMS, MODIFIERS])?;
+    read_form(entry, &section, quantity)
+}
+
+/// Reads round-trip times.
+pub(crate) fn read_rtt(entry: &Entry<'_>) -> Result<RttSpec, Error> {
+    /// A satellite hop is 0.6 s: beyond this bound somebody mistook a unit.
+    const LONGEST: f64 = 60.0;
+    let Data::Table(table) = entry.data() else {
+        let span = entry.span_within(Span::ZERO, Span::from_secs_f64(LONGEST))?;
+        return Ok(RttSpec::Drawn(Distribution::Constant(span.ns() as f64 / 1e9)));
+    };
+    let section = entry.section("a distribution")?;
+    section.only(&[FORMS, EVEN, MODIFIERS])?;
+    let rtt = if table.contains_key("even") && table.len() == 1 {
+        let (low, high) = section.require("even", "two values", |entry| pair(entry, Quantity::Time))?;
+        RttSpec::Even { low, high }
+    } else {
+        RttSpec::Drawn(read_form(entry, &section, Quantity::Time)?)
+    };
+    let typical = match &rtt {
+        RttSpec::Even { high, .. } => *high,
+        RttSpec::Drawn(distribution) if distribution.max().is_finite() => distribution.max(),
+        // An unbounded tail may have an infinite mean: its middle is what tells a mistaken unit.
+        RttSpec::Drawn(distribution) => distribution.quantile(0.5),
+    };
+    if typical > LONGEST {
+        return Err(entry.expected(format!("round-trip times of at most {LONGEST}s")));
+    }
+    Ok(rtt)
+}
+
+/// Writes a distribution so that [`read`] gives it back.
+pub(crate) fn write(distribution: &Distribution, quantity: Quantity) -> Written {
+    let value = |x: &f64| quantity.write(*x);
+    let shaped = |form, scale_name, scale, shape_name, shape: &f64| {
+        Written::Inline(vec![(
+            form,
+            Written::Inline(vec![(scale_name, value(scale)), (shape_name, Written::Number(*shape))]),
+        )])
+    };
+    match distribution {
+        Distribution::Constant(x) => value(x),
+        Distribution::Uniform(low, high) => {
+            Written::Inline(vec![("uniform", Written::List(vec![value(low), value(high)]))])
+        }
+        Distribution::Steps { low, high, step } => {
+            Written::Inline(vec![("uniform", Written::List(vec![value(low), value(high)])), ("step", value(step))])
+        }
+        Distribution::Exponential { mean } => Written::Inline(vec![("exponential", value(mean))]),
+        Distribution::Pareto { scale, shape } => shaped("pareto", "scale", scale, "shape", shape),
+        Distribution::Weibull { scale, shape } => shaped("weibull", "scale", scale, "shape", shape),
+        Distribution::LogNormal { median, sigma } => shaped("lognormal", "median", median, "sigma", sigma),
+        Distribution::Table(points) => {
+            let point = |(x, p): &(f64, f64)| Written::List(vec![value(x), Written::Number(*p)]);
+            Written::Inline(vec![("table", Written::List(points.iter().map(point).collect()))])
+        }
+    }
+}
+
+/// Writes round-trip times so that [`read_rtt`] gives them back.
+pub(crate) fn write_rtt(rtt: &RttSpec) -> Written {
+    match rtt {
+        RttSpec::Drawn(distribution) => write(distribution, Quantity::Time),
+        RttSpec::Even { low, high } => {
+            let ends: Fields =
+                vec![("even", Written::List(vec![Quantity::Time.write(*low), Quantity::Time.write(*high)]))];
+            Written::Inline(ends)
+        }
+    }
+}
+
+/// The smallest value that can be drawn.
+pub(crate) fn smallest(distribution: &Distribution) -> f64 {
+    match distribution {
+        Distribution::Constant(low) | Distribution::Uniform(low, _) | Distribution::Steps { low, .. } => *low,
+        Distribution::Pareto { scale, .. } => *scale,
+        Distribution::Exponential { .. } | Distribution::Weibull { .. } | Distribution::LogNormal { .. } => 0.0,
+        Distribution::Table(points) => points.first().map_or(0.0, |(value, _)| *value),
+    }
+}
+
+fn read_form(entry: &Entry<'_>, section: &Section<'_>, quantity: Quantity) -> Result<Distribution, Error> {
+    let forms = || format!("one of {}", FORMS.join(", "));
+    let mut given = FORMS.iter().filter_map(|&form| section.get(form).map(|inner| (form, inner)));
+    let (Some((form, inner)), None) = (given.next(), given.next()) else {
+        return Err(entry.expected(forms()));
+    };
+    if let (Some(even), _) | (None, Some(even)) =
+        (section.get("even"), section.get("step").filter(|_| form != "uniform"))
+    {
+        return Err(even.error(format!("does not go with {form}")));
+    }
+    match form {
+        "uniform" => {
+            let (low, high) = pair(&inner, quantity)?;
+            match section.get("step") {
+                Some(step) => steps(low, high, &step, quantity),
+                None => Ok(Distribution::Uniform(low, high)),
+            }
+        }
+        "exponential" => Ok(Distribution::Exponential { mean: quantity.positive(&inner)? }),
+        "pareto" => pareto(&inner, quantity),
+        "weibull" => {
+            let table = parts(&inner, &["scale", "shape"])?;
+            Ok(Distribution::Weibull {
+                scale: table.require("scale", "a scale", |entry| quantity.positive(entry))?,
+                shape: table.require("shape", "a number", |entry| entry.number_within(SHAPE))?,
+            })
+        }
+        "lognormal" => {
+            let table = parts(&inner, &["median", "sigma"])?;
+            Ok(Distribution::LogNormal {
+                median: table.require("median", "a median", |entry| quantity.positive(entry))?,
+                sigma: table.require("sigma", "a number", |entry| entry.number_within(0.0..=100.0))?,
+            })
+        }
+        "table" => table(&inner, quantity),
+        _ => unreachable!("every form is read"),
+    }
+}
+
+fn parts<'a>(entry: &Entry<'a>, names: &[&str]) -> Result<Section<'a>, Error> {
+    let section = entry.section(&format!("a table of {}", names.join(" and ")))?;
+    section.only(&[names])?;
+    Ok(section)
+}
+
+/// Two values, the second not below the first.
+fn pair(entry: &Entry<'_>, quantity: Quantity) -> Result<(f64, f64), Error> {
+    let two = "two values, the smallest and the largest";
+    let items = entry.list(two)?;
+    let [low, high] = items.as_slice() else { return Err(entry.expected(two)) };
+    let (low, high) = (quantity.value(low)?, quantity.value(high)?);
+    if low <= high { Ok((low, high)) } else { Err(entry.expected(two)) }
+}
+
+fn steps(low: f64, high: f64, step: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
+    let width = quantity.positive(step)?;
+    let count = (high - low) / width;
+    // The ends and the step are decimals, so their quotient is off a whole number by a few roundings at most.
+    if count.round() < 1.0 || (count - count.round()).abs() > 1e-9 * count {
+        return Err(step.expected("a step that divides the range"));
+    }
+    Ok(Distribution::Steps { low, high, step: width })
+}
+
+fn pareto(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
+    let table = parts(entry, &["mean", "scale", "shape"])?;
+    let shape = table.require("shape", "a number", |entry| entry.number_within(SHAPE))?;
+    let scale = match (table.get("scale"), table.get("mean")) {
+        (Some(scale), None) => quantity.positive(&scale)?,
+        (None, Some(mean)) if shape > 1.0 => quantity.positive(&mean)? * (shape - 1.0) / shape,
+        (None, Some(_)) => return Err(entry.expected("a shape above 1: below, the mean is infinite")),
+        _ => return Err(entry.expected("either scale or mean")),
+    };
+    Ok(Distribution::Pareto { scale, shape })
+}
+
+/// The points of an empirical distribution function, in the scenario itself or in a file.
+fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
+    let mut points = Points::default();
+    if let Data::Text(name) = entry.data() {
+        let text = (entry.context.files)(name).map_err(|reason| entry.error(format!("cannot be read: {reason}")))?;
+        let refuse = |line: usize, content: &str, problem: String| Error {
+            place: format!("{name}:{line}"),
+            key: entry.key.clone(),
+            value: (!content.is_empty()).then(|| shortened(content)),
+            problem,
+        };
+        let mut unit = quantity.base_unit().to_owned();
+        let mut last = (1, "");
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| is_data(line)) {
+            let is_first = last.1.is_empty();
+            last = (number, line.trim());
+            if is_first && let Some(heading) = heading_unit(line) {
+                unit = heading;
+                if quantity.read(&format!("1{unit}")).is_err() {
+                    return Err(refuse(
+                        number,
+                        last.1,
+                        format!("expected a heading such as value_{},probability", quantity.base_unit()),
+                    ));
+                }
+                continue;
+            }
+            point_of(line, &unit, quantity)
+                .and_then(|(value, probability)| points.push(value, probability))
+                .map_err(|problem| refuse(number, last.1, problem))?;
+        }
+        points.finish().map_err(|problem| refuse(last.0, last.1, problem))
+    } else {
+        let expected = "the name of a file, or pairs such as [\"10ms\", 0.5]";
+        for item in entry.list(expected)? {
+            let fields = item.list(expected)?;
+            let [value, probability] = fields.as_slice() else { return Err(item.expected(expected)) };
+            let value = quantity.value(value)?;
+            let probability = probability.number_within(0.0..=1.0)?;
+            points.push(value, probability).map_err(|problem| item.error(problem))?;
+        }
+        points.finish().map_err(|problem| entry.error(problem))
+    }
+}
+
+/// Points of a distribution function as they come in.
+#[derive(Default)]
+struct Points(Vec<(f64, f64)>);
+
+impl Points {
+    fn push(&mut self, value: f64, probability: f64) -> Result<(), String> {
+        let (value_before, probability_before) = self.0.last().copied().unwrap_or((0.0, 0.0));
+        if !(0.0..=1.0).contains(&probability) {
+            return Err("expected a cumulative probability from 0 to 1".into());
+        }
+        if value < value_before || probability < probability_before {
+            return Err("expected values and probabilities that do not fall from one line to the next".into());
+        }
+        self.0.push((value, probability));
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Distribution, String> {
+        match self.0.last_mut() {
+            // Sums of rounded shares end near 1.
+            Some((_, last)) if (*last - 1.0).abs() < 1e-6 => *last = 1.0,
+            Some(_) => return Err("expected 1 as the last cumulative probability".into()),
+            None => return Err("expected lines of value,cumulative probability".into()),
+        }
+        Ok(Distribution::Table(self.0))
+    }
+}
+
+fn is_data(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && !line.starts_with('#')
+}
+
+/// The unit that a heading gives; `None` if the line is no heading: it has a number somewhere a number belongs.
+fn heading_unit(line: &str) -> Option<String> {
+    let (value, probability) = line.split_once(',')?;
+    let is_name = |field: &str| field.trim().starts_with(|c: char| c.is_alphabetic());
+    if !is_name(value) || !is_name(probability) {
+        return None;
+    }
+    let unit = value.trim().rsplit('_').next().unwrap_or_default();
+    Some(if unit == "bytes" { "b".to_owned() } else { unit.to_owned() })
+}
+
+/// One line of a table.
+fn point_of(line: &str, unit: &str, quantity: Quantity) -> Result<(f64, f64), String> {
+    let expected = "expected value,cumulative probability, neither negative";
+    let (value, probability) = line.split_once(',').ok_or(expected)?;
+    let value = value.trim();
+    let value = match value.parse::<f64>() {
+        // Written out without an exponent; what is negative or not finite stays unreadable.
+        Ok(number) => quantity.read(&format!("{number}{unit}")),
+        Err(_) => quantity.read(value),
+    };
+    let probability = probability.trim().parse::<f64>().map_err(|_| expected)?;
+    Ok((value.map_err(|_| expected)?, probability))
+}

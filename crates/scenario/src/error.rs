@@ -1,0 +1,60 @@
+//! What is wrong with a scenario, in one line.
+
+use std::fmt;
+
+/// One thing that is wrong with a scenario. `Display` is exactly one line: where, key = value, what was expected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// The file, with the line where it is known, or `override`.
+    pub place: String,
+    /// The key, dotted: `traffic.0.users`. Empty where the text is not TOML at all.
+    pub key: String,
+    /// The value as it was written, shortened; `None` where there is none.
+    pub value: Option<String>,
+    /// What was expected.
+    pub problem: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = self.place.clone();
+        if !self.key.is_empty() {
+            line += ": ";
+            line += &self.key;
+        }
+        if let Some(value) = &self.value {
+            line += if self.key.is_empty() { ": " } else { " = " };
+            line += value;
+        }
+        line += ": ";
+        line += &self.problem;
+        f.write_str(&one_line(&line))
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Escapes whatever would break a line.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || c == '\u{2028}' || c == '\u{2029}' {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+/// The first characters of `text`, so that a line stays a line one can read.
+pub(crate) fn shortened(text: &str) -> String {
+    const LENGTH: usize = 60;
+    if text.chars().count() <= LENGTH {
+        text.to_owned()
+    } else {
+        let mut short: String = text.chars().take(LENGTH - 3).collect();
+        short += "...";
+        short
+    }
+}

@@ -1,0 +1,155 @@
+//! A discipline and its parameters, as the registry's tables say.
+
+use crate::document::Data;
+use crate::error::Error;
+use crate::scenario::QdiscSpec;
+use crate::section::{Entry, Section};
+use crate::units;
+use crate::written::{Fields, Written};
+use aqm::param::{Kind, Param, Value, Values};
+use aqm::registry::{self, Row};
+use base::Rate;
+
+/// What stands before a link when nobody says: drop-tail, as on most links there are.
+const DEFAULT: &str = "pfifo";
+
+/// Reads the discipline in `section` for a link of `rate`.
+pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error> {
+    let row = kind(section)?;
+    let names: Vec<&str> = row.params.iter().map(|param| param.name).collect();
+    section.only(&[&["kind"], &names])?;
+    let mut values = Values::default();
+    for param in row.params {
+        if let Some(entry) = section.get(param.name) {
+            values.fill(param.name, value(&entry, param)?);
+        } else if !param.default.is_empty() {
+            values.fill(param.name, default(row, param));
+        }
+    }
+    let given: Vec<&str> = values.0.keys().copied().collect();
+    (row.resolve)(&mut values, rate).map_err(|refusal| {
+        match (section.get(refusal.param), values.0.get(refusal.param)) {
+            (Some(entry), _) => entry.expected(refusal.expected),
+            // What was given does not fit a default.
+            (None, Some(value)) => section.unfit(refusal.param, &format!("{value} (the default)"), &refusal.expected),
+            (None, None) => section.missing(refusal.param, &refusal.expected),
+        }
+    })?;
+    // What was computed must be as good as what is written: it will be read back.
+    for param in row.params.iter().filter(|param| !given.contains(&param.name)) {
+        if let Some(value) = values.0.get(param.name) {
+            param
+                .admit(value)
+                .map_err(|expected| section.unfit(param.name, &format!("{value} (computed)"), &expected))?;
+        }
+    }
+    Ok(QdiscSpec { kind: row.name, values })
+}
+
+/// Writes a discipline with all its values, in the order of its table.
+pub(crate) fn write(qdisc: &QdiscSpec) -> Fields {
+    let row = registry::row(qdisc.kind).expect("the discipline has a row");
+    let mut fields = vec![("kind", Written::Text(qdisc.kind.to_owned()))];
+    for param in row.params {
+        if let Some(value) = qdisc.values.0.get(param.name) {
+            fields.push((param.name, write_value(value)));
+        }
+    }
+    fields
+}
+
+fn kind(section: &Section<'_>) -> Result<&'static Row, Error> {
+    let rows = registry::rows();
+    let Some(entry) = section.get("kind") else {
+        return match section.names().next() {
+            None => Ok(registry::row(DEFAULT).expect("the default has a row")),
+            Some(_) => Err(section.missing("kind", "the name of a discipline such as pi")),
+        };
+    };
+    let name = entry.text()?;
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    let aliases = rows.iter().flat_map(|row| row.aliases).copied();
+    registry::row(name).ok_or_else(|| entry.unknown_word(name, &names, aliases))
+}
+
+/// The value of `param` as it was written.
+fn value(entry: &Entry<'_>, param: &Param) -> Result<Value, Error> {
+    let value = match param.kind {
+        Kind::Length => Value::Length(entry.length()?),
+        Kind::LengthOrTime => length_or_time(entry)?,
+        Kind::Time => Value::Time(entry.span()?),
+        Kind::Frequency => Value::Frequency(entry.quantity(units::frequency)?),
+        Kind::Number => Value::Number(entry.number().ok_or_else(|| entry.expected(param.expected()))?),
+        Kind::Integer => match entry.data() {
+            Data::Integer(n) => Value::Integer(u64::try_from(*n).map_err(|_| entry.expected(param.expected()))?),
+            _ => return Err(entry.expected(param.expected())),
+        },
+        Kind::Flag => Value::Flag(entry.flag()?),
+        Kind::Size => {
+            Value::Size(u32::try_from(entry.quantity(units::size)?).map_err(|_| entry.expected(param.expected()))?)
+        }
+        Kind::Word(words) => {
+            let table: Vec<(&'static str, &'static str)> = words.iter().map(|&word| (word, word)).collect();
+            Value::Word(entry.word(&table)?)
+        }
+    };
+    param.admit(&value).map_err(|expected| entry.expected(expected))?;
+    Ok(value)
+}
+
+fn length_or_time(entry: &Entry<'_>) -> Result<Value, Error> {
+    match (entry.length(), entry.span()) {
+        (Ok(length), _) => Ok(Value::Length(length)),
+        (_, Ok(span)) => Ok(Value::Time(span)),
+        _ => Err(entry.expected("packets such as 24p, bytes such as 12kb or a time such as 5ms")),
+    }
+}
+
+/// The default of `param`, which its table writes as a scenario would.
+fn default(row: &Row, param: &Param) -> Value {
+    parse(param.kind, param.default)
+        .filter(|value| param.admit(value).is_ok())
+        .unwrap_or_else(|| panic!("{} {} has a default of its kind and in its range", row.name, param.name))
+}
+
+fn parse(kind: Kind, text: &str) -> Option<Value> {
+    Some(match kind {
+        Kind::Length => Value::Length(units::length(text).ok()?),
+        Kind::LengthOrTime => match units::length(text) {
+            Ok(length) => Value::Length(length),
+            Err(_) => Value::Time(units::span(text).ok()?),
+        },
+        Kind::Time => Value::Time(units::span(text).ok()?),
+        Kind::Frequency => Value::Frequency(units::frequency(text).ok()?),
+        Kind::Number => Value::Number(text.parse().ok()?),
+        Kind::Integer => Value::Integer(text.parse().ok()?),
+        Kind::Flag => Value::Flag(text.parse().ok()?),
+        Kind::Size => Value::Size(u32::try_from(units::size(text).ok()?).ok()?),
+        Kind::Word(words) => Value::Word(words.iter().copied().find(|word| *word == text)?),
+    })
+}
+
+fn write_value(value: &Value) -> Written {
+    match value {
+        Value::Number(x) => Written::Number(*x),
+        Value::Integer(n) => Written::Integer(*n),
+        Value::Flag(flag) => Written::Flag(*flag),
+        Value::Length(_) | Value::Time(_) | Value::Frequency(_) | Value::Size(_) | Value::Word(_) => {
+            Written::Text(value.to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_of_the_registry_is_of_its_kind_and_in_its_range() {
+        for row in registry::rows() {
+            for param in row.params.iter().filter(|param| !param.default.is_empty()) {
+                default(row, param);
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! From text to a scenario, and back to text that says everything.
+
+use crate::blocks::{self, Surroundings};
+use crate::distribution;
+use crate::document::{self, Files};
+use crate::error::Error;
+use crate::hosts;
+use crate::qdisc;
+use crate::scenario::{Direction, Link, Path, Record, RttSpec, Scenario};
+use crate::section::{Context, Section};
+use crate::units;
+use crate::written::{self, Fields, Written};
+use base::{Distribution, Rate, Span};
+use sha2::{Digest, Sha256};
+
+/// A load that was asked for without the number of users that offers it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoadRequest {
+    /// Index of the traffic block, from 0: its users are set by the override `traffic.N.users`.
+    pub traffic: usize,
+    /// Mean throughput that the users shall offer in one direction of an uncongested link, IP packets.
+    pub load: Rate,
+    /// Which way the responses of the block flow.
+    pub direction: Direction,
+}
+
+/// A scenario that has been read and checked.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    scenario: Result<Scenario, Error>,
+    loads: Vec<LoadRequest>,
+    text: String,
+    json: serde_json::Value,
+    digest: String,
+}
+
+impl Resolved {
+    /// The scenario, once no load is left to calibrate; before that, the error names the first.
+    pub fn scenario(&self) -> Result<&Scenario, Error> {
+        self.scenario.as_ref().map_err(Error::clone)
+    }
+
+    /// The loads whose users are not known, in the order of the blocks. Find them, then resolve again with an override
+    /// of `traffic.N.users` for each.
+    pub fn loads(&self) -> &[LoadRequest] {
+        &self.loads
+    }
+
+    /// The complete scenario as TOML, every default filled in and every distribution file copied in. It resolves to
+    /// itself.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What [`Self::text`] says, as JSON: the same keys and values.
+    pub fn json(&self) -> &serde_json::Value {
+        &self.json
+    }
+
+    /// SHA-256 of [`Self::text`] without the name, in hexadecimal: two scenarios with the same digest are the same
+    /// experiment.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+}
+
+const KEYS: &[&str] = &["name", "duration", "warmup", "cooldown", "seed", "link", "path", "tcp", "traffic", "record"];
+/// TOML's integers end here.
+const LARGEST_SEED: u64 = i64::MAX as u64;
+const NEED_TRAFFIC: &str = "at least one [[traffic]] block";
+
+/// Reads the scenario in `text`, which errors call `origin`, with `overrides` of dotted keys applied before anything
+/// is checked.
+///
+/// An override's value is TOML; text that is none, such as `24p`, is taken as a string. A table as a value replaces
+/// the whole table: `("link.qdisc", "{ kind = 'red' }")` leaves nothing of the discipline in the file.
+///
+/// # Errors
+/// The first thing that is wrong, in one line.
+pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: Files<'_>) -> Result<Resolved, Error> {
+    let mut document = document::parse(text, origin)?;
+    for (key, value) in overrides {
+        document::apply_override(&mut document, key, value)?;
+    }
+    let root = Section::root(&document, Context { origin, files });
+    root.only(&[KEYS])?;
+
+    let name = root.read("name", stem(origin).to_owned(), |entry| entry.text().map(str::to_owned))?;
+    let times = times(&root)?;
+    let seed = root.read("seed", 1, |entry| entry.whole(0..=LARGEST_SEED))?;
+    let (link, link_written) = link(&root.section("link")?)?;
+    let (path, path_written) = path(&root.section("path")?)?;
+    let tcp = root.section("tcp")?;
+    tcp.only(&[hosts::KEYS])?;
+    let tcp_written = hosts::write(&hosts::read(&tcp, None)?);
+    let (record, record_written) = record(&root.section("record")?, times.duration)?;
+
+    let mut traffic = Vec::new();
+    let mut loads = Vec::new();
+    let mut unknown = None;
+    let mut blocks_written = Vec::new();
+    let around = Surroundings { tcp: &tcp, rtt: &path.rtt, duration: times.duration };
+    let blocks = root.require("traffic", NEED_TRAFFIC, |entry| match entry.list(NEED_TRAFFIC)? {
+        list if list.is_empty() => Err(entry.expected(NEED_TRAFFIC)),
+        list => Ok(list),
+    })?;
+    for (index, entry) in blocks.iter().enumerate() {
+        let block = blocks::read(index, entry, &around)?;
+        blocks_written.push(block.written);
+        match block.traffic {
+            Ok(block) => traffic.push(block),
+            Err((load, error)) => {
+                loads.push(load);
+                unknown.get_or_insert(error);
+            }
+        }
+    }
+
+    let fields = vec![
+        ("name", Written::Text(name.clone())),
+        ("duration", Written::Text(units::write_span(times.duration))),
+        ("warmup", Written::Text(units::write_span(times.warmup))),
+        ("cooldown", Written::Text(units::write_span(times.cooldown))),
+        ("seed", Written::Integer(seed)),
+        ("link", Written::Section(link_written)),
+        ("path", Written::Section(path_written)),
+        ("tcp", Written::Section(tcp_written)),
+        ("traffic", Written::Blocks(blocks_written)),
+        ("record", Written::Section(record_written)),
+    ];
+    let Times { duration, warmup, cooldown } = times;
+    let scenario = match unknown {
+        None => Ok(Scenario { name, duration, warmup, cooldown, seed, link, path, traffic, record }),
+        Some(error) => Err(error),
+    };
+    Ok(Resolved {
+        scenario,
+        loads,
+        text: written::toml(&fields),
+        json: written::json(&fields),
+        digest: digest(&fields),
+    })
+}
+
+struct Times {
+    duration: Span,
+    warmup: Span,
+    cooldown: Span,
+}
+
+fn times(root: &Section<'_>) -> Result<Times, Error> {
+    let longest = Span::from_secs_f64(units::MAX_SECONDS);
+    let duration = root.read("duration", Span::from_secs(300), |entry| entry.span_within(Span::from_ms(1), longest))?;
+    // A fifth: 60 of 300 seconds.
+    let warmup = root.read("warmup", duration / 5, |entry| entry.span())?;
+    let cooldown = root.read("cooldown", Span::ZERO, |entry| entry.span())?;
+    if warmup + cooldown < duration {
+        return Ok(Times { duration, warmup, cooldown });
+    }
+    let [all, after] = [duration, cooldown].map(units::write_span);
+    let expected = format!("less than the duration {all} together with a cooldown of {after}");
+    Err(match (root.get("warmup"), root.get("cooldown")) {
+        (Some(entry), _) => entry.expected(expected),
+        (None, Some(entry)) => entry.expected(format!("less than the duration {all} less the warmup")),
+        (None, None) => unreachable!("a fifth is less than the whole"),
+    })
+}
+
+fn link(section: &Section<'_>) -> Result<(Link, Fields), Error> {
+    section.only(&[&["rate", "reverse_rate", "qdisc", "reverse_qdisc"]])?;
+    let rate = section.read("rate", Rate::from_bps(100_000_000), |entry| entry.rate())?;
+    let reverse_rate = section.read("reverse_rate", rate, |entry| entry.rate())?;
+    let forward = section.section("qdisc")?;
+    let reverse = if section.get("reverse_qdisc").is_some() {
+        section.section("reverse_qdisc")?
+    } else {
+        section.section("qdisc")?
+    };
+    let qdisc = qdisc::read(&forward, rate)?;
+    let reverse_qdisc = qdisc::read(&reverse, reverse_rate)?;
+    let written = vec![
+        ("rate", Written::Text(units::write_rate(rate))),
+        ("reverse_rate", Written::Text(units::write_rate(reverse_rate))),
+        ("qdisc", Written::Section(qdisc::write(&qdisc))),
+        ("reverse_qdisc", Written::Section(qdisc::write(&reverse_qdisc))),
+    ];
+    Ok((Link { rate, reverse_rate, qdisc, reverse_qdisc }, written))
+}
+
+fn path(section: &Section<'_>) -> Result<(Path, Fields), Error> {
+    section.only(&[&["access_rate", "rtt"]])?;
+    let access_rate = section.read("access_rate", Rate::from_bps(1_000_000_000), |entry| entry.rate())?;
+    // The range of the web studies (Le et al. 2003).
+    let studied = RttSpec::Drawn(Distribution::Uniform(0.010, 0.150));
+    let rtt = section.read("rtt", studied, distribution::read_rtt)?;
+    let written =
+        vec![("access_rate", Written::Text(units::write_rate(access_rate))), ("rtt", distribution::write_rtt(&rtt))];
+    Ok((Path { access_rate, rtt }, written))
+}
+
+fn record(section: &Section<'_>, duration: Span) -> Result<(Record, Fields), Error> {
+    section.only(&[&["interval", "drops", "exchanges"]])?;
+    let shortest = Span::from_us(10);
+    let default = Span::from_ms(100).min(duration);
+    let interval = section.read("interval", default, |entry| entry.span_within(shortest, duration))?;
+    let drops = section.read("drops", false, |entry| entry.flag())?;
+    let exchanges = section.read("exchanges", true, |entry| entry.flag())?;
+    let written = vec![
+        ("interval", Written::Text(units::write_span(interval))),
+        ("drops", Written::Flag(drops)),
+        ("exchanges", Written::Flag(exchanges)),
+    ];
+    Ok((Record { interval, drops, exchanges }, written))
+}
+
+/// What a file is called without its folder and ending: the name of a scenario that has none.
+fn stem(origin: &str) -> &str {
+    let file = origin.rsplit(['/', '\\']).next().unwrap_or(origin);
+    file.strip_suffix(".toml").unwrap_or(file)
+}
+
+fn digest(fields: &Fields) -> String {
+    let unnamed: Fields = fields.iter().filter(|(key, _)| *key != "name").cloned().collect();
+    Sha256::digest(written::toml(&unnamed)).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,164 @@
+//! A scenario as checked values.
+
+use aqm::param::Values;
+use base::{Distribution, Rate, Span};
+
+/// One experiment: a link, paths, end hosts and what they ask for.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What people call it.
+    pub name: String,
+    /// Simulated time, warm-up and cool-down included.
+    pub duration: Span,
+    /// Start of the run that is not measured.
+    pub warmup: Span,
+    /// End of the run that is not measured.
+    pub cooldown: Span,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The bottleneck.
+    pub link: Link,
+    /// What lies on both sides of it.
+    pub path: Path,
+    /// Who sends what, in the order of the file.
+    pub traffic: Vec<Traffic>,
+    /// What is written down.
+    pub record: Record,
+}
+
+/// The bottleneck: an egress in each direction.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Rate forward.
+    pub rate: Rate,
+    /// Rate in reverse.
+    pub reverse_rate: Rate,
+    /// Discipline forward.
+    pub qdisc: QdiscSpec,
+    /// Discipline in reverse.
+    pub reverse_qdisc: QdiscSpec,
+}
+
+/// A discipline with its parameters, every default filled in.
+#[derive(Clone, Debug)]
+pub struct QdiscSpec {
+    /// Its name in the registry.
+    pub kind: &'static str,
+    /// Its parameters.
+    pub values: Values,
+}
+
+/// Access links and delays.
+#[derive(Clone, Debug)]
+pub struct Path {
+    /// Rate of each host's access link, both ways.
+    pub access_rate: Rate,
+    /// Round-trip propagation delay of a flow, unless its traffic block says otherwise.
+    pub rtt: RttSpec,
+}
+
+/// Round-trip propagation delays, in seconds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RttSpec {
+    /// Drawn per flow.
+    Drawn(Distribution),
+    /// Spread evenly: flow k of n gets low + k (high - low)/(n - 1).
+    Even {
+        /// Smallest, seconds.
+        low: f64,
+        /// Largest, seconds.
+        high: f64,
+    },
+}
+
+/// One block of traffic.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Its own round-trip delays.
+    pub rtt: RttSpec,
+    /// Its end hosts.
+    pub tcp: tcp::Config,
+    /// What it asks for.
+    pub workload: Workload,
+    /// Which way its responses or data flow.
+    pub direction: Direction,
+}
+
+/// Which way responses and data flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Forward.
+    Forward,
+    /// In reverse.
+    Reverse,
+    /// One half each way.
+    Both,
+}
+
+/// What a block of traffic asks for.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// Closed-loop web users.
+    Web(Web),
+    /// Long-lived or finite transfers.
+    Bulk(Bulk),
+    /// Transfers that arrive at random.
+    Poisson(Poisson),
+    /// Unresponsive packets at a constant rate.
+    Cbr(Cbr),
+}
+
+/// Closed-loop web users.
+#[derive(Clone, Debug)]
+pub struct Web {
+    /// The model, with its parameters filled in.
+    pub model: traffic::WebModel,
+    /// How many users in all; half of them each way where the direction is both.
+    pub users: u32,
+}
+
+/// Bulk transfers.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    /// How many in all.
+    pub flows: u32,
+    /// When each starts, seconds into the run.
+    pub start: Distribution,
+    /// Bytes of each; `None` lasts for ever.
+    pub bytes: Option<u64>,
+}
+
+/// Transfers that arrive at random, each on a connection of its own.
+#[derive(Clone, Debug)]
+pub struct Poisson {
+    /// Arrivals a second in all.
+    pub arrivals_per_s: f64,
+    /// Request bytes.
+    pub request_bytes: u32,
+    /// Response bytes.
+    pub size: Distribution,
+}
+
+/// Unresponsive packets at a constant rate.
+#[derive(Clone, Debug)]
+pub struct Cbr {
+    /// How many sources.
+    pub flows: u32,
+    /// Rate of all together, IP packets.
+    pub rate: Rate,
+    /// Size of each packet, bytes (IP).
+    pub packet: u32,
+    /// When each starts, seconds into the run.
+    pub start: Distribution,
+}
+
+/// What is written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// Distance between rows of the queue table.
+    pub interval: Span,
+    /// Whether every loss and mark is written down.
+    pub drops: bool,
+    /// Whether every exchange is written down; otherwise only their distribution is.
+    pub exchanges: bool,
+}

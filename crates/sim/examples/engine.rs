@@ -1,0 +1,61 @@
+//! Runs a scenario without writing anything and prints its summary: what the benchmarks time.
+//!
+//! `engine SCENARIO.toml [key=value ...]`
+
+use base::{Span, Time};
+use record::{Discard, Engine, Summary};
+use std::process::ExitCode;
+
+#[expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that times runs and prints")]
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(file) = arguments.next() else {
+        eprintln!("engine: expected a scenario file");
+        return ExitCode::from(2);
+    };
+    let overrides: Vec<(String, String)> =
+        arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
+    let read = |name: &str| std::fs::read_to_string(name).map_err(|error| error.to_string());
+    let resolved = match read(&file).map(|text| scenario::resolve(&text, &file, &overrides, &read)) {
+        Ok(Ok(resolved)) => resolved,
+        Ok(Err(error)) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+        Err(error) => {
+            eprintln!("{file}: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let scenario = match resolved.scenario() {
+        Ok(scenario) => scenario,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let started = std::time::Instant::now();
+    let outcome = sim::run(scenario, &mut Discard, &mut |_: Time, _| true).expect("never broken off");
+    let wall_s = started.elapsed().as_secs_f64();
+    let engine = Engine {
+        kind: "sim",
+        events: outcome.events,
+        bottleneck_packets: outcome.bottleneck_packets,
+        simulated: scenario.duration,
+        wall_s,
+        cpu_s: wall_s,
+    };
+    let summary = Summary {
+        scenario: &scenario.name,
+        seed: scenario.seed,
+        measured: Span::from_ns(outcome.measured.ns()),
+        directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
+        responses: &outcome.responses,
+        tcp: &outcome.tcp,
+        engine: &engine,
+    };
+    println!("{}", summary.to_json());
+    let per_packet = wall_s * 1e6 / outcome.bottleneck_packets as f64;
+    eprintln!("{per_packet:.3} us a packet, {:.2} s", wall_s);
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,35 @@
+//! From a scenario to the network it describes.
+
+use crate::network::Network;
+use crate::packets::{Packets, Parcel};
+use crate::queue::EventQueue;
+use aqm::Egress;
+use aqm::registry::{self, Site};
+use base::{Rate, Stream};
+use record::Meter;
+use scenario::{QdiscSpec, Scenario};
+
+/// The network of `scenario`, idle.
+pub fn network(scenario: &Scenario) -> Network {
+    let egress = |rate: Rate, qdisc: &QdiscSpec, direction: &str| -> Egress<Parcel> {
+        let stream = Stream::named(scenario.seed, &format!("link/{direction}/qdisc"));
+        Egress::new(rate, registry::build(qdisc.kind, &qdisc.values, Site { rate, stream }))
+    };
+    let link = &scenario.link;
+    Network {
+        packets: Packets::default(),
+        egress: [
+            egress(link.rate, &link.qdisc, "forward"),
+            egress(link.reverse_rate, &link.reverse_qdisc, "reverse"),
+        ],
+        meters: [Meter::new(), Meter::new()],
+        queue: EventQueue::new(slot_shift(link.rate.max(link.reverse_rate))),
+        access: scenario.path.access_rate,
+        writes_drops: scenario.record.drops,
+    }
+}
+
+/// A slot of the event queue should hold a few events: about four full packets' time on the link, 1 us to 32 us.
+fn slot_shift(rate: Rate) -> u32 {
+    rate.time_for(4 * 1500).ns().max(1).ilog2().clamp(10, 15)
+}

@@ -1,0 +1,172 @@
+//! Connections: two endpoints, the path between them, and what is asked over it.
+
+use base::{FlowKey, Span, Time};
+use tcp::{Config, Endpoint};
+
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// Exchanges for a web user, on this lane of theirs.
+    Web {
+        /// Index among all sources.
+        source: u32,
+        /// The browser's lane.
+        lane: u8,
+    },
+    /// One exchange of a random arrival.
+    Single {
+        /// Number of the arrival within its block.
+        number: u32,
+    },
+    /// Data one way, from the side that opened it.
+    Bulk {
+        /// Number of the flow within its block.
+        number: u32,
+    },
+}
+
+/// The exchange under way. `None` between exchanges.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// When it was asked for.
+    pub at: Time,
+    /// When the connection was open.
+    pub open_at: Time,
+    /// Bytes of the request.
+    pub request_bytes: u32,
+    /// Bytes of the response.
+    pub response_bytes: u64,
+    /// What the server will have received when it knows the request.
+    pub request_end: u64,
+    /// What the client will have received when it has the response.
+    pub response_end: u64,
+    /// The request was written.
+    pub is_sent: bool,
+    /// The response was written.
+    pub is_answered: bool,
+    /// The server closes after the response.
+    pub is_last: bool,
+}
+
+/// A connection and its path.
+#[derive(Debug)]
+pub struct Connection {
+    /// The left and the right end.
+    pub ends: [Endpoint; 2],
+    /// When each end's pending wake-up fires; [`Time::NEVER`] if there is none.
+    pub wake_at: [Time; 2],
+    /// What the connection sends and receives over its access links.
+    pub path: Path,
+    /// Packets of it that are on their way: only when there are none can its place be used again.
+    pub in_flight: u32,
+    /// The side that opened it.
+    pub client: u8,
+    /// Block of traffic.
+    pub block: u16,
+    /// Whether it ended or was given up; it then only waits for its last packets.
+    pub is_over: bool,
+    /// Whether it is listed as reusable.
+    pub is_free: bool,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The exchange under way.
+    pub asked: Option<Asked>,
+}
+
+/// The path of a connection, but for the bottleneck.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// How a router knows it.
+    pub flow: FlowKey,
+    /// Propagation delay one way.
+    pub delay: Span,
+    /// When each side's access link is free to send.
+    pub sends_at: [Time; 2],
+    /// When each side's access link is free to receive.
+    pub receives_at: [Time; 2],
+}
+
+/// All connections, by place.
+#[derive(Default)]
+pub struct Connections {
+    slots: Vec<Connection>,
+    free: Vec<u32>,
+    opened: u64,
+}
+
+/// What a new connection is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    /// See [`Connection::purpose`].
+    pub purpose: Purpose,
+    /// See [`Connection::client`].
+    pub client: u8,
+    /// See [`Connection::block`].
+    pub block: u16,
+    /// Round-trip propagation delay.
+    pub rtt: Span,
+}
+
+impl Connections {
+    /// Makes a connection, in the place of one that is over if there is one.
+    pub fn open(&mut self, opening: &Opening, config: &Config) -> u32 {
+        self.opened += 1;
+        let path = Path {
+            flow: FlowKey(self.opened),
+            delay: opening.rtt / 2,
+            sends_at: [Time::ZERO; 2],
+            receives_at: [Time::ZERO; 2],
+        };
+        if let Some(place) = self.free.pop() {
+            let slot = &mut self.slots[place as usize];
+            slot.ends[0].reset(config);
+            slot.ends[1].reset(config);
+            slot.wake_at = [Time::NEVER; 2];
+            slot.path = path;
+            slot.client = opening.client;
+            slot.block = opening.block;
+            slot.purpose = opening.purpose;
+            slot.asked = None;
+            (slot.is_over, slot.is_free) = (false, false);
+            place
+        } else {
+            self.slots.push(Connection {
+                ends: [Endpoint::new(config), Endpoint::new(config)],
+                wake_at: [Time::NEVER; 2],
+                path,
+                in_flight: 0,
+                client: opening.client,
+                block: opening.block,
+                is_over: false,
+                is_free: false,
+                purpose: opening.purpose,
+                asked: None,
+            });
+            self.free.reserve(self.slots.len());
+            self.slots.len() as u32 - 1
+        }
+    }
+
+    /// The connection at `place`.
+    #[inline]
+    pub fn get(&mut self, place: u32) -> &mut Connection {
+        &mut self.slots[place as usize]
+    }
+
+    /// Lists `place` as reusable if its connection is over and its last packet gone. Returns whether it was listed.
+    #[inline]
+    pub fn release(&mut self, place: u32) -> bool {
+        let slot = &mut self.slots[place as usize];
+        let is_released = slot.is_over && slot.in_flight == 0 && !slot.is_free;
+        if is_released {
+            slot.is_free = true;
+            self.free.push(place);
+        }
+        is_released
+    }
+
+    /// All that are not free.
+    pub fn live(&self) -> impl Iterator<Item = &Connection> {
+        self.slots.iter().filter(|slot| !slot.is_free)
+    }
+}

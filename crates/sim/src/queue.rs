@@ -1,0 +1,291 @@
+//! The event queue: a hierarchical timing wheel that gives events out in their total order.
+//!
+//! The order is `(time, rank, source, sequence)`: what happens at the same instant is ordered by what it is, then by
+//! whose it is, then by when it was asked for. Nothing depends on how the wheel stores it.
+//!
+//! Three levels of slots; an event sits in the finest level whose turn it shares with the present, and moves down
+//! when its turn comes. The slot that is due is sorted when it is opened. Events are nodes of one slab, linked: no
+//! allocation once the slab has grown to the largest number of pending events.
+
+use base::Time;
+
+/// What kind of event, and so which goes first among those of one instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Rank {
+    /// A packet reaches an egress.
+    Arrive = 0,
+    /// A packet reaches its host.
+    Deliver = 1,
+    /// An endpoint wants to be woken.
+    Wake = 2,
+    /// A source of demand wants to be called.
+    Demand = 3,
+}
+
+/// An event that is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Time,
+    /// What kind.
+    pub rank: Rank,
+    /// Of what: a packet, an endpoint, a source.
+    pub what: u32,
+}
+
+/// Slots of the finest level and of each coarser one, as powers of two.
+const FINE_BITS: u32 = 13;
+const COARSE_BITS: u32 = 11;
+const LEVELS: usize = 3;
+const NIL: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Node {
+    at: u64,
+    /// Rank, source, sequence, from the most significant bit down.
+    order: u64,
+    what: u32,
+    next: u32,
+}
+
+struct Level {
+    heads: Vec<u32>,
+    occupied: Vec<u64>,
+    /// A slot spans 2^shift nanoseconds.
+    shift: u32,
+}
+
+impl Level {
+    fn new(bits: u32, shift: u32) -> Self {
+        Self { heads: vec![NIL; 1 << bits], occupied: vec![0; (1 << bits) / 64], shift }
+    }
+
+    #[inline]
+    fn slot_of(&self, at: u64) -> usize {
+        (at >> self.shift) as usize & (self.heads.len() - 1)
+    }
+
+    /// The first occupied slot from `slot` on, within this turn.
+    fn next_occupied(&self, slot: usize) -> Option<usize> {
+        let mut word = slot / 64;
+        let mut bits = self.occupied.get(word)? & (u64::MAX << (slot % 64));
+        loop {
+            if bits != 0 {
+                return Some(word * 64 + bits.trailing_zeros() as usize);
+            }
+            word += 1;
+            bits = *self.occupied.get(word)?;
+        }
+    }
+}
+
+/// Pending events.
+pub struct EventQueue {
+    levels: [Level; LEVELS],
+    nodes: Vec<Node>,
+    free: u32,
+    /// The open slot's events, the next one last.
+    open: Vec<(u64, u64, u32)>,
+    /// Everything before this instant is in `open`.
+    opened_until: u64,
+    sequence: u32,
+    pending: usize,
+}
+
+impl EventQueue {
+    /// An empty queue whose finest slots span 2^`shift` nanoseconds: best with a few events in each.
+    pub fn new(shift: u32) -> Self {
+        let coarse = |level: u32| Level::new(COARSE_BITS, shift + FINE_BITS + level * COARSE_BITS);
+        Self {
+            levels: [Level::new(FINE_BITS, shift), coarse(0), coarse(1)],
+            nodes: Vec::with_capacity(1 << 12),
+            free: NIL,
+            open: Vec::with_capacity(64),
+            opened_until: 1 << shift,
+            sequence: 0,
+            pending: 0,
+        }
+    }
+
+    /// Asks for an event at `at`; `source` is below 2^28 and orders events of one instant and rank.
+    #[inline]
+    pub fn push(&mut self, at: Time, rank: Rank, source: u32, what: u32) {
+        self.sequence = self.sequence.wrapping_add(1);
+        let order = (rank as u64) << 60 | u64::from(source & 0x0fff_ffff) << 32 | u64::from(self.sequence);
+        self.pending += 1;
+        let at = at.ns();
+        if at < self.opened_until {
+            return self.insert_open((at, order, what));
+        }
+        let node = Node { at, order, what, next: NIL };
+        let index = self.free;
+        if let Some(slot) = self.nodes.get_mut(index as usize) {
+            self.free = slot.next;
+            *slot = node;
+            self.link(index);
+        } else {
+            self.nodes.push(node);
+            self.link(self.nodes.len() as u32 - 1);
+        }
+    }
+
+    /// When the next event is due; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next_at(&mut self) -> Time {
+        if self.open.is_empty() && !self.open_next() {
+            return Time::NEVER;
+        }
+        self.open.last().map_or(Time::NEVER, |&(at, _, _)| Time::from_ns(at))
+    }
+
+    /// The next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Event> {
+        if self.open.is_empty() && !self.open_next() {
+            return None;
+        }
+        let (at, order, what) = self.open.pop()?;
+        self.pending -= 1;
+        let rank = match order >> 60 {
+            0 => Rank::Arrive,
+            1 => Rank::Deliver,
+            2 => Rank::Wake,
+            _ => Rank::Demand,
+        };
+        Some(Event { at: Time::from_ns(at), rank, what })
+    }
+
+    #[inline]
+    fn insert_open(&mut self, entry: (u64, u64, u32)) {
+        let key = (entry.0, entry.1);
+        // Mostly the new event is among the last to come of the open slot, which are first here.
+        let place = self.open.partition_point(|&(at, order, _)| (at, order) > key);
+        self.open.insert(place, entry);
+    }
+
+    #[inline]
+    fn link(&mut self, index: u32) {
+        let at = self.nodes[index as usize].at;
+        // The finest level whose current turn includes `at`: what lies above its slot bits agrees with the present.
+        let differs = at ^ self.opened_until;
+        let mut level = 0;
+        while level + 1 < LEVELS && differs >> self.levels[level + 1].shift != 0 {
+            level += 1;
+        }
+        let level = &mut self.levels[level];
+        let slot = level.slot_of(at);
+        self.nodes[index as usize].next = level.heads[slot];
+        level.heads[slot] = index;
+        level.occupied[slot / 64] |= 1 << (slot % 64);
+    }
+
+    #[inline]
+    fn unlink_all(&mut self, level: usize, slot: usize) -> u32 {
+        let level = &mut self.levels[level];
+        level.occupied[slot / 64] &= !(1 << (slot % 64));
+        std::mem::replace(&mut level.heads[slot], NIL)
+    }
+
+    /// Opens the next slot that holds something. Returns whether there was one.
+    fn open_next(&mut self) -> bool {
+        if self.pending == 0 {
+            return false;
+        }
+        loop {
+            let fine = &self.levels[0];
+            if let Some(slot) = fine.next_occupied(fine.slot_of(self.opened_until)) {
+                let turn = self.opened_until >> self.levels[1].shift << self.levels[1].shift;
+                self.opened_until = turn + ((slot as u64 + 1) << self.levels[0].shift);
+                let mut index = self.unlink_all(0, slot);
+                while let Some(&node) = self.nodes.get(index as usize) {
+                    self.open.push((node.at, node.order, node.what));
+                    self.nodes[index as usize].next = self.free;
+                    self.free = index;
+                    index = node.next;
+                }
+                if self.open.len() > 1 {
+                    self.open.sort_unstable_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+                }
+                if self.opened_until >> self.levels[1].shift != turn >> self.levels[1].shift {
+                    self.enter_turn();
+                }
+                return true;
+            }
+            self.next_turn();
+        }
+    }
+
+    /// Nothing is left in this turn of the finest level: goes to the next that holds something.
+    fn next_turn(&mut self) {
+        for level in 1..LEVELS {
+            let Level { heads, shift, .. } = &self.levels[level];
+            let (mask, shift) = (heads.len() as u64 - 1, *shift);
+            let next = (self.opened_until >> shift) + 1;
+            let is_coarsest = level + 1 == LEVELS;
+            if next & mask == 0 && !is_coarsest {
+                // This level's own turn is over as well.
+                continue;
+            }
+            if let Some(slot) = self.levels[level].next_occupied((next & mask) as usize) {
+                self.opened_until = (next & !mask | slot as u64) << shift;
+                return self.enter_turn();
+            }
+            if is_coarsest {
+                // No turn above the coarsest: from its first slot again.
+                self.opened_until = ((next | mask) + 1) << shift;
+                return self.enter_turn();
+            }
+        }
+    }
+
+    /// A turn has just begun at `opened_until`: what waits for it in the coarser levels moves down.
+    fn enter_turn(&mut self) {
+        for level in (1..LEVELS).rev() {
+            let slot = self.levels[level].slot_of(self.opened_until);
+            let mut index = self.unlink_all(level, slot);
+            while let Some(&node) = self.nodes.get(index as usize) {
+                self.link(index);
+                index = node.next;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Stream;
+    use std::collections::BTreeSet;
+
+    /// Against an ordered set, over gaps from nanoseconds to hours.
+    #[test]
+    fn gives_out_the_total_order() {
+        for shift in [4, 10, 15] {
+            let mut stream = Stream::named(u64::from(shift), "queue");
+            let mut queue = EventQueue::new(shift);
+            let mut reference = BTreeSet::new();
+            let (mut now, mut sequence) = (0, 0_u32);
+            for step in 0..200_000 {
+                let pushes = if step % 1000 < 500 { 2 } else { 0 };
+                for _ in 0..pushes {
+                    let gap = stream.bits() >> (20 + stream.below(44));
+                    let (rank, source) = (stream.below(4) as u8, stream.below(3) as u32);
+                    sequence += 1;
+                    let kind = [Rank::Arrive, Rank::Deliver, Rank::Wake, Rank::Demand][rank as usize];
+                    queue.push(Time::from_ns(now + gap), kind, source, sequence);
+                    reference.insert((now + gap, rank, source, sequence));
+                }
+                let wanted = reference.pop_first();
+                assert_eq!(queue.next_at(), wanted.map_or(Time::NEVER, |(at, ..)| Time::from_ns(at)));
+                let found = queue.pop();
+                assert_eq!(found.map(|e| (e.at.ns(), e.rank as u8, e.what)), wanted.map(|(at, r, _, q)| (at, r, q)));
+                now = wanted.map_or(now, |(at, ..)| at);
+            }
+            while let Some((at, rank, _, q)) = reference.pop_first() {
+                assert_eq!(queue.pop().map(|e| (e.at.ns(), e.rank as u8, e.what)), Some((at, rank, q)));
+            }
+            assert_eq!(queue.pop(), None);
+        }
+    }
+}

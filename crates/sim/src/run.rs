@@ -1,0 +1,89 @@
+//! A whole run: warm-up, measured window, cool-down, a row an interval, and the figures at the end.
+
+use crate::simulation::Simulation;
+use base::{Span, Time};
+use record::{Meter, Responses, Sink, TcpTotals};
+use scenario::Scenario;
+
+/// What a run came to.
+pub struct Outcome {
+    /// Forward and in reverse.
+    pub meters: [Meter; 2],
+    /// Response times.
+    pub responses: Responses,
+    /// TCP, within the measured window.
+    pub tcp: TcpTotals,
+    /// Events handled.
+    pub events: u64,
+    /// Packets that left the bottleneck, both directions, the whole run.
+    pub bottleneck_packets: u64,
+    /// Length of the measured window.
+    pub measured: Span,
+}
+
+/// Runs `scenario` to its end. `progress` is told the time and the packets that left the bottleneck so far, once an
+/// interval of the queue table; when it says `false` the run is broken off and there is no outcome.
+///
+/// # Panics
+/// If packets were not conserved: that is a defect of this crate.
+pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Time, u64) -> bool) -> Option<Outcome> {
+    let end = Time::ZERO + scenario.duration;
+    let (from, to) = (Time::ZERO + scenario.warmup, end - scenario.cooldown);
+    let mut simulation = Simulation::new(scenario);
+    let (mut at_start, mut at_end) = (None, None);
+    let mut row_at = Time::ZERO + scenario.record.interval;
+    loop {
+        let is_started = at_start.is_some();
+        let is_stopped = at_end.is_some();
+        let mark = match (is_started, is_stopped) {
+            (false, _) => from,
+            (true, false) => to,
+            (true, true) => end,
+        };
+        let next = row_at.min(mark).min(end);
+        simulation.run_until(next, sink);
+        if !is_started && next == from {
+            simulation.start_measuring();
+            at_start = Some(simulation.totals());
+        }
+        if is_started && !is_stopped && next == to {
+            simulation.stop_measuring();
+            at_end = Some(simulation.totals());
+        }
+        if next == row_at {
+            simulation.take_rows(sink);
+            row_at += scenario.record.interval;
+            if !progress(next, simulation.bottleneck_packets()) {
+                return None;
+            }
+        }
+        if next == end && at_end.is_some() {
+            break;
+        }
+    }
+    simulation.assert_conserved();
+    let (start, stop) = at_start.zip(at_end).expect("the window lies within the run");
+    Some(Outcome {
+        tcp: stop.since(&start),
+        events: simulation.events(),
+        bottleneck_packets: simulation.bottleneck_packets(),
+        measured: to.since(from),
+        responses: simulation.responses().clone(),
+        meters: simulation.network.meters,
+    })
+}
+
+impl Simulation<'_> {
+    /// Ends the interval under way and hands its rows over.
+    fn take_rows(&mut self, sink: &mut dyn Sink) {
+        let now = self.now();
+        let network = &mut self.network;
+        for (direction, (meter, egress)) in network.meters.iter_mut().zip(&network.egress).enumerate() {
+            sink.queue(&meter.take_interval(now, direction as u8, egress.backlog(), egress.gauges()));
+        }
+    }
+
+    fn bottleneck_packets(&self) -> u64 {
+        self.network.egress.iter().map(|egress| egress.counts().delivered).sum()
+    }
+}

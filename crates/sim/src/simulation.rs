@@ -1,0 +1,441 @@
+//! The loop: the next thing that happens, until the run is over.
+
+use crate::connection::{Asked, Connection, Connections, Opening, Purpose};
+use crate::network::{Network, Sender};
+use crate::packets::{InFlight, Owner};
+use crate::queue::{Event, Rank};
+use crate::source::{self, Demand, Source};
+use crate::totals::Totals;
+use base::Time;
+use record::{ExchangeRow, Responses, Sink};
+use scenario::{Scenario, Workload};
+use tcp::{Flags, SackBlocks, Segment};
+use traffic::{Command, Exchange, WebModel};
+
+/// More than any run transfers; leaves room to add to.
+const ENDLESS: u64 = 1 << 60;
+
+/// A run under way.
+pub struct Simulation<'s> {
+    scenario: &'s Scenario,
+    now: Time,
+    events: u64,
+    pub(crate) network: Network,
+    connections: Connections,
+    sources: Vec<Source>,
+    /// The connection on each browser's lane.
+    lanes: Vec<u32>,
+    commands: Vec<Command>,
+    is_measuring: bool,
+    responses: Responses,
+    retired: Totals,
+}
+
+impl<'s> Simulation<'s> {
+    /// A run of `scenario`, at its start.
+    pub fn new(scenario: &'s Scenario) -> Self {
+        let (sources, lanes) = source::sources(scenario);
+        let mut network = crate::build::network(scenario);
+        for (index, source) in sources.iter().enumerate() {
+            network.queue.push(source.first, Rank::Demand, index as u32, index as u32);
+        }
+        let retired = Totals::new(scenario);
+        Self {
+            scenario,
+            now: Time::ZERO,
+            events: 0,
+            network,
+            connections: Connections::default(),
+            sources,
+            lanes: vec![u32::MAX; lanes],
+            commands: Vec::with_capacity(16),
+            is_measuring: false,
+            responses: Responses::new(),
+            retired,
+        }
+    }
+
+    /// Everything that happens up to and including `until`.
+    pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink) {
+        loop {
+            let [forward, reverse] = [self.network.egress[0].next_event(), self.network.egress[1].next_event()];
+            let link = forward.min(reverse);
+            let next = self.network.queue.next_at();
+            // At one instant the link comes first, forward before reverse; then the order of the queue.
+            if link <= next {
+                if link > until {
+                    break;
+                }
+                self.now = link;
+                self.events += 1;
+                let side = usize::from(reverse < forward);
+                self.network.advance(side, &mut self.connections, link, sink);
+            } else {
+                if next > until {
+                    break;
+                }
+                if let Some(event) = self.network.queue.pop() {
+                    self.now = event.at;
+                    self.events += 1;
+                    self.handle(event, sink);
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    /// The measured window begins.
+    pub fn start_measuring(&mut self) {
+        self.is_measuring = true;
+        self.network.meters.iter_mut().for_each(record::Meter::start);
+    }
+
+    /// The measured window is over.
+    pub fn stop_measuring(&mut self) {
+        self.is_measuring = false;
+        self.network.meters.iter_mut().for_each(record::Meter::stop);
+    }
+
+    /// The present.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Response times of the measured window.
+    pub fn responses(&self) -> &Responses {
+        &self.responses
+    }
+
+    /// What TCP has done since the start of the run.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.retired.clone();
+        self.connections.live().for_each(|connection| totals.add(connection));
+        totals
+    }
+
+    /// Asserts that no packet was lost unaccounted or made up.
+    pub fn assert_conserved(&self) {
+        self.network.egress.iter().for_each(aqm::Egress::assert_conserved);
+        let of_connections: usize = self.connections.live().map(|c| c.in_flight as usize).sum();
+        assert!(
+            self.network.packets.len() >= of_connections,
+            "every packet on its way is somewhere: {} packets, {of_connections} of connections",
+            self.network.packets.len()
+        );
+    }
+
+    fn handle(&mut self, event: Event, sink: &mut dyn Sink) {
+        match event.rank {
+            Rank::Arrive => self.network.arrive(event.what, &mut self.connections, self.now, sink),
+            Rank::Deliver => self.deliver(event.what, sink),
+            Rank::Wake => self.wake(event.what / 2, (event.what % 2) as usize, sink),
+            Rank::Demand => self.demand(event.what),
+        }
+    }
+
+    /// A packet reached its host.
+    fn deliver(&mut self, id: u32, sink: &mut dyn Sink) {
+        let InFlight { segment, owner, side, .. } = self.network.packets.remove(id);
+        let Owner::Tcp(place) = owner else { return };
+        let end = 1 - side as usize;
+        let connection = self.connections.get(place);
+        connection.in_flight -= 1;
+        if !connection.is_over {
+            self.with_end(place, end, |endpoint, config, now, out| endpoint.on_segment(&segment, config, now, out));
+            self.attend(place, end, sink);
+        }
+        self.release(place);
+    }
+
+    /// An endpoint asked to be woken, perhaps one that used this place before: a spurious call is harmless.
+    fn wake(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
+        let now = self.now;
+        let connection = self.connections.get(place);
+        if connection.wake_at[end] == now {
+            connection.wake_at[end] = Time::NEVER;
+        }
+        if connection.is_over {
+            return;
+        }
+        if connection.ends[end].next_wake() <= now {
+            self.with_end(place, end, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
+            self.attend(place, end, sink);
+            self.release(place);
+        } else {
+            self.arm(place, end);
+        }
+    }
+
+    /// Calls `action` on one end of a connection, with its configuration and its way onto the network.
+    #[inline]
+    fn with_end(
+        &mut self,
+        place: u32,
+        end: usize,
+        action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>),
+    ) {
+        let Connection { ends, path, in_flight, block, .. } = self.connections.get(place);
+        let config = &self.scenario.traffic[*block as usize].tcp;
+        let mut sender = Sender {
+            packets: &mut self.network.packets,
+            queue: &mut self.network.queue,
+            path,
+            in_flight,
+            place,
+            side: end as u8,
+            access: self.network.access,
+            now: self.now,
+        };
+        action(&mut ends[end], config, self.now, &mut sender);
+    }
+
+    /// Makes sure an endpoint is woken in time. A pending wake-up that comes earlier serves as well.
+    #[inline]
+    fn arm(&mut self, place: u32, end: usize) {
+        let connection = self.connections.get(place);
+        let due = connection.ends[end].next_wake();
+        if due < connection.wake_at[end] {
+            connection.wake_at[end] = due;
+            self.network.queue.push(due, Rank::Wake, place, place * 2 + end as u32);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, place: u32) {
+        let connection = self.connections.get(place);
+        if connection.is_over && connection.in_flight == 0 && !connection.is_free {
+            self.retired.add(connection);
+            self.retired.end(connection);
+            self.connections.release(place);
+        }
+    }
+
+    /// The application's turn at one end, after something happened there.
+    fn attend(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
+        let now = self.now;
+        let connection = self.connections.get(place);
+        let is_client = end == connection.client as usize;
+        let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
+        let endpoint = &mut connection.ends[end];
+        let mut has_written = false;
+        let mut completed = None;
+        if let Some(asked) = &mut connection.asked {
+            if is_client && !asked.is_sent && endpoint.is_established() {
+                asked.is_sent = true;
+                asked.open_at = now;
+                endpoint.write(if is_bulk { asked.response_bytes } else { u64::from(asked.request_bytes) });
+                if is_bulk && asked.response_bytes < ENDLESS {
+                    endpoint.close();
+                }
+                has_written = true;
+            }
+            if !is_client && !asked.is_answered && !is_bulk && endpoint.received() >= asked.request_end {
+                asked.is_answered = true;
+                endpoint.write(asked.response_bytes);
+                if asked.is_last {
+                    endpoint.close();
+                }
+                has_written = true;
+            }
+            if is_client != is_bulk && endpoint.received() >= asked.response_end {
+                completed = connection.asked.take();
+            }
+        }
+        if endpoint.peer_closed() && !endpoint.is_closing() {
+            endpoint.close();
+            has_written = true;
+        }
+        let is_aborted = endpoint.is_aborted();
+        if has_written {
+            self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
+        }
+        if is_aborted {
+            self.abort(place, end);
+        } else {
+            let connection = self.connections.get(place);
+            if connection.ends[end].is_done() && connection.ends[1 - end].is_done() {
+                connection.is_over = true;
+            }
+            self.arm(place, end);
+        }
+        if let Some(asked) = completed {
+            self.complete(place, &asked, sink);
+        }
+    }
+
+    /// An end gave up.
+    fn abort(&mut self, place: u32, end: usize) {
+        let connection = self.connections.get(place);
+        let config = &self.scenario.traffic[connection.block as usize].tcp;
+        if end != connection.client as usize && connection.ends[end].received() == 0 {
+            // Only the half-open server: the client's next SYN finds a new one.
+            connection.ends[end].reset(config);
+            connection.ends[end].listen(config);
+            return;
+        }
+        connection.is_over = true;
+        self.retired.failed += 1;
+        if connection.asked.take().is_some()
+            && let Purpose::Web { source, lane } = connection.purpose
+        {
+            self.with_browser(source, |browser, model, out| browser.failed(lane, model, out));
+        }
+    }
+
+    /// An exchange is complete.
+    fn complete(&mut self, place: u32, asked: &Asked, sink: &mut dyn Sink) {
+        let now = self.now;
+        let connection = self.connections.get(place);
+        let (purpose, client, block) = (connection.purpose, connection.client, connection.block);
+        let (source, direction) = match purpose {
+            Purpose::Web { source, .. } => (self.sources[source as usize].number, 1 - client),
+            Purpose::Single { number } => (number, 1 - client),
+            Purpose::Bulk { number } => (number, client),
+        };
+        if self.is_measuring {
+            let response_time_s = now.since(asked.at).secs_f64();
+            self.responses.record(response_time_s);
+            sink.exchange(&ExchangeRow {
+                start_s: asked.at.secs_f64(),
+                response_time_s,
+                setup_s: asked.open_at.since(asked.at).secs_f64(),
+                request_bytes: asked.request_bytes,
+                response_bytes: asked.response_bytes,
+                traffic: block,
+                source,
+                direction,
+            });
+        }
+        if let Purpose::Web { source, lane } = purpose {
+            self.with_browser(source, |browser, model, out| browser.completed(lane, model, out));
+        }
+    }
+
+    /// A source of demand is due.
+    fn demand(&mut self, index: u32) {
+        let now = self.now;
+        let source = &mut self.sources[index as usize];
+        let (block, number, client) = (source.block, source.number, source.client);
+        match &mut source.demand {
+            Demand::User { .. } => self.with_browser(index, |browser, model, out| browser.think_over(model, out)),
+            Demand::Bulk { bytes, rtt } => {
+                let opening = Opening { purpose: Purpose::Bulk { number }, client, block, rtt: *rtt };
+                let response_bytes = bytes.unwrap_or(ENDLESS);
+                self.open(&opening, Exchange { request_bytes: 0, response_bytes, top_level: true }, true);
+            }
+            Demand::Poisson { flows, next, count } => {
+                let due = *next;
+                *next = flows.next_flow();
+                let number = *count;
+                *count += 1;
+                self.network.queue.push(now + next.gap, Rank::Demand, index, index);
+                let traffic = &self.scenario.traffic[block as usize];
+                let request_bytes = match &traffic.workload {
+                    Workload::Poisson(poisson) => poisson.request_bytes,
+                    Workload::Web(_) | Workload::Bulk(_) | Workload::Cbr(_) => 0,
+                };
+                let rtt = source::rtt_at(&traffic.rtt, due.rtt_unit);
+                let opening = Opening { purpose: Purpose::Single { number }, client, block, rtt };
+                self.open(&opening, Exchange { request_bytes, response_bytes: due.bytes, top_level: true }, true);
+            }
+            Demand::Cbr { cbr, delay, flow } => {
+                let segment = datagram(cbr.packet_bytes());
+                let packet = InFlight { segment, owner: Owner::Udp(index), flow: *flow, side: client };
+                let serialized = self.network.access.time_for(u64::from(cbr.packet_bytes()));
+                let id = self.network.packets.insert(packet);
+                self.network.queue.push(now + serialized + *delay, Rank::Arrive, index, id);
+                self.network.queue.push(now + cbr.gap(), Rank::Demand, index, index);
+            }
+        }
+    }
+
+    /// Lets a web user speak, and does what they say.
+    fn with_browser(
+        &mut self,
+        index: u32,
+        action: impl FnOnce(&mut traffic::Browser, &WebModel, &mut Vec<Command>),
+    ) {
+        let mut commands = std::mem::take(&mut self.commands);
+        let source = &mut self.sources[index as usize];
+        let (block, client) = (source.block, source.client);
+        if let (Demand::User { browser, lanes }, Workload::Web(web)) =
+            (&mut source.demand, &self.scenario.traffic[block as usize].workload)
+        {
+            let lanes = *lanes as usize;
+            action(browser, &web.model, &mut commands);
+            for command in commands.drain(..) {
+                match command {
+                    Command::Open { lane, rtt_unit, ask, last } => {
+                        let rtt = source::rtt_at(&self.scenario.traffic[block as usize].rtt, rtt_unit);
+                        let purpose = Purpose::Web { source: index, lane };
+                        self.lanes[lanes + lane as usize] =
+                            self.open(&Opening { purpose, client, block, rtt }, ask, last);
+                    }
+                    Command::Ask { lane, ask } => self.ask(self.lanes[lanes + lane as usize], ask, false),
+                    Command::Close { lane } => {
+                        let place = self.lanes[lanes + lane as usize];
+                        let end = client as usize;
+                        self.connections.get(place).ends[end].close();
+                        self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
+                        self.arm(place, end);
+                    }
+                    Command::Think { span } => {
+                        self.network.queue.push(self.now + span, Rank::Demand, index, index);
+                    }
+                }
+            }
+        }
+        self.commands = commands;
+    }
+
+    /// Opens a connection and asks on it.
+    fn open(&mut self, opening: &Opening, ask: Exchange, is_last: bool) -> u32 {
+        let config = &self.scenario.traffic[opening.block as usize].tcp;
+        let place = self.connections.open(opening, config);
+        let client = opening.client as usize;
+        self.connections.get(place).ends[1 - client].listen(config);
+        self.with_end(place, client, |endpoint, config, now, out| endpoint.open(config, now, out));
+        self.ask(place, ask, is_last);
+        place
+    }
+
+    /// Asks on a connection: at once if it is open, otherwise as soon as it is.
+    fn ask(&mut self, place: u32, ask: Exchange, is_last: bool) {
+        let now = self.now;
+        let connection = self.connections.get(place);
+        let client = connection.client as usize;
+        let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
+        let asked = Asked {
+            at: now,
+            open_at: now,
+            request_bytes: ask.request_bytes,
+            response_bytes: ask.response_bytes,
+            request_end: connection.ends[1 - client].received() + u64::from(ask.request_bytes),
+            response_end: ask.response_bytes + if is_bulk { 0 } else { connection.ends[client].received() },
+            is_sent: false,
+            is_answered: false,
+            is_last,
+        };
+        connection.asked = Some(asked);
+        self.attend(place, client, &mut record::Discard);
+    }
+}
+
+/// An unresponsive source's packet.
+fn datagram(size: u32) -> Segment {
+    Segment {
+        seq: 0,
+        ack: 0,
+        sacks: SackBlocks::default(),
+        window: 0,
+        payload: 0,
+        size: size as u16,
+        flags: Flags::NONE,
+        ecn: base::Ecn::NotEct,
+    }
+}

@@ -1,0 +1,73 @@
+//! What TCP has done in sum.
+
+use crate::connection::{Connection, Purpose};
+use record::TcpTotals;
+use scenario::{Scenario, Workload};
+
+/// Sums over connections since the start of the run.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    is_used: bool,
+    delivered: [u64; 2],
+    retransmitted: u64,
+    timeouts: u64,
+    recoveries: u64,
+    ecn_reductions: u64,
+    completed: u64,
+    /// Connections that were given up.
+    pub failed: u64,
+    /// Bytes of each everlasting flow, by block.
+    bulk: Vec<Vec<u64>>,
+}
+
+impl Totals {
+    /// Nothing yet.
+    pub fn new(scenario: &Scenario) -> Self {
+        let is_used = scenario.traffic.iter().any(|t| !matches!(t.workload, Workload::Cbr(_)));
+        let bulk = scenario.traffic.iter().map(|traffic| match &traffic.workload {
+            Workload::Bulk(bulk) if bulk.bytes.is_none() => vec![0; bulk.flows as usize],
+            _ => Vec::new(),
+        });
+        Self { is_used, bulk: bulk.collect(), ..Self::default() }
+    }
+
+    /// Adds what both ends of `connection` have done.
+    pub fn add(&mut self, connection: &Connection) {
+        for (side, end) in connection.ends.iter().enumerate() {
+            let stats = end.stats();
+            self.retransmitted += stats.retransmitted;
+            self.timeouts += stats.timeouts;
+            self.recoveries += stats.recoveries;
+            self.ecn_reductions += stats.ecn_reductions;
+            // What the right side received came forward.
+            self.delivered[1 - side] += end.received();
+        }
+        if let Purpose::Bulk { number } = connection.purpose
+            && let Some(bytes) = self.bulk[connection.block as usize].get_mut(number as usize)
+        {
+            *bytes += connection.ends[1 - connection.client as usize].received();
+        }
+    }
+
+    /// `connection` has ended.
+    pub fn end(&mut self, connection: &Connection) {
+        let is_aborted = connection.ends.iter().any(tcp::Endpoint::is_aborted);
+        self.completed += u64::from(!is_aborted);
+    }
+
+    /// What was done since `earlier`.
+    pub fn since(&self, earlier: &Self) -> TcpTotals {
+        let flows = self.bulk.iter().flatten().zip(earlier.bulk.iter().flatten());
+        TcpTotals {
+            is_used: self.is_used,
+            delivered_bytes: [self.delivered[0] - earlier.delivered[0], self.delivered[1] - earlier.delivered[1]],
+            retransmitted_segments: self.retransmitted - earlier.retransmitted,
+            timeouts: self.timeouts - earlier.timeouts,
+            recoveries: self.recoveries - earlier.recoveries,
+            ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
+            flows_completed: self.completed - earlier.completed,
+            flows_failed: self.failed - earlier.failed,
+            bulk_bytes: flows.map(|(now, then)| now - then).collect(),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! CUBIC: the window is a cubic function of the time since the last reduction, so that growth does not depend on the
+//! round-trip time; never slower than Reno would be.
+//!
+//! Source: RFC 9438.
+//!
+//! | RFC                | here                  |
+//! |--------------------|-----------------------|
+//! | `W_max`            | `peak`                |
+//! | `K`                | `seconds_to_peak`     |
+//! | `W_est`            | `reno_estimate`       |
+//! | `cwnd_epoch`, `t`  | `epoch`               |
+//! | `cwnd_prior`       | `prior`               |
+//!
+//! # Deviations
+//! - The time since the epoch is not stopped while the application has nothing to send (§4.2 "application-limited").
+
+use super::{Acked, Controller, Window, slow_start};
+use base::{Time, maths};
+
+/// Aggressiveness, segments a cubic second (§4.1).
+const C: f64 = 0.4;
+/// What is left of the window after a reduction (§4.6).
+const BETA: f64 = 0.7;
+/// Reno's increase that matches `BETA` (§4.3).
+const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// CUBIC's memory. Windows in segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cubic {
+    peak: f64,
+    prior: f64,
+    seconds_to_peak: f64,
+    reno_estimate: f64,
+    epoch: Option<Time>,
+    after_timeout: bool,
+}
+
+impl Controller for Cubic {
+    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        if window.in_slow_start() {
+            return slow_start(window, acked);
+        }
+        let cwnd = window.cwnd / acked.mss;
+        let epoch = *self.epoch.get_or_insert_with(|| {
+            if self.after_timeout || self.peak < cwnd {
+                // §4.8 and §4.10: after a timeout, and out of slow start, growth starts at the plateau.
+                self.peak = cwnd;
+                self.after_timeout = false;
+            }
+            self.seconds_to_peak = maths::cbrt((self.peak - cwnd) / C);
+            self.reno_estimate = cwnd;
+            acked.now
+        });
+        let elapsed = acked.now.since(epoch).secs_f64() + acked.srtt.map_or(0.0, |srtt| srtt.secs_f64());
+        let from_peak = elapsed - self.seconds_to_peak;
+        let target = (C * from_peak * from_peak * from_peak + self.peak).clamp(cwnd, 1.5 * cwnd);
+        let segments = acked.bytes as f64 / acked.mss;
+        // §4.3: once past the prior window, grow like Reno itself.
+        let increase = if self.reno_estimate >= self.prior { 1.0 } else { RENO_INCREASE };
+        self.reno_estimate += increase * segments / cwnd;
+        let grown = cwnd + (target - cwnd) / cwnd * segments;
+        window.cwnd = grown.max(self.reno_estimate) * acked.mss;
+    }
+
+    fn reduced(&mut self, window: &Window, flight: f64, mss: f64, _now: Time) -> f64 {
+        let cwnd = window.cwnd / mss;
+        self.prior = cwnd;
+        // §4.7 fast convergence
+        self.peak = if cwnd < self.peak { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.epoch = None;
+        (flight.min(window.cwnd) * BETA).max(2.0 * mss)
+    }
+
+    fn timed_out(&mut self) {
+        self.after_timeout = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Span;
+
+    #[test]
+    fn near_the_peak_when_the_curve_says_so() {
+        // RFC 9438 (2): K = cbrt(W_max (1 - beta) / C); for 100 segments 4.217 s.
+        let mss = 1000.0;
+        let mut cubic = Cubic::default();
+        let mut window = Window { cwnd: 100.0 * mss, ssthresh: 0.0 };
+        window.cwnd = cubic.reduced(&window, window.cwnd, mss, Time::ZERO);
+        assert!((window.cwnd / mss - 70.0).abs() < 1e-9);
+        let rtt = Span::from_ms(100);
+        let (mut now, mut at_peak) = (Time::ZERO, None);
+        while at_peak.is_none() {
+            // A window of acknowledgements, evenly over a round trip.
+            let acks = (window.cwnd / mss) as u64;
+            for _ in 0..acks {
+                now += rtt / acks;
+                let acked = Acked { bytes: 1000, mss, byte_counting: true, srtt: Some(rtt), now };
+                cubic.grow(&mut window, &acked);
+            }
+            at_peak = (window.cwnd >= 99.9 * mss).then_some(now);
+        }
+        // 0.1 segments below the peak the curve is cbrt(0.1/C) = 0.630 s before K. The window follows it one round
+        // trip late and looks one ahead (t + SRTT): within two round trips.
+        let seconds = at_peak.map_or(0.0, Time::secs_f64);
+        assert!((seconds - (4.217 - 0.630)).abs() < 0.2, "{seconds}");
+    }
+}

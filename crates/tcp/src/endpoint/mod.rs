@@ -1,0 +1,434 @@
+//! One end of a TCP connection.
+//!
+//! The driver calls [`Endpoint::on_segment`] for every segment that arrives and [`Endpoint::on_wake`] at or after
+//! [`Endpoint::next_wake`]; the application calls [`Endpoint::write`], [`Endpoint::close`] and then
+//! [`Endpoint::push`]. Segments to send come out through [`Emit`]. Early or repeated wake-ups are harmless.
+//!
+//! - `sender.rs`: acknowledgements, loss recovery, the retransmission timer, what may be sent.
+//! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
+//! - here: the state itself, opening and closing.
+//!
+//! Deviations: the application reads at once, so the window never closes and there is no persist timer; urgent data,
+//! RST and simultaneous open do not occur; SYN and FIN carry no data except that a FIN rides on the last segment.
+
+mod receiver;
+mod sender;
+
+use crate::cc::{Chosen, Window};
+use crate::outstanding::Outstanding;
+use crate::reassembly::Reassembly;
+use crate::rtt::RttEstimator;
+use crate::segment::{Flags, SackBlocks, Segment};
+use crate::stack::{Config, EcnMode, SynTimer};
+use base::{Ecn, Span, Time};
+
+/// Where an endpoint puts the segments it sends.
+pub trait Emit {
+    /// Sends `segment`.
+    fn emit(&mut self, segment: Segment);
+}
+
+impl<F: FnMut(Segment)> Emit for F {
+    #[inline]
+    fn emit(&mut self, segment: Segment) {
+        self(segment);
+    }
+}
+
+/// Stage of the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent.
+    SynSent,
+    /// SYN/ACK sent.
+    SynReceived,
+    /// Open; closing is told by the FINs.
+    Established,
+    /// Given up.
+    Aborted,
+}
+
+/// Stage of loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing is being repaired.
+    Open,
+    /// Fast recovery, until everything sent at its start is acknowledged.
+    Recovery,
+    /// After a timeout, until everything sent before it is acknowledged.
+    Timeout,
+}
+
+/// What an endpoint has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Segments with data or a FIN sent for the first time.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Expirations of the retransmission timer, of SYN and SYN/ACK too.
+    pub timeouts: u64,
+    /// Reductions of the window by fast recovery.
+    pub recoveries: u64,
+    /// Reductions of the window by ECN echo.
+    pub ecn_reductions: u64,
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    // ── opening and closing ──
+    state: State,
+    /// The application has nothing more to write.
+    closing: bool,
+    /// The FIN was sent; its acknowledgement is `snd_nxt`.
+    fin_sent: bool,
+    /// Whether both ends do ECN.
+    ecn_ok: bool,
+    syn_tries: u8,
+    syn_sent_at: Time,
+
+    // ── sending ──
+    phase: Phase,
+    /// Oldest sequence number not acknowledged.
+    snd_una: u64,
+    /// Next sequence number never sent.
+    snd_nxt: u64,
+    /// One past the last byte the application wrote.
+    written: u64,
+    peer_window: u64,
+    window: Window,
+    controller: Chosen,
+    outstanding: Outstanding,
+    rtt: RttEstimator,
+    /// The segment being timed: one past its end, and when it was sent (one-at-a-time sampling).
+    timing: Option<(u64, Time)>,
+    rto_at: Time,
+    last_sent_at: Time,
+    duplicate_acks: u32,
+    /// `snd_nxt` at the last loss: no second fast recovery before it is passed.
+    recover: u64,
+    /// `snd_nxt` at the last reduction by ECN: at most one a window.
+    ecn_recover: u64,
+    /// The next new segment carries CWR.
+    owes_cwr: bool,
+    /// ECN echo met a window of one segment: nothing is sent before the timer expires (RFC 3168 §6.1.2).
+    holds_for_timer: bool,
+
+    // ── receiving ──
+    rcv_nxt: u64,
+    held: Reassembly,
+    peer_fin: Option<u64>,
+    unacked_segments: u32,
+    quick_acks_left: u32,
+    delayed_ack_at: Time,
+    echoes_ce: bool,
+
+    stats: Stats,
+}
+
+impl Endpoint {
+    /// A fresh endpoint: call [`Endpoint::open`] on one end and [`Endpoint::listen`] on the other.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            state: State::Listen,
+            closing: false,
+            fin_sent: false,
+            ecn_ok: false,
+            syn_tries: 0,
+            syn_sent_at: Time::ZERO,
+            phase: Phase::Open,
+            snd_una: 0,
+            snd_nxt: 0,
+            written: 1,
+            peer_window: config.window.min(u64::from(u32::MAX)),
+            window: Window { cwnd: f64::from(config.initial_window * config.mss), ssthresh: f64::INFINITY },
+            controller: Chosen::new(config.control),
+            outstanding: Outstanding::default(),
+            rtt: RttEstimator::new(config),
+            timing: None,
+            rto_at: Time::NEVER,
+            last_sent_at: Time::ZERO,
+            duplicate_acks: 0,
+            recover: 0,
+            ecn_recover: 0,
+            owes_cwr: false,
+            holds_for_timer: false,
+            rcv_nxt: 0,
+            held: Reassembly::default(),
+            peer_fin: None,
+            unacked_segments: 0,
+            quick_acks_left: config.delayed_ack.quick,
+            delayed_ack_at: Time::NEVER,
+            echoes_ce: false,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Becomes a fresh endpoint, as [`Endpoint::new`] makes it, but keeps its memory.
+    pub fn reset(&mut self, config: &Config) {
+        let mut outstanding = std::mem::take(&mut self.outstanding);
+        let mut held = std::mem::take(&mut self.held);
+        outstanding.clear();
+        held.clear();
+        *self = Self { outstanding, held, ..Self::new(config) };
+    }
+
+    /// Opens the connection: sends a SYN, or starts established where the configuration has no handshake.
+    pub fn open(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        if config.handshake {
+            self.state = State::SynSent;
+            self.send_syn(config, now, out);
+        } else {
+            self.establish_at_once(config);
+        }
+    }
+
+    /// Waits for the connection, or starts established where the configuration has no handshake.
+    pub fn listen(&mut self, config: &Config) {
+        if !config.handshake {
+            self.establish_at_once(config);
+        }
+    }
+
+    fn establish_at_once(&mut self, config: &Config) {
+        self.state = State::Established;
+        (self.snd_una, self.snd_nxt, self.rcv_nxt) = (1, 1, 1);
+        self.ecn_ok = config.ecn != EcnMode::Off;
+    }
+
+    /// The application writes `bytes` more. Call [`Endpoint::push`] afterwards.
+    pub fn write(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+
+    /// The application has nothing more to write. Call [`Endpoint::push`] afterwards.
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// A segment arrived.
+    pub fn on_segment(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        match self.state {
+            State::Established => {
+                if segment.flags.has(Flags::SYN) {
+                    // The acknowledgement of a SYN/ACK was lost: say it again.
+                    self.send_ack(config, out);
+                    return;
+                }
+                self.process(segment, config, now, out);
+            }
+            State::Listen if segment.flags.has(Flags::SYN) => {
+                self.rcv_nxt = 1;
+                self.peer_window = u64::from(segment.window);
+                self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.state = State::SynReceived;
+                self.send_synack(config, now, out);
+            }
+            State::SynSent if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {
+                self.on_synack(segment, config, now, out);
+            }
+            State::SynReceived if segment.flags.has(Flags::SYN) => self.send_synack(config, now, out),
+            State::SynReceived => self.on_handshake_ack(segment, config, now, out),
+            State::Listen | State::SynSent | State::Aborted => {}
+        }
+    }
+
+    /// The instant at which [`Endpoint::on_wake`] has something to do; [`Time::NEVER`] if none. Every other call may
+    /// change it.
+    #[inline]
+    pub fn next_wake(&self) -> Time {
+        self.rto_at.min(self.delayed_ack_at)
+    }
+
+    /// Does what is due at `now`.
+    pub fn on_wake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        if now >= self.delayed_ack_at {
+            self.send_ack(config, out);
+        }
+        if now < self.rto_at {
+            return;
+        }
+        match self.state {
+            State::Established => self.on_timeout(config, now, out),
+            State::SynSent => self.retry_syn(&config.syn_timer, config, now, out),
+            State::SynReceived => self.retry_syn(&config.synack_timer, config, now, out),
+            State::Listen | State::Aborted => self.rto_at = Time::NEVER,
+        }
+    }
+
+    /// Bytes that arrived in order, and so reached the application.
+    pub fn received(&self) -> u64 {
+        self.rcv_nxt.saturating_sub(1) - u64::from(self.peer_closed())
+    }
+
+    /// Bytes that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        let fin_acked = self.fin_sent && self.snd_una == self.snd_nxt;
+        self.snd_una.saturating_sub(1) - u64::from(fin_acked)
+    }
+
+    /// Whether the handshake is done.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether the application has said that it has nothing more to write.
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
+    /// Whether everything the peer will ever send has arrived, its FIN included.
+    pub fn peer_closed(&self) -> bool {
+        self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin)
+    }
+
+    /// Whether nothing is left to do: both FINs sent and acknowledged, or given up.
+    pub fn is_done(&self) -> bool {
+        self.is_aborted() || (self.fin_sent && self.snd_una == self.snd_nxt && self.peer_closed())
+    }
+
+    /// Whether the connection was given up after too many retries.
+    pub fn is_aborted(&self) -> bool {
+        self.state == State::Aborted
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Congestion window, bytes.
+    pub fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    /// Slow-start threshold, bytes; infinite before the first reduction.
+    pub fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+
+    /// Smoothed round-trip time, once measured.
+    pub fn srtt(&self) -> Option<Span> {
+        self.rtt.srtt()
+    }
+
+    fn send_syn(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        // RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR set and is not ECN-capable itself.
+        let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), config.ecn != EcnMode::Off);
+        self.send_handshake(flags, Ecn::NotEct, &config.syn_timer, config, now, out);
+    }
+
+    fn send_synack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn_ok);
+        // RFC 5562 §3: only the first SYN/ACK is ECN-capable.
+        let is_plus = matches!(config.ecn, EcnMode::Plus | EcnMode::PlusTryOnce);
+        let ecn = if self.ecn_ok && is_plus && self.syn_tries == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        self.send_handshake(flags, ecn, &config.synack_timer, config, now, out);
+    }
+
+    fn send_handshake(
+        &mut self,
+        flags: Flags,
+        ecn: Ecn,
+        timer: &SynTimer,
+        config: &Config,
+        now: Time,
+        out: &mut impl Emit,
+    ) {
+        self.snd_nxt = 1;
+        self.syn_sent_at = now;
+        let factor = timer.factors.get(self.syn_tries as usize).copied().unwrap_or(1);
+        self.rto_at = now + timer.base * u64::from(factor);
+        out.emit(Segment {
+            seq: 0,
+            ack: self.rcv_nxt,
+            sacks: SackBlocks::default(),
+            window: config.window.min(u64::from(u32::MAX)) as u32,
+            payload: 0,
+            size: config.syn_header as u16,
+            flags,
+            ecn,
+        });
+    }
+
+    fn retry_syn(&mut self, timer: &SynTimer, config: &Config, now: Time, out: &mut impl Emit) {
+        self.stats.timeouts += 1;
+        self.syn_tries += 1;
+        if usize::from(self.syn_tries) >= timer.factors.len() {
+            self.state = State::Aborted;
+            self.rto_at = Time::NEVER;
+            return;
+        }
+        self.stats.retransmitted += 1;
+        if self.state == State::SynSent { self.send_syn(config, now, out) } else { self.send_synack(config, now, out) }
+    }
+
+    fn on_synack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        self.rcv_nxt = 1;
+        self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE);
+        self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce;
+        if self.echoes_ce && config.ecn == EcnMode::PlusTryOnce {
+            // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
+            self.send_ack(config, out);
+            self.rcv_nxt = 0;
+            self.echoes_ce = false;
+            return;
+        }
+        self.establish(segment, config, now);
+        self.send_ack(config, out);
+    }
+
+    fn on_handshake_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        if !segment.flags.has(Flags::ACK) || segment.ack < 1 {
+            return;
+        }
+        if self.ecn_ok && segment.flags.has(Flags::ECE) && segment.payload == 0 {
+            // The SYN/ACK was marked: RFC 5562 §3.2, start with one segment.
+            self.window.cwnd = f64::from(config.mss);
+            self.stats.ecn_reductions += 1;
+            if config.ecn == EcnMode::PlusTryOnce && self.syn_tries == 0 {
+                self.syn_tries = 1;
+                self.send_synack(config, now, out);
+                return;
+            }
+            self.owes_cwr = true;
+        }
+        let cwnd = self.window.cwnd;
+        self.establish(segment, config, now);
+        self.window.cwnd = self.window.cwnd.min(cwnd);
+        self.process(segment, config, now, out);
+    }
+
+    fn establish(&mut self, segment: &Segment, config: &Config, now: Time) {
+        self.state = State::Established;
+        self.snd_una = 1;
+        self.peer_window = u64::from(segment.window);
+        self.rto_at = Time::NEVER;
+        if self.syn_tries == 0 {
+            self.rtt.sample(now.since(self.syn_sent_at), config);
+        } else {
+            self.rtt.raise_initial(Span::from_secs(3));
+            if config.syn_loss_resets_window {
+                self.window.cwnd = f64::from(config.mss);
+            }
+        }
+        self.last_sent_at = now;
+    }
+
+    /// A segment of an open connection: its acknowledgement first, then its data, then what may be sent now.
+    fn process(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        let mut may_send = false;
+        if segment.flags.has(Flags::ACK) {
+            may_send = self.on_ack(segment, config, now, out);
+        }
+        if segment.payload > 0 || segment.flags.has(Flags::FIN) {
+            self.on_data(segment, config, now, out);
+        }
+        if may_send {
+            self.push(config, now, out);
+        }
+    }
+}

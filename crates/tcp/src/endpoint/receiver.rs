@@ -1,0 +1,85 @@
+//! The receiving half: data in order and out of order, delayed and selective acknowledgements, ECN echo.
+
+use super::{Emit, Endpoint};
+use crate::segment::{Flags, SackBlocks, Segment};
+use crate::stack::{Config, Recovery};
+use base::{Ecn, Time};
+
+impl Endpoint {
+    /// Data or a FIN arrived.
+    pub(super) fn on_data(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        if self.ecn_ok {
+            // RFC 3168 §6.1.3: echo from the mark until the sender says it has reduced.
+            if segment.flags.has(Flags::CWR) {
+                self.echoes_ce = false;
+            }
+            if segment.ecn == Ecn::Ce {
+                self.echoes_ce = true;
+            }
+        }
+        if segment.flags.has(Flags::FIN) {
+            self.peer_fin = Some(segment.end() - 1);
+        }
+        let fills_gap = !self.held.is_empty();
+        if segment.seq > self.rcv_nxt {
+            // RFC 5681 §4.2: a gap is reported at once.
+            self.held.insert(segment.seq, segment.end());
+            return self.send_ack(config, out);
+        }
+        if segment.end() <= self.rcv_nxt {
+            // Old data: the acknowledgement was lost, or the retransmission was not needed.
+            return self.send_ack(config, out);
+        }
+        self.rcv_nxt = segment.end();
+        if fills_gap {
+            self.rcv_nxt = self.held.advance(self.rcv_nxt);
+        }
+        let arrived = u64::from(segment.payload);
+        let is_full = u32::from(segment.payload) >= config.mss;
+        if is_full || config.delayed_ack.counts_small {
+            self.unacked_segments += 1;
+        }
+        let is_quick = self.quick_acks_left > 0;
+        self.quick_acks_left -= u32::from(is_quick);
+        let at_once = fills_gap
+            || is_quick
+            || segment.flags.has(Flags::FIN)
+            || self.unacked_segments >= config.delayed_ack.every;
+        if at_once && config.delayed_ack.window_updates && self.unacked_segments >= 2 && is_full {
+            // The acknowledgement goes before the application reads, the update after.
+            let mut ack = self.segment(self.snd_nxt, 0, Flags::NONE, Ecn::NotEct, config);
+            ack.window -= 2 * arrived.min(u64::from(ack.window) / 2) as u32;
+            out.emit(ack);
+            self.send_ack(config, out);
+        } else if at_once {
+            self.send_ack(config, out);
+        } else if !self.delayed_ack_at.is_set() {
+            self.delayed_ack_at = now + config.delayed_ack.timeout;
+        }
+    }
+
+    /// Sends a pure acknowledgement.
+    pub(super) fn send_ack(&mut self, config: &Config, out: &mut impl Emit) {
+        let segment = self.segment(self.snd_nxt, 0, Flags::NONE, Ecn::NotEct, config);
+        out.emit(segment);
+    }
+
+    /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.
+    #[inline]
+    pub(super) fn segment(&mut self, seq: u64, payload: u32, flags: Flags, ecn: Ecn, config: &Config) -> Segment {
+        self.unacked_segments = 0;
+        self.delayed_ack_at = Time::NEVER;
+        let has_sacks = config.recovery == Recovery::Sack && !self.held.is_empty();
+        let sacks = if has_sacks { self.held.blocks(self.rcv_nxt) } else { SackBlocks::default() };
+        Segment {
+            seq,
+            ack: self.rcv_nxt,
+            sacks,
+            window: config.window.min(u64::from(u32::MAX)) as u32,
+            payload: payload as u16,
+            size: (payload + config.header + sacks.option_bytes()) as u16,
+            flags: flags.with(Flags::ACK).with_if(Flags::ECE, self.echoes_ce),
+            ecn,
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The sending half: acknowledgements, loss recovery, the retransmission timer, what may be sent.
+//!
+//! Losses are found by three duplicate acknowledgements (RFC 5681), by three segments reported above a hole
+//! (RFC 6675 §4), or by the timer. Whatever is deemed lost waits in [`Outstanding`](crate::outstanding::Outstanding)
+//! and is sent again as the window allows; after a timeout that is everything not reported received, which is
+//! go-back-N where the receiver reports nothing.
+
+use super::{Emit, Endpoint, Phase, State};
+use crate::cc::{Acked, Controller};
+use crate::segment::{Flags, Segment};
+use crate::stack::{Config, Recovery, RttSampling};
+use base::{Ecn, Time};
+
+/// Duplicate acknowledgements, or segments reported above a hole, that make a loss.
+const DUP_THRESH: u32 = 3;
+/// Expirations of the timer in a row after which a connection is given up (BSD's TCP_MAXRXTSHIFT).
+const MOST_TIMEOUTS: u32 = 12;
+
+impl Endpoint {
+    /// Takes the acknowledgement in `segment`. Returns whether something may be sent now.
+    pub(super) fn on_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+        if segment.ack > self.snd_nxt {
+            return false;
+        }
+        let is_update = self.peer_window != u64::from(segment.window);
+        self.peer_window = u64::from(segment.window);
+        let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
+        if segment.ack > self.snd_una {
+            self.on_new_ack(segment, config, now, out);
+        } else if segment.ack == self.snd_una
+            && self.snd_nxt > self.snd_una
+            && segment.payload == 0
+            && !segment.flags.has(Flags::FIN)
+            // RFC 5681 §2, and RFC 6675 §2 where there is SACK
+            && if config.recovery == Recovery::Sack { news > 0 } else { !is_update }
+        {
+            self.on_duplicate_ack(config, now, out);
+        } else if news == 0 && !is_update {
+            return false;
+        }
+        if self.ecn_ok && segment.flags.has(Flags::ECE) {
+            self.on_ecn_echo(config, now);
+        }
+        true
+    }
+
+    fn on_new_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        let ack = segment.ack;
+        let bytes = ack - self.snd_una;
+        let flight = (self.snd_nxt - self.snd_una) as f64;
+        let sent_at = self.outstanding.acknowledge(ack);
+        self.snd_una = ack;
+        self.duplicate_acks = 0;
+        match config.rtt_sampling {
+            RttSampling::EveryAck => {
+                self.rtt.end_back_off();
+                if let Some(sent_at) = sent_at {
+                    self.rtt.sample(now.since(sent_at), config);
+                }
+            }
+            RttSampling::OnePerWindow => {
+                if let Some((end, sent_at)) = self.timing
+                    && ack >= end
+                {
+                    self.timing = None;
+                    self.rtt.sample(now.since(sent_at), config);
+                }
+            }
+        }
+        let mss = f64::from(config.mss);
+        if self.phase == Phase::Recovery {
+            self.on_ack_in_recovery(bytes as f64, config, now, out);
+        } else {
+            if self.phase == Phase::Timeout && ack >= self.recover {
+                self.phase = Phase::Open;
+            }
+            if self.has_new_sacked_losses(config) && self.phase == Phase::Open {
+                self.enter_recovery(config, now, out);
+            } else if !config.cwnd_validation || self.is_window_used(flight) {
+                let srtt = self.rtt.srtt();
+                let acked = Acked { bytes, mss, byte_counting: config.byte_counting, srtt, now };
+                // An ACK that echoes congestion does not open the window (RFC 3168 §6.1.2).
+                if !(self.ecn_ok && segment.flags.has(Flags::ECE)) {
+                    self.controller.grow(&mut self.window, &acked);
+                    self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
+                }
+            }
+        }
+        self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
+    }
+
+    /// Whether the window, not the application, limited what was sent (RFC 7661 in the form Linux has it).
+    fn is_window_used(&self, flight: f64) -> bool {
+        if self.window.in_slow_start() { self.window.cwnd < 2.0 * flight } else { flight * 1.01 >= self.window.cwnd }
+    }
+
+    fn has_new_sacked_losses(&mut self, config: &Config) -> bool {
+        if config.recovery != Recovery::Sack || !self.outstanding.has_sacked() {
+            return false;
+        }
+        self.outstanding.detect_losses();
+        self.outstanding.is_front_lost()
+    }
+
+    /// An acknowledgement of new data during fast recovery.
+    fn on_ack_in_recovery(&mut self, bytes: f64, config: &Config, now: Time, out: &mut impl Emit) {
+        let mss = f64::from(config.mss);
+        let is_full = self.snd_una >= self.recover;
+        if is_full || config.recovery == Recovery::Reno {
+            self.phase = Phase::Open;
+            let flight = (self.snd_nxt - self.snd_una) as f64;
+            self.window.cwnd = match config.recovery {
+                Recovery::Sack => self.window.ssthresh,
+                // RFC 6582 §3.2 step 3, the choice that avoids a burst
+                Recovery::NewReno => self.window.ssthresh.min(flight.max(mss) + mss),
+                Recovery::Reno => self.window.ssthresh,
+            };
+            return;
+        }
+        match config.recovery {
+            Recovery::Sack => self.outstanding.detect_losses(),
+            Recovery::NewReno | Recovery::Reno => {
+                // RFC 6582 §3.2 step 3, partial acknowledgement: the next hole goes out at once, and the window
+                // deflates by what was acknowledged less one segment.
+                self.outstanding.lose_front();
+                self.resend_next(config, now, out);
+                self.window.cwnd -= bytes;
+                if bytes >= mss {
+                    self.window.cwnd += mss;
+                }
+                self.window.cwnd = self.window.cwnd.max(mss);
+            }
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        self.duplicate_acks += 1;
+        match (self.phase, config.recovery) {
+            (Phase::Timeout, _) => {}
+            (Phase::Recovery, Recovery::Sack) => self.outstanding.detect_losses(),
+            // Each duplicate says that a segment left the network.
+            (Phase::Recovery, _) => self.window.cwnd += f64::from(config.mss),
+            (Phase::Open, Recovery::Sack) => {
+                self.outstanding.detect_losses();
+                let is_lost = self.duplicate_acks >= DUP_THRESH || self.outstanding.is_front_lost();
+                if is_lost && self.snd_una >= self.recover {
+                    self.enter_recovery(config, now, out);
+                }
+            }
+            (Phase::Open, Recovery::Reno | Recovery::NewReno) => {
+                // RFC 6582 §3.2 step 2: not again for the window of the last loss.
+                if self.duplicate_acks == DUP_THRESH && self.snd_una > self.recover {
+                    self.enter_recovery(config, now, out);
+                    self.window.cwnd += f64::from(DUP_THRESH * config.mss);
+                }
+            }
+        }
+    }
+
+    fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        self.stats.recoveries += 1;
+        self.phase = Phase::Recovery;
+        // A reduction by ECN in the same window was for the same congestion (RFC 3168 §6.1.2).
+        if self.snd_una >= self.ecn_recover {
+            self.reduce(config, now);
+        } else {
+            self.window.cwnd = self.window.ssthresh;
+        }
+        self.recover = self.snd_nxt;
+        self.timing = None;
+        self.outstanding.lose_front();
+        self.resend_next(config, now, out);
+        self.rto_at = now + self.rtt.rto(config);
+    }
+
+    fn reduce(&mut self, config: &Config, now: Time) {
+        let flight = (self.snd_nxt - self.snd_una) as f64;
+        self.window.ssthresh = self.controller.reduced(&self.window, flight, f64::from(config.mss), now);
+        self.window.cwnd = self.window.ssthresh;
+    }
+
+    fn on_ecn_echo(&mut self, config: &Config, now: Time) {
+        // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
+        if self.phase != Phase::Open || self.snd_una < self.ecn_recover || self.snd_una < self.recover {
+            return;
+        }
+        self.stats.ecn_reductions += 1;
+        let mss = f64::from(config.mss);
+        if self.window.cwnd <= mss {
+            self.holds_for_timer = true;
+            self.rto_at = now + self.rtt.rto(config);
+        }
+        let cwnd = self.window.cwnd.min((self.snd_nxt - self.snd_una).max(1) as f64);
+        self.reduce(config, now);
+        // The window may go down to one segment, the threshold to two.
+        self.window.cwnd = self.window.cwnd.min((cwnd / 2.0).max(mss));
+        self.ecn_recover = self.snd_nxt;
+        self.owes_cwr = true;
+    }
+
+    /// The retransmission timer expired.
+    pub(super) fn on_timeout(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        if self.holds_for_timer {
+            self.holds_for_timer = false;
+            self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
+            return self.push(config, now, out);
+        }
+        if self.snd_una == self.snd_nxt {
+            self.rto_at = Time::NEVER;
+            return;
+        }
+        self.stats.timeouts += 1;
+        if self.rtt.backoff() >= MOST_TIMEOUTS {
+            self.state = State::Aborted;
+            self.rto_at = Time::NEVER;
+            self.delayed_ack_at = Time::NEVER;
+            return;
+        }
+        if self.rtt.backoff() == 0 {
+            // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
+            self.reduce(config, now);
+            self.controller.timed_out();
+        }
+        self.window.cwnd = f64::from(config.mss);
+        self.rtt.back_off();
+        self.phase = Phase::Timeout;
+        self.recover = self.snd_nxt;
+        self.timing = None;
+        self.duplicate_acks = 0;
+        self.outstanding.lose_all();
+        self.resend_next(config, now, out);
+        self.rto_at = now + self.rtt.rto(config);
+        self.push(config, now, out);
+    }
+
+    /// Sends what may be sent: first what is lost, then what is new.
+    pub fn push(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        if self.state != State::Established || self.holds_for_timer {
+            return;
+        }
+        let mss = u64::from(config.mss);
+        if config.idle_restart && self.snd_una == self.snd_nxt && now.since(self.last_sent_at) > self.rtt.rto(config)
+        {
+            // RFC 5681 §4.1
+            self.window.cwnd = self.window.cwnd.min((u64::from(config.initial_window) * mss) as f64);
+        }
+        // Limited transmit (RFC 3042): one new segment for each of the first two duplicates. With SACK the pipe has
+        // already been relieved of what they report.
+        let is_early = self.phase == Phase::Open && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
+        let extra = match (is_early, config.limited_transmit, config.recovery) {
+            (true, true, Recovery::Reno | Recovery::NewReno) => u64::from(self.duplicate_acks) * mss,
+            _ => 0,
+        };
+        let cwnd = self.window.cwnd as u64 + extra;
+        loop {
+            let in_flight = self.snd_nxt - self.snd_una;
+            let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
+            if self.phase != Phase::Open
+                && let Some(record) = self.outstanding.next_lost()
+            {
+                if pipe + u64::from(record.len) > cwnd {
+                    return;
+                }
+                self.resend_next(config, now, out);
+                continue;
+            }
+            let unsent = self.written.saturating_sub(self.snd_nxt);
+            let len = unsent.min(mss);
+            let has_fin = self.closing && !self.fin_sent && len == unsent;
+            if len == 0 && !has_fin {
+                return;
+            }
+            if pipe + len > cwnd || in_flight + len > self.peer_window {
+                return;
+            }
+            self.send_new(len as u32, has_fin, config, now, out);
+        }
+    }
+
+    #[inline]
+    fn send_new(&mut self, len: u32, has_fin: bool, config: &Config, now: Time, out: &mut impl Emit) {
+        let seq = self.snd_nxt;
+        let mut flags = Flags::NONE.with_if(Flags::FIN, has_fin);
+        if self.owes_cwr && len > 0 {
+            flags = flags.with(Flags::CWR);
+            self.owes_cwr = false;
+        }
+        // RFC 3168 §6.1.4: data is ECN-capable, a FIN alone is a pure ACK.
+        let ecn = if self.ecn_ok && len > 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let sequence_len = len + u32::from(has_fin);
+        self.fin_sent |= has_fin;
+        self.snd_nxt += u64::from(sequence_len);
+        self.outstanding.push(seq, sequence_len, has_fin, now);
+        self.stats.segments += 1;
+        if self.timing.is_none() && config.rtt_sampling == RttSampling::OnePerWindow {
+            self.timing = Some((self.snd_nxt, now));
+        }
+        if !self.rto_at.is_set() {
+            self.rto_at = now + self.rtt.rto(config);
+        }
+        self.last_sent_at = now;
+        let segment = self.segment(seq, len, flags, ecn, config);
+        out.emit(segment);
+    }
+
+    /// Sends the next lost segment again.
+    fn resend_next(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let Some(record) = self.outstanding.next_lost() else { return };
+        self.outstanding.resent(now);
+        self.stats.retransmitted += 1;
+        if let Some((end, _)) = self.timing
+            && end >= record.end()
+        {
+            // Karn: its acknowledgement would be ambiguous.
+            self.timing = None;
+        }
+        self.last_sent_at = now;
+        let ecn = if self.ecn_ok && config.ect_on_retransmit { Ecn::Ect0 } else { Ecn::NotEct };
+        let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
+        let segment = self.segment(record.seq, record.len - u32::from(record.fin), flags, ecn, config);
+        out.emit(segment);
+    }
+}

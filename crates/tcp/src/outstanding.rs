@@ -1,0 +1,304 @@
+//! What was sent and is not acknowledged yet: one record a segment, in sequence order, and the sums the sender asks
+//! for with every acknowledgement.
+
+use crate::segment::SackBlocks;
+use base::Time;
+use std::collections::VecDeque;
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// First sequence number.
+    pub seq: u64,
+    /// When it was last sent.
+    pub sent_at: Time,
+    /// Sequence space it takes: payload and FIN.
+    pub len: u32,
+    /// Whether it carries the FIN.
+    pub fin: bool,
+    state: u8,
+}
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// Sent again since it was deemed lost.
+const RESENT: u8 = 4;
+/// Sent more than once at any time: no good for round-trip measurement.
+const EVER_RESENT: u8 = 8;
+
+impl Record {
+    const fn is(&self, state: u8) -> bool {
+        self.state & state != 0
+    }
+
+    /// The sequence number after it.
+    pub const fn end(&self) -> u64 {
+        self.seq + self.len as u64
+    }
+}
+
+/// A place in the sequence of all segments ever sent: stays valid while records before it go.
+type Serial = u64;
+
+/// The records, and how much of them was reported received, is deemed lost, and was sent again.
+#[derive(Clone, Debug, Default)]
+pub struct Outstanding {
+    records: VecDeque<Record>,
+    /// Serial of the first record.
+    first: Serial,
+    sacked_bytes: u64,
+    lost_bytes: u64,
+    resent_bytes: u64,
+    /// One past the serials of the three highest SACKed records, highest first; 0 where there are fewer.
+    highest_sacked: [Serial; 3],
+    /// Records before this one were examined for loss.
+    examined: Serial,
+    /// Records before this one are not waiting to be sent again.
+    resend_from: Serial,
+    /// Blocks of the last acknowledgement, not to be walked again.
+    walked: [(u64, u64); SackBlocks::MOST],
+}
+
+impl Outstanding {
+    /// Forgets everything but keeps its memory.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.first = 0;
+        (self.sacked_bytes, self.lost_bytes, self.resent_bytes) = (0, 0, 0);
+        self.highest_sacked = [0; 3];
+        (self.examined, self.resend_from) = (0, 0);
+        self.walked = Default::default();
+    }
+
+    /// A new segment was sent.
+    #[inline]
+    pub fn push(&mut self, seq: u64, len: u32, fin: bool, now: Time) {
+        self.records.push_back(Record { seq, sent_at: now, len, fin, state: 0 });
+    }
+
+    /// Bytes thought to be in the network out of `in_flight` that are not acknowledged (RFC 6675 §3, pipe).
+    #[inline]
+    pub fn pipe(&self, in_flight: u64) -> u64 {
+        in_flight + self.resent_bytes - self.sacked_bytes - self.lost_bytes
+    }
+
+    /// Whether the receiver reported data beyond a hole.
+    #[inline]
+    pub fn has_sacked(&self) -> bool {
+        self.sacked_bytes > 0
+    }
+
+    /// Everything before `ack` arrived. Returns when the newest of it was sent, if it was sent only once.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: u64) -> Option<Time> {
+        let mut newest = None;
+        while let Some(record) = self.records.front() {
+            if record.end() > ack {
+                break;
+            }
+            newest = if record.state == 0 { Some(record.sent_at) } else { None };
+            self.forget_front();
+        }
+        newest
+    }
+
+    fn forget_front(&mut self) {
+        if let Some(record) = self.records.pop_front() {
+            self.first += 1;
+            if record.state != 0 {
+                let len = record.len as u64;
+                self.sacked_bytes -= if record.is(SACKED) { len } else { 0 };
+                self.lost_bytes -= if record.is(LOST) { len } else { 0 };
+                self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
+            }
+        }
+    }
+
+    /// The receiver holds these blocks above `ack`. Returns the bytes that were not known before.
+    pub fn selective(&mut self, blocks: &SackBlocks, ack: u64) -> u64 {
+        let before = self.sacked_bytes;
+        let mut walked = [(0, 0); SackBlocks::MOST];
+        for (slot, block) in walked.iter_mut().zip(blocks.above(ack)) {
+            *slot = block;
+            let (mut start, mut end) = block;
+            for &(known_start, known_end) in &self.walked {
+                if known_start <= start && start < known_end {
+                    start = known_end;
+                }
+                if known_start < end && end <= known_end {
+                    end = known_start;
+                }
+            }
+            self.sack_range(start, end);
+        }
+        self.walked = walked;
+        self.sacked_bytes - before
+    }
+
+    fn sack_range(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let from = self.records.partition_point(|r| r.seq < start);
+        for (index, record) in self.records.iter_mut().enumerate().skip(from) {
+            if record.end() > end {
+                break;
+            }
+            if record.is(SACKED) {
+                continue;
+            }
+            let len = record.len as u64;
+            self.sacked_bytes += len;
+            self.lost_bytes -= if record.is(LOST) { len } else { 0 };
+            self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
+            record.state = (record.state & EVER_RESENT) | SACKED;
+            let mark = self.first + index as u64 + 1;
+            let place = self.highest_sacked.iter().position(|&other| other < mark);
+            if let Some(place) = place {
+                self.highest_sacked[place..].rotate_right(1);
+                self.highest_sacked[place] = mark;
+            }
+        }
+    }
+
+    /// Deems lost what has three SACKed segments above it (RFC 6675 §4, IsLost, counted in segments).
+    pub fn detect_losses(&mut self) {
+        let below = self.highest_sacked[2].saturating_sub(1);
+        let from = self.examined.max(self.first);
+        for serial in from..below {
+            self.lose((serial - self.first) as usize);
+        }
+        self.examined = from.max(below);
+    }
+
+    /// Whether the first record is deemed lost.
+    pub fn is_front_lost(&self) -> bool {
+        self.records.front().is_some_and(|r| r.is(LOST))
+    }
+
+    /// Deems the first record lost, also when it was sent again: it has to be sent once more.
+    pub fn lose_front(&mut self) {
+        if let Some(record) = self.records.front_mut()
+            && record.is(RESENT)
+        {
+            record.state &= !RESENT;
+            self.resent_bytes -= record.len as u64;
+        }
+        self.lose(0);
+    }
+
+    /// Deems everything lost that was not reported received: the timer expired.
+    pub fn lose_all(&mut self) {
+        self.resent_bytes = 0;
+        for index in 0..self.records.len() {
+            self.records[index].state &= !RESENT;
+            self.lose(index);
+        }
+    }
+
+    fn lose(&mut self, index: usize) {
+        if let Some(record) = self.records.get_mut(index)
+            && !record.is(SACKED)
+        {
+            if !record.is(LOST) {
+                record.state |= LOST;
+                self.lost_bytes += record.len as u64;
+            }
+            if !record.is(RESENT) {
+                self.resend_from = self.resend_from.min(self.first + index as u64);
+            }
+        }
+    }
+
+    /// The first segment that is deemed lost and was not sent again since.
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<Record> {
+        if self.lost_bytes == self.resent_bytes {
+            return None;
+        }
+        self.resend_from = self.resend_from.max(self.first);
+        while let Some(record) = self.records.get((self.resend_from - self.first) as usize) {
+            if record.is(LOST) && !record.is(RESENT) {
+                return Some(*record);
+            }
+            self.resend_from += 1;
+        }
+        None
+    }
+
+    /// The segment of the last [`Outstanding::next_lost`] was sent again.
+    pub fn resent(&mut self, now: Time) {
+        let index = (self.resend_from - self.first) as usize;
+        if let Some(record) = self.records.get_mut(index) {
+            record.state |= RESENT | EVER_RESENT;
+            record.sent_at = now;
+            self.resent_bytes += record.len as u64;
+            self.resend_from += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ten() -> Outstanding {
+        let mut sent = Outstanding::default();
+        for k in 0..10 {
+            sent.push(1 + k * 100, 100, false, Time::from_ns(k));
+        }
+        sent
+    }
+
+    fn blocks(ack: u64, ranges: &[(u64, u64)]) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for &(start, end) in ranges {
+            blocks.push(start - ack, end - ack);
+        }
+        blocks
+    }
+
+    #[test]
+    fn three_above_make_a_loss() {
+        let mut sent = ten();
+        assert_eq!(sent.selective(&blocks(1, &[(101, 301)]), 1), 200);
+        sent.detect_losses();
+        assert_eq!(sent.next_lost().map(|r| r.seq), None);
+        assert_eq!(sent.selective(&blocks(1, &[(101, 401)]), 1), 100);
+        sent.detect_losses();
+        assert_eq!(sent.next_lost().map(|r| r.seq), Some(1));
+        assert_eq!(sent.pipe(1000), 600);
+        sent.resent(Time::from_ns(99));
+        assert_eq!(sent.pipe(1000), 700);
+        assert_eq!(sent.next_lost().map(|r| r.seq), None);
+        assert_eq!(sent.acknowledge(401), None);
+        assert_eq!(sent.pipe(600), 600);
+        assert_eq!(sent.acknowledge(501), Some(Time::from_ns(4)));
+    }
+
+    #[test]
+    fn a_timeout_loses_what_was_not_reported() {
+        let mut sent = ten();
+        sent.selective(&blocks(1, &[(201, 401)]), 1);
+        sent.lose_all();
+        assert_eq!(sent.pipe(1000), 0);
+        let mut order = vec![];
+        while let Some(record) = sent.next_lost() {
+            order.push(record.seq);
+            sent.resent(Time::ZERO);
+        }
+        assert_eq!(order, [1, 101, 401, 501, 601, 701, 801, 901]);
+        assert_eq!(sent.pipe(1000), 800);
+    }
+
+    #[test]
+    fn a_late_arrival_is_no_loss() {
+        let mut sent = ten();
+        sent.selective(&blocks(1, &[(101, 401)]), 1);
+        sent.detect_losses();
+        // Reordered, not lost: it is reported after all.
+        sent.selective(&blocks(1, &[(101, 501)]), 1);
+        assert_eq!(sent.acknowledge(501), None);
+        assert_eq!(sent.pipe(500), 500);
+    }
+}

@@ -1,0 +1,93 @@
+//! The receiving side's out-of-order data.
+
+use crate::segment::SackBlocks;
+
+/// Data received beyond the next expected byte, as ranges.
+#[derive(Clone, Debug, Default)]
+pub struct Reassembly {
+    /// Disjoint, not adjacent, rising.
+    ranges: Vec<(u64, u64)>,
+    /// A sequence number in each of the most recently changed ranges, newest first (RFC 2018 §4).
+    recent: [u64; SackBlocks::MOST],
+}
+
+impl Reassembly {
+    /// Forgets everything but keeps its memory.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+        self.recent = [0; SackBlocks::MOST];
+    }
+
+    /// Whether nothing is held.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Holds `start..end`, which lies beyond the next expected byte.
+    pub fn insert(&mut self, start: u64, end: u64) {
+        let first = self.ranges.partition_point(|r| r.1 < start);
+        let last = self.ranges.partition_point(|r| r.0 <= end);
+        if first == last {
+            self.ranges.insert(first, (start, end));
+        } else {
+            let merged = (start.min(self.ranges[first].0), end.max(self.ranges[last - 1].1));
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        let position = self.recent.iter().position(|&seq| self.range_at(seq) == self.range_at(start));
+        self.recent[..=position.unwrap_or(SackBlocks::MOST - 1)].rotate_right(1);
+        self.recent[0] = start;
+    }
+
+    /// The next expected byte after `next` arrived: what was held from there on is delivered with it.
+    pub fn advance(&mut self, next: u64) -> u64 {
+        let passed = self.ranges.partition_point(|r| r.0 <= next);
+        let next = self.ranges[..passed].last().map_or(next, |r| next.max(r.1));
+        self.ranges.drain(..passed);
+        next
+    }
+
+    /// What to report beside the acknowledgement of `ack`: the newest block first.
+    pub fn blocks(&self, ack: u64) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let mut reported = [(0, 0); SackBlocks::MOST];
+        let mut count = 0;
+        for &seq in &self.recent {
+            if let Some(range) = self.range_at(seq)
+                && !reported[..count].contains(&range)
+            {
+                reported[count] = range;
+                count += 1;
+                blocks.push(range.0 - ack, range.1 - ack);
+            }
+        }
+        blocks
+    }
+
+    fn range_at(&self, seq: u64) -> Option<(u64, u64)> {
+        let index = self.ranges.partition_point(|r| r.1 <= seq);
+        self.ranges.get(index).copied().filter(|r| r.0 <= seq)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_merge_and_the_newest_is_reported_first() {
+        let mut held = Reassembly::default();
+        held.insert(20, 30);
+        held.insert(40, 50);
+        held.insert(60, 70);
+        let blocks: Vec<_> = held.blocks(10).above(10).collect();
+        assert_eq!(blocks, [(60, 70), (40, 50), (20, 30)]);
+        held.insert(30, 40);
+        let blocks: Vec<_> = held.blocks(10).above(10).collect();
+        assert_eq!(blocks, [(20, 50), (60, 70)]);
+        assert_eq!(held.advance(20), 50);
+        assert_eq!(held.advance(60), 70);
+        assert!(held.is_empty());
+    }
+}

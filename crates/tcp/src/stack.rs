@@ -1,0 +1,334 @@
+//! Stack profiles: what differs between TCP implementations, as data.
+//!
+//! A profile is a starting point; a scenario may override any of its values. Each value carries its source.
+
+use base::Span;
+
+/// How losses are repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// Fast retransmit and fast recovery; the first partial acknowledgement ends it (RFC 2581).
+    Reno,
+    /// Partial acknowledgements retransmit the next hole (RFC 6582).
+    NewReno,
+    /// Selective acknowledgements and a pipe (RFC 6675).
+    Sack,
+}
+
+/// How the window grows and shrinks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// Additive increase, multiplicative decrease by half (RFC 5681).
+    Reno,
+    /// CUBIC (RFC 9438).
+    Cubic,
+}
+
+/// What the end hosts do about ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcnMode {
+    /// No ECN.
+    Off,
+    /// RFC 3168: data packets are ECT(0); SYN, SYN/ACK, pure ACKs and retransmissions are not.
+    On,
+    /// ECN+ (Kuzmanovic 2005): the SYN/ACK is ECT(0) too; marked, the server starts with one segment at once.
+    Plus,
+    /// ECN+/TryOnce (RFC 5562): a marked SYN/ACK is sent again at once, not ECN-capable.
+    PlusTryOnce,
+}
+
+/// When a round-trip time is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RttSampling {
+    /// One segment at a time is timed, as BSD without timestamps and ns-2 do.
+    OnePerWindow,
+    /// Every acknowledgement of a segment that was sent once gives a sample.
+    EveryAck,
+}
+
+/// How the retransmission timeout follows from the round-trip estimates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RtoFloor {
+    /// max(SRTT + max(G, 4 RTTVAR), minimum): RFC 6298 §2.
+    Whole,
+    /// SRTT + max(4 RTTVAR, minimum): Linux applies the minimum to the variance term.
+    Variance,
+}
+
+/// How often a connection request is repeated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SynTimer {
+    /// First waiting time.
+    pub base: Span,
+    /// Factor on `base` before retry 1, 2, ...; the connection is given up after the last.
+    pub factors: &'static [u32],
+}
+
+/// When acknowledgements are delayed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelayedAck {
+    /// Segments that force an acknowledgement; 1 acknowledges each at once.
+    pub every: u32,
+    /// Longest delay.
+    pub timeout: Span,
+    /// Segments acknowledged at once at the start of a connection (Linux's quick acknowledgements).
+    pub quick: u32,
+    /// Whether reading what two segments brought is told in a window update of its own, right behind the
+    /// acknowledgement that the second one forced (BSD's `tcp_output`).
+    pub window_updates: bool,
+    /// Whether segments below full size count towards `every` (BSD) or only full-sized ones do (RFC 5681 §4.2).
+    pub counts_small: bool,
+}
+
+/// Everything an endpoint is configured with.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Name of the profile it started from.
+    pub stack: &'static str,
+    /// Payload of a full segment, bytes.
+    pub mss: u32,
+    /// Bytes of IP and TCP header of a data segment or pure ACK, options of every segment included.
+    pub header: u32,
+    /// Bytes of IP and TCP header of a SYN or SYN/ACK.
+    pub syn_header: u32,
+    /// Receive window and send buffer, bytes.
+    pub window: u64,
+    /// Initial congestion window, segments.
+    pub initial_window: u32,
+    /// Whether a lost SYN or SYN/ACK reduces the initial window to one segment (RFC 5681 §3.1).
+    pub syn_loss_resets_window: bool,
+    /// Whether the connection is opened by a handshake; `false`: both ends start established (ns-2's one-way TCP).
+    pub handshake: bool,
+    /// Loss recovery.
+    pub recovery: Recovery,
+    /// Congestion control.
+    pub control: Control,
+    /// ECN.
+    pub ecn: EcnMode,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Whether growth counts acknowledged bytes (appropriate byte counting, RFC 3465) instead of acknowledgements.
+    pub byte_counting: bool,
+    /// Whether the window grows only while it is what limits the sender (RFC 7661 in spirit).
+    pub cwnd_validation: bool,
+    /// Whether retransmissions are ECN-capable, against RFC 3168 §6.1.5.
+    pub ect_on_retransmit: bool,
+    /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
+    pub idle_restart: bool,
+    /// Round-trip measurement.
+    pub rtt_sampling: RttSampling,
+    /// Clock tick of the round-trip estimator and of timeouts.
+    pub granularity: Span,
+    /// RTO before any measurement.
+    pub rto_initial: Span,
+    /// Smallest RTO.
+    pub rto_min: Span,
+    /// Largest RTO.
+    pub rto_max: Span,
+    /// Where the minimum applies.
+    pub rto_floor: RtoFloor,
+    /// SYN retries.
+    pub syn_timer: SynTimer,
+    /// SYN/ACK retries.
+    pub synack_timer: SynTimer,
+    /// Delayed acknowledgements.
+    pub delayed_ack: DelayedAck,
+}
+
+/// One value of a profile, for people.
+#[derive(Clone, Copy, Debug)]
+pub struct Sourced {
+    /// What it is, as in `[tcp]`.
+    pub name: &'static str,
+    /// The value in words.
+    pub value: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+/// A profile: its configuration and where the values come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Name in scenarios.
+    pub name: &'static str,
+    /// What it stands for, in one sentence.
+    pub doc: &'static str,
+    /// The values people ask about.
+    pub values: &'static [Sourced],
+    /// The configuration.
+    pub config: fn() -> Config,
+}
+
+/// Every profile.
+pub fn profiles() -> &'static [Profile] {
+    &PROFILES
+}
+
+/// The profile called `name`.
+pub fn profile(name: &str) -> Option<&'static Profile> {
+    PROFILES.iter().find(|profile| profile.name == name)
+}
+
+const fn sourced(name: &'static str, value: &'static str, source: &'static str) -> Sourced {
+    Sourced { name, value, source }
+}
+
+static PROFILES: [Profile; 3] = [
+    Profile {
+        name: "freebsd4",
+        doc: "FreeBSD 4.5, the hosts of the web studies (2002)",
+        config: freebsd4,
+        values: &[
+            sourced("window", "16kb", "le2004: 16 kB on the end systems"),
+            sourced("mss", "1460b", "Ethernet, no timestamps"),
+            sourced("cc", "newreno", "FreeBSD 4.5 default (net.inet.tcp.newreno=1); no SACK in this release"),
+            sourced("initial_window", "2", "slowstart_flightsize 1, and the handshake's ACK opens one more segment"),
+            sourced("rto_min", "1s", "RFC 2988; le2003: responses with a timeout mostly need 1 s or more"),
+            sourced("rto_initial", "3s", "tcp_timer.h, TCPTV_SRTTDFLT"),
+            sourced("granularity", "10ms", "hz = 100"),
+            sourced("syn_timer", "3s, retries at 3 s distance five times, then doubling", "tcp_timer.c, tcp_syn_backoff"),
+            sourced("synack_timer", "3s 6s 12s", "syncache, three retransmissions"),
+            sourced("delayed_ack", "every 2nd segment, 100ms", "tcp_timer.h, TCPTV_DELACK"),
+            sourced(
+                "window_updates",
+                "on",
+                "tcp_output.c sends one when it opens the window by two segments; le2007's mean frame, a little over \
+                 500 bytes, is not reached without",
+            ),
+            sourced("limited_transmit", "off", "not in this release"),
+        ],
+    },
+    Profile {
+        name: "ns2",
+        doc: "ns-2.35's one-way Agent/TCP/Sack1 and TCPSink/Sack1",
+        config: ns2,
+        values: &[
+            sourced("handshake", "off", "one-way agents start with data"),
+            sourced("cc", "sack", "Agent/TCP/Sack1"),
+            sourced("initial_window", "2", "windowInit_"),
+            sourced("rto_min", "200ms", "minrto_"),
+            sourced("rto_initial", "3s", "rtxcur_init_"),
+            sourced("granularity", "10ms", "tcpTick_"),
+            sourced("delayed_ack", "each segment at once", "TCPSink/Sack1"),
+            sourced("limited_transmit", "on", "singledup_"),
+        ],
+    },
+    Profile {
+        name: "linux",
+        doc: "Linux 6.x with its defaults, as far as modelled: no RACK, PRR or pacing",
+        config: linux,
+        values: &[
+            sourced("window", "6mb", "tcp_rmem[2]"),
+            sourced("mss", "1448b", "Ethernet, timestamps (12 bytes)"),
+            sourced("cc", "cubic", "default congestion control"),
+            sourced("initial_window", "10", "RFC 6928"),
+            sourced("rto_min", "200ms on the variance term", "TCP_RTO_MIN"),
+            sourced("rto_initial", "1s", "TCP_TIMEOUT_INIT"),
+            sourced("granularity", "1ms", "HZ = 1000"),
+            sourced("syn_timer", "1s doubling, six retries", "tcp_syn_retries"),
+            sourced("delayed_ack", "every 2nd full segment, 40ms, the first 16 at once", "TCP_DELACK_MIN, quick ACKs"),
+            sourced("limited_transmit", "on", "RFC 3042"),
+        ],
+    },
+];
+
+/// BSD repeats a SYN five times at the same distance, then backs off.
+const BSD_SYN_BACKOFF: &[u32] = &[1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64];
+const DOUBLING: &[u32] = &[1, 2, 4, 8, 16, 32, 64];
+const SYNCACHE: &[u32] = &[1, 2, 4, 8];
+
+fn freebsd4() -> Config {
+    Config {
+        stack: "freebsd4",
+        mss: 1460,
+        header: 40,
+        syn_header: 44,
+        window: 16_384,
+        initial_window: 2,
+        syn_loss_resets_window: true,
+        handshake: true,
+        recovery: Recovery::NewReno,
+        control: Control::Reno,
+        ecn: EcnMode::Off,
+        limited_transmit: false,
+        byte_counting: false,
+        cwnd_validation: false,
+        ect_on_retransmit: false,
+        idle_restart: true,
+        rtt_sampling: RttSampling::OnePerWindow,
+        granularity: Span::from_ms(10),
+        rto_initial: Span::from_secs(3),
+        rto_min: Span::from_secs(1),
+        rto_max: Span::from_secs(64),
+        rto_floor: RtoFloor::Whole,
+        syn_timer: SynTimer { base: Span::from_secs(3), factors: BSD_SYN_BACKOFF },
+        synack_timer: SynTimer { base: Span::from_secs(3), factors: SYNCACHE },
+        delayed_ack: DelayedAck {
+            every: 2,
+            timeout: Span::from_ms(100),
+            quick: 0,
+            window_updates: true,
+            counts_small: true,
+        },
+    }
+}
+
+fn ns2() -> Config {
+    Config {
+        stack: "ns2",
+        mss: 1460,
+        header: 40,
+        syn_header: 40,
+        window: 1 << 40,
+        initial_window: 2,
+        syn_loss_resets_window: false,
+        handshake: false,
+        recovery: Recovery::Sack,
+        control: Control::Reno,
+        ecn: EcnMode::Off,
+        limited_transmit: true,
+        byte_counting: false,
+        cwnd_validation: false,
+        ect_on_retransmit: false,
+        idle_restart: false,
+        rtt_sampling: RttSampling::OnePerWindow,
+        granularity: Span::from_ms(10),
+        rto_initial: Span::from_secs(3),
+        rto_min: Span::from_ms(200),
+        rto_max: Span::from_secs(60),
+        rto_floor: RtoFloor::Whole,
+        syn_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
+        synack_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
+        delayed_ack: DelayedAck { every: 1, timeout: Span::from_ms(100), quick: 0, window_updates: false, counts_small: true },
+    }
+}
+
+fn linux() -> Config {
+    Config {
+        stack: "linux",
+        mss: 1448,
+        header: 52,
+        syn_header: 60,
+        window: 6 << 20,
+        initial_window: 10,
+        syn_loss_resets_window: true,
+        handshake: true,
+        recovery: Recovery::Sack,
+        control: Control::Cubic,
+        ecn: EcnMode::Off,
+        limited_transmit: true,
+        byte_counting: true,
+        cwnd_validation: true,
+        ect_on_retransmit: false,
+        idle_restart: true,
+        rtt_sampling: RttSampling::EveryAck,
+        granularity: Span::from_ms(1),
+        rto_initial: Span::from_secs(1),
+        rto_min: Span::from_ms(200),
+        rto_max: Span::from_secs(120),
+        rto_floor: RtoFloor::Variance,
+        syn_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING },
+        synack_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING },
+        delayed_ack: DelayedAck { every: 2, timeout: Span::from_ms(40), quick: 16, window_updates: false, counts_small: false },
+    }
+}

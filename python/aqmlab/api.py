@@ -1,0 +1,309 @@
+"""What people import: `run`, `compare`, `calibrate`, `load`."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from aqmlab import calibration, comparison, engine, runner, scenario, store, toml_text, units, variants
+from aqmlab.calibration import Calibration
+from aqmlab.comparison import Comparison, Entry
+from aqmlab.engine import Resolved
+from aqmlab.errors import BadInput, Interrupted
+from aqmlab.progress import Monitor, Silent
+from aqmlab.results import Json, Result, read_json
+from aqmlab.runner import Job
+from aqmlab.scenario import ScenarioLike, Source
+from aqmlab.variants import Variant
+
+
+def run(
+    scenario: ScenarioLike,
+    *,
+    seed: int | None = None,
+    reps: int = 1,
+    out: str | Path | None = None,
+    set: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    resume: bool = False,
+    uncongested_rate: str | None = None,
+    monitor: Monitor | None = None,
+) -> Result:
+    """Runs a scenario: a path, its text, or its tables.
+
+    `reps` runs with the seeds seed, seed + 1, ... are independent of each other. `set` changes dotted keys of the
+    scenario. Without `out` the tables live as long as the result. A load is calibrated first, once, with the first
+    seed. `resume` goes on with an interrupted `out`.
+    """
+    monitor, at_once = monitor or Silent(), _jobs(jobs)
+    source = _source(scenario, set, seed)
+    if variants.has_variants(source):
+        raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
+    resolved = _resolve(source, reps)
+    keep = tempfile.TemporaryDirectory(prefix="aqmlab-") if out is None else None
+    folder = Path(keep.name) / "result" if keep else Path(out or ".")
+    store.claim(folder, resume)
+    found = _calibrate(resolved, at_once, monitor, uncongested_rate)
+    planned = _plan_runs(resolved, found, reps, folder, resolved.name)
+    if resume and folder.is_dir() and any(folder.iterdir()):
+        _same_work(folder, planned)
+    _make(planned, folder, at_once, monitor)
+    if reps > 1:
+        store.finish_replications(folder, [job.folder.name for job in planned])
+    return Result(folder, keep)
+
+
+def compare(
+    *what: ScenarioLike | Result,
+    seed: int | None = None,
+    reps: int = 1,
+    out: str | Path | None = None,
+    set: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    resume: bool = False,
+    baseline: str | None = None,
+    uncongested_rate: str | None = None,
+    monitor: Monitor | None = None,
+) -> Comparison:
+    """Compares under the same demands.
+
+    `what` is a comparison file (a scenario with `[[variant]]` tables); or a scenario followed by disciplines in `tc`'s
+    words ("pi qref 24p ecn") or "uncongested"; or several scenarios; or several results or their folders.
+    """
+    if not what:
+        raise BadInput("compare: expected a comparison file, a scenario and disciplines, or several results")
+    if all(_is_result(item) for item in what):
+        results = [item if isinstance(item, Result) else _result(item) for item in what]
+        return _compare_results(results, out, baseline)
+    monitor, at_once = monitor or Silent(), _jobs(jobs)
+    as_file, wanted = _variants(what, set)
+    if reps < 1:
+        raise BadInput(f"reps: {reps}: expected 1 or more")
+    first = seed if seed is not None else _resolve(wanted[0].source, reps).scenario.get("seed", 1)
+    wanted = variants.with_seed(wanted, int(first))
+    resolved = [_resolve(variant.source, reps) for variant in wanted]
+    keep = tempfile.TemporaryDirectory(prefix="aqmlab-") if out is None else None
+    folder = Path(keep.name) / "comparison" if keep else Path(out or ".")
+    store.claim(folder, resume)
+    rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
+    against = variants.choose_baseline(rows, baseline)
+
+    calibrations = [_calibrate(item, at_once, monitor, uncongested_rate) for item in resolved]
+    jobs_of: dict[str, list[Job]] = {}
+    for variant, item, found in zip(wanted, resolved, calibrations, strict=True):
+        if variant.uncongested:
+            item = _uncongested(item, uncongested_rate)
+        place = folder / scenario.slug(variant.name)
+        jobs_of[variant.name] = _plan_runs(item, found, reps, place, variant.name)
+    entries = [Entry(v.name, scenario.slug(v.name), v.uncongested) for v in wanted]
+    plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
+    if resume and folder.is_dir() and any(folder.iterdir()):
+        comparison.same_plan(folder, plan)
+    folder.mkdir(parents=True, exist_ok=True)
+    name = None if as_file is None else as_file.tree.get("name")
+    comparison.write_plan(folder, name, entries, against, plan)
+    if as_file is not None:
+        tree = {**as_file.tree, "seed": int(first)}
+        store.write_text(folder / comparison.SOURCE, toml_text.dumps(tree))
+    for planned in jobs_of.values():
+        if reps > 1:
+            planned[0].folder.parent.mkdir(exist_ok=True)
+    everything = [job for planned in jobs_of.values() for job in planned]
+    _make(everything, folder, at_once, monitor)
+    if reps > 1:
+        for planned in jobs_of.values():
+            store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
+    return comparison.finish(folder, keep)
+
+
+def calibrate(
+    scenario: ScenarioLike,
+    *,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    uncongested_rate: str | None = None,
+    fresh: bool = False,
+    monitor: Monitor | None = None,
+) -> list[Calibration]:
+    """Finds the population for every block of traffic that asks for a load; `fresh` leaves the cache unread."""
+    source = _source(scenario, set, seed)
+    if variants.has_variants(source):
+        source = variants.from_file(source)[0].source
+    resolved = _resolve(source, 1)
+    if not resolved.loads:
+        raise BadInput(f'{resolved.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
+    return _calibrate(resolved, _jobs(jobs), monitor or Silent(), uncongested_rate, fresh)
+
+
+def load(folder: str | Path) -> Result | Comparison:
+    """Opens a result folder: of a run, of replications, or of a comparison."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise BadInput(f"{place}: no such folder; expected a result folder")
+    if (place / comparison.FILE).exists():
+        return Comparison(place)
+    return Result(place)
+
+
+def _source(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
+    source = scenario.read(scenario_like)
+    edits = dict(changes or {})
+    if seed is not None:
+        edits["seed"] = seed
+    return source.with_changes(edits)
+
+
+def _resolve(source: Source, reps: int) -> Resolved:
+    if reps < 1:
+        raise BadInput(f"reps: {reps}: expected 1 or more")
+    return source.resolve()
+
+
+def _jobs(jobs: int | None) -> int:
+    if jobs is not None and jobs < 1:
+        raise BadInput(f"jobs: {jobs}: expected 1 or more")
+    return jobs or runner.default_jobs()
+
+
+def _kind(resolved: Resolved) -> str:
+    return str(resolved.scenario.get("link", {}).get("qdisc", {}).get("kind", ""))
+
+
+def _rate(text: str | None) -> float | None:
+    return None if text is None else units.rate_bps(text, "uncongested_rate")
+
+
+def _calibrate(
+    resolved: Resolved, at_once: int, monitor: Monitor, uncongested_rate: str | None, fresh: bool = False
+) -> list[Calibration]:
+    rate = _rate(uncongested_rate)
+    try:
+        return [calibration.calibrate(resolved, item, at_once, monitor, rate, fresh) for item in resolved.loads]
+    except KeyboardInterrupt:
+        raise Interrupted("stopped while calibrating; nothing was run yet") from None
+
+
+def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
+    tree = calibration.engine_tree(resolved)
+    rate = _rate(uncongested_rate) or scenario.uncongested_rate(tree, resolved.origin)
+    return engine.resolve(toml_text.dumps(scenario.uncongested(tree, rate)), resolved.origin)
+
+
+def _plan_runs(
+    resolved: Resolved, calibrations: Sequence[Calibration], reps: int, folder: Path, label: str
+) -> list[Job]:
+    """The runs of one result, populations put in place of loads."""
+    tree = calibration.engine_tree(resolved)
+    for found in calibrations:
+        tree = scenario.with_users(tree, found.traffic, found.users)
+    notes = [{key: item for key, item in found.as_dict().items() if key != "cached"} for found in calibrations]
+    planned = []
+    for k in range(reps):
+        tree["seed"] = int(resolved.scenario.get("seed", 1)) + k
+        final = engine.resolve(toml_text.dumps(tree), resolved.origin)
+        place, name = (folder, label) if reps == 1 else (folder / f"rep-{k + 1}", f"{label}, run {k + 1}")
+        planned.append(Job(name, final, place, notes))
+    return planned
+
+
+def _same_work(folder: Path, planned: Sequence[Job]) -> None:
+    """Refuses to resume a folder that holds something else."""
+    for job in planned:
+        if (job.folder / "manifest.json").exists() and not store.is_finished(job.folder, job.resolved.digest):
+            raise BadInput(f"{job.folder}: holds another scenario, seed or version; expected the one to be resumed")
+    if (
+        len(planned) > 1
+        and (folder / "manifest.json").exists()
+        and read_json(folder / "manifest.json")["kind"] == "run"
+    ):
+        raise BadInput(f"{folder}: holds a single run; expected one with {len(planned)} runs to be resumed")
+
+
+def _make(jobs: Sequence[Job], folder: Path, at_once: int, monitor: Monitor) -> None:
+    try:
+        runner.run_all(jobs, at_once, monitor)
+    except KeyboardInterrupt:
+        done = sum(store.is_finished(job.folder, job.resolved.digest) for job in jobs)
+        raise Interrupted(
+            f"stopped: {done} of {len(jobs)} runs are finished in {folder}; the same command with --resume goes on"
+        ) from None
+
+
+def _is_result(item: object) -> bool:
+    if isinstance(item, Result):
+        return True
+    return isinstance(item, str | Path) and "\n" not in str(item) and Path(item).is_dir()
+
+
+def _result(folder: object) -> Result:
+    opened = load(Path(str(folder)))
+    if isinstance(opened, Comparison):
+        raise BadInput(f"{folder}: is a comparison already; expected folders of runs (such as those inside it)")
+    return opened
+
+
+def _variants(
+    what: Sequence[ScenarioLike | Result], changes: Mapping[str, Any] | None
+) -> tuple[Source | None, list[Variant]]:
+    """What is to be compared, and the comparison file that says so if there is or could be one."""
+    first, *rest = what
+    for item in what:
+        if isinstance(item, Result) or _is_result(item):
+            raise BadInput(f"{item}: results are compared with results; expected folders only, or scenarios only")
+    assert not isinstance(first, Result)
+    source = _source(first, changes, None)
+    if not rest:
+        if not variants.has_variants(source):
+            raise BadInput(
+                f"{source.origin}: variant: missing; expected [[variant]] tables, or disciplines after the file name"
+            )
+        return source, variants.from_file(source)
+    others = [item for item in rest if not isinstance(item, Result)]
+    if all(not isinstance(item, str) or _names_file(item) for item in others):
+        return None, variants.from_files([source, *(_source(item, changes, None) for item in others)])
+    written = variants.written_out(source, [str(item) for item in others])
+    return written, variants.from_file(written)
+
+
+def _names_file(word: str) -> bool:
+    return "\n" in word or word.endswith(".toml") or Path(word).is_file()
+
+
+def _compare_results(results: Sequence[Result], out: str | Path | None, baseline: str | None) -> Comparison:
+    if len(results) < 2:
+        raise BadInput("compare: one result folder given; expected two or more")
+    names: list[str] = []
+    for result in results:
+        name = result.name if result.name not in names else f"{result.name} ({result.folder.name})"
+        if name in names:
+            raise BadInput(f"{result.folder}: another result is called {name!r} too; expected each of them once")
+        names.append(name)
+    keep = tempfile.TemporaryDirectory(prefix="aqmlab-") if out is None else None
+    folder = Path(keep.name) / "comparison" if keep else Path(out or ".")
+    store.claim(folder, resume=False)
+    rows = [
+        (name, _is_reference(result), False, _scenario_kind(result.scenario))
+        for name, result in zip(names, results, strict=True)
+    ]
+    against = variants.choose_baseline(rows, baseline)
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = [
+        Entry(name, comparison.path_from(folder, result.folder), _is_reference(result))
+        for name, result in zip(names, results, strict=True)
+    ]
+    plan = {name: [run.manifest["scenario_digest"] for run in r.runs] for name, r in zip(names, results, strict=True)}
+    comparison.write_plan(folder, None, entries, against, plan)
+    finished = comparison.finish(folder, keep)
+    finished.hold(results)
+    return finished
+
+
+def _scenario_kind(tree: Json) -> str:
+    return str(tree.get("link", {}).get("qdisc", {}).get("kind", ""))
+
+
+def _is_reference(result: Result) -> bool:
+    """Whether a result was made on the very link its load was calibrated on."""
+    rate = units.rate_bps(result.scenario["link"]["rate"], f"{result.folder}: link.rate")
+    return any(found["uncongested_rate_bps"] == rate for found in result.calibration)

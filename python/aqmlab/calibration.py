@@ -1,0 +1,286 @@
+"""Calibration: which population offers a wanted load.
+
+A load is the mean throughput in one direction that a population of users generates on an uncongested link (Le et al.
+2003, 2007). As in those studies: run several populations on a link ten times as fast, where nothing is lost and no
+answer is slowed down, measure, fit a straight line, invert it. One run with the population found confirms the answer.
+
+Two choices and their reasons:
+
+- The line has an intercept. Throughput is proportional to the population in the long run, but in one window with
+  heavy-tailed demands the users added between two points may be more or less demanding than the rest by several per
+  cent. All points use the scenario's own seed, and user k keeps his random stream whatever the population, so that the
+  larger population's demands contain the smaller one's and the points lie close to a smooth curve; a line through
+  points just around the target follows that curve, a line through the origin would not. The proportional slope
+  (bits a second a user) is reported beside it.
+- The population is right for this seed and this window. What the same users would offer over an unlimited time
+  differs by the sampling error of the window, which is estimated from its parts and reported as `window_error`.
+
+Answers are kept in a cache, keyed by everything that matters to them (demands, seed, window, uncongested rate, version)
+and by nothing else: every discipline and ECN setting on the same link shares one calibration.
+"""
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from aqmlab import engine, runner, scenario, statistics, store, toml_text, units
+from aqmlab.checks import LOAD_TOLERANCE
+from aqmlab.engine import Load, Resolved, Tree
+from aqmlab.errors import BadInput
+from aqmlab.progress import Monitor
+from aqmlab.results import Json
+
+PILOT_USERS = 1000
+"""Population of the short look that tells where the points should lie. A thousand users cost a twentieth of a point
+and tell the throughput a user to some ten per cent, which is all that is asked of them."""
+
+SPREAD = (0.9, 1.0, 1.1)
+"""The points, relative to the pilot's guess: near enough for a straight line, far enough apart that the line's slope
+stands out from the noise."""
+
+GOAL = 0.002
+"""Relative error at which confirming stops; a fifth of what the self-check allows."""
+
+ROUNDS = 3
+"""Confirming runs at most; one that misses the goal moves the next along the slope of the fit by what it missed."""
+
+HIGHEST_SHARE = 0.8
+"""Share of the uncongested rate up to which it counts as uncongested: at 0.8 an M/D/1 queue still waits only two
+packet times on average."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run on the uncongested link."""
+
+    users: int
+    throughput_bps: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The population that offers a load, and how well that is known."""
+
+    traffic: int
+    load_bps: float
+    direction: str
+    users: int
+    uncongested_rate_bps: float
+    seed: int
+    measured_s: float
+    points: tuple[Point, ...]
+    slope_bps_per_user: float
+    intercept_bps: float
+    proportional_bps_per_user: float
+    residual_rms_bps: float
+    predicted_bps: float
+    confirmed_bps: float
+    error: float
+    """(confirmed - wanted) / wanted."""
+    window_error: float | None
+    """Half width of the 95 % interval of the load over such windows, relative; from the parts of one window, hence too
+    narrow for long-range dependent traffic."""
+    key: str
+    cached: bool = False
+
+    def as_dict(self) -> Json:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, facts: Json, cached: bool = False) -> "Calibration":
+        """The inverse of `as_dict`."""
+        points = tuple(Point(**point) for point in facts["points"])
+        return cls(**{**facts, "points": points, "cached": cached})
+
+
+def calibrate(
+    resolved: Resolved,
+    load: Load,
+    at_once: int,
+    monitor: Monitor,
+    uncongested_rate_bps: float | None = None,
+    fresh: bool = False,
+) -> Calibration:
+    """Finds the population for one block of traffic that asks for a load."""
+    tree = engine_tree(resolved)
+    rate = uncongested_rate_bps or scenario.uncongested_rate(tree, resolved.origin)
+    where = f"{resolved.origin}: traffic.{load.traffic}.load: {units.rate_text(load.load_bps)}"
+    if load.load_bps > HIGHEST_SHARE * rate:
+        raise BadInput(
+            f"{where}: cannot be offered on the uncongested link of {units.rate_text(rate)}; "
+            f"expected at most {units.rate_text(HIGHEST_SHARE * rate)}"
+        )
+    base = _calibration_tree(tree, load.traffic, rate)
+    facts = {"scenario": {k: v for k, v in base.items() if k != "name"}, "load_bps": load.load_bps}
+    key = scenario.digest({**facts, "version": engine.version(), "method": [PILOT_USERS, SPREAD, GOAL, ROUNDS]})
+    if not fresh and (known := _recall(key, load)) is not None:
+        return known
+    found = _search(base, load, rate, key, where, resolved.origin, at_once, monitor)
+    _remember(found)
+    return found
+
+
+def engine_tree(resolved: Resolved) -> Tree:
+    """The resolved scenario as tables that can be edited and resolved again."""
+    return scenario.read(resolved.toml).tree
+
+
+def cache_folder() -> Path:
+    """Where calibrations are kept: `AQMLAB_CACHE`, or `aqmlab` in the user's cache folder."""
+    if own := os.environ.get("AQMLAB_CACHE"):
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "aqmlab"
+
+
+def _calibration_tree(tree: Tree, traffic: int, rate_bps: float) -> Tree:
+    """The scenario reduced to what the load depends on: one block, its paths and hosts, the uncongested link."""
+    base = scenario.uncongested(tree, rate_bps)
+    block = {name: item for name, item in base["traffic"][traffic].items() if name != "load"}
+    base["name"] = "calibration"
+    base["traffic"] = [block]
+    for table in (base.get("tcp", {}), block):
+        if "ecn" in table:
+            table["ecn"] = "off"  # nothing is ever marked where nothing queues
+    return base
+
+
+class _Search:
+    """Runs populations and remembers what they offered."""
+
+    def __init__(self, base: Tree, load: Load, origin: str, at_once: int, monitor: Monitor) -> None:
+        self.base, self.load, self.origin = base, load, origin
+        self.at_once, self.monitor = at_once, monitor
+        self.points: dict[int, float] = {}
+        self.window_errors: dict[int, float | None] = {}
+        self.measured_s = 0.0
+
+    def run(self, populations: Sequence[int]) -> None:
+        new = [users for users in dict.fromkeys(populations) if users not in self.points]
+        scenarios = {
+            users: engine.resolve(toml_text.dumps(scenario.with_users(self.base, 0, users)), self.origin)
+            for users in new
+        }
+        self.monitor.expect(len(new), sum(map(runner.simulated_s, scenarios.values())))
+
+        def measure(users: int, stop: threading.Event) -> None:
+            with tempfile.TemporaryDirectory(prefix="aqmlab-calibration-") as folder:
+                summary, _ = runner.observed(
+                    scenarios[users], Path(folder), f"calibration, {users:,} users", stop, self.monitor
+                )
+                names = {"forward": ("forward",), "reverse": ("reverse",)}.get(
+                    self.load.direction, ("forward", "reverse")
+                )
+                throughput = sum(float(summary[name]["throughput_bps"]) for name in names) / len(names)
+                queue = pl.read_parquet(Path(folder) / "queue.parquet")
+            self.points[users] = throughput
+            self.window_errors[users] = _window_error(queue, names, self.base, throughput)
+            self.measured_s = float(summary["measured_s"])
+
+        runner.in_parallel([partial(measure, users) for users in new], self.at_once)
+
+
+def _search(
+    base: Tree, load: Load, rate: float, key: str, where: str, origin: str, at_once: int, monitor: Monitor
+) -> Calibration:
+    search = _Search(base, load, origin, at_once, monitor)
+    search.run([PILOT_USERS])
+    per_user = search.points.pop(PILOT_USERS) / PILOT_USERS
+    if per_user <= 0:
+        raise BadInput(f"{where}: {PILOT_USERS} users send nothing in the measured window; expected a longer one")
+    search.run([_even(share * load.load_bps / per_user) for share in SPREAD])
+
+    line = _line(search.points)
+    users = _even((load.load_bps - line.intercept) / line.slope)
+    search.run([users])
+    for _ in range(ROUNDS - 1):
+        miss_bps = load.load_bps - search.points[users]
+        nearer = _even(users + miss_bps / line.slope)
+        if abs(miss_bps) <= GOAL * load.load_bps or nearer in search.points:
+            break
+        search.run([nearer])
+        users = min(users, nearer, key=lambda n: abs(search.points[n] - load.load_bps))
+    confirmed = search.points[users]
+    if abs(confirmed / load.load_bps - 1) > 10 * LOAD_TOLERANCE:
+        raise BadInput(
+            f"{where}: cannot be reached: {users:,} users offer {units.say_rate(confirmed)} on the uncongested link of "
+            f"{units.rate_text(rate)}; expected a load that grows with the population"
+        )
+    points = tuple(Point(n, search.points[n]) for n in sorted(search.points))
+    return Calibration(
+        traffic=load.traffic,
+        load_bps=load.load_bps,
+        direction=load.direction,
+        users=users,
+        uncongested_rate_bps=rate,
+        seed=int(base.get("seed", 1)),
+        measured_s=search.measured_s,
+        points=points,
+        slope_bps_per_user=line.slope,
+        intercept_bps=line.intercept,
+        proportional_bps_per_user=math.fsum(p.throughput_bps for p in points) / sum(p.users for p in points),
+        residual_rms_bps=line.residual_rms,
+        predicted_bps=line.at(users),
+        confirmed_bps=confirmed,
+        error=confirmed / load.load_bps - 1,
+        window_error=search.window_errors[users],
+        key=key,
+    )
+
+
+def _even(users: float) -> int:
+    """Populations are even, so that both halves are of the same size."""
+    return max(2, 2 * round(users / 2))
+
+
+def _line(points: dict[int, float]) -> statistics.Line:
+    """The least-squares line; proportional where noise has made the slope meaningless (off by more than half)."""
+    users, throughputs = list(map(float, points)), list(points.values())
+    proportional = math.fsum(throughputs) / math.fsum(users)
+    if len(points) > 1:
+        line = statistics.fit_line(users, throughputs)
+        if 0.5 < line.slope / proportional < 1.5:
+            return line
+    rest = [throughput - proportional * n for n, throughput in points.items()]
+    return statistics.Line(proportional, 0.0, math.sqrt(math.fsum(r * r for r in rest) / len(rest)))
+
+
+def _window_error(queue: pl.DataFrame, names: Sequence[str], base: Tree, throughput_bps: float) -> float | None:
+    start = units.seconds(base.get("warmup", "0s"), "warmup")
+    end = units.seconds(base["duration"], "duration") - units.seconds(base.get("cooldown", "0s"), "cooldown")
+    codes = [0 if name == "forward" else 1 for name in names]
+    rows = queue.filter(
+        (pl.col("time_s") > start) & (pl.col("time_s") <= end + 1e-9) & pl.col("direction").is_in(codes)
+    )
+    if rows.is_empty():
+        return None
+    part = ((rows["time_s"].to_numpy() - start) / (end - start) * statistics.BATCHES).clip(0, statistics.BATCHES - 1)
+    bits = np.bincount(part.astype(int), rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)
+    rates = bits / len(names) / ((end - start) / statistics.BATCHES)
+    width = statistics.half_width(rates)
+    return None if width is None or throughput_bps <= 0 else width / throughput_bps
+
+
+def _recall(key: str, load: Load) -> Calibration | None:
+    try:
+        facts = json.loads((cache_folder() / f"calibration-{key}.json").read_text(encoding="utf-8"))
+        return Calibration.from_dict({**facts, "traffic": load.traffic}, cached=True)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # no cache, or one that cannot be read: calibrating again costs time only
+
+
+def _remember(found: Calibration) -> None:
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        store.write_json(cache_folder() / f"calibration-{found.key}.json", found.as_dict())

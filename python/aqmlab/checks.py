@@ -1,0 +1,94 @@
+"""Self-checks: is a run what it claims to be? Each is a fact that must hold, and travels in the manifest."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+LOAD_TOLERANCE = 0.01
+"""Relative error allowed between the wanted load and the one the calibrated population offers: loads are spoken of in
+whole per cent (90, 98, 105 in Le et al.), so half of the distance between two of them is the most that may be lost."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One self-check."""
+
+    name: str
+    holds: bool
+    detail: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def of_run(
+    summary: dict[str, Any],
+    exchanges: pl.DataFrame | None,
+    queue: pl.DataFrame,
+    calibrations: Sequence[dict[str, Any]],
+) -> list[Check]:
+    """All checks of one run."""
+    checks = [_conservation(queue), _utilisation(summary)]
+    if exchanges is not None:
+        checks += [_completed(summary, exchanges), _response_times(exchanges)]
+    return checks + [_load(calibration) for calibration in calibrations]
+
+
+def _conservation(queue: pl.DataFrame) -> Check:
+    """Offered = delivered + dropped + still held at the end, over the whole run and in each direction.
+
+    The packet being sent when the run ends is neither delivered nor queued, hence at most one is missing.
+    """
+    details, holds = [], True
+    for direction, name in ((0, "forward"), (1, "reverse")):
+        rows = queue.filter(pl.col("direction") == direction)
+        if rows.is_empty():
+            continue
+        offered, delivered, dropped = (
+            int(rows[column].cast(pl.UInt64).sum())
+            for column in ("offered_packets", "delivered_packets", "dropped_packets")
+        )
+        held = int(rows.sort("time_s")["queue_packets"][-1])
+        missing = offered - delivered - dropped - held
+        holds &= missing in (0, 1)
+        details.append(f"{name}: {offered:,} offered = {delivered:,} delivered + {dropped:,} dropped + {held:,} held")
+        if missing:
+            details[-1] += f" + {missing} on the wire"
+    return Check("packets are conserved", holds and bool(details), "; ".join(details) or "the queue table is empty")
+
+
+def _utilisation(summary: dict[str, Any]) -> Check:
+    values = {name: summary[name]["utilisation"] for name in ("forward", "reverse") if summary.get(name)}
+    # Above 1 only by the packet that straddles the start of the window.
+    holds = all(value is None or 0 <= value <= 1.001 for value in values.values())
+    said = ", ".join(f"{name} {value:.4f}" for name, value in values.items() if value is not None)
+    return Check("no more is sent than the link carries", holds, f"utilisation {said}")
+
+
+def _completed(summary: dict[str, Any], exchanges: pl.DataFrame) -> Check:
+    completed = summary["exchanges"]["completed"] or 0
+    detail = f"{exchanges.height:,} rows, {completed:,} completed in the summary"
+    return Check("every completed exchange is in the table", completed == exchanges.height, detail)
+
+
+def _response_times(exchanges: pl.DataFrame) -> Check:
+    if exchanges.is_empty():
+        return Check("response times are possible", True, "no exchanges")
+    low, high = exchanges["response_time_s"].min(), exchanges["response_time_s"].max()
+    assert isinstance(low, float) and isinstance(high, float)
+    holds = math.isfinite(high) and low > 0 and bool((exchanges["setup_s"] >= 0).all())
+    detail = f"from {low:.6f} s to {high:.3f} s, no connection set-up takes less than no time"
+    return Check("response times are possible", holds, detail)
+
+
+def _load(calibration: dict[str, Any]) -> Check:
+    error = calibration["error"]
+    detail = (
+        f"{calibration['users']:,} users offer {calibration['confirmed_bps'] / 1e6:.3f} Mb/s on the uncongested link, "
+        f"wanted {calibration['load_bps'] / 1e6:g} Mb/s ({error:+.2%}, at most {LOAD_TOLERANCE:.0%})"
+    )
+    return Check("the offered load is the wanted one", abs(error) <= LOAD_TOLERANCE, detail)

@@ -1,0 +1,306 @@
+"""The `aqmlab` command.
+
+Results go to standard output, progress and complaints to standard error. Exit codes: 0 done, 1 a self-check failed,
+2 bad input, 3 this machine cannot do it, 130 stopped by Ctrl-C.
+"""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer._click.exceptions import ClickException, UsageError  # typer has no public name for these
+
+from aqmlab import api, engine, report, scenario, store, terminal
+from aqmlab.claims import claims
+from aqmlab.errors import AqmlabError, BadInput, Interrupted
+from aqmlab.progress import Monitor, Silent, on_terminal
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="A laboratory for active queue management: what a queue discipline does to the users of a link.",
+)
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default one below results/.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the (first) run, instead of the scenario's.", min=0)]
+Reps = Annotated[int, typer.Option(help="Independent runs, with the seeds seed, seed + 1, ...", min=1)]
+Settings = Annotated[
+    list[str],
+    typer.Option("--set", help="Change a key of the scenario: --set link.qdisc.qref=24p", metavar="KEY=VALUE"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time; by default one a core.", min=1)]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the interrupted work in the folder given with -o.")]
+Uncongested = Annotated[
+    str | None,
+    typer.Option(
+        "--uncongested-rate", help="Rate of the link loads are calibrated on; by default ten times the link's."
+    ),
+]
+WithReport = Annotated[bool, typer.Option("--report", help="Write the report as well.")]
+
+
+@app.command()
+def run(
+    scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
+    out: Out = None,
+    seed: Seed = None,
+    reps: Reps = 1,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    uncongested_rate: Uncongested = None,
+    with_report: WithReport = False,
+) -> None:
+    """Simulate a scenario and keep its tables."""
+    changes = _changes(settings)
+    source = scenario.read(Path(scenario_file)).with_changes(changes)
+    folder = _folder(out, resume, str(source.tree.get("name", "run")))
+    with _monitor(as_json) as monitor:
+        found = api.run(
+            Path(scenario_file),
+            seed=seed,
+            reps=reps,
+            out=folder,
+            set=changes,
+            jobs=jobs,
+            resume=resume,
+            uncongested_rate=uncongested_rate,
+            monitor=monitor,
+        )
+    page = report.write(found) if with_report else None
+    if as_json:
+        _print_json(found.summary)
+    else:
+        console = terminal.console()
+        terminal.result(console, found)
+        _say_where(console, found.folder, page)
+    _judge(found.manifest["self_checks"])
+
+
+@app.command()
+def compare(
+    what: Annotated[list[str], typer.Argument(metavar="WHAT...", help="See above.", show_default=False)],
+    out: Out = None,
+    seed: Seed = None,
+    reps: Reps = 1,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    baseline: Annotated[str | None, typer.Option(help="What the others are measured against.")] = None,
+    uncongested_rate: Uncongested = None,
+    with_report: WithReport = False,
+) -> None:
+    """Compare disciplines under the same demands.
+
+    WHAT is a scenario with [[variant]] tables; or a scenario and disciplines in tc's words, each quoted ("pi qref 24p
+    ecn", or uncongested for the reference); or several scenarios; or several result folders.
+    """
+    changes = _changes(settings)
+    are_folders = all(Path(item).is_dir() for item in what)
+    name = "comparison"
+    if not are_folders:
+        name = str(scenario.read(Path(what[0])).with_changes(changes).tree.get("name", name))
+    folder = _folder(out, resume, name)
+    with _monitor(as_json) as monitor:
+        found = api.compare(
+            *([Path(what[0]), *what[1:]] if not are_folders else what),
+            seed=seed,
+            reps=reps,
+            out=folder,
+            set=changes,
+            jobs=jobs,
+            resume=resume,
+            baseline=baseline,
+            uncongested_rate=uncongested_rate,
+            monitor=monitor,
+        )
+    asked = claims(found)
+    page = report.write(found) if with_report else None
+    if as_json:
+        _print_json({**found.as_dict(), "claims": [claim.as_dict() for claim in asked]})
+    else:
+        console = terminal.console()
+        terminal.comparison(console, found)
+        terminal.verdicts(console, asked)
+        _say_where(console, found.folder, page)
+    _judge(
+        [
+            dict(check, run=f"{column.name} {check.get('run', '')}".strip())
+            for column in found.columns
+            for check in column.result.manifest["self_checks"]
+        ]
+    )
+
+
+@app.command()
+def calibrate(
+    scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
+    seed: Seed = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    uncongested_rate: Uncongested = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not read the cache.")] = False,
+) -> None:
+    """Find the population that offers the load a scenario asks for."""
+    with _monitor(as_json) as monitor:
+        found = api.calibrate(
+            Path(scenario_file),
+            set=_changes(settings),
+            seed=seed,
+            jobs=jobs,
+            uncongested_rate=uncongested_rate,
+            fresh=fresh,
+            monitor=monitor,
+        )
+    if as_json:
+        _print_json({"calibrations": [item.as_dict() for item in found]})
+    else:
+        terminal.calibrations(terminal.console(), found)
+
+
+@app.command("report")
+def write_report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result or comparison folder.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write one self-contained HTML page, and its figures as SVG and PNG, into a result folder."""
+    page = report.write(api.load(folder))
+    if as_json:
+        figures = sorted(str(path) for path in (page.parent / "figures").iterdir())
+        _print_json({"report": str(page), "figures": figures})
+    else:
+        print(page)
+
+
+KINDS = {"disciplines": engine.disciplines, "stacks": engine.stacks, "traffic": engine.traffic_models}
+
+
+@app.command("list")
+def list_what_there_is(
+    kind: Annotated[str | None, typer.Argument(metavar=f"[{'|'.join(KINDS)}]", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the disciplines, TCP stacks and traffic models there are."""
+    if kind is not None and kind not in KINDS:
+        raise BadInput(f"list {kind}: expected one of {', '.join(KINDS)}")
+    shown = {name: rows() for name, rows in KINDS.items() if kind in (None, name)}
+    if as_json:
+        _print_json(shown)
+        return
+    console = terminal.console()
+    for name, rows in shown.items():
+        terminal.registry(console, name, rows)
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A discipline, stack or traffic model.")],
+    as_json: AsJson = False,
+) -> None:
+    """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources."""
+    rows = {
+        alias: row
+        for read in reversed(KINDS.values())
+        for row in read()
+        for alias in (row["name"], *row.get("aliases", []))
+    }
+    if name not in rows:
+        raise BadInput(f"explain {name}: expected one of {', '.join(sorted(rows))}")
+    if as_json:
+        _print_json(rows[name])
+    else:
+        terminal.explanation(terminal.console(), rows[name])
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"aqmlab {engine.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _every_verb(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point: runs a verb, says in one line what was wrong, and exits."""
+    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Runs a verb; the answer is the exit code."""
+    try:
+        return int(app(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
+    except AqmlabError as error:
+        return _complain(str(error), error.exit_code)
+    except UsageError as error:
+        if not error.message:  # called without arguments: the help was printed
+            return 2
+        verb = error.ctx.command_path if error.ctx is not None else "aqmlab"
+        return _complain(f"{error.format_message().rstrip('.')}; see {verb} --help", 2)
+    except ClickException as error:
+        return _complain(error.format_message(), 2)
+    except OSError as error:
+        return _complain(str(error), 3)
+
+
+def _complain(message: str, exit_code: int) -> int:
+    print("aqmlab: " + " ".join(message.split()), file=sys.stderr)
+    return exit_code
+
+
+@contextlib.contextmanager
+def _monitor(as_json: bool) -> Iterator[Monitor]:
+    """Bars on a terminal; and what Ctrl-C leaves behind, said in a line."""
+    bars = None if as_json else on_terminal()
+    try:
+        with bars if bars is not None else contextlib.nullcontext(Silent()) as monitor:
+            yield monitor
+    except Interrupted as stop:
+        raise typer.Exit(_complain(str(stop), stop.exit_code)) from None
+
+
+def _changes(settings: Sequence[str]) -> dict[str, Any]:
+    return dict(map(scenario.parse_setting, settings))
+
+
+def _folder(out: Path | None, resume: bool, name: str) -> Path:
+    if out is None and resume:
+        raise BadInput("--resume: expected the folder to go on with, as in -o results/demo")
+    return out if out is not None else store.free_name(Path("results") / scenario.slug(name))
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _say_where(console: Console, folder: Path, page: Path | None) -> None:
+    console.print(f"\nResults in {folder}", markup=False, soft_wrap=True)
+    if page is not None:
+        console.print(f"Report:    {page}", markup=False, soft_wrap=True)
+
+
+def _judge(checks: Sequence[dict[str, Any]]) -> None:
+    """A run that is not what it claims to be says so, and the exit code does too."""
+    failed = [check for check in checks if not check["holds"]]
+    for check in failed:
+        where = f"{check['run']}: " if check.get("run") else ""
+        _complain(f"self-check failed: {where}{check['name']}: {check['detail']}", 1)
+    if failed:
+        raise typer.Exit(1)

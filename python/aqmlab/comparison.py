@@ -1,0 +1,238 @@
+"""A comparison: several results under the same demands, and what differs between them."""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aqmlab import engine, statistics, store, units
+from aqmlab.errors import BadInput
+from aqmlab.results import Json, Result, read_json
+from aqmlab.scenario import digest
+from aqmlab.statistics import Array, Interval
+from aqmlab.window import MEASURES, Window, condense
+
+FILE = "comparison.json"
+SOURCE = "comparison.toml"
+"""The comparison as a file that can be given to `compare` again."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One result of a comparison and where it lies, relative to the comparison's folder."""
+
+    name: str
+    folder: str
+    uncongested: bool
+
+
+class Column:
+    """One result as the comparison sees it."""
+
+    def __init__(self, entry: Entry, result: Result) -> None:
+        self.name = entry.name
+        self.uncongested = entry.uncongested
+        self.result = result
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """The condensed window of each run."""
+        return [condense(run) for run in self.result.runs]
+
+    @property
+    def qdisc(self) -> Json:
+        """The forward discipline with all its parameters."""
+        return dict(self.result.scenario["link"]["qdisc"])
+
+    @property
+    def ecn(self) -> bool:
+        """Whether the discipline marks and the hosts understand it."""
+        tcp = self.result.scenario.get("tcp", {}).get("ecn", "off")
+        return bool(self.qdisc.get("ecn", False)) and tcp not in ("off", False)
+
+    @cached_property
+    def demand(self) -> tuple[str, tuple[int, ...]]:
+        """What was demanded: two columns with the same are compared pair by pair."""
+        return self.result.manifest["demand_digest"], tuple(run.seed for run in self.result.runs)
+
+    def estimate(self, measure: str) -> Interval:
+        """A measure with the best interval these runs allow."""
+        return self.statistic(lambda w: w.measure(measure), lambda w: w.parts(measure))
+
+    def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
+        """The same for any function of a window and of its parts."""
+        return statistics.estimate([whole(w) for w in self.windows], [parts(w) for w in self.windows])
+
+    @cached_property
+    def cdf(self) -> Array:
+        """Distribution function of response times at `CDF_TIMES`, mean over runs."""
+        return np.asarray(np.mean([w.cdf for w in self.windows], axis=0))
+
+    @cached_property
+    def tail(self) -> Array:
+        """Share of exchanges slower than `TAIL_TIMES`, mean over runs."""
+        return np.asarray(np.mean([w.tail for w in self.windows], axis=0))
+
+    @cached_property
+    def completed(self) -> float:
+        """Exchanges completed in all runs."""
+        return float(sum(w.completed.sum() for w in self.windows))
+
+
+class Comparison:
+    """A finished comparison folder."""
+
+    def __init__(self, folder: Path, keep: tempfile.TemporaryDirectory[str] | None = None) -> None:
+        self.folder = folder
+        self._keep: list[Any] = [keep]
+        self.facts = read_json(folder / FILE)
+        if not self.facts.get("complete"):
+            raise BadInput(f"{folder}: the comparison is not finished; expected the same command with --resume first")
+        self.columns: list[Column] = []
+        for facts in self.facts["entries"]:
+            entry = Entry(**facts)
+            self.columns.append(Column(entry, Result(folder / entry.folder)))
+
+    def __repr__(self) -> str:
+        """Names and where it lies."""
+        return f"<Comparison of {', '.join(c.name for c in self.columns)} in {self.folder}>"
+
+    def __getitem__(self, name: str) -> Result:
+        """The result of one variant."""
+        return self.column(name).result
+
+    @property
+    def name(self) -> str:
+        """What the comparison is called."""
+        return str(self.facts.get("name") or self.folder.name)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over what all runs found."""
+        return str(self.facts["digest"])
+
+    @property
+    def baseline(self) -> Column:
+        """The one the others are measured against."""
+        return self.column(self.facts["baseline"])
+
+    @property
+    def uncongested(self) -> Column | None:
+        """The reference on the uncongested link, if there is one."""
+        return next((column for column in self.columns if column.uncongested), None)
+
+    @property
+    def congested(self) -> list[Column]:
+        """All but the reference."""
+        return [column for column in self.columns if not column.uncongested]
+
+    @property
+    def reps(self) -> int:
+        """Independent runs of each variant (the fewest, where they differ)."""
+        return min(len(column.result.runs) for column in self.columns)
+
+    @cached_property
+    def load(self) -> float | None:
+        """The calibrated load as a share of the link's rate, if all have the same."""
+        rate = units.rate_bps(self.baseline.result.scenario["link"]["rate"], "link.rate")
+        loads = {found["load_bps"] / rate for column in self.columns for found in column.result.calibration}
+        return loads.pop() if len(loads) == 1 else None
+
+    def column(self, name: str) -> Column:
+        """A variant by its name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise BadInput(f"{name!r}: expected one of {', '.join(column.name for column in self.columns)}")
+
+    def hold(self, results: Sequence[Result]) -> None:
+        """Keeps results alive that live in temporary folders."""
+        self._keep.append(results)
+
+    def are_paired(self, one: Column, other: Column) -> bool:
+        """Whether two were put under the same demands."""
+        return one.demand == other.demand
+
+    def contrast(
+        self, one: Column, other: Column, whole: Callable[[Window], float], parts: Callable[[Window], Array]
+    ) -> Interval:
+        """The difference one - other of any function of a window and of its parts."""
+        values, bases = [whole(w) for w in one.windows], [whole(w) for w in other.windows]
+        if not self.are_paired(one, other):
+            return statistics.unpaired(values, bases)
+        return statistics.paired(values, [parts(w) for w in one.windows], bases, [parts(w) for w in other.windows])
+
+    def difference(self, one: Column, other: Column, measure: str) -> Interval:
+        """The difference one - other of a measure."""
+        return self.contrast(one, other, lambda w: w.measure(measure), lambda w: w.parts(measure))
+
+    def as_dict(self) -> Json:
+        """Everything in numbers, for JSON."""
+        base = self.baseline
+        return {
+            "name": self.name,
+            "folder": str(self.folder),
+            "digest": self.digest,
+            "baseline": base.name,
+            "runs": self.reps,
+            "load": self.load,
+            "variants": [
+                {
+                    "name": column.name,
+                    "folder": str(column.result.folder),
+                    "uncongested": column.uncongested,
+                    "paired": self.are_paired(column, base),
+                    "measures": {measure: column.estimate(measure).as_dict() for measure in MEASURES},
+                    "difference_to_baseline": None
+                    if column is base
+                    else {measure: self.difference(column, base, measure).as_dict() for measure in MEASURES},
+                    "summary": column.result.summary,
+                }
+                for column in self.columns
+            ],
+        }
+
+
+def write_plan(
+    folder: Path, name: str | None, entries: Sequence[Entry], baseline: str, plan: Mapping[str, Sequence[str]]
+) -> None:
+    """Says what the folder will hold, before anything runs."""
+    facts = {
+        "kind": "comparison",
+        "version": engine.version(),
+        "complete": False,
+        "name": name,
+        "baseline": baseline,
+        "entries": [asdict(entry) for entry in entries],
+        "scenario_digests": {key: list(digests) for key, digests in plan.items()},
+    }
+    store.write_json(folder / FILE, facts)
+
+
+def same_plan(folder: Path, plan: Mapping[str, Sequence[str]]) -> None:
+    """Refuses to go on with a folder that holds another comparison."""
+    if not (folder / FILE).exists():
+        raise BadInput(f"{folder}: holds no comparison; expected the folder of the one to be resumed")
+    facts = read_json(folder / FILE)
+    if facts.get("scenario_digests") != {key: list(digests) for key, digests in plan.items()}:
+        raise BadInput(f"{folder}: holds another comparison; expected the same scenario, variants, seed and reps")
+
+
+def finish(folder: Path, keep: tempfile.TemporaryDirectory[str] | None = None) -> Comparison:
+    """Marks a comparison as complete once all its runs are."""
+    facts = read_json(folder / FILE)
+    results = [Result(folder / entry["folder"]) for entry in facts["entries"]]
+    facts["complete"] = True
+    facts["digest"] = digest([result.digest for result in results])
+    store.write_json(folder / FILE, facts)
+    return Comparison(folder, keep)
+
+
+def path_from(folder: Path, target: Path) -> str:
+    """Where a result lies, seen from the comparison's folder."""
+    return os.path.relpath(target.resolve(), folder.resolve())

@@ -1,0 +1,86 @@
+"""The one door to the compiled engine: its text in, Python values out, its errors as ours."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab import _native as native
+from aqmlab.errors import BadInput
+
+Tree = dict[str, Any]
+"""A scenario as nested tables, as `tomllib` gives them."""
+
+Tick = dict[str, float]
+"""Progress of a run: `time_s`, `duration_s`, `bottleneck_packets`, `wall_s`."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A block of traffic that asks for a load instead of giving its population."""
+
+    traffic: int
+    """Which block, from 0."""
+    load_bps: float
+    """Mean throughput in one direction that it shall have on the uncongested link, IP packets."""
+    direction: str
+    """`forward`, `reverse` or `both`: which way its responses flow."""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A checked scenario with every default filled in."""
+
+    toml: str
+    scenario: Tree
+    digest: str
+    loads: tuple[Load, ...]
+    origin: str = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        """What the scenario is called."""
+        return str(self.scenario.get("name", self.origin))
+
+
+def resolve(text: str, origin: str, overrides: Sequence[tuple[str, str]] = ()) -> Resolved:
+    """Checks a scenario; raises `BadInput` with one line that names file, key, value and what was expected."""
+    try:
+        answer = json.loads(native.resolve(text, origin, list(overrides)))
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
+    loads = tuple(Load(int(row["traffic"]), float(row["load_bps"]), row["direction"]) for row in answer["loads"])
+    return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin)
+
+
+def simulate(resolved: Resolved, directory: Path, progress: Callable[[Tick], None] | None = None) -> dict[str, Any]:
+    """Runs a scenario into an existing folder and returns its summary; what `progress` raises ends the run."""
+    try:
+        summary: dict[str, Any] = json.loads(native.simulate(resolved.toml, str(directory), progress))
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
+    return summary
+
+
+def version() -> str:
+    """Version of the engine."""
+    return native.version()
+
+
+def disciplines() -> list[dict[str, Any]]:
+    """Every discipline: name, doc, source, year, marks, params, aliases."""
+    rows: list[dict[str, Any]] = json.loads(native.disciplines())
+    return rows
+
+
+def stacks() -> list[dict[str, Any]]:
+    """Every TCP stack profile: name, doc, values."""
+    rows: list[dict[str, Any]] = json.loads(native.stacks())
+    return rows
+
+
+def traffic_models() -> list[dict[str, Any]]:
+    """Every traffic model: name, doc, values."""
+    rows: list[dict[str, Any]] = json.loads(native.traffic_models())
+    return rows

@@ -1,0 +1,288 @@
+"""Puts a page together: words and tables for the template, figures as SVG, one file."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from aqmlab import comparison as comparisons
+from aqmlab import engine, figures, store, terminal, units
+from aqmlab.claims import FAILS, HOLDS, OPEN, claims
+from aqmlab.comparison import Column, Comparison, Entry
+from aqmlab.results import Json, Result
+from aqmlab.window import MEASURES
+
+LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
+TIMES = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
+BETTER = {
+    **dict.fromkeys(("loss_ratio", "p50", "p90", "p99"), -1),
+    **dict.fromkeys(("completed", "utilisation", "share_under_500ms", "share_under_2s"), 1),
+}
+"""Whether more is better (1) or worse (-1), where that can be said."""
+
+UNIT_WORDS = {"share": "%", "s": "ms", "count": ""}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number in a table: value, half width, and whether it is better or worse than the baseline beyond doubt."""
+
+    value: str
+    width: str
+    judgement: str = ""
+
+
+def write(found: Result | Comparison) -> Path:
+    """Writes `report.html` and `figures/` into the result's folder."""
+    facts = _of_comparison(found) if isinstance(found, Comparison) else _of_result(found)
+    figures.save(facts["drawn"].values(), found.folder / "figures")
+    environment = Environment(
+        loader=PackageLoader("aqmlab.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("template.html.j2").render(**facts)
+    path = found.folder / "report.html"
+    store.write_text(path, page)
+    return path
+
+
+def _of_comparison(found: Comparison) -> Json:
+    asked = claims(found)
+    base = found.baseline
+    measures = (*LINK, *TIMES)
+    return {
+        **_shared(found.name, found.columns, found.reps),
+        "is_comparison": True,
+        "folder": found.folder,
+        "base": base.name,
+        "lead": _lead(found),
+        "headings": _headings(measures),
+        "rows": [_row(column, measures, column is base) for column in found.columns],
+        "difference_headings": _headings(measures, points=True),
+        "differences": [
+            {
+                "name": column.name,
+                "note": "" if found.are_paired(column, base) else "other demands: not paired",
+                "cells": [_difference(found, column, base, measure) for measure in measures],
+            }
+            for column in found.columns
+            if column is not base
+        ],
+        "claims": asked,
+        "claim_counts": [(verdict, sum(c.verdict == verdict for c in asked)) for verdict in (HOLDS, FAILS, OPEN)],
+        "drawn": {drawn.name: drawn for drawn in figures.of_comparison(found)},
+        "digest": found.digest,
+        "commands": _commands(found),
+    }
+
+
+def _of_result(found: Result) -> Json:
+    column = Column(Entry(found.name, ".", uncongested=False), found)
+    measures = (*LINK, *TIMES)
+    seed, reps = found.runs[0].seed, len(found.runs)
+    again = f"aqmlab run {shlex.quote(str(found.folder / 'scenario.toml'))}"
+    return {
+        **_shared(found.name, [column], reps),
+        "is_comparison": False,
+        "folder": found.folder,
+        "base": "",
+        "lead": "",
+        "headings": _headings(measures),
+        "rows": [_row(column, measures, False)],
+        "differences": [],
+        "difference_headings": [],
+        "claims": [],
+        "claim_counts": [],
+        "drawn": {drawn.name: drawn for drawn in figures.of_columns([column])},
+        "digest": found.digest,
+        "commands": [f"{again} --seed {seed}" + (f" --reps {reps}" if reps > 1 else "") + " --report"],
+    }
+
+
+def _shared(name: str, columns: list[Column], reps: int) -> Json:
+    first = columns[0].result
+    scenario, manifest = columns[-1].result.scenario, first.manifest
+    return {
+        "title": name,
+        "basis": terminal.basis(reps),
+        "reps": reps,
+        "subject": _subject(columns),
+        "setup": [_setup(column) for column in columns],
+        "conditions": _conditions(scenario),
+        "directions": [_directions(column) for column in columns],
+        "calibrations": _calibrations(columns),
+        "checks": _checks(columns),
+        "scenario_text": (columns[-1].result.folder / "scenario.toml").read_text(encoding="utf-8"),
+        "scenario_name": columns[-1].name,
+        "seeds": [run.seed for run in first.runs],
+        "version": engine.version(),
+        "machine": manifest["machine"],
+        "wall": units.say_seconds(sum(column.result.manifest["wall_s"] for column in columns)),
+        "wall_note": "one after the other",
+        "digests": [(column.name, column.result.digest) for column in columns],
+    }
+
+
+def _subject(columns: list[Column]) -> str:
+    """One sentence: how much of what over which link."""
+    congested = next((c for c in columns if not c.uncongested), columns[0])
+    scenario = congested.result.scenario
+    link = scenario["link"]
+    rate = units.say_rate(units.rate_bps(link["rate"], "link.rate"))
+    users = sum(block.get("users", 0) for block in scenario["traffic"])
+    who = f"{users:,} emulated web users" if users else "the traffic below"
+    asked = congested.result.calibration
+    load = ""
+    if asked:
+        share = asked[0]["load_bps"] / units.rate_bps(link["rate"], "link.rate")
+        load = (
+            f", who would offer {units.say_rate(asked[0]['load_bps'])} in each direction ({100 * share:.3g} % of its "
+            "rate) if nothing slowed them down"
+        )
+    measured = congested.windows[0].measured_s
+    return f"A link of {rate}, {who}{load}; {measured:g} s measured after {_written(scenario['warmup'])} of warm-up."
+
+
+def _written(span: str) -> str:
+    return units.say_seconds(units.seconds(span, "warmup"))
+
+
+def _lead(found: Comparison) -> str:
+    """The answer in a sentence or two: who comes nearest to the best case, and by how much over the baseline."""
+    base = found.baseline
+    others = [column for column in found.congested if column is not base]
+    if not others:
+        return ""
+    measure = "share_under_500ms"
+    best = max(others, key=lambda column: column.estimate(measure).value)
+    gain = found.difference(best, base, measure)
+    value, width = terminal.with_width(gain, "share", signed=True)
+    text = (
+        f"Within half a second, {best.name} completes {100 * best.estimate(measure).value:.1f} % of exchanges, "
+        f"{base.name} {100 * base.estimate(measure).value:.1f} % "
+        f"({' '.join(filter(None, (value, width)))} points)"
+    )
+    reference = found.uncongested
+    if reference is not None:
+        text += f"; the uncongested link, the best there can be, {100 * reference.estimate(measure).value:.1f} %"
+    return text + "."
+
+
+def _setup(column: Column) -> Json:
+    qdisc = {key: item for key, item in column.qdisc.items() if key not in ("kind", "ecn")}
+    link = column.result.scenario["link"]
+    tcp = column.result.scenario.get("tcp", {})
+    return {
+        "name": column.name,
+        "rate": link["rate"],
+        "kind": column.qdisc["kind"],
+        "parameters": ", ".join(f"{key} {_plain(item)}" for key, item in qdisc.items()),
+        "ecn": str(tcp.get("ecn", "off")) if column.ecn else "–",
+        "reference": column.uncongested,
+    }
+
+
+def _plain(item: Any) -> str:
+    if isinstance(item, bool):
+        return str(item).lower()
+    return f"{item:g}" if isinstance(item, float) else str(item)
+
+
+def _conditions(scenario: Json) -> list[tuple[str, str]]:
+    """What all have in common, as keys and values."""
+    shown = [(key, str(scenario.get(key, "0s"))) for key in ("duration", "warmup", "cooldown")]
+    for table in ("path", "tcp"):
+        for key, item in scenario.get(table, {}).items():
+            if (table, key) != ("tcp", "ecn"):
+                shown.append((f"{table}.{key}", _inline(item)))
+    for position, block in enumerate(scenario["traffic"]):
+        said = ", ".join(f"{key} {_inline(item)}" for key, item in block.items() if not isinstance(item, dict))
+        shown.append((f"traffic {position}", said))
+    return shown
+
+
+def _inline(item: Any) -> str:
+    if isinstance(item, dict):
+        return ", ".join(f"{key} {_inline(entry)}" for key, entry in item.items())
+    if isinstance(item, list):
+        return " to ".join(map(_inline, item)) if len(item) == 2 else ", ".join(map(_inline, item))
+    return _plain(item)
+
+
+def _headings(measures: tuple[str, ...], points: bool = False) -> list[tuple[str, str]]:
+    words = {**UNIT_WORDS, "share": "points"} if points else UNIT_WORDS
+    return [(MEASURES[name][0], words[MEASURES[name][1]]) for name in measures]
+
+
+def _row(column: Column, measures: tuple[str, ...], is_base: bool) -> Json:
+    cells = [Cell(*terminal.with_width(column.estimate(name), MEASURES[name][1])) for name in measures]
+    return {"name": column.name, "is_base": is_base, "is_reference": column.uncongested, "cells": cells}
+
+
+def _difference(found: Comparison, column: Column, base: Column, measure: str) -> Cell:
+    if column.uncongested and measure in LINK:
+        return Cell("–", "")  # another link: its figures do not compare
+    interval = found.difference(column, base, measure)
+    value, width = terminal.with_width(interval, MEASURES[measure][1], signed=True)
+    judgement = ""
+    if interval.half_width is not None and measure in BETTER:
+        sign = BETTER[measure]
+        if min(sign * interval.low, sign * interval.high) > 0:
+            judgement = "better"
+        elif max(sign * interval.low, sign * interval.high) < 0:
+            judgement = "worse"
+    return Cell(value, width, judgement)
+
+
+def _directions(column: Column) -> Json:
+    """Figures of each direction, from the summary."""
+    keys = [
+        ("utilisation", "share"),
+        ("throughput_bps", "bps"),
+        ("offered_packets", "count"),
+        ("loss_ratio", "share"),
+        ("mark_ratio", "share"),
+        ("queue_delay_mean_s", "s"),
+        ("queue_delay_sd_s", "s"),
+        ("queue_delay_p99_s", "s"),
+        ("queue_mean_packets", "number"),
+        ("loss_run_mean", "number"),
+    ]
+    summary = column.result.summary
+    return {
+        "name": column.name,
+        "ways": [
+            (way, [terminal.say(summary[way].get(key), unit) for key, unit in keys]) for way in ("forward", "reverse")
+        ],
+    }
+
+
+def _calibrations(columns: list[Column]) -> list[Json]:
+    found = {facts["key"]: facts for column in columns for facts in column.result.calibration}
+    return list(found.values())
+
+
+def _checks(columns: list[Column]) -> list[Json]:
+    return [
+        {"run": f"{column.name}{', ' + check['run'] if check.get('run') else ''}", **_only(check)}
+        for column in columns
+        for check in column.result.manifest["self_checks"]
+    ]
+
+
+def _only(check: Json) -> Json:
+    return {key: check[key] for key in ("name", "holds", "detail")}
+
+
+def _commands(found: Comparison) -> list[str]:
+    folder = found.folder
+    if (folder / comparisons.SOURCE).exists():
+        reps = f" --reps {found.reps}" if found.reps > 1 else ""
+        return [f"aqmlab compare {shlex.quote(str(folder / comparisons.SOURCE))}{reps} -o again --report"]
+    places = " ".join(shlex.quote(str(column.result.folder)) for column in found.columns)
+    return [f"aqmlab compare {places} -o again --report"]

@@ -1,0 +1,192 @@
+"""Results: folders of finished runs, read lazily.
+
+A run is a folder with `scenario.toml`, `manifest.json`, `summary.json` and its tables. A result is one run, or several
+independent ones in the sub-folders `rep-1`, `rep-2`, ... under a merged summary.
+"""
+
+import json
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from aqmlab import units
+from aqmlab.errors import AqmlabError, BadInput
+from aqmlab.statistics import half_width
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Json = dict[str, Any]
+
+
+def read_json(path: Path) -> Json:
+    """Reads a JSON object; what is wrong with the file is said in one line."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file; expected a finished result folder") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read as JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise BadInput(f"{path}: expected a JSON object")
+    return value
+
+
+class Run:
+    """One finished run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = read_json(folder / "manifest.json")
+        self.summary = read_json(folder / "summary.json")
+
+    @property
+    def seed(self) -> int:
+        """Seed of its random streams."""
+        return int(self.manifest["seed"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over what the run found; the same for the same scenario, seed and version."""
+        return str(self.manifest["digest"])
+
+    @cached_property
+    def scenario(self) -> Json:
+        """The resolved scenario as tables."""
+        return tomllib.loads((self.folder / "scenario.toml").read_text(encoding="utf-8"))
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """Start and end of what was measured, seconds since the start of the run."""
+        duration, warmup, cooldown = (
+            units.seconds(self.scenario.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown")
+        )
+        return warmup, duration - cooldown
+
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether every exchange was written down."""
+        return (self.folder / "exchanges.parquet").exists()
+
+    @property
+    def exchanges(self) -> pl.DataFrame:
+        """One row an exchange completed in the measured window."""
+        return self._table("exchanges")
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """One row an interval and direction, over the whole run."""
+        return self._table("queue")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            raise BadInput(f"{path}: the run did not write this table")
+        return pl.read_parquet(path)
+
+
+class Result:
+    """What a scenario led to: one run, or several independent ones."""
+
+    def __init__(self, folder: Path, keep: tempfile.TemporaryDirectory[str] | None = None) -> None:
+        self.folder = folder
+        self._keep = keep  # a folder nobody asked for goes away with the result
+        self.manifest = read_json(folder / "manifest.json")
+        kind = self.manifest.get("kind")
+        if kind not in ("run", "replications"):
+            raise BadInput(f"{folder}/manifest.json: kind: {kind!r}: expected 'run' or 'replications'")
+        self.summary = read_json(folder / "summary.json")
+        names = self.manifest["runs"] if kind == "replications" else ["."]
+        self.runs: list[Run] = [Run(folder / name) for name in names]
+
+    def __repr__(self) -> str:
+        """Name, runs and where it lies."""
+        return f"<Result {self.name!r}: {len(self.runs)} run(s) in {self.folder}>"
+
+    @property
+    def name(self) -> str:
+        """What the scenario is called."""
+        return str(self.scenario.get("name", self.folder.name))
+
+    @property
+    def scenario(self) -> Json:
+        """The resolved scenario as tables, with the seed of the first run."""
+        return self.runs[0].scenario
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over what all runs found."""
+        return str(self.manifest["digest"])
+
+    @property
+    def calibration(self) -> list[Json]:
+        """How the populations were found, one entry a block of traffic that asked for a load."""
+        return list(self.manifest.get("calibration", []))
+
+    @cached_property
+    def exchanges(self) -> pl.DataFrame:
+        """One row an exchange completed in the measured window; with several runs a column `rep` says which."""
+        return self._tables([run.exchanges for run in self.runs])
+
+    @cached_property
+    def queue(self) -> pl.DataFrame:
+        """One row an interval and direction; with several runs a column `rep` says which."""
+        return self._tables([run.queue for run in self.runs])
+
+    def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
+        """A table, `exchanges` or `queue`, for pandas (which must be installed)."""
+        if table not in ("exchanges", "queue"):
+            raise BadInput(f"{table!r}: expected 'exchanges' or 'queue'")
+        try:
+            import pandas as pd
+        except ImportError:
+            raise AqmlabError("pandas is not installed; the tables are polars frames without it") from None
+        frame = self.exchanges if table == "exchanges" else self.queue
+        return pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
+
+    def _tables(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        if len(frames) == 1:
+            return frames[0]
+        rep = [frame.select(pl.lit(k, pl.UInt16).alias("rep"), pl.all()) for k, frame in enumerate(frames, start=1)]
+        return pl.concat(rep)
+
+
+def merge_summaries(summaries: Sequence[Json]) -> Json:
+    """The means over independent runs, and under `half_width_95` half the widths of their 95 % intervals.
+
+    A number that is null in any run is null; texts and flags are those of the first run.
+    """
+    merged = _means(list(summaries))
+    assert isinstance(merged, dict)
+    merged["seed"] = summaries[0].get("seed")
+    merged["seeds"] = [summary.get("seed") for summary in summaries]
+    merged["runs"] = len(summaries)
+    skipped = ("scenario", "seed", "seeds", "runs")
+    merged["half_width_95"] = {
+        key: _half_widths([summary[key] for summary in summaries]) for key in summaries[0] if key not in skipped
+    }
+    return merged
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _means(values: list[Any]) -> Any:
+    first = values[0]
+    if isinstance(first, dict):
+        return {key: _means([value.get(key) for value in values]) for key in first}
+    if all(_is_number(value) for value in values):
+        return sum(values) / len(values)
+    return None if any(value is None for value in values) else first
+
+
+def _half_widths(values: list[Any]) -> Any:
+    if isinstance(values[0], dict):
+        return {key: _half_widths([value.get(key) for value in values]) for key in values[0]}
+    return half_width(values) if all(_is_number(value) for value in values) else None

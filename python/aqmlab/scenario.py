@@ -1,0 +1,171 @@
+"""Scenarios on the Python side: where their text comes from, and the edits that variants and calibration make.
+
+Checking is the engine's alone; here a scenario is a tree of tables that is edited, written as text and handed over.
+"""
+
+import copy
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab import engine, toml_text, units
+from aqmlab.engine import Resolved, Tree
+from aqmlab.errors import BadInput
+
+UNCONGESTED_LIMIT = "100000p"
+"""Length of the drop-tail queues on the uncongested link: so long that nothing is ever lost there."""
+
+UNCONGESTED_FACTOR = 10
+"""The uncongested link is this much faster than the link itself: 1 Gb/s for 100 Mb/s in Le et al. (2003, 2007)."""
+
+DEMANDS = ("duration", "warmup", "cooldown", "path", "tcp", "traffic")
+"""The keys of a scenario that say what is demanded and when it is measured."""
+
+ScenarioLike = str | Path | Mapping[str, Any]
+"""A path, the text of a scenario, or its tables."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A scenario as its author gave it."""
+
+    tree: Tree
+    origin: str
+
+    def with_changes(self, changes: Mapping[str, Any]) -> "Source":
+        """The same with some dotted keys set."""
+        tree = copy.deepcopy(self.tree)
+        for key, item in changes.items():
+            set_key(tree, key, item, self.origin)
+        return Source(tree, self.origin)
+
+    def resolve(self) -> Resolved:
+        """Has the engine check it."""
+        return engine.resolve(toml_text.dumps(self.tree), self.origin)
+
+
+def read(scenario: ScenarioLike) -> Source:
+    """Reads a scenario from a path, from text (it holds a line break or `=`), or from tables."""
+    if isinstance(scenario, Mapping):
+        return Source(copy.deepcopy(dict(scenario)), "<scenario>")
+    if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
+        return Source(_parse(scenario, "<scenario>"), "<scenario>")
+    path = Path(scenario)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file; expected a scenario in TOML") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not UTF-8 text; expected a scenario in TOML") from None
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}; expected a scenario in TOML") from None
+    tree = _parse(text, str(path))
+    tree.setdefault("name", path.stem)
+    return Source(tree, str(path))
+
+
+def _parse(text: str, origin: str) -> Tree:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{origin}: not TOML: {error}") from None
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Reads `key=value` as given to `--set`: the value is TOML, or else taken as text (`24p`, `98mbit`)."""
+    key, equals, written = text.partition("=")
+    if not equals or not key.strip():
+        raise BadInput(f"--set {text}: expected key=value, as in --set link.qdisc.qref=24p")
+    try:
+        return key.strip(), tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), written.strip()
+
+
+def set_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> None:
+    """Sets a dotted key in place; numbers count the entries of a list: `traffic.0.users`."""
+    here: Any = tree
+    *parents, last = key.split(".")
+    for position, step in enumerate(parents):
+        here = here[_index(here, step, key, origin)] if isinstance(here, list) else here.setdefault(step, {})
+        if not isinstance(here, dict | list):
+            raise BadInput(f"{origin}: {key}: {'.'.join(parents[: position + 1])} is a value, expected a table")
+    if isinstance(here, list):
+        here[_index(here, last, key, origin)] = item
+    else:
+        here[last] = item
+
+
+def _index(entries: Sequence[Any], step: str, key: str, origin: str) -> int:
+    if not step.isdigit() or int(step) >= len(entries):
+        raise BadInput(f"{origin}: {key}: {step!r}: expected a number from 0 to {len(entries) - 1}")
+    return int(step)
+
+
+def merged(base: Tree, change: Mapping[str, Any]) -> Tree:
+    """`base` with the tables of `change` laid over it; a table with a `kind` replaces the old one whole."""
+    result = copy.deepcopy(base)
+    for name, item in change.items():
+        old = result.get(name)
+        if isinstance(item, Mapping) and isinstance(old, dict) and "kind" not in item:
+            result[name] = merged(old, item)
+        else:
+            result[name] = copy.deepcopy(dict(item) if isinstance(item, Mapping) else item)
+    return result
+
+
+def uncongested_rate(tree: Tree, origin: str) -> float:
+    """The rate of the uncongested link that stands in for this scenario's link, bit/s."""
+    link = tree.get("link", {})
+    rate = units.rate_bps(link.get("rate"), f"{origin}: link.rate")
+    reverse = units.rate_bps(link.get("reverse_rate", link.get("rate")), f"{origin}: link.reverse_rate")
+    return UNCONGESTED_FACTOR * max(rate, reverse)
+
+
+def uncongested(tree: Tree, rate_bps: float) -> Tree:
+    """The same scenario on a link of `rate_bps` in both directions where nothing queues for long or is lost."""
+    result = copy.deepcopy(tree)
+    link = result.setdefault("link", {})
+    link["rate"] = link["reverse_rate"] = units.rate_text(rate_bps)
+    link["qdisc"] = {"kind": "pfifo", "limit": UNCONGESTED_LIMIT}
+    link.pop("reverse_qdisc", None)
+    return result
+
+
+def with_users(tree: Tree, traffic: int, users: int) -> Tree:
+    """The same scenario where a block of traffic has this population instead of a load to be calibrated."""
+    result = copy.deepcopy(tree)
+    block = result["traffic"][traffic]
+    block.pop("load", None)
+    block["users"] = users
+    return result
+
+
+def demand_digest(tree: Tree) -> str:
+    """Two runs with the same demand digest and seed draw the same demands and can be compared pair by pair.
+
+    It covers who asks for what over which paths in which window, and leaves out the link, its disciplines, ECN and
+    congestion control: these change how demands are met, not what is demanded.
+    """
+    return digest({key: _without(tree.get(key), ("ecn", "cc")) for key in DEMANDS})
+
+
+def _without(item: Any, keys: Sequence[str]) -> Any:
+    if isinstance(item, Mapping):
+        return {key: _without(entry, keys) for key, entry in item.items() if key not in keys}
+    return [_without(entry, keys) for entry in item] if isinstance(item, list) else item
+
+
+def digest(facts: Any) -> str:
+    """SHA-256 of a value, independent of the order of keys."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def slug(name: str) -> str:
+    """A name as a folder is called: lower case, words joined by hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "run"

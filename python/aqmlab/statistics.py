@@ -1,0 +1,127 @@
+"""Intervals: what a mean over independent runs, or over parts of one run, is worth.
+
+Across runs the unit is the run: n independent seeds, Student's t with n - 1 degrees of freedom. Within one run the
+unit is a part of its window ("batch means"): the parts of long-range dependent traffic are not independent, so such an
+interval is too narrow rather than too wide, and is always labelled as coming from within one run.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Array = npt.NDArray[np.float64]
+
+BATCHES = 20
+"""Parts of a window: the usual compromise between many parts and parts long enough to be nearly independent
+(Schmeiser 1982, "Batch size effects in the analysis of simulation output": 10 to 30)."""
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with the half width of its 95 % interval; `None` where there is none."""
+
+    value: float
+    half_width: float | None
+    n: int
+    """Number of runs, or of parts of the one run."""
+    basis: str
+    """`runs`: across independent runs; `parts`: within one run; `none`."""
+
+    @property
+    def low(self) -> float:
+        """Lower end; minus infinity without an interval."""
+        return -math.inf if self.half_width is None else self.value - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end; infinity without an interval."""
+        return math.inf if self.half_width is None else self.value + self.half_width
+
+    def as_dict(self) -> dict[str, float | int | str | None]:
+        """For JSON; what is not a number becomes null."""
+        width = self.half_width
+        return {
+            "value": self.value if math.isfinite(self.value) else None,
+            "half_width_95": width if width is not None and math.isfinite(width) else None,
+            "n": self.n,
+            "basis": self.basis,
+        }
+
+
+def half_width(values: Sequence[float] | Array) -> float | None:
+    """Half width of the 95 % t-interval of a mean; `None` with fewer than two values or a value that is missing."""
+    sample = np.asarray(values, dtype=float)
+    if sample.size < 2 or not np.isfinite(sample).all():
+        return None
+    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, sample.size - 1))
+    return quantile * float(sample.std(ddof=1)) / math.sqrt(sample.size)
+
+
+def across_runs(values: Sequence[float]) -> Interval:
+    """The mean over independent runs."""
+    width = half_width(values)
+    return Interval(float(np.mean(values)), width, len(values), "none" if width is None else "runs")
+
+
+def within_run(value: float, parts: Sequence[float] | Array) -> Interval:
+    """The value of one run, with the interval that the spread of its parts suggests."""
+    width = half_width(parts)
+    return Interval(value, width, len(parts), "none" if width is None else "parts")
+
+
+def estimate(values: Sequence[float], parts: Sequence[Array]) -> Interval:
+    """Across runs where there are several; else within the one run. `parts` holds the parts of each run."""
+    return across_runs(values) if len(values) > 1 else within_run(values[0], parts[0])
+
+
+def paired(
+    values: Sequence[float], parts: Sequence[Array], base_values: Sequence[float], base_parts: Sequence[Array]
+) -> Interval:
+    """The difference to a baseline, pair by pair: run by run under the same seed, or part by part of the one run."""
+    differences = [value - base for value, base in zip(values, base_values, strict=True)]
+    return estimate(differences, [part - base for part, base in zip(parts, base_parts, strict=True)])
+
+
+def unpaired(values: Sequence[float], base_values: Sequence[float]) -> Interval:
+    """The difference to a baseline whose demands were others: Welch's interval, which needs several runs of each."""
+    a, b = np.asarray(values, dtype=float), np.asarray(base_values, dtype=float)
+    difference = float(a.mean() - b.mean())
+    if a.size < 2 or b.size < 2 or not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return Interval(difference, None, min(a.size, b.size), "none")
+    va, vb = a.var(ddof=1) / a.size, b.var(ddof=1) / b.size
+    if va + vb == 0:
+        return Interval(difference, 0.0, min(a.size, b.size), "runs")
+    freedom = (va + vb) ** 2 / (va**2 / (a.size - 1) + vb**2 / (b.size - 1))
+    width = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(va + vb)
+    return Interval(difference, width, min(a.size, b.size), "runs")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A least-squares line y = intercept + slope x."""
+
+    slope: float
+    intercept: float
+    residual_rms: float
+
+    def at(self, x: float) -> float:
+        """Its value at x."""
+        return self.intercept + self.slope * x
+
+
+def fit_line(x: Sequence[float], y: Sequence[float]) -> Line:
+    """Least squares, in closed form so that the same points give the same bits."""
+    n = len(x)
+    mean_x, mean_y = math.fsum(x) / n, math.fsum(y) / n
+    sxx = math.fsum((a - mean_x) ** 2 for a in x)
+    sxy = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    slope = sxy / sxx
+    intercept = mean_y - slope * mean_x
+    rest = math.fsum((b - intercept - slope * a) ** 2 for a, b in zip(x, y, strict=True))
+    return Line(slope, intercept, math.sqrt(rest / n))

@@ -1,0 +1,177 @@
+"""Writes result folders. A folder appears under its final name only when everything in it is complete."""
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from aqmlab import checks, engine
+from aqmlab.engine import Resolved
+from aqmlab.errors import BadInput
+from aqmlab.results import Json, Result, merge_summaries, read_json
+from aqmlab.scenario import demand_digest, digest
+
+VOLATILE = ("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall")
+"""What a summary says about the machine rather than the experiment: outside the digest."""
+
+
+def claim(out: Path, resume: bool) -> None:
+    """Makes sure results can go to `out`, before anything runs.
+
+    A folder that exists is refused unless the work in it is to be resumed.
+    """
+    if out.exists() or out.is_symlink():
+        if not out.is_dir():
+            raise BadInput(f"{out}: exists and is not a folder; expected the name of a new result folder")
+        if not resume and any(out.iterdir()):
+            raise BadInput(f"{out}: the result folder exists; expected a new name, or --resume to go on with it")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        place = out if out.is_dir() else out.parent
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
+
+
+def free_name(base: Path) -> Path:
+    """`base`, or `base-2`, `base-3`, ... whichever does not exist yet."""
+    candidate, k = base, 1
+    while candidate.exists():
+        k += 1
+        candidate = base.with_name(f"{base.name}-{k}")
+    return candidate
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes JSON whole or not at all."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def start_run(final: Path) -> Path:
+    """An empty folder beside `final` for a run to write into; what an interrupted run left there is thrown away."""
+    partial = final.with_name(f".{final.name}.partial")
+    if partial.exists():
+        shutil.rmtree(partial)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def finish_run(
+    partial: Path, final: Path, resolved: Resolved, summary: Json, calibrations: Sequence[Json], wall_s: float
+) -> None:
+    """Adds scenario, summary and manifest to the tables a run has written, and gives the folder its final name."""
+    tables = {name: path for name in ("exchanges", "queue", "drops") if (path := partial / f"{name}.parquet").exists()}
+    frames = {name: pl.read_parquet(path) for name, path in tables.items()}
+    contents = {name: _frame_digest(frame) for name, frame in frames.items()}
+    found = checks.of_run(summary, frames.get("exchanges"), frames["queue"], calibrations)
+    write_text(partial / "scenario.toml", resolved.toml)
+    write_json(partial / "summary.json", summary)
+    write_json(
+        partial / "manifest.json",
+        {
+            "kind": "run",
+            **_about(),
+            "seed": summary.get("seed", resolved.scenario.get("seed")),
+            "digest": digest({"tables": contents, "summary": _lasting(summary)}),
+            "scenario_digest": resolved.digest,
+            "demand_digest": demand_digest(resolved.scenario),
+            "tables": {
+                f"{name}.parquet": {"rows": frame.height, "sha256": contents[name]} for name, frame in frames.items()
+            },
+            "calibration": list(calibrations),
+            "wall_s": wall_s,
+            "self_checks": [check.as_dict() for check in found],
+        },
+    )
+    if final.exists():  # an empty folder that was there before, or one that resuming found to be another's
+        shutil.rmtree(final)
+    partial.rename(final)
+
+
+def finish_replications(folder: Path, names: Sequence[str]) -> None:
+    """Puts the merged summary and a manifest over finished runs in the sub-folders `names`."""
+    runs = [Result(folder / name) for name in names]
+    found = [
+        dict(check, run=name) for name, run in zip(names, runs, strict=True) for check in run.manifest["self_checks"]
+    ]
+    write_text(folder / "scenario.toml", (runs[0].folder / "scenario.toml").read_text(encoding="utf-8"))
+    write_json(folder / "summary.json", merge_summaries([run.summary for run in runs]))
+    write_json(
+        folder / "manifest.json",
+        {
+            "kind": "replications",
+            **_about(),
+            "seed": runs[0].manifest["seed"],
+            "seeds": [run.manifest["seed"] for run in runs],
+            "runs": list(names),
+            "digest": digest([run.digest for run in runs]),
+            "scenario_digest": runs[0].manifest["scenario_digest"],
+            "demand_digest": runs[0].manifest["demand_digest"],
+            "calibration": runs[0].manifest["calibration"],
+            "wall_s": sum(run.manifest["wall_s"] for run in runs),
+            "self_checks": found,
+        },
+    )
+
+
+def is_finished(folder: Path, scenario_digest: str) -> bool:
+    """Whether `folder` holds a finished run of just this scenario, made by this version."""
+    if not (folder / "manifest.json").exists():
+        return False
+    manifest = read_json(folder / "manifest.json")
+    return manifest.get("scenario_digest") == scenario_digest and manifest.get("version") == engine.version()
+
+
+def discard(partial: Path) -> None:
+    """Removes what an interrupted run has written so far."""
+    with contextlib.suppress(OSError):
+        shutil.rmtree(partial)
+
+
+def _about() -> Json:
+    return {
+        "version": engine.version(),
+        "machine": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "architecture": platform.machine(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def _lasting(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _lasting(item) for key, item in value.items() if key not in VOLATILE}
+    return value
+
+
+def _frame_digest(frame: pl.DataFrame) -> str:
+    """SHA-256 over names, types, nulls and values: independent of how Parquet packs them."""
+    whole = hashlib.sha256()
+    for name in frame.columns:
+        column = frame[name]
+        whole.update(f"{name}:{column.dtype}:{column.len()};".encode())
+        if column.null_count():
+            whole.update(column.is_null().to_numpy().tobytes())
+            column = column.fill_null(0) if column.dtype.is_numeric() else column.fill_null("")
+        values = column.to_numpy() if column.dtype.is_numeric() else "\0".join(map(str, column)).encode()
+        whole.update(values if isinstance(values, bytes) else values.tobytes())
+    return whole.hexdigest()

@@ -1,0 +1,57 @@
+"""Rates and times as people write them (`100mbit`, `60s`), and numbers as people read them."""
+
+import re
+from typing import Any
+
+from aqmlab.errors import BadInput
+
+_RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
+_TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([a-zA-Z]+)\s*")
+
+
+def _read(value: Any, units: dict[str, float], key: str, example: str) -> float:
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[2].lower() not in units:
+        raise BadInput(f"{key}: {value!r}: expected a number with one of the units {', '.join(units)}, as in {example}")
+    return float(match[1]) * units[match[2].lower()]
+
+
+def rate_bps(value: Any, key: str) -> float:
+    """Bits a second of a text such as `100mbit`; `key` is named when it is none."""
+    return _read(value, _RATES, key, "100mbit")
+
+
+def seconds(value: Any, key: str) -> float:
+    """Seconds of a text such as `300s`; `key` is named when it is none."""
+    return _read(value, _TIMES, key, "300s")
+
+
+def rate_text(bps: float) -> str:
+    """The shortest exact way to write a rate in a scenario."""
+    for unit in ("gbit", "mbit", "kbit"):
+        if bps >= _RATES[unit]:
+            return f"{bps / _RATES[unit]:.12g}{unit}"
+    return f"{bps:.12g}bit"
+
+
+def say_rate(bps: float, digits: int = 4) -> str:
+    """A rate to be read: `98.02 Mb/s`."""
+    for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
+        if abs(bps) >= size:
+            return f"{bps / size:.{digits}g} {unit}"
+    return f"{bps:.{digits}g} b/s"
+
+
+def say_seconds(value: float, digits: int = 3) -> str:
+    """A time to be read: `142 ms`, `1.06 s`."""
+    if value != 0 and abs(value) < 0.9995e-3:
+        return f"{value * 1e6:.{digits}g} µs"
+    if abs(value) < 0.9995:
+        return f"{value * 1e3:.{digits}g} ms"
+    return f"{value:.{max(digits, 3)}g} s" if abs(value) < 1000 else f"{value:,.0f} s"
+
+
+def say_count(value: float) -> str:
+    """A count to be read: `1,234,567`."""
+    return f"{value:,.0f}"

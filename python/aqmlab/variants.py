@@ -1,0 +1,161 @@
+"""What `compare` compares: variants of one scenario, disciplines in `tc`'s words, or several scenarios.
+
+A comparison file is a scenario with `[[variant]]` tables. Each has a `name`, and changes to the scenario either as
+tables laid over it (`[variant.link.qdisc]`; a table with a `kind` replaces the old one whole) or as
+`set = { "tcp.ecn" = "on" }`. `uncongested = true` makes it the reference on the uncongested link; `baseline = true`
+the one the others are measured against.
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aqmlab import engine, scenario
+from aqmlab.engine import Tree
+from aqmlab.errors import BadInput
+from aqmlab.scenario import Source
+
+OWN_KEYS = ("name", "set", "uncongested", "baseline")
+UNCONGESTED_WORD = "uncongested"
+COMMON_PARAMETERS = {"limit": "length", "ecn": "flag", "dialect": "word"}
+"""Parameters that every discipline has."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One column of a comparison."""
+
+    name: str
+    source: Source
+    uncongested: bool = False
+    baseline: bool = False
+
+
+def has_variants(source: Source) -> bool:
+    """Whether a scenario file is a comparison file."""
+    return "variant" in source.tree
+
+
+def from_file(source: Source) -> list[Variant]:
+    """The variants of a comparison file."""
+    base = copy.deepcopy(source.tree)
+    tables = base.pop("variant", [])
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables) or not tables:
+        raise BadInput(f"{source.origin}: variant: expected one or more [[variant]] tables")
+    return _named([_variant(base, table, position, source.origin) for position, table in enumerate(tables)])
+
+
+def _variant(base: Tree, table: Mapping[str, Any], position: int, origin: str) -> Variant:
+    where = f"{origin}: variant.{position}"
+    name = table.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise BadInput(f'{where}.name: {name!r}: expected what the variant is called, as in name = "PI, ECN"')
+    settings = table.get("set", {})
+    if not isinstance(settings, Mapping):
+        raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "tcp.ecn" = "on" }}')
+    for flag in ("uncongested", "baseline"):
+        if not isinstance(table.get(flag, False), bool):
+            raise BadInput(f"{where}.{flag}: {table[flag]!r}: expected true or false")
+    tree = scenario.merged(base, {key: item for key, item in table.items() if key not in OWN_KEYS})
+    # What a variant says of the queue it says of both directions.
+    if "qdisc" in table.get("link", {}) and "reverse_qdisc" not in table["link"]:
+        tree["link"].pop("reverse_qdisc", None)
+    changed = Source({**tree, "name": name}, f"{origin} [{name}]").with_changes(settings)
+    return Variant(name, changed, table.get("uncongested", False), table.get("baseline", False))
+
+
+def written_out(source: Source, specs: Sequence[str]) -> Source:
+    """The comparison file that says the same as a scenario and disciplines in `tc`'s words, or `uncongested`."""
+    if has_variants(source):
+        raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables takes no disciplines beside it")
+    return Source({**source.tree, "variant": [_table_of(spec) for spec in specs]}, source.origin)
+
+
+def _table_of(spec: str) -> Tree:
+    if spec.strip() == UNCONGESTED_WORD:
+        return {"name": UNCONGESTED_WORD, "uncongested": True}
+    qdisc = parse_words(spec)
+    table: Tree = {"name": spec.strip(), "link": {"qdisc": qdisc}}
+    return {**table, "tcp": {"ecn": "on"}} if qdisc.get("ecn") is True else table
+
+
+def parse_words(spec: str) -> Tree:
+    """Reads a discipline in `tc`'s words; flags stand alone, every other parameter is followed by its value."""
+    words = spec.split()
+    known = {name: row for row in engine.disciplines() for name in (row["name"], *row.get("aliases", []))}
+    if not words or words[0] not in known:
+        raise BadInput(f"{spec!r}: expected a scenario file, a result folder, or one of {', '.join(sorted(known))}")
+    row = known[words[0]]
+    kinds = {**COMMON_PARAMETERS, **{param["name"]: str(param["kind"]).lower() for param in row["params"]}}
+    qdisc: Tree = {"kind": row["name"]}
+    position = 1
+    while position < len(words):
+        name = words[position]
+        if name not in kinds:
+            raise BadInput(f"{spec!r}: {name!r}: expected one of the parameters {', '.join(sorted(kinds))}")
+        following = words[position + 1] if position + 1 < len(words) else None
+        if kinds[name] == "flag" and following not in ("true", "false"):
+            qdisc[name] = True
+            position += 1
+            continue
+        if following is None:
+            raise BadInput(f"{spec!r}: {name}: expected a value after it")
+        qdisc[name] = _typed(following, kinds[name])
+        position += 2
+    return qdisc
+
+
+def _typed(word: str, kind: str) -> Any:
+    """A word as the TOML value it stands for; what is no number stays text and is judged by the engine."""
+    if kind == "flag":
+        return word == "true"
+    if kind in ("number", "integer"):
+        for read in (int, float):
+            try:
+                return read(word)
+            except ValueError:
+                continue
+    return word
+
+
+def from_files(sources: Sequence[Source]) -> list[Variant]:
+    """Several scenarios side by side, each under its own name."""
+    for source in sources:
+        if has_variants(source):
+            raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables is compared on its own")
+    return _named([Variant(str(source.tree.get("name", source.origin)), source) for source in sources])
+
+
+def _named(variants: Sequence[Variant]) -> list[Variant]:
+    """Names must tell variants apart, on paper and as folders; at most one is the baseline."""
+    seen: dict[str, str] = {}
+    for variant in variants:
+        folder = scenario.slug(variant.name)
+        if folder in seen:
+            raise BadInput(f"{variant.source.origin}: name: {variant.name!r}: {seen[folder]!r} is called the same")
+        seen[folder] = variant.name
+    if sum(variant.baseline for variant in variants) > 1:
+        raise BadInput(f"{variants[0].source.origin}: baseline: expected true in at most one variant")
+    return list(variants)
+
+
+def choose_baseline(variants: Sequence[tuple[str, bool, bool, str]], wanted: str | None) -> str:
+    """The one the others are measured against, of (name, uncongested, marked as baseline, kind of discipline).
+
+    The one asked for; else the one marked; else the first drop-tail queue; else the first that is congested.
+    """
+    names = [name for name, *_ in variants]
+    if wanted is not None:
+        if wanted not in names:
+            raise BadInput(f"--baseline {wanted}: expected one of {', '.join(names)}")
+        return wanted
+    marked = [name for name, _, is_baseline, _ in variants if is_baseline]
+    congested = [(name, kind) for name, is_reference, _, kind in variants if not is_reference]
+    drop_tail = [name for name, kind in congested if kind in ("pfifo", "bfifo")]
+    return (marked + drop_tail + [name for name, _ in congested] + names)[0]
+
+
+def with_seed(variants: Sequence[Variant], seed: int) -> list[Variant]:
+    """All under one seed, so that the same users make the same demands."""
+    return [replace(variant, source=variant.source.with_changes({"seed": seed})) for variant in variants]
