@@ -174,7 +174,8 @@ impl Endpoint {
     }
 
     fn reduce(&mut self, config: &Config, now: Time) {
-        let flight = (self.snd_nxt - self.snd_una) as f64;
+        // RFC 5681 §3.2: what limited transmit sent beyond the window does not count.
+        let flight = ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd);
         self.window.ssthresh = self.controller.reduced(&self.window, flight, f64::from(config.mss), now);
         self.window.cwnd = self.window.ssthresh;
     }
