@@ -114,8 +114,8 @@ pub struct Endpoint {
     ecn_recover: u64,
     /// The next new segment carries CWR.
     owes_cwr: bool,
-    /// ECN echo met a window of one segment: nothing is sent before the timer expires (RFC 3168 §6.1.2).
-    holds_for_timer: bool,
+    /// ECN echo met a window of one segment: nothing is sent before this instant (RFC 3168 §6.1.2).
+    held_until: Time,
 
     // ── receiving ──
     rcv_nxt: u64,
@@ -155,7 +155,7 @@ impl Endpoint {
             recover: 0,
             ecn_recover: 0,
             owes_cwr: false,
-            holds_for_timer: false,
+            held_until: Time::NEVER,
             rcv_nxt: 0,
             held: Reassembly::default(),
             peer_fin: None,
@@ -240,13 +240,17 @@ impl Endpoint {
     /// change it.
     #[inline]
     pub fn next_wake(&self) -> Time {
-        self.rto_at.min(self.delayed_ack_at)
+        self.rto_at.min(self.delayed_ack_at).min(self.held_until)
     }
 
     /// Does what is due at `now`.
     pub fn on_wake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if now >= self.delayed_ack_at {
             self.send_ack(config, out);
+        }
+        if now >= self.held_until {
+            self.held_until = Time::NEVER;
+            self.push(config, now, out);
         }
         if now < self.rto_at {
             return;

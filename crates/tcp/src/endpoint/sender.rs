@@ -178,34 +178,30 @@ impl Endpoint {
         let flight = ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd);
         self.window.ssthresh = self.controller.reduced(&self.window, flight, f64::from(config.mss), now);
         self.window.cwnd = self.window.ssthresh;
+        // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
+        self.owes_cwr = self.ecn_ok;
     }
 
     fn on_ecn_echo(&mut self, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
-        if self.phase != Phase::Open || self.snd_una < self.ecn_recover || self.snd_una < self.recover {
+        // An acknowledgement of exactly that window may have been sent before the CWR arrived.
+        if self.phase != Phase::Open || self.snd_una <= self.ecn_recover || self.snd_una <= self.recover {
             return;
         }
         self.stats.ecn_reductions += 1;
         let mss = f64::from(config.mss);
         if self.window.cwnd <= mss {
-            self.holds_for_timer = true;
-            self.rto_at = now + self.rtt.rto(config);
+            self.held_until = now + self.rtt.rto(config);
         }
         let cwnd = self.window.cwnd.min((self.snd_nxt - self.snd_una).max(1) as f64);
         self.reduce(config, now);
         // The window may go down to one segment, the threshold to two.
         self.window.cwnd = self.window.cwnd.min((cwnd / 2.0).max(mss));
         self.ecn_recover = self.snd_nxt;
-        self.owes_cwr = true;
     }
 
     /// The retransmission timer expired.
     pub(super) fn on_timeout(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        if self.holds_for_timer {
-            self.holds_for_timer = false;
-            self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
-            return self.push(config, now, out);
-        }
         if self.snd_una == self.snd_nxt {
             self.rto_at = Time::NEVER;
             return;
@@ -223,6 +219,7 @@ impl Endpoint {
             self.controller.timed_out();
         }
         self.window.cwnd = f64::from(config.mss);
+        self.held_until = Time::NEVER;
         self.rtt.back_off();
         self.phase = Phase::Timeout;
         self.recover = self.snd_nxt;
@@ -236,7 +233,7 @@ impl Endpoint {
 
     /// Sends what may be sent: first what is lost, then what is new.
     pub fn push(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        if self.state != State::Established || self.holds_for_timer {
+        if self.state != State::Established || self.held_until.is_set() {
             return;
         }
         let mss = u64::from(config.mss);
