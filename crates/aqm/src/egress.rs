@@ -49,6 +49,8 @@ pub struct Delivery<P> {
 pub struct Egress<P> {
     qdisc: Box<dyn Qdisc<P> + Send>,
     wire: Serializer,
+    /// Bytes on the wire beyond a packet's own.
+    overhead: u32,
     /// In transmission, to be delivered at `done_at`.
     sending: Option<Held<P>>,
     waited: Span,
@@ -64,12 +66,20 @@ impl<P: Packet> Egress<P> {
         Self {
             qdisc,
             wire: Serializer::new(rate),
+            overhead: 0,
             sending: None,
             waited: Span::ZERO,
             done_at: Time::NEVER,
             next_tick,
             counts: Counts::default(),
         }
+    }
+
+    /// The same link, on which each packet takes `bytes` more than its size: framing, preamble, gaps.
+    #[must_use]
+    pub fn with_overhead(mut self, bytes: u32) -> Self {
+        self.overhead = bytes;
+        self
     }
 
     /// When something happens here of its own accord: the end of a transmission or a tick of the law.
@@ -116,7 +126,7 @@ impl<P: Packet> Egress<P> {
         match self.qdisc.take(now, &mut tap) {
             Some(held) => {
                 self.waited = now.since(held.enqueued);
-                self.done_at = self.wire.send(held.packet.size(), now);
+                self.done_at = self.wire.send(held.packet.size() + self.overhead, now);
                 self.sending = Some(held);
             }
             None => self.done_at = Time::NEVER,

@@ -103,6 +103,7 @@ fn simulate(
         seed: scenario.seed,
         measured: outcome.measured,
         directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
+        overhead: scenario.link.overhead,
         responses: &outcome.responses,
         tcp: &outcome.tcp,
         engine: &engine,

@@ -56,6 +56,8 @@ pub struct Summary<'a> {
     pub measured: Span,
     /// Both directions, forward first, with their rates.
     pub directions: [(&'a Meter, Rate); 2],
+    /// Bytes each packet takes on the wire beyond its IP size.
+    pub overhead: u32,
     /// Response times.
     pub responses: &'a Responses,
     /// TCP.
@@ -68,7 +70,8 @@ impl Summary<'_> {
     /// The summary as JSON.
     pub fn to_json(&self) -> Value {
         let measured_s = self.measured.secs_f64();
-        let [forward, reverse] = self.directions.map(|(meter, rate)| direction(meter.window(), rate, measured_s));
+        let [forward, reverse] = 
+            self.directions.map(|(meter, rate)| direction(meter.window(), rate, self.overhead, measured_s));
         let counts = self.directions.map(|(meter, _)| meter.window());
         json!({
             "scenario": self.scenario,
@@ -84,14 +87,16 @@ impl Summary<'_> {
     }
 }
 
-fn direction(counts: &Counts, rate: Rate, measured_s: f64) -> Value {
+fn direction(counts: &Counts, rate: Rate, overhead: u32, measured_s: f64) -> Value {
     let bits = counts.delivered_bytes as f64 * 8.0;
+    let wire_bits = bits + counts.delivered as f64 * f64::from(overhead) * 8.0;
     let of_offered = |n: u64| (counts.offered > 0).then(|| n as f64 / counts.offered as f64);
     let by_cause = |counts: &[u64; Cause::ALL.len()]| -> Map<String, Value> {
         Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), json!(counts[cause as usize]))).collect()
     };
     json!({
         "utilisation": bits / (rate.bps_f64() * measured_s),
+        "busy_ratio": wire_bits / (rate.bps_f64() * measured_s),
         "throughput_bps": bits / measured_s,
         "offered_packets": counts.offered,
         "delivered_packets": counts.delivered,

@@ -167,9 +167,10 @@ fn times(root: &Section<'_>) -> Result<Times, Error> {
 }
 
 fn link(section: &Section<'_>) -> Result<(Link, Fields), Error> {
-    section.only(&[&["rate", "reverse_rate", "qdisc", "reverse_qdisc"]])?;
+    section.only(&[&["rate", "reverse_rate", "overhead", "qdisc", "reverse_qdisc"]])?;
     let rate = section.read("rate", Rate::from_bps(100_000_000), |entry| entry.rate())?;
     let reverse_rate = section.read("reverse_rate", rate, |entry| entry.rate())?;
+    let overhead = section.read("overhead", 0, |entry| entry.size_within(0..=1_000))?;
     let forward = section.section("qdisc")?;
     let reverse = if section.get("reverse_qdisc").is_some() {
         section.section("reverse_qdisc")?
@@ -181,10 +182,12 @@ fn link(section: &Section<'_>) -> Result<(Link, Fields), Error> {
     let written = vec![
         ("rate", Written::Text(units::write_rate(rate))),
         ("reverse_rate", Written::Text(units::write_rate(reverse_rate))),
+        ("overhead", Written::Text(units::write_bytes(overhead as f64))),
         ("qdisc", Written::Section(qdisc::write(&qdisc))),
         ("reverse_qdisc", Written::Section(qdisc::write(&reverse_qdisc))),
     ];
-    Ok((Link { rate, reverse_rate, qdisc, reverse_qdisc }, written))
+    let overhead = u32::try_from(overhead).expect("the range ends below 2^32");
+    Ok((Link { rate, reverse_rate, overhead, qdisc, reverse_qdisc }, written))
 }
 
 fn path(section: &Section<'_>) -> Result<(Path, Fields), Error> {

@@ -33,6 +33,8 @@ pub struct Link {
     pub rate: Rate,
     /// Rate in reverse.
     pub reverse_rate: Rate,
+    /// What each packet takes on the wire beyond its IP size, bytes: 38 on Ethernet.
+    pub overhead: u32,
     /// Discipline forward.
     pub qdisc: QdiscSpec,
     /// Discipline in reverse.

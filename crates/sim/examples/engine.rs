@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         seed: scenario.seed,
         measured: Span::from_ns(outcome.measured.ns()),
         directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
+        overhead: scenario.link.overhead,
         responses: &outcome.responses,
         tcp: &outcome.tcp,
         engine: &engine,

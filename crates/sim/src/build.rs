@@ -14,6 +14,7 @@ pub fn network(scenario: &Scenario) -> Network {
     let egress = |rate: Rate, qdisc: &QdiscSpec, direction: &str| -> Egress<Parcel> {
         let stream = Stream::named(scenario.seed, &format!("link/{direction}/qdisc"));
         Egress::new(rate, registry::build(qdisc.kind, &qdisc.values, Site { rate, stream }))
+            .with_overhead(scenario.link.overhead)
     };
     let link = &scenario.link;
     Network {

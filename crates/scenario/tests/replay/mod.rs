@@ -1,0 +1,131 @@
+//! Runs a trace of offers and takes through a discipline and writes down what it decides. The protocol, one JSON
+//! object a line each way, is in `python/aqmlab/oracle/README.md`.
+
+use aqm::registry::{self, Site};
+use aqm::{Cause, Packet, Qdisc, Tap};
+use base::{Ecn, FlowKey, Rate, Stream, Time};
+use serde_json::{Value, json};
+
+/// The reply to one request.
+pub fn reply(request: &Value) -> Value {
+    match replay(request) {
+        Ok(decisions) => json!({ "decisions": decisions }),
+        Err(reason) => json!({ "refused": reason }),
+    }
+}
+
+/// A packet of a trace: numbered from 1 in the order of offers.
+struct Numbered {
+    number: u64,
+    size: u32,
+    ecn: Ecn,
+    flow: FlowKey,
+}
+
+impl Packet for Numbered {
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn mark(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+
+    fn flow(&self) -> FlowKey {
+        self.flow
+    }
+}
+
+/// What was told during one operation.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl Tap<Numbered> for Told {
+    fn accepted(&mut self, packet: &Numbered, _: Time) {
+        self.0.push(format!("accept #{}", packet.number));
+    }
+
+    fn dropped(&mut self, packet: Numbered, cause: Cause, _: Time) {
+        self.0.push(format!("drop {} #{}", cause.name(), packet.number));
+    }
+
+    fn marked(&mut self, packet: &Numbered, cause: Cause, _: Time) {
+        self.0.push(format!("mark {} #{}", cause.name(), packet.number));
+    }
+}
+
+/// The decisions of a trace, or why it cannot be run.
+fn replay(request: &Value) -> Result<Vec<Value>, String> {
+    let kind = request["kind"].as_str().ok_or("kind: a name")?;
+    let rate_bps = request["rate_bps"].as_u64().ok_or("rate_bps: a whole number")?;
+    let seed = request["seed"].as_u64().ok_or("seed: a whole number")?;
+    let mut qdisc = build(kind, &request["params"], rate_bps, seed)?;
+    let mut decisions = Vec::new();
+    let mut offers = 0;
+    for op in request["ops"].as_array().ok_or("ops: an array")? {
+        let (deed, at_ns) = op[0].as_str().zip(op[1].as_u64()).ok_or("an operation: a word and nanoseconds")?;
+        let now = Time::from_ns(at_ns);
+        while qdisc.next_tick() <= now {
+            let due = qdisc.next_tick();
+            qdisc.tick(due);
+        }
+        let mut told = Told::default();
+        decisions.push(match deed {
+            "offer" => {
+                offers += 1;
+                qdisc.offer(packet(offers, op)?, now, &mut told);
+                json!(told.0.join(", "))
+            }
+            "take" => {
+                match qdisc.take(now, &mut told) {
+                    Some(held) => told.0.push(format!("send #{}", held.packet.number)),
+                    None => told.0.push("none".into()),
+                }
+                json!(told.0.join(", "))
+            }
+            "look" => {
+                let (backlog, gauges) = (qdisc.backlog(), qdisc.gauges());
+                json!({
+                    "packets": backlog.packets,
+                    "bytes": backlog.bytes,
+                    "probability": gauges.probability,
+                    "control": gauges.control,
+                })
+            }
+            other => return Err(format!("{other}: expected offer, take or look")),
+        });
+    }
+    Ok(decisions)
+}
+
+/// The discipline as a scenario would have it, on the random stream that the vectors use.
+fn build(kind: &str, params: &Value, rate_bps: u64, seed: u64) -> Result<Box<dyn Qdisc<Numbered> + Send>, String> {
+    let text = format!("link.rate = \"{rate_bps}bit\"\n[[traffic]]\nkind = \"bulk\"\nflows = 1\n");
+    let mut overrides = vec![("link.qdisc.kind".to_owned(), kind.to_owned())];
+    for (name, value) in params.as_object().ok_or("params: an object")? {
+        let value = value.as_str().ok_or("a parameter: text")?;
+        overrides.push((format!("link.qdisc.{name}"), value.to_owned()));
+    }
+    let resolved = scenario::resolve(&text, "trace", &overrides, &|_| Err("no files here".into()));
+    let resolved = resolved.map_err(|error| error.to_string())?;
+    let qdisc = &resolved.scenario().map_err(|error| error.to_string())?.link.qdisc;
+    let site = Site { rate: Rate::from_bps(rate_bps), stream: Stream::named(seed, "vector") };
+    Ok(registry::build(qdisc.kind, &qdisc.values, site))
+}
+
+fn packet(number: u64, op: &Value) -> Result<Numbered, String> {
+    let size = op[2].as_u64().and_then(|size| u32::try_from(size).ok()).ok_or("an offer: a size in bytes")?;
+    let ecn = match op[3].as_str() {
+        Some("not-ect") => Ecn::NotEct,
+        Some("ect0") => Ecn::Ect0,
+        Some("ect1") => Ecn::Ect1,
+        Some("ce") => Ecn::Ce,
+        _ => return Err("an offer: not-ect, ect0, ect1 or ce".into()),
+    };
+    let flow = FlowKey(op[4].as_u64().ok_or("an offer: a flow's number")?);
+    Ok(Numbered { number, size, ecn, flow })
+}

@@ -1,0 +1,119 @@
+//! The generated parts of `docs/`: whatever the registries know better than a writer.
+
+use crate::markdown::{self, row, rule};
+use crate::tree;
+use aqm::param::{Kind, Param};
+use aqm::registry::{self, Row};
+use std::path::PathBuf;
+use tcp::stack::Profile;
+
+/// A page whose generated parts differ from what the registries say.
+pub struct Page {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it should say.
+    pub text: String,
+}
+
+/// What a page of a discipline says in lines of the form `- Decides at: arrival`, for the index.
+const FACTS: [&str; 3] = ["Kind", "Decides at", "Per-flow state"];
+
+/// Every page that is out of date.
+///
+/// # Errors
+/// A page or one of its sections is missing.
+pub fn outdated() -> Result<Vec<Page>, String> {
+    let mut outdated = Vec::new();
+    for (name, sections) in sections()? {
+        let path = tree::root().join("docs").join(name);
+        let old = read(&path)?;
+        let mut text = old.clone();
+        for (section, content) in sections {
+            let range = markdown::generated(&text, &section)
+                .ok_or_else(|| format!("{}: no section generated: {section}", path.display()))?;
+            text.replace_range(range, &content);
+        }
+        if text != old {
+            outdated.push(Page { path, text });
+        }
+    }
+    Ok(outdated)
+}
+
+type Sections = Vec<(String, String)>;
+
+fn sections() -> Result<Vec<(String, Sections)>, String> {
+    let mut pages = Vec::new();
+    for row in registry::rows() {
+        let sections = vec![("facts".to_owned(), facts(row)), ("parameters".to_owned(), parameters(row))];
+        pages.push((format!("disciplines/{}.md", row.name), sections));
+    }
+    pages.push(("disciplines/README.md".to_owned(), vec![("index".to_owned(), index()?)]));
+    let stacks = tcp::profiles().iter().map(|profile| (profile.name.to_owned(), stack(profile)));
+    pages.push(("guide/stacks.md".to_owned(), stacks.collect()));
+    Ok(pages)
+}
+
+/// The head of a discipline's page.
+fn facts(row: &Row) -> String {
+    let mut text = format!("{}\n\n", row.doc);
+    if !row.aliases.is_empty() {
+        let aliases: Vec<String> = row.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        text += &format!("- Also called: {}\n", aliases.join(", "));
+    }
+    text + &format!("- Published: {} ({})\n- ECN: {}\n", row.year, row.source, ecn(row))
+}
+
+fn ecn(row: &Row) -> &'static str {
+    if row.marks { "marks" } else { "no" }
+}
+
+fn parameters(discipline: &Row) -> String {
+    let mut text = row(["name", "default", "range", "meaning", "source of the default"]) + &rule(5);
+    for param in discipline.params {
+        let default = if param.default.is_empty() { "computed".into() } else { format!("`{}`", param.default) };
+        text += &row([&format!("`{}`", param.name), &default, &range(param), param.doc, param.source]);
+    }
+    text
+}
+
+/// What may be written, in a few words.
+fn range(param: &Param) -> String {
+    match param.kind {
+        Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
+        _ => param.expected(),
+    }
+}
+
+/// One line a discipline, with the facts its page states.
+fn index() -> Result<String, String> {
+    let mut text = row(["name", "year", "law or discipline", "decides at", "ECN", "per-flow state", "in a sentence"]);
+    text += &rule(7);
+    for discipline in registry::rows() {
+        let path = tree::root().join(format!("docs/disciplines/{}.md", discipline.name));
+        let page = read(&path)?;
+        let mut stated = Vec::new();
+        for fact in FACTS {
+            let line = page.lines().find_map(|line| line.strip_prefix(&format!("- {fact}: ")));
+            let value = line.ok_or_else(|| format!("{}: expected a line \"- {fact}: ...\"", path.display()))?;
+            stated.push(value.to_owned());
+        }
+        let [kind, decides, state] = stated.try_into().expect("as many as there are facts");
+        let link = format!("[{0}]({0}.md)", discipline.name);
+        let year = discipline.year.to_string();
+        text += &row([&link, &year, &kind, &decides, ecn(discipline), &state, discipline.doc]);
+    }
+    Ok(text)
+}
+
+fn stack(profile: &Profile) -> String {
+    let mut text = format!("{}.\n\n", profile.doc) + &row(["key", "value", "source"]) + &rule(3);
+    for value in profile.values {
+        text += &row([&format!("`{}`", value.name), value.value, value.source]);
+    }
+    text
+}
+
+fn read(path: &std::path::Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,5 @@
+//! Chores of the repository: the generated parts of `docs/`, and what the tests that keep the house tidy need.
+
+pub mod docs;
+pub mod markdown;
+pub mod tree;

@@ -1,0 +1,196 @@
+//! Keeps the house tidy: what a reader may rely on in every file, and what no compiler or linter checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use xtask::{markdown, tree};
+
+/// Longest file of code, in lines: about 300 is comfortable, at twice that it holds two ideas.
+const MOST_LINES: usize = 650;
+/// Longest line, in characters, as rustfmt.toml and pyproject.toml have it.
+const MOST_CHARACTERS: usize = 120;
+/// What is written by programs, or is as published.
+const NOT_WRITTEN_BY_HAND: &[&str] = &["Cargo.lock", "requirements-dev.lock", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// What each crate of the workspace may stand on.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("aqm", &["base"]),
+    ("tcp", &["base"]),
+    ("traffic", &["base"]),
+    ("scenario", &["base", "aqm", "tcp", "traffic"]),
+    ("record", &["base", "aqm"]),
+    ("sim", &["base", "aqm", "tcp", "traffic", "scenario", "record"]),
+    ("python", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
+    ("xtask", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
+];
+
+/// Collects complaints, so that one run shows them all.
+#[derive(Default)]
+struct Complaints(Vec<String>);
+
+impl Complaints {
+    fn add(&mut self, path: &Path, line: usize, what: impl AsRef<str>) {
+        self.0.push(format!("{}:{line}: {}", path.display(), what.as_ref()));
+    }
+}
+
+impl Drop for Complaints {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert!(self.0.is_empty(), "{} complaints:\n{}", self.0.len(), self.0.join("\n"));
+        }
+    }
+}
+
+fn written_by_hand(endings: &[&str]) -> impl Iterator<Item = PathBuf> {
+    let is_not = |path: &PathBuf| NOT_WRITTEN_BY_HAND.iter().any(|name| path.ends_with(name));
+    tree::files_ending(endings).into_iter().filter(move |path| !is_not(path))
+}
+
+fn is_this_file(path: &Path) -> bool {
+    path.ends_with("xtask/tests/tidy.rs")
+}
+
+#[test]
+fn files_and_lines_are_short() {
+    let mut complaints = Complaints::default();
+    for path in written_by_hand(&["rs", "py", "pyi", "toml", "tcl", "md", "css", "j2"]) {
+        let is_prose = path.extension().is_some_and(|e| e == "md");
+        let text = tree::text(&path);
+        if !is_prose && text.lines().count() > MOST_LINES {
+            complaints.add(&path, text.lines().count(), format!("more than {MOST_LINES} lines: split it by idea"));
+        }
+        for (index, line) in text.lines().enumerate() {
+            // Tables and addresses cannot be broken.
+            let is_unbreakable = is_prose && (line.starts_with('|') || line.contains("](") || line.contains("://"));
+            if line.chars().count() > MOST_CHARACTERS && !is_unbreakable && !line.contains("noqa") {
+                complaints.add(&path, index + 1, format!("more than {MOST_CHARACTERS} characters"));
+            }
+            if line.trim_end() != line {
+                complaints.add(&path, index + 1, "ends in white space");
+            }
+        }
+        if !text.is_empty() && (!text.ends_with('\n') || text.ends_with("\n\n")) {
+            complaints.add(&path, text.lines().count(), "expected one line break at the end");
+        }
+    }
+}
+
+#[test]
+fn rust_files_open_by_saying_what_they_are() {
+    let mut complaints = Complaints::default();
+    for path in tree::files_ending(&["rs"]) {
+        if !tree::text(&path).starts_with("//! ") {
+            complaints.add(&path, 1, "expected the module's documentation");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    // Written apart, so that this file may be checked too.
+    let words = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["db", "g!("], ["unimple", "mented!"], ["to", "do!("]];
+    let words = words.map(|parts| parts.concat());
+    let mut complaints = Complaints::default();
+    for path in written_by_hand(&["rs", "py", "pyi", "toml", "tcl", "md", "css", "j2", "yml"]) {
+        for (index, line) in tree::text(&path).lines().enumerate() {
+            for word in words.iter().filter(|word| line.contains(word.as_str())) {
+                complaints.add(&path, index + 1, format!("{word} has no place in what is published"));
+            }
+        }
+    }
+}
+
+#[test]
+fn names_say_what_things_are() {
+    // Of files, and of things defined in them.
+    let vague = ["simple", "basic", "toy", "utils", "helpers", "misc"];
+    let defines = ["fn ", "struct ", "enum ", "trait ", "mod ", "const ", "static ", "def ", "class "];
+    let mut complaints = Complaints::default();
+    let is_vague = |name: &str| name.split(['_', '-', '.', '/']).any(|word| vague.contains(&word));
+    for path in tree::files() {
+        if path.to_str().is_some_and(|name| is_vague(&name.to_lowercase())) {
+            complaints.add(&path, 0, "the name says nothing of what is in it");
+        }
+    }
+    for path in tree::files_ending(&["rs", "py"]) {
+        for (index, line) in tree::text(&path).lines().enumerate() {
+            let defined = defines.iter().find_map(|keyword| {
+                let at = line.find(keyword)?;
+                let is_word = at == 0 || line.as_bytes()[at - 1].is_ascii_whitespace();
+                is_word.then(|| line[at + keyword.len()..].split(|c: char| !c.is_alphanumeric() && c != '_').next())?
+            });
+            if defined.is_some_and(|name| is_vague(&name.to_lowercase())) && !line.trim_start().starts_with('/') {
+                complaints.add(&path, index + 1, "the name says nothing of what it is");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_machine_is_named() {
+    let places = ["/wo", "/ho", "/ro", "/Us", "/op"];
+    let ends = ["rk/", "me/", "ot/", "ers/", "t/"];
+    let places: Vec<String> = places.iter().zip(ends).map(|(start, end)| format!("{start}{end}")).collect();
+    let mut complaints = Complaints::default();
+    for path in tree::files().into_iter().filter(|path| !is_this_file(path)) {
+        let Ok(text) = std::fs::read_to_string(tree::root().join(&path)) else { continue };
+        for (index, line) in text.lines().enumerate() {
+            for place in &places {
+                let is_absolute = |at: usize| {
+                    at == 0 || matches!(line.as_bytes()[at - 1], b' ' | b'"' | b'\'' | b'`' | b'(' | b'=' | b'>')
+                };
+                if line.match_indices(place.as_str()).any(|(at, _)| is_absolute(at)) {
+                    complaints.add(&path, index + 1, format!("{place} is a place on one machine"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn crates_stand_on_lower_ones_only() {
+    let layers: BTreeMap<&str, &[&str]> = LAYERS.iter().copied().collect();
+    let mut complaints = Complaints::default();
+    let mut seen = BTreeSet::new();
+    for path in tree::files_ending(&["toml"]).into_iter().filter(|path| path.ends_with("Cargo.toml")) {
+        let Some(name) = path.strip_prefix("crates").ok().and_then(|path| path.parent()?.to_str().map(str::to_owned))
+        else {
+            continue;
+        };
+        let manifest: toml::Table = tree::text(&path).parse().expect("cargo reads it too");
+        let dependencies = manifest.get("dependencies").and_then(|value| value.as_table());
+        for dependency in dependencies.into_iter().flat_map(|table| table.keys()) {
+            let Some(allowed) = layers.get(name.as_str()) else {
+                complaints.add(&path, 1, "this crate has no place among the layers");
+                break;
+            };
+            if layers.contains_key(dependency.as_str()) && !allowed.contains(&dependency.as_str()) {
+                complaints.add(&path, 1, format!("{name} may not stand on {dependency}"));
+            }
+        }
+        seen.insert(name);
+    }
+    assert_eq!(seen.len(), layers.len(), "the layers name crates that are not there: {seen:?}");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut complaints = Complaints::default();
+    for path in tree::files_ending(&["md"]) {
+        let page = tree::text(&path);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for (line, target) in markdown::links(&page) {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            let found = if file.is_empty() { path.clone() } else { folder.join(file) };
+            if !tree::root().join(&found).exists() {
+                complaints.add(&path, line, format!("{target} is not there"));
+            } else if !anchor.is_empty() && !markdown::anchors(&tree::text(&found)).iter().any(|a| a == anchor) {
+                complaints.add(&path, line, format!("{target}: no heading of that name"));
+            }
+        }
+    }
+}
