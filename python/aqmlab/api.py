@@ -1,6 +1,5 @@
 """What people import: `run`, `compare`, `calibrate`, `load`."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent
-from aqmlab.results import Json, Result, read_json
+from aqmlab.results import Json, Result, Temporary, read_json
 from aqmlab.runner import Job
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.variants import Variant
@@ -40,8 +39,8 @@ def run(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
     resolved = _resolve(source, reps)
-    keep = tempfile.TemporaryDirectory(prefix="aqmlab-") if out is None else None
-    folder = Path(keep.name) / "result" if keep else Path(out or ".")
+    keep = Temporary() if out is None else None
+    folder = keep.folder / "result" if keep else Path(out or ".")
     store.claim(folder, resume)
     found = _calibrate(resolved, at_once, monitor, uncongested_rate)
     planned = _plan_runs(resolved, found, reps, folder, resolved.name)
@@ -82,8 +81,8 @@ def compare(
     first = seed if seed is not None else _resolve(wanted[0].source, reps).scenario.get("seed", 1)
     wanted = variants.with_seed(wanted, int(first))
     resolved = [_resolve(variant.source, reps) for variant in wanted]
-    keep = tempfile.TemporaryDirectory(prefix="aqmlab-") if out is None else None
-    folder = Path(keep.name) / "comparison" if keep else Path(out or ".")
+    keep = Temporary() if out is None else None
+    folder = keep.folder / "comparison" if keep else Path(out or ".")
     store.claim(folder, resume)
     rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
     against = variants.choose_baseline(rows, baseline)
@@ -279,8 +278,8 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
         if name in names:
             raise BadInput(f"{result.folder}: another result is called {name!r} too; expected each of them once")
         names.append(name)
-    keep = tempfile.TemporaryDirectory(prefix="aqmlab-") if out is None else None
-    folder = Path(keep.name) / "comparison" if keep else Path(out or ".")
+    keep = Temporary() if out is None else None
+    folder = keep.folder / "comparison" if keep else Path(out or ".")
     store.claim(folder, resume=False)
     rows = [
         (name, _is_reference(result), False, _scenario_kind(result.scenario))

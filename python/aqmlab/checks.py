@@ -87,8 +87,9 @@ def _response_times(exchanges: pl.DataFrame) -> Check:
 
 def _load(calibration: dict[str, Any]) -> Check:
     error = calibration["error"]
+    each = ", ".join(f"{way} {bps / 1e6:.2f}" for way, bps in calibration["confirmed_each_bps"].items())
     detail = (
         f"{calibration['users']:,} users offer {calibration['confirmed_bps'] / 1e6:.3f} Mb/s on the uncongested link, "
-        f"wanted {calibration['load_bps'] / 1e6:g} Mb/s ({error:+.2%}, at most {LOAD_TOLERANCE:.0%})"
+        f"wanted {calibration['load_bps'] / 1e6:g} Mb/s ({error:+.2%}, at most {LOAD_TOLERANCE:.0%}; {each})"
     )
     return Check("the offered load is the wanted one", abs(error) <= LOAD_TOLERANCE, detail)

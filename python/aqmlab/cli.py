@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer._click.exceptions import ClickException, UsageError  # typer has no public name for these
+from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError  # typer has no public name for these
 
 from aqmlab import api, engine, report, scenario, store, terminal
 from aqmlab.claims import claims
@@ -249,9 +249,10 @@ def invoke(arguments: Sequence[str]) -> int:
         return int(app(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
         return _complain(str(error), error.exit_code)
+    except NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
     except UsageError as error:
-        if not error.message:  # called without arguments: the help was printed
-            return 2
         verb = error.ctx.command_path if error.ctx is not None else "aqmlab"
         return _complain(f"{error.format_message().rstrip('.')}; see {verb} --help", 2)
     except ClickException as error:

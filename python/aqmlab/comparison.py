@@ -1,7 +1,6 @@
 """A comparison: several results under the same demands, and what differs between them."""
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 
 from aqmlab import engine, statistics, store, units
 from aqmlab.errors import BadInput
-from aqmlab.results import Json, Result, read_json
+from aqmlab.results import Json, Result, Temporary, read_json
 from aqmlab.scenario import digest
 from aqmlab.statistics import Array, Interval
 from aqmlab.window import MEASURES, Window, condense
@@ -87,7 +86,7 @@ class Column:
 class Comparison:
     """A finished comparison folder."""
 
-    def __init__(self, folder: Path, keep: tempfile.TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, folder: Path, keep: Temporary | None = None) -> None:
         self.folder = folder
         self._keep: list[Any] = [keep]
         self.facts = read_json(folder / FILE)
@@ -96,7 +95,7 @@ class Comparison:
         self.columns: list[Column] = []
         for facts in self.facts["entries"]:
             entry = Entry(**facts)
-            self.columns.append(Column(entry, Result(folder / entry.folder)))
+            self.columns.append(Column(entry, Result(folder / entry.folder, keep)))
 
     def __repr__(self) -> str:
         """Names and where it lies."""
@@ -223,7 +222,7 @@ def same_plan(folder: Path, plan: Mapping[str, Sequence[str]]) -> None:
         raise BadInput(f"{folder}: holds another comparison; expected the same scenario, variants, seed and reps")
 
 
-def finish(folder: Path, keep: tempfile.TemporaryDirectory[str] | None = None) -> Comparison:
+def finish(folder: Path, keep: Temporary | None = None) -> Comparison:
     """Marks a comparison as complete once all its runs are."""
     facts = read_json(folder / FILE)
     results = [Result(folder / entry["folder"]) for entry in facts["entries"]]

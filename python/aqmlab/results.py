@@ -5,8 +5,10 @@ independent ones in the sub-folders `rep-1`, `rep-2`, ... under a merged summary
 """
 
 import json
+import shutil
 import tempfile
 import tomllib
+import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -35,6 +37,14 @@ def read_json(path: Path) -> Json:
     if not isinstance(value, dict):
         raise BadInput(f"{path}: expected a JSON object")
     return value
+
+
+class Temporary:
+    """A folder that goes away with the last result that lives in it."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="aqmlab-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
 class Run:
@@ -93,9 +103,9 @@ class Run:
 class Result:
     """What a scenario led to: one run, or several independent ones."""
 
-    def __init__(self, folder: Path, keep: tempfile.TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, folder: Path, keep: Temporary | None = None) -> None:
         self.folder = folder
-        self._keep = keep  # a folder nobody asked for goes away with the result
+        self._keep = keep
         self.manifest = read_json(folder / "manifest.json")
         kind = self.manifest.get("kind")
         if kind not in ("run", "replications"):
@@ -183,6 +193,9 @@ def _means(values: list[Any]) -> Any:
         return {key: _means([value.get(key) for value in values]) for key in first}
     if all(_is_number(value) for value in values):
         return sum(values) / len(values)
+    if all(isinstance(value, list) for value in values):  # counts by size, as far as there are any
+        longest = max(map(len, values))
+        return [_means([value[k] if k < len(value) else 0 for value in values]) for k in range(longest)]
     return None if any(value is None for value in values) else first
 
 

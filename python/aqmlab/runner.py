@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -84,8 +84,8 @@ def _run(job: Job, monitor: Monitor, stop: threading.Event) -> None:
 def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) -> list[T]:
     """Calls every piece of work in a thread of its own, at most so many at once; the answers in the same order.
 
-    The first exception sets the event given to each, waits for all to end, and is raised. The main thread only waits,
-    so that Ctrl-C reaches it at once.
+    The first exception sets the event given to each, waits for all to end, and is raised; so does Ctrl-C, which reaches
+    the main thread because all it does is wait.
     """
     stop = threading.Event()
 
@@ -97,7 +97,10 @@ def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) ->
     with ThreadPoolExecutor(max_workers=max(1, at_once), thread_name_prefix="aqmlab") as pool:
         futures = [pool.submit(guarded, piece) for piece in work]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            # With a timeout: a signal may be delivered to another thread, and then Python sees it only once the main
+            # thread runs again.
+            while not _is_over(futures):
+                wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION)
         finally:
             if any(not future.done() or future.exception() for future in futures):
                 stop.set()
@@ -109,3 +112,7 @@ def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) ->
     if failures:
         raise failures[0]
     return [future.result() for future in futures]
+
+
+def _is_over(futures: Sequence[Future[T]]) -> bool:
+    return all(future.done() for future in futures) or any(future.done() and future.exception() for future in futures)

@@ -20,7 +20,7 @@ from aqmlab.results import Json, Result, merge_summaries, read_json
 from aqmlab.scenario import demand_digest, digest
 
 VOLATILE = ("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall")
-"""What a summary says about the machine rather than the experiment: outside the digest."""
+"""What a summary says about the machine rather than the experiment: outside the digest, as is the scenario's name."""
 
 
 def claim(out: Path, resume: bool) -> None:
@@ -88,7 +88,7 @@ def finish_run(
             "kind": "run",
             **_about(),
             "seed": summary.get("seed", resolved.scenario.get("seed")),
-            "digest": digest({"tables": contents, "summary": _lasting(summary)}),
+            "digest": digest({"tables": contents, "summary": _lasting({**summary, "scenario": None})}),
             "scenario_digest": resolved.digest,
             "demand_digest": demand_digest(resolved.scenario),
             "tables": {

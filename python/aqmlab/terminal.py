@@ -184,10 +184,11 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
             )
         out.print(table)
         window = "" if c.window_error is None else f", other windows vary by about ±{c.window_error:.1%}"
+        each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in c.confirmed_each_bps.items())
         out.print(
             Text.assemble(
                 (f"{c.users:,} users", "bold"),
-                f" offer {units.say_rate(c.confirmed_bps, 5)} ({c.error:+.2%}); "
+                f" offer {units.say_rate(c.confirmed_bps, 5)} ({c.error:+.2%}; {each}); "
                 f"{c.proportional_bps_per_user:,.0f} b/s a user, fit within "
                 f"{units.say_rate(c.residual_rms_bps, 2)} rms{window}{' (from the cache)' if c.cached else ''}",
             )
@@ -209,11 +210,12 @@ def registry(out: Console, title: str, rows: Sequence[Row]) -> None:
 
 def explanation(out: Console, row: Row) -> None:
     """One discipline, stack or traffic model with all its numbers."""
-    year = f", {row['year']}" if row.get("year") else ""
+    source = str(row.get("source") or "")
+    year = f", {row['year']}" if row.get("year") and str(row["year"]) not in source else ""
     out.print(Text(row["name"], style="bold"))
     out.print(row["doc"], markup=False)
-    if row.get("source"):
-        out.print(Text(f"{row['source']}{year}", style="dim"))
+    if source:
+        out.print(Text(f"{source}{year}", style="dim"))
     if row.get("aliases"):
         out.print(f"Also called {', '.join(row['aliases'])}.", markup=False)
     if "marks" in row:

@@ -61,7 +61,7 @@ def _variant(base: Tree, table: Mapping[str, Any], position: int, origin: str) -
     # What a variant says of the queue it says of both directions.
     if "qdisc" in table.get("link", {}) and "reverse_qdisc" not in table["link"]:
         tree["link"].pop("reverse_qdisc", None)
-    changed = Source({**tree, "name": name}, f"{origin} [{name}]").with_changes(settings)
+    changed = Source({**tree, "name": name}, f"{origin} [{scenario.slug(name)}]").with_changes(settings)
     return Variant(name, changed, table.get("uncongested", False), table.get("baseline", False))
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from aqmlab import units
-from aqmlab.results import Run
+from aqmlab.results import Json, Run
 from aqmlab.statistics import BATCHES, Array
 
 CDF_TIMES = np.arange(0, 2.0005, 0.005)
@@ -62,6 +62,8 @@ class Window:
     whole_quantiles: Array  # [quantile]
     cdf_counts: Array  # [part, time]: completed within CDF_TIMES
     tail_counts: Array  # [part, time]: taking longer than TAIL_TIMES
+    summarised: dict[str, float]
+    """Measures from the summary, where the run has not written every exchange down."""
 
     @cached_property
     def cdf(self) -> Array:
@@ -81,6 +83,8 @@ class Window:
 
     def measure(self, name: str) -> float:
         """A measure over the whole window."""
+        if name in self.summarised:
+            return self.summarised[name]
         if name.startswith("p"):
             return float(self.whole_quantiles[_QUANTILE[name]])
         if name == "completed":
@@ -132,7 +136,16 @@ def condense(run: Run) -> Window:
         rate_bps=rates,
         **_queue_parts(run.queue, start, end),
         **_exchange_parts(run.folder, start, end),
+        summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),
     )
+
+
+def _summarised(exchanges: Json) -> dict[str, float]:
+    times = exchanges["response_time_s"]
+    found = {name: times[name] for name in ("p50", "p90", "p99")} | {
+        name: exchanges[name] for name in ("completed", "share_under_500ms", "share_under_1s", "share_under_2s")
+    }
+    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
 
 
 def _queue_parts(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:

@@ -1,6 +1,7 @@
 """Tests of the Python side run on a stand-in for the compiled engine, which need not be built for them."""
 
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,14 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-# The stand-in writes TOML with the package's own writer, which needs no engine; `aqmlab` itself does.
+# Where the engine is not built, an empty module stands in for it until the fixture below puts the stand-in there.
 try:
-    import aqmlab._native  # noqa: F401
-except ImportError:
-    import types
+    import aqmlab._native as native
 
-    sys.modules.setdefault("aqmlab._native", types.ModuleType("aqmlab._native"))
-    sys.modules["aqmlab._native"].version = lambda: "0.0.test"  # type: ignore[attr-defined]
+    NATIVE: types.ModuleType | None = native
+except ImportError:
+    NATIVE = None
+    empty = types.ModuleType("aqmlab._native")
+    empty.version = lambda: "0.0.test"  # type: ignore[attr-defined]
+    sys.modules["aqmlab._native"] = empty
 
 import fake_native  # noqa: E402
 from aqmlab import engine  # noqa: E402

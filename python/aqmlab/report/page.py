@@ -174,17 +174,24 @@ def _lead(found: Comparison) -> str:
 
 
 def _setup(column: Column) -> Json:
-    qdisc = {key: item for key, item in column.qdisc.items() if key not in ("kind", "ecn")}
     link = column.result.scenario["link"]
+    forward, reverse = column.qdisc, link.get("reverse_qdisc", column.qdisc)
+    parameters = _parameters(forward)
+    if reverse != forward:
+        parameters += f"; in reverse {reverse['kind']}: {_parameters(reverse)}"
     tcp = column.result.scenario.get("tcp", {})
     return {
         "name": column.name,
         "rate": link["rate"],
         "kind": column.qdisc["kind"],
-        "parameters": ", ".join(f"{key} {_plain(item)}" for key, item in qdisc.items()),
+        "parameters": parameters,
         "ecn": str(tcp.get("ecn", "off")) if column.ecn else "–",
         "reference": column.uncongested,
     }
+
+
+def _parameters(qdisc: Json) -> str:
+    return ", ".join(f"{key} {_plain(item)}" for key, item in qdisc.items() if key not in ("kind", "ecn"))
 
 
 def _plain(item: Any) -> str:

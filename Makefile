@@ -1,0 +1,117 @@
+# What a newcomer needs, and what continuous integration runs. `make` alone lists it.
+#
+# Every target installs what it needs: Python packages of pinned versions into .venv, crates through cargo. A target
+# whose inputs did not change is quick.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+BIN := .venv/bin
+DEPS := .venv/.installed
+ENGINE := .venv/.engine
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
+
+.PHONY: help build demo test check bench conformance compare-ns2 docs fmt lock clean
+.PHONY: check-format check-lints check-types check-docs test-rust test-python
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---- building ----
+
+build: $(ENGINE) ## build the engine and put the aqmlab command into .venv/bin
+
+$(DEPS): requirements-dev.lock
+	@command -v cargo > /dev/null || { echo "cargo is missing: install stable Rust, https://rustup.rs" >&2; exit 1; }
+	@echo "Installing pinned Python packages into .venv"
+	@$(PYTHON) tools/environment.py .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	@touch $@
+
+# An editable install: changes of python/ need no new build.
+$(ENGINE): $(DEPS) pyproject.toml $(RUST_SOURCES)
+	@echo "Building the engine (the first time this takes a minute or two)"
+	@unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin develop --release --locked \
+		> .venv/build.log 2>&1 || { cat .venv/build.log; exit 1; }
+	@touch $@
+
+# ---- the demo ----
+
+DEMO := examples/demo.toml
+ifeq ($(FULL),1)
+# The published experiment: 120 minutes of which 90 are measured, at the two loads.
+HOURS := --set duration=120min --set warmup=20min --set cooldown=10min
+demo: $(ENGINE) ## compare queue disciplines under 18,000 web users; FULL=1: the published two hours, at 98 % and 90 %
+	@$(call demo,results/demo-full-98,$(HOURS))
+	@$(call demo,results/demo-full-90,$(HOURS) --set traffic.0.load=90mbit --set 'name=Web users at 90 % load')
+else
+demo: $(ENGINE)
+	@$(call demo,results/demo,)
+endif
+
+# $(1): folder, $(2): settings. A comparison that was interrupted goes on; one made by an older build is made anew.
+define demo
+	if [ -e $(1) ] && [ ! $(1)/comparison.json -nt $(ENGINE) -o ! $(1)/comparison.json -nt $(DEMO) ]; then \
+		echo "$(1) was made by an older build or from an older $(DEMO): making it anew"; rm -rf $(1); fi; \
+	$(BIN)/aqmlab compare $(DEMO) -o $(1) --resume --report $(2)
+endef
+
+# ---- testing ----
+
+test: test-rust test-python ## run all tests, Rust and Python
+
+test-rust:
+	cargo test --locked --workspace
+
+test-python: $(ENGINE)
+	$(BIN)/python -m pytest
+
+check: check-format check-lints check-types check-docs test ## all that must hold before a commit: format, lints, types, docs, tests
+
+check-format: $(DEPS)
+	cargo fmt --all --check
+	$(BIN)/ruff format --check .
+
+check-lints: $(DEPS)
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	$(BIN)/ruff check .
+
+check-types: $(ENGINE)
+	$(BIN)/mypy --strict
+	$(BIN)/mypy --strict tools/*.py
+
+check-docs:
+	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
+	cargo run --locked --quiet --package xtask -- docs --check
+
+# ---- measuring ----
+
+bench: $(ENGINE) ## measure the engine: time per packet, memory, scaling
+	$(BIN)/python benches/bench.py
+
+conformance: $(ENGINE) ## compare with other implementations: test vectors, theory, ns-2
+	cargo test --locked --package aqmlab-aqm --test vectors --test theory
+	$(BIN)/python benches/peers/compare_ns2.py
+	@echo "Not compared yet: the oracles in Python, Linux's own qdiscs and TCP."
+
+compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both
+	$(BIN)/python benches/peers/compare_ns2.py
+
+# ---- keeping house ----
+
+docs: ## write the generated parts of docs/ anew
+	cargo run --locked --quiet --package xtask -- docs
+
+fmt: $(DEPS) ## format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: ## pin the Python packages that pyproject.toml asks for, and theirs
+	$(PYTHON) tools/lock.py requirements-dev.lock
+
+clean: ## remove what was built; results stay
+	rm -rf .venv target python/aqmlab/_native*.so

@@ -1,0 +1,175 @@
+"""The frame of all disciplines: a first-in first-out queue with a limit, and a law that may signal packets.
+
+What happens to an arriving packet: the limit is tested first, and the law only told of a packet that it refuses;
+otherwise the law passes, marks or drops it. A law may also signal a packet on its way out, has the times at which it
+wants to act, and hears when the link asks in vain.
+
+Random numbers follow the rule of the vectors: one is drawn only where chance decides, and signals if it is less than
+the probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from aqmlab.oracle.parameters import Length, Waiting
+
+
+class Uniform(Protocol):
+    """Where uniform numbers on [0, 1) come from."""
+
+    def unit(self) -> float:
+        """The next one."""
+        ...
+
+
+class DrawsUsedUp(Exception):
+    """A law wanted a random number and the list was empty."""
+
+
+class Listed:
+    """The random numbers of a list, in order."""
+
+    def __init__(self, draws: Iterable[float]) -> None:
+        self._left = deque(draws)
+
+    def unit(self) -> float:
+        """The next one."""
+        if not self._left:
+            raise DrawsUsedUp("chance decides here, but the draws are used up")
+        return self._left.popleft()
+
+
+def chance(probability: float, uniform: Uniform) -> bool:
+    """True with this probability."""
+    if probability <= 0.0:
+        return False
+    if probability >= 1.0:
+        return True
+    return uniform.unit() < probability
+
+
+@dataclass
+class Packet:
+    """A packet; ``number`` counts offers from 1."""
+
+    number: int
+    size: int
+    ecn: str = "not-ect"
+    flow: int = 1
+
+    @property
+    def has_ect(self) -> bool:
+        """Whether it may be marked. One that comes marked may: marking it again changes nothing."""
+        return self.ecn != "not-ect"
+
+
+@dataclass(frozen=True)
+class Told:
+    """Something a discipline tells: ``accept``, ``mark``, ``drop``, ``send`` or ``none``."""
+
+    word: str
+    cause: str = ""
+    number: int = 0
+
+    def __str__(self) -> str:
+        text = f"{self.word} {self.cause}" if self.cause else self.word
+        return f"{text} #{self.number}" if self.number else text
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A law's wish to tell a sender of congestion: mark or drop its packet, and why."""
+
+    word: str
+    cause: str
+
+
+class Law:
+    """A law that never signals; the others say where they differ."""
+
+    period_ns: Fraction | None = None
+    """Time between two ticks, the first one period after the start; ``None`` for no ticks. Instants are whole
+    nanoseconds: each tick is due at the one nearest to its multiple of the period."""
+
+    def arrival(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
+        """Judges a packet that the limit allows; ``waiting`` is without it."""
+        return None
+
+    def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
+        """Hears of a packet that the limit refuses."""
+
+    def departure(self, packet: Packet, now_ns: int) -> Signal | None:
+        """Judges a packet that leaves; only marks."""
+        return None
+
+    def vain_request(self, now_ns: int) -> None:
+        """Hears that the link asked and there was nothing: it is idle."""
+
+    def tick(self, waiting: Waiting, now_ns: int) -> None:
+        """Does periodic work."""
+
+    def probability(self) -> float | None:
+        """Probability with which a packet of mean size would be signalled."""
+        return None
+
+    def control(self) -> float | None:
+        """The law's control variable."""
+        return None
+
+
+class Discipline:
+    """A queue with a limit around a law."""
+
+    def __init__(self, law: Law, limit: Length) -> None:
+        self.law = law
+        self.limit = limit
+        self.waiting = Waiting()
+        self._held: deque[Packet] = deque()
+        self._ticks_done = 0
+
+    def advance(self, now_ns: int) -> None:
+        """Does all periodic work due at or before ``now_ns``, each tick at its own time."""
+        period = self.law.period_ns
+        while period is not None:
+            due_ns = math.floor((self._ticks_done + 1) * period + Fraction(1, 2))
+            if due_ns > now_ns:
+                return
+            self._ticks_done += 1
+            self.law.tick(self.waiting, due_ns)
+
+    def offer(self, packet: Packet, now_ns: int) -> list[Told]:
+        """Offers a packet; what is told of it."""
+        if self._is_full(packet):
+            self.law.refusal(packet, self.waiting, now_ns)
+            return [Told("drop", "tail", packet.number)]
+        signal = self.law.arrival(packet, self.waiting, now_ns)
+        if signal is not None and signal.word == "drop":
+            return [Told("drop", signal.cause, packet.number)]
+        self._held.append(packet)
+        self.waiting.packets += 1
+        self.waiting.bytes += packet.size
+        accepted = Told("accept", number=packet.number)
+        return [accepted] if signal is None else [Told("mark", signal.cause, packet.number), accepted]
+
+    def take(self, now_ns: int) -> list[Told]:
+        """The link asks for a packet; what is told."""
+        if not self._held:
+            self.law.vain_request(now_ns)
+            return [Told("none")]
+        packet = self._held.popleft()
+        self.waiting.packets -= 1
+        self.waiting.bytes -= packet.size
+        signal = self.law.departure(packet, now_ns)
+        sent = Told("send", number=packet.number)
+        return [sent] if signal is None else [Told("mark", signal.cause, packet.number), sent]
+
+    def _is_full(self, packet: Packet) -> bool:
+        if self.limit.in_bytes:
+            return self.waiting.bytes + packet.size > self.limit.amount
+        return self.waiting.packets + 1 > self.limit.amount

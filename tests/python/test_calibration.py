@@ -1,0 +1,88 @@
+import json
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+import fake_native
+from aqmlab import calibration
+from aqmlab.errors import BadInput
+from conftest import BASE
+
+
+def test_the_population_that_offers_the_load_is_found():
+    (found,) = aqmlab.calibrate(BASE)
+    # The stand-in's users offer 5250 b/s each, give or take 0.3 % and the bursts of a 20 s window.
+    assert found.users == pytest.approx(98e6 / 5250, rel=0.03)
+    assert abs(found.error) <= 0.002
+    assert found.confirmed_bps == pytest.approx(98e6, rel=0.002)
+    assert found.proportional_bps_per_user == pytest.approx(98e6 / found.users, rel=0.01)
+    assert found.uncongested_rate_bps == 1e9
+    assert sum(found.confirmed_each_bps.values()) / 2 == pytest.approx(found.confirmed_bps)
+    assert found.users in [point.users for point in found.points]
+    assert len(found.points) >= 3
+
+
+def test_one_calibration_serves_every_discipline_and_is_remembered():
+    (first,) = aqmlab.calibrate(BASE)
+    fake_native.calls.clear()
+    for changes in ({}, {"link.qdisc": {"kind": "pi", "ecn": True}, "tcp.ecn": "on"}, {"name": "other"}):
+        (again,) = aqmlab.calibrate(BASE, set=changes)
+        assert again.cached and again.users == first.users
+    assert fake_native.calls == []
+    assert not aqmlab.calibrate(BASE, seed=8)[0].cached
+    assert not aqmlab.calibrate(BASE, set={"traffic.0.load": "90mbit"})[0].cached
+    assert not aqmlab.calibrate(BASE, fresh=True)[0].cached
+
+
+def test_a_broken_cache_costs_time_only():
+    (first,) = aqmlab.calibrate(BASE)
+    (entry,) = calibration.cache_folder().iterdir()
+    entry.write_text('{"users": ')
+    assert aqmlab.calibrate(BASE)[0].users == first.users
+    assert json.loads(entry.read_text())["users"] == first.users
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path / "file"))
+    assert aqmlab.calibrate(BASE)[0].users > 0
+
+
+def test_the_cache_lies_where_people_expect_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("AQMLAB_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert calibration.cache_folder() == tmp_path / "aqmlab"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert calibration.cache_folder() == Path.home() / ".cache/aqmlab"
+
+
+def test_a_load_beyond_the_uncongested_link_is_refused_before_anything_runs():
+    with pytest.raises(BadInput, match=r"traffic\.0\.load: 900mbit: .*1gbit.*at most 800mbit"):
+        aqmlab.calibrate(BASE, set={"traffic.0.load": "900mbit"})
+    assert fake_native.calls == []
+
+
+def test_a_load_that_no_population_reaches_is_said_in_a_line(monkeypatch):
+    original = fake_native._queue
+
+    def stuck(rng, duration, rate, demand_bps, *rest):
+        return original(rng, duration, rate, min(demand_bps, 40e6), *rest)
+
+    monkeypatch.setattr(fake_native, "_queue", stuck)
+    with pytest.raises(BadInput, match=r"98mbit: cannot be reached"):
+        aqmlab.calibrate(BASE)
+
+
+def test_only_the_block_with_the_load_is_calibrated(monkeypatch):
+    (alone,) = aqmlab.calibrate(BASE)
+    both = BASE + '\n[[traffic]]\nkind = "bulk"\nflows = 4\n'
+    (beside,) = aqmlab.calibrate(both)
+    assert beside.users == alone.users
+    result = aqmlab.run(both)
+    assert [block.get("users", block.get("flows")) for block in result.scenario["traffic"]] == [alone.users, 4]
+
+
+def test_a_scenario_without_a_load_has_nothing_to_calibrate():
+    with pytest.raises(BadInput, match="expected a block with a load"):
+        aqmlab.calibrate(BASE.replace('load = "98mbit"', "users = 100"))

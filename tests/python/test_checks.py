@@ -1,0 +1,36 @@
+import polars as pl
+
+from aqmlab import checks
+
+
+def queue(offered, delivered, dropped, held):
+    return pl.DataFrame(
+        {
+            "time_s": [0.1, 0.1, 0.2, 0.2],
+            "direction": [0, 1, 0, 1],
+            "offered_packets": [10, 5, offered, 5],
+            "delivered_packets": [8, 5, delivered, 5],
+            "dropped_packets": [0, 0, dropped, 0],
+            "queue_packets": [2, 0, held, 0],
+        }
+    )
+
+
+def test_packets_are_conserved_up_to_the_one_on_the_wire():
+    assert checks._conservation(queue(10, 9, 1, 2)).holds
+    assert checks._conservation(queue(10, 9, 1, 1)).holds
+    assert not checks._conservation(queue(10, 9, 1, 0)).holds
+    assert not checks._conservation(queue(10, 9, 1, 3)).holds
+    assert not checks._conservation(queue(10, 9, 1, 2).clear()).holds
+
+
+def test_a_load_that_was_missed_is_no_secret():
+    facts = {
+        "users": 10,
+        "confirmed_bps": 97e6,
+        "load_bps": 98e6,
+        "error": 97 / 98 - 1,
+        "confirmed_each_bps": {"forward": 97e6},
+    }
+    assert not checks._load(facts).holds
+    assert checks._load({**facts, "error": 0.004}).holds

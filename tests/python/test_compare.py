@@ -1,0 +1,149 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import aqmlab
+import fake_native
+from aqmlab.errors import BadInput
+from aqmlab.window import CDF_TIMES
+from conftest import BASE, ROOT
+
+SPECS = ("pfifo limit 240p", "pi qref 24p", "pi qref 24p ecn", "uncongested")
+
+
+@pytest.fixture
+def found(base, tmp_path):
+    return aqmlab.compare(base, *SPECS, out=tmp_path / "out")
+
+
+def test_all_variants_meet_the_same_demands(found):
+    assert [column.name for column in found.columns] == list(SPECS)
+    assert found.baseline.name == "pfifo limit 240p"
+    assert all(found.are_paired(column, found.baseline) for column in found.columns)
+    assert {run.seed for column in found.columns for run in column.result.runs} == {7}
+    assert found.uncongested.result.scenario["link"]["rate"] == "1gbit"
+    assert found["pi qref 24p ecn"].scenario["tcp"]["ecn"] == "on"
+    assert found.load == pytest.approx(0.98)
+
+
+def test_differences_are_those_of_the_tables(found):
+    one, base = found.column("pi qref 24p ecn"), found.baseline
+    shares = [(column.result.exchanges["response_time_s"] <= 0.5).mean() for column in (one, base)]
+    difference = found.difference(one, base, "share_under_500ms")
+    assert difference.value == pytest.approx(shares[0] - shares[1])
+    assert difference.basis == "parts" and difference.half_width > 0
+    # The stand-in gives ECN a fifth of the timeouts: the gain is far beyond doubt.
+    assert difference.low > 0.05
+
+
+def test_a_window_condenses_what_the_tables_hold(found):
+    column = found.baseline
+    (window,), result = column.windows, column.result
+    times = result.exchanges["response_time_s"].to_numpy()
+    for t in (0.1, 0.5, 2.0):
+        assert window.cdf[np.searchsorted(CDF_TIMES, t - 1e-9)] == pytest.approx((times <= t).mean())
+    assert window.measure("p90") == pytest.approx(np.quantile(times, 0.9))
+    summary = result.summary
+    offered = sum(summary[way]["offered_packets"] for way in ("forward", "reverse"))
+    dropped = sum(summary[way]["dropped_packets"] for way in ("forward", "reverse"))
+    assert window.measure("loss_ratio") == pytest.approx(dropped / offered)
+    assert window.measure("utilisation") == pytest.approx(
+        (summary["forward"]["utilisation"] + summary["reverse"]["utilisation"]) / 2
+    )
+    assert window.completed.sum() == times.size
+
+
+def test_several_runs_are_paired_seed_by_seed(base):
+    found = aqmlab.compare(base, *SPECS[:2], reps=3)
+    interval = found.difference(found.columns[1], found.columns[0], "share_under_1s")
+    each = [
+        (a.exchanges["response_time_s"] <= 1).mean() - (b.exchanges["response_time_s"] <= 1).mean()
+        for a, b in zip(found.columns[1].result.runs, found.columns[0].result.runs, strict=True)
+    ]
+    assert (interval.n, interval.basis) == (3, "runs")
+    assert interval.value == pytest.approx(np.mean(each))
+
+
+def test_folders_compare_as_the_runs_they_hold(found, tmp_path):
+    folders = [column.result.folder for column in found.columns]
+    fake_native.calls.clear()
+    again = aqmlab.compare(*folders, out=tmp_path / "again")
+    assert fake_native.calls == []
+    assert again.digest == found.digest
+    assert again.uncongested.name == "uncongested"
+    for one, other in zip(again.columns, found.columns, strict=True):
+        assert one.estimate("p50") == other.estimate("p50")
+    assert aqmlab.load(tmp_path / "again").digest == found.digest
+
+
+def test_folders_with_other_demands_are_not_paired(base):
+    one, other = aqmlab.run(base), aqmlab.run(base, seed=8, set={"name": "other"})
+    found = aqmlab.compare(one, other)
+    assert not found.are_paired(*found.columns)
+    assert found.difference(*found.columns, "p50").half_width is None
+
+
+def test_several_scenarios_share_the_first_ones_seed(base, tmp_path):
+    other = tmp_path / "other.toml"
+    other.write_text(BASE.replace('"pfifo"', '"pi"').replace("web users", "over PI").replace("seed = 7", "seed = 9"))
+    found = aqmlab.compare(base, str(other))
+    assert [column.name for column in found.columns] == ["web users", "over PI"]
+    assert found.are_paired(*found.columns)
+
+
+def test_the_folder_holds_a_file_that_repeats_the_comparison(found, tmp_path):
+    again = aqmlab.compare(tmp_path / "out/comparison.toml")
+    assert again.digest == found.digest
+
+
+def test_scenarios_and_results_do_not_mix(base, found):
+    with pytest.raises(BadInput, match="folders only, or scenarios only"):
+        aqmlab.compare(base, found.columns[0].result.folder)
+    with pytest.raises(BadInput, match="two or more"):
+        aqmlab.compare(found.columns[0].result.folder)
+    with pytest.raises(BadInput, match="a comparison already"):
+        aqmlab.compare(found.folder, found.folder)
+
+
+def test_resuming_something_else_is_refused(base, tmp_path, found):
+    with pytest.raises(BadInput, match="another comparison"):
+        aqmlab.compare(base, *SPECS[:2], out=tmp_path / "out", resume=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/x").write_text("")
+    with pytest.raises(BadInput, match="holds no comparison"):
+        aqmlab.compare(base, *SPECS, out=tmp_path / "mine", resume=True)
+
+
+def test_ctrl_c_keeps_what_is_finished_and_resume_completes_it(base, tmp_path, found):
+    out = tmp_path / "stopped"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    command = [sys.executable, str(Path(__file__).with_name("with_stand_in.py"))]
+    arguments = ["compare", str(base), *SPECS, "-o", str(out), "--jobs", "1"]
+    process = subprocess.Popen(
+        [*command, "0.08", *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not list(out.glob("*/manifest.json")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stdout == ""
+    assert "--resume" in stderr and len(stderr.strip().splitlines()) == 1
+    finished = {path.parent for path in out.glob("*/manifest.json")}
+    assert 1 <= len(finished) < len(SPECS)
+    assert not list(out.glob(".*partial*"))
+    with pytest.raises(BadInput, match="not finished"):
+        aqmlab.load(out)
+
+    subprocess.run(
+        [*command, "0", *arguments, "--resume"], env=environment, check=True, capture_output=True, timeout=60
+    )
+    assert aqmlab.load(out).digest == found.digest

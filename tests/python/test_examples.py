@@ -1,0 +1,31 @@
+import tomllib
+
+import pytest
+
+from aqmlab import scenario, variants
+from conftest import ROOT
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_every_example_is_a_scenario_or_comparison(path):
+    source = scenario.read(path)
+    assert {"duration", "link", "traffic"} <= tomllib.loads(path.read_text()).keys()
+    if variants.has_variants(source):
+        assert len(variants.from_file(source)) >= 2
+
+
+def test_the_demo_has_the_disciplines_of_the_study():
+    found = variants.from_file(scenario.read(ROOT / "examples/demo.toml"))
+    kinds = [(v.source.tree["link"]["qdisc"]["kind"], v.source.tree["tcp"].get("ecn", "off")) for v in found[1:]]
+    assert found[0].uncongested
+    assert kinds == [
+        ("pfifo", "off"),
+        ("pi", "off"),
+        ("pi", "on"),
+        ("rem", "off"),
+        ("rem", "on"),
+        ("ared", "off"),
+        ("ared", "off"),
+    ]

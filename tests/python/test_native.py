@@ -1,0 +1,113 @@
+"""The compiled engine keeps what it promises to the Python side. Needs it built, as `make test` does."""
+
+import json
+
+import pytest
+
+import aqmlab
+import fake_native
+from aqmlab import cli, engine, scenario, toml_text, variants
+from conftest import NATIVE, ROOT
+from test_bad_input import WRONG_SCENARIOS
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason="the engine is not built; make test builds it")
+
+SHORT = """
+duration = "12s"
+warmup = "2s"
+
+[link]
+rate = "10mbit"
+[link.qdisc]
+kind = "pfifo"
+
+[[traffic]]
+kind = "web"
+users = 400
+"""
+
+
+@pytest.fixture(autouse=True)
+def compiled(stand_in, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+
+
+@pytest.mark.parametrize("name", ["demo.toml", "web-pi.toml"])
+def test_examples_resolve_and_resolve_to_themselves(name):
+    source = scenario.read(ROOT / "examples" / name)
+    sources = [v.source for v in variants.from_file(source)] if variants.has_variants(source) else [source]
+    for each in sources:
+        resolved = each.resolve()
+        assert engine.resolve(resolved.toml, "again").digest == resolved.digest
+        assert [(load.traffic, load.direction) for load in resolved.loads] == [(0, "both")]
+
+
+@pytest.mark.parametrize("what", WRONG_SCENARIOS)
+def test_bad_input_is_one_line_that_names_it(what, tmp_path, capsys):
+    text, named = WRONG_SCENARIOS[what]
+    (tmp_path / "bad.toml").write_text(text)
+    assert cli.invoke(["run", str(tmp_path / "bad.toml"), "-o", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and len(said.err.splitlines()) == 1
+    assert "bad.toml" in said.err and named in said.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("entries", ["0.1,-5\n1,10\n", "0.1,five\n1,ten\n"])
+def test_a_bad_distribution_file_is_named(entries, tmp_path, capsys):
+    (tmp_path / "rtt.csv").write_text(entries)
+    text = SHORT + '[path]\nrtt = { table = "rtt.csv" }\n'
+    (tmp_path / "bad.toml").write_text(text)
+    assert cli.invoke(["run", str(tmp_path / "bad.toml"), "-o", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and "rtt.csv" in said
+
+
+def test_the_same_scenario_gives_the_same_digest_on_any_number_of_threads(tmp_path):
+    one = aqmlab.compare(SHORT, "pfifo limit 50p", "pi qref 10p ecn", "red", jobs=1, out=tmp_path / "one")
+    two = aqmlab.compare(SHORT, "pfifo limit 50p", "pi qref 10p ecn", "red", jobs=3, out=tmp_path / "two")
+    assert one.digest == two.digest
+    assert one.baseline.completed > 100
+    for column in one.columns:
+        assert [check for check in column.result.manifest["self_checks"] if not check["holds"]] == []
+
+
+def test_tables_and_summary_have_the_keys_of_the_contract():
+    result = aqmlab.run(SHORT)
+    expected = json.loads(fake_native.simulate(_small(), str(result.folder), None))
+
+    def keys(value, path=()):
+        if not isinstance(value, dict):
+            return {path}
+        return set().union(*(keys(item, (*path, name)) for name, item in value.items()))
+
+    assert keys(expected) <= keys(result.summary)
+
+
+def _small():
+    tree = {"traffic": [{"kind": "web", "users": 50}], "duration": "4s", "link": {"rate": "1mbit"}}
+    return json.loads(fake_native.resolve(toml_text.dumps(tree), "x", []))["toml"]
+
+
+def test_what_progress_raises_ends_the_run(tmp_path):
+    class EnoughError(Exception):
+        pass
+
+    def enough(tick):
+        assert set(tick) >= {"time_s", "duration_s", "bottleneck_packets", "wall_s"}
+        raise EnoughError
+
+    long = scenario.read(SHORT).with_changes({"duration": "3600s"}).resolve()
+    with pytest.raises(EnoughError):
+        engine.simulate(long, tmp_path, enough)
+
+
+def test_the_registries_say_all_there_is_to_say():
+    for row in engine.disciplines():
+        assert {"name", "doc", "source", "year", "marks", "params", "aliases"} <= row.keys()
+        for param in row["params"]:
+            assert {"name", "kind", "default", "range", "unit", "doc", "source"} <= param.keys()
+            assert param["source"], (row["name"], param["name"])
+    for row in engine.stacks() + engine.traffic_models():
+        assert row["name"] and row["doc"]
+    assert variants.parse_words("pi qref 24p ecn")["ecn"] is True

@@ -1,0 +1,118 @@
+import json
+import tomllib
+
+import numpy as np
+import polars as pl
+import pytest
+
+import aqmlab
+import fake_native
+from aqmlab import results
+from aqmlab.errors import BadInput
+from conftest import BASE
+
+
+def test_a_run_folder_holds_all_of_the_contract(base, tmp_path):
+    result = aqmlab.run(base, out=tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"scenario.toml", "manifest.json", "summary.json", "exchanges.parquet", "queue.parquet"}
+    assert tomllib.loads((tmp_path / "out/scenario.toml").read_text())["traffic"][0]["users"] > 18000
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    for key in ("version", "seed", "digest", "machine", "calibration", "wall_s", "self_checks", "tables"):
+        assert manifest[key] not in (None, "", []), key
+    assert all(check["holds"] for check in manifest["self_checks"])
+    assert result.exchanges.height == result.summary["exchanges"]["completed"]
+    assert isinstance(result.queue, pl.DataFrame)
+    assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
+
+
+def test_the_same_seed_gives_the_same_digest_and_another_another(base):
+    one, same, other = aqmlab.run(base), aqmlab.run(base), aqmlab.run(base, seed=8)
+    assert one.digest == same.digest != other.digest
+    assert one.summary["engine"]["wall_s"] != same.summary["engine"]["wall_s"]
+
+
+def test_text_tables_and_paths_are_the_same_scenario(base):
+    tree = tomllib.loads(BASE)
+    assert aqmlab.run(base).digest == aqmlab.run(BASE).digest == aqmlab.run(tree).digest
+
+
+def test_repetitions_have_seeds_of_their_own_and_a_merged_summary(base, tmp_path):
+    result = aqmlab.run(base, reps=3, out=tmp_path / "out", jobs=2)
+    assert [run.seed for run in result.runs] == [7, 8, 9]
+    values = [run.summary["forward"]["loss_ratio"] for run in result.runs]
+    assert result.summary["forward"]["loss_ratio"] == pytest.approx(np.mean(values))
+    # t(0.975; 2) = 4.30265 (tables)
+    assert result.summary["half_width_95"]["forward"]["loss_ratio"] == pytest.approx(
+        4.30265 * np.std(values, ddof=1) / np.sqrt(3), rel=1e-5
+    )
+    assert result.summary["tcp"]["jain_index"] is None
+    assert result.summary["seeds"] == [7, 8, 9]
+    assert result.exchanges["rep"].unique().to_list() == [1, 2, 3]
+    assert aqmlab.load(tmp_path / "out").digest == result.digest
+    assert aqmlab.run(base, seed=8).runs[0].seed == 8
+
+
+def test_a_repetition_is_the_run_with_its_seed(base):
+    # Without a load, since populations are calibrated with the first seed.
+    plain = {"traffic.0": {"kind": "web", "users": 500}}
+    result = aqmlab.run(base, reps=2, set=plain)
+    assert result.runs[1].digest == aqmlab.run(base, seed=8, set=plain).digest
+
+
+def test_a_result_without_a_folder_leaves_nothing_behind(base):
+    result = aqmlab.run(base)
+    folder = result.folder
+    assert folder.exists()
+    del result
+    assert not folder.exists()
+
+
+def test_an_existing_folder_is_refused_before_anything_runs(base, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/thesis.txt").write_text("dear to me")
+    with pytest.raises(BadInput, match="exists"):
+        aqmlab.run(base, out=tmp_path / "out")
+    assert fake_native.calls == []
+    assert (tmp_path / "out/thesis.txt").exists()
+
+
+def test_resuming_makes_only_what_is_missing(base, tmp_path):
+    import shutil
+
+    whole = aqmlab.run(base, reps=3, out=tmp_path / "whole")
+    shutil.rmtree(tmp_path / "whole/rep-2")
+    (tmp_path / "whole/manifest.json").unlink()
+    fake_native.calls.clear()
+    again = aqmlab.run(base, reps=3, out=tmp_path / "whole", resume=True)
+    assert len(fake_native.calls) == 1
+    assert again.digest == whole.digest
+    with pytest.raises(BadInput, match="another scenario"):
+        aqmlab.run(base, seed=100, reps=3, out=tmp_path / "whole", resume=True)
+
+
+def test_an_error_in_a_run_ends_the_others_and_leaves_no_folder(base, tmp_path, monkeypatch):
+    original = fake_native.simulate
+
+    def failing(toml, directory, progress):
+        if "seed = 8" in toml:
+            raise RuntimeError("the engine broke")
+        return original(toml, directory, progress)
+
+    monkeypatch.setattr(fake_native, "simulate", failing)
+    with pytest.raises(RuntimeError, match="broke"):
+        aqmlab.run(base, reps=2, out=tmp_path / "out", jobs=1)
+    assert not (tmp_path / "out/manifest.json").exists()
+    assert not (tmp_path / "out/rep-2").exists()
+    assert [p for p in (tmp_path / "out").iterdir() if "partial" in p.name] == []
+
+
+def test_merging_keeps_null_as_null_and_never_makes_it_zero():
+    merged = results.merge_summaries([{"seed": 1, "a": {"x": None, "y": 2}}, {"seed": 2, "a": {"x": 1.0, "y": 4}}])
+    assert merged["a"] == {"x": None, "y": 3.0}
+    assert merged["half_width_95"]["a"]["x"] is None
+
+
+def test_a_comparison_file_is_not_run(base):
+    with pytest.raises(BadInput, match="compare"):
+        aqmlab.run(BASE + '[[variant]]\nname = "a"\n')

@@ -1,0 +1,82 @@
+import copy
+import tomllib
+
+import pytest
+
+from aqmlab import scenario, units
+from aqmlab.errors import BadInput
+from conftest import BASE
+
+TREE = tomllib.loads(BASE)
+
+
+def test_settings_are_toml_or_else_text():
+    assert scenario.parse_setting("link.qdisc.qref=24p") == ("link.qdisc.qref", "24p")
+    assert scenario.parse_setting('a="24p"') == ("a", "24p")
+    assert scenario.parse_setting("seed=3") == ("seed", 3)
+    assert scenario.parse_setting("link.qdisc.ecn=true") == ("link.qdisc.ecn", True)
+    with pytest.raises(BadInput, match="key=value"):
+        scenario.parse_setting("seed")
+
+
+def test_keys_reach_into_tables_and_lists():
+    tree = copy.deepcopy(TREE)
+    scenario.set_key(tree, "traffic.0.users", 10)
+    scenario.set_key(tree, "path.rtt", "80ms")
+    assert tree["traffic"][0]["users"] == 10
+    assert tree["path"] == {"rtt": "80ms"}
+    with pytest.raises(BadInput, match="from 0 to 0"):
+        scenario.set_key(tree, "traffic.1.users", 10)
+    with pytest.raises(BadInput, match="is a value"):
+        scenario.set_key(tree, "name.x", 1)
+
+
+def test_a_table_with_a_kind_replaces_the_old_one_whole():
+    base = {"link": {"rate": "1mbit", "qdisc": {"kind": "pi", "qref": "24p"}}}
+    change = {"link": {"qdisc": {"kind": "pfifo"}}}
+    assert scenario.merged(base, change) == {"link": {"rate": "1mbit", "qdisc": {"kind": "pfifo"}}}
+    assert scenario.merged(base, {"link": {"rate": "2mbit"}})["link"]["qdisc"]["qref"] == "24p"
+    assert base["link"]["qdisc"]["kind"] == "pi"
+
+
+def test_the_uncongested_link_is_ten_times_as_fast_and_never_full():
+    rate = scenario.uncongested_rate(TREE, "x")
+    tree = scenario.uncongested({**TREE, "link": {**TREE["link"], "reverse_qdisc": {"kind": "pi"}}}, rate)
+    assert tree["link"]["rate"] == tree["link"]["reverse_rate"] == "1gbit"
+    assert tree["link"]["qdisc"]["kind"] == "pfifo"
+    assert "reverse_qdisc" not in tree["link"]
+
+
+def test_demands_are_the_same_whatever_the_link_does_and_others_otherwise():
+    def changed(key, item):
+        tree = copy.deepcopy(TREE)
+        scenario.set_key(tree, key, item)
+        return scenario.demand_digest(tree)
+
+    same = scenario.demand_digest(TREE)
+    assert changed("link.qdisc", {"kind": "pi"}) == same
+    assert changed("tcp.ecn", "on") == same
+    assert changed("traffic.0.ecn", "on") == same
+    assert changed("name", "other") == same
+    assert changed("path.rtt", "80ms") != same
+    assert changed("traffic.0.model", "packmime") != same
+    assert changed("duration", "40s") != same
+
+
+def test_rates_and_times_are_read_with_their_units_only():
+    assert units.rate_bps("100mbit", "x") == 100e6
+    assert units.rate_bps("1.5Gbit", "x") == 1.5e9
+    assert units.seconds("120min", "x") == 7200
+    for wrong in ("100mbps", "100", 100, "mbit", ""):
+        with pytest.raises(BadInput, match=r"link\.rate"):
+            units.rate_bps(wrong, "link.rate")
+
+
+def test_a_rate_is_written_so_that_it_reads_back_the_same():
+    for bps in (1e9, 1e8, 98.5e6, 64e3, 999.0, 123456789.0):
+        assert units.rate_bps(units.rate_text(bps), "x") == bps
+
+
+def test_folder_names_are_plain():
+    assert scenario.slug("ARED 12/36, byte mode") == "ared-12-36-byte-mode"
+    assert scenario.slug("../..") == "run"

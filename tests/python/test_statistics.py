@@ -1,0 +1,51 @@
+import math
+
+import numpy as np
+import pytest
+
+from aqmlab import statistics
+
+
+def test_the_t_interval_of_one_to_five():
+    # sd = sqrt(2.5), standard error = sqrt(0.5), t(0.975; 4) = 2.77645 (tables).
+    assert statistics.half_width([1, 2, 3, 4, 5]) == pytest.approx(2.77645 * math.sqrt(0.5), rel=1e-5)
+
+
+def test_there_is_no_interval_where_there_can_be_none():
+    assert statistics.half_width([1.0]) is None
+    assert statistics.half_width([1.0, math.nan]) is None
+    assert statistics.across_runs([3.0]).basis == "none"
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    # 2000 samples of 5 normal values: coverage 0.95 with a standard error of 0.0049, so 0.93 to 0.97 is 4 of them.
+    rng = np.random.default_rng(1)
+    hits = 0
+    for sample in rng.normal(10, 3, (2000, 5)):
+        interval = statistics.across_runs(list(sample))
+        hits += interval.low <= 10 <= interval.high
+    assert 0.93 <= hits / 2000 <= 0.97
+
+
+def test_pairing_takes_out_what_both_have_in_common():
+    rng = np.random.default_rng(2)
+    common = rng.normal(0, 10, 8)
+    one, other = common + 1 + rng.normal(0, 0.1, 8), common
+    nothing = [np.empty(0)] * 8
+    paired = statistics.paired(list(one), nothing, list(other), nothing)
+    unpaired = statistics.unpaired(list(one), list(other))
+    assert paired.basis == "runs"
+    assert paired.half_width < 0.2 < 5 < unpaired.half_width
+    assert paired.low <= 1 <= paired.high
+
+
+def test_one_run_is_judged_by_its_parts_and_says_so():
+    parts, base = np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.5])
+    interval = statistics.paired([3.0], [parts], [2.0], [base])
+    assert (interval.value, interval.basis, interval.n) == (1.0, "parts", 3)
+
+
+def test_a_straight_line_is_found_exactly():
+    line = statistics.fit_line([1, 2, 4], [5, 7, 11])
+    assert (line.slope, line.intercept, line.at(10)) == (2, 3, 23)
+    assert line.residual_rms == 0
