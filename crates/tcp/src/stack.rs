@@ -111,6 +111,9 @@ pub struct Config {
     pub byte_counting: bool,
     /// Whether the window grows only while it is what limits the sender (RFC 7661 in spirit).
     pub cwnd_validation: bool,
+    /// Smallest window after a reduction by ECN, segments. With 1, an echo that meets a window of one segment also
+    /// stops the sender until its timer would have expired (RFC 3168 §6.1.2).
+    pub ecn_floor: u32,
     /// Whether retransmissions are ECN-capable, against RFC 3168 §6.1.5.
     pub ect_on_retransmit: bool,
     /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
@@ -195,6 +198,7 @@ static PROFILES: [Profile; 3] = [
                 "tcp_output.c sends one when it opens the window by two segments; le2007's mean frame, a little over \
                  500 bytes, is not reached without",
             ),
+            sourced("ecn_floor", "2", "BSD halves to no less than two segments, for losses and for marks"),
             sourced("limited_transmit", "off", "not in this release"),
         ],
     },
@@ -209,6 +213,7 @@ static PROFILES: [Profile; 3] = [
             sourced("rto_min", "200ms", "minrto_"),
             sourced("rto_initial", "3s", "rtxcur_init_"),
             sourced("granularity", "10ms", "tcpTick_"),
+            sourced("ecn_floor", "1", "slowdown() halves down to one segment"),
             sourced("delayed_ack", "each segment at once", "TCPSink/Sack1"),
             sourced("limited_transmit", "on", "singledup_"),
         ],
@@ -226,6 +231,7 @@ static PROFILES: [Profile; 3] = [
             sourced("rto_initial", "1s", "TCP_TIMEOUT_INIT"),
             sourced("granularity", "1ms", "HZ = 1000"),
             sourced("syn_timer", "1s doubling, six retries", "tcp_syn_retries"),
+            sourced("ecn_floor", "2", "tcp_reno_ssthresh"),
             sourced("delayed_ack", "every 2nd full segment, 40ms, the first 16 at once", "TCP_DELACK_MIN, quick ACKs"),
             sourced("limited_transmit", "on", "RFC 3042"),
         ],
@@ -253,6 +259,7 @@ fn freebsd4() -> Config {
         limited_transmit: false,
         byte_counting: false,
         cwnd_validation: false,
+        ecn_floor: 2,
         ect_on_retransmit: false,
         idle_restart: true,
         rtt_sampling: RttSampling::OnePerWindow,
@@ -289,6 +296,7 @@ fn ns2() -> Config {
         limited_transmit: true,
         byte_counting: false,
         cwnd_validation: false,
+        ecn_floor: 1,
         ect_on_retransmit: false,
         idle_restart: false,
         rtt_sampling: RttSampling::OnePerWindow,
@@ -319,6 +327,7 @@ fn linux() -> Config {
         limited_transmit: true,
         byte_counting: true,
         cwnd_validation: true,
+        ecn_floor: 2,
         ect_on_retransmit: false,
         idle_restart: true,
         rtt_sampling: RttSampling::EveryAck,

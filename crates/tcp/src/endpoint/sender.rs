@@ -162,7 +162,7 @@ impl Endpoint {
         self.phase = Phase::Recovery;
         // A reduction by ECN in the same window was for the same congestion (RFC 3168 §6.1.2).
         if self.snd_una >= self.ecn_recover {
-            self.reduce(config, now);
+            self.reduce(self.flight(), config, now);
         } else {
             self.window.cwnd = self.window.ssthresh;
         }
@@ -173,9 +173,13 @@ impl Endpoint {
         self.rto_at = now + self.rtt.rto(config);
     }
 
-    fn reduce(&mut self, config: &Config, now: Time) {
-        // RFC 5681 §3.2: what limited transmit sent beyond the window does not count.
-        let flight = ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd);
+    /// What is outstanding, without what limited transmit sent beyond the window (RFC 5681 §3.2).
+    fn flight(&self) -> f64 {
+        ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd)
+    }
+
+    /// Congestion met `flight` bytes.
+    fn reduce(&mut self, flight: f64, config: &Config, now: Time) {
         self.window.ssthresh = self.controller.reduced(&self.window, flight, f64::from(config.mss), now);
         self.window.cwnd = self.window.ssthresh;
         // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
@@ -190,13 +194,14 @@ impl Endpoint {
         }
         self.stats.ecn_reductions += 1;
         let mss = f64::from(config.mss);
-        if self.window.cwnd <= mss {
+        let floor = f64::from(config.ecn_floor) * mss;
+        if self.window.cwnd <= mss && config.ecn_floor == 1 {
             self.held_until = now + self.rtt.rto(config);
         }
-        let cwnd = self.window.cwnd.min((self.snd_nxt - self.snd_una).max(1) as f64);
-        self.reduce(config, now);
-        // The window may go down to one segment, the threshold to two.
-        self.window.cwnd = self.window.cwnd.min((cwnd / 2.0).max(mss));
+        // Half the window itself, not of what is outstanding: the echo may have acknowledged all of that.
+        let cwnd = self.window.cwnd;
+        self.reduce(cwnd, config, now);
+        self.window.cwnd = self.window.ssthresh.min((cwnd / 2.0).max(floor)).min(cwnd.max(floor));
         self.ecn_recover = self.snd_nxt;
     }
 
@@ -215,7 +220,7 @@ impl Endpoint {
         }
         if self.rtt.backoff() == 0 {
             // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
-            self.reduce(config, now);
+            self.reduce(self.flight(), config, now);
             self.controller.timed_out();
         }
         self.window.cwnd = f64::from(config.mss);

@@ -1,0 +1,494 @@
+//! A bench for two endpoints: virtual time, a fixed delay each way, and a script that says what becomes of each
+//! packet. It writes down every packet; the story is printed when a test fails.
+
+// Each test binary uses some of it.
+#![allow(dead_code)]
+
+use base::{Ecn, Span, Time};
+use std::collections::BTreeMap;
+use std::fmt;
+use tcp::{Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Recovery, RtoFloor, RttSampling, Segment};
+
+/// The end that opens the connection.
+pub const CLIENT: usize = 0;
+/// The other one.
+pub const SERVER: usize = 1;
+
+/// One way, on every bench: the round trip takes 100 ms.
+pub const DELAY: Span = Span::from_ms(50);
+
+/// What a packet is, as scripts tell them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Syn,
+    SynAck,
+    /// Data sent for the first time; a FIN may ride on it.
+    Data,
+    /// A FIN alone, for the first time.
+    Fin,
+    /// Data or a FIN sent again.
+    Resent,
+    /// A pure acknowledgement.
+    Ack,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    Pass,
+    Lose,
+    /// Marks it if it is ECN-capable, lets it pass otherwise.
+    Mark,
+    /// Arrives this much later than the others do.
+    Late(Span),
+}
+
+/// A packet as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    pub at: Time,
+    pub from: usize,
+    pub kind: Kind,
+    /// Which of its kind from this end, counted from 1.
+    pub number: usize,
+    pub segment: Segment,
+    pub fate: Fate,
+}
+
+impl fmt::Display for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Packet { at, from, kind, number, segment, fate } = self;
+        write!(f, "{:>12.3} ms  {}", at.secs_f64() * 1e3, if *from == CLIENT { "client ->" } else { "<- server" })?;
+        write!(f, "  {kind:?} {number}: {}..{}", segment.seq, segment.end())?;
+        for (flag, name) in [
+            (Flags::SYN, "SYN"),
+            (Flags::FIN, "FIN"),
+            (Flags::ECE, "ECE"),
+            (Flags::CWR, "CWR"),
+        ] {
+            if segment.flags.has(flag) {
+                write!(f, " {name}")?;
+            }
+        }
+        if segment.flags.has(Flags::ACK) {
+            write!(f, " ack {} window {}", segment.ack, segment.window)?;
+        }
+        for (start, end) in segment.sacks.above(segment.ack) {
+            write!(f, " sack {start}..{end}")?;
+        }
+        if segment.ecn != Ecn::NotEct {
+            write!(f, " {:?}", segment.ecn)?;
+        }
+        if *fate == Fate::Pass { Ok(()) } else { write!(f, "  [{fate:?}]") }
+    }
+}
+
+/// What an application does.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Write(u64),
+    Close,
+}
+
+/// An application that writes when it has received enough.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    end: usize,
+    after: u64,
+    bytes: u64,
+    then_close: bool,
+}
+
+type Script = Box<dyn FnMut(&Packet) -> Fate>;
+
+/// What an endpoint sent in one call.
+#[derive(Default)]
+struct Sent(Vec<Segment>);
+
+impl Emit for Sent {
+    fn emit(&mut self, segment: Segment) {
+        self.0.push(segment);
+    }
+}
+
+/// Two endpoints and what is between them.
+pub struct Bench {
+    pub ends: [Endpoint; 2],
+    pub configs: [Config; 2],
+    pub now: Time,
+    /// Everything that was sent.
+    pub story: Vec<Packet>,
+    /// Whether packets are written down: not in long runs.
+    pub writes_down: bool,
+    /// Time between two packets with data, as a link of finite rate makes it; none by default.
+    pub spacing: Span,
+    /// Whether an end closes when it has heard all of the other.
+    pub closes_with_peer: [bool; 2],
+    on_the_way: BTreeMap<(Time, u64), (usize, Segment)>,
+    actions: BTreeMap<(Time, u64), (usize, Action)>,
+    at_opening: Vec<(usize, Action)>,
+    answers: Vec<Answer>,
+    rules: Vec<(usize, Kind, usize, Fate)>,
+    script: Option<Script>,
+    counts: [[usize; 6]; 2],
+    highest: [u64; 2],
+    link_free_at: [Time; 2],
+    sequence: u64,
+    is_open: bool,
+    sent: Sent,
+}
+
+impl Bench {
+    /// Both ends with the same configuration; the client opens at time zero.
+    pub fn new(config: &Config) -> Self {
+        Self::of(config, config)
+    }
+
+    /// A client and a server; the client opens at time zero.
+    pub fn of(client: &Config, server: &Config) -> Self {
+        let mut ends = [Endpoint::new(client), Endpoint::new(server)];
+        ends[SERVER].listen(server);
+        Self {
+            ends,
+            configs: [client.clone(), server.clone()],
+            now: Time::ZERO,
+            story: vec![],
+            writes_down: true,
+            spacing: Span::ZERO,
+            closes_with_peer: [true; 2],
+            on_the_way: BTreeMap::new(),
+            actions: BTreeMap::new(),
+            at_opening: vec![],
+            answers: vec![],
+            rules: vec![],
+            script: None,
+            counts: [[0; 6]; 2],
+            highest: [0; 2],
+            link_free_at: [Time::ZERO; 2],
+            sequence: 0,
+            is_open: false,
+            sent: Sent::default(),
+        }
+    }
+
+    /// `end` writes `bytes` as soon as it is open.
+    pub fn write(&mut self, end: usize, bytes: u64) -> &mut Self {
+        self.at_opening.push((end, Action::Write(bytes)));
+        self
+    }
+
+    /// `end` closes as soon as it is open, after what it writes then.
+    pub fn close(&mut self, end: usize) -> &mut Self {
+        self.at_opening.push((end, Action::Close));
+        self
+    }
+
+    /// `end` writes `bytes` at `ms`.
+    pub fn write_at(&mut self, ms: u64, end: usize, bytes: u64) -> &mut Self {
+        self.act_at(ms, end, Action::Write(bytes))
+    }
+
+    /// `end` closes at `ms`.
+    pub fn close_at(&mut self, ms: u64, end: usize) -> &mut Self {
+        self.act_at(ms, end, Action::Close)
+    }
+
+    fn act_at(&mut self, ms: u64, end: usize, action: Action) -> &mut Self {
+        self.sequence += 1;
+        self.actions.insert((at_ms(ms), self.sequence), (end, action));
+        self
+    }
+
+    /// `end` writes `bytes` when it has received `after` in all, and closes then if asked to.
+    pub fn answer(&mut self, end: usize, after: u64, bytes: u64, then_close: bool) -> &mut Self {
+        self.answers.push(Answer { end, after, bytes, then_close });
+        self
+    }
+
+    /// Loses these packets of a kind from one end, counted from 1.
+    pub fn lose(&mut self, from: usize, kind: Kind, numbers: &[usize]) -> &mut Self {
+        numbers.iter().for_each(|&number| self.rules.push((from, kind, number, Fate::Lose)));
+        self
+    }
+
+    /// Marks these packets of a kind from one end.
+    pub fn mark(&mut self, from: usize, kind: Kind, numbers: &[usize]) -> &mut Self {
+        numbers.iter().for_each(|&number| self.rules.push((from, kind, number, Fate::Mark)));
+        self
+    }
+
+    /// Makes these packets late.
+    pub fn delay(&mut self, from: usize, kind: Kind, numbers: &[usize], by: Span) -> &mut Self {
+        numbers.iter().for_each(|&number| self.rules.push((from, kind, number, Fate::Late(by))));
+        self
+    }
+
+    /// Decides about every packet that no rule names.
+    pub fn script(&mut self, script: impl FnMut(&Packet) -> Fate + 'static) -> &mut Self {
+        self.script = Some(Box::new(script));
+        self
+    }
+
+    /// Runs until nothing is left to happen.
+    pub fn run(&mut self) -> &mut Self {
+        self.run_until(Time::NEVER)
+    }
+
+    /// Runs up to and including `ms`.
+    pub fn run_to(&mut self, ms: u64) -> &mut Self {
+        self.run_until(at_ms(ms))
+    }
+
+    fn run_until(&mut self, end: Time) -> &mut Self {
+        if !self.is_open {
+            self.is_open = true;
+            self.with(CLIENT, |endpoint, config, now, out| endpoint.open(config, now, out));
+            self.attend(CLIENT);
+            self.attend(SERVER);
+        }
+        while self.step(end) {}
+        self
+    }
+
+    /// The next thing that happens, if it does so by `end`: packets before timers, timers before applications.
+    pub fn step(&mut self, end: Time) -> bool {
+        let arrival = self.on_the_way.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
+        let action = self.actions.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
+        let wakes = [self.ends[CLIENT].next_wake(), self.ends[SERVER].next_wake()];
+        let wake = wakes[CLIENT].min(wakes[SERVER]);
+        let next = arrival.min(wake).min(action);
+        if next > end || !next.is_set() {
+            return false;
+        }
+        assert!(next >= self.now, "time went back");
+        self.now = next;
+        let who = if arrival == next {
+            let (_, (to, segment)) = self.on_the_way.pop_first().expect("there is a first packet");
+            self.with(to, |endpoint, config, now, out| endpoint.on_segment(&segment, config, now, out));
+            to
+        } else if wake == next {
+            let who = usize::from(wakes[CLIENT] != next);
+            self.with(who, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
+            assert!(self.ends[who].next_wake() > next, "the timer that fired is still due");
+            who
+        } else {
+            let (_, (who, action)) = self.actions.pop_first().expect("there is a first action");
+            self.act(who, action);
+            who
+        };
+        self.attend(who);
+        true
+    }
+
+    fn act(&mut self, end: usize, action: Action) {
+        match action {
+            Action::Write(bytes) => self.ends[end].write(bytes),
+            Action::Close => self.ends[end].close(),
+        }
+        self.with(end, |endpoint, config, now, out| endpoint.push(config, now, out));
+    }
+
+    /// The application's turn.
+    fn attend(&mut self, end: usize) {
+        let mut has_written = false;
+        if self.ends[end].is_established() {
+            let endpoint = &mut self.ends[end];
+            self.at_opening.retain(|&(who, action)| {
+                let is_due = who == end;
+                if is_due {
+                    match action {
+                        Action::Write(bytes) => endpoint.write(bytes),
+                        Action::Close => endpoint.close(),
+                    }
+                    has_written = true;
+                }
+                !is_due
+            });
+            self.answers.retain(|answer| {
+                let is_due = answer.end == end && endpoint.received() >= answer.after;
+                if is_due {
+                    endpoint.write(answer.bytes);
+                    if answer.then_close {
+                        endpoint.close();
+                    }
+                    has_written = true;
+                }
+                !is_due
+            });
+            if self.closes_with_peer[end] && endpoint.peer_closed() && !endpoint.is_closing() {
+                endpoint.close();
+                has_written = true;
+            }
+        }
+        if has_written {
+            self.with(end, |endpoint, config, now, out| endpoint.push(config, now, out));
+        }
+    }
+
+    fn with(&mut self, end: usize, action: impl FnOnce(&mut Endpoint, &Config, Time, &mut Sent)) {
+        let mut sent = std::mem::take(&mut self.sent);
+        action(&mut self.ends[end], &self.configs[end], self.now, &mut sent);
+        for segment in sent.0.drain(..) {
+            self.send(end, segment);
+        }
+        self.sent = sent;
+    }
+
+    fn send(&mut self, from: usize, mut segment: Segment) {
+        let kind = self.kind_of(from, &segment);
+        self.highest[from] = self.highest[from].max(segment.end());
+        let number = &mut self.counts[from][kind as usize];
+        *number += 1;
+        let mut packet = Packet { at: self.now, from, kind, number: *number, segment, fate: Fate::Pass };
+        let rule = self.rules.iter().find(|rule| (rule.0, rule.1, rule.2) == (from, kind, packet.number));
+        packet.fate = match (rule, &mut self.script) {
+            (Some(rule), _) => rule.3,
+            (None, Some(script)) => script(&packet),
+            (None, None) => Fate::Pass,
+        };
+        if self.writes_down {
+            self.story.push(packet);
+        }
+        let mut leaves = self.now;
+        if segment.payload > 0 {
+            leaves = leaves.max(self.link_free_at[from]);
+            self.link_free_at[from] = leaves + self.spacing;
+        }
+        let arrives = leaves + DELAY;
+        let arrives = match packet.fate {
+            Fate::Lose => return,
+            Fate::Pass => arrives,
+            Fate::Late(by) => arrives + by,
+            Fate::Mark => {
+                segment.ecn = if segment.ecn.is_ect() { Ecn::Ce } else { segment.ecn };
+                arrives
+            }
+        };
+        self.sequence += 1;
+        self.on_the_way.insert((arrives, self.sequence), (1 - from, segment));
+    }
+
+    fn kind_of(&self, from: usize, segment: &Segment) -> Kind {
+        let has_fin = segment.flags.has(Flags::FIN);
+        match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
+            (true, false) => Kind::Syn,
+            (true, true) => Kind::SynAck,
+            _ if segment.payload == 0 && !has_fin => Kind::Ack,
+            _ if segment.seq < self.highest[from] => Kind::Resent,
+            _ if segment.payload == 0 => Kind::Fin,
+            _ => Kind::Data,
+        }
+    }
+
+    /// When packets of a kind were sent, in ms.
+    pub fn times(&self, from: usize, kind: Kind) -> Vec<u64> {
+        self.packets(from, kind).map(|packet| in_ms(packet.at)).collect()
+    }
+
+    /// The packets of a kind from one end.
+    pub fn packets(&self, from: usize, kind: Kind) -> impl Iterator<Item = &Packet> {
+        self.story.iter().filter(move |packet| packet.from == from && packet.kind == kind)
+    }
+
+    /// The data and FINs of one end, new and again: when (ms), and which segments (counted from 1, in units of
+    /// `mss`); those sent at one instant together.
+    pub fn flights(&self, from: usize) -> Vec<(u64, Vec<u64>)> {
+        let mss = u64::from(self.configs[from].mss);
+        let mut flights: Vec<(u64, Vec<u64>)> = vec![];
+        let is_data = |kind| matches!(kind, Kind::Data | Kind::Resent | Kind::Fin);
+        for packet in self.story.iter().filter(|packet| packet.from == from && is_data(packet.kind)) {
+            let (at, segment) = (in_ms(packet.at), (packet.segment.seq - 1) / mss + 1);
+            match flights.last_mut() {
+                Some(last) if last.0 == at => last.1.push(segment),
+                _ => flights.push((at, vec![segment])),
+            }
+        }
+        flights
+    }
+
+    /// The pure acknowledgements of one end: when (ms), and how many segments of the other's it has in order.
+    pub fn acks(&self, from: usize) -> Vec<(u64, u64)> {
+        let mss = u64::from(self.configs[from].mss);
+        self.packets(from, Kind::Ack).map(|packet| (in_ms(packet.at), (packet.segment.ack - 1) / mss)).collect()
+    }
+
+    /// Asserts that everything that was written arrived and that both ends are through.
+    pub fn assert_complete(&self, to_server: u64, to_client: u64) {
+        assert_eq!([self.ends[SERVER].received(), self.ends[CLIENT].received()], [to_server, to_client]);
+        assert_eq!([self.ends[CLIENT].acknowledged(), self.ends[SERVER].acknowledged()], [to_server, to_client]);
+        assert!(self.ends.iter().all(|end| end.is_done() && !end.is_aborted()), "both ends are through");
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.story.iter().rev().take(400).rev().for_each(|packet| eprintln!("{packet}"));
+            for (end, name) in self.ends.iter().zip(["client", "server"]) {
+                eprintln!(
+                    "{name}: cwnd {} ssthresh {} next wake {:?} {:?}",
+                    end.cwnd(),
+                    end.ssthresh(),
+                    end.next_wake(),
+                    end.stats()
+                );
+            }
+        }
+    }
+}
+
+/// The instant `ms` milliseconds into the run.
+pub fn at_ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_ms(ms)
+}
+
+/// An instant in milliseconds; it must be a whole number of them.
+pub fn in_ms(at: Time) -> u64 {
+    assert_eq!(at.ns() % 1_000_000, 0, "{at:?} is not a whole number of milliseconds");
+    at.ns() / 1_000_000
+}
+
+/// The built-in profile of this name.
+pub fn stack(name: &str) -> Config {
+    (tcp::profile(name).expect("a built-in profile").config)()
+}
+
+/// The RFCs without anybody's habits: 1000-byte segments, every segment acknowledged at once, Reno's window, NewReno
+/// recovery, no ECN, established from the start, a clock without ticks, RFC 6298's timeouts.
+pub fn plain() -> Config {
+    Config {
+        mss: 1000,
+        header: 40,
+        syn_header: 40,
+        window: 1 << 30,
+        initial_window: 2,
+        handshake: false,
+        recovery: Recovery::NewReno,
+        control: Control::Reno,
+        ecn: EcnMode::Off,
+        limited_transmit: false,
+        byte_counting: false,
+        cwnd_validation: false,
+        idle_restart: true,
+        rtt_sampling: RttSampling::EveryAck,
+        granularity: Span::from_ns(1),
+        rto_initial: Span::from_secs(1),
+        rto_min: Span::from_secs(1),
+        rto_max: Span::from_secs(60),
+        rto_floor: RtoFloor::Whole,
+        delayed_ack: DelayedAck {
+            every: 1,
+            timeout: Span::from_ms(100),
+            quick: 0,
+            window_updates: false,
+            counts_small: true,
+        },
+        ..stack("linux")
+    }
+}
+
+/// [`plain`] with an acknowledgement for every second segment.
+pub fn delayed() -> Config {
+    let plain = plain();
+    Config { delayed_ack: DelayedAck { every: 2, ..plain.delayed_ack }, ..plain }
+}

@@ -1,0 +1,13 @@
+//! Stories of connections, packet by packet. The expected instants follow from the RFC named in each test and from
+//! the bench: 50 ms each way, so that everything happens at multiples of a round trip of 100 ms and of the timers.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod acknowledging;
+mod closing;
+mod ecn;
+mod opening;
+mod recovering;
+mod sending;
+mod timing;
