@@ -10,8 +10,6 @@ from aqmlab import cli, engine, scenario, toml_text, variants
 from conftest import NATIVE, ROOT
 from test_bad_input import WRONG_SCENARIOS
 
-pytestmark = pytest.mark.skipif(NATIVE is None, reason="the engine is not built; make test builds it")
-
 SHORT = """
 duration = "12s"
 warmup = "2s"

@@ -88,15 +88,18 @@ impl Outstanding {
         self.sacked_bytes > 0
     }
 
-    /// Everything before `ack` arrived. Returns when the newest of it was sent, if it was sent only once.
+    /// Everything before `ack` arrived. Returns when the newest of it was sent, if that tells a round trip: nothing of
+    /// it was sent twice, for what was behind a repaired hole had arrived long before, and the newest was not reported
+    /// already.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64) -> Option<Time> {
-        let mut newest = None;
+        let (mut newest, mut states) = (None, 0);
         while let Some(record) = self.records.front() {
             if record.end() > ack {
                 break;
             }
-            newest = if record.state == 0 { Some(record.sent_at) } else { None };
+            states |= record.state & EVER_RESENT;
+            newest = if record.state | states == 0 { Some(record.sent_at) } else { None };
             self.forget_front();
         }
         newest
@@ -237,6 +240,9 @@ impl Outstanding {
         }
     }
 }
+
+#[cfg(test)]
+mod model;
 
 #[cfg(test)]
 mod tests {

@@ -67,11 +67,6 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// Expirations in a row.
-    pub const fn backoff(&self) -> u32 {
-        self.backoff
-    }
-
     /// After a SYN was lost the data phase starts with at least this timeout (RFC 6298 §5.7).
     pub fn raise_initial(&mut self, rto: Span) {
         if self.srtt_8 == 0 {

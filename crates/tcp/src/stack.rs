@@ -76,7 +76,8 @@ pub struct DelayedAck {
     /// Whether reading what two segments brought is told in a window update of its own, right behind the
     /// acknowledgement that the second one forced (BSD's `tcp_output`).
     pub window_updates: bool,
-    /// Whether segments below full size count towards `every` (BSD) or only full-sized ones do (RFC 5681 §4.2).
+    /// Whether every segment counts towards `every` (BSD), or its bytes do, and more than `every` - 1 full segments'
+    /// worth of them force an acknowledgement (RFC 5681 §4.2, as Linux reads it).
     pub counts_small: bool,
 }
 
@@ -189,7 +190,11 @@ static PROFILES: [Profile; 3] = [
             sourced("rto_min", "1s", "RFC 2988; le2003: responses with a timeout mostly need 1 s or more"),
             sourced("rto_initial", "3s", "tcp_timer.h, TCPTV_SRTTDFLT"),
             sourced("granularity", "10ms", "hz = 100"),
-            sourced("syn_timer", "3s, retries at 3 s distance five times, then doubling", "tcp_timer.c, tcp_syn_backoff"),
+            sourced(
+                "syn_timer",
+                "3s, retries at 3 s distance five times, then doubling",
+                "tcp_timer.c, tcp_syn_backoff",
+            ),
             sourced("synack_timer", "3s 6s 12s", "syncache, three retransmissions"),
             sourced("delayed_ack", "every 2nd segment, 100ms", "tcp_timer.h, TCPTV_DELACK"),
             sourced(
@@ -231,6 +236,7 @@ static PROFILES: [Profile; 3] = [
             sourced("rto_initial", "1s", "TCP_TIMEOUT_INIT"),
             sourced("granularity", "1ms", "HZ = 1000"),
             sourced("syn_timer", "1s doubling, six retries", "tcp_syn_retries"),
+            sourced("synack_timer", "1s doubling, five retries", "tcp_synack_retries"),
             sourced("ecn_floor", "2", "tcp_reno_ssthresh"),
             sourced("delayed_ack", "every 2nd full segment, 40ms, the first 16 at once", "TCP_DELACK_MIN, quick ACKs"),
             sourced("limited_transmit", "on", "RFC 3042"),
@@ -241,6 +247,8 @@ static PROFILES: [Profile; 3] = [
 /// BSD repeats a SYN five times at the same distance, then backs off.
 const BSD_SYN_BACKOFF: &[u32] = &[1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64];
 const DOUBLING: &[u32] = &[1, 2, 4, 8, 16, 32, 64];
+/// tcp_synack_retries is 5, one less than tcp_syn_retries.
+const DOUBLING_FIVE: &[u32] = &[1, 2, 4, 8, 16, 32];
 const SYNCACHE: &[u32] = &[1, 2, 4, 8];
 
 fn freebsd4() -> Config {
@@ -307,7 +315,13 @@ fn ns2() -> Config {
         rto_floor: RtoFloor::Whole,
         syn_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
         synack_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
-        delayed_ack: DelayedAck { every: 1, timeout: Span::from_ms(100), quick: 0, window_updates: false, counts_small: true },
+        delayed_ack: DelayedAck {
+            every: 1,
+            timeout: Span::from_ms(100),
+            quick: 0,
+            window_updates: false,
+            counts_small: true,
+        },
     }
 }
 
@@ -337,7 +351,13 @@ fn linux() -> Config {
         rto_max: Span::from_secs(120),
         rto_floor: RtoFloor::Variance,
         syn_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING },
-        synack_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING },
-        delayed_ack: DelayedAck { every: 2, timeout: Span::from_ms(40), quick: 16, window_updates: false, counts_small: false },
+        synack_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING_FIVE },
+        delayed_ack: DelayedAck {
+            every: 2,
+            timeout: Span::from_ms(40),
+            quick: 16,
+            window_updates: false,
+            counts_small: false,
+        },
     }
 }

@@ -68,7 +68,7 @@ impl Controller for Cubic {
         // §4.7 fast convergence
         self.peak = if cwnd < self.peak { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.epoch = None;
-        (flight.min(window.cwnd) * BETA).max(2.0 * mss)
+        flight.min(window.cwnd) * BETA
     }
 
     fn timed_out(&mut self) {

@@ -43,7 +43,7 @@ pub trait Controller {
     /// New data was acknowledged outside loss recovery: grow the window.
     fn grow(&mut self, window: &mut Window, acked: &Acked);
 
-    /// Congestion: the new slow-start threshold for `flight` bytes outstanding, at least two segments.
+    /// Congestion met `flight` bytes: how many of them may be outstanding from now on, before any lower bound.
     fn reduced(&mut self, window: &Window, flight: f64, mss: f64, now: Time) -> f64;
 
     /// The retransmission timer expired.
@@ -93,10 +93,26 @@ impl Controller for Chosen {
     }
 }
 
-/// Slow start (RFC 5681 §3.1): a segment an acknowledgement, or the bytes acknowledged where those are counted.
-/// Returns the bytes of growth that exceed the threshold, for congestion avoidance to use.
+/// Slow start (RFC 5681 §3.1): a segment an acknowledgement, or the bytes acknowledged where those are counted, but
+/// no more than a segment beyond the threshold.
 #[inline]
 fn slow_start(window: &mut Window, acked: &Acked) {
     let step = if acked.byte_counting { acked.bytes as f64 } else { acked.mss };
-    window.cwnd += step;
+    window.cwnd += step.min((window.ssthresh - window.cwnd).max(acked.mss));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_start_stops_at_the_threshold() {
+        // However much one acknowledgement covers, and to within a segment.
+        let acked = Acked { bytes: 20_000, mss: 1_000.0, byte_counting: true, srtt: None, now: Time::ZERO };
+        for (cwnd, grown) in [(8_000.0, 10_000.0), (9_500.0, 10_500.0)] {
+            let mut window = Window { cwnd, ssthresh: 10_000.0 };
+            slow_start(&mut window, &acked);
+            assert_eq!(window.cwnd, grown);
+        }
+    }
 }

@@ -20,8 +20,8 @@ impl Controller for Reno {
         window.cwnd += acked.mss * credit / window.cwnd;
     }
 
-    fn reduced(&mut self, _window: &Window, flight: f64, mss: f64, _now: Time) -> f64 {
+    fn reduced(&mut self, _window: &Window, flight: f64, _mss: f64, _now: Time) -> f64 {
         // RFC 5681 (4)
-        (flight / 2.0).max(2.0 * mss)
+        flight / 2.0
     }
 }

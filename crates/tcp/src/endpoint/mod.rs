@@ -8,8 +8,14 @@
 //! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
 //! - here: the state itself, opening and closing.
 //!
-//! Deviations: the application reads at once, so the window never closes and there is no persist timer; urgent data,
-//! RST and simultaneous open do not occur; SYN and FIN carry no data except that a FIN rides on the last segment.
+//! # Deviations
+//! - The application reads at once, so the window never closes and there is no persist timer. Urgent data, RST and
+//!   simultaneous open do not occur. SYN and FIN carry no data except that a FIN rides on the last segment; a FIN takes
+//!   no room in the congestion window.
+//! - There is no Nagle: what is written goes out at once, in a small segment if need be.
+//! - A repeated SYN still asks for ECN (RFC 3168 §6.1.1.1 leaves the choice; Linux asks only once).
+//! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
+//! - Those of loss recovery and the timer are in `sender.rs`.
 
 mod receiver;
 mod sender;
@@ -87,7 +93,10 @@ pub struct Endpoint {
     fin_sent: bool,
     /// Whether both ends do ECN.
     ecn_ok: bool,
+    /// Expirations of the handshake's timer.
     syn_tries: u8,
+    /// The SYN or SYN/ACK was sent more than once, for whatever reason.
+    syn_repeated: bool,
     syn_sent_at: Time,
 
     // ── sending ──
@@ -112,6 +121,9 @@ pub struct Endpoint {
     recover: u64,
     /// `snd_nxt` at the last reduction by ECN: at most one a window.
     ecn_recover: u64,
+    /// `snd_una` when the timer last expired, and how often it did there.
+    timed_out_at: u64,
+    expirations: u32,
     /// The next new segment carries CWR.
     owes_cwr: bool,
     /// ECN echo met a window of one segment: nothing is sent before this instant (RFC 3168 §6.1.2).
@@ -121,7 +133,8 @@ pub struct Endpoint {
     rcv_nxt: u64,
     held: Reassembly,
     peer_fin: Option<u64>,
-    unacked_segments: u32,
+    /// Bytes in order since the last acknowledgement; a small segment counts as a full one where segments count.
+    unacked: u32,
     quick_acks_left: u32,
     delayed_ack_at: Time,
     echoes_ce: bool,
@@ -138,6 +151,7 @@ impl Endpoint {
             fin_sent: false,
             ecn_ok: false,
             syn_tries: 0,
+            syn_repeated: false,
             syn_sent_at: Time::ZERO,
             phase: Phase::Open,
             snd_una: 0,
@@ -154,12 +168,14 @@ impl Endpoint {
             duplicate_acks: 0,
             recover: 0,
             ecn_recover: 0,
+            timed_out_at: 0,
+            expirations: 0,
             owes_cwr: false,
             held_until: Time::NEVER,
             rcv_nxt: 0,
             held: Reassembly::default(),
             peer_fin: None,
-            unacked_segments: 0,
+            unacked: 0,
             quick_acks_left: config.delayed_ack.quick,
             delayed_ack_at: Time::NEVER,
             echoes_ce: false,
@@ -199,8 +215,9 @@ impl Endpoint {
         self.ecn_ok = config.ecn != EcnMode::Off;
     }
 
-    /// The application writes `bytes` more. Call [`Endpoint::push`] afterwards.
+    /// The application writes `bytes` more; not after [`Endpoint::close`]. Call [`Endpoint::push`] afterwards.
     pub fn write(&mut self, bytes: u64) {
+        debug_assert!(!self.closing, "nothing is written after closing");
         self.written += bytes;
     }
 
@@ -230,7 +247,7 @@ impl Endpoint {
             State::SynSent if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {
                 self.on_synack(segment, config, now, out);
             }
-            State::SynReceived if segment.flags.has(Flags::SYN) => self.send_synack(config, now, out),
+            State::SynReceived if segment.flags.has(Flags::SYN) => self.repeat_handshake(config, now, out),
             State::SynReceived => self.on_handshake_ack(segment, config, now, out),
             State::Listen | State::SynSent | State::Aborted => {}
         }
@@ -248,18 +265,18 @@ impl Endpoint {
         if now >= self.delayed_ack_at {
             self.send_ack(config, out);
         }
+        if now >= self.rto_at {
+            match self.state {
+                State::Established => self.on_timeout(config, now, out),
+                State::SynSent => self.retry_syn(&config.syn_timer, config, now, out),
+                State::SynReceived => self.retry_syn(&config.synack_timer, config, now, out),
+                State::Listen | State::Aborted => self.rto_at = Time::NEVER,
+            }
+        }
+        // After the timer: what is outstanding then is lost, and nothing new may go out ahead of it.
         if now >= self.held_until {
             self.held_until = Time::NEVER;
             self.push(config, now, out);
-        }
-        if now < self.rto_at {
-            return;
-        }
-        match self.state {
-            State::Established => self.on_timeout(config, now, out),
-            State::SynSent => self.retry_syn(&config.syn_timer, config, now, out),
-            State::SynReceived => self.retry_syn(&config.synack_timer, config, now, out),
-            State::Listen | State::Aborted => self.rto_at = Time::NEVER,
         }
     }
 
@@ -329,7 +346,7 @@ impl Endpoint {
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn_ok);
         // RFC 5562 §3: only the first SYN/ACK is ECN-capable.
         let is_plus = matches!(config.ecn, EcnMode::Plus | EcnMode::PlusTryOnce);
-        let ecn = if self.ecn_ok && is_plus && self.syn_tries == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if self.ecn_ok && is_plus && !self.syn_repeated { Ecn::Ect0 } else { Ecn::NotEct };
         self.send_handshake(flags, ecn, &config.synack_timer, config, now, out);
     }
 
@@ -366,7 +383,12 @@ impl Endpoint {
             self.rto_at = Time::NEVER;
             return;
         }
+        self.repeat_handshake(config, now, out);
+    }
+
+    fn repeat_handshake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.stats.retransmitted += 1;
+        self.syn_repeated = true;
         if self.state == State::SynSent { self.send_syn(config, now, out) } else { self.send_synack(config, now, out) }
     }
 
@@ -376,6 +398,7 @@ impl Endpoint {
         self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce;
         if self.echoes_ce && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
+            self.measure_handshake(config, now);
             self.send_ack(config, out);
             self.rcv_nxt = 0;
             self.echoes_ce = false;
@@ -383,27 +406,34 @@ impl Endpoint {
         }
         self.establish(segment, config, now);
         self.send_ack(config, out);
+        self.push(config, now, out);
     }
 
     fn on_handshake_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         if !segment.flags.has(Flags::ACK) || segment.ack < 1 {
             return;
         }
-        if self.ecn_ok && segment.flags.has(Flags::ECE) && segment.payload == 0 {
-            // The SYN/ACK was marked: RFC 5562 §3.2, start with one segment.
+        let is_marked = self.ecn_ok && segment.flags.has(Flags::ECE);
+        if is_marked && config.ecn == EcnMode::PlusTryOnce {
+            // RFC 5562 §3.2: the client waits for a SYN/ACK that is not ECN-capable. It is not open yet, so this
+            // opens nothing here either; if the timer was faster, that SYN/ACK is on its way.
+            if !self.syn_repeated {
+                self.measure_handshake(config, now);
+                self.window.cwnd = f64::from(config.mss);
+                self.stats.ecn_reductions += 1;
+                self.repeat_handshake(config, now, out);
+            }
+            return;
+        }
+        self.establish(segment, config, now);
+        if is_marked {
+            // ECN+: start with one segment, at once, and say so.
             self.window.cwnd = f64::from(config.mss);
             self.stats.ecn_reductions += 1;
-            if config.ecn == EcnMode::PlusTryOnce && self.syn_tries == 0 {
-                self.syn_tries = 1;
-                self.send_synack(config, now, out);
-                return;
-            }
             self.owes_cwr = true;
         }
-        let cwnd = self.window.cwnd;
-        self.establish(segment, config, now);
-        self.window.cwnd = self.window.cwnd.min(cwnd);
         self.process(segment, config, now, out);
+        self.push(config, now, out);
     }
 
     fn establish(&mut self, segment: &Segment, config: &Config, now: Time) {
@@ -411,15 +441,21 @@ impl Endpoint {
         self.snd_una = 1;
         self.peer_window = u64::from(segment.window);
         self.rto_at = Time::NEVER;
-        if self.syn_tries == 0 {
-            self.rtt.sample(now.since(self.syn_sent_at), config);
-        } else {
+        self.measure_handshake(config, now);
+        if self.syn_tries > 0 {
             self.rtt.raise_initial(Span::from_secs(3));
-            if config.syn_loss_resets_window {
-                self.window.cwnd = f64::from(config.mss);
-            }
+        }
+        if self.syn_repeated && config.syn_loss_resets_window {
+            self.window.cwnd = f64::from(config.mss);
         }
         self.last_sent_at = now;
+    }
+
+    /// Takes the round trip of the handshake, unless its answer could be to either of two packets (Karn).
+    fn measure_handshake(&mut self, config: &Config, now: Time) {
+        if !self.syn_repeated && self.rtt.srtt().is_none() {
+            self.rtt.sample(now.since(self.syn_sent_at), config);
+        }
     }
 
     /// A segment of an open connection: its acknowledgement first, then its data, then what may be sent now.

@@ -36,16 +36,14 @@ impl Endpoint {
         }
         let arrived = u64::from(segment.payload);
         let is_full = u32::from(segment.payload) >= config.mss;
-        if is_full || config.delayed_ack.counts_small {
-            self.unacked_segments += 1;
-        }
+        self.unacked += if config.delayed_ack.counts_small { config.mss } else { u32::from(segment.payload) };
         let is_quick = self.quick_acks_left > 0;
         self.quick_acks_left -= u32::from(is_quick);
         let at_once = fills_gap
             || is_quick
             || segment.flags.has(Flags::FIN)
-            || self.unacked_segments >= config.delayed_ack.every;
-        if at_once && config.delayed_ack.window_updates && self.unacked_segments >= 2 && is_full {
+            || self.unacked > (config.delayed_ack.every - 1) * config.mss;
+        if at_once && config.delayed_ack.window_updates && self.unacked >= 2 * config.mss && is_full {
             // The acknowledgement goes before the application reads, the update after.
             let mut ack = self.segment(self.snd_nxt, 0, Flags::NONE, Ecn::NotEct, config);
             ack.window -= 2 * arrived.min(u64::from(ack.window) / 2) as u32;
@@ -67,7 +65,7 @@ impl Endpoint {
     /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.
     #[inline]
     pub(super) fn segment(&mut self, seq: u64, payload: u32, flags: Flags, ecn: Ecn, config: &Config) -> Segment {
-        self.unacked_segments = 0;
+        self.unacked = 0;
         self.delayed_ack_at = Time::NEVER;
         let has_sacks = config.recovery == Recovery::Sack && !self.held.is_empty();
         let sacks = if has_sacks { self.held.blocks(self.rcv_nxt) } else { SackBlocks::default() };

@@ -4,6 +4,19 @@
 //! (RFC 6675 §4), or by the timer. Whatever is deemed lost waits in [`Outstanding`](crate::outstanding::Outstanding)
 //! and is sent again as the window allows; after a timeout that is everything not reported received, which is
 //! go-back-N where the receiver reports nothing.
+//!
+//! # Deviations
+//! - RFC 6582: every partial acknowledgement restarts the timer, not the first alone ("slow but steady" of its §4, as
+//!   BSD does).
+//! - RFC 6675: a segment is lost when three segments above it are reported, bytes are not looked at; nothing that is
+//!   not deemed lost is sent again (no rules 3 and 4 of `NextSeg`), so that a loss among the last three segments of a
+//!   recovery waits for the timer. What was reported stays known after a timeout, for receivers here never take it
+//!   back.
+//! - RFC 6298: fast retransmit restarts the timer, as BSD and Linux do. Where every acknowledgement is measured, one of
+//!   new data ends the back-off, as if timestamps told the retransmission from the original.
+//! - RFC 5681 §3.1: no more than the window counts as FlightSize, so that a second reduction, or a timeout in the midst
+//!   of repairs, does not take what is deemed lost for what is in the network.
+//! - No RACK-TLP, PRR, F-RTO or undo of spurious retransmissions.
 
 use super::{Emit, Endpoint, Phase, State};
 use crate::cc::{Acked, Controller};
@@ -13,7 +26,8 @@ use base::{Ecn, Time};
 
 /// Duplicate acknowledgements, or segments reported above a hole, that make a loss.
 const DUP_THRESH: u32 = 3;
-/// Expirations of the timer in a row after which a connection is given up (BSD's TCP_MAXRXTSHIFT).
+/// Retransmissions of one segment by the timer, after which the connection is given up (RFC 1122 §4.2.3.5, R2; BSD's
+/// TCP_MAXRXTSHIFT).
 const MOST_TIMEOUTS: u32 = 12;
 
 impl Endpoint {
@@ -22,17 +36,23 @@ impl Endpoint {
         if segment.ack > self.snd_nxt {
             return false;
         }
-        let is_update = self.peer_window != u64::from(segment.window);
-        self.peer_window = u64::from(segment.window);
+        // RFC 9293 §3.10.7.4: an acknowledgement that was overtaken says nothing about the window.
+        let is_update = segment.ack >= self.snd_una && self.peer_window != u64::from(segment.window);
+        if is_update {
+            self.peer_window = u64::from(segment.window);
+        }
         let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
         if segment.ack > self.snd_una {
             self.on_new_ack(segment, config, now, out);
         } else if segment.ack == self.snd_una
             && self.snd_nxt > self.snd_una
-            && segment.payload == 0
-            && !segment.flags.has(Flags::FIN)
-            // RFC 5681 §2, and RFC 6675 §2 where there is SACK
-            && if config.recovery == Recovery::Sack { news > 0 } else { !is_update }
+            && if config.recovery == Recovery::Sack {
+                // RFC 6675 §2: news of what arrived, on whatever it rides.
+                news > 0
+            } else {
+                // RFC 5681 §2
+                segment.payload == 0 && !segment.flags.has(Flags::FIN) && !is_update
+            }
         {
             self.on_duplicate_ack(config, now, out);
         } else if news == 0 && !is_update {
@@ -71,14 +91,17 @@ impl Endpoint {
         if self.phase == Phase::Recovery {
             self.on_ack_in_recovery(bytes as f64, config, now, out);
         } else {
+            // RFC 3465 §2.3: after a timeout much of what is acknowledged had left the network before; no more than
+            // a segment of it counts.
+            let counted = if self.phase == Phase::Timeout { bytes.min(config.mss.into()) } else { bytes };
             if self.phase == Phase::Timeout && ack >= self.recover {
                 self.phase = Phase::Open;
             }
             if self.has_new_sacked_losses(config) && self.phase == Phase::Open {
                 self.enter_recovery(config, now, out);
-            } else if !config.cwnd_validation || self.is_window_used(flight) {
+            } else if !config.cwnd_validation || self.is_window_used(flight, mss) {
                 let srtt = self.rtt.srtt();
-                let acked = Acked { bytes, mss, byte_counting: config.byte_counting, srtt, now };
+                let acked = Acked { bytes: counted, mss, byte_counting: config.byte_counting, srtt, now };
                 // An ACK that echoes congestion does not open the window (RFC 3168 §6.1.2).
                 if !(self.ecn_ok && segment.flags.has(Flags::ECE)) {
                     self.controller.grow(&mut self.window, &acked);
@@ -89,9 +112,11 @@ impl Endpoint {
         self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
     }
 
-    /// Whether the window, not the application, limited what was sent (RFC 7661 in the form Linux has it).
-    fn is_window_used(&self, flight: f64) -> bool {
-        if self.window.in_slow_start() { self.window.cwnd < 2.0 * flight } else { flight * 1.01 >= self.window.cwnd }
+    /// Whether the window, not the application, limited what was sent (RFC 7661 in the form Linux has it): there was
+    /// no room for another segment.
+    fn is_window_used(&self, flight: f64, mss: f64) -> bool {
+        let is_full = flight + mss > self.window.cwnd;
+        is_full || self.window.in_slow_start() && self.window.cwnd < 2.0 * flight
     }
 
     fn has_new_sacked_losses(&mut self, config: &Config) -> bool {
@@ -148,8 +173,9 @@ impl Endpoint {
                 }
             }
             (Phase::Open, Recovery::Reno | Recovery::NewReno) => {
-                // RFC 6582 §3.2 step 2: not again for the window of the last loss.
-                if self.duplicate_acks == DUP_THRESH && self.snd_una > self.recover {
+                // RFC 6582 §3.2 step 2: not again for the window of the last loss. Reno knows no such window.
+                let is_new = config.recovery == Recovery::Reno || self.snd_una > self.recover;
+                if self.duplicate_acks == DUP_THRESH && is_new {
                     self.enter_recovery(config, now, out);
                     self.window.cwnd += f64::from(DUP_THRESH * config.mss);
                 }
@@ -178,12 +204,16 @@ impl Endpoint {
         ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd)
     }
 
-    /// Congestion met `flight` bytes.
-    fn reduce(&mut self, flight: f64, config: &Config, now: Time) {
-        self.window.ssthresh = self.controller.reduced(&self.window, flight, f64::from(config.mss), now);
+    /// Congestion met `flight` bytes. Returns what the controller leaves of them; the threshold, and the window with
+    /// it, stays at two segments at least (RFC 5681 (4)).
+    fn reduce(&mut self, flight: f64, config: &Config, now: Time) -> f64 {
+        let mss = f64::from(config.mss);
+        let left = self.controller.reduced(&self.window, flight, mss, now);
+        self.window.ssthresh = left.max(2.0 * mss);
         self.window.cwnd = self.window.ssthresh;
         // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
         self.owes_cwr = self.ecn_ok;
+        left
     }
 
     fn on_ecn_echo(&mut self, config: &Config, now: Time) {
@@ -199,9 +229,7 @@ impl Endpoint {
             self.held_until = now + self.rtt.rto(config);
         }
         // Half the window itself, not of what is outstanding: the echo may have acknowledged all of that.
-        let cwnd = self.window.cwnd;
-        self.reduce(cwnd, config, now);
-        self.window.cwnd = self.window.ssthresh.min((cwnd / 2.0).max(floor)).min(cwnd.max(floor));
+        self.window.cwnd = self.reduce(self.window.cwnd, config, now).max(floor);
         self.ecn_recover = self.snd_nxt;
     }
 
@@ -212,13 +240,16 @@ impl Endpoint {
             return;
         }
         self.stats.timeouts += 1;
-        if self.rtt.backoff() >= MOST_TIMEOUTS {
+        let is_first = self.timed_out_at != self.snd_una;
+        self.timed_out_at = self.snd_una;
+        self.expirations = if is_first { 1 } else { self.expirations + 1 };
+        if self.expirations > MOST_TIMEOUTS {
             self.state = State::Aborted;
             self.rto_at = Time::NEVER;
             self.delayed_ack_at = Time::NEVER;
             return;
         }
-        if self.rtt.backoff() == 0 {
+        if is_first {
             // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
             self.reduce(self.flight(), config, now);
             self.controller.timed_out();
@@ -242,8 +273,7 @@ impl Endpoint {
             return;
         }
         let mss = u64::from(config.mss);
-        if config.idle_restart && self.snd_una == self.snd_nxt && now.since(self.last_sent_at) > self.rtt.rto(config)
-        {
+        if config.idle_restart && self.snd_una == self.snd_nxt && now.since(self.last_sent_at) > self.rtt.rto(config) {
             // RFC 5681 §4.1
             self.window.cwnd = self.window.cwnd.min((u64::from(config.initial_window) * mss) as f64);
         }
@@ -261,7 +291,8 @@ impl Endpoint {
             if self.phase != Phase::Open
                 && let Some(record) = self.outstanding.next_lost()
             {
-                if pipe + u64::from(record.len) > cwnd {
+                // A FIN takes no room.
+                if pipe + u64::from(record.len - u32::from(record.fin)) > cwnd {
                     return;
                 }
                 self.resend_next(config, now, out);

@@ -60,12 +60,7 @@ impl fmt::Display for Packet {
         let Packet { at, from, kind, number, segment, fate } = self;
         write!(f, "{:>12.3} ms  {}", at.secs_f64() * 1e3, if *from == CLIENT { "client ->" } else { "<- server" })?;
         write!(f, "  {kind:?} {number}: {}..{}", segment.seq, segment.end())?;
-        for (flag, name) in [
-            (Flags::SYN, "SYN"),
-            (Flags::FIN, "FIN"),
-            (Flags::ECE, "ECE"),
-            (Flags::CWR, "CWR"),
-        ] {
+        for (flag, name) in [(Flags::SYN, "SYN"), (Flags::FIN, "FIN"), (Flags::ECE, "ECE"), (Flags::CWR, "CWR")] {
             if segment.flags.has(flag) {
                 write!(f, " {name}")?;
             }
@@ -240,18 +235,18 @@ impl Bench {
     }
 
     fn run_until(&mut self, end: Time) -> &mut Self {
-        if !self.is_open {
-            self.is_open = true;
-            self.with(CLIENT, |endpoint, config, now, out| endpoint.open(config, now, out));
-            self.attend(CLIENT);
-            self.attend(SERVER);
-        }
         while self.step(end) {}
         self
     }
 
     /// The next thing that happens, if it does so by `end`: packets before timers, timers before applications.
     pub fn step(&mut self, end: Time) -> bool {
+        if !self.is_open {
+            self.is_open = true;
+            self.with(CLIENT, |endpoint, config, now, out| endpoint.open(config, now, out));
+            self.attend(CLIENT);
+            self.attend(SERVER);
+        }
         let arrival = self.on_the_way.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
         let action = self.actions.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
         let wakes = [self.ends[CLIENT].next_wake(), self.ends[SERVER].next_wake()];
@@ -469,6 +464,7 @@ pub fn plain() -> Config {
         limited_transmit: false,
         byte_counting: false,
         cwnd_validation: false,
+        ecn_floor: 1,
         idle_restart: true,
         rtt_sampling: RttSampling::EveryAck,
         granularity: Span::from_ns(1),

@@ -131,7 +131,11 @@ fn an_end_that_is_not_answered_gives_up() {
     let mut bench = Bench::new(&stack("freebsd4"));
     bench.write(CLIENT, 400).answer(SERVER, 400, 5_000, true);
     bench.script(|packet| {
-        if packet.from == SERVER && packet.at > at_ms(140) { crate::common::Fate::Lose } else { crate::common::Fate::Pass }
+        if packet.from == SERVER && packet.at > at_ms(140) {
+            crate::common::Fate::Lose
+        } else {
+            crate::common::Fate::Pass
+        }
     });
     bench.run();
     assert!(bench.ends.iter().all(tcp::Endpoint::is_aborted));

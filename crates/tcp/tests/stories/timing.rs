@@ -136,12 +136,10 @@ fn the_threshold_falls_once_for_a_segment_and_again_for_another() {
         bench.write(CLIENT, 40_000).lose(CLIENT, Kind::Data, &(1..=40).collect::<Vec<_>>());
         // The second copy of segment 1 is lost too, and of the flight 4..7 at 3200 the first.
         bench.lose(CLIENT, Kind::Resent, &[1, 5]).run_to(3_200);
-        assert_eq!(bench.flights(CLIENT)[1..], [
-            (1_000, vec![1]),
-            (3_000, vec![1]),
-            (3_100, numbers(2, 3)),
-            (3_200, numbers(4, 7)),
-        ]);
+        assert_eq!(
+            bench.flights(CLIENT)[1..],
+            [(1_000, vec![1]), (3_000, vec![1]), (3_100, numbers(2, 3)), (3_200, numbers(4, 7)),]
+        );
         assert_eq!(bench.ends[CLIENT].ssthresh(), 20_000.0);
         bench.run_to(10_000);
         assert_eq!(bench.ends[CLIENT].stats().timeouts, 3);
@@ -155,7 +153,7 @@ fn after_a_timeout_an_acknowledgement_opens_one_segment() {
     // leave to send as much again.
     let config = Config { initial_window: 20, recovery: Recovery::Sack, byte_counting: true, ..plain() };
     let mut bench = Bench::new(&config);
-    bench.write(CLIENT, 80_000).lose(CLIENT, Kind::Data, &[1]).lose(CLIENT, Kind::Resent, &[1]);
+    bench.write(CLIENT, 300_000).lose(CLIENT, Kind::Data, &[1]).lose(CLIENT, Kind::Resent, &[1]);
     bench.run_to(1_199);
     assert_eq!(bench.ends[CLIENT].cwnd(), 1_000.0);
     bench.run_to(1_200);
