@@ -19,6 +19,9 @@ from aqmlab.errors import BadInput
 from aqmlab.results import Json, Result, merge_summaries, read_json
 from aqmlab.scenario import demand_digest, digest
 
+SLICE_ROWS = 1 << 19
+"""Rows of a table in memory at a time while its digest is taken."""
+
 VOLATILE = ("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall")
 """What a summary says about the machine rather than the experiment: outside the digest, as is the scenario's name."""
 
@@ -77,9 +80,8 @@ def finish_run(
 ) -> None:
     """Adds scenario, summary and manifest to the tables a run has written, and gives the folder its final name."""
     tables = {name: path for name in ("exchanges", "queue", "drops") if (path := partial / f"{name}.parquet").exists()}
-    frames = {name: pl.read_parquet(path) for name, path in tables.items()}
-    contents = {name: _frame_digest(frame) for name, frame in frames.items()}
-    found = checks.of_run(summary, frames.get("exchanges"), frames["queue"], calibrations)
+    contents = {name: _table_digest(path) for name, path in tables.items()}
+    found = checks.of_run(summary, tables.get("exchanges"), pl.read_parquet(tables["queue"]), calibrations)
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)
     write_json(
@@ -92,7 +94,7 @@ def finish_run(
             "scenario_digest": resolved.digest,
             "demand_digest": demand_digest(resolved.scenario),
             "tables": {
-                f"{name}.parquet": {"rows": frame.height, "sha256": contents[name]} for name, frame in frames.items()
+                f"{name}.parquet": {"rows": _rows(path), "sha256": contents[name]} for name, path in tables.items()
             },
             "calibration": list(calibrations),
             "wall_s": wall_s,
@@ -163,15 +165,23 @@ def _lasting(value: Any) -> Any:
     return value
 
 
-def _frame_digest(frame: pl.DataFrame) -> str:
-    """SHA-256 over names, types, nulls and values: independent of how Parquet packs them."""
+def _rows(path: Path) -> int:
+    return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+
+
+def _table_digest(path: Path) -> str:
+    """SHA-256 over names, types, nulls and values: independent of how Parquet packs them.
+
+    Read in slices, for the exchanges of two hours are tens of millions of rows.
+    """
     whole = hashlib.sha256()
-    for name in frame.columns:
-        column = frame[name]
-        whole.update(f"{name}:{column.dtype}:{column.len()};".encode())
-        if column.null_count():
-            whole.update(column.is_null().to_numpy().tobytes())
-            column = column.fill_null(0) if column.dtype.is_numeric() else column.fill_null("")
-        values = column.to_numpy() if column.dtype.is_numeric() else "\0".join(map(str, column)).encode()
-        whole.update(values if isinstance(values, bytes) else values.tobytes())
+    whole.update(str(pl.read_parquet_schema(path)).encode())
+    for start in range(0, max(_rows(path), 1), SLICE_ROWS):
+        for column in pl.scan_parquet(path).slice(start, SLICE_ROWS).collect().iter_columns():
+            whole.update(f"{column.name}:{column.len()};".encode())
+            if column.null_count():
+                whole.update(column.is_null().to_numpy().tobytes())
+                column = column.fill_null(0) if column.dtype.is_numeric() else column.fill_null("")
+            values = column.to_numpy() if column.dtype.is_numeric() else "\0".join(map(str, column)).encode()
+            whole.update(values if isinstance(values, bytes) else values.tobytes())
     return whole.hexdigest()
