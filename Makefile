@@ -64,7 +64,7 @@ endef
 test: test-rust test-python ## run all tests, Rust and Python
 
 test-rust:
-	cargo test --locked --workspace
+	cargo test --locked --workspace --no-fail-fast
 
 test-python: $(ENGINE)
 	$(BIN)/python -m pytest
@@ -84,7 +84,7 @@ check-types: $(ENGINE)
 	$(BIN)/mypy --strict tools/*.py
 
 check-docs:
-	RUSTDOCFLAGS="--deny warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="--deny warnings --allow rustdoc::private-intra-doc-links" cargo doc --locked --workspace --no-deps --document-private-items --quiet
 	cargo run --locked --quiet --package xtask -- docs --check
 
 # ---- measuring ----
@@ -92,10 +92,13 @@ check-docs:
 bench: $(ENGINE) ## measure the engine: time per packet, memory, scaling
 	$(BIN)/python benches/bench.py
 
-conformance: $(ENGINE) ## compare with other implementations: test vectors, theory, ns-2
+conformance: $(ENGINE) ## compare with other implementations: test vectors, theory, the oracle, ns-2
 	cargo test --locked --package aqmlab-aqm --test vectors --test theory
-	$(BIN)/python benches/peers/compare_ns2.py
-	@echo "Not compared yet: the oracles in Python, Linux's own qdiscs and TCP."
+	$(BIN)/python -m aqmlab.oracle testdata/vectors
+	cargo build --locked --release --package aqmlab-scenario --example replay
+	$(BIN)/python -m aqmlab.oracle.conformance compare target/release/examples/replay 1000
+	$(BIN)/python benches/peers/compare_ns2.py || [ $$? -eq 3 ]
+	@echo "Not compared here: Linux's own queue disciplines and TCP, ns-3."
 
 compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both
 	$(BIN)/python benches/peers/compare_ns2.py

@@ -1,4 +1,4 @@
-//! The generated parts of `docs/`: whatever the registries know better than a writer.
+//! The generated parts of `docs/` and README.md: whatever the registries know better than a writer.
 
 use crate::markdown::{self, row, rule};
 use crate::tree;
@@ -49,6 +49,7 @@ fn sections() -> Result<Vec<(String, Sections)>, String> {
         pages.push((format!("disciplines/{}.md", row.name), sections));
     }
     pages.push(("disciplines/README.md".to_owned(), vec![("index".to_owned(), index()?)]));
+    pages.push(("../README.md".to_owned(), vec![("disciplines".to_owned(), names())]));
     let stacks = tcp::profiles().iter().map(|profile| (profile.name.to_owned(), stack(profile)));
     pages.push(("guide/stacks.md".to_owned(), stacks.collect()));
     Ok(pages)
@@ -71,7 +72,11 @@ fn ecn(row: &Row) -> &'static str {
 fn parameters(discipline: &Row) -> String {
     let mut text = row(["name", "default", "range", "meaning", "source of the default"]) + &rule(5);
     for param in discipline.params {
-        let default = if param.default.is_empty() { "computed".into() } else { format!("`{}`", param.default) };
+        let default = match param.default {
+            "" if param.doc.to_lowercase().contains("computed") => "computed".into(),
+            "" => "none".into(),
+            default => format!("`{default}`"),
+        };
         text += &row([&format!("`{}`", param.name), &default, &range(param), param.doc, param.source]);
     }
     text
@@ -79,10 +84,30 @@ fn parameters(discipline: &Row) -> String {
 
 /// What may be written, in a few words.
 fn range(param: &Param) -> String {
-    match param.kind {
-        Kind::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
-        _ => param.expected(),
+    let unit = match param.kind {
+        Kind::Word(words) => return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
+        Kind::Flag => return "`true` `false`".into(),
+        Kind::Length => " packets or bytes",
+        Kind::LengthOrTime => " packets, bytes or seconds",
+        Kind::Time => " s",
+        Kind::Frequency => " hz",
+        Kind::Size => " bytes",
+        Kind::Number | Kind::Integer => "",
+        // Whatever else there is says itself what may be written.
+        #[allow(unreachable_patterns, reason = "kinds come without this file knowing them")]
+        _ => return param.expected(),
+    };
+    match param.range {
+        (low, high) if low.is_finite() && high.is_finite() => format!("{} to {}{unit}", short(low), short(high)),
+        (low, _) if low.is_finite() => format!("at least {}{unit}", short(low)),
+        (_, high) if high.is_finite() => format!("at most {}{unit}", short(high)),
+        _ => format!("any{unit}"),
     }
+}
+
+/// A number as people write it: with an exponent where zeros would have to be counted.
+fn short(x: f64) -> String {
+    if x == 0.0 || (1e-3..1e5).contains(&x.abs()) { format!("{x}") } else { format!("{x:e}") }
 }
 
 /// One line a discipline, with the facts its page states.
@@ -104,6 +129,12 @@ fn index() -> Result<String, String> {
         text += &row([&link, &year, &kind, &decides, ecn(discipline), &state, discipline.doc]);
     }
     Ok(text)
+}
+
+/// All disciplines on a line that wraps.
+fn names() -> String {
+    let names = registry::rows().iter().map(|row| format!("[`{0}`](docs/disciplines/{0}.md)", row.name));
+    names.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn stack(profile: &Profile) -> String {

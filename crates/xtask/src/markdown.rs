@@ -92,13 +92,25 @@ fn outside_code(page: &str) -> impl Iterator<Item = (usize, &str)> {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# A `b` c, d\n[x](y.md#z) ![p](q.png \"title\")\n```\n# no\n[no](no)\n```\n## T\n| k | v |\n|---|---|\n| 1 | a\\|b |\n## U\n| 3 | 4 |\n";
+    const PAGE: &str = "# A `b` c, d
+[x](y.md#z) ![p](q.png \"title\")
+```
+# no
+[no](no)
+```
+## T
+| k | v |
+|---|---|
+| 1 | a\\|b |
+## U
+| 3 | 4 |
+";
 
     #[test]
     fn what_pages_hold() {
         assert_eq!(anchors(PAGE), ["a-b-c-d", "t", "u"]);
         assert_eq!(links(PAGE), [(2, "y.md#z".to_owned()), (2, "q.png".to_owned())]);
         assert_eq!(rows_below(PAGE, "T"), [["1", "a|b"]]);
-        assert_eq!(generated("x\n<!-- generated: n -->\nold\n<!-- end -->\n", "n"), Some(25..29));
+        assert_eq!(generated("x\n<!-- generated: n -->\nold\n<!-- end -->\n", "n"), Some(24..28));
     }
 }
