@@ -14,7 +14,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-create_exception!(_native, ScenarioError, PyValueError);
+create_exception!(_native, ScenarioError, PyValueError, "A scenario that cannot be run, in one line.");
 
 /// How often a running simulation reports.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -50,15 +50,11 @@ fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResu
 /// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
-fn simulate(
-    py: Python<'_>,
-    resolved_toml: &str,
-    directory: PathBuf,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
+fn simulate(py: Python<'_>, resolved_toml: &str, directory: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let resolved = scenario::resolve(resolved_toml, "scenario.toml", &[], &beside("")).map_err(refused)?;
     let scenario = resolved.scenario().map_err(refused)?;
-    let mut tables = Tables::create(&directory, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
+    let mut tables =
+        Tables::create(&directory, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
     let mut failure = None;
     let outcome = py.detach(|| {
         #[expect(clippy::disallowed_methods, reason = "a driver reads the clock to say how fast it was")]

@@ -1,7 +1,7 @@
 //! What a run leaves behind: counts and histograms, rows, tables and the summary.
 //!
 //! The drivers tell a [`Meter`] per direction what happens at the bottleneck and a [`Responses`] what users saw, and
-//! hand finished [rows](rows) to a [`Sink`]. Only what falls into the measured window counts; warm-up and cool-down
+//! hand finished rows to a [`Sink`]. Only what falls into the measured window counts; warm-up and cool-down
 //! are in the time series but in no figure.
 
 pub mod rows;

@@ -161,7 +161,7 @@ impl Meter {
             queue_packets: backlog.packets,
             queue_bytes: backlog.bytes,
             queue_delay_mean_s: (count > 0).then(|| self.interval_wait_ns as f64 * 1e-9 / f64::from(count)),
-            queue_delay_max_s: (count > 0).then(|| self.interval_wait_max_ns as f64 * 1e-9),
+            queue_delay_max_s: (count > 0).then_some(self.interval_wait_max_ns as f64 * 1e-9),
             gauges,
             ..self.interval
         };

@@ -70,7 +70,7 @@ impl Summary<'_> {
     /// The summary as JSON.
     pub fn to_json(&self) -> Value {
         let measured_s = self.measured.secs_f64();
-        let [forward, reverse] = 
+        let [forward, reverse] =
             self.directions.map(|(meter, rate)| direction(meter.window(), rate, self.overhead, measured_s));
         let counts = self.directions.map(|(meter, _)| meter.window());
         json!({

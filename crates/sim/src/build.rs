@@ -19,10 +19,7 @@ pub fn network(scenario: &Scenario) -> Network {
     let link = &scenario.link;
     Network {
         packets: Packets::default(),
-        egress: [
-            egress(link.rate, &link.qdisc, "forward"),
-            egress(link.reverse_rate, &link.reverse_qdisc, "reverse"),
-        ],
+        egress: [egress(link.rate, &link.qdisc, "forward"), egress(link.reverse_rate, &link.reverse_qdisc, "reverse")],
         meters: [Meter::new(), Meter::new()],
         queue: EventQueue::new(slot_shift(link.rate.max(link.reverse_rate))),
         access: scenario.path.access_rate,

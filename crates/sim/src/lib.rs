@@ -5,7 +5,7 @@
 //! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
 //! - [`source`]: who asks for what;
 //! - [`simulation`]: the loop, and what hosts do when a segment arrives;
-//! - [`run`]: a whole run, with its warm-up, its rows and its summary.
+//! - [`mod@run`]: a whole run, with its warm-up, its rows and its summary.
 //!
 //! A run is a function of its scenario: same scenario, same bytes, on any machine.
 

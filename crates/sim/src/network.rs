@@ -111,7 +111,12 @@ impl Emit for Sender<'_> {
         let free_at = &mut self.path.sends_at[self.side as usize];
         *free_at = (*free_at).max(self.now) + self.access.time_for(u64::from(segment.size));
         let arrives = *free_at + self.path.delay;
-        let id = self.packets.insert(InFlight { segment, owner: Owner::Tcp(self.place), flow: self.path.flow, side: self.side });
+        let id = self.packets.insert(InFlight {
+            segment,
+            owner: Owner::Tcp(self.place),
+            flow: self.path.flow,
+            side: self.side,
+        });
         self.queue.push(arrives, Rank::Arrive, self.place, id);
     }
 }

@@ -205,7 +205,7 @@ impl EventQueue {
                     index = node.next;
                 }
                 if self.open.len() > 1 {
-                    self.open.sort_unstable_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+                    self.open.sort_unstable_by_key(|&(at, order, _)| std::cmp::Reverse((at, order)));
                 }
                 if self.opened_until >> self.levels[1].shift != turn >> self.levels[1].shift {
                     self.enter_turn();

@@ -355,11 +355,7 @@ impl<'s> Simulation<'s> {
     }
 
     /// Lets a web user speak, and does what they say.
-    fn with_browser(
-        &mut self,
-        index: u32,
-        action: impl FnOnce(&mut traffic::Browser, &WebModel, &mut Vec<Command>),
-    ) {
+    fn with_browser(&mut self, index: u32, action: impl FnOnce(&mut traffic::Browser, &WebModel, &mut Vec<Command>)) {
         let mut commands = std::mem::take(&mut self.commands);
         let source = &mut self.sources[index as usize];
         let (block, client) = (source.block, source.client);

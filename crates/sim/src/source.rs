@@ -87,9 +87,8 @@ pub fn sources(scenario: &Scenario) -> (Vec<Source>, usize) {
     let mut sources = Vec::new();
     let mut lanes = 0;
     for (block, traffic) in scenario.traffic.iter().enumerate() {
-        let stream = |what: &str, number: u32| {
-            Stream::named(scenario.seed, &format!("traffic/{block}/{what}/{number}"))
-        };
+        let stream =
+            |what: &str, number: u32| Stream::named(scenario.seed, &format!("traffic/{block}/{what}/{number}"));
         let block_index = block as u16;
         let mut add = |number, client, first, demand| {
             sources.push(Source { block: block_index, number, client, first, demand });
