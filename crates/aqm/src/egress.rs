@@ -51,7 +51,7 @@ pub struct Egress<P> {
     wire: Serializer,
     /// Bytes on the wire beyond a packet's own.
     overhead: u32,
-    /// In transmission, to be delivered at `done_at`.
+    /// In transmission, to be delivered at `done_at`; without one `done_at` is when a shaper wants to be asked again.
     sending: Option<Held<P>>,
     waited: Span,
     done_at: Time,
@@ -112,7 +112,10 @@ impl<P: Packet> Egress<P> {
         if self.done_at > now {
             return None;
         }
-        let held = self.sending.take()?;
+        let Some(held) = self.sending.take() else {
+            self.start(self.done_at, tap);
+            return None;
+        };
         let delivery = Delivery { packet: held.packet, at: self.done_at, waited: self.waited };
         self.counts.delivered += 1;
         self.start(self.done_at, tap);
@@ -129,7 +132,10 @@ impl<P: Packet> Egress<P> {
                 self.done_at = self.wire.send(held.packet.size() + self.overhead, now);
                 self.sending = Some(held);
             }
-            None => self.done_at = Time::NEVER,
+            None => {
+                self.done_at = self.qdisc.next_ready();
+                assert!(self.done_at > now, "a shaper that gives nothing now gives something later");
+            }
         }
     }
 

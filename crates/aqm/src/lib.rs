@@ -10,6 +10,7 @@
 pub mod law;
 pub mod param;
 pub mod qdisc;
+pub mod redopt;
 pub mod registry;
 
 mod egress;
@@ -17,5 +18,5 @@ mod packet;
 
 pub use egress::{Counts, Delivery, Egress};
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
-pub use packet::{Backlog, Cause, Packet, Tap};
+pub use packet::{Ack, Backlog, Cause, Packet, Tap};
 pub use qdisc::{Held, Qdisc};

@@ -12,6 +12,34 @@ pub trait Packet {
     fn mark(&mut self);
     /// The flow it belongs to.
     fn flow(&self) -> FlowKey;
+    /// The Differentiated Services codepoint, 0 to 63. Whoever knows none sends everything as best effort.
+    fn dscp(&self) -> u8 {
+        0
+    }
+    /// The hosts it comes from and goes to, each by a number of its own. Where they are not known, each flow counts as
+    /// one between hosts of its own.
+    fn hosts(&self) -> Option<(u32, u32)> {
+        None
+    }
+    /// What it acknowledges, of a TCP segment with the ACK flag and without SYN.
+    fn ack(&self) -> Option<Ack> {
+        None
+    }
+}
+
+/// What a router may read of an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ack {
+    /// Whether it is nothing else: no data, no flag beside ACK, ECE and CWR, no option but timestamps and SACK.
+    pub is_pure: bool,
+    /// The ECE and CWR flags, in any fixed way.
+    pub echo: u8,
+    /// The cumulative acknowledgement, as in the header: it wraps.
+    pub number: u32,
+    /// The first `count` are the SACK option's blocks, from first to one past the last byte.
+    pub blocks: [(u32, u32); 4],
+    /// How many blocks there are.
+    pub count: u8,
 }
 
 /// How much is waiting.
@@ -35,11 +63,13 @@ pub enum Cause {
     Forced = 2,
     /// The law drops instead of marking although the packet could be marked: congestion is too heavy to mark.
     Overload = 3,
+    /// It said nothing that a later packet does not say: an acknowledgement that another one has overtaken.
+    Filtered = 4,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Self; 4] = [Self::Tail, Self::Early, Self::Forced, Self::Overload];
+    pub const ALL: [Self; 5] = [Self::Tail, Self::Early, Self::Forced, Self::Overload, Self::Filtered];
 
     /// The word used in tables.
     pub const fn name(self) -> &'static str {
@@ -48,6 +78,7 @@ impl Cause {
             Self::Early => "early",
             Self::Forced => "forced",
             Self::Overload => "overload",
+            Self::Filtered => "filtered",
         }
     }
 }

@@ -16,6 +16,8 @@ pub enum Kind {
     Time,
     /// A frequency: `170hz`.
     Frequency,
+    /// A rate: `100mbit`.
+    Rate,
     /// A plain number.
     Number,
     /// A whole number.
@@ -56,6 +58,8 @@ pub enum Value {
     Time(Span),
     /// Hertz, see [`Kind::Frequency`].
     Frequency(f64),
+    /// See [`Kind::Rate`].
+    Rate(Rate),
     /// See [`Kind::Number`].
     Number(f64),
     /// See [`Kind::Integer`].
@@ -96,6 +100,7 @@ impl Param {
             (Kind::Length | Kind::LengthOrTime, Value::Length(Length::Packets(x) | Length::Bytes(x)))
             | (Kind::Frequency, Value::Frequency(x))
             | (Kind::Number, Value::Number(x)) => self.holds(*x),
+            (Kind::Rate, Value::Rate(rate)) => self.holds(rate.bps_f64()),
             (Kind::Time | Kind::LengthOrTime, Value::Time(span)) => self.holds(span.secs_f64()),
             (Kind::Integer, Value::Integer(n)) => self.holds(*n as f64),
             (Kind::Size, Value::Size(bytes)) => self.holds(f64::from(*bytes)),
@@ -113,6 +118,7 @@ impl Param {
             Kind::LengthOrTime => "a length such as 24p, 12000b or 5ms",
             Kind::Time => "a time such as 5ms",
             Kind::Frequency => "a frequency such as 170hz",
+            Kind::Rate => "a rate such as 100mbit",
             Kind::Number => "a number",
             Kind::Integer => "a whole number",
             Kind::Flag => return "true or false".into(),
@@ -122,14 +128,16 @@ impl Param {
         let unit = match self.kind {
             Kind::Time => " s",
             Kind::Frequency => " hz",
+            Kind::Rate => " bit/s",
             Kind::Size => " bytes",
             _ => "",
         };
-        match self.range {
-            (low, high) if low.is_finite() && high.is_finite() => format!("{kind}, from {low} to {high}{unit}"),
-            (low, _) if low.is_finite() => format!("{kind}, at least {low}{unit}"),
-            (_, high) if high.is_finite() => format!("{kind}, at most {high}{unit}"),
-            _ => kind.into(),
+        let (low, high) = (bound(self.range.0), bound(self.range.1));
+        match (self.range.0.is_finite(), self.range.1.is_finite()) {
+            (true, true) => format!("{kind}, from {low} to {high}{unit}"),
+            (true, false) => format!("{kind}, at least {low}{unit}"),
+            (false, true) => format!("{kind}, at most {high}{unit}"),
+            (false, false) => kind.into(),
         }
     }
 
@@ -137,6 +145,11 @@ impl Param {
         // NaN is in no range.
         x.is_finite() && self.range.0 <= x && x <= self.range.1
     }
+}
+
+/// An end of a range, with an exponent where zeros after the point would have to be counted.
+fn bound(x: f64) -> String {
+    if x == 0.0 || x.abs() >= 1e-3 { x.to_string() } else { format!("{x:e}") }
 }
 
 /// Why values that are each in range were refused together.
@@ -188,6 +201,7 @@ impl Values {
         length, find_length, Length, Length, "length";
         time, find_time, Time, Span, "time";
         frequency, find_frequency, Frequency, f64, "frequency";
+        rate, find_rate, Rate, Rate, "rate";
         number, find_number, Number, f64, "number";
         integer, find_integer, Integer, u64, "whole number";
         flag, find_flag, Flag, bool, "flag";
@@ -232,6 +246,14 @@ impl fmt::Display for Value {
                 write!(f, "{}{name}", ns / unit)
             }
             Self::Frequency(hz) => write!(f, "{hz}hz"),
+            Self::Rate(rate) => {
+                let bps = rate.bps();
+                let (unit, name) = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1_000, "kbit")]
+                    .into_iter()
+                    .find(|(unit, _)| bps % unit == 0)
+                    .unwrap_or((1, "bit"));
+                write!(f, "{}{name}", bps / unit)
+            }
             Self::Number(x) => write!(f, "{x}"),
             Self::Integer(n) => write!(f, "{n}"),
             Self::Flag(flag) => write!(f, "{flag}"),
@@ -255,6 +277,8 @@ mod tests {
         }
         assert_eq!(PARAM.admit(&Value::Number(2.0)), Err("a number, from 0 to 1".into()));
         assert!(PARAM.admit(&Value::Integer(1)).is_err(), "another kind is refused");
+        let tiny = Param { range: (1e-24, 0.001), ..PARAM };
+        assert_eq!(tiny.admit(&Value::Number(1.0)), Err("a number, from 1e-24 to 0.001".into()));
         let word = Param { kind: Kind::Word(&["packet", "byte"]), range: Param::ANY, ..PARAM };
         assert!(word.admit(&Value::Word("byte")).is_ok());
         assert_eq!(word.admit(&Value::Word("bits")), Err("one of packet, byte".into()));
@@ -277,6 +301,7 @@ mod tests {
             (Value::Time(Span::from_us(1_500)), "1500us"),
             (Value::Time(Span::from_ms(5)), "5ms"),
             (Value::Frequency(170.0), "170hz"),
+            (Value::Rate(Rate::from_bps(1_500_000)), "1500kbit"),
             (Value::Number(1.822e-5), "0.00001822"),
         ] {
             assert_eq!(value.to_string(), text);

@@ -3,7 +3,8 @@
 use crate::law;
 use crate::packet::Packet;
 use crate::param::{Kind, Param, Refusal, Values};
-use crate::qdisc::Qdisc;
+use crate::qdisc::{self, Qdisc};
+use crate::redopt;
 use base::{Rate, Stream};
 
 /// Writes the table and the constructor from one list.
@@ -35,6 +36,32 @@ disciplines! {
     law::ared::Ared,
     law::pi::Pi,
     law::rem::Rem,
+    law::codel::Codel,
+    qdisc::fq_codel::FqCodel,
+    law::pie::Pie,
+    law::docsis_pie::DocsisPie,
+    qdisc::fq_pie::FqPie,
+    law::pi2::Pi2,
+    qdisc::dualpi2::Dual,
+    law::cobalt::CobaltLaw,
+    qdisc::cake::CakeRow,
+    law::blue::Blue,
+    law::step::Step,
+    law::gsp::Gsp,
+    law::sfb::Sfb,
+    law::dcn::Dcn,
+    law::afd::Afd,
+    qdisc::sfq::StochasticFairness,
+    qdisc::drr::DeficitRoundRobin,
+    qdisc::fq::FairQueueing,
+    law::rio::Rio,
+    law::rio_ps::RioPs,
+    law::feng_red::FengRed,
+    law::red_pd::RedPd,
+    redopt::RedOpt,
+    law::fred::Fred,
+    law::sred::Sred,
+    qdisc::choke::ChooseAndKeep,
 }
 
 /// Every discipline, in the order they are shown.

@@ -76,8 +76,9 @@ struct Model {
     bytes_held: u64,
     /// What is held, by number; every packet in here is accounted for.
     held: BTreeMap<u64, Parcel>,
-    /// The last packet sent of each flow.
-    last_sent: BTreeMap<u64, u64>,
+    /// The last packet sent of each flow and service: the L4S bit of the ECN field asks for another one (RFC 9331), and
+    /// no flow that keeps to one field is ever reordered.
+    last_sent: BTreeMap<(u64, bool), u64>,
 }
 
 impl Model {
@@ -129,7 +130,8 @@ impl Model {
                         "the ECN field changes from ECT to CE only"
                     );
                     assert!(self.setup.ecn && self.row.marks || held.packet.ecn == offered.ecn, "marks only with ecn");
-                    let last = self.last_sent.insert(offered.flow, number);
+                    let is_l4s = matches!(offered.ecn, Ecn::Ect1 | Ecn::Ce);
+                    let last = self.last_sent.insert((offered.flow, is_l4s), number);
                     assert!(
                         last.is_none_or(|last| last < number),
                         "flow {} in order: {last:?}, {number}",
@@ -279,6 +281,15 @@ fn values_that_do_not_fit_together_are_refused() {
         ("pi", vec![("a", "0.1"), ("b", "0.2")], "pi: b: expected less than a, 0.1"),
         ("pi", vec![("flows", "10")], "pi: rtt: expected to be given together with flows"),
         ("rem", vec![("phi", "1")], "phi = 1: expected a number, from 1.000000001 to 1000"),
+        ("dcn", vec![("a", "0.2")], "dcn: a: expected less than b, 0.18"),
+        ("afd", vec![("alpha", "1.8")], "afd: alpha: expected less than beta, 1.8"),
+        ("rio", vec![("min_in", "80p")], "rio: max_in: expected a length of at least min, 80p, and in its unit"),
+        ("redopt", vec![("udp_rate", "10mbit")], "redopt: udp_rate: expected less than the link's rate"),
+        (
+            "choke",
+            vec![("max", "100b"), ("min", "5p")],
+            "choke: max: expected a length of at least min, 5p, and in its unit",
+        ),
     ] {
         let written: Vec<_> = written.iter().map(|(key, text)| (key.to_string(), text.to_string())).collect();
         assert_eq!(common::values(name, &written, rate), Err(expected.to_string()));

@@ -25,6 +25,7 @@ fn param(param: &Param) -> Value {
         Kind::LengthOrTime => ("length or time", "p, b or ms"),
         Kind::Time => ("time", "s"),
         Kind::Frequency => ("frequency", "hz"),
+        Kind::Rate => ("rate", "bit/s"),
         Kind::Number => ("number", ""),
         Kind::Integer => ("integer", ""),
         Kind::Flag => ("flag", ""),

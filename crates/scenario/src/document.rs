@@ -78,6 +78,10 @@ pub(crate) fn apply_override(root: &mut Node, key: &str, text: &str) -> Result<(
         problem,
     };
     let data = match DeValue::parse(text.trim()) {
+        // `0b`, no bytes, is not the binary number without digits that the parser lets through.
+        Ok(value) if value.get_ref().as_integer().is_some_and(|n| n.as_str().is_empty()) => {
+            Data::Text(text.trim().to_owned())
+        }
         Ok(value) => value_data(value.into_inner(), &|_| Place::Override),
         Err(error) if text.trim().starts_with(['"', '\'', '[', '{']) => {
             return Err(refuse(format!("not a TOML value: {}", error.message())));
@@ -154,8 +158,9 @@ fn node(value: Spanned<DeValue<'_>>, place: &dyn Fn(usize) -> Place) -> Node {
 fn value_data(value: DeValue<'_>, place: &dyn Fn(usize) -> Place) -> Data {
     match value {
         DeValue::String(text) => Data::Text(text.into_owned()),
-        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix())
-            .map_or_else(|_| Data::Other(n.as_str().to_owned()), Data::Integer),
+        DeValue::Integer(n) => {
+            i64::from_str_radix(n.as_str(), n.radix()).map_or_else(|_| Data::Other(n.to_string()), Data::Integer)
+        }
         DeValue::Float(x) => x.as_str().parse().map_or_else(|_| Data::Other(x.as_str().to_owned()), Data::Number),
         DeValue::Boolean(flag) => Data::Flag(flag),
         DeValue::Datetime(date) => Data::Other(date.to_string()),

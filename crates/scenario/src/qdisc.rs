@@ -79,6 +79,7 @@ fn value(entry: &Entry<'_>, param: &Param) -> Result<Value, Error> {
         Kind::LengthOrTime => length_or_time(entry)?,
         Kind::Time => Value::Time(entry.span()?),
         Kind::Frequency => Value::Frequency(entry.quantity(units::frequency)?),
+        Kind::Rate => Value::Rate(entry.rate()?),
         Kind::Number => Value::Number(entry.number().ok_or_else(|| entry.expected(param.expected()))?),
         Kind::Integer => match entry.data() {
             Data::Integer(n) => Value::Integer(u64::try_from(*n).map_err(|_| entry.expected(param.expected()))?),
@@ -121,6 +122,7 @@ fn parse(kind: Kind, text: &str) -> Option<Value> {
         },
         Kind::Time => Value::Time(units::span(text).ok()?),
         Kind::Frequency => Value::Frequency(units::frequency(text).ok()?),
+        Kind::Rate => Value::Rate(units::rate(text).ok()?),
         Kind::Number => Value::Number(text.parse().ok()?),
         Kind::Integer => Value::Integer(text.parse().ok()?),
         Kind::Flag => Value::Flag(text.parse().ok()?),
@@ -134,7 +136,7 @@ fn write_value(value: &Value) -> Written {
         Value::Number(x) => Written::Number(*x),
         Value::Integer(n) => Written::Integer(*n),
         Value::Flag(flag) => Written::Flag(*flag),
-        Value::Length(_) | Value::Time(_) | Value::Frequency(_) | Value::Size(_) | Value::Word(_) => {
+        Value::Length(_) | Value::Time(_) | Value::Frequency(_) | Value::Rate(_) | Value::Size(_) | Value::Word(_) => {
             Written::Text(value.to_string())
         }
     }

@@ -302,6 +302,10 @@ fn overrides_replace_values_and_whole_tables() {
     let Workload::Bulk(bulk) = &scenario.traffic[1].workload else { panic!("bulk comes second") };
     assert_eq!((bulk.flows, bulk.bytes), (100, Some(1 << 20)));
     assert!(scenario.record.drops);
+    // No bytes, which TOML's parser takes for a binary number without digits.
+    let resolved =
+        read(EXAMPLE, &[("link.qdisc", "{ kind = 'red' }"), ("link.qdisc.min", "0b"), ("link.qdisc.max", "9kb")]);
+    assert_eq!(resolved.json()["link"]["qdisc"]["min"], "0b");
     // The last word counts.
     assert_eq!(read(EXAMPLE, &[("seed", "5"), ("seed", "6")]).json()["seed"], 6);
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from aqmlab.oracle import vectors
+from aqmlab.oracle import DISCIPLINES, vectors
 
 
 def main(arguments: list[str]) -> int:
@@ -13,18 +13,21 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         print("usage: python -m aqmlab.oracle FILE-OR-FOLDER ...", file=sys.stderr)
         return 2
-    paths = [path for argument in arguments for path in vectors.find(Path(argument))]
+    found = [vectors.read(path) for argument in arguments for path in vectors.find(Path(argument))]
+    ours = [vector for vector in found if vector.discipline in DISCIPLINES]
     disagreements = 0
-    for path in paths:
-        outcome = vectors.run(vectors.read(path))
+    for vector in ours:
+        outcome = vectors.run(vector)
         if outcome.disagreement is not None:
             disagreements += 1
-            print(path)
+            print(vector.path)
             for line in outcome.story:
                 print(f"  {line}")
             print(f"  {outcome.disagreement}")
-    print(f"{len(paths) - disagreements} of {len(paths)} vectors agree")
-    return 1 if disagreements or not paths else 0
+    print(f"{len(ours) - disagreements} of {len(ours)} vectors agree")
+    if len(found) > len(ours):
+        print(f"no oracle for: {', '.join(sorted({vector.discipline for vector in found} - set(DISCIPLINES)))}")
+    return 1 if disagreements or not ours else 0
 
 
 if __name__ == "__main__":

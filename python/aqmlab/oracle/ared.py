@@ -8,8 +8,11 @@ With C the packets of mean size that the link sends in a second: w_q = 1 - exp(-
 C target_delay / 2, max = 3 min.
 
 Linux (sch_red, red_adaptative_timer) works as the paper says, by a clock that goes on while the link is idle, with the
-average as decayed by then. ns-2.35 (red.cc, updateMaxP) looks at each arrival whether an interval has passed since the
-last change.
+average as decayed by then. ns-2.35 (red.cc, updateMaxP) looks at each arrival whether more than an interval has passed
+since the last change.
+
+Deviations from red.cc in the ns2 dialect: max_p stays within bottom and top, which are documented as the smallest and
+the largest, where red.cc takes the whole step; and the gentle slope follows max_p, where red.cc computes it once.
 """
 
 from __future__ import annotations

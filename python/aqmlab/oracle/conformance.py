@@ -1,9 +1,9 @@
 """Runs random traces through the oracle and through the engine, and compares decision by decision.
 
-``python -m aqmlab.oracle.conformance compare ENGINE [COUNT [FIRST]]`` runs COUNT traces of each family, numbered from
-FIRST, through the program ENGINE, built by ``cargo build --release --package aqmlab-scenario --example replay``;
-``... show ENGINE FAMILY NUMBER`` tells one as a story. ``... write FOLDER`` writes the traces that are kept as test
-data, one JSON object a line with request and reply together.
+``python -m aqmlab.oracle.conformance compare ENGINE [COUNT [FIRST]]`` runs COUNT (1000) traces of each family, numbered
+from FIRST (1), through the program ENGINE, built by ``cargo build --release --package aqmlab-scenario --example
+replay``; ``... show ENGINE FAMILY NUMBER`` tells one as a story. ``... write FOLDER`` writes the traces that are kept
+as test data, one JSON object a line with request and reply together.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 def compare(engine: str, count: int, first: int) -> int:
     """Prints a line a family; 1 if any trace disagrees."""
-    disagree = 0
+    clean = True
     for family in FAMILIES:
         requests = [traces.trace(family, number, OPERATIONS) for number in range(first, first + count)]
         bad, decisions = [], 0
@@ -52,11 +52,11 @@ def compare(engine: str, count: int, first: int) -> int:
             decisions += len(ours["decisions"])
             if difference(ours, theirs) is not None:
                 bad.append(request["seed"])
-        disagree += len(bad)
+        clean = clean and not bad
         print(f"{family:10}  {count - len(bad)} of {count} traces agree, {decisions} decisions", flush=True)
         if bad:
             print(f"{'':10}  disagree: {' '.join(map(str, bad[:10]))}{' ...' if len(bad) > 10 else ''}")
-    return 1 if disagree else 0
+    return 0 if clean else 1
 
 
 def show(engine: str, family: str, number: int) -> int:
@@ -98,22 +98,22 @@ def same(one: Any, other: Any) -> bool:
 
 
 def write(folder: Path) -> None:
-    """Writes the kept traces, a file a discipline."""
+    """Writes the kept traces, a file a family."""
     folder.mkdir(parents=True, exist_ok=True)
-    for discipline, text in kept().items():
-        (folder / f"{discipline}.jsonl").write_text(text)
-
-
-def kept() -> dict[str, str]:
-    """The text of each kept file."""
-    files: dict[str, str] = {}
     for family in FAMILIES:
-        discipline = family.partition("/")[0]
-        for number in range(1, KEPT + 1):
-            request = traces.trace(family, number, KEPT_OPERATIONS)
-            line = json.dumps({**request, **traces.decide(request)}, separators=(",", ":"))
-            files[discipline] = files.get(discipline, "") + line + "\n"
-    return files
+        (folder / file_name(family)).write_text(kept(family))
+
+
+def file_name(family: str) -> str:
+    """Where the kept traces of a family are."""
+    return f"{family.replace('/', '-')}.jsonl"
+
+
+def kept(family: str) -> str:
+    """The kept traces of a family, as text."""
+    requests = [traces.trace(family, number, KEPT_OPERATIONS) for number in range(1, KEPT + 1)]
+    lines = [json.dumps({**request, **traces.decide(request)}, separators=(",", ":")) for request in requests]
+    return "".join(f"{line}\n" for line in lines)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """pfifo and bfifo: what fits is accepted, the rest is lost ("tail drop", RFC 2309 §2; tc-pfifo(8), tc-bfifo(8)).
 
 A packet fits if packets + 1, or bytes + its size, do not exceed the limit; the unit of the limit decides which. The
-packet in transmission is not counted. That is the frame's own behaviour, so the law here is the one that never signals.
+packet in transmission is not counted. With ``drop = "head"`` the oldest packets give way instead, as many as it takes
+(Lakshman, Neidhardt and Ott 1996; Linux pfifo_head_drop). All that is the frame's own behaviour, so the law here is the
+one that never signals.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from aqmlab.oracle.frame import Discipline, Law
 from aqmlab.oracle.parameters import Parameters, Written
 
 DEFAULTS: dict[str, dict[str, Written]] = {
-    "pfifo": {"limit": "1000p", "ecn": False},
-    "bfifo": {"limit": "1500000b", "ecn": False},
+    "pfifo": {"limit": "1000p", "ecn": False, "drop": "tail"},
+    "bfifo": {"limit": "1500000b", "ecn": False, "drop": "tail"},
 }
 
 
 def build(name: str, given: Mapping[str, Written]) -> Discipline:
     """The discipline ``name``, pfifo or bfifo."""
-    return Discipline(Law(), Parameters(DEFAULTS[name], given).length("limit"))
+    parameters = Parameters(DEFAULTS[name], given)
+    return Discipline(Law(), parameters.length("limit"), parameters.word("drop") == "head")

@@ -28,7 +28,7 @@ class Uniform(Protocol):
         ...
 
 
-class DrawsUsedUp(Exception):
+class DrawsUsedUpError(Exception):
     """A law wanted a random number and the list was empty."""
 
 
@@ -41,7 +41,7 @@ class Listed:
     def unit(self) -> float:
         """The next one."""
         if not self._left:
-            raise DrawsUsedUp("chance decides here, but the draws are used up")
+            raise DrawsUsedUpError("chance decides here, but the draws are used up")
         return self._left.popleft()
 
 
@@ -56,12 +56,13 @@ def chance(probability: float, uniform: Uniform) -> bool:
 
 @dataclass
 class Packet:
-    """A packet; ``number`` counts offers from 1."""
+    """A packet; ``number`` counts offers from 1, ``arrived_ns`` is when it was offered."""
 
     number: int
     size: int
     ecn: str = "not-ect"
     flow: int = 1
+    arrived_ns: int = 0
 
     @property
     def has_ect(self) -> bool:
@@ -97,6 +98,12 @@ class Law:
     """Time between two ticks, the first one period after the start; ``None`` for no ticks. Instants are whole
     nanoseconds: each tick is due at the one nearest to its multiple of the period."""
 
+    def due_ns(self, ticks_done: int) -> int | None:
+        """When the next tick is due, after so many; a law whose ticks are not evenly spaced says so here."""
+        if self.period_ns is None:
+            return None
+        return math.floor((ticks_done + 1) * self.period_ns + Fraction(1, 2))
+
     def arrival(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """Judges a packet that the limit allows; ``waiting`` is without it."""
         return None
@@ -104,8 +111,8 @@ class Law:
     def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
         """Hears of a packet that the limit refuses."""
 
-    def departure(self, packet: Packet, now_ns: int) -> Signal | None:
-        """Judges a packet that leaves; only marks."""
+    def departure(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
+        """Judges a packet that leaves; one that it drops makes room for the next. ``waiting`` is without it."""
         return None
 
     def vain_request(self, now_ns: int) -> None:
@@ -124,27 +131,26 @@ class Law:
 
 
 class Discipline:
-    """A queue with a limit around a law."""
+    """A queue with a limit around a law; ``drops_head`` loses the oldest packets at the limit, not the arriving one."""
 
-    def __init__(self, law: Law, limit: Length) -> None:
+    def __init__(self, law: Law, limit: Length, drops_head: bool = False) -> None:
         self.law = law
         self.limit = limit
+        self.drops_head = drops_head
         self.waiting = Waiting()
         self._held: deque[Packet] = deque()
         self._ticks_done = 0
 
     def advance(self, now_ns: int) -> None:
         """Does all periodic work due at or before ``now_ns``, each tick at its own time."""
-        period = self.law.period_ns
-        while period is not None:
-            due_ns = math.floor((self._ticks_done + 1) * period + Fraction(1, 2))
-            if due_ns > now_ns:
-                return
+        while (due_ns := self.law.due_ns(self._ticks_done)) is not None and due_ns <= now_ns:
             self._ticks_done += 1
             self.law.tick(self.waiting, due_ns)
 
     def offer(self, packet: Packet, now_ns: int) -> list[Told]:
         """Offers a packet; what is told of it."""
+        packet.arrived_ns = now_ns
+        lost = self._make_room(packet) if self.drops_head else []
         if self._is_full(packet):
             self.law.refusal(packet, self.waiting, now_ns)
             return [Told("drop", "tail", packet.number)]
@@ -155,19 +161,34 @@ class Discipline:
         self.waiting.packets += 1
         self.waiting.bytes += packet.size
         accepted = Told("accept", number=packet.number)
-        return [accepted] if signal is None else [Told("mark", signal.cause, packet.number), accepted]
+        return lost + ([accepted] if signal is None else [Told("mark", signal.cause, packet.number), accepted])
 
     def take(self, now_ns: int) -> list[Told]:
         """The link asks for a packet; what is told."""
-        if not self._held:
-            self.law.vain_request(now_ns)
-            return [Told("none")]
+        told: list[Told] = []
+        while self._held:
+            packet = self._remove_head()
+            signal = self.law.departure(packet, self.waiting, now_ns)
+            if signal is not None:
+                told.append(Told(signal.word, signal.cause, packet.number))
+            if signal is None or signal.word != "drop":
+                return [*told, Told("send", number=packet.number)]
+        self.law.vain_request(now_ns)
+        return [*told, Told("none")]
+
+    def _remove_head(self) -> Packet:
         packet = self._held.popleft()
         self.waiting.packets -= 1
         self.waiting.bytes -= packet.size
-        signal = self.law.departure(packet, now_ns)
-        sent = Told("send", number=packet.number)
-        return [sent] if signal is None else [Told("mark", signal.cause, packet.number), sent]
+        return packet
+
+    def _make_room(self, packet: Packet) -> list[Told]:
+        """Drops from the head until ``packet`` fits; nothing if it does not fit into an empty queue."""
+        lost: list[Told] = []
+        if (packet.size if self.limit.in_bytes else 1) <= self.limit.amount:
+            while self._is_full(packet):
+                lost.append(Told("drop", "tail", self._remove_head().number))
+        return lost
 
     def _is_full(self, packet: Packet) -> bool:
         if self.limit.in_bytes:

@@ -1,4 +1,5 @@
-"""Parameters as they are written in scenarios: ``"24p"``, ``"12kb"``, ``"5ms"``, ``"170hz"``, ``0.1``, ``true``."""
+"""Parameters as they are written in scenarios: ``"24p"``, ``"12kb"``, ``"5ms"``, ``"170hz"``, ``"4mbit"``, ``0.1``,
+``true``."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ _NUMBER_AND_UNIT = re.compile(r"([0-9.]+)([a-z]+)")
 _BYTES = {"b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 _NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _HERTZ = {"hz": 1, "khz": 10**3, "mhz": 10**6}
+_BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,10 @@ class Length:
     def times(self, factor: float) -> Length:
         """This length ``factor`` times."""
         return Length(self.amount * factor, self.in_bytes)
+
+    def of(self, waiting: Waiting) -> int:
+        """What waits, in the unit of this length."""
+        return waiting.bytes if self.in_bytes else waiting.packets
 
 
 Written = str | int | float | bool | Length
@@ -105,6 +111,11 @@ class Parameters:
         """A frequency."""
         amount, unit = self._split(name)
         return Fraction(float(amount * _HERTZ[unit]))
+
+    def bits_per_second(self, name: str) -> float:
+        """A rate."""
+        amount, unit = self._split(name)
+        return float(amount * _BITS[unit])
 
     def _split(self, name: str) -> tuple[Fraction, str]:
         match = _NUMBER_AND_UNIT.fullmatch(str(self._values[name]).lower())

@@ -5,8 +5,8 @@ Source: Athuraliya, Low, Li and Yin 2001. Every ``interval`` T
     price := max(0, price + gamma (alpha (q - target) + x - c));  p = 1 - phi^(-price)
 
 with x what arrived in the interval, lost or not (averaged with weight ``inw``), and c what the link sends in one. Queue
-and arrivals are counted in packets, or in mean packets where bytes are measured. In byte mode a packet is signalled with
-probability p size / mean_packet.
+and arrivals are counted in packets, or in mean packets where bytes are measured. In byte mode a packet is signalled
+with probability p size / mean_packet.
 
 ns-2.35 (queue/rem.cc), when it marks, marks ECN-capable packets as they depart, and drops nothing but what overflows.
 """
@@ -89,7 +89,7 @@ class Rem(Law):
         """What is refused has arrived all the same."""
         self.counted(packet)
 
-    def departure(self, packet: Packet, now_ns: int) -> Signal | None:
+    def departure(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """ns-2's place to mark."""
         if self.marks_departures and packet.has_ect and chance(self.scaled(packet), self.uniform):
             return Signal("mark", "early")

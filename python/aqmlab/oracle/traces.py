@@ -78,6 +78,7 @@ def trace(family: str, number: int, operations: int) -> Request:
     match kind:
         case "pfifo" | "bfifo":
             params |= {"limit": _length(dice, site, 0.0, 20.0, dice.flip(0.5))}
+            params |= {"drop": dice.one_of(["tail", "head"])}
         case "red":
             params |= _red(dice, site)
         case "ared":
@@ -171,8 +172,9 @@ def _ared(dice: Dice, site: Site) -> tuple[dict[str, str], Fraction]:
     if given in ("both", "max"):
         params["max"] = _amount(high, site, in_bytes)
     if given == "none":
-        # So that half of what the link sends in this time is within reach of a short trace.
-        params["target_delay"] = f"{max(1, round(site.slot_ns * dice.between(5.0, 15.0) / 1e3))}us"
+        # So that half of what the link sends in this time is within reach of a short trace; 10 s are the most.
+        delay_us = round(site.slot_ns * dice.between(5.0, 15.0) / 1e3)
+        params["target_delay"] = f"{min(max(1, delay_us), 10_000_000)}us"
     if dice.flip(0.7):
         params["wq"] = _number(dice.one_of([1.0, dice.between(0.1, 1.0), dice.spread(0.01, 1.0)]))
     if dice.flip(0.3):
@@ -184,24 +186,29 @@ def _ared(dice: Dice, site: Site) -> tuple[dict[str, str], Fraction]:
 
 def _pi(dice: Dice, site: Site) -> tuple[dict[str, str], Fraction]:
     hertz = dice.whole(10, 1000)
-    params = _commons(dice, site, 20.0) | {"qref": _target(dice, site), "w": f"{hertz}hz"}
+    params = _commons(dice, site, 10.0) | {"qref": _target(dice, site), "w": f"{hertz}hz"}
     design = dice.one_of(["given", "given", "given", "flows", "none"])
     if design == "given":
-        a = dice.spread(0.001, 0.5)
-        params |= {"a": _number(a), "b": _number(a * dice.between(0.0, 1.0))}
+        # Sums of binary fractions are exact: p comes back to 0 in any order of operations, if it does.
+        a = dice.whole(64, 2**15)
+        params |= {"a": repr(a / 2**16), "b": repr(dice.whole(0, a - 1) / 2**16)}
     if design == "flows":
         # Few enough flows for the round trip that the gains come out between 0 and 1.
         rtt_ms = dice.whole(10, 500)
         in_flight = rtt_ms * 1e6 / site.slot_ns
-        most = min(in_flight**2, in_flight * rtt_ms / 1e3 * hertz) / 4.0
-        params |= {"flows": str(dice.whole(1, max(1, int(most)))), "rtt": f"{rtt_ms}ms"}
-        params |= {"beta": _number(dice.between(0.05, 0.8))}
+        most = int(min(in_flight**2, in_flight * rtt_ms / 1e3 * hertz) / 4.0)
+        if most >= 1:
+            params |= {
+                "flows": str(dice.whole(1, most)),
+                "rtt": f"{rtt_ms}ms",
+                "beta": _number(dice.between(0.05, 0.8)),
+            }
     return params, Fraction(10**9, hertz)
 
 
 def _rem(dice: Dice, site: Site) -> tuple[dict[str, str], Fraction]:
     interval_us = dice.whole(100, 20_000)
-    params = _commons(dice, site, 20.0) | {
+    params = _commons(dice, site, 10.0) | {
         "target": _target(dice, site),
         "gamma": _number(dice.spread(0.001, 1.0)),
         "alpha": _number(dice.between(0.0, 1.0)),
@@ -226,7 +233,7 @@ def _commons(dice: Dice, site: Site, high: float) -> dict[str, str]:
 
 
 def _target(dice: Dice, site: Site) -> str:
-    packets = dice.one_of([float(dice.whole(0, 15)), dice.between(0.0, 15.0)])
+    packets = dice.one_of([float(dice.whole(0, 15)), dice.whole(0, 60) / 4.0])
     if dice.flip(0.2):
         return f"{round(packets * site.slot_ns)}ns"
     return _amount(packets, site, dice.flip(0.25))

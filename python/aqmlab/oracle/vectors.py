@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.oracle import build
-from aqmlab.oracle.frame import Discipline, DrawsUsedUp, Listed, Packet, Told, Uniform
+from aqmlab.oracle.frame import Discipline, DrawsUsedUpError, Listed, Packet, Told, Uniform
 from aqmlab.oracle.parameters import Written
 from aqmlab.oracle.stream import Stream
 
@@ -92,7 +92,7 @@ def run(vector: Vector) -> Outcome:
                 if expected is not None and not agrees(expected, told):
                     outcome.disagreement = f"step {number}, repetition {repetition}: the vector expects: {expected}"
                     return outcome
-        except DrawsUsedUp as used_up:
+        except DrawsUsedUpError as used_up:
             outcome.disagreement = f"step {number}: {used_up}"
             return outcome
         outcome.disagreement = _state_disagreement(step, discipline)

@@ -12,19 +12,21 @@
 //!
 //! Every detail of RED itself is [`red`]'s: parameters, dialects, modes, ECN.
 //!
-//! Deviations. The adaptation runs by the clock, also while the link is idle, on the average as decayed until then
-//! (Linux; ns-2 adapts on arrivals only). A step stops at the bounds instead of passing them once. Both slopes of
-//! gentle follow the maximum probability (ns-2 keeps the second where it was, and the curve jumps back at `max`).
+//! The adaptation runs by the clock, also while the link is idle, on the average as decayed until then, as in Linux. In
+//! the dialect `ns2` a step is taken at an arrival, more than `interval` after the last one.
+//!
+//! Deviations, in all dialects. A step stops at the bounds, where ns-2 and Linux pass them once. Both slopes of gentle
+//! follow the maximum probability (ns-2 keeps the second where it was, and the curve jumps back at `max`).
 
 use super::clock::Clock;
-use super::red::{self, Red};
+use super::red::{self, Detector};
 use super::{Arrival, Gauges, Law, Verdict, measure};
 use crate::packet::{Backlog, Packet};
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::qdisc::Qdisc;
 use crate::qdisc::fifo::{Fifo, Limit};
 use crate::registry::{self, Discipline, Row, Site};
-use base::{Rate, Span, Time, maths};
+use base::{Rate, Span, Stream, Time, maths};
 
 const PAPER: &str = "Floyd, Gummadi and Shenker 2001";
 
@@ -80,7 +82,13 @@ const PARAMS: &[Param] = &[
     red::param::WAIT,
     red::param::MARK_UNTIL,
     red::param::MARK_P,
-    time("interval", "500ms", (1e-3, 1e3), "Time between two steps of the maximum probability."),
+    time(
+        "interval",
+        "500ms",
+        (1e-3, 1e3),
+        "Time between two steps of the maximum probability; in the ns2 dialect the least time, for steps are taken at \
+         arrivals.",
+    ),
     number("alpha", "0.01", (0.0, 1.0), "Largest step up of the maximum probability; never more than a quarter of it."),
     number("beta", "0.9", (0.0, 1.0), "Factor of a step down of the maximum probability."),
     number("bottom", "0.01", (1e-6, 1.0), "Smallest maximum probability."),
@@ -108,11 +116,21 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// When the maximum probability may move.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    /// At every tick.
+    Clock(Clock),
+    /// At an arrival more than `interval` after the last time it moved (ns-2).
+    Arrivals { interval: Span, last: Time },
+}
+
 /// The law.
 #[derive(Clone, Debug)]
 pub struct Ared {
-    red: Red,
-    clock: Clock,
+    red: Detector,
+    stream: Stream,
+    pace: Pace,
     /// The average queue below and above which the maximum probability moves.
     target: (f64, f64),
     alpha: f64,
@@ -123,12 +141,16 @@ pub struct Ared {
 impl Ared {
     /// Adaptive RED from resolved values.
     pub fn new(values: &Values, site: Site) -> Self {
-        let red = Red::new(values, site);
+        let red = Detector::new(values, site.rate);
         let (min, max) = red.band();
-        let interval: Span = values.time("interval");
+        let interval = values.time("interval");
         Self {
             red,
-            clock: Clock::every(interval),
+            stream: site.stream,
+            pace: match values.word("dialect") {
+                "ns2" => Pace::Arrivals { interval, last: Time::ZERO },
+                _ => Pace::Clock(Clock::every(interval)),
+            },
             target: (min + 0.4 * (max - min), min + 0.6 * (max - min)),
             alpha: values.number("alpha"),
             beta: values.number("beta"),
@@ -136,38 +158,62 @@ impl Ared {
         }
     }
 
-    fn adapt(&mut self, average: f64) {
-        let max_p = self.red.max_p();
+    /// Takes the queue that a packet finds into the average, and ns-2's step.
+    #[inline]
+    fn observe(&mut self, arrival: &Arrival, now: Time) {
+        self.red.observe(arrival.backlog, now);
+        if let Pace::Arrivals { interval, last } = self.pace
+            && now > last + interval
+            && self.adapt(self.red.average())
+        {
+            self.pace = Pace::Arrivals { interval, last: now };
+        }
+    }
+
+    /// Moves the maximum probability if the average is off target; whether it moved.
+    fn adapt(&mut self, average: f64) -> bool {
+        let before = self.red.max_p();
         let (bottom, top) = self.bounds;
         // A maximum probability that was given outside the bounds stays until a step leads inside.
-        if average > self.target.1 && max_p < top {
-            self.red.set_max_p((max_p + self.alpha.min(max_p / 4.0)).min(top));
-        } else if average < self.target.0 && max_p > bottom {
-            self.red.set_max_p((max_p * self.beta).max(bottom));
-        }
+        let max_p = if average > self.target.1 && before < top {
+            (before + self.alpha.min(before / 4.0)).min(top)
+        } else if average < self.target.0 && before > bottom {
+            (before * self.beta).max(bottom)
+        } else {
+            return false;
+        };
+        self.red.set_max_p(max_p);
+        max_p != before
     }
 }
 
 impl Law for Ared {
     #[inline]
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
-        self.red.on_arrival(arrival, now)
+        self.observe(arrival, now);
+        self.red.judge(arrival, &mut self.stream)
     }
 
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
-        self.red.on_overflow(arrival, now);
+        self.observe(arrival, now);
+        self.red.overflow(arrival, &mut self.stream);
     }
 
     fn on_idle(&mut self, now: Time) {
-        self.red.on_idle(now);
+        self.red.idle_from(now);
     }
 
     fn next_tick(&self) -> Time {
-        self.clock.next()
+        match &self.pace {
+            Pace::Clock(clock) => clock.next(),
+            Pace::Arrivals { .. } => Time::NEVER,
+        }
     }
 
     fn tick(&mut self, _backlog: Backlog, now: Time) {
-        if self.clock.take(now) {
+        if let Pace::Clock(clock) = &mut self.pace
+            && clock.take(now)
+        {
             self.adapt(self.red.average_at(now));
         }
     }

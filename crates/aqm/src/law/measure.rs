@@ -42,9 +42,7 @@ pub fn capacity(values: &Values, rate: Rate) -> f64 {
 /// A measure of queues and packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    // The queue is packets * per_packet + bytes * per_byte, one of the two zero: no branch per packet.
-    per_packet: f64,
-    per_byte: f64,
+    in_bytes: bool,
     weighs_size: bool,
     mean_packet: u32,
 }
@@ -52,37 +50,43 @@ pub struct Measure {
 impl Measure {
     /// The measure for `mode` and `mean_packet`, with lengths written in the unit of `reference`.
     pub fn new(values: &Values, reference: Length) -> Self {
+        Self::with(values, reference, values.word("mode") == "byte")
+    }
+
+    /// The measure of a law without `mode`, which treats packets of all sizes alike.
+    pub fn of_queue(values: &Values, reference: Length) -> Self {
+        Self::with(values, reference, false)
+    }
+
+    fn with(values: &Values, reference: Length, weighs_size: bool) -> Self {
         let mean_packet = values.size("mean_packet");
-        let weighs_size = values.word("mode") == "byte";
         let in_bytes = weighs_size || matches!(reference, Length::Bytes(_));
-        let (per_packet, per_byte) = if in_bytes { (0.0, 1.0 / f64::from(mean_packet)) } else { (1.0, 0.0) };
-        Self { per_packet, per_byte, weighs_size, mean_packet }
+        Self { in_bytes, weighs_size, mean_packet }
     }
 
     /// The length of a queue in packets, or of whatever else was counted like one.
     #[inline]
     pub fn queue(&self, backlog: Backlog) -> f64 {
-        f64::from(backlog.packets) * self.per_packet + backlog.bytes as f64 * self.per_byte
+        if self.in_bytes { self.per_mean(backlog.bytes as f64) } else { f64::from(backlog.packets) }
     }
 
-    /// A written length in packets. Bytes go through the same product as in [`Measure::queue`], so that a queue of
-    /// exactly the written length compares equal.
+    /// A written length in packets.
     pub fn length(&self, length: Length) -> f64 {
         match length {
             Length::Packets(packets) => packets,
-            Length::Bytes(bytes) => bytes * (1.0 / f64::from(self.mean_packet)),
+            Length::Bytes(bytes) => self.per_mean(bytes),
         }
     }
 
     /// How many packets one of `size` bytes counts for.
     #[inline]
     pub fn weight(&self, size: u32) -> f64 {
-        if self.weighs_size { f64::from(size) * self.per_byte } else { 1.0 }
+        if self.weighs_size { self.per_mean(f64::from(size)) } else { 1.0 }
     }
 
     /// The smallest queue there is, one packet or one byte, in packets.
     pub fn smallest(&self) -> f64 {
-        self.per_packet + self.per_byte
+        if self.in_bytes { self.per_mean(1.0) } else { 1.0 }
     }
 
     /// Whether a packet's probability is scaled by its size.
@@ -93,5 +97,28 @@ impl Measure {
     /// The bytes that count as one packet.
     pub fn mean_packet(&self) -> u32 {
         self.mean_packet
+    }
+
+    /// Bytes as packets. A quotient, not the product with a reciprocal: of a mean packet's bytes it is 1 and not less
+    /// (849 * (1 / 849) is not), so that what is certain needs no draw, and a queue of a written length is that length.
+    #[inline]
+    fn per_mean(&self, bytes: f64) -> f64 {
+        bytes / f64::from(self.mean_packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_packet_is_one_packet() {
+        for mean_packet in 1..=65_535 {
+            let measure = Measure { in_bytes: true, weighs_size: true, mean_packet };
+            let bytes = 7 * u64::from(mean_packet);
+            assert_eq!(measure.weight(mean_packet), 1.0);
+            assert_eq!(measure.queue(Backlog { packets: 1, bytes }), 7.0);
+            assert_eq!(measure.length(Length::Bytes(bytes as f64)), measure.length(Length::Packets(7.0)));
+        }
     }
 }

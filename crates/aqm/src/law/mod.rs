@@ -1,14 +1,35 @@
 //! Control laws: one file each. A law decides about the packet in hand and never holds one.
 
+pub mod afd;
 pub mod ared;
 pub mod average;
+pub mod blue;
 pub mod clock;
+pub mod cobalt;
+pub mod codel;
+pub mod coupling;
 pub mod curve;
+pub mod dcn;
+pub mod docsis_pie;
+pub mod drain;
+pub mod feng_red;
+pub mod flows;
+pub mod fred;
+pub mod gsp;
 pub mod measure;
 pub mod pass;
 pub mod pi;
+pub mod pi2;
+pub mod pie;
 pub mod red;
+pub mod red_pd;
 pub mod rem;
+pub mod rio;
+pub mod rio_ps;
+pub mod sfb;
+pub mod sred;
+pub mod step;
+pub mod threshold;
 
 use crate::packet::{Backlog, Cause};
 use base::{Ecn, FlowKey, Stream, Time};
@@ -81,6 +102,11 @@ pub trait Law {
         let _ = (arrival, now);
     }
 
+    /// The discipline lost `packets` from the head of this law's queue to keep a limit that several queues share.
+    fn on_eviction(&mut self, packets: u32, now: Time) {
+        let _ = (packets, now);
+    }
+
     /// Decides about the packet that came to the head of the queue. After a drop the next packet follows at once.
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
         let _ = (departure, now);
@@ -101,6 +127,12 @@ pub trait Law {
     /// ignored.
     fn tick(&mut self, backlog: Backlog, now: Time) {
         let _ = (backlog, now);
+    }
+
+    /// Whether ticks would change nothing until the next packet arrives, the queue being empty. Where there are many
+    /// queues such a law is spared them, and later ticked at the times of the others.
+    fn is_at_rest(&self) -> bool {
+        false
     }
 
     /// What the law shows of itself.

@@ -1,13 +1,17 @@
-//! Drop-tail: no law at all. Packets are lost only when the queue is full.
+//! Drop-tail: no law at all. Packets are lost only when the queue is full: the arriving one, or with `drop = "head"`
+//! the oldest, so that the sender hears of it a queue earlier (Lakshman, Neidhardt and Ott, "The Drop from Front
+//! Strategy in TCP and in TCP over ATM", INFOCOM 1996).
 //!
 //! Rule (Linux `pfifo`, `bfifo`): a packet is accepted while fewer than `limit` packets wait, or while its bytes still
-//! fit in `limit` bytes. ns-2's DropTail holds one packet less; write `limit` accordingly to compare.
+//! fit in `limit` bytes. From the head as many are lost as it takes (Linux `pfifo_head_drop` and ns-2's `drop_front_`
+//! lose one, which in bytes may not be enough). ns-2's DropTail holds one packet less; write `limit` accordingly to
+//! compare.
 
 use super::Law;
 use crate::packet::Packet;
-use crate::param::Values;
+use crate::param::{Kind, Param, Values};
 use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
+use crate::qdisc::fifo::{End, Fifo, Limit};
 use crate::registry::{self, Discipline, Row, Site};
 
 /// The law that lets everything pass; [`Fifo`] around it is `pfifo` or `bfifo`.
@@ -15,6 +19,15 @@ use crate::registry::{self, Discipline, Row, Site};
 pub struct Pass;
 
 impl Law for Pass {}
+
+const DROP: Param = Param {
+    name: "drop",
+    kind: Kind::Word(&["tail", "head"]),
+    default: "tail",
+    range: Param::ANY,
+    doc: "What a full queue loses: the arriving packet (tail), or the oldest ones (head).",
+    source: "tc-pfifo(8), tc-bfifo(8); head: Lakshman, Neidhardt and Ott 1996",
+};
 
 /// Drop-tail with a limit in packets by default.
 pub struct Pfifo;
@@ -27,12 +40,12 @@ impl Discipline for Pfifo {
         source: "the \"tail drop\" of RFC 2309 §2; tc-pfifo(8)",
         year: 1998,
         marks: false,
-        params: &[registry::limit("1000p", "tc-pfifo(8): the interface's txqueuelen, 1000"), registry::ECN],
+        params: &[registry::limit("1000p", "tc-pfifo(8): the interface's txqueuelen, 1000"), registry::ECN, DROP],
         resolve: registry::as_given,
     };
 
     fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Pass))
+        Box::new(Fifo::losing_at(End::of(values), Limit::of(values), Pass))
     }
 }
 
@@ -42,7 +55,11 @@ pub struct Bfifo;
 impl Discipline for Bfifo {
     const ROW: Row = Row {
         name: "bfifo",
-        params: &[registry::limit("1500000b", "tc-bfifo(8): txqueuelen 1000 times an MTU of 1500"), registry::ECN],
+        params: &[
+            registry::limit("1500000b", "tc-bfifo(8): txqueuelen 1000 times an MTU of 1500"),
+            registry::ECN,
+            DROP,
+        ],
         source: "the \"tail drop\" of RFC 2309 §2; tc-bfifo(8)",
         aliases: &[],
         ..Pfifo::ROW

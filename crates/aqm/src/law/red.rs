@@ -20,8 +20,10 @@
 //! - `linux`: one stored draw for each signal, and never the first packet in the band. Not its fixed-point arithmetic.
 //!
 //! Deviations. The hard limit is the queue's own and comes first; a packet it refuses enters the average and restarts
-//! the spacing, but is not drawn (ns-2 draws first). The packet in transmission is not part of the queue. The paper's
-//! byte mode scales by the largest packet, here as everywhere since by the mean one.
+//! the spacing, which the paper leaves open. ns-2 and Linux judge first, and so do their dialects here: the packet moves
+//! the law as any other, in Linux without the loss restarting anything. Only the draw that ns-2 then wastes is not taken.
+//! The packet in transmission is not part of the queue. The paper's byte mode scales by the largest packet, here as
+//! everywhere since by the mean one.
 
 pub mod param;
 
@@ -29,7 +31,7 @@ use super::average::{Average, Idle};
 use super::curve::Curve;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Cause, Packet};
+use crate::packet::{Backlog, Cause, Packet};
 use crate::param::{Length, Refusal, Value, Values};
 use crate::qdisc::Qdisc;
 use crate::qdisc::fifo::{Fifo, Limit};
@@ -48,6 +50,17 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     let end = values.length("gentle_end");
     ordered("max", min, max, "min")?;
     ordered("gentle_end", max, end, "max")
+}
+
+/// Values for a law that is built on RED and offers only some of its parameters: the others are the paper's.
+pub fn completed(values: &Values, rate: Rate) -> Result<Values, Refusal> {
+    let mut values = values.clone();
+    values.fill("dialect", Value::Word("paper"));
+    values.fill("gentle", Value::Flag(false));
+    values.fill("mode", Value::Word("packet"));
+    values.fill("mark_p", Value::Number(1.0));
+    resolve(&mut values, rate)?;
+    Ok(values)
 }
 
 fn ordered(name: &'static str, low: Length, high: Length, low_name: &str) -> Result<(), Refusal> {
@@ -72,6 +85,20 @@ const OUTSIDE: i64 = -1;
 /// The law.
 #[derive(Clone, Debug)]
 pub struct Red {
+    detector: Detector,
+    stream: Stream,
+}
+
+impl Red {
+    /// RED from resolved values.
+    pub fn new(values: &Values, site: Site) -> Self {
+        Self { detector: Detector::new(values, site.rate), stream: site.stream }
+    }
+}
+
+/// RED without the stream it draws from: what its kin are built of, some of them of several.
+#[derive(Clone, Debug)]
+pub struct Detector {
     measure: Measure,
     average: Average,
     curve: Curve,
@@ -87,12 +114,11 @@ pub struct Red {
     count_bytes: u64,
     /// The draw that decides when the next signal comes (Linux).
     stored_draw: f64,
-    stream: Stream,
 }
 
-impl Red {
-    /// RED from resolved values.
-    pub fn new(values: &Values, site: Site) -> Self {
+impl Detector {
+    /// RED from resolved values, before a link of `rate`.
+    pub fn new(values: &Values, rate: Rate) -> Self {
         let dialect = match values.word("dialect") {
             "ns2" => Dialect::Ns2,
             "linux" => Dialect::Linux,
@@ -102,7 +128,7 @@ impl Red {
         let [min, max, gentle_end] = ["min", "max", "gentle_end"].map(|name| measure.length(values.length(name)));
         let end = if values.flag("gentle") { gentle_end } else { max };
         let idle = if dialect == Dialect::Ns2 { Idle::DecayAndSample } else { Idle::Decay };
-        let slot_s = 1.0 / measure::capacity(values, site.rate);
+        let slot_s = 1.0 / measure::capacity(values, rate);
         Self {
             measure,
             average: Average::new(values.number("wq"), slot_s, idle),
@@ -119,8 +145,76 @@ impl Red {
             count: OUTSIDE,
             count_bytes: 0,
             stored_draw: 0.0,
-            stream: site.stream,
         }
+    }
+
+    /// Takes a queue of `backlog` into the average, which happens at each arrival before [`Detector::judge`].
+    #[inline]
+    pub fn observe(&mut self, backlog: Backlog, now: Time) {
+        self.average.sample(self.measure.queue(backlog), now);
+    }
+
+    /// Decides about an arriving packet by the average as it is.
+    #[inline]
+    pub fn judge(&mut self, arrival: &Arrival, stream: &mut Stream) -> Verdict {
+        let average = self.average.value();
+        if average < self.curve.min() {
+            self.count = OUTSIDE;
+            return Verdict::Pass;
+        }
+        self.decide(arrival, average, stream)
+    }
+
+    /// Lets a packet pass that arrives in the band, and counts it in the spacing, without a draw.
+    pub fn pass_over(&mut self, arrival: &Arrival) {
+        self.count += 1;
+        self.count_bytes += u64::from(arrival.size);
+    }
+
+    /// The queue refused an arriving packet, after [`Detector::observe`]: what that means to the dialect.
+    pub fn overflow(&mut self, arrival: &Arrival, stream: &mut Stream) {
+        match self.dialect {
+            Dialect::Paper => self.restart(),
+            // red.cc judges first: the band is entered or left all the same, and then the loss restarts the spacing.
+            Dialect::Ns2 => {
+                let is_outside = self.average() < self.curve.min() || self.is_spared(arrival);
+                let is_above = self.average() >= self.curve.end();
+                self.count = if is_outside || is_above && self.count == OUTSIDE { OUTSIDE } else { 0 };
+                self.count_bytes = 0;
+            }
+            // sch_red judges first too, and what its child queue then refuses it is not told.
+            Dialect::Linux => {
+                self.judge(arrival, stream);
+            }
+        }
+    }
+
+    /// An arriving packet was lost. The loss was a signal: the next one is due as long after it as after any.
+    pub fn restart(&mut self) {
+        self.count = if self.average() < self.curve.min() { OUTSIDE } else { 0 };
+        self.count_bytes = 0;
+    }
+
+    /// The link is idle from `now` on.
+    pub fn idle_from(&mut self, now: Time) {
+        self.average.idle_from(now);
+    }
+
+    /// The average queue, and the probability that goes with it.
+    pub fn gauges(&self) -> Gauges {
+        let average = self.average.value();
+        Gauges { probability: Some(self.curve.probability(average)), control: Some(average) }
+    }
+
+    /// How queues are measured.
+    pub fn measure(&self) -> Measure {
+        self.measure
+    }
+
+    /// The average queue after the last sample, in packets.
+    #[inline]
+    pub fn average(&self) -> f64 {
+        self.average.value()
     }
 
     /// The average queue at `now`, decayed if the link is idle.
@@ -144,9 +238,8 @@ impl Red {
     }
 
     /// The average is in the band or above: signal this packet?
-    fn decide(&mut self, arrival: &Arrival, queue: f64, average: f64) -> Verdict {
-        // One packet or, where it counts bytes, one byte.
-        if self.dialect == Dialect::Ns2 && queue <= self.measure.smallest() {
+    fn decide(&mut self, arrival: &Arrival, average: f64, stream: &mut Stream) -> Verdict {
+        if self.is_spared(arrival) {
             self.count = OUTSIDE;
             return Verdict::Pass;
         }
@@ -160,7 +253,7 @@ impl Red {
             self.count_bytes = 0;
             return self.signal(arrival.ecn, Cause::Forced, average, p);
         }
-        if !self.is_chosen(p, arrival.size) {
+        if !self.is_chosen(p, arrival.size, stream) {
             return Verdict::Pass;
         }
         self.count = 0;
@@ -168,14 +261,19 @@ impl Red {
         self.signal(arrival.ecn, Cause::Early, average, p)
     }
 
+    /// Whether ns-2 signals nothing because the queue is so short: one packet or, where it counts bytes, one byte.
+    fn is_spared(&self, arrival: &Arrival) -> bool {
+        self.dialect == Dialect::Ns2 && self.measure.queue(arrival.backlog) <= self.measure.smallest()
+    }
+
     /// Whether a packet of `size` is signalled at the probability `p_b` = `p`: `p_a` and the draw.
-    fn is_chosen(&mut self, p: f64, size: u32) -> bool {
+    fn is_chosen(&mut self, p: f64, size: u32, stream: &mut Stream) -> bool {
         let is_first = self.count == OUTSIDE;
         self.count += 1;
         self.count_bytes += u64::from(size);
         let weight = self.measure.weight(size);
         match self.dialect {
-            Dialect::Paper => self.is_drawn(p * weight, self.count as f64, 1.0),
+            Dialect::Paper => self.is_drawn(p * weight, self.count as f64, 1.0, stream),
             Dialect::Ns2 if is_first => {
                 self.count = 1;
                 self.count_bytes = u64::from(size);
@@ -183,17 +281,17 @@ impl Red {
             }
             Dialect::Ns2 if self.measure.weighs_size() => {
                 let count = self.count_bytes / u64::from(self.measure.mean_packet());
-                self.is_drawn(p, count as f64, weight)
+                self.is_drawn(p, count as f64, weight, stream)
             }
-            Dialect::Ns2 => self.is_drawn(p, self.count as f64, 1.0),
+            Dialect::Ns2 => self.is_drawn(p, self.count as f64, 1.0, stream),
             Dialect::Linux if is_first => {
-                self.stored_draw = self.stream.unit();
+                self.stored_draw = stream.unit();
                 false
             }
             Dialect::Linux => {
                 let is_chosen = p * weight * self.count as f64 >= self.stored_draw;
                 if is_chosen {
-                    self.stored_draw = self.stream.unit();
+                    self.stored_draw = stream.unit();
                 }
                 is_chosen
             }
@@ -201,15 +299,19 @@ impl Red {
     }
 
     /// Draws with probability `p_a` * `scale`, where `p_a` = p / (1 - count p), or with `wait` p / (2 - count p) and
-    /// nothing before count p = 1; at most 1. Compares products, which spares the division.
-    fn is_drawn(&mut self, p: f64, count: f64, scale: f64) -> bool {
+    /// nothing before count p = 1. Where `p_a` is 1 or more it is certain, whatever the scale (ns-2 modify_p). Compares
+    /// products, which spares the division.
+    fn is_drawn(&self, p: f64, count: f64, scale: f64, stream: &mut Stream) -> bool {
         let spent = count * p;
         if self.waits && spent < 1.0 {
             return false;
         }
         let room = if self.waits { 2.0 } else { 1.0 } - spent;
-        let (part, whole) = if p >= room { (scale, 1.0) } else { (p * scale, room) };
-        part > 0.0 && (part >= whole || self.stream.unit() * whole < part)
+        if p >= room {
+            return true;
+        }
+        let part = p * scale;
+        part > 0.0 && (part >= room || stream.unit() * room < part)
     }
 
     fn signal(&self, ecn: Ecn, cause: Cause, average: f64, p: f64) -> Verdict {
@@ -224,29 +326,21 @@ impl Red {
 impl Law for Red {
     #[inline]
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
-        let queue = self.measure.queue(arrival.backlog);
-        let average = self.average.sample(queue, now);
-        if average < self.curve.min() {
-            self.count = OUTSIDE;
-            return Verdict::Pass;
-        }
-        self.decide(arrival, queue, average)
+        self.detector.observe(arrival.backlog, now);
+        self.detector.judge(arrival, &mut self.stream)
     }
 
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
-        self.average.sample(self.measure.queue(arrival.backlog), now);
-        // The loss was a signal: the next one is due as long after it as after any.
-        self.count = self.count.min(0);
-        self.count_bytes = 0;
+        self.detector.observe(arrival.backlog, now);
+        self.detector.overflow(arrival, &mut self.stream);
     }
 
     fn on_idle(&mut self, now: Time) {
-        self.average.idle_from(now);
+        self.detector.idle_from(now);
     }
 
     fn gauges(&self) -> Gauges {
-        let average = self.average.value();
-        Gauges { probability: Some(self.curve.probability(average)), control: Some(average) }
+        self.detector.gauges()
     }
 }
 

@@ -28,6 +28,15 @@ impl Limit {
         }
     }
 
+    /// Whether `backlog` is within the limit.
+    #[inline]
+    pub const fn holds(self, backlog: Backlog) -> bool {
+        match self {
+            Self::Packets(limit) => backlog.packets <= limit,
+            Self::Bytes(limit) => backlog.bytes <= limit,
+        }
+    }
+
     /// Whether a packet of `size` bytes still fits behind `backlog`.
     #[inline]
     pub const fn admits(self, backlog: Backlog, size: u32) -> bool {
@@ -38,10 +47,27 @@ impl Limit {
     }
 }
 
+/// An end of a queue: where a full one loses packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The end at which packets leave: the oldest is lost.
+    Head,
+    /// The end at which packets arrive: the newest is lost.
+    Tail,
+}
+
+impl End {
+    /// The `drop` of disciplines that have a choice.
+    pub fn of(values: &Values) -> Self {
+        if values.word("drop") == "head" { Self::Head } else { Self::Tail }
+    }
+}
+
 /// A queue around a law.
 #[derive(Clone, Debug)]
 pub struct Fifo<P, L> {
     limit: Limit,
+    full: End,
     law: L,
     queue: VecDeque<Held<P>>,
     bytes: u64,
@@ -50,7 +76,12 @@ pub struct Fifo<P, L> {
 impl<P, L> Fifo<P, L> {
     /// An empty queue of at most `limit` around `law`.
     pub fn new(limit: Limit, law: L) -> Self {
-        Self { limit, law, queue: VecDeque::with_capacity(64), bytes: 0 }
+        Self::losing_at(End::Tail, limit, law)
+    }
+
+    /// An empty queue around `law` that loses packets from the end `full` when it is full.
+    pub fn losing_at(full: End, limit: Limit, law: L) -> Self {
+        Self { limit, full, law, queue: VecDeque::with_capacity(64), bytes: 0 }
     }
 
     /// The law inside.
@@ -63,9 +94,26 @@ impl<P, L> Fifo<P, L> {
     }
 }
 
+impl<P: Packet, L> Fifo<P, L> {
+    /// Loses packets at the head until one of `size` bytes fits. One that never can is not worth losing others for.
+    fn make_room(&mut self, size: u32, now: Time, tap: &mut dyn Tap<P>) {
+        if self.full == End::Tail || !self.limit.admits(Backlog::default(), size) {
+            return;
+        }
+        while !self.limit.admits(self.held(), size) {
+            let Held { packet, .. } = self.queue.pop_front().expect("an empty queue has room");
+            self.bytes -= u64::from(packet.size());
+            tap.dropped(packet, Cause::Tail, now);
+        }
+    }
+}
+
 impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
     fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
         let size = packet.size();
+        if !self.limit.admits(self.held(), size) {
+            self.make_room(size, now, tap);
+        }
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.held() };
         if !self.limit.admits(arrival.backlog, size) {
             self.law.on_overflow(&arrival, now);

@@ -1,6 +1,18 @@
 //! Disciplines: what holds packets and decides their order. One file each.
 
+pub mod cake;
+pub mod choke;
+pub mod drr;
+pub mod dualpi2;
 pub mod fifo;
+pub mod fq;
+pub mod fq_codel;
+pub mod fq_frame;
+pub mod fq_pie;
+pub mod heap;
+pub mod pool;
+pub mod rota;
+pub mod sfq;
 
 use crate::law::Gauges;
 use crate::packet::{Backlog, Tap};
@@ -22,8 +34,14 @@ pub trait Qdisc<P> {
     /// Offers an arriving packet; it is held or dropped.
     fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>);
 
-    /// Takes the next packet for transmission; `None` when there is none.
+    /// Takes the next packet for transmission; `None` when there is none, or none before [`Qdisc::next_ready`].
     fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>>;
+
+    /// After a [`Qdisc::take`] that gave nothing: when to ask again even if nothing arrives, later than that call. A
+    /// shaper that holds packets back says when it will let one go; all others never need asking.
+    fn next_ready(&self) -> Time {
+        Time::NEVER
+    }
 
     /// What is held.
     fn backlog(&self) -> Backlog;

@@ -117,6 +117,9 @@ fn read(param: &Param, text: &str) -> Result<Value, String> {
         Kind::LengthOrTime => packets().or_else(bytes).or_else(time),
         Kind::Time => time(),
         Kind::Frequency => number("hz").map(Value::Frequency),
+        Kind::Rate => [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)]
+            .iter()
+            .find_map(|(unit, scale)| number(unit).map(|x| Value::Rate(Rate::from_bps((x * scale) as u64)))),
         Kind::Number => number("").map(Value::Number),
         Kind::Integer => text.parse().ok().map(Value::Integer),
         Kind::Flag => text.parse().ok().map(Value::Flag),

@@ -104,13 +104,14 @@ fn replay(request: &Value) -> Result<Vec<Value>, String> {
 
 /// The discipline as a scenario would have it, on the random stream that the vectors use.
 fn build(kind: &str, params: &Value, rate_bps: u64, seed: u64) -> Result<Box<dyn Qdisc<Numbered> + Send>, String> {
-    let text = format!("link.rate = \"{rate_bps}bit\"\n[[traffic]]\nkind = \"bulk\"\nflows = 1\n");
-    let mut overrides = vec![("link.qdisc.kind".to_owned(), kind.to_owned())];
+    let mut text = format!("[[traffic]]\nkind = \"bulk\"\nflows = 1\n[link]\nrate = \"{rate_bps}bit\"\n");
+    text += &format!("[link.qdisc]\nkind = \"{kind}\"\n");
     for (name, value) in params.as_object().ok_or("params: an object")? {
         let value = value.as_str().ok_or("a parameter: text")?;
-        overrides.push((format!("link.qdisc.{name}"), value.to_owned()));
+        let is_bare = value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
+        text += &if is_bare { format!("{name} = {value}\n") } else { format!("{name} = \"{value}\"\n") };
     }
-    let resolved = scenario::resolve(&text, "trace", &overrides, &|_| Err("no files here".into()));
+    let resolved = scenario::resolve(&text, "trace", &[], &|_| Err("no files here".into()));
     let resolved = resolved.map_err(|error| error.to_string())?;
     let qdisc = &resolved.scenario().map_err(|error| error.to_string())?.link.qdisc;
     let site = Site { rate: Rate::from_bps(rate_bps), stream: Stream::named(seed, "vector") };

@@ -1,0 +1,227 @@
+//! COBALT: CoDel and BLUE, alternate. A simpler CoDel, whose count decays while the queue is short instead of being
+//! forgotten, for flows that answer; and a probability of loss that grows whenever the queue overflows and shrinks when
+//! it runs empty, for flows that do not.
+//!
+//! Source: Hoeiland-Joergensen, Taht and Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
+//! Gateways", IEEE LANMAN 2018 ("the paper"), §III; Linux sch_cake.c, of which it is a part, for all details.
+//!
+//! | Linux sch_cake.c | here |
+//! |---|---|
+//! | `target`, `interval`, `mtu_time`, `p_inc`, `p_dec` | [`Setting`] |
+//! | `count`, `drop_next`, `dropping`, `p_drop`, `blue_timer` | [`Cobalt`] |
+//! | `cobalt_should_drop` | [`Cobalt::decide`] |
+//! | `cobalt_queue_full`, `cobalt_queue_empty` | [`Cobalt::full`], [`Cobalt::empty`] |
+//!
+//! BLUE drops whatever the ECN field, on purpose: who answers to marks gives it no reason to. The last packet of a
+//! queue may be marked, but is never dropped.
+//!
+//! Deviations. 1/sqrt(count) is exact, where Linux keeps a table of it up to 16 and then steps. ns-3's form knows no
+//! test against the time of packets, and raises BLUE's probability at 400 ms besides; it is not offered.
+
+use super::codel;
+use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::packet::{Cause, Packet};
+use crate::param::{Kind, Param, Values};
+use crate::qdisc::Qdisc;
+use crate::qdisc::fifo::{Fifo, Limit};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{Span, Stream, Time};
+
+const CAKE: &str = "Linux sch_cake.c";
+
+/// By how much BLUE's probability grows when the queue overflows.
+const P_INC: f64 = 1.0 / 256.0;
+/// By how much it shrinks when the queue runs empty.
+const P_DEC: f64 = 1.0 / 4096.0;
+
+/// What a COBALT is set to.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Waiting time that may stand, and the pace of BLUE.
+    pub target: Span,
+    /// How long it may be exceeded before the first signal.
+    pub interval: Span,
+    /// The time that a packet of full size takes on the link: four of them may always stand.
+    pub mtu_time: Span,
+    /// Whether ECN-capable packets are marked.
+    pub ecn_enabled: bool,
+}
+
+/// The state of one queue.
+#[derive(Clone, Debug, Default)]
+pub struct Cobalt {
+    count: u32,
+    drop_next: Time,
+    is_dropping: bool,
+    p_drop: f64,
+    blue_at: Time,
+}
+
+impl Cobalt {
+    /// The next signal after `time`: interval / sqrt(count) later, at a count of 0 as of 1.
+    fn after(&self, setting: &Setting, time: Time) -> Time {
+        let root = f64::from(self.count.max(1)).sqrt();
+        time + Span::from_ns((setting.interval.ns() as f64 / root + 0.5) as u64)
+    }
+
+    /// What becomes of the packet at the head of the queue. `bulk_flows` counts the flows whose packets, two each, may
+    /// stand besides (an ingress shaper's; else 0).
+    pub fn decide(
+        &mut self,
+        setting: &Setting,
+        departure: &Departure,
+        bulk_flows: u32,
+        stream: &mut Stream,
+        now: Time,
+    ) -> Verdict {
+        let waited = now.since(departure.enqueued);
+        let is_over = waited > setting.target
+            && waited > setting.mtu_time * (2 * u64::from(bulk_flows))
+            && waited > setting.mtu_time * 4;
+        let is_due = self.count > 0 && now >= self.drop_next;
+        // Whether the schedule lies behind, before this packet moves it.
+        let mut is_late = now > self.drop_next;
+        if is_over {
+            if !self.is_dropping {
+                self.is_dropping = true;
+                self.drop_next = self.after(setting, now);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.is_dropping = false;
+        }
+        let mut is_signalled = false;
+        if is_due && self.is_dropping {
+            is_signalled = true;
+            self.count = self.count.saturating_add(1);
+            self.drop_next = self.after(setting, self.drop_next);
+            is_late = now > self.drop_next;
+        } else if is_due {
+            // The count decays at the pace at which it grew.
+            while self.count > 0 && now >= self.drop_next {
+                self.count -= 1;
+                self.drop_next = self.after(setting, self.drop_next);
+                is_late = now > self.drop_next;
+            }
+        }
+        let is_capable = setting.ecn_enabled && departure.ecn.is_ect();
+        let is_marked = is_signalled && is_capable;
+        let is_blue = super::is_drawn(stream, self.p_drop);
+        let is_dropped = is_signalled && !is_capable || is_blue;
+        if self.count == 0 {
+            // While nothing is to be signalled the schedule tells when the queue was last in use.
+            self.drop_next = now + setting.interval;
+        } else if is_late && !is_dropped {
+            self.drop_next = now;
+        }
+        match (is_dropped && departure.backlog.packets > 0, is_marked) {
+            (true, _) if is_blue && is_capable => Verdict::Drop(Cause::Overload),
+            (true, _) => Verdict::Drop(Cause::Early),
+            (false, true) => Verdict::Mark(Cause::Early),
+            (false, false) => Verdict::Pass,
+        }
+    }
+
+    /// The queue overflowed.
+    pub fn full(&mut self, setting: &Setting, now: Time) {
+        if now.since(self.blue_at) > setting.target {
+            self.p_drop = (self.p_drop + P_INC).min(1.0);
+            self.blue_at = now;
+        }
+        self.is_dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue had nothing to send when it was asked.
+    pub fn empty(&mut self, setting: &Setting, now: Time) {
+        if self.p_drop > 0.0 && now.since(self.blue_at) > setting.target {
+            self.p_drop = (self.p_drop - P_DEC).max(0.0);
+            self.blue_at = now;
+        }
+        self.is_dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = self.after(setting, self.drop_next);
+        }
+    }
+
+    /// Whether there is nothing left to remember at `now`.
+    pub fn is_at_rest(&self, now: Time) -> bool {
+        self.p_drop == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+}
+
+/// The law: COBALT before a link of known rate.
+#[derive(Clone, Debug)]
+pub struct CobaltLaw {
+    setting: Setting,
+    state: Cobalt,
+    stream: Stream,
+}
+
+impl CobaltLaw {
+    /// COBALT from resolved values.
+    pub fn new(values: &Values, site: Site) -> Self {
+        let setting = Setting {
+            target: values.time("target"),
+            interval: values.time("interval"),
+            mtu_time: site.rate.time_for(u64::from(values.size("mtu"))),
+            ecn_enabled: values.flag("ecn"),
+        };
+        Self { setting, state: Cobalt::default(), stream: site.stream }
+    }
+}
+
+impl Law for CobaltLaw {
+    fn on_overflow(&mut self, _arrival: &Arrival, now: Time) {
+        self.state.full(&self.setting, now);
+    }
+
+    fn on_eviction(&mut self, _packets: u32, now: Time) {
+        self.state.full(&self.setting, now);
+    }
+
+    #[inline]
+    fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        self.state.decide(&self.setting, departure, 0, &mut self.stream, now)
+    }
+
+    fn on_idle(&mut self, now: Time) {
+        self.state.empty(&self.setting, now);
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { probability: Some(self.state.p_drop), control: Some(f64::from(self.state.count)) }
+    }
+}
+
+impl Discipline for CobaltLaw {
+    const ROW: Row = Row {
+        name: "cobalt",
+        aliases: &[],
+        doc: "A simpler CoDel, with BLUE beside it for flows that do not answer: the law inside CAKE.",
+        source: "Hoeiland-Joergensen, Taht and Morton 2018; Linux sch_cake.c",
+        year: 2018,
+        marks: true,
+        params: &[
+            registry::limit("1000p", "tc-codel(8); CAKE's is of all queues together"),
+            Param { default: "true", source: CAKE, ..registry::ECN },
+            Param { source: CAKE, ..codel::TARGET },
+            Param { source: CAKE, ..codel::INTERVAL },
+            Param {
+                name: "mtu",
+                kind: Kind::Size,
+                default: "1500b",
+                range: (1.0, 65_535.0),
+                doc: "Largest packet: as long as four of them take on the link may always be waited.",
+                source: CAKE,
+            },
+        ],
+        resolve: registry::as_given,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    }
+}

@@ -1,0 +1,421 @@
+//! CoDel: controlled delay. A queue whose waiting time stays above a target for a whole interval is a standing one, and
+//! does nobody good: signal one packet at its head, then one more after ever shorter times, interval / sqrt(count),
+//! until the waiting time falls below the target.
+//!
+//! Source: Nichols, Jacobson, McGregor and Iyengar, "Controlled Delay Active Queue Management", RFC 8289, 2018.
+//!
+//! | RFC 8289 §5 | here |
+//! |---|---|
+//! | `TARGET`, `INTERVAL`, `maxpacket_` | `target`, `interval`, `mtu` |
+//! | `first_above_time_`, 0 for none | `first_above` |
+//! | `dropping_`, `drop_next_`, `count_`, `lastcount_` | the same |
+//! | `ok_to_drop` | `is_standing` |
+//! | the loop that pulls packets | one verdict a packet, and `lost` for what the packet before it was |
+//!
+//! The RFC pulls packets until it finds one to send. A law is asked about one packet at a time, at the same instant
+//! after a drop; it gives the same answers because a drop in the dropping state moves `drop_next` only when the next
+//! packet is still above the target, and the packet behind the first drop passes whatever it is.
+//!
+//! ECN is as in Linux, the RFC leaving it open: a mark stands for a drop and for the end of the pull.
+//!
+//! Dialects. `linux`: an interval has passed only when it is over; a queue shared with others' counts the bytes of all
+//! of them; 1/sqrt(count) is one Newton step a signal (count 2 gives 0.5, not 0.71); evictions count as signals. Not
+//! its clock of 1024 ns nor its 16 bits of fraction. `ns3`: as `linux` in the first; a queue of exactly one MTU is not
+//! spared; after a mark the next signal is timed from now.
+//!
+//! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's.
+
+use super::{Departure, Gauges, Law, Verdict};
+use crate::packet::{Cause, Packet};
+use crate::param::{Kind, Param, Values};
+use crate::qdisc::Qdisc;
+use crate::qdisc::fifo::{Fifo, Limit};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{Span, Time};
+
+const RFC: &str = "RFC 8289 §4.2, §4.3";
+
+/// CoDel's `target`.
+pub const TARGET: Param = Param {
+    name: "target",
+    kind: Kind::Time,
+    default: "5ms",
+    range: (1e-6, 10.0),
+    doc: "Waiting time that may stand: signals come when it was exceeded for a whole interval.",
+    source: RFC,
+};
+
+/// CoDel's `interval`.
+pub const INTERVAL: Param = Param {
+    name: "interval",
+    kind: Kind::Time,
+    default: "100ms",
+    range: (1e-6, 100.0),
+    doc: "How long the target must be exceeded before the first signal; the longest usual round-trip time.",
+    source: RFC,
+};
+
+/// CoDel's `mtu`.
+pub const MTU: Param = Param {
+    name: "mtu",
+    kind: Kind::Size,
+    default: "1500b",
+    range: (1.0, 65_535.0),
+    doc: "A queue of at most so many bytes is never signalled.",
+    source: "RFC 8289 §5.2: the interface's MTU",
+};
+
+/// CoDel's `ce_threshold`.
+pub const CE_THRESHOLD: Param = Param {
+    name: "ce_threshold",
+    kind: Kind::Time,
+    default: "",
+    range: (0.0, 10.0),
+    doc: "Waiting time above which every ECN-capable packet is marked besides, whatever `ecn` says; absent by default.",
+    source: "tc-codel(8): off",
+};
+
+/// CoDel's `dialect`.
+pub const DIALECT: Param = Param {
+    name: "dialect",
+    kind: Kind::Word(&["rfc", "linux", "ns3"]),
+    default: "rfc",
+    range: Param::ANY,
+    doc: "Where forms in use differ: when an interval has passed, which queue is too short to signal, how \
+          1/sqrt(count) is computed, and from when the signal after a mark is timed.",
+    source: "RFC 8289 §5",
+};
+
+/// What the packet before this one was, if it was lost at this same instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lost {
+    /// It was not: this packet is the first that the link gets to see.
+    Nothing,
+    /// The first drop, which began the dropping state.
+    First,
+    /// A drop in the dropping state.
+    Further,
+}
+
+/// What differs between dialects.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    /// The interval must be over, not just complete.
+    waits_longer: bool,
+    /// The longest queue, in bytes, that is never signalled.
+    spared: u64,
+    /// 1/sqrt(count) by one Newton step a signal.
+    steps_newton: bool,
+    /// Evictions count as signals.
+    counts_evictions: bool,
+    /// After a mark in the dropping state the next signal is timed from now, not from when this one was due.
+    marks_from_now: bool,
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Codel {
+    target: Span,
+    interval: Span,
+    ce_threshold: Option<Span>,
+    ecn_enabled: bool,
+    rules: Rules,
+    /// When the waiting time will have been above the target for an interval, if it is above it.
+    first_above: Option<Time>,
+    is_dropping: bool,
+    drop_next: Time,
+    /// Signals in this dropping state, plus what the last one left.
+    count: u32,
+    /// `count` when this dropping state began.
+    last_count: u32,
+    /// 1 / sqrt(count), as far as Newton's steps have come.
+    inverse_root: f64,
+    lost: Lost,
+}
+
+impl Codel {
+    /// CoDel from resolved values.
+    pub fn new(values: &Values) -> Self {
+        let dialect = values.word("dialect");
+        let mtu = u64::from(values.size("mtu"));
+        let is_linux = dialect == "linux";
+        Self {
+            target: values.time("target"),
+            interval: values.time("interval"),
+            ce_threshold: values.find_time("ce_threshold"),
+            ecn_enabled: values.flag("ecn"),
+            rules: Rules {
+                waits_longer: dialect != "rfc",
+                spared: if dialect == "ns3" { mtu - 1 } else { mtu },
+                steps_newton: is_linux,
+                counts_evictions: is_linux,
+                marks_from_now: dialect == "ns3",
+            },
+            first_above: None,
+            is_dropping: false,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+            inverse_root: 1.0,
+            lost: Lost::Nothing,
+        }
+    }
+
+    /// Whether this packet shows a queue that stands: above the target for an interval (RFC 8289 §5.6, `dodequeue`).
+    fn is_standing(&mut self, departure: &Departure, now: Time) -> bool {
+        let waited = now.since(departure.enqueued);
+        if waited < self.target || departure.backlog.bytes <= self.rules.spared {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            Some(due) if self.rules.waits_longer => now > due,
+            Some(due) => now >= due,
+            None => {
+                self.first_above = Some(now + self.interval);
+                false
+            }
+        }
+    }
+
+    /// The signal that is due: what to do with this packet.
+    fn decide(&mut self, departure: &Departure, now: Time) -> Verdict {
+        let is_standing = self.is_standing(departure, now);
+        match std::mem::replace(&mut self.lost, Lost::Nothing) {
+            Lost::First => return Verdict::Pass,
+            Lost::Further if is_standing => self.drop_next = self.after(self.drop_next),
+            _ => {}
+        }
+        if !is_standing {
+            self.is_dropping = false;
+            return Verdict::Pass;
+        }
+        if self.is_dropping && now < self.drop_next {
+            return Verdict::Pass;
+        }
+        let signal = Verdict::signal(self.ecn_enabled, departure.ecn, Cause::Early);
+        let is_drop = matches!(signal, Verdict::Drop(_));
+        if self.is_dropping {
+            self.set_count(self.count.saturating_add(1));
+            if is_drop {
+                self.lost = Lost::Further;
+            } else {
+                self.drop_next = self.after(if self.rules.marks_from_now { now } else { self.drop_next });
+            }
+        } else {
+            self.begin(now);
+            if is_drop {
+                self.lost = Lost::First;
+            }
+        }
+        signal
+    }
+
+    /// Begins to drop at `now`. If that was so a short while ago, at the rate that controlled the queue then.
+    fn begin(&mut self, now: Time) {
+        self.is_dropping = true;
+        let delta = self.count - self.last_count;
+        if delta > 1 && now.since(self.drop_next) < self.interval * 16 {
+            self.set_count(delta);
+        } else {
+            self.count = 1;
+            self.inverse_root = 1.0;
+        }
+        self.last_count = self.count;
+        self.drop_next = self.after(now);
+    }
+
+    fn set_count(&mut self, count: u32) {
+        self.count = count;
+        let (n, x) = (f64::from(count), self.inverse_root);
+        self.inverse_root = if self.rules.steps_newton { x / 2.0 * (3.0 - n * x * x) } else { 1.0 / n.sqrt() };
+    }
+
+    /// The control law (RFC 8289 §5.4): interval / sqrt(count) after `time`.
+    fn after(&self, time: Time) -> Time {
+        // To the nearest nanosecond.
+        time + Span::from_ns((self.interval.ns() as f64 * self.inverse_root + 0.5) as u64)
+    }
+}
+
+impl Law for Codel {
+    #[inline]
+    fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        let verdict = self.decide(departure, now);
+        let is_late = self.ce_threshold.is_some_and(|threshold| now.since(departure.enqueued) > threshold);
+        if verdict == Verdict::Pass && is_late && departure.ecn.is_ect() {
+            return Verdict::Mark(Cause::Forced);
+        }
+        verdict
+    }
+
+    fn on_eviction(&mut self, packets: u32, _now: Time) {
+        if self.rules.counts_evictions {
+            self.count = self.count.saturating_add(packets);
+        }
+    }
+
+    fn on_idle(&mut self, _now: Time) {
+        // RFC 8289 §5.6: an empty queue is not above the target. The packet behind a first drop may be missing only
+        // where the queue's bytes are counted with others'; the RFC stays in the dropping state then.
+        if self.lost != Lost::First {
+            self.is_dropping = false;
+        }
+        self.lost = Lost::Nothing;
+        self.first_above = None;
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { probability: None, control: Some(if self.is_dropping { f64::from(self.count) } else { 0.0 }) }
+    }
+}
+
+impl Discipline for Codel {
+    const ROW: Row = Row {
+        name: "codel",
+        aliases: &[],
+        doc: "Signals packets at the head of a queue whose waiting time stays above a target, at a rising rate.",
+        source: "Nichols and Jacobson 2012; RFC 8289",
+        year: 2012,
+        marks: true,
+        params: &[
+            registry::limit("1000p", "tc-codel(8): 1000 packets"),
+            registry::ECN,
+            DIALECT,
+            TARGET,
+            INTERVAL,
+            MTU,
+            CE_THRESHOLD,
+        ],
+        resolve: registry::as_given,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Fifo::new(Limit::of(values), Self::new(values)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Backlog;
+    use base::{Ecn, FlowKey, Stream};
+    use std::collections::VecDeque;
+
+    /// CoDel as a loop that pulls packets, after RFC 8289 §5.5: `(enqueued, size)` go in, the one to send comes out.
+    #[derive(Default)]
+    struct Puller {
+        queue: VecDeque<(Time, u32)>,
+        first_above: Option<Time>,
+        dropping: bool,
+        drop_next: Time,
+        count: u32,
+        last_count: u32,
+        drops: u32,
+    }
+
+    impl Puller {
+        fn pull(&mut self, now: Time) -> (Option<(Time, u32)>, bool) {
+            let packet = self.queue.pop_front();
+            let left: u64 = self.queue.iter().map(|packet| u64::from(packet.1)).sum();
+            match packet {
+                Some((enqueued, _)) if now.since(enqueued) >= Span::from_ms(5) && left > 1500 => {
+                    let due = *self.first_above.get_or_insert(now + Span::from_ms(100));
+                    (packet, now >= due)
+                }
+                _ => {
+                    self.first_above = None;
+                    (packet, false)
+                }
+            }
+        }
+
+        fn later(&self, time: Time) -> Time {
+            time + Span::from_ns((1e8 / f64::from(self.count).sqrt() + 0.5) as u64)
+        }
+
+        fn take(&mut self, now: Time) -> Option<(Time, u32)> {
+            let (mut packet, mut ok) = self.pull(now);
+            if self.dropping {
+                self.dropping = ok;
+                while self.dropping && now >= self.drop_next {
+                    self.drops += 1;
+                    self.count += 1;
+                    (packet, ok) = self.pull(now);
+                    self.dropping = ok;
+                    if ok {
+                        self.drop_next = self.later(self.drop_next);
+                    }
+                }
+            } else if ok {
+                self.drops += 1;
+                packet = self.pull(now).0;
+                self.dropping = true;
+                let delta = self.count - self.last_count;
+                let is_soon = now.since(self.drop_next) < Span::from_ms(1600);
+                self.count = if delta > 1 && is_soon { delta } else { 1 };
+                self.drop_next = self.later(now);
+                self.last_count = self.count;
+            }
+            packet
+        }
+    }
+
+    #[test]
+    fn a_verdict_a_packet_is_the_loop_that_pulls() {
+        let mut values = Values::default();
+        for param in Codel::ROW.params {
+            match param.name {
+                "target" => values.fill(param.name, crate::param::Value::Time(Span::from_ms(5))),
+                "interval" => values.fill(param.name, crate::param::Value::Time(Span::from_ms(100))),
+                "mtu" => values.fill(param.name, crate::param::Value::Size(1500)),
+                "ecn" => values.fill(param.name, crate::param::Value::Flag(false)),
+                "dialect" => values.fill(param.name, crate::param::Value::Word("rfc")),
+                _ => {}
+            }
+        }
+        let mut stream = Stream::named(1, "codel");
+        let (mut drops, mut deep, mut again) = (0, 0, 0);
+        for _ in 0..200 {
+            let mut puller = Puller::default();
+            let mut law = Codel::new(&values);
+            let mut queue: VecDeque<(Time, u32)> = VecDeque::new();
+            let mut now = Time::ZERO;
+            // Phases of different load, some of them silent for seconds.
+            for _ in 0..40 {
+                let (offers, gap_ms) = (stream.below(5), [1, 5, 20, 100, 700][stream.below(5) as usize]);
+                for _ in 0..stream.below(200) {
+                    now += Span::from_ns(stream.below(gap_ms * 2_000_000));
+                    for _ in 0..offers {
+                        let size = [40, 576, 1500][stream.below(3) as usize];
+                        puller.queue.push_back((now, size));
+                        queue.push_back((now, size));
+                    }
+                    now += Span::from_ns(stream.below(5_000_000));
+                    let before = puller.drops;
+                    let (was_dropping, last) = (puller.dropping, puller.count);
+                    let expected = puller.take(now);
+                    deep = deep.max(puller.drops - before);
+                    again += u32::from(!was_dropping && puller.dropping && puller.count > 1 && last > 1);
+                    let sent = loop {
+                        let Some((enqueued, size)) = queue.pop_front() else {
+                            law.on_idle(now);
+                            break None;
+                        };
+                        let bytes = queue.iter().map(|packet| u64::from(packet.1)).sum();
+                        let backlog = Backlog { packets: queue.len() as u32, bytes };
+                        let departure = Departure { size, ecn: Ecn::NotEct, flow: FlowKey(0), enqueued, backlog };
+                        match law.on_departure(&departure, now) {
+                            Verdict::Pass => break Some((enqueued, size)),
+                            verdict => assert_eq!(verdict, Verdict::Drop(Cause::Early)),
+                        }
+                    };
+                    assert_eq!((sent, queue.len()), (expected, puller.queue.len()), "at {now:?}");
+                }
+            }
+            drops += puller.drops;
+        }
+        // The walk has been everywhere: many drops, several in one pull, and dropping begun again where it was.
+        assert!(drops > 1000 && deep > 3 && again > 10, "{drops} drops, {deep} in one pull, {again} resumed");
+    }
+}

@@ -1,0 +1,179 @@
+//! RIO: RED with in and out. Each flow has a profile, a rate it may count on; packets beyond it are tagged OUT where
+//! they enter, and a congested link loses those first.
+//!
+//! Source: Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service", IEEE/ACM ToN 6(4), 1998.
+//!
+//! | paper | here |
+//! |---|---|
+//! | time sliding window: `avg_rate`, `win_length`, `T_front` | `Meter`, `window` |
+//! | `R_T` | `profile` |
+//! | tagging with probability `(avg_rate - R_T) / avg_rate` | `tag` |
+//! | the two REDs | [`pair`] |
+//!
+//! Packets here carry no tag, so that the meters of the edge stand before the queue of the core, one for each flow, all
+//! with the same profile.
+//!
+//! Deviations. A flow that was silent for ten windows is new. The averages decay while the link is idle, as RED's do;
+//! the paper does not say. ns-2's rio.cc does not sample the queue when OUT packets arrive, by mistake; that is not
+//! copied, nor is its rule that nothing is lost at a queue of one packet.
+
+pub mod pair;
+
+use self::pair::Pair;
+use super::clock::Clock;
+use super::flows::FlowTable;
+use super::{Arrival, Departure, Gauges, Law, Verdict, red};
+use crate::packet::{Backlog, Packet};
+use crate::param::{Kind, Param, Refusal, Value, Values};
+use crate::qdisc::Qdisc;
+use crate::qdisc::fifo::{Fifo, Limit};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{FlowKey, Rate, Span, Time};
+
+const PAPER: &str = "Clark and Fang 1998";
+
+/// Windows of silence after which a flow is new.
+const SILENCE: u64 = 10;
+
+const PARAMS: &[Param] = &[
+    registry::limit("1000p", "the interface's txqueuelen"),
+    registry::ECN,
+    pair::DIALECT,
+    Param {
+        name: "profile",
+        kind: Kind::Rate,
+        default: "",
+        range: (1.0, 1e15),
+        doc: "Rate that each flow may send IN (R_T); computed: a hundredth of the link's.",
+        source: "a contract, without a default in the paper; a hundred such flows fill the link",
+    },
+    Param {
+        name: "window",
+        kind: Kind::Time,
+        default: "1s",
+        range: (1e-3, 1e3),
+        doc: "Memory of a flow's rate (win_length).",
+        source: "Clark and Fang 1998",
+    },
+    pair::MIN_IN,
+    pair::MAX_IN,
+    pair::PROBABILITY_IN,
+    pair::MIN_OUT,
+    pair::MAX_OUT,
+    pair::PROBABILITY_OUT,
+    red::param::WQ,
+    pair::SHARED[0],
+    pair::SHARED[1],
+    pair::SHARED[2],
+    pair::SHARED[3],
+    pair::SHARED[4],
+    pair::SHARED[5],
+];
+
+/// Computes the profile where it was not given.
+pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    values.fill("profile", Value::Rate(Rate::from_bps((rate.bps() / 100).max(1))));
+    pair::resolve(values, rate)
+}
+
+/// A flow's rate over a time sliding window.
+#[derive(Clone, Copy, Debug)]
+struct Meter {
+    bytes_per_s: f64,
+    last: Time,
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Rio {
+    reds: Pair,
+    meters: FlowTable<Meter>,
+    profile_bytes_per_s: f64,
+    window: Span,
+    sweeps: Clock,
+}
+
+impl Rio {
+    /// RIO from resolved values.
+    pub fn new(values: &Values, site: Site) -> Self {
+        let window = values.time("window");
+        Self {
+            reds: Pair::new(values, site.rate, site.stream),
+            meters: FlowTable::with_room_for(64),
+            profile_bytes_per_s: values.rate("profile").bps_f64() / 8.0,
+            window,
+            sweeps: Clock::every(window * SILENCE),
+        }
+    }
+
+    /// Meters a packet of `flow`; whether it is IN.
+    fn tag(&mut self, flow: FlowKey, size: u32, now: Time) -> bool {
+        let fresh = Meter { bytes_per_s: self.profile_bytes_per_s, last: now };
+        let meter = self.meters.get_or_insert(flow, fresh);
+        if now.since(meter.last) >= self.window * SILENCE {
+            *meter = fresh;
+        }
+        // Clark and Fang 1998: what the window holds, and how long it is with the gap before this packet.
+        let window_s = self.window.secs_f64();
+        let bytes = meter.bytes_per_s * window_s + f64::from(size);
+        meter.bytes_per_s = bytes / (now.since(meter.last).secs_f64() + window_s);
+        meter.last = now;
+        let excess = 1.0 - self.profile_bytes_per_s / meter.bytes_per_s;
+        !super::is_drawn(self.reds.stream(), excess)
+    }
+}
+
+impl Law for Rio {
+    #[inline]
+    fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
+        let is_in = self.tag(arrival.flow, arrival.size, now);
+        self.reds.judge(arrival, is_in, now)
+    }
+
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
+        let is_in = self.tag(arrival.flow, arrival.size, now);
+        self.reds.overflow(arrival, is_in, now);
+    }
+
+    #[inline]
+    fn on_departure(&mut self, departure: &Departure, _now: Time) -> Verdict {
+        self.reds.depart(departure);
+        Verdict::Pass
+    }
+
+    fn on_idle(&mut self, now: Time) {
+        self.reds.idle_from(now);
+    }
+
+    fn next_tick(&self) -> Time {
+        self.sweeps.next()
+    }
+
+    fn tick(&mut self, _backlog: Backlog, now: Time) {
+        if self.sweeps.take(now) {
+            let silence = self.window * SILENCE;
+            self.meters.retain(|_, meter| now.since(meter.last) < silence);
+        }
+    }
+
+    fn gauges(&self) -> Gauges {
+        self.reds.gauges()
+    }
+}
+
+impl Discipline for Rio {
+    const ROW: Row = Row {
+        name: "rio",
+        aliases: &[],
+        doc: "RED that loses packets beyond their flow's profile before those within it.",
+        source: PAPER,
+        year: 1998,
+        marks: true,
+        params: PARAMS,
+        resolve,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    }
+}

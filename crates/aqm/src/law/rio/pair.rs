@@ -1,0 +1,210 @@
+//! The core of RIO: one queue, two REDs. Packets inside their profile (IN) are judged by the queue of IN packets alone,
+//! those outside (OUT) by the whole queue, so that OUT is lost first (Clark and Fang 1998).
+//!
+//! | paper | here |
+//! |---|---|
+//! | `avg_in`, `min_in`, `max_in`, `P_max_in` | `inside` |
+//! | `avg_total`, `min_out`, `max_out`, `P_max_out` | `outside` |
+
+use crate::law::red::{self, Detector};
+use crate::law::{Arrival, Departure, Gauges, Verdict, measure};
+use crate::packet::Backlog;
+use crate::param::{Kind, Param, Refusal, Value, Values};
+use base::{Rate, Stream, Time};
+use std::collections::VecDeque;
+
+const PAPER: &str = "Clark and Fang 1998";
+
+/// Which average OUT packets are judged by.
+pub const DIALECT: Param = Param {
+    name: "dialect",
+    kind: Kind::Word(&["coupled", "decoupled"]),
+    default: "coupled",
+    range: Param::ANY,
+    doc: "OUT packets are judged by the average of the whole queue (coupled, RIO-C), or of the OUT packets in it \
+          (decoupled, RIO-D).",
+    source: PAPER,
+};
+/// Lower threshold of IN.
+pub const MIN_IN: Param = Param {
+    name: "min_in",
+    default: "40p",
+    doc: "Average queue of IN packets below which none of them is signalled.",
+    source: PAPER,
+    ..red::param::MIN
+};
+/// Upper threshold of IN.
+pub const MAX_IN: Param = Param {
+    name: "max_in",
+    default: "70p",
+    doc: "Average queue of IN packets at which their probability reaches its maximum; in the unit of min_in.",
+    source: PAPER,
+    ..red::param::MAX
+};
+/// Maximum probability of IN.
+pub const PROBABILITY_IN: Param = Param {
+    name: "probability_in",
+    default: "0.02",
+    doc: "Probability of IN packets at an average of max_in.",
+    source: PAPER,
+    ..red::param::PROBABILITY
+};
+/// Lower threshold of OUT.
+pub const MIN_OUT: Param = Param {
+    name: "min_out",
+    default: "10p",
+    doc: "Average queue below which no OUT packet is signalled.",
+    source: PAPER,
+    ..red::param::MIN
+};
+/// Upper threshold of OUT.
+pub const MAX_OUT: Param = Param {
+    name: "max_out",
+    default: "30p",
+    doc: "Average queue at which the probability of OUT packets reaches its maximum; in the unit of min_out.",
+    source: PAPER,
+    ..red::param::MAX
+};
+/// Maximum probability of OUT.
+pub const PROBABILITY_OUT: Param = Param {
+    name: "probability_out",
+    default: "0.2",
+    doc: "Probability of OUT packets at an average of max_out.",
+    source: PAPER,
+    ..red::param::PROBABILITY
+};
+
+/// The names of a class's parameters, and what RED calls them.
+const IN: [(&str, &str); 3] = [("min", "min_in"), ("max", "max_in"), ("probability", "probability_in")];
+const OUT: [(&str, &str); 3] = [("min", "min_out"), ("max", "max_out"), ("probability", "probability_out")];
+
+/// RED's values for a class.
+fn class(values: &Values, names: [(&'static str, &'static str); 3], rate: Rate) -> Result<Values, Refusal> {
+    let mut red = values.clone();
+    red.0.insert("dialect", Value::Word("paper"));
+    for (name, ours) in names {
+        red.0.insert(name, values.0[ours].clone());
+    }
+    red::resolve(&mut red, rate).map_err(|refusal| {
+        // What RED says of `max` is said of this class's.
+        let param = names.iter().find(|(name, _)| *name == refusal.param).map_or(refusal.param, |(_, ours)| ours);
+        Refusal { param, ..refusal }
+    })?;
+    Ok(red)
+}
+
+/// Fills in what RED computes, and checks that each class's thresholds are in order.
+pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    let inside = class(values, IN, rate)?;
+    let outside = class(values, OUT, rate)?;
+    for name in ["wait", "mark_until"] {
+        values.fill(name, inside.0[name].clone());
+    }
+    let unit = |values: &Values| std::mem::discriminant(&values.length("min"));
+    if unit(&inside) != unit(&outside) {
+        return Err(Refusal::new("min_out", "a length in the unit of min_in"));
+    }
+    Ok(())
+}
+
+/// The two REDs of a queue, and what waits in it of each class.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    inside: Detector,
+    outside: Detector,
+    is_coupled: bool,
+    waiting_in: Backlog,
+    /// Whether each waiting packet is IN, in the order in which they arrived and leave.
+    tags: VecDeque<bool>,
+    stream: Stream,
+}
+
+impl Pair {
+    /// The two REDs from resolved values.
+    pub fn new(values: &Values, rate: Rate, stream: Stream) -> Self {
+        let detector =
+            |names| Detector::new(&class(values, names, rate).expect("the values were resolved before"), rate);
+        Self {
+            inside: detector(IN),
+            outside: detector(OUT),
+            is_coupled: values.word("dialect") == "coupled",
+            waiting_in: Backlog::default(),
+            tags: VecDeque::with_capacity(64),
+            stream,
+        }
+    }
+
+    /// Where chance decides, for the classifier too.
+    pub fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// Takes what an arriving packet finds into the averages that its class belongs to.
+    #[inline]
+    fn observe(&mut self, arrival: &Arrival, is_in: bool, now: Time) {
+        if is_in {
+            self.inside.observe(self.waiting_in, now);
+        }
+        if self.is_coupled {
+            self.outside.observe(arrival.backlog, now);
+        } else if !is_in {
+            let waiting_out = Backlog {
+                packets: arrival.backlog.packets - self.waiting_in.packets,
+                bytes: arrival.backlog.bytes - self.waiting_in.bytes,
+            };
+            self.outside.observe(waiting_out, now);
+        }
+    }
+
+    /// Decides about an arriving packet.
+    #[inline]
+    pub fn judge(&mut self, arrival: &Arrival, is_in: bool, now: Time) -> Verdict {
+        self.observe(arrival, is_in, now);
+        let detector = if is_in { &mut self.inside } else { &mut self.outside };
+        let verdict = detector.judge(arrival, &mut self.stream);
+        if !matches!(verdict, Verdict::Drop(_)) {
+            self.tags.push_back(is_in);
+            if is_in {
+                self.waiting_in.packets += 1;
+                self.waiting_in.bytes += u64::from(arrival.size);
+            }
+        }
+        verdict
+    }
+
+    /// The queue refused an arriving packet.
+    pub fn overflow(&mut self, arrival: &Arrival, is_in: bool, now: Time) {
+        self.observe(arrival, is_in, now);
+        if is_in { &mut self.inside } else { &mut self.outside }.restart();
+    }
+
+    /// A packet left the queue.
+    #[inline]
+    pub fn depart(&mut self, departure: &Departure) {
+        if self.tags.pop_front().expect("what leaves had arrived") {
+            self.waiting_in.packets -= 1;
+            self.waiting_in.bytes -= u64::from(departure.size);
+        }
+    }
+
+    /// The link is idle from `now` on.
+    pub fn idle_from(&mut self, now: Time) {
+        self.inside.idle_from(now);
+        self.outside.idle_from(now);
+    }
+
+    /// What decides about OUT packets; nearly all signals go to those.
+    pub fn gauges(&self) -> Gauges {
+        self.outside.gauges()
+    }
+}
+
+/// The parameters of RED that both classes share.
+pub const SHARED: [Param; 6] = [
+    red::param::GENTLE,
+    red::param::MODE,
+    measure::MEAN_PACKET,
+    red::param::WAIT,
+    red::param::MARK_UNTIL,
+    red::param::MARK_P,
+];

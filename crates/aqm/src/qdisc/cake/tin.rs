@@ -1,0 +1,318 @@
+//! One of CAKE's tins: flows in queues of their own, which take turns by bytes, fairly between hosts as well (DRR++ as
+//! in [`super::super::fq_frame`], with turns shortened by the number of flows that the flow's hosts keep busy).
+
+use super::super::pool::Queue;
+use super::super::rota::Rota;
+use super::diffserv::Share;
+use crate::law::cobalt::{Cobalt, Setting};
+use base::{Rate, Span, Stream, Time};
+
+/// Queues of a tin, and hosts that it tells apart.
+pub const QUEUES: u32 = 1024;
+/// Places that a flow may take: those of its set.
+const WAYS: u32 = 8;
+
+/// Flows with packets that were empty a moment ago.
+pub const NEW: u32 = 0;
+/// Flows that wait for their turn.
+pub const OLD: u32 = 1;
+/// Empty flows whose law has something to remember.
+pub const DECAYING: u32 = 2;
+
+/// What becomes of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Set {
+    /// Not in use.
+    #[default]
+    None,
+    /// Sends less than its share.
+    Sparse,
+    /// Used up its share and then ran empty: counted as sparse, waiting among the bulk.
+    SparseWait,
+    /// Sends all it may.
+    Bulk,
+    /// Empty, and on [`DECAYING`].
+    Decaying,
+}
+
+/// One flow's queue.
+#[derive(Clone, Debug, Default)]
+pub struct Flow {
+    /// Its packets.
+    pub queue: Queue,
+    /// Its law.
+    pub state: Cobalt,
+    /// Bytes it may still send in this turn.
+    pub deficit: i64,
+    /// See [`Set`].
+    pub set: Set,
+    tag: u64,
+    /// Its hosts, by their places.
+    hosts: [u32; 2],
+}
+
+/// What a packet is told apart by.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    /// The flow.
+    pub flow: u64,
+    /// The hosts it comes from and goes to.
+    pub hosts: [u64; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    tag: u64,
+    bulk_flows: u32,
+}
+
+/// A tin.
+#[derive(Clone, Debug)]
+pub struct Tin {
+    /// Its flows.
+    pub flows: Vec<Flow>,
+    /// Its lists of flows.
+    pub lists: Rota,
+    /// What its laws are set to.
+    pub setting: Setting,
+    /// Flows that are sparse, and that are bulk.
+    pub sparse: u32,
+    /// See `sparse`.
+    pub bulk: u32,
+    /// Bytes waiting.
+    pub bytes: u64,
+    /// Bytes it may still send in its turn among tins, where the link is not shaped.
+    pub deficit: i64,
+    /// What a turn among tins adds to `deficit`.
+    pub quantum: i64,
+    /// When it may send the next packet with its priority.
+    pub next: Time,
+    rate: Option<Rate>,
+    flow_quantum: u32,
+    hosts: [Vec<Host>; 2],
+    /// Which hosts' flows are counted: source, destination.
+    isolates: [bool; 2],
+}
+
+impl Tin {
+    /// An empty tin with this share, whose laws' target and interval are those of CAKE for a fast link, and which is
+    /// fair among hosts of the kinds that `isolates` says: source, destination.
+    pub fn new(share: Share, target: Span, interval: Span, ecn_enabled: bool, isolates: [bool; 2]) -> Self {
+        // A rate of less than 64 bytes a second would hold packets back for ever.
+        let rate = share.rate_bytes.map(|bytes| Rate::from_bps(bytes.max(64) * 8));
+        let flow_quantum = share.rate_bytes.map_or(1514, |bytes| (bytes >> 12).clamp(300, 1514) as u32);
+        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.time_for(1514));
+        // A target below one and a half packets could never be met.
+        let target_here = target.max(mtu_time * 3 / 2);
+        let interval = (interval + target_here.saturating_sub(target)).max(target_here * 2);
+        Self {
+            flows: vec![Flow::default(); QUEUES as usize],
+            lists: Rota::new(QUEUES, 3),
+            setting: Setting { target: target_here, interval, mtu_time, ecn_enabled },
+            sparse: 0,
+            bulk: 0,
+            bytes: 0,
+            deficit: 0,
+            quantum: share.quantum,
+            next: Time::ZERO,
+            rate,
+            flow_quantum,
+            hosts: [vec![Host::default(); QUEUES as usize], vec![Host::default(); QUEUES as usize]],
+            isolates,
+        }
+    }
+
+    /// Whether any flow waits for a turn.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        self.sparse + self.bulk > 0
+    }
+
+    /// The queue for a packet: its flow's own, as long as the set of eight has one left.
+    pub fn find(&mut self, keys: Keys) -> u32 {
+        let direct = (keys.flow % u64::from(QUEUES)) as u32;
+        let flow = &self.flows[direct as usize];
+        if flow.tag == keys.flow && flow.set != Set::None {
+            return direct;
+        }
+        let by_tag = ways(direct).find(|&at| self.flows[at as usize].tag == keys.flow);
+        let place = by_tag.or_else(|| ways(direct).find(|&at| self.flows[at as usize].set == Set::None));
+        let place = place.unwrap_or(direct);
+        let set = self.flows[place as usize].set;
+        let is_known = by_tag.is_some() && set != Set::None;
+        self.flows[place as usize].tag = keys.flow;
+        if !is_known {
+            // A new flow, or one that has to share a queue: the queue counts as its hosts' from now on.
+            if set == Set::Bulk {
+                self.count_bulk(place, false);
+            }
+            self.flows[place as usize].hosts = [self.host(0, keys), self.host(1, keys)];
+            if set == Set::Bulk {
+                self.count_bulk(place, true);
+            }
+        }
+        place
+    }
+
+    /// The place of a host, source or destination.
+    fn host(&mut self, side: usize, keys: Keys) -> u32 {
+        let (key, hosts) = (keys.hosts[side], &mut self.hosts[side]);
+        let direct = (key % u64::from(QUEUES)) as u32;
+        let by_tag = ways(direct).find(|&at| hosts[at as usize].tag == key);
+        let place = by_tag.or_else(|| ways(direct).find(|&at| hosts[at as usize].bulk_flows == 0)).unwrap_or(direct);
+        hosts[place as usize].tag = key;
+        place
+    }
+
+    fn count_bulk(&mut self, flow: u32, is_more: bool) {
+        for side in [0, 1].into_iter().filter(|&side| self.isolates[side]) {
+            let count = &mut self.hosts[side][self.flows[flow as usize].hosts[side] as usize].bulk_flows;
+            *count = if is_more { *count + 1 } else { *count - 1 };
+        }
+    }
+
+    /// The bytes of a turn: the quantum over the flows that the busier of the flow's hosts has, a fraction by chance.
+    fn turn(&self, flow: u32, stream: &mut Stream) -> i64 {
+        let load = self.load(flow);
+        let (whole, rest) = (self.flow_quantum / load, self.flow_quantum % load);
+        let is_more = crate::law::is_drawn(stream, f64::from(rest) / f64::from(load));
+        i64::from(whole + u32::from(is_more))
+    }
+
+    fn load(&self, flow: u32) -> u32 {
+        let hosts = self.flows[flow as usize].hosts;
+        let of = |side: usize| if self.isolates[side] { self.hosts[side][hosts[side] as usize].bulk_flows } else { 0 };
+        of(0).max(of(1)).max(1)
+    }
+
+    /// A packet was put into a flow's queue.
+    pub fn activate(&mut self, at: u32) {
+        let load = self.load(at);
+        let flow = &mut self.flows[at as usize];
+        match flow.set {
+            Set::None | Set::Decaying => {
+                flow.set = Set::Sparse;
+                flow.deficit = i64::from(self.flow_quantum / load);
+                self.sparse += 1;
+                self.lists.push(NEW, at);
+            }
+            Set::SparseWait => self.promote(at),
+            Set::Sparse | Set::Bulk => {}
+        }
+    }
+
+    /// A sparse flow turns bulk.
+    fn promote(&mut self, at: u32) {
+        self.flows[at as usize].set = Set::Bulk;
+        self.sparse -= 1;
+        self.bulk += 1;
+        self.count_bulk(at, true);
+    }
+
+    /// The flow whose turn is over waits for the next.
+    pub fn rotate(&mut self, at: u32, stream: &mut Stream) {
+        if self.flows[at as usize].set == Set::Sparse {
+            if self.flows[at as usize].queue.is_empty() {
+                self.flows[at as usize].set = Set::SparseWait;
+            } else {
+                self.promote(at);
+            }
+        }
+        let turn = self.turn(at, stream);
+        self.flows[at as usize].deficit += turn;
+        self.lists.push(OLD, at);
+    }
+
+    /// The flow was found empty at `now`.
+    pub fn retire(&mut self, at: u32, now: Time) {
+        let flow = &mut self.flows[at as usize];
+        flow.state.empty(&self.setting, now);
+        let is_at_rest = flow.state.is_at_rest(now);
+        let set = std::mem::replace(&mut flow.set, if is_at_rest { Set::None } else { Set::Decaying });
+        match set {
+            Set::Sparse | Set::SparseWait => self.sparse -= 1,
+            Set::Bulk => {
+                self.bulk -= 1;
+                self.count_bulk(at, false);
+            }
+            Set::None | Set::Decaying => {}
+        }
+        if is_at_rest {
+            self.lists.remove(at);
+        } else {
+            self.lists.push(DECAYING, at);
+        }
+    }
+
+    /// Charges `wire` bytes to the tin's own clock: it falls behind by one packet at most.
+    pub fn charge(&mut self, wire: u32, now: Time) {
+        let Some(rate) = self.rate else { return };
+        let time = rate.time_for(u64::from(wire));
+        if self.next < now {
+            self.next += time;
+        } else {
+            self.next = self.next.max(now + time);
+        }
+    }
+}
+
+/// The places of a set, from `direct` on around.
+fn ways(direct: u32) -> impl Iterator<Item = u32> {
+    let (first, start) = (direct - direct % WAYS, direct % WAYS);
+    (0..WAYS).map(move |way| first + (start + way) % WAYS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tin(rate_bps: Option<u64>) -> Tin {
+        let share = Share { rate_bytes: rate_bps.map(|bps| bps / 8), quantum: 1024 };
+        Tin::new(share, Span::from_ms(5), Span::from_ms(100), true, [true, true])
+    }
+
+    #[test]
+    fn slow_links_have_longer_targets_and_shorter_turns() {
+        // 1 Mb/s: 1514 bytes take 12.112 ms, one and a half 18.168 ms; 100 + 18.168 - 5 ms.
+        let slow = tin(Some(1_000_000));
+        assert_eq!(slow.setting.target, Span::from_us(18_168));
+        assert_eq!(slow.setting.interval, Span::from_us(113_168));
+        assert_eq!(slow.flow_quantum, 300);
+        let fast = tin(Some(100_000_000));
+        assert_eq!((fast.setting.target, fast.setting.interval), (Span::from_ms(5), Span::from_ms(100)));
+        assert_eq!((fast.flow_quantum, tin(None).flow_quantum), (1514, 1514));
+    }
+
+    #[test]
+    fn flows_of_one_set_find_places_of_their_own() {
+        let mut tin = tin(None);
+        let keys = |n: u64| Keys { flow: 16 + n * u64::from(QUEUES), hosts: [n, n] };
+        let places: Vec<u32> = (0..9)
+            .map(|n| {
+                let at = tin.find(keys(n));
+                tin.flows[at as usize].set = Set::Sparse;
+                at
+            })
+            .collect();
+        // Eight ways, and the ninth flow shares the queue that its hash says.
+        assert_eq!(places, [16, 17, 18, 19, 20, 21, 22, 23, 16]);
+        assert_eq!(tin.find(keys(3)), 19, "it is found again");
+    }
+
+    #[test]
+    fn a_host_with_many_flows_has_short_turns() {
+        let mut tin = tin(None);
+        let mut stream = Stream::named(1, "tin");
+        // Source 1 has three flows to one destination each, source 2 one.
+        let at = [(1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 2, 4)].map(|(flow, source, destination)| {
+            let at = tin.find(Keys { flow, hosts: [source, destination] });
+            tin.activate(at);
+            tin.promote(at);
+            at
+        });
+        let mut mean = |at: u32| (0..3000).map(|_| tin.turn(at, &mut stream)).sum::<i64>() as f64 / 3000.0;
+        // 1514 / 3, the fraction of 2/3 within five standard errors: 5 sqrt(2/9 / 3000).
+        assert!((mean(at[0]) - 1514.0 / 3.0).abs() < 0.043);
+        assert_eq!(mean(at[3]), 1514.0);
+    }
+}

@@ -1,0 +1,180 @@
+//! CHOKe: choose and keep for responsive flows, choose and kill for unresponsive flows. When the queue is long, compare
+//! each arriving packet with one drawn from the queue; if the two are of the same flow, lose both. A flow is hit in
+//! proportion to what it has in the queue, without any state for flows.
+//!
+//! Source: Pan, Prabhakar and Psounis, "CHOKe, A Stateless Active Queue Management Scheme for Approximating Fair
+//! Bandwidth Allocation", INFOCOM 2000; defaults: tc-choke(8).
+//!
+//! | paper | here |
+//! |---|---|
+//! | RED's average, thresholds and `p_a` | [`Detector`] |
+//! | drop candidates | `candidates` |
+//!
+//! Not a law: it reaches packets that wait. What is drawn by RED may be marked; what is lost by a match is dropped.
+//! Dialect `linux`: RED's spacing as in Linux sch_choke, and ECN-capable packets are marked above `max` too.
+//!
+//! Deviations. A packet that finds no room has met its candidates first, as in the paper and in Linux. Linux draws among
+//! the places of lost packets too, up to three times; here always among the packets that wait.
+
+use super::fifo::Limit;
+use super::{Held, Qdisc};
+use crate::law::red::{self, Detector};
+use crate::law::{Arrival, Gauges, Verdict, measure};
+use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::param::{Kind, Param, Refusal, Value, Values};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{FlowKey, Rate, Stream, Time};
+use std::collections::VecDeque;
+
+const PAPER: &str = "Pan, Prabhakar and Psounis 2000";
+
+const PARAMS: &[Param] = &[
+    registry::limit("1000p", "the interface's txqueuelen; tc-choke(8) wants it stated"),
+    registry::ECN,
+    Param {
+        kind: Kind::Word(&["paper", "linux"]),
+        doc: "Whose details: the paper's, or those of Linux sch_choke.",
+        ..red::param::DIALECT
+    },
+    Param {
+        default: "",
+        doc: "Average queue below which everything is admitted; computed: a third of max.",
+        source: "tc-choke(8)",
+        ..red::param::MIN
+    },
+    Param {
+        default: "",
+        doc: "Average queue above which what does not match is signalled, in the unit of min; computed: a quarter of limit.",
+        source: "tc-choke(8)",
+        ..red::param::MAX
+    },
+    red::param::PROBABILITY,
+    red::param::WQ,
+    Param {
+        name: "candidates",
+        kind: Kind::Integer,
+        default: "1",
+        range: (0.0, 1e3),
+        doc: "Packets drawn from the queue to compare an arriving one with.",
+        source: "Pan, Prabhakar and Psounis 2000: 1, and more against several unresponsive flows",
+    },
+    red::param::MODE,
+    measure::MEAN_PACKET,
+];
+
+fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    values.fill("max", Value::Length(values.length("limit").times(0.25)));
+    values.fill("min", Value::Length(values.length("max").times(1.0 / 3.0)));
+    red::completed(values, rate).map(drop)
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Choke<P> {
+    limit: Limit,
+    red: Detector,
+    min: f64,
+    candidates: u64,
+    queue: VecDeque<Held<P>>,
+    bytes: u64,
+    stream: Stream,
+}
+
+impl<P: Packet> Choke<P> {
+    /// An empty queue, from resolved values.
+    pub fn new(values: &Values, site: Site) -> Self {
+        let completed = red::completed(values, site.rate).expect("the values were resolved before");
+        let red = Detector::new(&completed, site.rate);
+        Self {
+            limit: Limit::of(values),
+            min: red.band().0,
+            red,
+            candidates: values.integer("candidates"),
+            queue: VecDeque::with_capacity(64),
+            bytes: 0,
+            stream: site.stream,
+        }
+    }
+
+    /// Compares a packet of `flow` with packets drawn from the queue, and loses those of the same flow; whether there
+    /// was one.
+    fn meets_its_like(&mut self, flow: FlowKey, now: Time, tap: &mut dyn Tap<P>) -> bool {
+        let mut has_met = false;
+        for _ in 0..self.candidates {
+            if self.queue.is_empty() {
+                break;
+            }
+            let place = self.stream.below(self.queue.len() as u64) as usize;
+            if self.queue[place].packet.flow() == flow {
+                let Held { packet, .. } = self.queue.remove(place).expect("it was drawn from the queue");
+                self.bytes -= u64::from(packet.size());
+                tap.dropped(packet, Cause::Early, now);
+                has_met = true;
+            }
+        }
+        has_met
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Choke<P> {
+    fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
+        let size = packet.size();
+        let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.backlog() };
+        self.red.observe(arrival.backlog, now);
+        if self.red.average() > self.min && self.meets_its_like(arrival.flow, now, tap) {
+            return tap.dropped(packet, Cause::Early, now);
+        }
+        let verdict = self.red.judge(&arrival, &mut self.stream);
+        if let Verdict::Drop(cause) = verdict {
+            return tap.dropped(packet, cause, now);
+        }
+        if !self.limit.admits(self.backlog(), size) {
+            self.red.restart();
+            return tap.dropped(packet, Cause::Tail, now);
+        }
+        if let Verdict::Mark(cause) = verdict {
+            packet.mark();
+            tap.marked(&packet, cause, now);
+        }
+        tap.accepted(&packet, now);
+        self.bytes += u64::from(size);
+        self.queue.push_back(Held { packet, enqueued: now });
+    }
+
+    fn take(&mut self, now: Time, _tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        let Some(held) = self.queue.pop_front() else {
+            self.red.idle_from(now);
+            return None;
+        };
+        self.bytes -= u64::from(held.packet.size());
+        Some(held)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.queue.len() as u32, bytes: self.bytes }
+    }
+
+    fn gauges(&self) -> Gauges {
+        self.red.gauges()
+    }
+}
+
+/// The row of [`Choke`], whatever its packets.
+pub struct ChooseAndKeep;
+
+impl Discipline for ChooseAndKeep {
+    const ROW: Row = Row {
+        name: "choke",
+        aliases: &[],
+        doc: "Compares each arriving packet with one that waits, and loses both if they are of the same flow.",
+        source: PAPER,
+        year: 2000,
+        marks: true,
+        params: PARAMS,
+        resolve,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Choke::new(values, site))
+    }
+}

@@ -1,0 +1,212 @@
+//! DRR: deficit round robin. Flows are hashed to queues that take turns; each turn adds a quantum of bytes to what a
+//! queue may send, and what it could not use because its next packet was too large is kept for the next turn. So flows
+//! share in bytes whatever their packets' sizes, and choosing the next packet costs the same however many they are.
+//!
+//! Source: Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995; IEEE/ACM ToN 4(3),
+//! 1996 ("the paper"). What a full queue loses: ns-2's drr.cc.
+//!
+//! | paper | here |
+//! |---|---|
+//! | `ActiveList` | `turns` |
+//! | `DC_i` | `Flow::deficit` |
+//! | `Quantum_i` | `quantum`, the same for all |
+//! | buffer stealing from the longest queue (McKenney) | `Drr::make_room` |
+//!
+//! Over any time in which two flows are both waiting, what they send differs by at most a quantum and two packets. A
+//! quantum below the largest packet is fair too, but some turns then send nothing.
+//!
+//! Deviations. Of queues of the same length any may lose a packet (ns-2: the one whose turn is next). ns-2 hashes the
+//! source address, here the flow; and it has a limit of 25,000 bytes, 10 queues and a quantum of 250 bytes.
+
+use super::fifo::{End, Limit};
+use super::fq_frame;
+use super::heap::Heap;
+use super::pool::{Pool, Queue};
+use super::rota::Rota;
+use super::{Held, Qdisc};
+use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::param::{Kind, Param, Values};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{FlowKey, Time};
+
+const PAPER: &str = "Shreedhar and Varghese 1995";
+
+const PARAMS: &[Param] = &[
+    registry::limit("1000p", "the interface's txqueuelen; the packets of all flows together"),
+    registry::ECN,
+    fq_frame::FLOWS,
+    Param { source: "tc-drr(8): the MTU with its Ethernet header; the paper wants no less", ..fq_frame::QUANTUM },
+    Param {
+        name: "drop",
+        kind: Kind::Word(&["head", "tail"]),
+        default: "head",
+        range: Param::ANY,
+        doc: "What is lost when the limit is reached: the oldest (head) or the newest (tail) packet of the queue with \
+              the most bytes, the arriving packet counted.",
+        source: "ns-2 drr.cc: head",
+    },
+];
+
+/// The one list of queues that wait for their turn.
+const TURNS: u32 = 0;
+
+#[derive(Clone, Default, Debug)]
+struct Flow {
+    queue: Queue,
+    /// Bytes that it may still send.
+    deficit: u64,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Drr<P> {
+    limit: Limit,
+    loses: End,
+    quantum: u64,
+    salt: u64,
+    flows: Vec<Flow>,
+    turns: Rota,
+    /// Whether the first queue in turn has had its quantum.
+    has_quantum: bool,
+    /// Queues by bytes.
+    longest: Heap<u64>,
+    pool: Pool<P>,
+    held: Backlog,
+}
+
+impl<P: Packet> Drr<P> {
+    /// Empty queues.
+    pub fn new(values: &Values, mut site: Site) -> Self {
+        let flows = values.integer("flows") as u32;
+        Self {
+            limit: Limit::of(values),
+            loses: End::of(values),
+            quantum: u64::from(values.size("quantum")),
+            salt: site.stream.bits(),
+            flows: vec![Flow::default(); flows as usize],
+            turns: Rota::new(flows, 1),
+            has_quantum: false,
+            longest: Heap::new(flows as usize),
+            pool: Pool::default(),
+            held: Backlog::default(),
+        }
+    }
+
+    #[inline]
+    fn index(&self, flow: FlowKey) -> u32 {
+        ((u128::from(flow.hash(self.salt)) * self.flows.len() as u128) >> 64) as u32
+    }
+
+    /// Loses packets until one of `size` bytes fits that goes to queue `own`; false if that one is to be lost itself.
+    fn make_room(&mut self, size: u32, own: u32, now: Time, tap: &mut dyn Tap<P>) -> bool {
+        if !self.limit.admits(Backlog::default(), size) {
+            return false;
+        }
+        while !self.limit.admits(self.held, size) {
+            let queue = self.flows[own as usize].queue.backlog();
+            let (bytes, longest) = self.longest.top().expect("a full queue holds packets");
+            let is_own = queue.bytes + u64::from(size) >= bytes;
+            if is_own && (self.loses == End::Tail || queue.packets == 0) {
+                return false;
+            }
+            let victim = if is_own { own } else { longest };
+            let held = self.remove(victim, self.loses).expect("the longest queue holds packets");
+            // A queue that is about to get a packet keeps its turn.
+            if victim != own {
+                self.rest_if_empty(victim);
+            }
+            tap.dropped(held.packet, Cause::Tail, now);
+        }
+        true
+    }
+
+    fn remove(&mut self, index: u32, end: End) -> Option<Held<P>> {
+        let queue = &mut self.flows[index as usize].queue;
+        let held = match end {
+            End::Head => self.pool.pop(queue),
+            End::Tail => self.pool.pop_tail(queue),
+        }?;
+        match queue.backlog().bytes {
+            0 => self.longest.remove(index),
+            bytes => self.longest.set(index, bytes),
+        }
+        self.held.packets -= 1;
+        self.held.bytes -= u64::from(held.packet.size());
+        Some(held)
+    }
+
+    /// An empty queue has no turn and keeps no deficit.
+    fn rest_if_empty(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.queue.is_empty() {
+            flow.deficit = 0;
+            self.has_quantum &= self.turns.first(TURNS) != Some(index);
+            self.turns.remove(index);
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Drr<P> {
+    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+        let size = packet.size();
+        let index = self.index(packet.flow());
+        if !self.limit.admits(self.held, size) && !self.make_room(size, index, now, tap) {
+            self.rest_if_empty(index);
+            return tap.dropped(packet, Cause::Tail, now);
+        }
+        tap.accepted(&packet, now);
+        let queue = &mut self.flows[index as usize].queue;
+        self.pool.push(queue, Held { packet, enqueued: now });
+        self.longest.set(index, queue.backlog().bytes);
+        self.held.packets += 1;
+        self.held.bytes += u64::from(size);
+        if !self.turns.is_listed(index) {
+            self.turns.push(TURNS, index);
+        }
+    }
+
+    fn take(&mut self, _now: Time, _tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        loop {
+            let index = self.turns.first(TURNS)?;
+            let flow = &mut self.flows[index as usize];
+            if !self.has_quantum {
+                flow.deficit += self.quantum;
+                self.has_quantum = true;
+            }
+            let head = self.pool.head(&flow.queue).expect("a queue in turn holds packets");
+            let size = u64::from(head.packet.size());
+            if size <= flow.deficit {
+                flow.deficit -= size;
+                let held = self.remove(index, End::Head);
+                self.rest_if_empty(index);
+                return held;
+            }
+            self.has_quantum = false;
+            self.turns.push(TURNS, index);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+}
+
+/// Its row; the discipline itself is [`Drr`].
+pub struct DeficitRoundRobin;
+
+impl Discipline for DeficitRoundRobin {
+    const ROW: Row = Row {
+        name: "drr",
+        aliases: &[],
+        doc: "Deficit round robin: flows take turns by bytes, and the longest queue loses when all is full.",
+        source: PAPER,
+        year: 1995,
+        marks: false,
+        params: PARAMS,
+        resolve: registry::as_given,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Drr::new(values, site))
+    }
+}

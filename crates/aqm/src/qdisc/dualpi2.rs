@@ -1,0 +1,427 @@
+//! DualPI2: two queues that share a link and a controller. Scalable flows (L4S) get a queue of their own, kept to a
+//! millisecond by frequent marks and served first; Classic flows get one that stands at a target. What the controller
+//! does to the Classic queue is coupled to the marks of the other, so that both kinds of flow get the same window.
+//!
+//! Source: De Schepper, Briscoe and White, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss,
+//! and Scalable Throughput (L4S)", RFC 9332, 2023, Appendix A; Linux sch_dualpi2.c; tc-dualpi2(8).
+//!
+//! | RFC 9332 A | here |
+//! |---|---|
+//! | `target`, `Tupdate`, `alpha`, `beta` | `target`, `tupdate`, `alpha`, `beta` |
+//! | `RTT_max`, `k` | `max_rtt`, `coupling_factor` |
+//! | `p'`, `p_C`, `p_CL` | [`Coupling`] |
+//! | `laqm`: `minTh`, `range`, `Th_len` | `Native::Ramp`: `min_th`, `range`, `th_len` |
+//! | `recur` | `Recurrence` |
+//! | `scheduler()`, left open | weighted turns by bytes: `classic_protection` (Linux) |
+//! | `p_Lmax` = 1, `p_Cmax` = 1/k^2 | overload |
+//!
+//! Dialect `linux`: signals are drawn at random, Classic ones by two draws, instead of summed up; the L-queue's own
+//! marks are a step at `step_thresh`, whose packets are marked whatever the controller says; nothing but that step acts
+//! while less than two packets of `mtu` wait; overload begins above, not at, the point where everything is marked.
+//!
+//! Deviations. A probability above 1 is summed up as 1. With `ecn` off every packet is Classic, and dropped where it is
+//! signalled. The RFC refuses a packet when an MTU would not fit, here when the packet does not. No `min_qlen_step` (0
+//! in Linux), no filters, and drops on the way out only. The RFC's waiting time of the L-queue is read as that of the
+//! packet in hand.
+
+use super::fifo::Limit;
+use super::{Held, Qdisc};
+use crate::law::clock::Clock;
+use crate::law::coupling::{self, Coupling};
+use crate::law::{self, Gauges, pie};
+use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::param::{Kind, Length, Param, Refusal, Value, Values};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{Rate, Span, Stream, Time};
+use std::collections::VecDeque;
+
+const RFC: &str = "RFC 9332 A.1; tc-dualpi2(8)";
+
+const PARAMS: &[Param] = &[
+    Param {
+        doc: "How much may wait in both queues, in packets or bytes; what arrives beyond is lost. Computed: what the \
+              link sends in 250 ms, or 10000p for linux.",
+        ..registry::limit("", RFC)
+    },
+    Param { default: "true", source: "RFC 9332: it is made for ECN", ..registry::ECN },
+    Param {
+        doc: "Where RFC 9332 and Linux differ: how signals are drawn, and the L-queue's own marks.",
+        source: "RFC 9332",
+        ..pie::DIALECT
+    },
+    Param { source: RFC, doc: "The waiting time at which the Classic queue settles.", ..pie::TARGET },
+    Param {
+        default: "",
+        source: RFC,
+        doc: "How often p' is computed. Computed: the smaller of target and max_rtt / 3, or 16ms for linux.",
+        ..pie::TUPDATE
+    },
+    Param {
+        default: "",
+        source: RFC,
+        doc: "Gain on the distance of the waiting time from its target, in Hz. Computed: 0.1 tupdate / max_rtt^2, \
+              or 0.16 for linux.",
+        ..pie::ALPHA
+    },
+    Param {
+        default: "",
+        source: RFC,
+        doc: "Gain on the change of the waiting time since the last step, in Hz. Computed: 0.3 / max_rtt, or 3.2 for \
+              linux.",
+        ..pie::BETA
+    },
+    Param {
+        name: "max_rtt",
+        kind: Kind::Time,
+        default: "",
+        range: (1e-6, 10.0),
+        doc: "The longest usual round-trip time, to compute the gains with; absent, 100ms.",
+        source: RFC,
+    },
+    coupling::FACTOR,
+    coupling::DROP_ON_OVERLOAD,
+    Param {
+        name: "classic_protection",
+        kind: Kind::Number,
+        default: "0.1",
+        range: (0.0, 1.0),
+        doc: "The share of the link that the Classic queue has for certain while packets wait in both.",
+        source: "tc-dualpi2(8): 10 %; RFC 9332 leaves the scheduler open",
+    },
+    Param {
+        name: "native",
+        kind: Kind::Word(&["ramp", "step"]),
+        default: "",
+        range: Param::ANY,
+        doc: "How the L-queue marks of itself, by its waiting time: from min_th on ever more over range, or all above \
+              step_thresh. Computed: ramp, or step for linux.",
+        source: RFC,
+    },
+    Param {
+        name: "min_th",
+        kind: Kind::Time,
+        default: "800us",
+        range: (0.0, 10.0),
+        doc: "Waiting time in the L-queue at which the ramp begins.",
+        source: "RFC 9332 A.1",
+    },
+    Param {
+        name: "range",
+        kind: Kind::Time,
+        default: "400us",
+        range: (0.0, 10.0),
+        doc: "Waiting time over which the ramp rises to 1.",
+        source: "RFC 9332 A.1",
+    },
+    Param {
+        name: "th_len",
+        kind: Kind::Integer,
+        default: "1",
+        range: (0.0, 1e6),
+        doc: "The ramp spares an L-queue of so many packets or fewer, the one in hand included.",
+        source: "RFC 9332 A.1",
+    },
+    Param {
+        name: "step_thresh",
+        kind: Kind::LengthOrTime,
+        default: "1ms",
+        range: (0.0, 1e6),
+        doc: "Waiting time, or packets left behind, above which the step marks.",
+        source: "tc-dualpi2(8)",
+    },
+    Param {
+        name: "mtu",
+        kind: Kind::Size,
+        default: "1500b",
+        range: (1.0, 65_535.0),
+        doc: "Largest packet: the credit the L-queue starts with, and the linux dialect's shortest queue to act on.",
+        source: "Linux sch_dualpi2.c",
+    },
+];
+
+fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    let is_linux = values.word("dialect") == "linux";
+    let limit = match is_linux {
+        true => Length::Packets(10_000.0),
+        false => Length::Bytes((rate.bytes_in(Span::from_ms(250)) as f64).min(4e9)),
+    };
+    values.fill("limit", Value::Length(limit));
+    values.fill("native", Value::Word(if is_linux { "step" } else { "ramp" }));
+    let max_rtt = values.find_time("max_rtt");
+    if is_linux && max_rtt.is_none() {
+        values.fill("tupdate", Value::Time(Span::from_ms(16)));
+        // In Linux 41/256 and 819/256.
+        values.fill("alpha", Value::Number(0.16));
+        values.fill("beta", Value::Number(3.2));
+    }
+    let max_rtt = max_rtt.unwrap_or(Span::from_ms(100));
+    values.fill("tupdate", Value::Time(values.time("target").min(max_rtt / 3)));
+    let (tupdate_s, max_rtt_s) = (values.time("tupdate").secs_f64(), max_rtt.secs_f64());
+    values.fill("alpha", Value::Number(0.1 * tupdate_s / (max_rtt_s * max_rtt_s)));
+    values.fill("beta", Value::Number(0.3 / max_rtt_s));
+    match values.0.get("step_thresh") {
+        Some(Value::Length(Length::Bytes(_))) => Err(Refusal::new("step_thresh", "packets or a time")),
+        _ => Ok(()),
+    }
+}
+
+/// How the L-queue marks of itself.
+#[derive(Clone, Copy, Debug)]
+enum Native {
+    Ramp { min_th: Span, range: Span, th_len: u32 },
+    StepTime(Span),
+    StepPackets(u32),
+}
+
+impl Native {
+    /// The probability for a packet that waited so long, with so many left behind it.
+    fn probability(self, waited: Span, behind: u32) -> f64 {
+        let is = |above: bool| if above { 1.0 } else { 0.0 };
+        match self {
+            Self::Ramp { th_len, .. } if behind < th_len => 0.0,
+            Self::Ramp { min_th, range, .. } if waited >= min_th + range => is(true),
+            Self::Ramp { min_th, range, .. } => waited.saturating_sub(min_th).secs_f64() / range.secs_f64().max(1e-12),
+            Self::StepTime(threshold) => is(waited > threshold),
+            Self::StepPackets(threshold) => is(behind > threshold),
+        }
+    }
+}
+
+/// Signals as often as a probability says, without chance: when the sum of probabilities passes 1 (RFC 9332 A.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Recurrence(f64);
+
+impl Recurrence {
+    fn is_due(&mut self, likelihood: f64) -> bool {
+        // More than 1 would be owed long after the overload.
+        self.0 += likelihood.min(1.0);
+        let is_due = self.0 > 1.0;
+        if is_due {
+            self.0 -= 1.0;
+        }
+        is_due
+    }
+}
+
+/// One of the two queues.
+#[derive(Clone, Debug)]
+struct Queue<P> {
+    packets: VecDeque<Held<P>>,
+    recurrence: Recurrence,
+}
+
+impl<P> Queue<P> {
+    fn new() -> Self {
+        Self { packets: VecDeque::with_capacity(64), recurrence: Recurrence::default() }
+    }
+
+    /// How long its head has waited; 0 if it is empty.
+    fn age(&self, now: Time) -> Span {
+        self.packets.front().map_or(Span::ZERO, |held| now.since(held.enqueued))
+    }
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct DualPi2<P> {
+    limit: Limit,
+    clock: Clock,
+    coupling: Coupling,
+    native: Native,
+    ecn_enabled: bool,
+    is_linux: bool,
+    mtu: u64,
+    scalable: Queue<P>,
+    classic: Queue<P>,
+    held: Backlog,
+    /// Weights of the Classic and the L-queue, in hundredths.
+    weights: (i64, i64),
+    /// Bytes times weight that the Classic queue is owed, or at 0 and below owes.
+    credit: i64,
+    stream: Stream,
+}
+
+impl<P: Packet> DualPi2<P> {
+    /// Empty queues from resolved values.
+    pub fn new(values: &Values, stream: Stream) -> Self {
+        let weight = (values.number("classic_protection") * 100.0 + 0.5) as i64;
+        let mtu = u64::from(values.size("mtu"));
+        let native = match (values.word("native"), values.0.get("step_thresh")) {
+            ("step", Some(Value::Time(threshold))) => Native::StepTime(*threshold),
+            ("step", _) => match values.length("step_thresh") {
+                Length::Packets(packets) | Length::Bytes(packets) => Native::StepPackets(packets as u32),
+            },
+            _ => Native::Ramp {
+                min_th: values.time("min_th"),
+                range: values.time("range"),
+                th_len: values.integer("th_len") as u32,
+            },
+        };
+        let mut queue = Self {
+            limit: Limit::of(values),
+            clock: Clock::every(values.time("tupdate")),
+            coupling: Coupling::new(values),
+            native,
+            ecn_enabled: values.flag("ecn"),
+            is_linux: values.word("dialect") == "linux",
+            mtu,
+            scalable: Queue::new(),
+            classic: Queue::new(),
+            held: Backlog::default(),
+            weights: (weight, 100 - weight),
+            credit: 0,
+            stream,
+        };
+        queue.reset_credit();
+        queue
+    }
+
+    /// The L-queue has a packet's lead.
+    fn reset_credit(&mut self) {
+        self.credit = self.mtu as i64 * (self.weights.0 - self.weights.1);
+    }
+
+    /// Whether everything Scalable is marked, and drops are to help.
+    fn is_overloaded(&self) -> bool {
+        let p = self.coupling.scalable();
+        self.coupling.drops_on_overload() && if self.is_linux { p > 1.0 } else { p >= 1.0 }
+    }
+
+    /// What becomes of a Classic packet: `None` passes.
+    fn decide_classic(&mut self, is_capable: bool) -> Option<(bool, Cause)> {
+        let is_signalled = match self.is_linux {
+            true => self.is_drawn_twice(),
+            false => self.classic.recurrence.is_due(self.coupling.classic()),
+        };
+        let is_overloaded = self.is_overloaded();
+        is_signalled.then_some(match is_capable {
+            true if is_overloaded => (true, Cause::Overload),
+            true => (false, Cause::Early),
+            false => (true, Cause::Early),
+        })
+    }
+
+    /// What becomes of a Scalable packet: whether it is dropped, and why; `None` passes.
+    fn decide_scalable(&mut self, waited: Span, behind: u32) -> Option<(bool, Cause)> {
+        let native = self.native.probability(waited, behind);
+        let cause = if native >= 1.0 { Cause::Forced } else { Cause::Early };
+        let coupled = self.coupling.scalable();
+        let is_overloaded = self.is_overloaded();
+        if self.is_linux {
+            if self.held.bytes >= 2 * self.mtu {
+                if is_overloaded && self.is_drawn_twice() {
+                    return Some((true, Cause::Overload));
+                }
+                if law::is_drawn(&mut self.stream, coupled) {
+                    return Some((false, Cause::Early));
+                }
+            }
+            return law::is_drawn(&mut self.stream, native).then_some((false, cause));
+        }
+        let recurrence = &mut self.scalable.recurrence;
+        if is_overloaded {
+            if recurrence.is_due(self.coupling.classic()) {
+                return Some((true, Cause::Overload));
+            }
+            return recurrence.is_due(coupled).then_some((false, Cause::Early));
+        }
+        recurrence.is_due(native.max(coupled)).then_some((false, cause))
+    }
+
+    fn is_drawn_twice(&mut self) -> bool {
+        let p = self.coupling.linear();
+        law::is_drawn(&mut self.stream, p) && law::is_drawn(&mut self.stream, p)
+    }
+}
+
+impl<P: Packet> Qdisc<P> for DualPi2<P> {
+    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+        let size = packet.size();
+        if !self.limit.admits(self.held, size) {
+            return tap.dropped(packet, Cause::Tail, now);
+        }
+        tap.accepted(&packet, now);
+        self.held.packets += 1;
+        self.held.bytes += u64::from(size);
+        let is_scalable = self.ecn_enabled && coupling::is_scalable(packet.ecn());
+        let queue = if is_scalable { &mut self.scalable } else { &mut self.classic };
+        queue.packets.push_back(Held { packet, enqueued: now });
+    }
+
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        loop {
+            let both = !self.scalable.packets.is_empty() && !self.classic.packets.is_empty();
+            let is_scalable = self.classic.packets.is_empty() || both && self.credit <= 0;
+            let queue = if is_scalable { &mut self.scalable } else { &mut self.classic };
+            let Some(Held { mut packet, enqueued }) = queue.packets.pop_front() else {
+                self.reset_credit();
+                return None;
+            };
+            let behind = queue.packets.len() as u32;
+            let size = packet.size();
+            self.held.packets -= 1;
+            self.held.bytes -= u64::from(size);
+            let is_short = self.is_linux && self.held.bytes < 2 * self.mtu;
+            let signal = match is_scalable {
+                true => self.decide_scalable(now.since(enqueued), behind),
+                false if is_short => None,
+                false => self.decide_classic(self.ecn_enabled && packet.ecn().is_ect()),
+            };
+            match signal {
+                None => {}
+                Some((false, cause)) => {
+                    packet.mark();
+                    tap.marked(&packet, cause, now);
+                }
+                Some((true, cause)) => {
+                    tap.dropped(packet, cause, now);
+                    continue;
+                }
+            }
+            if both {
+                let (classic, scalable) = self.weights;
+                self.credit += i64::from(size) * if is_scalable { classic } else { -scalable };
+            }
+            return Some(Held { packet, enqueued });
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    fn next_tick(&self) -> Time {
+        self.clock.next()
+    }
+
+    fn tick(&mut self, now: Time) {
+        if self.clock.take(now) {
+            let delay = self.scalable.age(now).max(self.classic.age(now));
+            self.coupling.step(delay.secs_f64());
+        }
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { probability: Some(self.coupling.classic()), control: Some(self.coupling.linear()) }
+    }
+}
+
+/// The row of [`DualPi2`].
+pub struct Dual;
+
+impl Discipline for Dual {
+    const ROW: Row = Row {
+        name: "dualpi2",
+        aliases: &[],
+        doc: "Two queues, one of them short for Scalable flows, coupled so that both kinds of flow share the link.",
+        source: "RFC 9332",
+        year: 2019,
+        marks: true,
+        params: PARAMS,
+        resolve,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(DualPi2::new(values, site.stream))
+    }
+}

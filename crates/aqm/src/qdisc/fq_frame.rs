@@ -1,0 +1,285 @@
+//! Fair queueing around any law: flows are hashed to queues, queues take turns by bytes, and one that was empty a
+//! moment ago goes first. A flow that sends less than its share finds no queue of others before it; a law of its own
+//! acts on each queue.
+//!
+//! Source: Hoeiland-Joergensen, McKenney, Taht, Gettys and Dumazet, "The Flow Queue CoDel Packet Scheduler and Active
+//! Queue Management Algorithm", RFC 8290, 2018; the turns: Shreedhar and Varghese, "Efficient Fair Queuing Using
+//! Deficit Round-Robin", SIGCOMM 1995; MacGregor and Shi, "Deficits for Bursty Latency-critical Flows: DRR++", ICON
+//! 2000.
+//!
+//! | RFC 8290 | here |
+//! |---|---|
+//! | flow (a queue) | `Flow` |
+//! | new flows, old flows | lists `NEW`, `OLD` |
+//! | quantum, byte credits | `quantum`, `deficit` |
+//! | the queue with the largest byte count, batch of drops | `evict` |
+//!
+//! Randomness: the first number of the stream, drawn when the discipline is made, perturbs the hash; the law of each
+//! queue brings its own.
+//!
+//! Deviations. Sizes are IP packets, without the link's header. No limit on memory: the kernel's counts its buffers.
+
+use super::pool::{Pool, Queue};
+use super::rota::Rota;
+use super::{Held, Qdisc, fifo::Limit};
+use crate::law::{Arrival, Departure, Law, Verdict};
+use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::param::{Kind, Param, Values};
+use base::{FlowKey, Stream, Time};
+
+/// The `flows` of fair queueing.
+pub const FLOWS: Param = Param {
+    name: "flows",
+    kind: Kind::Integer,
+    default: "1024",
+    range: (1.0, 65_536.0),
+    doc: "Number of queues that flows are hashed to; flows that meet in one share it.",
+    source: "RFC 8290 §5.2.3",
+};
+
+/// The `quantum` of fair queueing.
+pub const QUANTUM: Param = Param {
+    name: "quantum",
+    kind: Kind::Size,
+    default: "1514b",
+    range: (1.0, 1_048_576.0),
+    doc: "Bytes that a queue may send in its turn.",
+    source: "RFC 8290 §5.2.5; tc-fq_codel(8): the MTU with its Ethernet header",
+};
+
+/// The `drop_batch` of fair queueing.
+pub const DROP_BATCH: Param = Param {
+    name: "drop_batch",
+    kind: Kind::Integer,
+    default: "64",
+    range: (1.0, 65_536.0),
+    doc: "At the limit, the fattest queue loses half of its bytes from the head, but so many packets at most.",
+    source: "tc-fq_codel(8): 64",
+};
+
+/// Queues with a turn at once: they were empty a moment ago.
+const NEW: u32 = 0;
+/// Queues that wait for their turn.
+const OLD: u32 = 1;
+
+/// What happens at the limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Full {
+    /// The fattest queue loses up to so many packets.
+    EvictFattest(u32),
+    /// The arriving packet is lost.
+    RefuseArriving,
+}
+
+/// What a law takes for its queue's backlog.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// That of its own queue.
+    Own,
+    /// That of all queues together.
+    All,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<L> {
+    law: L,
+    queue: Queue,
+    /// Bytes it may still send in this turn; no turn at 0 or below.
+    deficit: i64,
+    /// Whether it is among those whose law ticks.
+    is_awake: bool,
+}
+
+/// Queues around laws.
+#[derive(Clone, Debug)]
+pub struct FairQueue<P, L> {
+    limit: Limit,
+    full: Full,
+    seen: Seen,
+    quantum: i64,
+    salt: u64,
+    flows: Vec<Flow<L>>,
+    turns: Rota,
+    pool: Pool<P>,
+    held: Backlog,
+    /// A law without a queue: it keeps the time for all, which tick together.
+    pace: L,
+    /// The queues whose law ticks, in no order: empty ones with a law at rest sleep.
+    awake: Vec<u32>,
+}
+
+impl<P: Packet, L: Law> FairQueue<P, L> {
+    /// Empty queues with `flows`, `quantum` and `limit` of `values`, each around a law that `law` makes.
+    pub fn new(values: &Values, stream: &mut Stream, full: Full, seen: Seen, mut law: impl FnMut() -> L) -> Self {
+        let flows = values.integer("flows") as u32;
+        let pace = law();
+        let mut flow = || Flow { law: law(), queue: Queue::default(), deficit: 0, is_awake: false };
+        Self {
+            limit: Limit::of(values),
+            full,
+            seen,
+            quantum: i64::from(values.size("quantum")),
+            salt: stream.bits(),
+            flows: (0..flows).map(|_| flow()).collect(),
+            turns: Rota::new(flows, 2),
+            pool: Pool::default(),
+            held: Backlog::default(),
+            // Room for all, if any law ticks at all.
+            awake: Vec::with_capacity(if pace.next_tick().is_set() { flows as usize } else { 0 }),
+            pace,
+        }
+    }
+
+    /// The queue of a flow.
+    #[inline]
+    fn index(&self, flow: FlowKey) -> usize {
+        ((u128::from(flow.hash(self.salt)) * self.flows.len() as u128) >> 64) as usize
+    }
+
+    #[inline]
+    fn seen_by(&self, index: usize) -> Backlog {
+        match self.seen {
+            Seen::Own => self.flows[index].queue.backlog(),
+            Seen::All => self.held,
+        }
+    }
+
+    /// Takes the packet at the head of a queue, past its law.
+    fn pop(&mut self, index: usize) -> Option<Held<P>> {
+        let held = self.pool.pop(&mut self.flows[index].queue)?;
+        self.held.packets -= 1;
+        self.held.bytes -= u64::from(held.packet.size());
+        Some(held)
+    }
+
+    /// The next packet of a queue that its law lets pass.
+    fn pull(&mut self, index: usize, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        while let Some(Held { mut packet, enqueued }) = self.pop(index) {
+            let backlog = self.seen_by(index);
+            let departure =
+                Departure { size: packet.size(), ecn: packet.ecn(), flow: packet.flow(), enqueued, backlog };
+            match self.flows[index].law.on_departure(&departure, now) {
+                Verdict::Pass => {}
+                Verdict::Mark(cause) => {
+                    packet.mark();
+                    tap.marked(&packet, cause, now);
+                }
+                Verdict::Drop(cause) => {
+                    tap.dropped(packet, cause, now);
+                    continue;
+                }
+            }
+            return Some(Held { packet, enqueued });
+        }
+        self.flows[index].law.on_idle(now);
+        None
+    }
+
+    /// RFC 8290 §4.1: the queue with the most bytes loses from its head half of them, or `batch` packets.
+    fn evict(&mut self, batch: u32, now: Time, tap: &mut dyn Tap<P>) {
+        let bytes = |flow: &Flow<L>| flow.queue.backlog().bytes;
+        // The first of equals.
+        let fattest = (0..self.flows.len()).rev().max_by_key(|&index| bytes(&self.flows[index]));
+        let fattest = fattest.expect("there are queues");
+        let enough = bytes(&self.flows[fattest]) / 2;
+        let (mut packets, mut lost) = (0, 0);
+        while packets < batch && (packets == 0 || lost < enough) {
+            let held = self.pop(fattest).expect("a queue beyond the limit holds packets");
+            packets += 1;
+            lost += u64::from(held.packet.size());
+            tap.dropped(held.packet, Cause::Tail, now);
+        }
+        self.flows[fattest].law.on_eviction(packets, now);
+    }
+}
+
+impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
+    fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
+        let index = self.index(packet.flow());
+        let size = packet.size();
+        let backlog = self.seen_by(index);
+        let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog };
+        if self.full == Full::RefuseArriving && !self.limit.admits(self.held, size) {
+            self.flows[index].law.on_overflow(&arrival, now);
+            return tap.dropped(packet, Cause::Tail, now);
+        }
+        let flow = &mut self.flows[index];
+        if !flow.is_awake && self.pace.next_tick().is_set() {
+            flow.is_awake = true;
+            self.awake.push(index as u32);
+        }
+        match flow.law.on_arrival(&arrival, now) {
+            Verdict::Pass => {}
+            Verdict::Mark(cause) => {
+                packet.mark();
+                tap.marked(&packet, cause, now);
+            }
+            Verdict::Drop(cause) => return tap.dropped(packet, cause, now),
+        }
+        tap.accepted(&packet, now);
+        self.held.packets += 1;
+        self.held.bytes += u64::from(size);
+        self.pool.push(&mut flow.queue, Held { packet, enqueued: now });
+        if !self.turns.is_listed(index as u32) {
+            flow.deficit = self.quantum;
+            self.turns.push(NEW, index as u32);
+        }
+        while let Full::EvictFattest(batch) = self.full
+            && !self.limit.holds(self.held)
+        {
+            self.evict(batch, now, tap);
+        }
+    }
+
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        // RFC 8290 §4.2.
+        loop {
+            let new = self.turns.first(NEW);
+            let item = new.or_else(|| self.turns.first(OLD))?;
+            let index = item as usize;
+            let flow = &mut self.flows[index];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                self.turns.push(OLD, item);
+                continue;
+            }
+            if let Some(held) = self.pull(index, now, tap) {
+                self.flows[index].deficit -= i64::from(held.packet.size());
+                return Some(held);
+            }
+            // An empty new queue waits one round among the old, or it could come back as new again and again.
+            if new.is_some() && !self.turns.is_empty(OLD) {
+                self.turns.push(OLD, item);
+            } else {
+                self.turns.remove(item);
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+
+    fn next_tick(&self) -> Time {
+        self.pace.next_tick()
+    }
+
+    fn tick(&mut self, now: Time) {
+        if now < self.pace.next_tick() {
+            return;
+        }
+        self.pace.tick(Backlog::default(), now);
+        let mut at = 0;
+        while let Some(&item) = self.awake.get(at) {
+            let backlog = self.seen_by(item as usize);
+            let flow = &mut self.flows[item as usize];
+            flow.law.tick(backlog, now);
+            if flow.queue.is_empty() && flow.law.is_at_rest() {
+                flow.is_awake = false;
+                self.awake.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A heap over numbered items whose keys change: which queue is longest, which is next.
+
+/// "Not in the heap".
+const OUT: u32 = u32::MAX;
+
+/// Items with keys, the one with the greatest key on top. Nothing is allocated once it has been as full as it gets.
+#[derive(Clone, Debug)]
+pub struct Heap<K> {
+    /// A binary heap.
+    entries: Vec<(K, u32)>,
+    /// Where each item is among the entries.
+    places: Vec<u32>,
+}
+
+impl<K: PartialOrd + Copy> Heap<K> {
+    /// An empty heap of items below `items`; [`Heap::set`] makes room for more.
+    pub fn new(items: usize) -> Self {
+        Self { entries: Vec::new(), places: vec![OUT; items] }
+    }
+
+    /// The greatest key and its item. Of equal keys it is any, but always the same one after the same calls.
+    #[inline]
+    pub fn top(&self) -> Option<(K, u32)> {
+        self.entries.first().copied()
+    }
+
+    /// Whether `item` is in.
+    #[inline]
+    pub fn contains(&self, item: u32) -> bool {
+        self.places.get(item as usize).is_some_and(|place| *place != OUT)
+    }
+
+    /// All keys and items, in an order that only the heap's history decides.
+    pub fn iter(&self) -> impl Iterator<Item = (K, u32)> {
+        self.entries.iter().copied()
+    }
+
+    /// How many items there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Gives `item` the key `key`, whether it was in or not. Keys can all be compared with each other.
+    #[inline]
+    pub fn set(&mut self, item: u32, key: K) {
+        if self.places.len() <= item as usize {
+            self.places.resize(item as usize + 1, OUT);
+        }
+        let at = match self.places[item as usize] {
+            OUT => {
+                self.entries.push((key, item));
+                self.entries.len() - 1
+            }
+            at => {
+                self.entries[at as usize].0 = key;
+                at as usize
+            }
+        };
+        let at = self.rise(at);
+        self.sink(at);
+    }
+
+    /// Takes `item` out, if it is in.
+    #[inline]
+    pub fn remove(&mut self, item: u32) {
+        let Some(&at) = self.places.get(item as usize).filter(|at| **at != OUT) else {
+            return;
+        };
+        self.places[item as usize] = OUT;
+        self.entries.swap_remove(at as usize);
+        if (at as usize) < self.entries.len() {
+            let at = self.rise(at as usize);
+            self.sink(at);
+        }
+    }
+
+    /// Moves the entry at `at` towards the top as far as it belongs; returns where it came to rest.
+    fn rise(&mut self, mut at: usize) -> usize {
+        let entry = self.entries[at];
+        while at > 0 {
+            let above = (at - 1) / 2;
+            if self.entries[above].0 >= entry.0 {
+                break;
+            }
+            self.put(at, self.entries[above]);
+            at = above;
+        }
+        self.put(at, entry);
+        at
+    }
+
+    /// Moves the entry at `at` away from the top as far as it belongs.
+    fn sink(&mut self, mut at: usize) {
+        let entry = self.entries[at];
+        loop {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let Some(below) = self.entries.get(left) else {
+                break;
+            };
+            let is_right = self.entries.get(right).is_some_and(|other| other.0 > below.0);
+            let child = if is_right { right } else { left };
+            if entry.0 >= self.entries[child].0 {
+                break;
+            }
+            self.put(at, self.entries[child]);
+            at = child;
+        }
+        self.put(at, entry);
+    }
+
+    #[inline]
+    fn put(&mut self, at: usize, entry: (K, u32)) {
+        self.entries[at] = entry;
+        self.places[entry.1 as usize] = at as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Stream;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn the_top_is_the_greatest_whatever_was_done() {
+        let mut stream = Stream::named(1, "heap");
+        let (mut heap, mut plain) = (Heap::new(0), BTreeMap::new());
+        for _ in 0..20_000 {
+            let (item, key) = (stream.below(40) as u32, stream.below(1000) as f64);
+            if stream.chance(0.4) {
+                heap.remove(item);
+                plain.remove(&item);
+            } else {
+                heap.set(item, key);
+                plain.insert(item, key);
+            }
+            assert_eq!(heap.len(), plain.len());
+            let greatest = plain.values().copied().reduce(f64::max);
+            assert_eq!(heap.top().map(|(key, _)| key), greatest);
+            assert!(heap.top().is_none_or(|(key, item)| plain[&item] == key));
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! SFQ: stochastic fairness queueing. Flows are hashed to queues that take turns; when the buffer is full, the longest
+//! queue loses. Flows that meet in a queue share its turns, and the hash may be changed now and then so that they do
+//! not meet for ever. No flow is looked at, no rate measured.
+//!
+//! Source: McKenney, "Stochastic Fairness Queueing", INFOCOM 1990 ("the paper"). All forms in use differ; two are here:
+//!
+//! - `linux` (sch_sfq; parameters as in tc-sfq(8)): turns by bytes, `quantum` each, what a packet takes beyond is owed;
+//!   at most `depth` packets in a queue; the longest queue in packets loses its newest, or with `headdrop` its oldest,
+//!   and of several the one that became so long last; if all hold one packet, the one whose turn is next loses it; a
+//!   flow that finds all `flows` queues in use is refused; `perturb`.
+//! - `ns2` (sfq.cc): turns by packets; the arriving packet is refused if its queue holds half of what is free or more,
+//!   or if less than a packet per queue is free and its queue holds more than `limit / flows`; no packet is ever lost
+//!   after it was accepted. With a `limit` in bytes the same in bytes, where the arriving packet's size is a packet.
+//!
+//! Deviations. Linux's RED within queues is not here, nor was its old charge by multiples of 8 bytes. A change of hash
+//! comes with the first packet after its time, and draws its hash from the stream; the first hash is the stream's first
+//! number. ns-2 hashes addresses, here the flow.
+
+use super::fifo::{End, Limit};
+use super::heap::Heap;
+use super::pool::{Pool, Queue};
+use super::rota::Rota;
+use super::{Held, Qdisc, fq_frame};
+use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::param::{Kind, Param, Refusal, Value, Values};
+use crate::registry::{self, Discipline, Row, Site};
+use base::{FlowKey, Rate, Span, Stream, Time};
+
+const TC: &str = "tc-sfq(8)";
+
+const PARAMS: &[Param] = &[
+    registry::limit("127p", "tc-sfq(8); ns-2 maxqueue_ = 40"),
+    registry::ECN,
+    Param {
+        name: "dialect",
+        kind: Kind::Word(&["linux", "ns2"]),
+        default: "linux",
+        range: Param::ANY,
+        doc: "Turns by bytes and losses from the longest queue (linux), or turns by packets and refusals (ns2).",
+        source: "the paper leaves both open; sch_sfq is what runs",
+    },
+    Param {
+        name: "flows",
+        kind: Kind::Integer,
+        default: "",
+        range: (1.0, 65_408.0),
+        doc: "Number of queues. Computed: 128, or 16 in ns2.",
+        source: "tc-sfq(8); ns-2 buckets_",
+    },
+    Param {
+        name: "divisor",
+        kind: Kind::Integer,
+        default: "1024",
+        range: (1.0, 65_536.0),
+        doc: "linux: size of the table of hashes through which flows find their queues; ns2 hashes to the queues.",
+        source: TC,
+    },
+    Param {
+        name: "depth",
+        kind: Kind::Integer,
+        default: "127",
+        range: (1.0, 1e6),
+        doc: "linux: most packets in one queue.",
+        source: TC,
+    },
+    Param { source: TC, doc: "linux: bytes that a queue may send in its turn.", ..fq_frame::QUANTUM },
+    Param {
+        name: "perturb",
+        kind: Kind::Time,
+        default: "0s",
+        range: (0.0, 1e6),
+        doc: "linux: time between two changes of the hash; 0 is never.",
+        source: TC,
+    },
+    Param {
+        name: "headdrop",
+        kind: Kind::Flag,
+        default: "false",
+        range: Param::ANY,
+        doc: "linux: lose the oldest packet of a queue instead of its newest.",
+        source: TC,
+    },
+];
+
+fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
+    let flows = if values.word("dialect") == "ns2" { 16 } else { 128 };
+    values.fill("flows", Value::Integer(flows));
+    Ok(())
+}
+
+/// The one list of queues that wait for their turn.
+const TURNS: u32 = 0;
+/// "No queue".
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Default, Debug)]
+struct Slot {
+    queue: Queue,
+    /// Where in the table of hashes it is found.
+    bucket: u32,
+    /// Bytes that it may still send; no turn at 0 or below.
+    allot: i64,
+}
+
+/// The discipline.
+#[derive(Clone, Debug)]
+pub struct Sfq<P> {
+    limit: Limit,
+    is_linux: bool,
+    depth: u32,
+    quantum: i64,
+    loses: End,
+    perturb: Span,
+    perturb_at: Time,
+    salt: u64,
+    stream: Stream,
+    /// The queue of each hash.
+    table: Vec<u32>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    turns: Rota,
+    /// Queues by packets, and by when they came to have so many.
+    longest: Heap<(u32, u64)>,
+    changes: u64,
+    pool: Pool<P>,
+    held: Backlog,
+    /// Room for all packets while they are hashed anew.
+    scratch: Vec<Held<P>>,
+}
+
+impl<P: Packet> Sfq<P> {
+    /// Empty queues.
+    pub fn new(values: &Values, site: Site) -> Self {
+        let is_linux = values.word("dialect") == "linux";
+        let flows = values.integer("flows") as u32;
+        let divisor = if is_linux { values.integer("divisor") as usize } else { flows as usize };
+        let perturb = if is_linux { values.time("perturb") } else { Span::ZERO };
+        let mut stream = site.stream;
+        Self {
+            limit: Limit::of(values),
+            is_linux,
+            depth: values.integer("depth") as u32,
+            quantum: i64::from(values.size("quantum")),
+            loses: if values.flag("headdrop") { End::Head } else { End::Tail },
+            perturb,
+            perturb_at: if perturb > Span::ZERO { Time::ZERO + perturb } else { Time::NEVER },
+            salt: stream.bits(),
+            stream,
+            table: vec![NONE; divisor],
+            slots: vec![Slot::default(); flows as usize],
+            free: (0..flows).rev().collect(),
+            turns: Rota::new(flows, 1),
+            longest: Heap::new(flows as usize),
+            changes: 0,
+            pool: Pool::default(),
+            held: Backlog::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn bucket(&self, flow: FlowKey) -> u32 {
+        ((u128::from(flow.hash(self.salt)) * self.table.len() as u128) >> 64) as u32
+    }
+
+    /// Whether ns-2 accepts a packet of `size` into a queue of `queue`.
+    fn is_welcome(&self, queue: Backlog, size: u32) -> bool {
+        let flows = self.slots.len() as u64;
+        let (limit, used, held, packet) = match self.limit {
+            Limit::Packets(limit) => (u64::from(limit), u64::from(queue.packets), u64::from(self.held.packets), 1),
+            Limit::Bytes(limit) => (limit, queue.bytes, self.held.bytes, u64::from(size)),
+        };
+        let left = limit - held;
+        used < left / 2 && (left >= flows * packet || used <= limit / flows) && left >= packet
+    }
+
+    /// Loses packets until one of `size` bytes fits that goes to the queue of `bucket`; false if that one is to be lost
+    /// itself.
+    fn make_room(&mut self, size: u32, bucket: u32, now: Time, tap: &mut dyn Tap<P>) -> bool {
+        if !self.limit.admits(Backlog::default(), size) {
+            return false;
+        }
+        while !self.limit.admits(self.held, size) {
+            // Emptied by the last round, which was not enough.
+            if self.table[bucket as usize] != NONE {
+                self.release_if_empty(self.table[bucket as usize]);
+            }
+            let own = self.table[bucket as usize];
+            let with_it = 1 + self.slots.get(own as usize).map_or(0, |slot| slot.queue.backlog().packets);
+            let ((packets, _), longest) = self.longest.top().expect("a full queue holds packets");
+            let victim = if with_it.max(packets) == 1 {
+                self.turns.first(TURNS).expect("a full queue has a queue in turn")
+            } else if with_it < packets {
+                longest
+            } else if self.loses == End::Tail {
+                self.touch(own);
+                return false;
+            } else {
+                own
+            };
+            let held = self.remove(victim, self.loses).expect("the longest queue holds packets");
+            // A queue that is about to get a packet keeps its turn.
+            if victim != own {
+                self.release_if_empty(victim);
+            }
+            tap.dropped(held.packet, Cause::Tail, now);
+        }
+        true
+    }
+
+    /// Puts a packet into the queue of its flow, if it may have one and there is room in it.
+    fn enqueue(&mut self, held: Held<P>, bucket: u32) {
+        let index = match self.table[bucket as usize] {
+            NONE => {
+                let index = self.free.pop().expect("a queue is free");
+                self.table[bucket as usize] = index;
+                self.slots[index as usize].bucket = bucket;
+                index
+            }
+            index => index,
+        };
+        self.held.packets += 1;
+        self.held.bytes += u64::from(held.packet.size());
+        let slot = &mut self.slots[index as usize];
+        self.pool.push(&mut slot.queue, held);
+        if !self.turns.is_listed(index) {
+            slot.allot = self.quantum;
+            self.turns.push(TURNS, index);
+        }
+        self.touch(index);
+    }
+
+    /// The length of a queue changed.
+    #[inline]
+    fn touch(&mut self, index: u32) {
+        match self.slots[index as usize].queue.backlog().packets {
+            0 => self.longest.remove(index),
+            packets => {
+                self.changes += 1;
+                self.longest.set(index, (packets, self.changes));
+            }
+        }
+    }
+
+    fn remove(&mut self, index: u32, end: End) -> Option<Held<P>> {
+        let queue = &mut self.slots[index as usize].queue;
+        let held = match end {
+            End::Head => self.pool.pop(queue),
+            End::Tail => self.pool.pop_tail(queue),
+        }?;
+        self.touch(index);
+        self.held.packets -= 1;
+        self.held.bytes -= u64::from(held.packet.size());
+        Some(held)
+    }
+
+    fn release_if_empty(&mut self, index: u32) {
+        let slot = &self.slots[index as usize];
+        if slot.queue.is_empty() {
+            self.table[slot.bucket as usize] = NONE;
+            self.turns.remove(index);
+            self.free.push(index);
+        }
+    }
+
+    /// Changes the hash if it is time; packets that then find no queue or a full one are lost.
+    fn rehash(&mut self, now: Time, tap: &mut dyn Tap<P>) {
+        let periods = now.ns() / self.perturb.ns();
+        self.perturb_at = Time::ZERO + self.perturb * (periods + 1);
+        self.salt = self.stream.bits();
+        for index in 0..self.slots.len() as u32 {
+            while let Some(held) = self.remove(index, End::Head) {
+                self.scratch.push(held);
+            }
+            if self.turns.is_listed(index) {
+                self.release_if_empty(index);
+            }
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        for held in scratch.drain(..) {
+            let bucket = self.bucket(held.packet.flow());
+            let is_lost = match self.table[bucket as usize] {
+                NONE => self.free.is_empty(),
+                index => self.slots[index as usize].queue.backlog().packets >= self.depth,
+            };
+            if is_lost {
+                tap.dropped(held.packet, Cause::Tail, now);
+            } else {
+                self.enqueue(held, bucket);
+            }
+        }
+        self.scratch = scratch;
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Sfq<P> {
+    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+        if now >= self.perturb_at {
+            self.rehash(now, tap);
+        }
+        let size = packet.size();
+        let bucket = self.bucket(packet.flow());
+        let index = self.table[bucket as usize];
+        let queue = self.slots.get(index as usize).map_or(Backlog::default(), |slot| slot.queue.backlog());
+        let mut is_welcome =
+            if self.is_linux { index != NONE || !self.free.is_empty() } else { self.is_welcome(queue, size) };
+        if is_welcome && self.is_linux && queue.packets >= self.depth {
+            is_welcome = self.loses == End::Head;
+            if is_welcome {
+                let held = self.remove(index, End::Head).expect("a full queue holds packets");
+                tap.dropped(held.packet, Cause::Tail, now);
+            }
+        }
+        if is_welcome && !self.limit.admits(self.held, size) {
+            is_welcome = self.make_room(size, bucket, now, tap);
+        }
+        if !is_welcome {
+            return tap.dropped(packet, Cause::Tail, now);
+        }
+        tap.accepted(&packet, now);
+        self.enqueue(Held { packet, enqueued: now }, bucket);
+    }
+
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        if now >= self.perturb_at {
+            self.rehash(now, tap);
+        }
+        let mut index = self.turns.first(TURNS)?;
+        while self.slots[index as usize].allot <= 0 {
+            self.slots[index as usize].allot += self.quantum;
+            self.turns.push(TURNS, index);
+            index = self.turns.first(TURNS)?;
+        }
+        let held = self.remove(index, End::Head)?;
+        let slot = &mut self.slots[index as usize];
+        if slot.queue.is_empty() {
+            self.release_if_empty(index);
+        } else if self.is_linux {
+            slot.allot -= i64::from(held.packet.size());
+        } else {
+            self.turns.push(TURNS, index);
+        }
+        Some(held)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.held
+    }
+}
+
+/// Its row; the discipline itself is [`Sfq`].
+pub struct StochasticFairness;
+
+impl Discipline for StochasticFairness {
+    const ROW: Row = Row {
+        name: "sfq",
+        aliases: &[],
+        doc: "Stochastic fairness queueing: hashed flows take turns, and the longest queue loses when all is full.",
+        source: "McKenney 1990; tc-sfq(8)",
+        year: 1990,
+        marks: false,
+        params: PARAMS,
+        resolve,
+    };
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Sfq::new(values, site))
+    }
+}

@@ -1,0 +1,82 @@
+"""FQ-PIE: a queue for each flow, in turns, with PIE on each.
+
+Source: Ramakrishnan et al. 2019, Linux net/sched/sch_fq_pie.c, with the turns of FQ-CoDel. An arriving packet beyond the
+limit on all queues together is lost; otherwise the PIE of its queue judges it. All PIEs take their steps at once.
+
+Each queue's PIE has random numbers of its own, which a list of draws cannot tell apart: here they share them in order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from aqmlab.oracle import pie
+from aqmlab.oracle.fair import FairQueueing, Queue
+from aqmlab.oracle.frame import Discipline, Packet, Told, Uniform
+from aqmlab.oracle.parameters import Parameters, Written
+from aqmlab.oracle.pie import Pie
+
+DEFAULTS: dict[str, Written] = {
+    **pie.DEFAULTS,
+    "limit": "10240p",
+    "flows": 1024,
+    "quantum": "1514b",
+}
+
+
+def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
+    """FQ-PIE."""
+    return FqPie(Parameters(DEFAULTS, given), uniform)
+
+
+class FqPie(FairQueueing[Pie]):
+    """The discipline."""
+
+    def __init__(self, parameters: Parameters, uniform: Uniform) -> None:
+        super().__init__(
+            parameters.length("limit"),
+            parameters.size("quantum"),
+            int(parameters.number("flows")),
+            keeps_new=parameters.word("dialect") != "linux",
+        )
+        self.parameters = parameters
+        self.uniform = uniform
+        self.period_ns = Fraction(parameters.time_ns("tupdate"))
+        self._steps_done = 0
+
+    def make_law(self) -> Pie:
+        """Another queue's PIE."""
+        return Pie(self.parameters, self.uniform)
+
+    def advance(self, now_ns: int) -> None:
+        """Does all steps due at or before ``now_ns``."""
+        while True:
+            due_ns = math.floor((self._steps_done + 1) * self.period_ns + Fraction(1, 2))
+            if due_ns > now_ns:
+                return
+            self._steps_done += 1
+            for queue in self.queues.values():
+                queue.law.tick(queue.waiting, due_ns)
+
+    def offer(self, packet: Packet, now_ns: int) -> list[Told]:
+        """Offers a packet; what is told of it."""
+        packet.arrived_ns = now_ns
+        queue = self.queue_of(packet)
+        if self._is_full(packet):
+            queue.law.refusal(packet, queue.waiting, now_ns)
+            return [Told("drop", "tail", packet.number)]
+        signal = queue.law.arrival(packet, queue.waiting, now_ns)
+        if signal is not None and signal.word == "drop":
+            return [Told("drop", signal.cause, packet.number)]
+        self.append(queue, packet)
+        told = [] if signal is None else [Told("mark", signal.cause, packet.number)]
+        return [*told, Told("accept", number=packet.number)]
+
+    def dequeue(self, queue: Queue[Pie], now_ns: int) -> tuple[list[Told], Packet | None]:
+        """The packet at the head, of which PIE hears."""
+        packet = self.pull(queue)
+        if packet is not None:
+            queue.law.departure(packet, queue.waiting, now_ns)
+        return [], packet

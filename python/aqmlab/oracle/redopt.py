@@ -1,0 +1,99 @@
+"""REDopt: RED with parameters from a model of the TCP flows that share the link.
+
+Source: Ziegler, Brandauer and Fdida 2001 and Brandauer et al. 2001, as far as they are known (the page's deviations);
+Padhye, Firoiu, Towsley and Kurose 1998 for TCP's rate; Firoiu and Borden 2000 for the weight.
+
+With C the link's mean packets a second, N the flows and R their round trip without the queue:
+
+    max - min = c1 C R + c2 N + c3,  min = (max - min) / 3,  the buffer 1.5 max
+    C' = C (1 - u (1 - p)), what is left to TCP of a link on which UDP arrives with a share u (``udp_rate`` over the link's)
+    W = (C' R + (min + max) / 2) / N, the window with the queue in the middle of the band
+    1/W = sqrt(2 b p / 3) + 4 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2), b packets an ACK (``acked``), a timeout 4 round trips
+    max_p = 2 p times ``boost``
+    w_q = 1 - 0.1^(1/n), n what the link sends while a window grows from W/2 to W, at b round trips a packet
+
+The band comes first and does not depend on p; p solves the other equations. The weight, too, is from the model's
+middle of the band, not from thresholds that were given; that is declared for the buffer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from aqmlab.oracle import red
+from aqmlab.oracle.frame import Discipline, Uniform
+from aqmlab.oracle.parameters import Length, Parameters, Written
+
+DEFAULTS: dict[str, Written] = {
+    **red.DEFAULTS,
+    "limit": "",
+    "min": "",
+    "max": "",
+    "probability": "",
+    "wq": "",
+    "flows": 100.0,
+    "rtt": "100ms",
+    "c1": 0.02158,
+    "c2": 0.567,
+    "c3": 85.0,
+    "udp_rate": "0bit",
+    "boost": 1.1,
+    "acked": 2.0,
+}
+TIMEOUT_IN_ROUND_TRIPS = 4.0
+
+
+def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
+    """REDopt before a link of ``rate_bps``."""
+    defaults = {**DEFAULTS, **designed(given, rate_bps)}
+    parameters = Parameters({**defaults, **red.computed(defaults, given)}, given)
+    return Discipline(red.Red(parameters, rate_bps, uniform), parameters.length("limit"))
+
+
+def designed(given: Mapping[str, Written], rate_bps: int) -> dict[str, Written]:
+    """The parameters that follow from the network."""
+    known = Parameters(DEFAULTS, given)
+    c = rate_bps / (8.0 * known.size("mean_packet"))
+    n = known.number("flows")
+    rtt = known.time_ns("rtt") / 1e9
+    udp = known.bits_per_second("udp_rate") / rate_bps
+    b = known.number("acked")
+
+    band = known.number("c1") * c * rtt + known.number("c2") * n + known.number("c3")
+    low, high = band / 3.0, band / 3.0 + band
+    middle = (low + high) / 2.0
+
+    def window(p: float) -> float:
+        return ((c * (1.0 - udp * (1.0 - p))) * rtt + middle) / n
+
+    p = loss(window, b)
+    tcp = c * (1.0 - udp * (1.0 - p))
+    round_trip = rtt + middle / tcp
+    grows_in = window(p) / 2.0 * b * round_trip
+    return {
+        "min": Length(low, in_bytes=False),
+        "max": Length(high, in_bytes=False),
+        "limit": Length(1.5 * high, in_bytes=False),
+        "probability": min(1.0, 2.0 * p * known.number("boost")),
+        "wq": -math.expm1(math.log(0.1) / (grows_in * c)),
+    }
+
+
+def loss(window: Callable[[float], float], b: float) -> float:
+    """The p at which TCP's window is the one that is left to it, between 0 and 1, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        p = (low + high) / 2.0
+        if 1.0 / window(p) > inverse_window(p, b):
+            low = p
+        else:
+            high = p
+    return (low + high) / 2.0
+
+
+def inverse_window(p: float, b: float) -> float:
+    """1/W of a flow that loses a part p of its packets (Padhye et al. 1998, the approximate formula)."""
+    timeouts = min(1.0, 3.0 * math.sqrt(3.0 * b * p / 8.0))
+    root = math.sqrt(2.0 * b * p / 3.0)
+    return root + TIMEOUT_IN_ROUND_TRIPS * timeouts * p * (1.0 + 32.0 * p * p)
