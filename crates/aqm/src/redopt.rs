@@ -1,10 +1,10 @@
 //! REDopt: what RED's parameters should be, given the link, the round-trip time and the number of flows. The queue then
 //! settles in the middle of the band, and swings little, for flows that last.
 //!
-//! Source: Ziegler, Brandauer and Fdida, "A Quantitative Model for the Parameter Setting of RED with TCP Traffic", IWQoS
-//! 2001, as used by Brandauer et al., "Comparison of Tail Drop and Active Queue Management Performance for Bulk-Data
-//! and Web-like Internet Traffic", ISCC 2001 ("the study"). Only the idea and what the study tells of it are followed:
-//! the model's own equations were not at hand, and this is a reconstruction.
+//! Source: Ziegler, Brandauer and Fdida, "A Quantitative Model for the Parameter Setting of RED with TCP Traffic",
+//! IWQoS 2001, as used by Brandauer et al., "Comparison of Tail Drop and Active Queue Management Performance for
+//! Bulk-Data and Web-like Internet Traffic", ISCC 2001 ("the study"). Only the idea and what the study tells of it are
+//! followed: the model's own equations were not at hand, and this is a reconstruction.
 //!
 //! | source | here |
 //! |---|---|
@@ -94,8 +94,8 @@ pub fn design(network: &Network) -> Design {
         let queue = 5.0 / 6.0 * band;
         (for_tcp, band, rtt_s + queue / for_tcp)
     };
-    // What the flows would keep in flight falls with p, and what fits on the path rises: they meet once. At p = 1 a flow
-    // has less than a packet, and the band alone is more.
+    // What the flows would keep in flight falls with p, and what fits on the path rises: they meet once. At p = 1 a
+    // flow has less than a packet, and the band alone is more.
     let (mut low, mut high) = (0.0, 1.0);
     // Down to 2^-120, far below one loss in the bandwidth-delay product squared.
     for _ in 0..120 {

@@ -151,7 +151,8 @@ fn those_that_tell_flows_apart_spare_slow_ones() {
         (outcome.rate(0).0, (1..=20).map(|flow| outcome.rate(flow).0).sum::<f64>())
     };
     let (fast_red, slow_red) = outcome("red");
-    // Batch means of some 15,000 packets: four standard errors are below 2 %, and the differences below a tenth and more.
+    // Batch means of some 15,000 packets: four standard errors are below 2 %, and the differences below a tenth and
+    // more.
     assert!((fast_red / 600.0 / (slow_red / 1000.0) - 1.0).abs() < 0.02, "RED knows no flows: {fast_red} {slow_red}");
     for name in ["red_pd", "fred", "choke"] {
         let (fast, slow) = outcome(name);

@@ -59,9 +59,9 @@ fn the_constant_of_independent_losses() {
 /// the order of a segment each. With `a` the window after a reduction and `e` before the next:
 /// - the flight is whole segments and whole acknowledgements (the odd segment's waits for the next round): w - b/2 on
 ///   average;
-/// - a round trip adds (1 - b/(2w) - 1/(2bw)) / b: one acknowledgement for `b` of the flight, and the window grows while
-///   they come. So w^2 grows by (2/b) (1 - 1/(2bw)) a packet, and growth takes b (e - a) + (b^2 + 1)/2 ln(e/a) round
-///   trips;
+/// - a round trip adds (1 - b/(2w) - 1/(2bw)) / b: one acknowledgement for `b` of the flight, and the window grows
+///   while they come. So w^2 grows by (2/b) (1 - 1/(2bw)) a packet, and growth takes b (e - a) + (b^2 + 1)/2 ln(e/a)
+///   round trips;
 /// - one more round trip goes by without growth: recovery, or the echo until CWR arrives. It sends `a` packets, less
 ///   what the whole segments and the retransmission take.
 struct Teeth {
@@ -171,7 +171,8 @@ fn marks_do_what_losses_do() {
 #[test]
 fn cubic_gives_its_own_law_or_renos() {
     // RFC 9438 §5.1 (5): mean window (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4), 187 and 1054 segments in
-    // its table 1 for one loss in 10^4 and 10^5; Reno's 38 and 12 for one in 10^3 and 10^2, where CUBIC's own are below.
+    // its table 1 for one loss in 10^4 and 10^5; Reno's 38 and 12 for one in 10^3 and 10^2, where CUBIC's own are
+    // below.
     let config = Config { control: Control::Cubic, byte_counting: true, ..plain() };
     for period in [100_u64, 1_000, 10_000, 100_000] {
         let p = 1.0 / period as f64;

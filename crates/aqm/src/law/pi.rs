@@ -14,9 +14,9 @@
 //! Gains are in packets: where bytes are measured, `mean_packet` bytes are one packet. An ECN-capable packet is marked
 //! at any probability; the source knows no threshold above which to drop it (nor does ns-2).
 //!
-//! Deviations. None known from the paper. Where steps up and down ought to cancel, rounding may leave a probability such
-//! as 1e-17 instead of 0. Below 2^-53 it is as good as none: random numbers are multiples of 2^-53, and only a 0 among
-//! them would signal.
+//! Deviations. None known from the paper. Where steps up and down ought to cancel, rounding may leave a probability
+//! such as 1e-17 instead of 0. Below 2^-53 it is as good as none: random numbers are multiples of 2^-53, and only a 0
+//! among them would signal.
 
 use super::clock::Clock;
 use super::measure::{self, Measure};

@@ -20,10 +20,10 @@
 //! - `linux`: one stored draw for each signal, and never the first packet in the band. Not its fixed-point arithmetic.
 //!
 //! Deviations. The hard limit is the queue's own and comes first; a packet it refuses enters the average and restarts
-//! the spacing, which the paper leaves open. ns-2 and Linux judge first, and so do their dialects here: the packet moves
-//! the law as any other, in Linux without the loss restarting anything. Only the draw that ns-2 then wastes is not taken.
-//! The packet in transmission is not part of the queue. The paper's byte mode scales by the largest packet, here as
-//! everywhere since by the mean one.
+//! the spacing, which the paper leaves open. ns-2 and Linux judge first, and so do their dialects here: the packet
+//! moves the law as any other, in Linux without the loss restarting anything. Only the draw that ns-2 then wastes is
+//! not taken. The packet in transmission is not part of the queue. The paper's byte mode scales by the largest packet,
+//! here as everywhere since by the mean one.
 
 pub mod param;
 

@@ -1,6 +1,6 @@
 //! RED-PD: RED with preferential dropping. A flow that RED keeps signalling sends more than its share; find such flows
-//! in the history of RED's signals, and drop some of their packets before they reach RED, until RED signals them no more
-//! often than others.
+//! in the history of RED's signals, and drop some of their packets before they reach RED, until RED signals them no
+//! more often than others.
 //!
 //! Source: Mahajan, Floyd and Wetherall, "Controlling High-Bandwidth Flows at the Congested Router", ICNP 2001; steps
 //! and the test of responsiveness as in ns-2.35's queue/red-pd.cc and tcl/ex/red-pd.
@@ -17,8 +17,8 @@
 //! dropped, ECN-capable or not.
 //!
 //! Deviations. Packets are filtered independently with their probability (ns-2 spaces them, which changes the rate).
-//! Marks and losses by the queue's limit are signals too. A list holds every signalled flow, not the fifty with the most
-//! bytes. Rates are compared between one interval and the next.
+//! Marks and losses by the queue's limit are signals too. A list holds every signalled flow, not the fifty with the
+//! most bytes. Rates are compared between one interval and the next.
 
 use super::flows::FlowTable;
 use super::red::{self, Detector};

@@ -14,8 +14,8 @@
 //! threshold moves by a packet: up while there are fewer than `slr` short flows for each long one, down while there are
 //! more. A flow is short while it has sent no more than the threshold, and active for `tu` after each packet.
 //!
-//! Deviations. A flow is forgotten exactly `tu` after its last packet, not at the next of the edge's rounds. The step of
-//! a packet and the bounds of the threshold are not the paper's, nor is its first value.
+//! Deviations. A flow is forgotten exactly `tu` after its last packet, not at the next of the edge's rounds. The step
+//! of a packet and the bounds of the threshold are not the paper's, nor is its first value.
 
 use super::clock::Clock;
 use super::flows::FlowTable;

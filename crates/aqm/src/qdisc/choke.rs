@@ -13,8 +13,8 @@
 //! Not a law: it reaches packets that wait. What is drawn by RED may be marked; what is lost by a match is dropped.
 //! Dialect `linux`: RED's spacing as in Linux sch_choke, and ECN-capable packets are marked above `max` too.
 //!
-//! Deviations. A packet that finds no room has met its candidates first, as in the paper and in Linux. Linux draws among
-//! the places of lost packets too, up to three times; here always among the packets that wait.
+//! Deviations. A packet that finds no room has met its candidates first, as in the paper and in Linux. Linux draws
+//! among the places of lost packets too, up to three times; here always among the packets that wait.
 
 use super::fifo::Limit;
 use super::{Held, Qdisc};
