@@ -15,6 +15,9 @@ pub struct Meter {
     interval_wait_max_ns: u64,
     /// Losses in a row so far.
     run: u32,
+    /// Packets that wait, and since when there are so many.
+    waiting: u32,
+    waiting_since: Time,
 }
 
 /// What was counted within the measured window.
@@ -38,6 +41,8 @@ pub struct Counts {
     pub wait_sum: f64,
     /// Sum of their squares, ns².
     pub wait_squares: f64,
+    /// Packets that waited, summed over time: packets x ns.
+    pub waiting_packet_ns: u128,
     /// Times waited, in units of 100 ns.
     pub waits: Histogram<u32>,
     /// How many runs of consecutive losses there were of each length; the last holds all longer ones.
@@ -66,6 +71,7 @@ impl Meter {
                 udp_lost: 0,
                 wait_sum: 0.0,
                 wait_squares: 0.0,
+                waiting_packet_ns: 0,
                 waits,
                 runs: [0; 64],
                 run_losses: 0,
@@ -75,16 +81,20 @@ impl Meter {
             interval_wait_ns: 0,
             interval_wait_max_ns: 0,
             run: 0,
+            waiting: 0,
+            waiting_since: Time::ZERO,
         }
     }
 
     /// The measured window begins.
-    pub fn start(&mut self) {
+    pub fn start(&mut self, now: Time) {
         self.is_measuring = true;
+        self.waiting_since = now;
     }
 
     /// The measured window is over.
-    pub fn stop(&mut self) {
+    pub fn stop(&mut self, now: Time) {
+        self.add_waiting(now);
         self.is_measuring = false;
     }
 
@@ -118,7 +128,26 @@ impl Meter {
         self.run = 0;
     }
 
-    /// A packet was lost. `on_arrival` tells losses that belong to a run from those at the head of the queue.
+    /// From `now` on `packets` wait. Counted over time rather than over the waits of what was delivered (Little's law):
+    /// packets dropped at the head of the queue waited too.
+    #[inline]
+    pub fn waiting(&mut self, packets: u32, now: Time) {
+        if packets != self.waiting {
+            self.add_waiting(now);
+            self.waiting = packets;
+        }
+    }
+
+    #[inline]
+    fn add_waiting(&mut self, now: Time) {
+        if self.is_measuring {
+            let span = now.since(self.waiting_since);
+            self.window.waiting_packet_ns += u128::from(self.waiting) * u128::from(span.ns());
+        }
+        self.waiting_since = now;
+    }
+
+    /// A packet was lost.
     pub fn dropped(&mut self, cause: Cause, is_udp: bool) {
         self.run += 1;
         self.interval.dropped_packets += 1;
@@ -156,7 +185,9 @@ impl Meter {
     pub fn take_interval(&mut self, now: Time, direction: u8, backlog: Backlog, gauges: Gauges) -> QueueRow {
         let count = self.interval.delivered_packets;
         let row = QueueRow {
-            time_s: now.secs_f64(),
+            // Divided, so that whole tenths and seconds are the nearest number to theirs, as readers expect who
+            // compare.
+            time_s: now.ns() as f64 / 1e9,
             direction,
             queue_packets: backlog.packets,
             queue_bytes: backlog.bytes,

@@ -112,8 +112,7 @@ fn direction(counts: &Counts, rate: Rate, overhead: u32, measured_s: f64) -> Val
         "queue_delay_p50_s": counts.wait_quantile_s(0.5),
         "queue_delay_p95_s": counts.wait_quantile_s(0.95),
         "queue_delay_p99_s": counts.wait_quantile_s(0.99),
-        // Little: packets waiting = arrivals a second x mean wait.
-        "queue_mean_packets": counts.wait_sum * 1e-9 / measured_s,
+        "queue_mean_packets": counts.waiting_packet_ns as f64 * 1e-9 / measured_s,
         "loss_run_mean": counts.loss_run_mean(),
         "loss_runs": counts.runs.iter().rposition(|&n| n > 0).map(|last| counts.runs[1..=last].to_vec()),
     })

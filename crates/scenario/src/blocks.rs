@@ -25,6 +25,8 @@ pub(crate) struct Surroundings<'a, 'b> {
     pub tcp: &'b Section<'a>,
     /// `path.rtt`.
     pub rtt: &'b RttSpec,
+    /// `path.access_rate`.
+    pub access_rate: Rate,
     pub duration: Span,
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
         "web" => web(&block)?,
         "bulk" => bulk(&block, around.duration)?,
         "poisson" => poisson(&block)?,
-        "cbr" => cbr(&block, around.duration)?,
+        "cbr" => cbr(&block, around)?,
         _ => unreachable!("every kind is read"),
     };
 
@@ -183,14 +185,22 @@ fn poisson(block: &Section<'_>) -> Result<Asked, Error> {
 }
 
 /// Unresponsive packets at a constant rate.
-fn cbr(block: &Section<'_>, duration: Span) -> Result<Asked, Error> {
+fn cbr(block: &Section<'_>, around: &Surroundings<'_, '_>) -> Result<Asked, Error> {
     /// The UDP packets of Brandauer et al., ISCC 2001.
     const PACKET: u64 = 573;
     let flows = block.read("flows", 1, |entry| entry.count(1..=MOST))?;
-    let rate = block.require("rate", "a rate such as 1mbit", |entry| entry.rate())?;
+    let rate = block.require("rate", "a rate such as 1mbit", |entry| {
+        let rate = entry.rate()?;
+        let most = Rate::from_bps(around.access_rate.bps().saturating_mul(u64::from(flows)));
+        if rate > most {
+            let most = units::write_rate(most);
+            return Err(entry.expected(format!("at most {most}, what the access links of {flows} carry")));
+        }
+        Ok(rate)
+    })?;
     // An IP and a UDP header; the longest IP packet.
     let packet = block.read("packet", PACKET, |entry| entry.size_within(28..=65_535))?;
-    let start = start(block, duration)?;
+    let start = start(block, around.duration)?;
     let written = vec![
         ("flows", Written::Integer(u64::from(flows))),
         ("rate", Written::Text(units::write_rate(rate))),

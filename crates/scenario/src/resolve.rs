@@ -99,7 +99,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     let mut loads = Vec::new();
     let mut unknown = None;
     let mut blocks_written = Vec::new();
-    let around = Surroundings { tcp: &tcp, rtt: &path.rtt, duration: times.duration };
+    let around = Surroundings { tcp: &tcp, rtt: &path.rtt, access_rate: path.access_rate, duration: times.duration };
     let blocks = root.require("traffic", NEED_TRAFFIC, |entry| match entry.list(NEED_TRAFFIC)? {
         list if list.is_empty() => Err(entry.expected(NEED_TRAFFIC)),
         list => Ok(list),

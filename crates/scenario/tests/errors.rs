@@ -451,6 +451,10 @@ fn traffic() {
             ),
             ("[[traffic]]\nkind = \"cbr\"", "s.toml:1: traffic.0.rate: missing, expected a rate such as 1mbit"),
             (
+                "[[traffic]]\nkind = \"cbr\"\nrate = \"3gbit\"\nflows = 2",
+                "s.toml:3: traffic.0.rate = \"3gbit\": expected at most 2gbit, what the access links of 2 carry",
+            ),
+            (
                 "[[traffic]]\nkind = \"cbr\"\nrate = \"0bit\"",
                 "s.toml:3: traffic.0.rate = \"0bit\": expected a rate above zero",
             ),

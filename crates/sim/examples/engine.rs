@@ -34,16 +34,17 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let started = std::time::Instant::now();
+    let (started, cpu_before) = (std::time::Instant::now(), cpu_s());
     let outcome = sim::run(scenario, &mut Discard, &mut |_: Time, _| true).expect("never broken off");
     let wall_s = started.elapsed().as_secs_f64();
+    let cpu_s = cpu_before.zip(cpu_s()).map_or(wall_s, |(before, after)| after - before);
     let engine = Engine {
         kind: "sim",
         events: outcome.events,
         bottleneck_packets: outcome.bottleneck_packets,
         simulated: scenario.duration,
         wall_s,
-        cpu_s: wall_s,
+        cpu_s,
     };
     let summary = Summary {
         scenario: &scenario.name,
@@ -56,7 +57,21 @@ fn main() -> ExitCode {
         engine: &engine,
     };
     println!("{}", summary.to_json());
-    let per_packet = wall_s * 1e6 / outcome.bottleneck_packets as f64;
-    eprintln!("{per_packet:.3} us a packet, {:.2} s", wall_s);
+    let per_packet = cpu_s * 1e6 / outcome.bottleneck_packets as f64;
+    let peak = peak_mib().map_or("unknown".to_owned(), |mib| format!("{mib:.1}"));
+    eprintln!("{per_packet:.3} us a packet, {cpu_s:.2} s of CPU, {peak} MiB at most");
     ExitCode::SUCCESS
+}
+
+/// Processor time of this thread so far, where the system tells it (Linux).
+fn cpu_s() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split(' ').next()?.parse::<f64>().ok()? * 1e-9)
+}
+
+/// Most memory this process has had resident, where the system tells it (Linux).
+fn peak_mib() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(kib.trim().strip_suffix(" kB")?.parse::<f64>().ok()? / 1024.0)
 }

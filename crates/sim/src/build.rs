@@ -1,13 +1,14 @@
 //! From a scenario to the network it describes.
 
 use crate::network::Network;
-use crate::packets::{Packets, Parcel};
+use crate::packets::{Parcel, Segments};
 use crate::queue::EventQueue;
 use aqm::Egress;
 use aqm::registry::{self, Site};
 use base::{Rate, Stream};
 use record::Meter;
 use scenario::{QdiscSpec, Scenario};
+use std::collections::VecDeque;
 
 /// The network of `scenario`, idle.
 pub fn network(scenario: &Scenario) -> Network {
@@ -18,11 +19,12 @@ pub fn network(scenario: &Scenario) -> Network {
     };
     let link = &scenario.link;
     Network {
-        packets: Packets::default(),
+        segments: Segments::default(),
         egress: [egress(link.rate, &link.qdisc, "forward"), egress(link.reverse_rate, &link.reverse_qdisc, "reverse")],
         meters: [Meter::new(), Meter::new()],
         queue: EventQueue::new(slot_shift(link.rate.max(link.reverse_rate))),
         access: scenario.path.access_rate,
+        receiving: [VecDeque::with_capacity(64), VecDeque::with_capacity(64)],
         writes_drops: scenario.record.drops,
     }
 }

@@ -82,7 +82,7 @@ pub struct Path {
     pub delay: Span,
     /// When each side's access link is free to send.
     pub sends_at: [Time; 2],
-    /// When each side's access link is free to receive.
+    /// When each side's access link is free to receive, where it is slower than the bottleneck.
     pub receives_at: [Time; 2],
 }
 
@@ -153,20 +153,23 @@ impl Connections {
         &mut self.slots[place as usize]
     }
 
-    /// Lists `place` as reusable if its connection is over and its last packet gone. Returns whether it was listed.
+    /// Lists `place` as reusable if its connection is over and its last packet gone.
     #[inline]
-    pub fn release(&mut self, place: u32) -> bool {
+    pub fn release(&mut self, place: u32) {
         let slot = &mut self.slots[place as usize];
-        let is_released = slot.is_over && slot.in_flight == 0 && !slot.is_free;
-        if is_released {
+        if slot.is_over && slot.in_flight == 0 && !slot.is_free {
             slot.is_free = true;
             self.free.push(place);
         }
-        is_released
     }
 
-    /// All that are not free.
+    /// All that are not over.
     pub fn live(&self) -> impl Iterator<Item = &Connection> {
-        self.slots.iter().filter(|slot| !slot.is_free)
+        self.slots.iter().filter(|slot| !slot.is_over)
+    }
+
+    /// Packets on their way, of connections that are over too.
+    pub fn in_flight(&self) -> usize {
+        self.slots.iter().map(|slot| slot.in_flight as usize).sum()
     }
 }

@@ -11,25 +11,29 @@
 //! way only the sum over a round trip matters. Every connection has access links of its own.
 
 use crate::connection::{Connections, Path};
-use crate::packets::{InFlight, Owner, Packets, Parcel};
+use crate::packets::{Carried, Parcel, Segments, What};
 use crate::queue::{EventQueue, Rank};
-use aqm::{Cause, Egress, Tap};
-use base::{Rate, Time};
+use aqm::{Cause, Egress, Packet, Tap};
+use base::{Rate, Span, Time};
 use record::{DropRow, Meter, Sink};
+use std::collections::VecDeque;
 use tcp::{Emit, Segment};
 
 /// Everything between the hosts, and the events that are pending.
 pub struct Network {
-    /// Packets on their way.
-    pub packets: Packets,
+    /// What the packets on their way carry.
+    pub segments: Segments,
     /// The bottleneck: forward, and in reverse.
     pub egress: [Egress<Parcel>; 2],
     /// What is counted of each.
     pub meters: [Meter; 2],
     /// Pending events.
-    pub queue: EventQueue,
+    pub queue: EventQueue<What>,
     /// Rate of the access links.
     pub access: Rate,
+    /// Packets on receivers' access links: until when, and of which connection. Only where these are no slower than the
+    /// bottleneck.
+    pub receiving: [VecDeque<(Time, u32)>; 2],
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
 }
@@ -37,59 +41,73 @@ pub struct Network {
 impl Network {
     /// A packet reached the egress of its direction.
     #[inline]
-    pub fn arrive(&mut self, id: u32, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
-        let packet = self.packets.get(id);
-        let is_udp = matches!(packet.owner, Owner::Udp(_));
-        let parcel = Parcel { flow: packet.flow, id, size: packet.segment.size, ecn: packet.segment.ecn, is_udp };
-        let side = packet.side as usize;
-        self.meters[side].offered(is_udp);
+    pub fn arrive(&mut self, packet: Parcel, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
+        let side = packet.side();
+        self.meters[side].offered(packet.is_udp());
         let mut gate = Gate {
-            packets: &mut self.packets,
+            segments: &mut self.segments,
             meter: &mut self.meters[side],
             connections,
             sink,
             direction: side as u8,
             writes: self.writes_drops,
         };
-        self.egress[side].offer(parcel, now, &mut gate);
+        self.egress[side].offer(packet, now, &mut gate);
+        self.meters[side].waiting(self.egress[side].backlog().packets, now);
     }
 
     /// Lets the egress of `side` do what is due at `now`: a tick of its law, or the end of a transmission.
     #[inline]
     pub fn advance(&mut self, side: usize, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
         let mut gate = Gate {
-            packets: &mut self.packets,
+            segments: &mut self.segments,
             meter: &mut self.meters[side],
             connections,
             sink,
             direction: side as u8,
             writes: self.writes_drops,
         };
-        let Some(delivery) = self.egress[side].advance(now, &mut gate) else { return };
-        let parcel = delivery.packet;
-        self.meters[side].delivered(u32::from(parcel.size), delivery.waited);
-        self.packets.set_ecn(parcel.id, parcel.ecn);
-        let mut received = delivery.at + self.access.time_for(u64::from(parcel.size));
+        let delivery = self.egress[side].advance(now, &mut gate);
+        self.meters[side].waiting(self.egress[side].backlog().packets, now);
+        let Some(delivery) = delivery else { return };
+        let packet = delivery.packet;
+        self.meters[side].delivered(packet.size(), delivery.waited);
+        let takes = self.access.time_for(u64::from(packet.size()));
+        let mut received = delivery.at + takes;
         let mut source = 0;
-        if let Owner::Tcp(place) = self.packets.get(parcel.id).owner {
-            source = place;
-            // Packets leave the bottleneck no closer together than its rate allows: only a slower access link queues.
-            if self.access < self.egress[side].rate() {
-                let free_at = &mut connections.get(place).path.receives_at[1 - side];
-                received = (*free_at).max(delivery.at) + self.access.time_for(u64::from(parcel.size));
-                *free_at = received;
-            }
+        if !packet.is_udp() {
+            source = self.segments.connection(packet.place());
+            received = if self.access < self.egress[side].rate() {
+                let free_at = &mut connections.get(source).path.receives_at[1 - side];
+                *free_at = (*free_at).max(delivery.at) + takes;
+                *free_at
+            } else {
+                follow(&mut self.receiving[side], source, delivery.at, takes)
+            };
         }
-        self.queue.push(received, Rank::Deliver, source, parcel.id);
+        self.queue.push(received, Rank::Deliver, source, What::packet(packet));
     }
+}
+
+/// When a packet that left the bottleneck at `left_at` has crossed its connection's access link, which is no slower
+/// than the bottleneck but still may have the large packet before it. Such packets are few and all among the last ones:
+/// looking through them costs less than fetching the connection.
+fn follow(receiving: &mut VecDeque<(Time, u32)>, connection: u32, left_at: Time, takes: Span) -> Time {
+    while receiving.front().is_some_and(|&(until, _)| until <= left_at) {
+        receiving.pop_front();
+    }
+    let before = receiving.iter().rev().find(|&&(_, other)| other == connection);
+    let received = before.map_or(left_at, |&(until, _)| until.max(left_at)) + takes;
+    receiving.push_back((received, connection));
+    received
 }
 
 /// Where an endpoint's segments go: onto its access link.
 pub struct Sender<'a> {
-    /// Packets on their way.
-    pub packets: &'a mut Packets,
+    /// What the packets on their way carry.
+    pub segments: &'a mut Segments,
     /// Pending events.
-    pub queue: &'a mut EventQueue,
+    pub queue: &'a mut EventQueue<What>,
     /// The connection's path.
     pub path: &'a mut Path,
     /// The connection's packets on their way.
@@ -111,19 +129,15 @@ impl Emit for Sender<'_> {
         let free_at = &mut self.path.sends_at[self.side as usize];
         *free_at = (*free_at).max(self.now) + self.access.time_for(u64::from(segment.size));
         let arrives = *free_at + self.path.delay;
-        let id = self.packets.insert(InFlight {
-            segment,
-            owner: Owner::Tcp(self.place),
-            flow: self.path.flow,
-            side: self.side,
-        });
-        self.queue.push(arrives, Rank::Arrive, self.place, id);
+        let place = self.segments.insert(Carried { segment, connection: self.place });
+        let parcel = Parcel::tcp(self.path.flow, place, segment.size, segment.ecn, self.side);
+        self.queue.push(arrives, Rank::Arrive, self.place, What::packet(parcel));
     }
 }
 
 /// What the discipline tells goes to the meter; packets that are lost are given back.
 struct Gate<'a> {
-    packets: &'a mut Packets,
+    segments: &'a mut Segments,
     meter: &'a mut Meter,
     connections: &'a mut Connections,
     sink: &'a mut dyn Sink,
@@ -139,8 +153,8 @@ impl Gate<'_> {
                 direction: self.direction,
                 is_mark,
                 cause,
-                size_bytes: u32::from(packet.size),
-                flow: packet.flow.0,
+                size_bytes: packet.size(),
+                flow: packet.flow().0,
             });
         }
     }
@@ -153,10 +167,12 @@ impl Tap<Parcel> for Gate<'_> {
     }
 
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
-        self.meter.dropped(cause, packet.is_udp);
+        self.meter.dropped(cause, packet.is_udp());
         self.write(&packet, false, cause, now);
-        if let Owner::Tcp(place) = self.packets.remove(packet.id).owner {
+        if !packet.is_udp() {
+            let place = self.segments.remove(packet.place()).connection;
             self.connections.get(place).in_flight -= 1;
+            self.connections.release(place);
         }
     }
 

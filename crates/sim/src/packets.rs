@@ -1,58 +1,74 @@
-//! Packets in flight: a slab, and the few words of each that a router sees.
+//! Packets on their way: what a router sees of one travels with its events and through the bottleneck; the segment it
+//! carries waits in a slab for the host that it reaches.
 
 use aqm::Packet;
 use base::{Ecn, FlowKey};
 use tcp::Segment;
 
-/// Whose packet it is.
+/// A packet as its events and the bottleneck hold it: two words, which move in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
-    /// A connection's.
-    Tcp(u32),
-    /// An unresponsive source's.
-    Udp(u32),
-}
-
-/// A packet on its way.
-#[derive(Clone, Copy, Debug)]
-pub struct InFlight {
-    /// What it carries; of an unresponsive source's only the size counts.
-    pub segment: Segment,
-    /// Whose it is.
-    pub owner: Owner,
-    /// How a router knows it.
-    pub flow: FlowKey,
-    /// The side that sent it, and so the direction: 0 forward, 1 in reverse.
-    pub side: u8,
-}
-
-/// What the bottleneck holds of a packet.
-#[derive(Clone, Copy, Debug)]
 pub struct Parcel {
     /// The connection, for a router.
-    pub flow: FlowKey,
-    /// Its place in the slab.
-    pub id: u32,
-    /// Bytes.
-    pub size: u16,
-    /// ECN field.
-    pub ecn: Ecn,
+    flow: FlowKey,
+    /// From the least significant bit up: [`Parcel::place`], size, ECN field, side, whether it is an unresponsive source's.
+    bits: u64,
+}
+
+const SIZE_AT: u32 = 32;
+const ECN_AT: u32 = 48;
+const SIDE_AT: u32 = 56;
+const UDP_AT: u32 = 57;
+
+impl Parcel {
+    /// A connection's packet sent by `side`: 0 sends forward, 1 in reverse.
+    #[inline]
+    pub fn tcp(flow: FlowKey, place: u32, size: u16, ecn: Ecn, side: u8) -> Self {
+        let bits = u64::from(place) | u64::from(size) << SIZE_AT | (ecn as u64) << ECN_AT | u64::from(side) << SIDE_AT;
+        Self { flow, bits }
+    }
+
+    /// A packet of the unresponsive source `source` on `side`.
+    pub fn udp(flow: FlowKey, source: u32, size: u16, side: u8) -> Self {
+        let tcp = Self::tcp(flow, source, size, Ecn::NotEct, side);
+        Self { bits: tcp.bits | 1 << UDP_AT, ..tcp }
+    }
+
+    /// Where its segment is; of an unresponsive source's, which source.
+    #[inline]
+    pub const fn place(self) -> u32 {
+        self.bits as u32
+    }
+
+    /// Which side sent it, and so its direction.
+    #[inline]
+    pub const fn side(self) -> usize {
+        (self.bits >> SIDE_AT & 1) as usize
+    }
+
     /// Whether it is an unresponsive source's.
-    pub is_udp: bool,
+    #[inline]
+    pub const fn is_udp(self) -> bool {
+        self.bits >> UDP_AT & 1 != 0
+    }
 }
 
 impl Packet for Parcel {
     #[inline]
     fn size(&self) -> u32 {
-        u32::from(self.size)
+        u32::from((self.bits >> SIZE_AT) as u16)
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.ecn
+        match self.bits >> ECN_AT & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
     }
     #[inline]
     fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
+        self.bits |= (Ecn::Ce as u64) << ECN_AT;
     }
     #[inline]
     fn flow(&self) -> FlowKey {
@@ -60,45 +76,84 @@ impl Packet for Parcel {
     }
 }
 
-/// The slab.
+/// What an event is about, beside its source. Two words for every kind of event, as a packet takes; the event's rank says
+/// how to read them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct What(u64, u64);
+
+impl What {
+    /// Nothing but the event's source.
+    pub const SOURCE: Self = Self(0, 0);
+
+    /// A packet: arrivals and deliveries.
+    #[inline]
+    pub const fn packet(packet: Parcel) -> Self {
+        Self(packet.flow.0, packet.bits)
+    }
+
+    /// One end of the connection that is the event's source: wake-ups.
+    #[inline]
+    pub const fn end(end: usize) -> Self {
+        Self(end as u64, 0)
+    }
+
+    /// See [`What::packet`].
+    #[inline]
+    pub const fn as_packet(self) -> Parcel {
+        Parcel { flow: FlowKey(self.0), bits: self.1 }
+    }
+
+    /// See [`What::end`].
+    #[inline]
+    pub const fn as_end(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A segment on its way. One cache line: it is written when it is sent and read when it arrives, with a round trip of
+/// other packets in between.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub struct Carried {
+    /// The segment.
+    pub segment: Segment,
+    /// Its connection.
+    pub connection: u32,
+}
+
+/// All of them.
 #[derive(Default)]
-pub struct Packets {
-    slots: Vec<InFlight>,
+pub struct Segments {
+    slots: Vec<Carried>,
     free: Vec<u32>,
 }
 
-impl Packets {
-    /// Keeps `packet`; returns its place.
+impl Segments {
+    /// Keeps a segment; returns its place.
     #[inline]
-    pub fn insert(&mut self, packet: InFlight) -> u32 {
-        if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = packet;
-            id
+    pub fn insert(&mut self, carried: Carried) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.slots[place as usize] = carried;
+            place
         } else {
-            self.slots.push(packet);
+            self.slots.push(carried);
             // Room to give every place back without growing then.
             self.free.reserve(self.slots.len());
             self.slots.len() as u32 - 1
         }
     }
 
-    /// The packet at `id`.
+    /// The connection of the segment at `place`.
     #[inline]
-    pub fn get(&self, id: u32) -> &InFlight {
-        &self.slots[id as usize]
+    pub fn connection(&self, place: u32) -> u32 {
+        self.slots[place as usize].connection
     }
 
-    /// Writes back the ECN field with which it left the bottleneck.
+    /// Gives the segment, and its place back.
     #[inline]
-    pub fn set_ecn(&mut self, id: u32, ecn: Ecn) {
-        self.slots[id as usize].segment.ecn = ecn;
-    }
-
-    /// Gives its place back.
-    #[inline]
-    pub fn remove(&mut self, id: u32) -> InFlight {
-        self.free.push(id);
-        self.slots[id as usize]
+    pub fn remove(&mut self, place: u32) -> Carried {
+        self.free.push(place);
+        self.slots[place as usize]
     }
 
     /// How many are on their way.

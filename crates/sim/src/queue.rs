@@ -3,9 +3,9 @@
 //! The order is `(time, rank, source, sequence)`: what happens at the same instant is ordered by what it is, then by
 //! whose it is, then by when it was asked for. Nothing depends on how the wheel stores it.
 //!
-//! Three levels of slots; an event sits in the finest level whose turn it shares with the present, and moves down
-//! when its turn comes. The slot that is due is sorted when it is opened. Events are nodes of one slab, linked: no
-//! allocation once the slab has grown to the largest number of pending events.
+//! Three levels of slots. An event sits in the finest if that reaches it from now, else in the finest coarser level whose
+//! turn it shares with the present, and moves down when its turn comes. The slot that is due is sorted when it is opened.
+//! Events are nodes of one slab, linked: no allocation once the slab has grown to the largest number of pending events.
 
 use base::Time;
 
@@ -25,28 +25,40 @@ pub enum Rank {
 
 /// An event that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Event {
+pub struct Event<W> {
     /// When.
     pub at: Time,
     /// What kind.
     pub rank: Rank,
-    /// Of what: a packet, an endpoint, a source.
-    pub what: u32,
+    /// Whose.
+    pub source: u32,
+    /// What it is about.
+    pub what: W,
 }
 
 /// Slots of the finest level and of each coarser one, as powers of two.
-const FINE_BITS: u32 = 13;
+const FINE_BITS: u32 = 14;
 const COARSE_BITS: u32 = 11;
 const LEVELS: usize = 3;
 const NIL: u32 = u32::MAX;
+/// The bits of an event's source.
+const SOURCES: u32 = (1 << 28) - 1;
 
+/// Half a cache line for two words of `what`.
 #[derive(Clone, Copy)]
-struct Node {
+#[repr(align(32))]
+struct Node<W> {
     at: u64,
     /// Rank, source, sequence, from the most significant bit down.
     order: u64,
-    what: u32,
-    next: u32,
+    what: W,
+}
+
+impl<W> Node<W> {
+    #[inline]
+    fn key(&self) -> (u64, u64) {
+        (self.at, self.order)
+    }
 }
 
 struct Level {
@@ -81,25 +93,29 @@ impl Level {
 }
 
 /// Pending events.
-pub struct EventQueue {
+pub struct EventQueue<W> {
     levels: [Level; LEVELS],
-    nodes: Vec<Node>,
+    nodes: Vec<Node<W>>,
+    /// The node after each, in its slot or among the free ones. Apart from the nodes, so that walking a list does not
+    /// wait for them.
+    next: Vec<u32>,
     free: u32,
     /// The open slot's events, the next one last.
-    open: Vec<(u64, u64, u32)>,
+    open: Vec<Node<W>>,
     /// Everything before this instant is in `open`.
     opened_until: u64,
     sequence: u32,
     pending: usize,
 }
 
-impl EventQueue {
+impl<W: Copy> EventQueue<W> {
     /// An empty queue whose finest slots span 2^`shift` nanoseconds: best with a few events in each.
     pub fn new(shift: u32) -> Self {
         let coarse = |level: u32| Level::new(COARSE_BITS, shift + FINE_BITS + level * COARSE_BITS);
         Self {
             levels: [Level::new(FINE_BITS, shift), coarse(0), coarse(1)],
             nodes: Vec::with_capacity(1 << 12),
+            next: Vec::with_capacity(1 << 12),
             free: NIL,
             open: Vec::with_capacity(64),
             opened_until: 1 << shift,
@@ -110,23 +126,23 @@ impl EventQueue {
 
     /// Asks for an event at `at`; `source` is below 2^28 and orders events of one instant and rank.
     #[inline]
-    pub fn push(&mut self, at: Time, rank: Rank, source: u32, what: u32) {
+    pub fn push(&mut self, at: Time, rank: Rank, source: u32, what: W) {
         self.sequence = self.sequence.wrapping_add(1);
-        let order = (rank as u64) << 60 | u64::from(source & 0x0fff_ffff) << 32 | u64::from(self.sequence);
+        let order = (rank as u64) << 60 | u64::from(source & SOURCES) << 32 | u64::from(self.sequence);
         self.pending += 1;
-        let at = at.ns();
-        if at < self.opened_until {
-            return self.insert_open((at, order, what));
+        let node = Node { at: at.ns(), order, what };
+        if node.at < self.opened_until {
+            return self.insert_open(node);
         }
-        let node = Node { at, order, what, next: NIL };
         let index = self.free;
         if let Some(slot) = self.nodes.get_mut(index as usize) {
-            self.free = slot.next;
             *slot = node;
-            self.link(index);
+            self.free = self.next[index as usize];
+            self.link(index, node.at);
         } else {
             self.nodes.push(node);
-            self.link(self.nodes.len() as u32 - 1);
+            self.next.push(NIL);
+            self.link(self.nodes.len() as u32 - 1, node.at);
         }
     }
 
@@ -136,16 +152,16 @@ impl EventQueue {
         if self.open.is_empty() && !self.open_next() {
             return Time::NEVER;
         }
-        self.open.last().map_or(Time::NEVER, |&(at, _, _)| Time::from_ns(at))
+        self.open.last().map_or(Time::NEVER, |node| Time::from_ns(node.at))
     }
 
     /// The next event.
     #[inline]
-    pub fn pop(&mut self) -> Option<Event> {
+    pub fn pop(&mut self) -> Option<Event<W>> {
         if self.open.is_empty() && !self.open_next() {
             return None;
         }
-        let (at, order, what) = self.open.pop()?;
+        let Node { at, order, what } = self.open.pop()?;
         self.pending -= 1;
         let rank = match order >> 60 {
             0 => Rank::Arrive,
@@ -153,29 +169,32 @@ impl EventQueue {
             2 => Rank::Wake,
             _ => Rank::Demand,
         };
-        Some(Event { at: Time::from_ns(at), rank, what })
+        Some(Event { at: Time::from_ns(at), rank, source: (order >> 32) as u32 & SOURCES, what })
     }
 
     #[inline]
-    fn insert_open(&mut self, entry: (u64, u64, u32)) {
-        let key = (entry.0, entry.1);
+    fn insert_open(&mut self, node: Node<W>) {
         // Mostly the new event is among the last to come of the open slot, which are first here.
-        let place = self.open.partition_point(|&(at, order, _)| (at, order) > key);
-        self.open.insert(place, entry);
+        let place = self.open.partition_point(|other| other.key() > node.key());
+        self.open.insert(place, node);
     }
 
     #[inline]
-    fn link(&mut self, index: u32) {
-        let at = self.nodes[index as usize].at;
-        // The finest level whose current turn includes `at`: what lies above its slot bits agrees with the present.
-        let differs = at ^ self.opened_until;
+    fn link(&mut self, index: u32, at: u64) {
+        let fine = &self.levels[0];
+        let ahead = (at >> fine.shift) - (self.opened_until >> fine.shift);
         let mut level = 0;
-        while level + 1 < LEVELS && differs >> self.levels[level + 1].shift != 0 {
-            level += 1;
+        if ahead >= fine.heads.len() as u64 {
+            // The finest whose current turn includes `at`: what lies above its slot bits agrees with the present.
+            let differs = at ^ self.opened_until;
+            level = 1;
+            while level + 1 < LEVELS && differs >> self.levels[level + 1].shift != 0 {
+                level += 1;
+            }
         }
         let level = &mut self.levels[level];
         let slot = level.slot_of(at);
-        self.nodes[index as usize].next = level.heads[slot];
+        self.next[index as usize] = level.heads[slot];
         level.heads[slot] = index;
         level.occupied[slot / 64] |= 1 << (slot % 64);
     }
@@ -198,14 +217,13 @@ impl EventQueue {
                 let turn = self.opened_until >> self.levels[1].shift << self.levels[1].shift;
                 self.opened_until = turn + ((slot as u64 + 1) << self.levels[0].shift);
                 let mut index = self.unlink_all(0, slot);
-                while let Some(&node) = self.nodes.get(index as usize) {
-                    self.open.push((node.at, node.order, node.what));
-                    self.nodes[index as usize].next = self.free;
-                    self.free = index;
-                    index = node.next;
+                while let Some(next) = self.next.get_mut(index as usize) {
+                    self.open.push(self.nodes[index as usize]);
+                    let following = std::mem::replace(next, self.free);
+                    self.free = std::mem::replace(&mut index, following);
                 }
                 if self.open.len() > 1 {
-                    self.open.sort_unstable_by_key(|&(at, order, _)| std::cmp::Reverse((at, order)));
+                    self.open.sort_unstable_by_key(|node| std::cmp::Reverse(node.key()));
                 }
                 if self.opened_until >> self.levels[1].shift != turn >> self.levels[1].shift {
                     self.enter_turn();
@@ -218,6 +236,12 @@ impl EventQueue {
 
     /// Nothing is left in this turn of the finest level: goes to the next that holds something.
     fn next_turn(&mut self) {
+        // The finest level reaches into the next turn.
+        if self.levels[0].next_occupied(0).is_some() {
+            let shift = self.levels[1].shift;
+            self.opened_until = ((self.opened_until >> shift) + 1) << shift;
+            return self.enter_turn();
+        }
         for level in 1..LEVELS {
             let Level { heads, shift, .. } = &self.levels[level];
             let (mask, shift) = (heads.len() as u64 - 1, *shift);
@@ -244,9 +268,9 @@ impl EventQueue {
         for level in (1..LEVELS).rev() {
             let slot = self.levels[level].slot_of(self.opened_until);
             let mut index = self.unlink_all(level, slot);
-            while let Some(&node) = self.nodes.get(index as usize) {
-                self.link(index);
-                index = node.next;
+            while let Some(&next) = self.next.get(index as usize) {
+                self.link(index, self.nodes[index as usize].at);
+                index = next;
             }
         }
     }

@@ -31,7 +31,9 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Ti
     let (from, to) = (Time::ZERO + scenario.warmup, end - scenario.cooldown);
     let mut simulation = Simulation::new(scenario);
     let (mut at_start, mut at_end) = (None, None);
+    // A row ends each interval, and at the edges of the window and the run, so that rows add up to both.
     let mut row_at = Time::ZERO + scenario.record.interval;
+    let mut last_row_at = Time::ZERO;
     loop {
         let is_started = at_start.is_some();
         let is_stopped = at_end.is_some();
@@ -50,8 +52,11 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Ti
             simulation.stop_measuring();
             at_end = Some(simulation.totals());
         }
-        if next == row_at {
+        if next > last_row_at {
             simulation.take_rows(sink);
+            last_row_at = next;
+        }
+        if next == row_at {
             row_at += scenario.record.interval;
             if !progress(next, simulation.bottleneck_packets()) {
                 return None;

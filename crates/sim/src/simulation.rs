@@ -2,14 +2,14 @@
 
 use crate::connection::{Asked, Connection, Connections, Opening, Purpose};
 use crate::network::{Network, Sender};
-use crate::packets::{InFlight, Owner};
+use crate::packets::{Carried, Parcel, What};
 use crate::queue::{Event, Rank};
 use crate::source::{self, Demand, Source};
 use crate::totals::Totals;
+use aqm::Packet;
 use base::Time;
 use record::{ExchangeRow, Responses, Sink};
 use scenario::{Scenario, Workload};
-use tcp::{Flags, SackBlocks, Segment};
 use traffic::{Command, Exchange, WebModel};
 
 /// More than any run transfers; leaves room to add to.
@@ -37,7 +37,7 @@ impl<'s> Simulation<'s> {
         let (sources, lanes) = source::sources(scenario);
         let mut network = crate::build::network(scenario);
         for (index, source) in sources.iter().enumerate() {
-            network.queue.push(source.first, Rank::Demand, index as u32, index as u32);
+            network.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
         }
         let retired = Totals::new(scenario);
         Self {
@@ -87,13 +87,13 @@ impl<'s> Simulation<'s> {
     /// The measured window begins.
     pub fn start_measuring(&mut self) {
         self.is_measuring = true;
-        self.network.meters.iter_mut().for_each(record::Meter::start);
+        self.network.meters.iter_mut().for_each(|meter| meter.start(self.now));
     }
 
     /// The measured window is over.
     pub fn stop_measuring(&mut self) {
         self.is_measuring = false;
-        self.network.meters.iter_mut().for_each(record::Meter::stop);
+        self.network.meters.iter_mut().for_each(|meter| meter.stop(self.now));
     }
 
     /// The present.
@@ -121,35 +121,38 @@ impl<'s> Simulation<'s> {
     /// Asserts that no packet was lost unaccounted or made up.
     pub fn assert_conserved(&self) {
         self.network.egress.iter().for_each(aqm::Egress::assert_conserved);
-        let of_connections: usize = self.connections.live().map(|c| c.in_flight as usize).sum();
+        let of_connections = self.connections.in_flight();
         assert!(
-            self.network.packets.len() >= of_connections,
-            "every packet on its way is somewhere: {} packets, {of_connections} of connections",
-            self.network.packets.len()
+            self.network.segments.len() == of_connections,
+            "every packet on its way is somewhere: {} segments, {of_connections} of connections",
+            self.network.segments.len()
         );
     }
 
-    fn handle(&mut self, event: Event, sink: &mut dyn Sink) {
+    fn handle(&mut self, event: Event<What>, sink: &mut dyn Sink) {
         match event.rank {
-            Rank::Arrive => self.network.arrive(event.what, &mut self.connections, self.now, sink),
-            Rank::Deliver => self.deliver(event.what, sink),
-            Rank::Wake => self.wake(event.what / 2, (event.what % 2) as usize, sink),
-            Rank::Demand => self.demand(event.what),
+            Rank::Arrive => self.network.arrive(event.what.as_packet(), &mut self.connections, self.now, sink),
+            Rank::Deliver => self.deliver(event.what.as_packet(), sink),
+            Rank::Wake => self.wake(event.source, event.what.as_end(), sink),
+            Rank::Demand => self.demand(event.source),
         }
     }
 
     /// A packet reached its host.
-    fn deliver(&mut self, id: u32, sink: &mut dyn Sink) {
-        let InFlight { segment, owner, side, .. } = self.network.packets.remove(id);
-        let Owner::Tcp(place) = owner else { return };
-        let end = 1 - side as usize;
+    fn deliver(&mut self, packet: Parcel, sink: &mut dyn Sink) {
+        if packet.is_udp() {
+            return;
+        }
+        let Carried { mut segment, connection: place } = self.network.segments.remove(packet.place());
+        segment.ecn = packet.ecn();
+        let end = 1 - packet.side();
         let connection = self.connections.get(place);
         connection.in_flight -= 1;
         if !connection.is_over {
             self.with_end(place, end, |endpoint, config, now, out| endpoint.on_segment(&segment, config, now, out));
             self.attend(place, end, sink);
         }
-        self.release(place);
+        self.connections.release(place);
     }
 
     /// An endpoint asked to be woken, perhaps one that used this place before: a spurious call is harmless.
@@ -165,7 +168,7 @@ impl<'s> Simulation<'s> {
         if connection.ends[end].next_wake() <= now {
             self.with_end(place, end, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
             self.attend(place, end, sink);
-            self.release(place);
+            self.connections.release(place);
         } else {
             self.arm(place, end);
         }
@@ -182,7 +185,7 @@ impl<'s> Simulation<'s> {
         let Connection { ends, path, in_flight, block, .. } = self.connections.get(place);
         let config = &self.scenario.traffic[*block as usize].tcp;
         let mut sender = Sender {
-            packets: &mut self.network.packets,
+            segments: &mut self.network.segments,
             queue: &mut self.network.queue,
             path,
             in_flight,
@@ -201,18 +204,15 @@ impl<'s> Simulation<'s> {
         let due = connection.ends[end].next_wake();
         if due < connection.wake_at[end] {
             connection.wake_at[end] = due;
-            self.network.queue.push(due, Rank::Wake, place, place * 2 + end as u32);
+            self.network.queue.push(due, Rank::Wake, place, What::end(end));
         }
     }
 
-    #[inline]
-    fn release(&mut self, place: u32) {
+    /// A connection is over: what still comes of it, nobody heeds.
+    fn retire(&mut self, place: u32) {
         let connection = self.connections.get(place);
-        if connection.is_over && connection.in_flight == 0 && !connection.is_free {
-            self.retired.add(connection);
-            self.retired.end(connection);
-            self.connections.release(place);
-        }
+        connection.is_over = true;
+        self.retired.add(connection);
     }
 
     /// The application's turn at one end, after something happened there.
@@ -259,7 +259,8 @@ impl<'s> Simulation<'s> {
         } else {
             let connection = self.connections.get(place);
             if connection.ends[end].is_done() && connection.ends[1 - end].is_done() {
-                connection.is_over = true;
+                self.retired.completed += 1;
+                self.retire(place);
             }
             self.arm(place, end);
         }
@@ -274,14 +275,16 @@ impl<'s> Simulation<'s> {
         let config = &self.scenario.traffic[connection.block as usize].tcp;
         if end != connection.client as usize && connection.ends[end].received() == 0 {
             // Only the half-open server: the client's next SYN finds a new one.
+            self.retired.add_end(end, &connection.ends[end]);
             connection.ends[end].reset(config);
             connection.ends[end].listen(config);
             return;
         }
-        connection.is_over = true;
+        let (purpose, asked) = (connection.purpose, connection.asked.take());
         self.retired.failed += 1;
-        if connection.asked.take().is_some()
-            && let Purpose::Web { source, lane } = connection.purpose
+        self.retire(place);
+        if asked.is_some()
+            && let Purpose::Web { source, lane } = purpose
         {
             self.with_browser(source, |browser, model, out| browser.failed(lane, model, out));
         }
@@ -333,7 +336,7 @@ impl<'s> Simulation<'s> {
                 *next = flows.next_flow();
                 let number = *count;
                 *count += 1;
-                self.network.queue.push(now + next.gap, Rank::Demand, index, index);
+                self.network.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
                 let traffic = &self.scenario.traffic[block as usize];
                 let request_bytes = match &traffic.workload {
                     Workload::Poisson(poisson) => poisson.request_bytes,
@@ -344,12 +347,11 @@ impl<'s> Simulation<'s> {
                 self.open(&opening, Exchange { request_bytes, response_bytes: due.bytes, top_level: true }, true);
             }
             Demand::Cbr { cbr, delay, flow } => {
-                let segment = datagram(cbr.packet_bytes());
-                let packet = InFlight { segment, owner: Owner::Udp(index), flow: *flow, side: client };
+                let packet = Parcel::udp(*flow, index, cbr.packet_bytes() as u16, client);
                 let serialized = self.network.access.time_for(u64::from(cbr.packet_bytes()));
-                let id = self.network.packets.insert(packet);
-                self.network.queue.push(now + serialized + *delay, Rank::Arrive, index, id);
-                self.network.queue.push(now + cbr.gap(), Rank::Demand, index, index);
+                let arrives = now + serialized + *delay;
+                self.network.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
+                self.network.queue.push(now + cbr.gap(), Rank::Demand, index, What::SOURCE);
             }
         }
     }
@@ -381,7 +383,7 @@ impl<'s> Simulation<'s> {
                         self.arm(place, end);
                     }
                     Command::Think { span } => {
-                        self.network.queue.push(self.now + span, Rank::Demand, index, index);
+                        self.network.queue.push(self.now + span, Rank::Demand, index, What::SOURCE);
                     }
                 }
             }
@@ -419,19 +421,5 @@ impl<'s> Simulation<'s> {
         };
         connection.asked = Some(asked);
         self.attend(place, client, &mut record::Discard);
-    }
-}
-
-/// An unresponsive source's packet.
-fn datagram(size: u32) -> Segment {
-    Segment {
-        seq: 0,
-        ack: 0,
-        sacks: SackBlocks::default(),
-        window: 0,
-        payload: 0,
-        size: size as u16,
-        flags: Flags::NONE,
-        ecn: base::Ecn::NotEct,
     }
 }

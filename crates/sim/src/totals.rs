@@ -13,7 +13,8 @@ pub struct Totals {
     timeouts: u64,
     recoveries: u64,
     ecn_reductions: u64,
-    completed: u64,
+    /// Connections that ended.
+    pub completed: u64,
     /// Connections that were given up.
     pub failed: u64,
     /// Bytes of each everlasting flow, by block.
@@ -34,13 +35,7 @@ impl Totals {
     /// Adds what both ends of `connection` have done.
     pub fn add(&mut self, connection: &Connection) {
         for (side, end) in connection.ends.iter().enumerate() {
-            let stats = end.stats();
-            self.retransmitted += stats.retransmitted;
-            self.timeouts += stats.timeouts;
-            self.recoveries += stats.recoveries;
-            self.ecn_reductions += stats.ecn_reductions;
-            // What the right side received came forward.
-            self.delivered[1 - side] += end.received();
+            self.add_end(side, end);
         }
         if let Purpose::Bulk { number } = connection.purpose
             && let Some(bytes) = self.bulk[connection.block as usize].get_mut(number as usize)
@@ -49,10 +44,15 @@ impl Totals {
         }
     }
 
-    /// `connection` has ended.
-    pub fn end(&mut self, connection: &Connection) {
-        let is_aborted = connection.ends.iter().any(tcp::Endpoint::is_aborted);
-        self.completed += u64::from(!is_aborted);
+    /// Adds what the end on `side` has done.
+    pub fn add_end(&mut self, side: usize, end: &tcp::Endpoint) {
+        let stats = end.stats();
+        self.retransmitted += stats.retransmitted;
+        self.timeouts += stats.timeouts;
+        self.recoveries += stats.recoveries;
+        self.ecn_reductions += stats.ecn_reductions;
+        // What the right side received came forward.
+        self.delivered[1 - side] += end.received();
     }
 
     /// What was done since `earlier`.

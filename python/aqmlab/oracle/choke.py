@@ -2,8 +2,8 @@
 
 Source: Pan, Prabhakar and Psounis 2000, §II and §IV; Linux sch_choke for the dialect and the thresholds (tc-choke(8)).
 
-The average is RED's. Above min, ``candidates`` packets are drawn from the queue, each from those that are left; those of
-the arriving packet's flow are dropped, and it with them. What matches none is judged by RED.
+The average is RED's. Above min, ``candidates`` packets are drawn from the queue, each from those that are left; those
+of the arriving packet's flow are dropped, and it with them. What matches none is judged by RED.
 
 Dialect linux (sch_choke): RED with a stored draw, but a band that does not hold min and does hold max; the packet is
 judged before the limit is looked at; marks above max too.
@@ -56,7 +56,7 @@ class Choke(Discipline):
         if lost:
             return [Told("drop", "early", one.number) for one in [*lost, packet]]
         if self.red.dialect == "linux":
-            signal = self.signal(packet, self.judge_as_linux())
+            signal = self.signal(packet, self.judge_as_linux(packet))
         elif self._is_full(packet):
             self.red.count = -1 if self.red.avg < self.red.min else 0
             signal = None
@@ -91,7 +91,7 @@ class Choke(Discipline):
                 lost.append(candidate)
         return lost
 
-    def judge_as_linux(self) -> str | None:
+    def judge_as_linux(self, packet: Packet) -> str | None:
         """sch_choke, choke_enqueue, with red_mark_probability of red.h."""
         law = self.red
         if law.avg <= law.min:
@@ -105,6 +105,8 @@ class Choke(Discipline):
             law.stored_draw = law.uniform.unit()
             return None
         p = law.max_p * (law.avg - law.min) / (law.max - law.min)
+        if law.in_byte_mode:
+            p *= packet.size / law.mean_packet
         if law.count * p < law.stored_draw:
             return None
         law.count = 0

@@ -131,8 +131,10 @@ class Codel(Law):
         if self.dialect == "rfc":
             self.inverse_root = 1.0 / math.sqrt(self.count)
         else:
+            # Evictions raise count by more than the method can follow. Linux's integers then wrap around at 1, and what
+            # would be 0 is a few times 2^-16.
             x = self.inverse_root
-            self.inverse_root = x * (3.0 - self.count * x * x) / 2.0
+            self.inverse_root = max(2.0**-16, x * (3.0 - self.count * x * x) / 2.0 % 1.0)
 
     def control_law(self, from_ns: int) -> int:
         """When the next signal is due, to the nearest nanosecond."""

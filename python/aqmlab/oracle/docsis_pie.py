@@ -5,8 +5,8 @@ is the queue over it. Every ``tupdate`` (INTERVAL)
 
     p := p + (alpha (wait - target) + beta (wait - wait before)) / divisor(p)
 
-unless a burst is allowed: then p is 0. p is for a packet of ``MEAN_PACKET`` bytes, may exceed 1, and is scaled by size to
-0.85 at most. Signals are spaced.
+unless a burst is allowed: then p is 0. p is for a packet of ``MEAN_PACKET`` bytes, may exceed 1, and is scaled by size
+to 0.85 at most. Signals are spaced.
 
 ==========  ==========================================================================================================
 inactive    nothing is signalled while less than a third of the limit waits
@@ -86,6 +86,10 @@ class DocsisPie(Law):
             self.burst_ns = self.max_burst_ns
         self.sum = 0.0
         return Signal("mark" if self.marks and packet.has_ect else "drop", "early")
+
+    def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
+        """A loss at the limit restarts the spacing, as in the ns-2 program of the RFC's authors (pie.cc)."""
+        self.sum = 0.0
 
     def is_chosen(self, packet: Packet, waiting: Waiting) -> bool:
         """The RFC's drop_early."""

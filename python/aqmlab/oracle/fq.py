@@ -14,7 +14,7 @@ choice; of equals the lowest flow leaves.
 
 At the limit, the arriving packet counted, the flow with the most bytes loses its newest packet, and with it the rounds
 that it was promised. Of a tie it is the arriving packet; if that is not of a flow in the tie, the paper does not say,
-and here it is the lowest flow. A packet that does not fit into an empty buffer is lost alone.
+and here the lowest flow loses. A packet that does not fit into an empty buffer is lost alone.
 """
 
 from __future__ import annotations

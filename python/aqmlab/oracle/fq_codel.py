@@ -68,14 +68,14 @@ class FqCodel(FairQueueing[Codel]):
         fattest = max(self.queues.values(), key=lambda queue: queue.waiting.bytes)
         packets, size = fattest.waiting.packets, fattest.waiting.bytes
         lost: list[Told] = []
-        lost_bytes = 0
-        while len(lost) < self.drop_batch and not (
-            2 * lost_bytes >= size // 2 * 2 if self.is_linux else 2 * len(lost) >= packets
-        ):
+        is_half = False
+        while not is_half and len(lost) < self.drop_batch:
             packet = self.pull(fattest)
             assert packet is not None
             lost.append(Told("drop", "tail", packet.number))
-            lost_bytes += packet.size
+            # sch_fq_codel's threshold is the whole part of half the bytes.
+            lost_bytes = size - fattest.waiting.bytes
+            is_half = lost_bytes >= size // 2 if self.is_linux else 2 * len(lost) >= packets
         if self.is_linux:
             fattest.law.count += len(lost)
         return lost

@@ -1,7 +1,7 @@
 """FQ-PIE: a queue for each flow, in turns, with PIE on each.
 
-Source: Ramakrishnan et al. 2019, Linux net/sched/sch_fq_pie.c, with the turns of FQ-CoDel. An arriving packet beyond the
-limit on all queues together is lost; otherwise the PIE of its queue judges it. All PIEs take their steps at once.
+Source: Ramakrishnan et al. 2019, Linux net/sched/sch_fq_pie.c, with the turns of FQ-CoDel. An arriving packet beyond
+the limit on all queues together is lost; otherwise the PIE of its queue judges it. All PIEs take their steps at once.
 
 Each queue's PIE has random numbers of its own, which a list of draws cannot tell apart: here they share them in order.
 """

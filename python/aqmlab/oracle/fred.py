@@ -1,7 +1,7 @@
 """FRED: RED that sees how much of the queue each flow has.
 
-Source: Lin and Morris 1997, figure 6. With qlen and strikes of the packet's flow, of ``Nactive`` flows in the queue, and
-the mean share avgcq = max(1, avg / Nactive):
+Source: Lin and Morris 1997, figure 6. With qlen and strikes of the packet's flow, of ``Nactive`` flows in the queue,
+and the mean share avgcq = max(1, avg / Nactive):
 
 - maxq is min, or 2 from an average of max on. A flow with maxq, or above the band with more than 2 avgcq, or with
   avgcq after more than one strike, is struck and loses the packet.
@@ -11,7 +11,8 @@ the mean share avgcq = max(1, avg / Nactive):
 The average is sampled when a packet is accepted, by the queue before it, and when one leaves, by what is left; before
 the decision where the queue is empty, and then not again. Strikes are forgotten when a flow's last packet leaves.
 
-Readings: avgcq is that of the average and the flows at the decision. A packet that the limit refuses changes nothing.
+Readings: avgcq is that of the average and the flows at the decision. A packet that the limit refuses is no sample, but
+restarts the count, as in RED.
 """
 
 from __future__ import annotations
@@ -94,6 +95,10 @@ class Fred(Law):
             return None
         law.count = 0
         return Signal("mark" if law.marks and packet.has_ect else "drop", "early")
+
+    def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
+        """Restarts the spacing."""
+        self.red.count = -1 if self.red.avg < self.red.min else 0
 
     def departure(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """A sample; the flow's state goes with its last packet."""

@@ -3,12 +3,12 @@
 Source: Lautenschlaeger and Francini 2015; draft-lauten-aqm-gsp. A packet that meets a queue above ``threshold`` after
 the interval has ended is signalled, and begins the next:
 
-    interval = preset / (1 + cumulative / tau),   cumulative in [0, max_time]
+    interval = preset / (1 + cumulative / tau)
+    cumulative := cumulative + alpha (time above the threshold) - (time below), within [0, max_time]
 
-cumulative grows by ``alpha`` times the time above the threshold, and shrinks by the time below. Time below counts in
-the state "clear" only: an overflow ends it, and it comes back when the queue was empty and is then above the threshold
-again. In the form with a delay the queue is above while the packet that left last had stayed longer than ``threshold``,
-and not when the link has asked in vain.
+on each arrival, with the times since the one before. Time below counts in the state "clear" only: an overflow ends it,
+and it comes back when the queue was empty and is then above the threshold again. In the form with a delay the queue is
+above while the packet that left last had stayed longer than ``threshold``, and not when the link has asked in vain.
 
 Neither the threshold nor the bound of the cumulative time has a published value: ``threshold`` must be given here.
 """
@@ -55,13 +55,16 @@ class Gsp(Law):
         self.quiet_until_ns: int | None = None
         """When the running interval ends."""
         self.cumulative = 0.0
+        self.above_ns = 0
+        self.below_ns = 0
+        """Time above, and below where that counts, since the last arrival."""
         self.counted_until_ns = 0
         self.is_above = False
         self.state = "clear"  # or "overflown", or "drained"
 
     def arrival(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """Signals the first packet above the threshold when no interval runs."""
-        self.count_until(now_ns)
+        self.adapt(now_ns)
         signal: Signal | None = None
         if self.is_above and self.may_begin(now_ns):
             self.begin(now_ns)
@@ -72,7 +75,7 @@ class Gsp(Law):
 
     def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
         """An overflow: the cycle starts anew, and if no interval runs one begins."""
-        self.count_until(now_ns)
+        self.adapt(now_ns)
         if self.may_begin(now_ns):
             self.begin(now_ns)
         self.state = "overflown"
@@ -103,15 +106,21 @@ class Gsp(Law):
         """Begins an interval as long as it is now."""
         self.quiet_until_ns = now_ns + round(self.control() * 1e9)
 
+    def adapt(self, now_ns: int) -> None:
+        """Takes the times since the last arrival into account."""
+        self.count_until(now_ns)
+        cumulative = self.cumulative + (self.alpha * self.above_ns - self.below_ns) / 1e9
+        self.cumulative = min(self.max_time, max(0.0, cumulative))
+        self.above_ns = self.below_ns = 0
+
     def count_until(self, now_ns: int) -> None:
         """Counts the time since the last event."""
-        passed = (now_ns - self.counted_until_ns) / 1e9
+        passed_ns = now_ns - self.counted_until_ns
         self.counted_until_ns = now_ns
         if self.is_above:
-            self.cumulative += self.alpha * passed
+            self.above_ns += passed_ns
         elif self.state == "clear":
-            self.cumulative -= passed
-        self.cumulative = min(self.max_time, max(0.0, self.cumulative))
+            self.below_ns += passed_ns
 
     def see(self, waiting: Waiting) -> None:
         """Takes note of a new length of the queue."""

@@ -12,6 +12,7 @@ _NUMBER_AND_UNIT = re.compile(r"([0-9.]+)([a-z]+)")
 _BYTES = {"b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 _NANOSECONDS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _HERTZ = {"hz": 1, "khz": 10**3, "mhz": 10**6}
+_BITS_PER_SECOND = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 
@@ -116,6 +117,11 @@ class Parameters:
         """A rate."""
         amount, unit = self._split(name)
         return float(amount * _BITS[unit])
+
+    def rate_bps(self, name: str) -> int:
+        """A rate in bits a second."""
+        amount, unit = self._split(name)
+        return round(amount * _BITS_PER_SECOND[unit])
 
     def _split(self, name: str) -> tuple[Fraction, str]:
         match = _NUMBER_AND_UNIT.fullmatch(str(self._values[name]).lower())

@@ -17,8 +17,8 @@ sum                accu_prob: the probabilities since the last signal, where sig
 
 An estimate of the drain rate: while ``THRESHOLD`` bytes wait a measurement begins when a packet has left; when that
 many bytes more have left, the time they took enters an average by 1/4, and the wait is the queue times that average
-over ``THRESHOLD`` (RFC 8033 §5.3, appendix A). In Linux the first packet counts as well, and the rate of what was counted
-enters an average by 1/8.
+over ``THRESHOLD`` (RFC 8033 §5.3, appendix A). In Linux the first packet counts as well, and the rate of what was
+counted enters an average by 1/8.
 """
 
 from __future__ import annotations

@@ -6,11 +6,13 @@ Padhye, Firoiu, Towsley and Kurose 1998 for TCP's rate; Firoiu and Borden 2000 f
 With C the link's mean packets a second, N the flows and R their round trip without the queue:
 
     max - min = c1 C R + c2 N + c3,  min = (max - min) / 3,  the buffer 1.5 max
-    C' = C (1 - u (1 - p)), what is left to TCP of a link on which UDP arrives with a share u (``udp_rate`` over the link's)
+    C' = C (1 - u (1 - p)), what is left to TCP where UDP arrives with a share u of the link (``udp_rate``)
     W = (C' R + (min + max) / 2) / N, the window with the queue in the middle of the band
-    1/W = sqrt(2 b p / 3) + 4 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2), b packets an ACK (``acked``), a timeout 4 round trips
+    1/W = sqrt(2 b p / 3) + 4 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2)
     max_p = 2 p times ``boost``
     w_q = 1 - 0.1^(1/n), n what the link sends while a window grows from W/2 to W, at b round trips a packet
+
+with b packets for an ACK (``acked``) and a timeout of four round trips.
 
 The band comes first and does not depend on p; p solves the other equations. The weight, too, is from the model's
 middle of the band, not from thresholds that were given; that is declared for the buffer.

@@ -9,7 +9,10 @@ Above the limit the longest queue loses its newest packet, or its oldest; of equ
 if all hold a single packet, the next in turn. ``perturb`` empties all queues in the order of their slots, each from
 its oldest packet, and fills the packets into new queues. Free slots are a stack with the highest number on top.
 
-A limit that is asked for bounds the number of queues too (sfq_change: maxflows := min(maxflows, limit)).
+There are no more queues than packets in the limit (sfq_change: maxflows := min(maxflows, limit)); Linux spares its
+default of 127 packets that, which is left out: a limit does the same whether it is written or not. A limit in bytes,
+which Linux does not have, bounds no queues, may cost more after an exchange at ``depth`` too, and refuses at once a
+packet that can never fit.
 
 ns-2: queues send a packet a turn. An arrival is refused if its queue holds at least half, rounded down, of what is
 free, or if less than ``flows`` is free and it holds more than limit / flows, or if nothing is free.
@@ -45,20 +48,20 @@ def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Flow
     """SFQ in the dialect that is given; the rate does not matter, and hashes are taken never to meet."""
     dialect = Parameters(DEFAULTS, given).word("dialect")
     parameters = Parameters({**DEFAULTS, **BY_DIALECT[dialect]}, given)
-    return AsNs2(parameters) if dialect == "ns2" else AsLinux(parameters, "limit" in given)
+    return AsNs2(parameters) if dialect == "ns2" else AsLinux(parameters)
 
 
 class AsLinux(FlowQueues):
     """sch_sfq."""
 
-    def __init__(self, parameters: Parameters, is_limit_given: bool) -> None:
+    def __init__(self, parameters: Parameters) -> None:
         super().__init__(parameters.length("limit"))
         self.depth = parameters.number("depth")
         self.quantum = parameters.size("quantum")
         self.period_ns = parameters.time_ns("perturb")
         self.drops_oldest = parameters.flag("headdrop")
         slots = int(parameters.number("flows"))
-        if is_limit_given and not self.limit.in_bytes:
+        if not self.limit.in_bytes:
             slots = min(slots, int(self.limit.amount))
 
         self.free_slots = list(range(slots))
@@ -75,15 +78,17 @@ class AsLinux(FlowQueues):
     def offer(self, packet: Packet, now_ns: int) -> list[Told]:
         """The order of tests is that of sfq_enqueue."""
         lost = self.perturb(now_ns)
-        if packet.flow not in self.queues and not self.free_slots:
+        is_without_slot = packet.flow not in self.queues and not self.free_slots
+        if is_without_slot or not self.can_ever_hold(packet):
             return told_of(packet, [*lost, packet])
         if len(self.queues.get(packet.flow, ())) >= self.depth:
             if not self.drops_oldest:
                 return told_of(packet, [*lost, packet])
             # Put first, so that a queue of one does not lose its place; its length does not change.
             self.put(packet)
-            return told_of(packet, [*lost, self.remove_oldest(packet.flow)])
-        self.join(packet)
+            lost.append(self.remove_oldest(packet.flow))
+        else:
+            self.join(packet)
         while self.is_over():
             lost.append(self.lose())
         return told_of(packet, lost)

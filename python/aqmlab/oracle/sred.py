@@ -1,7 +1,7 @@
 """SRED: how often arriving packets match a random one of a list of recent packets tells how many flows there are.
 
-Source: Ott, Lakshman and Wong 1999. The list of ``zombies`` fills with what arrives. From then on each arriving packet is
-compared with one drawn from it; one that is no hit takes its place with probability r. With alpha = r / zombies
+Source: Ott, Lakshman and Wong 1999. The list of ``zombies`` fills with what arrives. From then on each arriving packet
+is compared with one drawn from it; one that is no hit takes its place with probability r. With alpha = r / zombies
 
     P := (1 - alpha) P + alpha Hit
     p_sred = p_max from a queue of a third of the limit, p_max / 4 from a sixth, and 0 below

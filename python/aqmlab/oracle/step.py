@@ -59,10 +59,9 @@ class Step(Law):
         return self.signal(packet)
 
     def vain_request(self, now_ns: int) -> None:
-        """Nothing waits, so nothing waits long."""
-        if self.longest_ns is not None:
-            self.judged_by = 0.0
-            self.is_beyond = False
+        """Nothing waits, so nothing is long."""
+        self.judged_by = 0.0
+        self.is_beyond = False
 
     def probability(self) -> float:
         """1 beyond the threshold, 0 below."""

@@ -1,0 +1,83 @@
+//! What the tests of whole runs share: a run and all that it wrote, and what the summary makes of it.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use base::{Rate, Span, Time};
+use record::{DropRow, Engine, ExchangeRow, QueueRow, Sink, Summary};
+use scenario::Scenario;
+use serde_json::Value;
+use sim::Outcome;
+
+/// Keeps every row.
+#[derive(Default)]
+pub struct Kept {
+    pub exchanges: Vec<ExchangeRow>,
+    pub queue: Vec<QueueRow>,
+}
+
+impl Sink for Kept {
+    fn exchange(&mut self, row: &ExchangeRow) {
+        self.exchanges.push(*row);
+    }
+    fn queue(&mut self, row: &QueueRow) {
+        self.queue.push(*row);
+    }
+    fn drop(&mut self, _row: &DropRow) {}
+}
+
+/// A finished run.
+pub struct Ran {
+    pub outcome: Outcome,
+    pub rows: Kept,
+    pub summary: Value,
+}
+
+impl Ran {
+    /// A number of the summary, by its dotted name.
+    pub fn number(&self, name: &str) -> f64 {
+        let pointer = format!("/{}", name.replace('.', "/"));
+        self.summary.pointer(&pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{name} is a number"))
+    }
+
+    /// Response times in nanoseconds, in the order of completion.
+    pub fn response_times_ns(&self) -> Vec<u64> {
+        self.rows.exchanges.iter().map(|row| (row.response_time_s * 1e9).round() as u64).collect()
+    }
+}
+
+/// Runs the scenario in `text`.
+pub fn run(text: &str) -> Ran {
+    let no_files = |name: &str| Err(format!("{name}: tests read no files"));
+    let resolved = scenario::resolve(text, "test.toml", &[], &no_files).expect("a scenario");
+    let scenario: &Scenario = resolved.scenario().expect("no load to calibrate");
+    let mut rows = Kept::default();
+    let outcome = sim::run(scenario, &mut rows, &mut |_: Time, _| true).expect("nobody breaks it off");
+    let summary = Summary {
+        scenario: &scenario.name,
+        seed: scenario.seed,
+        measured: Span::from_ns(outcome.measured.ns()),
+        directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
+        overhead: scenario.link.overhead,
+        responses: &outcome.responses,
+        tcp: &outcome.tcp,
+        engine: &Engine { kind: "sim", ..Engine::default() },
+    };
+    let summary = summary.to_json();
+    Ran { outcome, rows, summary }
+}
+
+/// One way across an idle network: when the packets of `sizes`, handed over at the same instant `at` in their order,
+/// have arrived. Three stores one after the other, each of which takes the next packet when it has all of it and is
+/// done with the one before.
+pub fn across(at: u64, sizes: &[u64], rate: Rate, delay_ns: u64) -> Vec<u64> {
+    const ACCESS_NS_PER_BYTE: u64 = 8; // 1 Gb/s
+    let link_ns_per_byte = 8_000_000_000 / rate.bps();
+    let (mut sent, mut crossed, mut received) = (at, 0, 0);
+    let arrivals = sizes.iter().map(|size| {
+        sent += size * ACCESS_NS_PER_BYTE;
+        crossed = crossed.max(sent + delay_ns) + size * link_ns_per_byte;
+        received = received.max(crossed) + size * ACCESS_NS_PER_BYTE;
+        received
+    });
+    arrivals.collect()
+}
