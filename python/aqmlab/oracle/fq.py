@@ -157,7 +157,7 @@ class InRounds(Fq):
     def serve_up_to(self, sent: Fraction) -> None:
         """Serves bytes in rounds: the more slowly, the more flows are active."""
         work = sent - self.served
-        self.served = sent
+        self.served = max(sent, self.served)
         while work > 0:
             ends = [finish for finish in self.last_finish.values() if finish > self.round]
             if not ends:

@@ -19,11 +19,13 @@
 //!
 //! Dialect `linux`: 8 levels of 16 bins; a bin rises from `target` on, not above it; a packet whose bins all hold `max`
 //! is lost; above a probability of one half part of the signals are losses even where marks are possible; and the
-//! penalty's bucket forgets fractions of a packet each time it is asked, which starves a flow that keeps sending.
+//! penalty's bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten seconds
+//! at most. So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a quiet
+//! start it gives a second burst with the first.
 //!
 //! Deviations. While the second table warms up, all packets count in its bins (Linux: those of flows at 1), though only
 //! flows at 1 move its probabilities; it starts empty (Linux leaves the probabilities of the hash before in it).
-//! Probabilities are not rounded to 1/65536 as in Linux.
+//! Probabilities are not rounded to 1/65536 as in Linux, and a `penalty_rate` of 0 allows one burst (Linux: nothing).
 
 use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Cause, Packet};
@@ -64,7 +66,7 @@ const PARAMS: &[Param] = &[
         "max",
         "",
         (1.0, 1e6),
-        "A packet all of whose bins hold this many is lost. Computed: 25 in linux, otherwise absent.",
+        "linux: a packet all of whose bins hold this many is lost. Computed: 25, or target if that is more.",
         TC,
     ),
     Param {
@@ -117,9 +119,9 @@ fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     let target = values.integer("target");
     if is_linux {
         values.fill("max", Value::Integer(25.max(target)));
-    }
-    if values.find_integer("max").is_some_and(|max| max < target) {
-        return Err(Refusal::new("max", format!("at least target, {target}")));
+        if values.integer("max") < target {
+            return Err(Refusal::new("max", format!("at least target, {target}")));
+        }
     }
     let (rehash, db) = (values.time("rehash"), values.time("db"));
     if rehash > Span::ZERO && db > rehash {
@@ -226,7 +228,7 @@ impl Sfb {
             left: 0,
             least: 0.0,
             full: target + u32::from(!is_linux),
-            max: values.find_integer("max").map_or(u32::MAX, |max| max as u32),
+            max: if is_linux { values.integer("max") as u32 } else { u32::MAX },
             increment: values.number("increment"),
             decrement: values.number("decrement"),
             rehash: values.time("rehash"),
@@ -341,19 +343,23 @@ struct Penalty {
     burst: f64,
     tokens: f64,
     filled: Time,
-    forgets: bool,
+    is_linux: bool,
 }
 
 impl Penalty {
-    fn new(values: &Values, forgets: bool) -> Self {
+    fn new(values: &Values, is_linux: bool) -> Self {
         let burst = values.integer("penalty_burst") as f64;
-        Self { rate: values.number("penalty_rate"), burst, tokens: burst, filled: Time::ZERO, forgets }
+        Self { rate: values.number("penalty_rate"), burst, tokens: burst, filled: Time::ZERO, is_linux }
     }
 
     fn admits(&mut self, now: Time) -> bool {
-        if self.tokens < 1.0 {
+        if self.is_linux && self.tokens < 1.0 {
+            let age_s = now.since(self.filled).secs_f64().min(10.0);
+            self.tokens = (self.rate * age_s).floor().min(self.burst);
+            self.filled = now;
+        } else if !self.is_linux {
             let grown = self.rate * now.since(self.filled).secs_f64();
-            self.tokens = (if self.forgets { grown.floor() } else { self.tokens + grown }).min(self.burst);
+            self.tokens = (self.tokens + grown).min(self.burst);
             self.filled = now;
         }
         let admits = self.tokens >= 1.0;

@@ -5,16 +5,21 @@
 //! Source: McKenney, "Stochastic Fairness Queueing", INFOCOM 1990 ("the paper"). All forms in use differ; two are here:
 //!
 //! - `linux` (sch_sfq; parameters as in tc-sfq(8)): turns by bytes, `quantum` each, what a packet takes beyond is owed;
-//!   at most `depth` packets in a queue; the longest queue in packets loses its newest, or with `headdrop` its oldest,
-//!   and of several the one that became so long last; if all hold one packet, the one whose turn is next loses it; a
-//!   flow that finds all `flows` queues in use is refused; `perturb`.
+//!   at most `depth` packets in a queue: what arrives beyond is refused, or with `headdrop` takes the place of the
+//!   oldest; over the limit, the arrival counted, the longest queue in packets loses its newest, or with `headdrop` its
+//!   oldest, and of several the one whose length changed last; if all hold one packet, the one whose turn is next loses
+//!   it; a flow that finds all `flows` queues in use is refused, and there are no more of them than `limit` packets;
+//!   `perturb`.
 //! - `ns2` (sfq.cc): turns by packets; the arriving packet is refused if its queue holds half of what is free or more,
 //!   or if less than a packet per queue is free and its queue holds more than `limit / flows`; no packet is ever lost
 //!   after it was accepted. With a `limit` in bytes the same in bytes, where the arriving packet's size is a packet.
 //!
-//! Deviations. Linux's RED within queues is not here, nor was its old charge by multiples of 8 bytes. A change of hash
-//! comes with the first packet after its time, and draws its hash from the stream; the first hash is the stream's first
-//! number. ns-2 hashes addresses, here the flow.
+//! Deviations. Linux's RED within queues is not here, nor was its old charge by multiples of 8 bytes. Linux bounds the
+//! queues by a `limit` that is written, but has 128 for the 127 packets of its default; here what is written and what is
+//! not do the same. A `limit` in bytes (Linux has none) bounds no queues; a packet that can never fit is lost alone. A
+//! change of hash is due at each multiple of `perturb` from the start of the run and comes with the first arrival or
+//! request from then on, several at once as one; it draws its hash from the stream, whose first number is the first
+//! hash. ns-2 hashes addresses, here the flow.
 
 use super::fifo::{End, Limit};
 use super::heap::Heap;
@@ -44,7 +49,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::Integer,
         default: "",
         range: (1.0, 65_408.0),
-        doc: "Number of queues. Computed: 128, or 16 in ns2.",
+        doc: "Number of queues; in linux no more than packets in `limit`. Computed: 128, or 16 in ns2.",
         source: "tc-sfq(8); ns-2 buckets_",
     },
     Param {
@@ -96,6 +101,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Default, Debug)]
 struct Slot {
     queue: Queue,
+    /// Its packets, one that is about to join counted; free at 0.
+    length: u32,
     /// Where in the table of hashes it is found.
     bucket: u32,
     /// Bytes that it may still send; no turn at 0 or below.
@@ -119,7 +126,7 @@ pub struct Sfq<P> {
     slots: Vec<Slot>,
     free: Vec<u32>,
     turns: Rota,
-    /// Queues by packets, and by when they came to have so many.
+    /// Queues by length, and by when it last changed.
     longest: Heap<(u32, u64)>,
     changes: u64,
     pool: Pool<P>,
@@ -132,12 +139,16 @@ impl<P: Packet> Sfq<P> {
     /// Empty queues.
     pub fn new(values: &Values, site: Site) -> Self {
         let is_linux = values.word("dialect") == "linux";
-        let flows = values.integer("flows") as u32;
+        let limit = Limit::of(values);
+        let flows = match (limit, values.integer("flows") as u32) {
+            (Limit::Packets(limit), flows) if is_linux => flows.min(limit),
+            (_, flows) => flows,
+        };
         let divisor = if is_linux { values.integer("divisor") as usize } else { flows as usize };
         let perturb = if is_linux { values.time("perturb") } else { Span::ZERO };
         let mut stream = site.stream;
         Self {
-            limit: Limit::of(values),
+            limit,
             is_linux,
             depth: values.integer("depth") as u32,
             quantum: i64::from(values.size("quantum")),
@@ -148,7 +159,8 @@ impl<P: Packet> Sfq<P> {
             stream,
             table: vec![NONE; divisor],
             slots: vec![Slot::default(); flows as usize],
-            free: (0..flows).rev().collect(),
+            // Linux links them in as on a stack: the first to be used is the last.
+            free: (0..flows).collect(),
             turns: Rota::new(flows, 1),
             longest: Heap::new(flows as usize),
             changes: 0,
@@ -174,93 +186,76 @@ impl<P: Packet> Sfq<P> {
         used < left / 2 && (left >= flows * packet || used <= limit / flows) && left >= packet
     }
 
-    /// Loses packets until one of `size` bytes fits that goes to the queue of `bucket`; false if that one is to be lost
-    /// itself.
-    fn make_room(&mut self, size: u32, bucket: u32, now: Time, tap: &mut dyn Tap<P>) -> bool {
-        if !self.limit.admits(Backlog::default(), size) {
-            return false;
+    /// The queue of `bucket`, a free one if it has none, grows by a packet that [`Sfq::push`] brings.
+    fn grow(&mut self, bucket: u32) -> u32 {
+        let entry = &mut self.table[bucket as usize];
+        if *entry == NONE {
+            *entry = self.free.pop().expect("a queue is free");
+            let slot = &mut self.slots[*entry as usize];
+            slot.bucket = bucket;
+            slot.allot = self.quantum;
+            self.turns.push(TURNS, *entry);
         }
-        while !self.limit.admits(self.held, size) {
-            // Emptied by the last round, which was not enough.
-            if self.table[bucket as usize] != NONE {
-                self.release_if_empty(self.table[bucket as usize]);
-            }
-            let own = self.table[bucket as usize];
-            let with_it = 1 + self.slots.get(own as usize).map_or(0, |slot| slot.queue.backlog().packets);
-            let ((packets, _), longest) = self.longest.top().expect("a full queue holds packets");
-            let victim = if with_it.max(packets) == 1 {
-                self.turns.first(TURNS).expect("a full queue has a queue in turn")
-            } else if with_it < packets {
-                longest
-            } else if self.loses == End::Tail {
-                self.touch(own);
-                return false;
-            } else {
-                own
-            };
-            let held = self.remove(victim, self.loses).expect("the longest queue holds packets");
-            // A queue that is about to get a packet keeps its turn.
-            if victim != own {
-                self.release_if_empty(victim);
-            }
-            tap.dropped(held.packet, Cause::Tail, now);
-        }
-        true
+        let index = *entry;
+        self.slots[index as usize].length += 1;
+        self.touch(index);
+        index
     }
 
-    /// Puts a packet into the queue of its flow, if it may have one and there is room in it.
-    fn enqueue(&mut self, held: Held<P>, bucket: u32) {
-        let index = match self.table[bucket as usize] {
-            NONE => {
-                let index = self.free.pop().expect("a queue is free");
-                self.table[bucket as usize] = index;
-                self.slots[index as usize].bucket = bucket;
-                index
-            }
-            index => index,
-        };
-        self.held.packets += 1;
-        self.held.bytes += u64::from(held.packet.size());
+    /// A queue has lost or sent a packet; without any it is free.
+    fn shrink(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
-        self.pool.push(&mut slot.queue, held);
-        if !self.turns.is_listed(index) {
-            slot.allot = self.quantum;
-            self.turns.push(TURNS, index);
+        slot.length -= 1;
+        if slot.length > 0 {
+            return self.touch(index);
         }
-        self.touch(index);
+        self.table[slot.bucket as usize] = NONE;
+        self.longest.remove(index);
+        self.turns.remove(index);
+        self.free.push(index);
     }
 
     /// The length of a queue changed.
     #[inline]
     fn touch(&mut self, index: u32) {
-        match self.slots[index as usize].queue.backlog().packets {
-            0 => self.longest.remove(index),
-            packets => {
-                self.changes += 1;
-                self.longest.set(index, (packets, self.changes));
-            }
-        }
+        self.changes += 1;
+        self.longest.set(index, (self.slots[index as usize].length, self.changes));
     }
 
-    fn remove(&mut self, index: u32, end: End) -> Option<Held<P>> {
+    fn push(&mut self, index: u32, held: Held<P>) {
+        self.held.packets += 1;
+        self.held.bytes += u64::from(held.packet.size());
+        self.pool.push(&mut self.slots[index as usize].queue, held);
+    }
+
+    fn pop(&mut self, index: u32, end: End) -> Option<Held<P>> {
         let queue = &mut self.slots[index as usize].queue;
         let held = match end {
             End::Head => self.pool.pop(queue),
             End::Tail => self.pool.pop_tail(queue),
         }?;
-        self.touch(index);
         self.held.packets -= 1;
         self.held.bytes -= u64::from(held.packet.size());
         Some(held)
     }
 
-    fn release_if_empty(&mut self, index: u32) {
-        let slot = &self.slots[index as usize];
-        if slot.queue.is_empty() {
-            self.table[slot.bucket as usize] = NONE;
-            self.turns.remove(index);
-            self.free.push(index);
+    /// Loses packets until one of `size` bytes fits by which queue `own` has grown; false if that one is to be lost
+    /// itself.
+    fn make_room(&mut self, size: u32, own: u32, now: Time, tap: &mut dyn Tap<P>) -> bool {
+        while !self.limit.admits(self.held, size) {
+            let victim = match self.longest.top().expect("the arrival's queue has a length") {
+                ((1, _), _) => self.turns.first(TURNS).expect("a queue with a length has its turn"),
+                (_, longest) => longest,
+            };
+            let is_arrival = victim == own && (self.loses == End::Tail || self.slots[own as usize].queue.is_empty());
+            if is_arrival {
+                return false;
+            }
+            let held = self.pop(victim, self.loses).expect("only the arrival's own queue may be empty");
+            self.shrink(victim);
+            tap.dropped(held.packet, Cause::Tail, now);
         }
+        true
     }
 
     /// Changes the hash if it is time; packets that then find no queue or a full one are lost.
@@ -269,11 +264,9 @@ impl<P: Packet> Sfq<P> {
         self.perturb_at = Time::ZERO + self.perturb * (periods + 1);
         self.salt = self.stream.bits();
         for index in 0..self.slots.len() as u32 {
-            while let Some(held) = self.remove(index, End::Head) {
+            while let Some(held) = self.pop(index, End::Head) {
+                self.shrink(index);
                 self.scratch.push(held);
-            }
-            if self.turns.is_listed(index) {
-                self.release_if_empty(index);
             }
         }
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -281,12 +274,13 @@ impl<P: Packet> Sfq<P> {
             let bucket = self.bucket(held.packet.flow());
             let is_lost = match self.table[bucket as usize] {
                 NONE => self.free.is_empty(),
-                index => self.slots[index as usize].queue.backlog().packets >= self.depth,
+                index => self.slots[index as usize].length >= self.depth,
             };
             if is_lost {
                 tap.dropped(held.packet, Cause::Tail, now);
             } else {
-                self.enqueue(held, bucket);
+                let index = self.grow(bucket);
+                self.push(index, held);
             }
         }
         self.scratch = scratch;
@@ -302,23 +296,29 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         let bucket = self.bucket(packet.flow());
         let index = self.table[bucket as usize];
         let queue = self.slots.get(index as usize).map_or(Backlog::default(), |slot| slot.queue.backlog());
-        let mut is_welcome =
-            if self.is_linux { index != NONE || !self.free.is_empty() } else { self.is_welcome(queue, size) };
-        if is_welcome && self.is_linux && queue.packets >= self.depth {
-            is_welcome = self.loses == End::Head;
-            if is_welcome {
-                let held = self.remove(index, End::Head).expect("a full queue holds packets");
-                tap.dropped(held.packet, Cause::Tail, now);
-            }
+        let is_deep = self.is_linux && queue.packets >= self.depth;
+        let is_welcome = if self.is_linux {
+            (index != NONE || !self.free.is_empty()) && (!is_deep || self.loses == End::Head)
+        } else {
+            self.is_welcome(queue, size)
+        };
+        if !is_welcome || !self.limit.admits(Backlog::default(), size) {
+            return tap.dropped(packet, Cause::Tail, now);
         }
-        if is_welcome && !self.limit.admits(self.held, size) {
-            is_welcome = self.make_room(size, bucket, now, tap);
-        }
-        if !is_welcome {
+        let index = if is_deep {
+            // An exchange; to Linux the length has not changed.
+            let held = self.pop(index, End::Head).expect("a full queue holds packets");
+            tap.dropped(held.packet, Cause::Tail, now);
+            index
+        } else {
+            self.grow(bucket)
+        };
+        if !self.make_room(size, index, now, tap) {
+            self.shrink(index);
             return tap.dropped(packet, Cause::Tail, now);
         }
         tap.accepted(&packet, now);
-        self.enqueue(Held { packet, enqueued: now }, bucket);
+        self.push(index, Held { packet, enqueued: now });
     }
 
     fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
@@ -331,11 +331,13 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
             self.turns.push(TURNS, index);
             index = self.turns.first(TURNS)?;
         }
-        let held = self.remove(index, End::Head)?;
+        let held = self.pop(index, End::Head)?;
+        self.shrink(index);
         let slot = &mut self.slots[index as usize];
-        if slot.queue.is_empty() {
-            self.release_if_empty(index);
-        } else if self.is_linux {
+        if slot.length == 0 {
+            return Some(held);
+        }
+        if self.is_linux {
             slot.allot -= i64::from(held.packet.size());
         } else {
             self.turns.push(TURNS, index);
