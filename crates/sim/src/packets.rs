@@ -10,7 +10,8 @@ use tcp::Segment;
 pub struct Parcel {
     /// The connection, for a router.
     flow: FlowKey,
-    /// From the least significant bit up: [`Parcel::place`], size, ECN field, side, whether it is an unresponsive source's.
+    /// From the least significant bit up: [`Parcel::place`], size, ECN field, side, whether it is an unresponsive
+    /// source's.
     bits: u64,
 }
 
@@ -76,8 +77,8 @@ impl Packet for Parcel {
     }
 }
 
-/// What an event is about, beside its source. Two words for every kind of event, as a packet takes; the event's rank says
-/// how to read them.
+/// What an event is about, beside its source. Two words for every kind of event, as a packet takes; the event's rank
+/// says how to read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct What(u64, u64);
 

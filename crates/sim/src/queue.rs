@@ -3,9 +3,10 @@
 //! The order is `(time, rank, source, sequence)`: what happens at the same instant is ordered by what it is, then by
 //! whose it is, then by when it was asked for. Nothing depends on how the wheel stores it.
 //!
-//! Three levels of slots. An event sits in the finest if that reaches it from now, else in the finest coarser level whose
-//! turn it shares with the present, and moves down when its turn comes. The slot that is due is sorted when it is opened.
-//! Events are nodes of one slab, linked: no allocation once the slab has grown to the largest number of pending events.
+//! Three levels of slots. An event sits in the finest if that reaches it from now, else in the finest coarser level
+//! whose turn it shares with the present, and moves down when its turn comes. The slot that is due is sorted when it is
+//! opened. Events are nodes of one slab, linked: no allocation once the slab has grown to the largest number of pending
+//! events.
 
 use base::Time;
 
@@ -176,7 +177,12 @@ impl<W: Copy> EventQueue<W> {
     fn insert_open(&mut self, node: Node<W>) {
         // Mostly the new event is among the last to come of the open slot, which are first here.
         let place = self.open.partition_point(|other| other.key() > node.key());
-        self.open.insert(place, node);
+        let last = self.open.len();
+        self.open.push(node);
+        if place < last {
+            self.open.copy_within(place..last, place + 1);
+            self.open[place] = node;
+        }
     }
 
     #[inline]

@@ -5,12 +5,12 @@
 //! outstanding and the most holes in one window, in buffers that stay with the place when the next connection takes it.
 //! The bounds:
 //!
-//! - 100 long flows have 400 such buffers. If each of them grew once more within the million packets counted, that would
-//!   be one call in 2,500 packets; one in 10,000 is allowed.
-//! - Transfers and web users have sizes without a finite variance, so that now and then the number of connections passes
-//!   its record by hundreds, and each new place begins with empty buffers that grow three or four times. The mean
-//!   connection takes some twenty packets and begins in a used place; one call in 1,000 packets is allowed, which even
-//!   one connection in a hundred with buffers of its own would exceed.
+//! - 100 long flows have 400 such buffers. If each of them grew once more within the million packets counted, that
+//!   would be one call in 2,500 packets; one in 10,000 is allowed.
+//! - Transfers and web users have sizes without a finite variance, so that now and then the number of connections
+//!   passes its record by hundreds, and each new place begins with empty buffers that grow three or four times. The
+//!   mean connection takes some twenty packets and begins in a used place; one call in 1,000 packets is allowed, which
+//!   even one connection in a hundred with buffers of its own would exceed.
 
 use base::Time;
 use record::Discard;
