@@ -1,25 +1,27 @@
 """RED-PD: the history of RED's signals tells the flows that send most, and those are filtered before RED.
 
 Source: Mahajan, Floyd and Wetherall 2001; ns-2.35, queue/red-pd.cc and tcl/ex/red-pd/monitoring.tcl, and the page for
-what is not as there (signals of all kinds count, packets are filtered independently, whether a flow responds).
+what is not as there (signals of all kinds count, packets are filtered independently, whether a flow responds, shares of
+the last interval's signals, 1/2 as the bound of every raise, let-offs without the 0.4 s).
 
 At the end of an interval, with p the signalled part of what reached RED in it and p_avg the mean of that and the
 p_avg before (p itself at first, as monitoring.tcl has it), each flow that was signalled is put on a list. The next
 interval is 0.6 R / sqrt(1.5 p_avg), between 2 R and 10 R (``rtt`` R); the first is 10 R.
 
-- Identified is who is on three of the last five lists. If p > 0.001, flows identified that lost packets now, and that
-  did not change in the last four intervals and 0.4 s, get p_new = min(p, p_avg) times their signals on the five lists
-  over the mean of those identified. A flow not yet filtered begins with p_new, at most 2 min(p, p_avg) and 1/2. Of
-  others the probability doubles if p_new is above it, and else grows by p_new (unresponsive: three times, 2 p_new).
-- Flows filtered that are on none of five lists and did not change in the last three (unresponsive: five) intervals and
-  0.4 s are let off: by 0.05, or to a half where it is 0.1 or less (unresponsive: to two thirds up to 0.075), and are
-  no longer filtered from 0.005 (0.0025) on.
+- Identified is who is on three of the last five lists, the newest among them. If p > 0.001, flows identified that did
+  not change in the last four intervals and 0.4 s get p_new = min(p, p_avg) times their signals on the newest list over
+  the mean of those identified, at most 2 min(p, p_avg). A flow not yet filtered begins with p_new. Of others the
+  probability doubles if p_new is above it, and else grows by p_new (unresponsive: three times, 2 p_new). 1/2 is the
+  bound of all.
+- Flows filtered that are on none of five lists and did not change in the last three (unresponsive: five) intervals are
+  let off: by 0.05, or to a half where it is 0.1 or less (unresponsive: to two thirds up to 0.075), and where it is
+  0.005 (0.0025) or less already, they are no longer filtered, and their last change is forgotten.
 
 Packets of filtered flows are dropped with that probability where something is to be gained: while the average, as the
 last packet left it, is at min or above and more than one packet waits; unresponsive flows always.
 
-Readings: a flow never changed does not wait. A probability that would exceed 1 goes half (a third of) the way to 1, as
-in monitoring.tcl. A filtered packet is no sample of the average, and neither an arrival nor a signal for p.
+Readings: a flow never changed does not wait. A filtered packet is no sample of the average, and neither an arrival nor
+a signal for p.
 """
 
 from __future__ import annotations
@@ -136,46 +138,45 @@ class RedPd(red.Red):
         length = 0.6 * self.rtt_ns / math.sqrt(1.5 * p_avg) if p_avg > 0.0 else math.inf
         self.ends_ns = now_ns + round(min(10.0 * self.rtt_ns, max(2.0 * self.rtt_ns, length)))
 
-    def has_waited(self, flow: int, intervals: int, now_ns: int) -> bool:
-        """Whether the last change of a flow is so many intervals ago."""
+    def has_waited(self, flow: int, intervals: int, least_ns: int, now_ns: int) -> bool:
+        """Whether the last change of a flow is so many intervals, and ``least_ns``, ago."""
         if flow not in self.changed_ns:
             return True
-        wait_ns = max(LEAST_WAIT_NS, sum(self.lengths_ns[-intervals:]))
+        wait_ns = max(least_ns, sum(self.lengths_ns[-intervals:]))
         return now_ns - self.changed_ns[flow] >= wait_ns
 
     def hold_down(self, p: float, now_ns: int) -> None:
         """Begins to filter those identified, or filters them more."""
         signals: dict[int, int] = {}
-        for flow in sorted({flow for one in self.lists for flow in one}):
-            on = [one[flow] for one in self.lists if flow in one]
-            if len(on) >= 3:
-                signals[flow] = sum(on)
+        for flow, count in sorted(self.lists[-1].items()):
+            if sum(flow in one for one in self.lists) >= 3:
+                signals[flow] = count
         for flow, count in signals.items():
-            now = self.seen.get(flow, Seen())
-            if now.signals + now.filtered == 0 or not self.has_waited(flow, 4, now_ns):
+            if not self.has_waited(flow, 4, LEAST_WAIT_NS, now_ns):
                 continue
-            p_new = p * count * len(signals) / sum(signals.values())
+            p_new = min(p * count * len(signals) / sum(signals.values()), 2.0 * p)
             held = self.filters.get(flow)
             if held is None:
-                self.filters[flow] = Filter(min(p_new, 2.0 * p, 0.5))
+                self.filters[flow] = Filter(min(p_new, 0.5))
             else:
                 factor = 3.0 if held.is_unresponsive else 2.0
                 raised = factor * held.p if p_new > held.p else held.p + (factor - 1.0) * p_new
-                held.p = raised if raised <= 1.0 else 1.0 - (1.0 - held.p) / factor
+                held.p = min(raised, 0.5)
             self.changed_ns[flow] = now_ns
 
     def let_off(self, now_ns: int) -> None:
         """Filters those less that RED no longer signals."""
         for flow, held in list(self.filters.items()):
             is_hard = held.is_unresponsive
-            if any(flow in one for one in self.lists) or not self.has_waited(flow, 5 if is_hard else 3, now_ns):
+            if any(flow in one for one in self.lists) or not self.has_waited(flow, 5 if is_hard else 3, 0, now_ns):
                 continue
             if held.p <= (0.0025 if is_hard else 0.005):
                 del self.filters[flow]
+                del self.changed_ns[flow]
             else:
                 divisor = 1.5 if is_hard else 2.0
                 held.p = held.p - 0.05 if held.p > divisor * 0.05 else held.p / divisor
-            self.changed_ns[flow] = now_ns
+                self.changed_ns[flow] = now_ns
 
     def judge_responses(self, seconds: float) -> None:
         """Compares each filtered flow's interval with the one before: where it lost more, its rate should have fallen

@@ -15,8 +15,10 @@
 //! BLUE drops whatever the ECN field, on purpose: who answers to marks gives it no reason to. The last packet of a
 //! queue may be marked, but is never dropped.
 //!
-//! Deviations. 1/sqrt(count) is exact, where Linux keeps a table of it up to 16 and then steps. ns-3's form knows no
-//! test against the time of packets, and raises BLUE's probability at 400 ms besides; it is not offered.
+//! Deviations. 1/sqrt(count) is exact, where Linux keeps a table of it up to 16 and then steps. The first interval of a
+//! queue that was never signalled is a whole one, as the comments in sch_cake.c mean it to be; there 1/sqrt(count) is 0
+//! until the count first changes, so that the second packet that waited too long is signalled at once. ns-3's form
+//! knows no test against the time of packets, and raises BLUE's probability at 400 ms besides; it is not offered.
 
 use super::codel;
 use super::{Arrival, Departure, Gauges, Law, Verdict};

@@ -19,11 +19,15 @@
 //! ECN is as in Linux, the RFC leaving it open: a mark stands for a drop and for the end of the pull.
 //!
 //! Dialects. `linux`: an interval has passed only when it is over; a queue shared with others' counts the bytes of all
-//! of them; 1/sqrt(count) is one Newton step a signal (count 2 gives 0.5, not 0.71); evictions count as signals. Not
-//! its clock of 1024 ns nor its 16 bits of fraction. `ns3`: as `linux` in the first; a queue of exactly one MTU is not
-//! spared; after a mark the next signal is timed from now.
+//! of them; 1/sqrt(count) is one Newton step a signal (count 2 gives 0.5, not 0.71); evictions count as signals. `ns3`:
+//! as `linux` in the interval and in Newton's step; a queue of exactly one MTU is not spared; after a mark the next
+//! signal is timed from now; `ce_threshold` wants `ecn` set.
 //!
-//! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's.
+//! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's. `linux`
+//! and `ns3`: no clock of 1024 ns, no 16 bits of fraction. Evictions may raise the count beyond what one Newton step
+//! can follow (count x^2 > 3): the step then comes out negative, and Linux's integer wraps around. So does
+//! `inverse_root`, modulo 1, and it never falls below 2^-16, at 0 it would stay there; but without Linux's rounding of
+//! the bits before, the two may part where a step comes out near a whole number.
 
 use super::{Departure, Gauges, Law, Verdict};
 use crate::packet::{Cause, Packet};
@@ -71,7 +75,8 @@ pub const CE_THRESHOLD: Param = Param {
     kind: Kind::Time,
     default: "",
     range: (0.0, 10.0),
-    doc: "Waiting time above which every ECN-capable packet is marked besides, whatever `ecn` says; absent by default.",
+    doc: "Waiting time above which every ECN-capable packet is marked besides, whatever `ecn` says (ns3: only with \
+          it); absent by default.",
     source: "tc-codel(8): off",
 };
 
@@ -110,6 +115,8 @@ struct Rules {
     counts_evictions: bool,
     /// After a mark in the dropping state the next signal is timed from now, not from when this one was due.
     marks_from_now: bool,
+    /// `ce_threshold` marks only where `ecn` is set.
+    wants_ecn: bool,
 }
 
 /// The law.
@@ -128,7 +135,7 @@ pub struct Codel {
     count: u32,
     /// `count` when this dropping state began.
     last_count: u32,
-    /// 1 / sqrt(count), as far as Newton's steps have come.
+    /// 1 / sqrt(count), as far as Newton's steps have come; above 0, up to 1.
     inverse_root: f64,
     lost: Lost,
 }
@@ -147,9 +154,10 @@ impl Codel {
             rules: Rules {
                 waits_longer: dialect != "rfc",
                 spared: if dialect == "ns3" { mtu - 1 } else { mtu },
-                steps_newton: is_linux,
+                steps_newton: dialect != "rfc",
                 counts_evictions: is_linux,
                 marks_from_now: dialect == "ns3",
+                wants_ecn: dialect == "ns3",
             },
             first_above: None,
             is_dropping: false,
@@ -228,7 +236,12 @@ impl Codel {
     fn set_count(&mut self, count: u32) {
         self.count = count;
         let (n, x) = (f64::from(count), self.inverse_root);
-        self.inverse_root = if self.rules.steps_newton { x / 2.0 * (3.0 - n * x * x) } else { 1.0 / n.sqrt() };
+        self.inverse_root = if self.rules.steps_newton {
+            // Linux codel.h, codel_Newton_step; out of its range it wraps around, see the head of this file.
+            (x / 2.0 * (3.0 - n * x * x)).rem_euclid(1.0).max(1.0 / 65_536.0)
+        } else {
+            1.0 / n.sqrt()
+        };
     }
 
     /// The control law (RFC 8289 §5.4): interval / sqrt(count) after `time`.
@@ -243,7 +256,8 @@ impl Law for Codel {
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
         let verdict = self.decide(departure, now);
         let is_late = self.ce_threshold.is_some_and(|threshold| now.since(departure.enqueued) > threshold);
-        if verdict == Verdict::Pass && is_late && departure.ecn.is_ect() {
+        let may_mark = departure.ecn.is_ect() && (self.ecn_enabled || !self.rules.wants_ecn);
+        if verdict == Verdict::Pass && is_late && may_mark {
             return Verdict::Mark(Cause::Forced);
         }
         verdict

@@ -28,7 +28,10 @@
 //! - Gains, `T_update`, the clearing interval and the sizes of the tables: parameters, with the reason at each.
 //!
 //! Deviations. The share is kept from winding up: above the largest count it has no effect, and there it stops. A flow
-//! that returns to the scoreboard after a clearing interval counts from this packet on. A full `HB` takes no more.
+//! that returns to the scoreboard after a clearing interval counts from this packet on. A full `HB` takes no more. A
+//! reduction that is due is done at the flow's next packet, or at the sweep at each multiple of `tdec`, whichever comes
+//! first, with the share of that moment; the largest count is the largest since the last sweep. Packets lost by the
+//! limit count where arrivals do, and only there.
 
 use super::clock::Clock;
 use super::flows::FlowTable;
@@ -285,6 +288,21 @@ impl Law for Dcn {
             self.largest = self.largest.max(heavy.count);
         }
         verdict
+    }
+
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
+        if !self.counts_arrivals {
+            return;
+        }
+        if let Some(heavy) = self.heavy.get_mut(arrival.flow) {
+            if heavy.reduce(self.share, self.tdec, now) {
+                heavy.count += 1.0;
+                self.largest = self.largest.max(heavy.count);
+                return;
+            }
+            self.heavy.remove(arrival.flow);
+        }
+        self.score(arrival.flow, now);
     }
 
     fn next_tick(&self) -> Time {

@@ -16,16 +16,18 @@
 //! the queue over the rate at which it drains. RFC 8033 allows both, and prefers neither.
 //!
 //! Dialect `linux`: signals are always spaced by the accumulated probability; a waiting time above 250 ms adds 2 % a
-//! step; the burst allowance runs with departures rather than with steps; the probability decays by 1/64 rather than
-//! 0.02, and not where a packet waits; the latest waiting time decides whether the queue is short, not that of the last
-//! step; a queue of exactly two packets is not spared; and marks stop above `ecn_prob`, not at it.
+//! step; the burst allowance runs with departures rather than with steps, and with `dq_rate_estimator` only when a
+//! measurement ends, by its length; the probability decays by 1/64 rather than 0.02, and not where a packet waits; the
+//! latest waiting time decides whether the queue is short, not that of the last step; a queue of exactly two packets is
+//! not spared; marks stop above `ecn_prob`, not at it; and the drain rate is counted otherwise ([`super::drain`]).
 //!
 //! Deviations. The RFC's text lets the probability decay when both waiting times are 0 (§4.2), its appendix when both
 //! are below half the target; here the text holds. Linux takes its first step after half a second, here as any other.
-//! The limit comes first, as in both.
+//! The limit comes first, as in both. A mark restarts the sum that spaces signals; in sch_pie.c one for certain, at 8.5,
+//! does not.
 
 use super::clock::Clock;
-use super::drain::{Average, Drain};
+use super::drain::{Drain, Measure};
 use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet};
 use crate::param::{Kind, Param, Refusal, Value, Values};
@@ -217,7 +219,7 @@ pub struct Pie {
     /// Waiting time at the last step.
     delay_old_s: f64,
     burst: Span,
-    /// When the last packet left (Linux, to run the burst allowance down).
+    /// When the last packet left, while the waiting time is measured (Linux, to run the burst allowance down).
     left_at: Option<Time>,
     drain: Option<Drain>,
     spacing: Option<Accumulator>,
@@ -228,7 +230,7 @@ impl Pie {
     /// PIE from resolved values.
     pub fn new(values: &Values, stream: Stream) -> Self {
         let is_linux = values.word("dialect") == "linux";
-        let average = if is_linux { Average::Rate } else { Average::Time };
+        let measure = if is_linux { Measure::Rate } else { Measure::Time };
         let (tupdate, max_burst) = (values.time("tupdate"), values.time("max_burst"));
         Self {
             clock: Clock::every(tupdate),
@@ -247,7 +249,7 @@ impl Pie {
             delay_old_s: 0.0,
             burst: max_burst,
             left_at: None,
-            drain: values.flag("dq_rate_estimator").then(|| Drain::new(average)),
+            drain: values.flag("dq_rate_estimator").then(|| Drain::new(measure)),
             spacing: values.flag("derandomize").then(Accumulator::default),
             stream,
         }
@@ -338,12 +340,13 @@ impl Law for Pie {
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
         let is_last = departure.backlog.packets == 0;
         self.sojourn_s = if is_last { 0.0 } else { now.since(departure.enqueued).secs_f64() };
-        if let Some(drain) = &mut self.drain {
-            drain.on_departure(departure, now);
-        }
-        if self.is_linux {
-            let before = self.left_at.replace(now);
-            self.burst = self.burst.saturating_sub(before.map_or(Span::ZERO, |before| now.since(before)));
+        let passed = match &mut self.drain {
+            Some(drain) => drain.on_departure(departure, now),
+            None if self.is_linux => self.left_at.replace(now).map(|before| now.since(before)),
+            None => None,
+        };
+        if let (true, Some(passed)) = (self.is_linux, passed) {
+            self.burst = self.burst.saturating_sub(passed);
         }
         Verdict::Pass
     }

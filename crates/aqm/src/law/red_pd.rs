@@ -18,7 +18,10 @@
 //!
 //! Deviations. Packets are filtered independently with their probability (ns-2 spaces them, which changes the rate).
 //! Marks and losses by the queue's limit are signals too. A list holds every signalled flow, not the fifty with the
-//! most bytes. Rates are compared between one interval and the next.
+//! most bytes. Rates are compared between one interval and the next. Only what RED signalled in the last interval is
+//! raised, by its share of those signals (ns-2: whatever lost a packet, by its share of the bytes of all five lists).
+//! Twice the rate bounds what is added, and 1/2 every probability (in ns-2 only the first of a flow). Let-offs do not
+//! wait for 0.4 s, raises do. When a flow is no longer filtered, the time of its last change is forgotten.
 
 use super::flows::FlowTable;
 use super::red::{self, Detector};
@@ -85,11 +88,8 @@ fn raised(pd: f64, step: f64, is_unresponsive: bool) -> f64 {
 
 /// A flow's probability after it was let off once.
 fn let_off(pd: f64, is_unresponsive: bool) -> f64 {
-    match is_unresponsive {
-        _ if pd >= 2.0 * LET_OFF => pd - LET_OFF,
-        true => pd / 1.5,
-        false => pd / 2.0,
-    }
+    let divisor = if is_unresponsive { 1.5 } else { 2.0 };
+    if pd > divisor * LET_OFF { pd - LET_OFF } else { pd / divisor }
 }
 
 /// How a flow answers to signals: its rate should fall with the root of the share of its packets that are lost.
@@ -144,8 +144,9 @@ pub struct RedPd {
     /// What RED saw in this interval.
     arrived: u32,
     signalled: u32,
-    /// Share that RED signals, averaged over intervals with a weight of one half.
-    average_rate: f64,
+    /// Share that RED signals, averaged over intervals with a weight of one half; none before the first has ended,
+    /// whose rate is taken whole.
+    average_rate: Option<f64>,
     /// Lengths of the last four intervals.
     lengths: [Span; 4],
     next: Time,
@@ -166,7 +167,7 @@ impl RedPd {
             monitored: FlowTable::with_room_for(64),
             arrived: 0,
             signalled: 0,
-            average_rate: 0.0,
+            average_rate: None,
             lengths: [first; 4],
             next: Time::ZERO + first,
         }
@@ -201,10 +202,11 @@ impl RedPd {
     /// An interval ends: identify flows, raise and let off.
     fn end_interval(&mut self, now: Time) {
         let rate = f64::from(self.signalled) / f64::from(self.arrived.max(1));
-        self.average_rate = (self.average_rate + rate) / 2.0;
+        let average_rate = self.average_rate.map_or(rate, |average| (average + rate) / 2.0);
+        self.average_rate = Some(average_rate);
         self.learn();
         if rate > LIGHT {
-            self.raise(rate.min(self.average_rate), now);
+            self.raise(rate.min(average_rate), now);
         }
         self.let_off(now);
         self.history.retain(|_, signals| {
@@ -213,7 +215,7 @@ impl RedPd {
             signals[1..].iter().any(|signals| *signals > 0)
         });
         (self.arrived, self.signalled) = (0, 0);
-        let length = interval(self.rtt, self.average_rate);
+        let length = interval(self.rtt, average_rate);
         self.lengths.rotate_right(1);
         self.lengths[0] = length;
         self.next += length;
@@ -262,12 +264,16 @@ impl RedPd {
         self.monitored.retain(|flow, monitored| {
             let is_unresponsive = monitored.responses.is_unresponsive();
             let (patience, floor) = if is_unresponsive { (5, 0.0025) } else { (3, 0.005) };
-            if history.get(flow).is_none() && monitored.intervals >= patience {
-                monitored.pd = let_off(monitored.pd, is_unresponsive);
-                monitored.changed = now;
-                monitored.intervals = 0;
+            if history.get(flow).is_some() || monitored.intervals < patience {
+                return true;
             }
-            monitored.pd > floor
+            if monitored.pd <= floor {
+                return false;
+            }
+            monitored.pd = let_off(monitored.pd, is_unresponsive);
+            monitored.changed = now;
+            monitored.intervals = 0;
+            true
         });
     }
 }
@@ -355,7 +361,9 @@ mod tests {
             (raised(0.2, 0.1, true), 0.4),
             (let_off(0.2, false), 0.15),
             (let_off(0.08, false), 0.04),
-            (let_off(0.09, true), 0.06),
+            (let_off(0.09, false), 0.045),
+            (let_off(0.09, true), 0.04),
+            (let_off(0.06, true), 0.04),
         ] {
             assert!((got - expected).abs() < 1e-15, "{got} {expected}");
         }

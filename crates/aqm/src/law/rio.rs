@@ -13,9 +13,9 @@
 //! Packets here carry no tag, so that the meters of the edge stand before the queue of the core, one for each flow, all
 //! with the same profile.
 //!
-//! Deviations. A flow that was silent for ten windows is new. The averages decay while the link is idle, as RED's do;
-//! the paper does not say. ns-2's rio.cc does not sample the queue when OUT packets arrive, by mistake; that is not
-//! copied, nor is its rule that nothing is lost at a queue of one packet.
+//! Deviations. A flow that was silent for ten windows is new. Both averages decay while the link is idle, as RED's do,
+//! until a packet of either class arrives; the paper does not say. ns-2's rio.cc does not sample the queue when OUT
+//! packets arrive, by mistake; that is not copied, nor is its rule that nothing is lost at a queue of one packet.
 
 pub mod pair;
 

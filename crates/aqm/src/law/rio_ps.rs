@@ -15,7 +15,8 @@
 //! more. A flow is short while it has sent no more than the threshold, and active for `tu` after each packet.
 //!
 //! Deviations. A flow is forgotten exactly `tu` after its last packet, not at the next of the edge's rounds. The step
-//! of a packet and the bounds of the threshold are not the paper's, nor is its first value.
+//! of a packet and the bounds of the threshold are not the paper's, nor is its first value. Both averages decay while
+//! the link is idle, until a packet of either class arrives.
 
 use super::clock::Clock;
 use super::flows::FlowTable;

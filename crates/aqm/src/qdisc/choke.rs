@@ -11,10 +11,12 @@
 //! | drop candidates | `candidates` |
 //!
 //! Not a law: it reaches packets that wait. What is drawn by RED may be marked; what is lost by a match is dropped.
-//! Dialect `linux`: RED's spacing as in Linux sch_choke, and ECN-capable packets are marked above `max` too.
+//! Dialect `linux`: RED as in Linux sch_choke. One stored draw decides for each signal, the band begins above `min` and
+//! holds `max`, ECN-capable packets are marked above it too, and a packet is judged before the limit is looked at.
 //!
-//! Deviations. A packet that finds no room has met its candidates first, as in the paper and in Linux. Linux draws
-//! among the places of lost packets too, up to three times; here always among the packets that wait.
+//! Deviations. A packet that finds no room has met its candidates first, as in the paper and in Linux; in the paper's
+//! dialect RED, as everywhere here, is then told of a loss and does not judge. Linux draws among the places of lost
+//! packets too, up to three times; here always among the packets that wait.
 
 use super::fifo::Limit;
 use super::{Held, Qdisc};
@@ -68,12 +70,47 @@ fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     red::completed(values, rate).map(drop)
 }
 
+/// How sch_choke (choke_enqueue) spaces its signals; not as sch_red, whose band holds `min` and not `max`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spacing {
+    /// Packets since the last signal; `None` outside the band.
+    count: Option<u64>,
+    /// The draw that decides when the next signal comes.
+    draw: f64,
+}
+
+impl Spacing {
+    /// Whether a packet of `size` is signalled by RED's average as it is.
+    fn judge(&mut self, red: &Detector, size: u32, stream: &mut Stream) -> Option<Cause> {
+        let (average, (min, max)) = (red.average(), red.band());
+        if average <= min || average > max {
+            self.count = None;
+            return (average > max).then_some(Cause::Forced);
+        }
+        let Some(before) = self.count else {
+            *self = Self { count: Some(0), draw: stream.unit() };
+            return None;
+        };
+        let count = before + 1;
+        let p = red.max_p() * (average - min) / (max - min) * red.measure().weight(size);
+        if p * (count as f64) < self.draw {
+            self.count = Some(count);
+            return None;
+        }
+        *self = Self { count: Some(0), draw: stream.unit() };
+        Some(Cause::Early)
+    }
+}
+
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Choke<P> {
     limit: Limit,
     red: Detector,
     min: f64,
+    ecn_enabled: bool,
+    /// The dialect `linux`.
+    linux: Option<Spacing>,
     candidates: u64,
     queue: VecDeque<Held<P>>,
     bytes: u64,
@@ -89,6 +126,8 @@ impl<P: Packet> Choke<P> {
             limit: Limit::of(values),
             min: red.band().0,
             red,
+            ecn_enabled: values.flag("ecn"),
+            linux: (values.word("dialect") == "linux").then(Spacing::default),
             candidates: values.integer("candidates"),
             queue: VecDeque::with_capacity(64),
             bytes: 0,
@@ -124,12 +163,22 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         if self.red.average() > self.min && self.meets_its_like(arrival.flow, now, tap) {
             return tap.dropped(packet, Cause::Early, now);
         }
-        let verdict = self.red.judge(&arrival, &mut self.stream);
+        let has_room = self.limit.admits(self.backlog(), size);
+        let verdict = match &mut self.linux {
+            Some(spacing) => match spacing.judge(&self.red, size, &mut self.stream) {
+                Some(cause) => Verdict::signal(self.ecn_enabled, arrival.ecn, cause),
+                None => Verdict::Pass,
+            },
+            None if !has_room => {
+                self.red.restart();
+                return tap.dropped(packet, Cause::Tail, now);
+            }
+            None => self.red.judge(&arrival, &mut self.stream),
+        };
         if let Verdict::Drop(cause) = verdict {
             return tap.dropped(packet, cause, now);
         }
-        if !self.limit.admits(self.backlog(), size) {
-            self.red.restart();
+        if !has_room {
             return tap.dropped(packet, Cause::Tail, now);
         }
         if let Verdict::Mark(cause) = verdict {

@@ -3,8 +3,8 @@
 //!
 //! Source: RFC 8290. ECN is on by default, as in Linux.
 //!
-//! Dialects are CoDel's. `linux` moreover compares the MTU with the bytes of all queues, and counts evictions as
-//! signals of the queue that they hit.
+//! Dialects are CoDel's and the frame's. `linux` moreover compares the MTU with the bytes of all queues, and counts
+//! evictions as signals of the queue that they hit: what becomes of Newton's step then, says [`crate::law::codel`].
 
 use super::Qdisc;
 use super::fq_frame::{self, FairQueue, Full, Seen};

@@ -14,6 +14,11 @@
 //! | quantum, byte credits | `quantum`, `deficit` |
 //! | the queue with the largest byte count, batch of drops | `evict` |
 //!
+//! Dialects. `linux`: a new queue found empty while none is old leaves the lists, and is new again with its next
+//! packet; the RFC lets it grow old in any case. And eviction takes half of the fattest queue's bytes, rounded down;
+//! the RFC half of its packets, rounded up here. `ns3` is the law's dialect alone: turns and evictions are the RFC's,
+//! while ns-3 itself evicts half of the bytes as Linux does.
+//!
 //! Randomness: the first number of the stream, drawn when the discipline is made, perturbs the hash; the law of each
 //! queue brings its own.
 //!
@@ -53,8 +58,9 @@ pub const DROP_BATCH: Param = Param {
     kind: Kind::Integer,
     default: "64",
     range: (1.0, 65_536.0),
-    doc: "At the limit, the fattest queue loses half of its bytes from the head, but so many packets at most.",
-    source: "tc-fq_codel(8): 64",
+    doc: "At the limit, the fattest queue loses half of its packets (linux: of its bytes) from the head, but so many \
+          packets at most.",
+    source: "RFC 8290 §4.1; tc-fq_codel(8): 64",
 };
 
 /// Queues with a turn at once: they were empty a moment ago.
@@ -96,6 +102,8 @@ pub struct FairQueue<P, L> {
     limit: Limit,
     full: Full,
     seen: Seen,
+    /// Turns and evictions are Linux's.
+    is_linux: bool,
     quantum: i64,
     salt: u64,
     flows: Vec<Flow<L>>,
@@ -109,7 +117,7 @@ pub struct FairQueue<P, L> {
 }
 
 impl<P: Packet, L: Law> FairQueue<P, L> {
-    /// Empty queues with `flows`, `quantum` and `limit` of `values`, each around a law that `law` makes.
+    /// Empty queues with `flows`, `quantum`, `limit` and `dialect` of `values`, each around a law that `law` makes.
     pub fn new(values: &Values, stream: &mut Stream, full: Full, seen: Seen, mut law: impl FnMut() -> L) -> Self {
         let flows = values.integer("flows") as u32;
         let pace = law();
@@ -118,6 +126,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
             limit: Limit::of(values),
             full,
             seen,
+            is_linux: values.word("dialect") == "linux",
             quantum: i64::from(values.size("quantum")),
             salt: stream.bits(),
             flows: (0..flows).map(|_| flow()).collect(),
@@ -175,18 +184,21 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
         None
     }
 
-    /// RFC 8290 §4.1: the queue with the most bytes loses from its head half of them, or `batch` packets.
+    /// RFC 8290 §4.1: the queue with the most bytes loses from its head half of its packets, in Linux half of its
+    /// bytes, or `batch` packets.
     fn evict(&mut self, batch: u32, now: Time, tap: &mut dyn Tap<P>) {
         let bytes = |flow: &Flow<L>| flow.queue.backlog().bytes;
         // The first of equals.
         let fattest = (0..self.flows.len()).rev().max_by_key(|&index| bytes(&self.flows[index]));
         let fattest = fattest.expect("there are queues");
-        let enough = bytes(&self.flows[fattest]) / 2;
+        let before = self.flows[fattest].queue.backlog();
         let (mut packets, mut lost) = (0, 0);
-        while packets < batch && (packets == 0 || lost < enough) {
+        let mut is_enough = false;
+        while packets < batch && !is_enough {
             let held = self.pop(fattest).expect("a queue beyond the limit holds packets");
             packets += 1;
             lost += u64::from(held.packet.size());
+            is_enough = if self.is_linux { lost >= before.bytes / 2 } else { packets >= before.packets.div_ceil(2) };
             tap.dropped(held.packet, Cause::Tail, now);
         }
         self.flows[fattest].law.on_eviction(packets, now);
@@ -247,8 +259,9 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
                 self.flows[index].deficit -= i64::from(held.packet.size());
                 return Some(held);
             }
-            // An empty new queue waits one round among the old, or it could come back as new again and again.
-            if new.is_some() && !self.turns.is_empty(OLD) {
+            // An empty new queue waits one round among the old, or it could come back as new again and again. Linux
+            // sees no need where there are no old ones.
+            if new.is_some() && !(self.is_linux && self.turns.is_empty(OLD)) {
                 self.turns.push(OLD, item);
             } else {
                 self.turns.remove(item);

@@ -6,6 +6,8 @@
 //! PIE acts on arrivals, so at the limit it is the arriving packet that is lost. Each queue's PIE has a stream of
 //! random numbers of its own, made from the discipline's when that is made.
 //!
+//! Dialects are PIE's and, in the turns, the frame's.
+//!
 //! Deviations from Linux. All queues take their steps at once; Linux spreads more than 2048 over several timers. No
 //! limit on memory, which Linux counts but does not enforce.
 

@@ -114,6 +114,8 @@ pub struct Pair {
     outside: Detector,
     is_coupled: bool,
     waiting_in: Backlog,
+    /// The link is idle, of which either class's next packet is the end for both averages.
+    is_idle: bool,
     /// Whether each waiting packet is IN, in the order in which they arrived and leave.
     tags: VecDeque<bool>,
     stream: Stream,
@@ -129,6 +131,7 @@ impl Pair {
             outside: detector(OUT),
             is_coupled: values.word("dialect") == "coupled",
             waiting_in: Backlog::default(),
+            is_idle: true,
             tags: VecDeque::with_capacity(64),
             stream,
         }
@@ -142,6 +145,12 @@ impl Pair {
     /// Takes what an arriving packet finds into the averages that its class belongs to.
     #[inline]
     fn observe(&mut self, arrival: &Arrival, is_in: bool, now: Time) {
+        if std::mem::take(&mut self.is_idle) {
+            // What ends an idle time is no sample: the averages have decayed until now instead.
+            self.inside.observe(self.waiting_in, now);
+            self.outside.observe(arrival.backlog, now);
+            return;
+        }
         if is_in {
             self.inside.observe(self.waiting_in, now);
         }
@@ -189,6 +198,7 @@ impl Pair {
 
     /// The link is idle from `now` on.
     pub fn idle_from(&mut self, now: Time) {
+        self.is_idle = true;
         self.inside.idle_from(now);
         self.outside.idle_from(now);
     }

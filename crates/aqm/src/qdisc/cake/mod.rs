@@ -21,8 +21,9 @@
 //! draw.
 //!
 //! Deviations. The limit counts packets or IP bytes, Linux the memory of its buffers. Equal longest queues: which loses
-//! is not Linux's choice. No `nat`, `wash`, `autorate-ingress`, `fwmark`, and no segments to split. As without ECN,
-//! COBALT drops where `ecn` is off, which CAKE has no word for.
+//! is not Linux's choice. The first interval of a queue is a whole one, see [`crate::law::cobalt`]. No `nat`, `wash`,
+//! `autorate-ingress`, `fwmark`, and no segments to split. As without ECN, COBALT drops where `ecn` is off, which CAKE
+//! has no word for.
 
 pub mod ack_filter;
 pub mod diffserv;
