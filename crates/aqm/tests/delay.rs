@@ -32,7 +32,8 @@ fn controllers_of_the_waiting_time_settle_at_their_target() {
     let settled = [
         ("pie", vec![], 0.015),
         ("pie", vec![("dialect", "linux"), ("target", "20ms")], 0.020),
-        // The time of 17 packets of 1000 bytes is taken for that of 16,384 (RFC 8033 §5.3): waits seem that much longer.
+        // The time of 17 packets of 1000 bytes is taken for that of 16,384 (RFC 8033 §5.3): waits seem that much
+        // longer.
         ("pie", vec![("dq_rate_estimator", "true")], 0.015 * 16_384.0 / 17_000.0),
         ("pie", vec![("dq_rate_estimator", "true"), ("dialect", "linux")], 0.015),
         ("fq_pie", vec![("flows", "1")], 0.015),

@@ -23,8 +23,8 @@
 //!
 //! Deviations. The RFC's text lets the probability decay when both waiting times are 0 (§4.2), its appendix when both
 //! are below half the target; here the text holds. Linux takes its first step after half a second, here as any other.
-//! The limit comes first, as in both. A mark restarts the sum that spaces signals; in sch_pie.c one for certain, at 8.5,
-//! does not.
+//! The limit comes first, as in both. A mark restarts the sum that spaces signals; in sch_pie.c one for certain, at
+//! 8.5, does not.
 
 use super::clock::Clock;
 use super::drain::{Drain, Measure};

@@ -19,9 +19,9 @@
 //!
 //! Dialect `linux`: 8 levels of 16 bins; a bin rises from `target` on, not above it; a packet whose bins all hold `max`
 //! is lost; above a probability of one half part of the signals are losses even where marks are possible; and the
-//! penalty's bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten seconds
-//! at most. So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a quiet
-//! start it gives a second burst with the first.
+//! penalty's bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten
+//! seconds at most. So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a
+//! quiet start it gives a second burst with the first.
 //!
 //! Deviations. While the second table warms up, all packets count in its bins (Linux: those of flows at 1), though only
 //! flows at 1 move its probabilities; it starts empty (Linux leaves the probabilities of the hash before in it).

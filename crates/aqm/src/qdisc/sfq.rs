@@ -15,9 +15,9 @@
 //!   after it was accepted. With a `limit` in bytes the same in bytes, where the arriving packet's size is a packet.
 //!
 //! Deviations. Linux's RED within queues is not here, nor was its old charge by multiples of 8 bytes. Linux bounds the
-//! queues by a `limit` that is written, but has 128 for the 127 packets of its default; here what is written and what is
-//! not do the same. A `limit` in bytes (Linux has none) bounds no queues; a packet that can never fit is lost alone. A
-//! change of hash is due at each multiple of `perturb` from the start of the run and comes with the first arrival or
+//! queues by a `limit` that is written, but has 128 for the 127 packets of its default; here what is written and what
+//! is not do the same. A `limit` in bytes (Linux has none) bounds no queues; a packet that can never fit is lost alone.
+//! A change of hash is due at each multiple of `perturb` from the start of the run and comes with the first arrival or
 //! request from then on, several at once as one; it draws its hash from the stream, whose first number is the first
 //! hash. ns-2 hashes addresses, here the flow.
 
