@@ -1,0 +1,555 @@
+"""What a packet costs: processor time of aqmlab, and of ns-2 beside it where it is installed.
+
+    python benches/bench.py                  all cases, the table, benches/results.json
+    python benches/bench.py --full           the web run at its published length of 120 minutes as well
+    python benches/bench.py --instructions   instructions a packet as well, counted by valgrind
+    python benches/bench.py --update-docs    and put the tables into docs/performance.md
+    python benches/bench.py --check          exit code 1 if a target is missed
+
+A packet is one departure from the bottleneck, in either direction, data or acknowledgement. Time is user CPU time of
+the whole process from its start to its end, set-up included, as the kernel reports it for that process; of ns-2 the
+set-up, which builds the network in an interpreter, is measured by itself and taken off, in ns-2's favour. Every
+repetition runs every case once, so that a busy moment of the machine touches all of them alike. Costs are medians;
+ratios are of the quietest repetitions, because what else runs on a machine only ever adds, and not to both sides alike.
+Installs nothing.
+
+Exit codes: 0 done, 1 a target was missed (with --check), 2 bad input or a run failed, 3 something is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "peers"))
+
+from ns2_reference import CASES as DISCIPLINES  # noqa: E402
+from ns2_reference import HERE as PEERS  # noqa: E402
+from ns2_reference import MissingError, RunError, guarded, ns2_version, output_of, progress, today  # noqa: E402
+
+ROOT = HERE.parent
+RESULTS = HERE / "results.json"
+DOCS = ROOT / "docs" / "performance.md"
+
+# ns-2's form of a run that ends after 10 ms: all it does is build the network.
+NS2_SETUP = ("warmup=0", "time=0.01")
+NS2_DURATION_S = 120
+# The published length of the web experiment.
+WEB_FULL_S = 7200
+WEB_SHORT_S = 600
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scenario."""
+
+    name: str
+    title: str
+    scenario: str
+    ns2: tuple[str, ...] = ()
+    """Script and arguments of the same work in ns-2; empty if there is none."""
+    shorter_s: int = 0
+    """Simulated seconds of a run short enough for valgrind; 0 if the instructions of this case are not counted."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound, and the function that reads the figure it bounds out of all results."""
+
+    title: str
+    bound: float
+    unit: str
+    figure: Callable[[Results], float | None]
+    at_least: bool = False
+
+    def verdict(self, results: Results) -> tuple[float | None, bool | None]:
+        """The figure, and whether it is within the bound; None where it was not measured."""
+        figure = self.figure(results)
+        if figure is None:
+            return None, None
+        return figure, figure >= self.bound if self.at_least else figure <= self.bound
+
+
+@dataclass
+class Runs:
+    """Every repetition of one case."""
+
+    user_s: list[float]
+    rss_mib: list[float]
+    packets: int
+    events: int
+    simulated_s: float
+    ns2_s: list[float]
+    ns2_setup_s: list[float]
+    ns2_packets: int
+    instructions_per_packet: float | None = None
+
+    def us(self, pick: Callable[[Sequence[float]], float] = statistics.median) -> float:
+        """Microseconds a packet."""
+        return pick(self.user_s) / self.packets * 1e6
+
+    def ns2_us(self, pick: Callable[[Sequence[float]], float] = statistics.median) -> float | None:
+        """ns-2's microseconds a packet, its set-up taken off."""
+        if not self.ns2_s:
+            return None
+        return (pick(self.ns2_s) - pick(self.ns2_setup_s)) / self.ns2_packets * 1e6
+
+    def ns2_ratio(self) -> float | None:
+        """How many times as much a packet costs in ns-2."""
+        quietest = self.ns2_us(min)
+        return None if quietest is None else quietest / self.us(min)
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        ns2 = self.ns2_us()
+        return {
+            "us_per_packet": {"min": r4(self.us(min)), "median": r4(self.us()), "max": r4(self.us(max))},
+            "user_s": [r4(s) for s in self.user_s],
+            "peak_rss_mib": round(max(self.rss_mib), 1),
+            "packets": self.packets,
+            "events_per_packet": round(self.events / self.packets, 3),
+            "simulated_s": self.simulated_s,
+            "instructions_per_packet": self.instructions_per_packet,
+            "ns2": None
+            if ns2 is None
+            else {
+                "us_per_packet": r4(ns2),
+                "user_s": [r4(s) for s in self.ns2_s],
+                "setup_s": [r4(s) for s in self.ns2_setup_s],
+                "packets": self.ns2_packets,
+                "ratio": r4(self.ns2_ratio() or math.nan),
+            },
+        }
+
+
+Results = dict[str, Runs]
+
+
+def r4(x: float) -> float:
+    """To four decimals."""
+    return round(x, 4)
+
+
+def bulk(duration_s: int, qdisc: str, flows: int = 100, mbit: int = 100) -> str:
+    """Long flows; access links ten times the bottleneck."""
+    return f"""name = "{flows} long flows on {mbit} Mb/s"
+duration = "{duration_s}s"
+warmup = "2s"
+[link]
+rate = "{mbit}mbit"
+[path]
+access_rate = "{mbit * 10}mbit"
+rtt = {{ even = ["10ms", "150ms"] }}
+[tcp]
+stack = "ns2"
+mss = "1460b"
+[[traffic]]
+kind = "bulk"
+flows = {flows}
+start = {{ uniform = ["0s", "1s"] }}
+[link.qdisc]
+{qdisc}"""
+
+
+def transfers(duration_s: int, stack: str) -> str:
+    """Short transfers that arrive at random, with handshake, request and FIN."""
+    return f"""name = "1480 transfers a second, {stack}"
+duration = "{duration_s}s"
+warmup = "20s"
+[link]
+rate = "100mbit"
+[link.qdisc]
+kind = "pfifo"
+limit = "239p"
+[path]
+rtt = {{ uniform = ["10ms", "150ms"] }}
+[tcp]
+stack = "{stack}"
+[[traffic]]
+kind = "poisson"
+arrivals = "1480hz"
+request = "300b"
+size = {{ pareto = {{ mean = "7000b", shape = 1.2 }} }}
+"""
+
+
+def web(duration_s: int) -> str:
+    """The web users of the published experiment at 98 % load, both directions; the population as calibrated."""
+    return f"""name = "18,670 web users over PI"
+duration = "{duration_s}s"
+warmup = "{duration_s // 6}s"
+[link]
+rate = "100mbit"
+[link.qdisc]
+kind = "pi"
+qref = "24p"
+[path]
+rtt = {{ uniform = ["10ms", "150ms"] }}
+[tcp]
+stack = "freebsd4"
+[[traffic]]
+kind = "web"
+model = "unc2001"
+users = 18670
+"""
+
+
+SCALE_FLOWS = (10, 100, 1000, 10_000)
+# Megabits a second, and simulated seconds that make five to ten million packets.
+SCALE_RATES = ((100, 300), (1000, 40), (10_000, 6))
+BULK = {"droptail": "drop-tail", "red": "RED", "pi120": "PI", "rem120": "REM"}
+
+
+def cases(full: bool) -> list[Case]:
+    """All of them, in the order of the table."""
+    found = [
+        Case(
+            f"bulk-{d.name}",
+            f"100 long flows, {BULK[d.name]}",
+            bulk(600, d.qdisc),
+            ("ns2_bulk.tcl", *d.ns2.split()),
+            shorter_s=10,
+        )
+        for d in DISCIPLINES
+        if d.name in BULK
+    ]
+    for stack in ("freebsd4", "linux"):
+        ns2 = ("ns2_web.tcl", "gen=pool") if stack == "linux" else ()
+        found.append(
+            Case(f"transfers-{stack}", f"1480 connections/s, {stack}", transfers(300, stack), ns2, shorter_s=30)
+        )
+    found.append(Case("web", f"18,670 web users, PI, {WEB_SHORT_S} s", web(WEB_SHORT_S), shorter_s=30))
+    if full:
+        found.append(Case("web-full", f"18,670 web users, PI, {WEB_FULL_S} s", web(WEB_FULL_S)))
+    for mbit, duration_s in SCALE_RATES:
+        # Drop-tail with room for 29 ms at every rate, as 240 packets are on 100 Mb/s.
+        qdisc = f'kind = "pfifo"\nlimit = "{mbit * 240 // 100 - 1}p"\n'
+        for flows in SCALE_FLOWS:
+            title = f"{flows:,} long flows on {mbit:,} Mb/s"
+            found.append(Case(scale_name(flows, mbit), title, bulk(duration_s, qdisc, flows, mbit)))
+    return found
+
+
+def scale_name(flows: int, mbit: int) -> str:
+    """Name of a case of the scaling matrix."""
+    return f"scale-{mbit}-{flows}"
+
+
+def us_of(name: str) -> Callable[[Results], float | None]:
+    """Reads the microseconds a packet of a case."""
+    return lambda results: results[name].us() if name in results else None
+
+
+def ratio_to_droptail(name: str) -> Callable[[Results], float | None]:
+    """Reads how many times drop-tail's cost a discipline costs."""
+    base = "bulk-droptail"
+    return lambda results: results[name].us(min) / results[base].us(min) if {name, base} <= results.keys() else None
+
+
+def times_ns2(results: Results) -> float | None:
+    """How many times aqmlab's cost ns-2 costs."""
+    return results["bulk-droptail"].ns2_ratio() if "bulk-droptail" in results else None
+
+
+def web_full_s(results: Results) -> float | None:
+    """CPU seconds of 120 minutes of web users: measured, or extrapolated from the short run."""
+    if "web-full" in results:
+        return statistics.median(results["web-full"].user_s)
+    if "web" in results:
+        return statistics.median(results["web"].user_s) * WEB_FULL_S / WEB_SHORT_S
+    return None
+
+
+def web_rss(results: Results) -> float | None:
+    """Most memory a web run had."""
+    runs = results.get("web-full") or results.get("web")
+    return max(runs.rss_mib) if runs else None
+
+
+def scale_spread(results: Results) -> float | None:
+    """The dearest case of the scaling matrix by the cheapest."""
+    names = [scale_name(flows, mbit) for flows in SCALE_FLOWS for mbit, _ in SCALE_RATES]
+    if not results.keys() >= set(names):
+        return None
+    costs = [results[name].us(min) for name in names]
+    return max(costs) / min(costs)
+
+
+TARGETS = (
+    Target("100 long flows, drop-tail", 0.25, "us", us_of("bulk-droptail")),
+    Target("the same in ns-2, times ours", 2.3, "x", times_ns2, at_least=True),
+    Target("RED, times drop-tail", 1.10, "x", ratio_to_droptail("bulk-red")),
+    Target("PI, times drop-tail", 1.10, "x", ratio_to_droptail("bulk-pi120")),
+    Target("1480 connections/s, freebsd4", 0.40, "us", us_of("transfers-freebsd4")),
+    Target("1480 connections/s, linux", 0.40, "us", us_of("transfers-linux")),
+    Target("120 minutes of web users, CPU", 120.0, "s", web_full_s),
+    Target("web users, peak memory", 500.0, "MiB", web_rss),
+    Target("10 to 10,000 flows, 100 Mb/s to 10 Gb/s, dearest by cheapest", 2.0, "x", scale_spread),
+)
+
+
+def build() -> Path:
+    """Builds the engine for release; returns the program."""
+    command = ["cargo", "build", "--release", "--locked", "-p", "aqmlab-sim", "--example", "engine"]
+    if shutil.which("cargo") is None:
+        raise MissingError("cargo is missing: https://rustup.rs")
+    said = subprocess.run(
+        [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if said.returncode != 0:
+        raise RunError(f"{' '.join(command)}: exit code {said.returncode}")
+    programs = [
+        message["executable"]
+        for message in map(json.loads, said.stdout.splitlines())
+        if message.get("reason") == "compiler-artifact" and message["target"]["name"] == "engine"
+    ]
+    if not programs:
+        raise RunError(f"{' '.join(command)}: built no program")
+    return Path(programs[-1])
+
+
+def timed(command: Sequence[str]) -> tuple[float, str, str]:
+    """User CPU seconds, standard output and the last line on standard error of a command."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = subprocess.Popen(command, stdout=out, stderr=err)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode != 0:
+            said = err.read().strip().splitlines()
+            raise RunError(f"{' '.join(command)}: exit code {child.returncode}: {said[-1] if said else 'no output'}")
+        return usage.ru_utime, out.read(), (err.read().strip().splitlines() or [""])[-1]
+
+
+def peak_mib(said: str) -> float:
+    """The peak memory in the engine's last line: the kernel's figure for a child counts its parent's before exec."""
+    found = re.search(r"([0-9.]+) MiB", said)
+    return float(found.group(1)) if found else math.nan
+
+
+def run_all(engine: Path, ns: str | None, chosen: Sequence[Case], reps: int) -> Results:
+    """Every case, `reps` times, a repetition of all after the other."""
+    results: Results = {}
+    with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as folder:
+        for rep in range(reps):
+            for case in chosen:
+                if case.name == "web-full" and rep > 0:
+                    continue
+                progress(f"repetition {rep + 1} of {reps}: {case.title}")
+                file = Path(folder) / f"{case.name}.toml"
+                file.write_text(case.scenario)
+                user_s, text, said = timed([str(engine), str(file)])
+                if case.name not in results:
+                    done = json.loads(text)["engine"]
+                    packets, events = done["bottleneck_packets"], done["events"]
+                    results[case.name] = Runs([], [], packets, events, simulated_s(case), [], [], 0)
+                runs = results[case.name]
+                runs.user_s.append(user_s)
+                runs.rss_mib.append(peak_mib(said))
+                if ns and case.ns2:
+                    time_ns2(ns, case, runs)
+    progress("")
+    return results
+
+
+def simulated_s(case: Case) -> float:
+    """The simulated seconds of a case."""
+    return float(case.scenario.partition('duration = "')[2].partition("s")[0])
+
+
+def time_ns2(ns: str, case: Case, runs: Runs) -> None:
+    """The same work in ns-2, once: the packets counted once, the run, the set-up alone."""
+    script, *more = case.ns2
+    command = [ns, str(PEERS / script), *more, f"time={NS2_DURATION_S}", "warmup=20"]
+    if not runs.ns2_packets:
+        runs.ns2_packets = int(json.loads(output_of(command))["run_departures"])
+    runs.ns2_s.append(timed([*command, "mon=0"])[0])
+    runs.ns2_setup_s.append(timed([*command, "mon=0", *NS2_SETUP])[0])
+
+
+def count_instructions(engine: Path, chosen: Sequence[Case], results: Results) -> None:
+    """Instructions a packet: the difference of two runs, so that the set-up falls out."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise MissingError("valgrind is missing: apt-get install --no-install-recommends valgrind")
+    with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as folder:
+        for case in chosen:
+            if not case.shorter_s:
+                continue
+            progress(f"instructions: {case.title}")
+            seen = []
+            for duration_s in (case.shorter_s, 2 * case.shorter_s):
+                file = Path(folder) / f"{case.name}.toml"
+                file.write_text(case.scenario)
+                set_to = [f"duration={duration_s}s", "warmup=2s"]
+                tool = [valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
+                command = [*tool, str(engine), str(file), *set_to]
+                packets = json.loads(output_of(command))["engine"]["bottleneck_packets"]
+                totals = [line for line in Path(folder, "out").read_text().splitlines() if line.startswith("totals:")]
+                seen.append((int(totals[0].split()[1]), packets))
+            (less, fewer), (more, most) = seen
+            results[case.name].instructions_per_packet = round((more - less) / (most - fewer))
+    progress("")
+
+
+def machine() -> dict[str, Any]:
+    """What this ran on."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        name = names[0] if names else name
+    return {"cpu": name, "cpus": os.cpu_count(), "system": f"{platform.system()} {platform.release()}"}
+
+
+def versions(ns: str | None) -> dict[str, str]:
+    """Versions of what was measured."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    found = {"aqmlab": commit.stdout.strip() or "unknown", "rustc": output_of(["rustc", "--version"]).split()[1]}
+    if ns:
+        found["ns-2"] = ns2_version().removeprefix("ns-2 ")
+    return found
+
+
+def table(chosen: Sequence[Case], results: Results) -> list[list[str]]:
+    """All cases as rows of text."""
+    rows = [["case", "us a packet", "min", "max", "events", "instr.", "CPU s", "MiB", "ns-2 us", "ns-2 / ours"]]
+    for case in chosen:
+        runs = results[case.name]
+        ns2, ratio = runs.ns2_us(), runs.ns2_ratio()
+        count = runs.instructions_per_packet
+        rows.append(
+            [
+                case.title,
+                f"{runs.us():.3f}",
+                f"{runs.us(min):.3f}",
+                f"{runs.us(max):.3f}",
+                f"{runs.events / runs.packets:.2f}",
+                "" if count is None else f"{count:.0f}",
+                f"{statistics.median(runs.user_s):.2f}",
+                f"{max(runs.rss_mib):.0f}",
+                "" if ns2 is None else f"{ns2:.3f}",
+                "" if ratio is None else f"{ratio:.1f}",
+            ]
+        )
+    return rows
+
+
+def target_table(results: Results) -> list[list[str]]:
+    """All targets as rows of text."""
+    rows = [["target", "bound", "measured", "verdict"]]
+    for target in TARGETS:
+        figure, is_met = target.verdict(results)
+        sign = "at least" if target.at_least else "at most"
+        shown = "not measured" if figure is None else f"{figure:.3g} {target.unit}"
+        if target.title.startswith("120 minutes") and figure is not None and "web-full" not in results:
+            shown += f" (from {WEB_SHORT_S} s)"
+        verdict = {True: "met", False: "MISSED", None: ""}[is_met]
+        rows.append([target.title, f"{sign} {target.bound:g} {target.unit}", shown, verdict])
+    return rows
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Rows for a terminal."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    )
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as a Markdown table: text to the left, numbers to the right."""
+    ruler = ["---", *["--:"] * (len(rows[0]) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], ruler, *rows[1:]])
+
+
+def write_docs(heading: str, tables: Iterator[Sequence[Sequence[str]]]) -> None:
+    """Puts the tables between the marks in docs/performance.md."""
+    first, last = "<!-- bench: begin (written by benches/bench.py --update-docs) -->", "<!-- bench: end -->"
+    before, begin, rest = DOCS.read_text().partition(first)
+    _, end, after = rest.partition(last)
+    if not begin or not end:
+        raise RunError(f"{DOCS}: expected the lines '{first}' and '{last}'")
+    text = "\n\n".join([heading, *(markdown(rows) for rows in tables)])
+    DOCS.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+
+
+def arguments(words: Sequence[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="bench.py", description="What a packet costs, in aqmlab and in ns-2.")
+    parser.add_argument("--reps", type=int, default=5, metavar="N", help="repetitions of every case (default 5)")
+    parser.add_argument("--case", action="append", metavar="NAME", help="only cases whose name begins so (repeatable)")
+    parser.add_argument("--full", action="store_true", help="also 120 simulated minutes of web users, once")
+    parser.add_argument("--instructions", action="store_true", help="also instructions a packet, by valgrind")
+    parser.add_argument("--no-ns2", action="store_true", help="without ns-2, even if it is installed")
+    parser.add_argument("--engine", type=Path, metavar="PROGRAM", help="an engine that is built already")
+    parser.add_argument("--output", type=Path, metavar="FILE", help=f"default {RESULTS.name} here, if all cases ran")
+    parser.add_argument("--update-docs", action="store_true", help="write the tables into docs/performance.md")
+    parser.add_argument("--check", action="store_true", help="exit code 1 if a target is missed")
+    args = parser.parse_args(words)
+    if args.reps < 1:
+        parser.error(f"--reps {args.reps}: expected at least 1")
+    names = [case.name for case in cases(args.full)]
+    for wanted in args.case or []:
+        if not any(name.startswith(wanted) for name in names):
+            parser.error(f"--case {wanted}: expected the beginning of one of {', '.join(names)}")
+    if args.update_docs and args.case:
+        parser.error("--update-docs with --case: expected all cases")
+    return args
+
+
+def main(words: Sequence[str]) -> int:
+    """Measures, prints, and returns the exit code."""
+    args = arguments(words)
+    engine: Path = args.engine or build()
+    ns = None if args.no_ns2 else shutil.which("ns")
+    chosen = [c for c in cases(args.full) if not args.case or any(c.name.startswith(name) for name in args.case)]
+    results = run_all(engine, ns, chosen, args.reps)
+    if args.instructions:
+        count_instructions(engine, chosen, results)
+
+    about: dict[str, Any] = {"date": today(), "machine": machine(), "versions": versions(ns), "repetitions": args.reps}
+    targets = [(t, *t.verdict(results)) for t in TARGETS]
+    document = {
+        **about,
+        "what": "User CPU time a packet that left the bottleneck, either direction; set-up included, of ns-2 excluded.",
+        "cases": {name: runs.values() for name, runs in results.items()},
+        "targets": [
+            {"target": t.title, "bound": t.bound, "at_least": t.at_least, "unit": t.unit, "measured": f, "met": met}
+            for t, f, met in targets
+        ],
+    }
+    if output := args.output or (None if args.case else RESULTS):
+        output.write_text(json.dumps(document, indent=1) + "\n")
+
+    said = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    cpu = about["machine"]
+    heading = f"{about['date']}; {cpu['cpu']}, {cpu['cpus']} CPUs, {cpu['system']}; {said}; {args.reps} repetitions."
+    print(f"{heading}\n\n{aligned(table(chosen, results))}\n\n{aligned(target_table(results))}")
+    if ns is None:
+        print("\nns-2 was not measured: apt-get install --no-install-recommends ns2")
+    if args.update_docs:
+        write_docs(heading, iter([target_table(results), table(chosen, results)]))
+    return 1 if args.check and any(met is False for _, _, met in targets) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded("bench", main))
