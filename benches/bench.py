@@ -414,7 +414,9 @@ def machine() -> dict[str, Any]:
     if info.is_file():
         names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
         name = names[0] if names else name
-    return {"cpu": name, "cpus": os.cpu_count(), "system": f"{platform.system()} {platform.release()}"}
+    # The version; what follows it names a build of one machine.
+    version = ".".join(platform.release().split(".")[:2])
+    return {"cpu": name, "cpus": os.cpu_count(), "system": f"{platform.system()} {version}"}
 
 
 def versions(ns: str | None) -> dict[str, str]:
