@@ -10,9 +10,12 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import aqmlab._native as NATIVE  # noqa: E402, N812
 import fake_native  # noqa: E402
+from aqmlab import _native as native  # noqa: E402
 from aqmlab import engine  # noqa: E402
+
+NATIVE = native
+"""The compiled engine, for the tests that need it."""
 
 BASE = """
 name = "web users"

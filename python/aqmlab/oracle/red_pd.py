@@ -147,10 +147,9 @@ class RedPd(red.Red):
 
     def hold_down(self, p: float, now_ns: int) -> None:
         """Begins to filter those identified, or filters them more."""
-        signals: dict[int, int] = {}
-        for flow, count in sorted(self.lists[-1].items()):
-            if sum(flow in one for one in self.lists) >= 3:
-                signals[flow] = count
+        signals = {
+            flow: count for flow, count in sorted(self.lists[-1].items()) if sum(flow in one for one in self.lists) >= 3
+        }
         for flow, count in signals.items():
             if not self.has_waited(flow, 4, LEAST_WAIT_NS, now_ns):
                 continue
