@@ -25,6 +25,10 @@ pub const fn catalogue() -> &'static [Entry] {
                 ("users", "required unless load is given", "users in all, half of them each way"),
                 ("load", "", "calibrated: the throughput the users would make on the uncongested link"),
                 ("direction", "both", "which way responses flow: forward, reverse or both"),
+                ("parallel", "2", "connections a page without persistent ones has open at a time"),
+                ("persistent_parallel", "1", "persistent connections a page has open"),
+                ("persistent", "0.5", "share of pages fetched over persistent connections"),
+                ("think_mean", "32700ms", "mean time from the end of a page to the next"),
             ],
         },
         Entry {

@@ -228,11 +228,6 @@ impl Dcn {
         }
     }
 
-    /// How many flows are known to send much.
-    pub fn heavy_flows(&self) -> usize {
-        self.heavy.len()
-    }
-
     /// Counts a packet of a flow that is not known to send much.
     fn score(&mut self, flow: FlowKey, now: Time) {
         let index = (u128::from(flow.hash(SALT)) * self.seen.len() as u128) >> 64;

@@ -3,7 +3,6 @@
 
 use super::Held;
 use crate::packet::{Backlog, Packet};
-use base::Time;
 
 /// "No place".
 const NONE: u32 = u32::MAX;
@@ -97,12 +96,6 @@ impl<P: Packet> Pool<P> {
         self.places.get(queue.head as usize).and_then(|place| place.held.as_ref())
     }
 
-    /// When the packet at the head of `queue` was accepted.
-    #[inline]
-    pub fn head_enqueued(&self, queue: &Queue) -> Option<Time> {
-        self.head(queue).map(|held| held.enqueued)
-    }
-
     /// The packets of `queue` from its head on, each with the place of the one before it, as [`Pool::remove_after`]
     /// wants it.
     pub fn iter<'a>(&'a self, queue: &Queue) -> impl Iterator<Item = (u32, &'a Held<P>)> + use<'a, P> {
@@ -172,7 +165,7 @@ mod tests {
             let (queue, plain) = (&mut queues[which], &mut plain[which]);
             let (got, expected) = match stream.below(8) {
                 0..4 => {
-                    pool.push(queue, Held { packet: Sized(size), enqueued: Time::ZERO });
+                    pool.push(queue, Held { packet: Sized(size), enqueued: base::Time::ZERO });
                     plain.push_back(size);
                     (None, None)
                 }
