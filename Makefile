@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test check bench conformance compare-ns2 docs fmt lock clean
+.PHONY: help build demo test check fuzz bench conformance compare-ns2 docs fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -87,16 +87,24 @@ check-docs:
 	RUSTDOCFLAGS="--deny warnings --allow rustdoc::private-intra-doc-links" cargo doc --locked --workspace --no-deps --document-private-items --quiet
 	cargo run --locked --quiet --package xtask -- docs --check
 
+# Coverage is an unstable flag of rustc: RUSTC_BOOTSTRAP lets the stable one take it.
+FUZZ_S ?= 1200
+fuzz: ## look for operations that break a discipline's promises; FUZZ_S: for how many seconds
+	@command -v cargo-fuzz > /dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
+	RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none operations -- -max_total_time=$(FUZZ_S) -max_len=1500
+
 # ---- measuring ----
 
 bench: $(ENGINE) ## measure the engine: time per packet, memory, scaling
 	$(BIN)/python benches/bench.py
 
 conformance: $(ENGINE) ## compare with other implementations: test vectors, theory, the oracle, ns-2
-	cargo test --locked --package aqmlab-aqm --test vectors --test theory
+	cargo test --locked --package aqmlab-aqm --test vectors --test theory --test closed_forms --test equilibria
+	cargo test --locked --package aqmlab-sim --test disciplines
 	$(BIN)/python -m aqmlab.oracle testdata/vectors
 	cargo build --locked --release --package aqmlab-scenario --example replay
 	$(BIN)/python -m aqmlab.oracle.conformance compare target/release/examples/replay 1000
+	$(BIN)/python benches/coupling.py
 	$(BIN)/python benches/peers/compare_ns2.py || [ $$? -eq 3 ]
 	@echo "Not compared here: Linux's own queue disciplines and TCP, ns-3."
 

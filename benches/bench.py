@@ -2,6 +2,7 @@
 
     python benches/bench.py                  all cases, the table, benches/results.json
     python benches/bench.py --full           the web run at its published length of 120 minutes as well
+    python benches/bench.py --decisions      only what the decisions of each discipline cost, benches/decisions.json
     python benches/bench.py --instructions   instructions a packet as well, counted by valgrind
     python benches/bench.py --update-docs    and put the tables into docs/performance.md
     python benches/bench.py --check          exit code 1 if a target is missed
@@ -37,6 +38,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "peers"))
 
+import decisions  # noqa: E402
 from ns2_reference import CASES as DISCIPLINES  # noqa: E402
 from ns2_reference import HERE as PEERS  # noqa: E402
 from ns2_reference import MissingError, RunError, guarded, ns2_version, output_of, progress, today  # noqa: E402
@@ -51,6 +53,9 @@ NS2_DURATION_S = 120
 # The published length of the web experiment.
 WEB_FULL_S = 7200
 WEB_SHORT_S = 600
+# Stretches of each discipline's decisions for each repetition asked for.
+DECISION_ROUNDS = 6
+VALGRIND_MISSING = "valgrind is missing: apt-get install --no-install-recommends valgrind"
 
 
 @dataclass(frozen=True)
@@ -386,7 +391,7 @@ def count_instructions(engine: Path, chosen: Sequence[Case], results: Results) -
     """Instructions a packet: the difference of two runs, so that the set-up falls out."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
-        raise MissingError("valgrind is missing: apt-get install --no-install-recommends valgrind")
+        raise MissingError(VALGRIND_MISSING)
     with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as folder:
         for case in chosen:
             if not case.shorter_s:
@@ -483,9 +488,9 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], ruler, *rows[1:]])
 
 
-def write_docs(heading: str, tables: Iterator[Sequence[Sequence[str]]]) -> None:
-    """Puts the tables between the marks in docs/performance.md."""
-    first, last = "<!-- bench: begin (written by benches/bench.py --update-docs) -->", "<!-- bench: end -->"
+def write_docs(part: str, heading: str, tables: Iterator[Sequence[Sequence[str]]]) -> None:
+    """Puts the tables between the marks of `part` in docs/performance.md."""
+    first, last = f"<!-- {part}: begin (written by benches/bench.py --update-docs) -->", f"<!-- {part}: end -->"
     before, begin, rest = DOCS.read_text().partition(first)
     _, end, after = rest.partition(last)
     if not begin or not end:
@@ -501,6 +506,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--case", action="append", metavar="NAME", help="only cases whose name begins so (repeatable)")
     parser.add_argument("--full", action="store_true", help="also 120 simulated minutes of web users, once")
     parser.add_argument("--instructions", action="store_true", help="also instructions a packet, by valgrind")
+    parser.add_argument("--decisions", action="store_true", help="only the cost of decisions")
     parser.add_argument("--no-ns2", action="store_true", help="without ns-2, even if it is installed")
     parser.add_argument("--engine", type=Path, metavar="PROGRAM", help="an engine that is built already")
     parser.add_argument("--output", type=Path, metavar="FILE", help=f"default {RESULTS.name} here, if all cases ran")
@@ -515,12 +521,42 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
             parser.error(f"--case {wanted}: expected the beginning of one of {', '.join(names)}")
     if args.update_docs and args.case:
         parser.error("--update-docs with --case: expected all cases")
+    if args.decisions and (args.case or args.engine or args.full or args.output):
+        parser.error("--decisions: expected none of --case, --engine, --full and --output beside it")
     return args
+
+
+def bench_decisions(args: argparse.Namespace) -> bool:
+    """Measures and prints what decisions cost; whether a bound was missed."""
+    cargo, valgrind = shutil.which("cargo"), shutil.which("valgrind")
+    if cargo is None:
+        raise MissingError("cargo is missing: https://rustup.rs")
+    if args.instructions and valgrind is None:
+        raise MissingError(VALGRIND_MISSING)
+    rounds = DECISION_ROUNDS * args.reps
+    costs = decisions.measure(decisions.example(cargo), rounds, valgrind if args.instructions else None)
+    about = {"date": today(), "machine": machine(), "versions": versions(None)}
+    heading = headline(about, f"the least of {rounds} stretches of {decisions.STRETCH:,} packets")
+    print(f"Decisions, over drop-tail\n{heading}\n")
+    print("\n\n".join(aligned(table) for table in decisions.tables(costs)))
+    if args.update_docs:
+        write_docs("decisions", heading, iter(decisions.tables(costs)))
+        decisions.RESULTS.write_text(json.dumps({**about, **costs.values()}, indent=1) + "\n")
+    return decisions.is_missed(costs)
+
+
+def headline(about: dict[str, Any], how: str) -> str:
+    """When, on what and of what the figures are."""
+    said = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    cpu = about["machine"]
+    return f"{about['date']}; {cpu['cpu']}, {cpu['cpus']} CPUs, {cpu['system']}; {said}; {how}."
 
 
 def main(words: Sequence[str]) -> int:
     """Measures, prints, and returns the exit code."""
     args = arguments(words)
+    if args.decisions:
+        return 1 if bench_decisions(args) and args.check else 0
     engine: Path = args.engine or build()
     ns = None if args.no_ns2 else shutil.which("ns")
     chosen = [c for c in cases(args.full) if not args.case or any(c.name.startswith(name) for name in args.case)]
@@ -542,15 +578,17 @@ def main(words: Sequence[str]) -> int:
     if output := args.output or (None if args.case else RESULTS):
         output.write_text(json.dumps(document, indent=1) + "\n")
 
-    said = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    cpu = about["machine"]
-    heading = f"{about['date']}; {cpu['cpu']}, {cpu['cpus']} CPUs, {cpu['system']}; {said}; {args.reps} repetitions."
+    heading = headline(about, f"{args.reps} repetitions")
     print(f"{heading}\n\n{aligned(table(chosen, results))}\n\n{aligned(target_table(results))}")
     if ns is None:
         print("\nns-2 was not measured: apt-get install --no-install-recommends ns2")
     if args.update_docs:
-        write_docs(heading, iter([target_table(results), table(chosen, results)]))
-    return 1 if args.check and any(met is False for _, _, met in targets) else 0
+        write_docs("bench", heading, iter([target_table(results), table(chosen, results)]))
+    is_missed = any(met is False for _, _, met in targets)
+    if not args.case:
+        print()
+        is_missed |= bench_decisions(args)
+    return 1 if args.check and is_missed else 0
 
 
 if __name__ == "__main__":

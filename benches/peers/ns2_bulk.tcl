@@ -1,6 +1,6 @@
 # Long TCP flows over one bottleneck, in ns-2.35; the counterpart of bulk.toml.
 #
-#   ns ns2_bulk.tcl aqm=DropTail|RED|PI|REM key=value ...        prints one line of JSON
+#   ns ns2_bulk.tcl aqm=DropTail|RED|PI|REM|SFQ|DRR|dsRED key=value ...        prints one line of JSON
 #
 # Flow i belongs to pair i mod pairs and starts at a time uniform from 0 to `start` seconds. One ACK a packet, or, with delack=1,
 # one for two.

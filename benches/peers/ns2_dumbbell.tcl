@@ -11,15 +11,20 @@
 #   queue_delay_mean_s  arrival to beginning of transmission, mean over packets
 # With mon=0 nothing is measured at the bottleneck: the form to take the time of.
 
-# Milliseconds, megabits a second, packets, seconds. th to markp are RED's, qref to w PI's, pbo to pupd REM's. Not called opt:
-# ns keeps an array of its own under that name.
+# Milliseconds, megabits a second, packets, seconds. th to bottom are RED's and, with adaptive=1, Adaptive RED's, qref to w PI's,
+# pbo to pupd REM's; buckets is SFQ's and DRR's, quantum (bytes) DRR's; mred to wdiff are RIO's, which ns-2 has as aqm=dsRED.
+# shuffle=1 numbers the nodes by chance. Not called opt: ns keeps an array of its own under that name.
 array set o {
     aqm DropTail pairs 100 rate 100 access 1000 delay 1 qlen 240 rttmin 10 rttmax 150
     pkt 1500 iw 2 window 100000 minrto 0.2 ecn 0
     warmup 20 time 120 seed 1 mon 1 sched Calendar mean 1500
     th 60 maxth 180 gentle 1 wq 0.002 linterm 10 wait 1 markp 0.1
+    adaptive 0 targetdelay 0.005 interval 0.5 alpha 0.01 beta 0.9 top 0.5 bottom 0
     qref 120 a 0.00001822 b 0.00001816 w 170
     pbo 120 gamma 0.001 phi 1.001 inw 1 pupd 0.002
+    buckets 16 quantum 1500
+    mred RIO-C profile 0.5 inmin 120 inmax 210 inp 0.02 outmin 30 outmax 90 outp 0.2 wdiff 0.002
+    shuffle 0
 }
 
 # Reads key=value words over the defaults above and those the script adds.
@@ -62,7 +67,13 @@ proc prepare {} {
     Queue/RED set mean_pktsize_ $o(mean)
     Queue/RED set bytes_ false
     Queue/RED set queue_in_bytes_ false
-    Queue/RED set adaptive_ 0
+    Queue/RED set adaptive_ $o(adaptive)
+    Queue/RED set targetdelay_ $o(targetdelay)
+    Queue/RED set interval_ $o(interval)
+    Queue/RED set alpha_ $o(alpha)
+    Queue/RED set beta_ $o(beta)
+    Queue/RED set top_ $o(top)
+    Queue/RED set bottom_ $o(bottom)
     Queue/RED set thresh_ $o(th)
     Queue/RED set maxthresh_ $o(maxth)
     Queue/RED set gentle_ $o(gentle)
@@ -91,6 +102,13 @@ proc prepare {} {
     Queue/REM set inw_ $o(inw)
     Queue/REM set pupdtime_ $o(pupd)
     Queue/REM set markpkts_ $o(ecn)
+
+    # Their limits are their own: the link's queue-limit means nothing to these two.
+    Queue/SFQ set maxqueue_ $o(qlen)
+    Queue/SFQ set buckets_ $o(buckets)
+    Queue/DRR set blimit_ [expr {$o(qlen) * $o(pkt)}]
+    Queue/DRR set buckets_ $o(buckets)
+    Queue/DRR set quantum_ $o(quantum)
     return $workload
 }
 
@@ -99,22 +117,70 @@ proc dumbbell {pairs} {
     global o ns left right sender receiver
     set left [$ns node]
     set right [$ns node]
-    $ns duplex-link $left $right $o(rate)Mb $o(delay)ms $o(aqm)
+    if {$o(aqm) eq "dsRED"} {
+        $ns simplex-link $left $right $o(rate)Mb $o(delay)ms dsRED/core
+        $ns simplex-link $right $left $o(rate)Mb $o(delay)ms DropTail
+        two_reds [[$ns link $left $right] queue] $o(mean) $o(inmin) $o(inmax) $o(outmin) $o(outmax)
+    } else {
+        $ns duplex-link $left $right $o(rate)Mb $o(delay)ms $o(aqm)
+    }
     $ns queue-limit $left $right $o(qlen)
     $ns queue-limit $right $left $o(qlen)
+    make_hosts $pairs
     for {set k 0} {$k < $pairs} {incr k} {
         set rtt [expr {$o(rttmin) + double($o(rttmax) - $o(rttmin)) * $k / max(1, $pairs - 1)}]
         set each [expr {($rtt / 2 - $o(delay)) / 2}]
-        set sender($k) [$ns node]
-        set receiver($k) [$ns node]
-        access_link $sender($k) $left $each
-        access_link $right $receiver($k) $each
+        access_link $sender($k) $left $each [expr {$o(aqm) eq "dsRED" ? "dsRED/edge" : "DropTail"}]
+        access_link $right $receiver($k) $each DropTail
+        if {$o(aqm) eq "dsRED"} { meter $k }
     }
 }
 
-proc access_link {from to delay_ms} {
+# The hosts. SFQ hashes the sum of two addresses, which are the nodes' numbers: with shuffle=1 chance decides which flows meet.
+proc make_hosts {pairs} {
+    global o ns sender receiver
+    set places {}
+    for {set k 0} {$k < $pairs} {incr k} { lappend places [list sender $k] [list receiver $k] }
+    if {$o(shuffle)} {
+        set dice [new RNG]
+        for {set i 1} {$i < $o(seed)} {incr i} { $dice next-substream }
+        for {set i [expr {[llength $places] - 1}]} {$i > 0} {incr i -1} {
+            set j [expr {int([$dice uniform 0 [expr {$i + 1}]])}]
+            set other [lindex $places $j]
+            lset places $j [lindex $places $i]
+            lset places $i $other
+        }
+    }
+    foreach place $places { set [lindex $place 0]([lindex $place 1]) [$ns node] }
+}
+
+# RIO after Clark and Fang: a time sliding window of 1 s at each sender tags what is beyond the profile OUT, code point 11.
+proc meter {k} {
+    global ns o left sender receiver
+    set q [[$ns link $sender($k) $left] queue]
+    # Thresholds that no queue reaches, and packets so large that no idle time is many of them: it would only cost time.
+    two_reds $q 100000000 1000000 2000000 1000000 2000000
+    $q addPolicyEntry [$sender($k) id] [$receiver($k) id] TSW2CM 10 [expr {$o(profile) * 1e6}]
+    $q addPolicerEntry TSW2CM 10 11
+}
+
+# One queue with two REDs. ns-2's module reads thresholds as whole packets; it neither waits nor is it gentle.
+proc two_reds {q mean inmin inmax outmin outmax} {
+    global o
+    $q meanPktSize $mean
+    $q set numQueues_ 1
+    $q setNumPrec 2
+    $q setMREDMode $o(mred) 0
+    $q addPHBEntry 10 0 0
+    $q addPHBEntry 11 0 1
+    $q configQ 0 0 $inmin $inmax $o(inp) $o(wdiff)
+    $q configQ 0 1 $outmin $outmax $o(outp) $o(wdiff)
+}
+
+proc access_link {from to delay_ms queue} {
     global ns o
-    $ns duplex-link $from $to $o(access)Mb ${delay_ms}ms DropTail
+    $ns simplex-link $from $to $o(access)Mb ${delay_ms}ms $queue
+    $ns simplex-link $to $from $o(access)Mb ${delay_ms}ms DropTail
     # Deep enough never to drop: the bottleneck is the only place of loss.
     $ns queue-limit $from $to 100000
     $ns queue-limit $to $from 100000

@@ -1,6 +1,7 @@
 """The ns-2 side of the comparison: the cases, how one is run, and the figures kept in ns2_reference.json.
 
     python benches/peers/ns2_reference.py [SEEDS]        measure ns2_reference.json anew: all cases and their CPU time
+    python benches/peers/ns2_reference.py missing        measure only the cases that are new or have other arguments
 
 compare_ns2.py sets aqmlab beside it. Every case is the network of ns2_bulk.tcl and bulk.toml under another discipline.
 """
@@ -36,6 +37,8 @@ class Case:
     """Arguments of ns2_bulk.tcl."""
     qdisc: str
     """The scenario's [link.qdisc]."""
+    known: frozenset[str] = frozenset()
+    """Quantities known to differ by more than their tolerance, for the reason that docs/validation.md gives."""
 
 
 def pi(qref: int) -> tuple[str, str]:
@@ -72,8 +75,73 @@ interval = "2ms"
     )
 
 
-# ns-2 has a limit of 240 packets everywhere, but its DropTail and REM refuse the packet that would reach the limit and
-# so hold 239; its RED and PI hold 240. In neither simulator is the packet in transmission counted.
+def ared(ns2: str, scenario: str) -> tuple[str, str]:
+    """Adaptive RED: ns-2's arguments and the scenario's table, where only thresholds and weight are the case's."""
+    return (
+        f"aqm=RED adaptive=1 {ns2} gentle=1 linterm=10 wait=1 mean=1500",
+        f"""kind = "ared"
+dialect = "ns2"
+limit = "240p"
+mode = "packet"
+mean_packet = "1500b"
+gentle = true
+{scenario}""",
+    )
+
+
+def sfq(buckets: int) -> tuple[str, str]:
+    """SFQ: chance decides in both simulators which flows share a queue."""
+    return (
+        f"aqm=SFQ buckets={buckets} shuffle=1",
+        f"""kind = "sfq"
+dialect = "ns2"
+limit = "240p"
+flows = {buckets}
+""",
+    )
+
+
+def drr(quantum: int) -> tuple[str, str]:
+    """DRR with a queue for each flow: ns-2's hash puts no two of them together, nor does ours, but rarely."""
+    return (
+        f"aqm=DRR buckets=1024 quantum={quantum}",
+        f"""kind = "drr"
+limit = "360000b"
+flows = 65536
+quantum = "{quantum}b"
+drop = "head"
+""",
+    )
+
+
+def rio(mode: str, dialect: str, low: int, high: int, probability: float) -> tuple[str, str]:
+    """RIO in ns-2's Diffserv module: a time sliding window at each sender, two REDs on the bottleneck.
+
+    The profiles are half of the link; of what is within them nothing is lost before what is beyond.
+    """
+    return (
+        f"aqm=dsRED mred={mode} profile=0.5 inmin=120 inmax=210 inp=0.02 outmin={low} outmax={high} outp={probability}",
+        f"""kind = "rio"
+dialect = "{dialect}"
+limit = "240p"
+mode = "packet"
+mean_packet = "1500b"
+profile = "500kbit"
+window = "1s"
+min_in = "120p"
+max_in = "210p"
+probability_in = 0.02
+min_out = "{low}p"
+max_out = "{high}p"
+probability_out = {probability}
+wq = 0.002
+""",
+    )
+
+
+# ns-2 has a limit of 240 packets everywhere (DRR: of 240 packets' bytes), but its DropTail and REM refuse the packet
+# that would reach the limit and so hold 239; the others hold 240. In neither simulator is the packet in transmission
+# counted.
 CASES = (
     Case("droptail", "drop-tail", "aqm=DropTail", 'kind = "pfifo"\nlimit = "239p"\n'),
     Case(
@@ -94,9 +162,19 @@ gentle = true
     ),
     Case("pi120", "PI 120", *pi(120)),
     Case("rem120", "REM 120", *rem(120)),
+    Case("ared60", "ARED 60/180", *ared("th=60 maxth=180 wq=0.002", 'min = "60p"\nmax = "180p"\nwq = 0.002\n')),
+    # Thresholds and weight computed from the link's rate and a target delay of 5 ms.
+    Case("ared", "ARED automatic", *ared("th=0 maxth=0 wq=0", "")),
+    Case("sfq16", "SFQ, 16 queues", *sfq(16)),
+    Case("sfq64", "SFQ, 64 queues", *sfq(64)),
+    Case("drr", "DRR, quantum 1500", *drr(1500)),
+    Case("rio_c", "RIO-C 60/180", *rio("RIO-C", "ns2", 60, 180, 0.1)),
+    Case("rio_d", "RIO-D 60/180", *rio("RIO-D", "ns2_decoupled", 60, 180, 0.1)),
     # Targets too short for a full link: the queue runs empty, and how TCP gets up again after a timeout shows.
     Case("pi24", "PI 24", *pi(24)),
     Case("rem24", "REM 24", *rem(24)),
+    Case("rio_c30", "RIO-C 30/90", *rio("RIO-C", "ns2", 30, 90, 0.2), known=frozenset({"utilisation"})),
+    Case("rio_d30", "RIO-D 30/90", *rio("RIO-D", "ns2_decoupled", 30, 90, 0.2)),
 )
 
 
@@ -209,27 +287,41 @@ def cost_of(ns: str, script: str, *args: str) -> dict[str, float]:
     }
 
 
-def measure_reference(ns: str, seeds: Sequence[int]) -> dict[str, Any]:
-    """ns-2 alone: every case with every seed, and what a packet costs."""
-    columns = every_run("ns-2", CASES, seeds, lambda case, seed: run_ns2(ns, case, seed))
-    cases = {}
+def measure_reference(ns: str, seeds: Sequence[int], kept: dict[str, Any]) -> None:
+    """ns-2 alone: every case with every seed, and what a packet costs. Of `kept`, a reference, cases are taken over.
+
+    What is added to a reference has no costs, which would not be of the same machine in the same state. Each case is
+    written when it is done, so that one that is broken off can go on with `missing`.
+    """
+    stored = kept.get("cases", {})
+    cases = {case.name: stored[case.name] for case in CASES if stored.get(case.name, {}).get("arguments") == case.ns2}
+    web = dict(kept.get("web_cost", {}))
     for case in CASES:
-        runs = columns[case.name]
-        progress(f"ns-2: {case.title}, CPU time")
+        if case.name in cases:
+            continue
+        runs = every_run("ns-2", [case], seeds, lambda case, seed: run_ns2(ns, case, seed))[case.name]
         cases[case.name] = {
             "title": case.title,
             "arguments": case.ns2,
             "mean": {m.key: mean(runs, m.key) for m in MEASURES},
             "sd": {m.key: sd(runs, m.key) for m in MEASURES},
-            "cost": cost_of(ns, "ns2_bulk.tcl", *case.ns2.split()),
             "runs": runs,
         }
-    web = {}
+        if not kept:
+            progress(f"ns-2: {case.title}, CPU time")
+            cases[case.name]["cost"] = cost_of(ns, "ns2_bulk.tcl", *case.ns2.split())
+        write_reference(seeds, cases, web)
     for generator in ("pool", "packmime"):
-        progress(f"ns-2: web transfers, {generator}, CPU time")
-        web[generator] = cost_of(ns, "ns2_web.tcl", f"gen={generator}")
+        if generator not in web:
+            progress(f"ns-2: web transfers, {generator}, CPU time")
+            web[generator] = cost_of(ns, "ns2_web.tcl", f"gen={generator}")
     progress("")
-    return {
+    write_reference(seeds, cases, web)
+
+
+def write_reference(seeds: Sequence[int], cases: dict[str, Any], web: dict[str, Any]) -> None:
+    """Writes ns2_reference.json, its cases in their order."""
+    reference = {
         "what": "bulk: 100 long SACK flows, RTT 10 to 150 ms evenly, 100 Mb/s, limit 240 packets, 1500-byte packets "
         "(ns2_bulk.tcl); the packet in service is not counted in the queue. web: 1480 transfers a second, Pareto sizes "
         "of mean 7000 bytes and shape 1.2, drop-tail (ns2_web.tcl). Costs are user CPU time of one machine and mean "
@@ -237,9 +329,11 @@ def measure_reference(ns: str, seeds: Sequence[int]) -> dict[str, Any]:
         "simulator": ns2_version(),
         "date": today(),
         "window_s": [WARMUP_S, DURATION_S],
-        "cases": cases,
+        "seeds": list(seeds),
+        "cases": {case.name: cases[case.name] for case in CASES if case.name in cases},
         "web_cost": web,
     }
+    REFERENCE.write_text(json.dumps(reference, indent=1) + "\n")
 
 
 def ns2_version() -> str:
@@ -274,17 +368,20 @@ def reference_table(reference: dict[str, Any]) -> str:
     rows = [["discipline", "arguments", *(m.title for m in MEASURES), "us a packet"]]
     for case in reference["cases"].values():
         cells = [f"{m.form.format(case['mean'][m.key])} ± {m.form.format(case['sd'][m.key])}" for m in MEASURES]
-        rows.append([case["title"], f"`{case['arguments']}`", *cells, f"{case['cost']['us_per_packet']:.2f}"])
+        cost = f"{case['cost']['us_per_packet']:.2f}" if "cost" in case else ""
+        rows.append([case["title"], f"`{case['arguments']}`", *cells, cost])
     return markdown(rows)
 
 
 def main(words: Sequence[str]) -> int:
     """Measures and writes the reference; returns the exit code."""
-    if len(words) > 1 or not all(word.isdecimal() and int(word) > 0 for word in words):
-        raise RunError(f"'{' '.join(words)}': expected nothing or a number of seeds")
-    reference = measure_reference(find_ns2(), range(1, int(words[0]) + 1 if words else 6))
-    REFERENCE.write_text(json.dumps(reference, indent=1) + "\n")
-    print(reference_table(reference))
+    is_missing = list(words) == ["missing"]
+    if not is_missing and (len(words) > 1 or not all(word.isdecimal() and int(word) > 0 for word in words)):
+        raise RunError(f"'{' '.join(words)}': expected nothing, a number of seeds, or missing")
+    kept = json.loads(REFERENCE.read_text()) if is_missing else {}
+    seeds = kept["seeds"] if is_missing else list(range(1, int(words[0]) + 1 if words else 6))
+    measure_reference(find_ns2(), seeds, kept)
+    print(reference_table(json.loads(REFERENCE.read_text())))
     return 0
 
 

@@ -19,6 +19,7 @@ from aqmlab import api, engine, report, scenario, store, terminal
 from aqmlab.claims import claims
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent, on_terminal
+from aqmlab.tc import linux
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -183,7 +184,12 @@ def write_report(
         print(page)
 
 
-KINDS = {"disciplines": engine.disciplines, "stacks": engine.stacks, "traffic": engine.traffic_models}
+def _disciplines() -> list[dict[str, Any]]:
+    """Those with a row of their own; each law under fair queueing is explained by name, and told of in a line."""
+    return [row for row in engine.disciplines() if row["law"] is None]
+
+
+KINDS = {"disciplines": _disciplines, "stacks": engine.stacks, "traffic": engine.traffic_models}
 
 
 @app.command("list")
@@ -201,6 +207,9 @@ def list_what_there_is(
     console = terminal.console()
     for name, rows in shown.items():
         terminal.registry(console, name, rows)
+        if name == "disciplines":
+            fair = ", ".join(row["name"] for row in engine.disciplines() if row["law"] is not None)
+            console.print(f"Any law also runs under fair queueing, a law on each flow's queue: {fair}.", style="dim")
 
 
 @app.command()
@@ -211,7 +220,7 @@ def explain(
     """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources."""
     rows = {
         alias: row
-        for read in reversed(KINDS.values())
+        for read in (*reversed(KINDS.values()), engine.disciplines)
         for row in read()
         for alias in (row["name"], *row.get("aliases", []))
     }
@@ -221,6 +230,43 @@ def explain(
         _print_json(rows[name])
     else:
         terminal.explanation(terminal.console(), rows[name])
+
+
+@app.command()
+def tc(
+    scenario_file: Annotated[str | None, typer.Argument(metavar="[SCENARIO.toml]", show_default=False)] = None,
+    dump: Annotated[
+        str | None, typer.Option("--read", metavar="FILE", help="Make a scenario of tc's output; - is standard input.")
+    ] = None,
+    dev: Annotated[str | None, typer.Option(help="The router's port forward; eth0 if none is said.")] = None,
+    reverse_dev: Annotated[str | None, typer.Option(help="The one back; eth1 if none is said.")] = None,
+    rate: Annotated[str | None, typer.Option(help="With --read: the link's rate, as where there is no shaper.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Which of a comparison file's variants.")] = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    as_json: AsJson = False,
+) -> None:
+    """Write the tc, ip route and sysctl lines for Linux, or read tc's output.
+
+    The lines set up on Linux what SCENARIO.toml describes. --read goes the other way: tc -s qdisc show, with class
+    show or -d or -j, or tc qdisc add lines become a scenario.
+    """
+    if (scenario_file is None) == (dump is None):
+        raise BadInput("tc: expected a scenario, or --read with a file (- for standard input)")
+    if scenario_file is not None:
+        setup = linux.write(scenario_file, _changes(settings), variant, dev or "eth0", reverse_dev or "eth1")
+        if as_json:
+            _print_json(setup.as_dict())
+        else:
+            print(setup.text, end="")
+        return
+    name = "standard input" if dump == "-" else str(dump)
+    found = linux.read(str(dump), name, dev, reverse_dev, rate)
+    if as_json:
+        _print_json(found.as_dict())
+    else:
+        print(found.text, end="")
+    for note in found.notes:
+        _complain(f"{name}: {note}", 0)
 
 
 def _say_version(wanted: bool) -> None:

@@ -282,6 +282,7 @@ def disciplines() -> str:
             "source": "a test",
             "year": year,
             "marks": marks,
+            "law": None,
             "params": params,
             "aliases": aliases,
         }

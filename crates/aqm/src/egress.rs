@@ -5,7 +5,7 @@
 //! transmission starts and is delivered when its last bit has left.
 
 use crate::law::Gauges;
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Ack, Backlog, Cause, Packet, Tap};
 use crate::qdisc::{Held, Qdisc};
 use base::{Rate, Serializer, Span, Time};
 
@@ -188,5 +188,17 @@ impl<P> Tap<P> for Counting<'_, P> {
     fn marked(&mut self, packet: &P, cause: Cause, now: Time) {
         self.counts.marked[cause as usize] += 1;
         self.tap.marked(packet, cause, now);
+    }
+    fn hosts(&self, packet: &P) -> Option<(u32, u32)>
+    where
+        P: Packet,
+    {
+        self.tap.hosts(packet)
+    }
+    fn ack(&self, packet: &P) -> Option<Ack>
+    where
+        P: Packet,
+    {
+        self.tap.ack(packet)
     }
 }

@@ -84,6 +84,9 @@ impl Cause {
 }
 
 /// Where a discipline tells what it did. Every loss and every mark comes through here, with its cause.
+///
+/// It is the driver's side of a call, and so may also know what a packet does not carry with it: few disciplines read
+/// addresses or acknowledgements, and a driver whose packets are small looks them up for those that do.
 pub trait Tap<P> {
     /// `packet` was accepted into the queue at `now`.
     fn accepted(&mut self, packet: &P, now: Time) {
@@ -93,4 +96,18 @@ pub trait Tap<P> {
     fn dropped(&mut self, packet: P, cause: Cause, now: Time);
     /// `packet` was marked at `now`.
     fn marked(&mut self, packet: &P, cause: Cause, now: Time);
+    /// The hosts of `packet`, see [`Packet::hosts`].
+    fn hosts(&self, packet: &P) -> Option<(u32, u32)>
+    where
+        P: Packet,
+    {
+        packet.hosts()
+    }
+    /// What `packet` acknowledges, see [`Packet::ack`]. Also asked of packets that wait.
+    fn ack(&self, packet: &P) -> Option<Ack>
+    where
+        P: Packet,
+    {
+        packet.ack()
+    }
 }

@@ -101,7 +101,8 @@ impl Param {
             | (Kind::Frequency, Value::Frequency(x))
             | (Kind::Number, Value::Number(x)) => self.holds(*x),
             (Kind::Rate, Value::Rate(rate)) => self.holds(rate.bps_f64()),
-            (Kind::Time | Kind::LengthOrTime, Value::Time(span)) => self.holds(span.secs_f64()),
+            // The quotient is rounded once: 1000 s are 1000, which 1e12 * 1e-9 are not.
+            (Kind::Time | Kind::LengthOrTime, Value::Time(span)) => self.holds(span.ns() as f64 / 1e9),
             (Kind::Integer, Value::Integer(n)) => self.holds(*n as f64),
             (Kind::Size, Value::Size(bytes)) => self.holds(f64::from(*bytes)),
             (Kind::Flag, Value::Flag(_)) => true,
@@ -277,6 +278,10 @@ mod tests {
         }
         assert_eq!(PARAM.admit(&Value::Number(2.0)), Err("a number, from 0 to 1".into()));
         assert!(PARAM.admit(&Value::Integer(1)).is_err(), "another kind is refused");
+        let time = Param { kind: Kind::Time, range: (0.001, 1000.0), ..PARAM };
+        for (ns, fits) in [(1_000_000, true), (999_999, false), (1_000_000_000_000, true), (1_000_000_000_001, false)] {
+            assert_eq!(time.admit(&Value::Time(Span::from_ns(ns))).is_ok(), fits, "{ns} ns");
+        }
         let tiny = Param { range: (1e-24, 0.001), ..PARAM };
         assert_eq!(tiny.admit(&Value::Number(1.0)), Err("a number, from 1e-24 to 0.001".into()));
         let word = Param { kind: Kind::Word(&["packet", "byte"]), range: Param::ANY, ..PARAM };

@@ -1,15 +1,18 @@
 //! Every discipline there is: one row each. Nothing else names them.
 
-use crate::law;
+use crate::law::{self, Law};
 use crate::packet::Packet;
 use crate::param::{Kind, Param, Refusal, Values};
-use crate::qdisc::{self, Qdisc};
+use crate::qdisc::fifo::{Fifo, Limit};
+use crate::qdisc::{self, Qdisc, fq_law};
 use crate::redopt;
 use base::{Rate, Stream};
+use std::sync::LazyLock;
 
-/// Writes the table and the constructor from one list.
+/// Writes the table and the constructor from one list. A `law` is a discipline in a first-in-first-out queue, and once
+/// more under fair queueing; a `queue` is what its own file makes of it.
 macro_rules! disciplines {
-    ($($discipline:path),* $(,)?) => {
+    ($($kind:ident $discipline:path),* $(,)?) => {
         static ROWS: &[Row] = &[$(<$discipline as Discipline>::ROW),*];
 
         /// Builds the discipline called `name` (a name or an alias of a row) before the link `site` describes.
@@ -24,44 +27,65 @@ macro_rules! disciplines {
             $(if <$discipline as Discipline>::ROW.is_called(name) {
                 return <$discipline as Discipline>::build(values, site);
             })*
-            panic!("a discipline is called {name}")
+            let law = fq_law::law_of(name).unwrap_or_else(|| panic!("a discipline is called {name}"));
+            $(disciplines!(@fair $kind $discipline, law, values, site);)*
+            panic!("{law} is a law")
+        }
+
+        static LAWS: &[fn() -> Option<Row>] = &[$(|| disciplines!(@row $kind $discipline)),*];
+    };
+    (@fair law $law:path, $name:ident, $values:ident, $site:ident) => {
+        if <$law as LawRow>::ROW.name == $name {
+            return fq_law::build::<P, $law>($values, $site);
         }
     };
+    (@fair queue $queue:path, $name:ident, $values:ident, $site:ident) => {};
+    (@row law $law:path) => { Some(<$law as LawRow>::ROW) };
+    (@row queue $queue:path) => { None };
 }
 
 disciplines! {
-    law::pass::Pfifo,
-    law::pass::Bfifo,
-    law::red::Red,
-    law::ared::Ared,
-    law::pi::Pi,
-    law::rem::Rem,
-    law::codel::Codel,
-    qdisc::fq_codel::FqCodel,
-    law::pie::Pie,
-    law::docsis_pie::DocsisPie,
-    qdisc::fq_pie::FqPie,
-    law::pi2::Pi2,
-    qdisc::dualpi2::Dual,
-    law::cobalt::CobaltLaw,
-    qdisc::cake::CakeRow,
-    law::blue::Blue,
-    law::step::Step,
-    law::gsp::Gsp,
-    law::sfb::Sfb,
-    law::dcn::Dcn,
-    law::afd::Afd,
-    qdisc::sfq::StochasticFairness,
-    qdisc::drr::DeficitRoundRobin,
-    qdisc::fq::FairQueueing,
-    law::rio::Rio,
-    law::rio_ps::RioPs,
-    law::feng_red::FengRed,
-    law::red_pd::RedPd,
-    redopt::RedOpt,
-    law::fred::Fred,
-    law::sred::Sred,
-    qdisc::choke::ChooseAndKeep,
+    queue law::pass::Pfifo,
+    queue law::pass::Bfifo,
+    law law::red::Red,
+    law law::ared::Ared,
+    law law::pi::Pi,
+    law law::rem::Rem,
+    law law::codel::Codel,
+    queue qdisc::fq_codel::FqCodel,
+    law law::pie::Pie,
+    law law::docsis_pie::DocsisPie,
+    queue qdisc::fq_pie::FqPie,
+    law law::pi2::Pi2,
+    queue qdisc::dualpi2::Dual,
+    law law::cobalt::CobaltLaw,
+    queue qdisc::cake::CakeRow,
+    law law::blue::Blue,
+    law law::step::Step,
+    law law::gsp::Gsp,
+    law law::sfb::Sfb,
+    law law::dcn::Dcn,
+    law law::afd::Afd,
+    queue qdisc::sfq::StochasticFairness,
+    queue qdisc::drr::DeficitRoundRobin,
+    queue qdisc::fq::FairQueueing,
+    law law::rio::Rio,
+    law law::rio_ps::RioPs,
+    law law::feng_red::FengRed,
+    law law::red_pd::RedPd,
+    queue redopt::RedOpt,
+    law law::fred::Fred,
+    law law::sred::Sred,
+    queue qdisc::choke::ChooseAndKeep,
+}
+
+/// Laws under fair queueing that have no row of their own.
+static FAIR: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    LAWS.iter().filter_map(|law| Some(fq_law::row(&law()?))).filter(|row| !has_own(row.name)).collect()
+});
+
+fn has_own(name: &str) -> bool {
+    ROWS.iter().any(|row| row.is_called(name))
 }
 
 /// Every discipline, in the order they are shown.
@@ -69,9 +93,14 @@ pub fn rows() -> &'static [Row] {
     ROWS
 }
 
-/// The discipline of this name or alias.
+/// Every law under fair queueing, `fq_` before its name, but for those that are among [`rows`].
+pub fn fair_rows() -> &'static [Row] {
+    &FAIR
+}
+
+/// The discipline of this name or alias, be it one of [`rows`] or of [`fair_rows`].
 pub fn row(name: &str) -> Option<&'static Row> {
-    ROWS.iter().find(|row| row.is_called(name))
+    ROWS.iter().find(|row| row.is_called(name)).or_else(|| FAIR.iter().find(|row| row.name == name))
 }
 
 /// What a discipline is built with besides its parameters.
@@ -125,6 +154,24 @@ pub trait Discipline {
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send>;
 }
 
+/// What a law's own file provides: its row, and how one is made.
+pub trait LawRow: Law + Send + Sized + 'static {
+    /// Its row.
+    const ROW: Row;
+
+    /// Makes one from resolved values.
+    fn made(values: &Values, site: Site) -> Self;
+}
+
+/// A law alone is a discipline: in a first-in-first-out queue.
+impl<L: LawRow> Discipline for L {
+    const ROW: Row = L::ROW;
+
+    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        Box::new(Fifo::new(Limit::of(values), L::made(values, site)))
+    }
+}
+
 /// The `limit` every discipline has.
 pub const fn limit(default: &'static str, source: &'static str) -> Param {
     Param {
@@ -148,6 +195,18 @@ pub const ECN: Param = Param {
     doc: "Mark ECN-capable packets where others are dropped. No effect on a discipline that never signals.",
     source: "tc-red(8), tc-pie(8): off unless asked for",
 };
+
+/// The `dialect` of a discipline of which there is one form, wherever it is, called by its source.
+pub const fn only(form: &'static [&'static str; 1], source: &'static str) -> Param {
+    Param {
+        name: "dialect",
+        kind: Kind::Word(form),
+        default: form[0],
+        range: Param::ANY,
+        doc: "Whose form: there is one.",
+        source,
+    }
+}
 
 /// A row's `resolve` that has nothing to do.
 pub fn as_given(_values: &mut Values, _rate: Rate) -> Result<(), Refusal> {

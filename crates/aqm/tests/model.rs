@@ -1,48 +1,24 @@
-//! One model of operations over every discipline there is: offers, takes, ticks, quiet gaps. Whatever the law, packets
-//! are conserved, limits kept, flows in order, and what it shows of itself is finite.
+//! The operation model over every discipline there is. Whatever the law, its parameters, the link and what happens to
+//! it: packets are conserved, limits kept, flows in order, and what it shows of itself is finite.
 
 mod common;
+mod operations;
 
-use aqm::registry::{self, Row};
-use aqm::{Cause, Gauges, Qdisc};
-use base::{Ecn, Rate, Span, Stream, Time};
-use common::{Parcel, Recorder, Told};
+use aqm::param::{Kind, Length, Values};
+use aqm::registry;
+use base::{Ecn, Rate, Stream};
+use operations::{Model, Op, Setup};
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-
-#[derive(Clone, Debug)]
-enum Op {
-    Offer {
-        size: u32,
-        ecn: Ecn,
-        flow: u64,
-    },
-    Take,
-    /// An early call of `tick`, which must be harmless.
-    EarlyTick,
-    Pass(Span),
-}
-
-#[derive(Clone, Debug)]
-struct Setup {
-    rate: Rate,
-    limit: String,
-    ecn: bool,
-    /// Which word each parameter that is a word has, and each flag.
-    choices: u64,
-    seed: u64,
-}
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let size = prop_oneof![Just(1_u32), Just(40), Just(500), Just(1500), 1_u32..=65_535];
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
-    // Gaps from nothing to an hour, every order of magnitude alike.
-    let gap = (0_u32..42, 0.5_f64..1.0).prop_map(|(bits, part)| Span::from_ns(((1_u64 << bits) as f64 * part) as u64));
+    let flow = prop_oneof![9 => 0_u8..5, 1 => any::<u8>()];
     let op = prop_oneof![
-        6 => (size, ecn, 0_u64..5).prop_map(|(size, ecn, flow)| Op::Offer { size, ecn, flow }),
+        6 => (size, ecn, flow).prop_map(|(size, ecn, flow)| Op::Offer { size, ecn, flow }),
         3 => Just(Op::Take),
         1 => Just(Op::EarlyTick),
-        3 => gap.prop_map(Op::Pass),
+        3 => any::<(u8, u8)>().prop_map(|(bits, part)| Op::pass(bits, part)),
     ];
     // Repetitions make the bursts that fill a queue and the silences that drain it.
     proptest::collection::vec((op, 1_usize..40), 1..120)
@@ -51,160 +27,18 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 fn setup() -> impl Strategy<Value = Setup> {
     let limit = prop_oneof![
-        (0_u32..=2).prop_map(|p| format!("{p}p")),
-        (3_u32..2000).prop_map(|p| format!("{p}p")),
-        (0_u32..300_000).prop_map(|b| format!("{b}b")),
+        (0_u32..=2).prop_map(|packets| Length::Packets(f64::from(packets))),
+        (3_u32..2000).prop_map(|packets| Length::Packets(f64::from(packets))),
+        (0_u32..300_000).prop_map(|bytes| Length::Bytes(f64::from(bytes))),
     ];
-    // 64 kbit/s to 100 Gb/s, every order of magnitude alike.
-    let rate = (0.0_f64..=1.0).prop_map(|x| Rate::from_bps((64e3 * base::maths::pow(100e9 / 64e3, x)) as u64));
-    (rate, limit, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(|(rate, limit, ecn, choices, seed)| Setup {
+    let choices = proptest::collection::vec(any::<u32>(), 1..24);
+    (any::<u16>(), limit, any::<bool>(), choices, any::<u64>()).prop_map(|(rate, limit, ecn, choices, seed)| Setup {
         rate,
         limit,
         ecn,
         choices,
         seed,
     })
-}
-
-/// A discipline under test, and what the model knows of it.
-struct Model {
-    qdisc: Box<dyn Qdisc<Parcel> + Send>,
-    row: &'static Row,
-    setup: Setup,
-    now: Time,
-    offered: u64,
-    bytes_held: u64,
-    /// What is held, by number; every packet in here is accounted for.
-    held: BTreeMap<u64, Parcel>,
-    /// The last packet sent of each flow and service: the L4S bit of the ECN field asks for another one (RFC 9331), and
-    /// no flow that keeps to one field is ever reordered.
-    last_sent: BTreeMap<(u64, bool), u64>,
-}
-
-impl Model {
-    fn new(row: &'static Row, setup: &Setup) -> Self {
-        let mut written = vec![("limit".to_string(), setup.limit.clone()), ("ecn".to_string(), setup.ecn.to_string())];
-        // Each word and flag takes its turn: two bits of `choices` each.
-        for (index, param) in row.params.iter().filter(|param| !["limit", "ecn"].contains(&param.name)).enumerate() {
-            let choice = (setup.choices >> (2 * index % 64)) as usize;
-            match param.kind {
-                aqm::param::Kind::Word(words) => written.push((param.name.into(), words[choice % words.len()].into())),
-                aqm::param::Kind::Flag => written.push((param.name.into(), (choice % 2 == 1).to_string())),
-                _ => {}
-            }
-        }
-        let qdisc = common::build(row.name, &written, setup.rate, Stream::named(setup.seed, "model"))
-            .expect("defaults, words and limits fit together");
-        Self {
-            qdisc,
-            row,
-            setup: setup.clone(),
-            now: Time::ZERO,
-            offered: 0,
-            bytes_held: 0,
-            held: BTreeMap::new(),
-            last_sent: BTreeMap::new(),
-        }
-    }
-
-    fn apply(&mut self, op: &Op) {
-        let mut recorder = Recorder::default();
-        let before = self.held.len();
-        match *op {
-            Op::Offer { size, ecn, flow } => {
-                self.offered += 1;
-                let parcel = Parcel { number: self.offered, size, ecn, flow };
-                self.held.insert(parcel.number, parcel);
-                self.bytes_held += u64::from(size);
-                self.qdisc.offer(parcel, self.now, &mut recorder);
-                assert!(self.held.len() <= before + 1);
-            }
-            Op::Take => match self.qdisc.take(self.now, &mut recorder) {
-                Some(held) => {
-                    let number = held.packet.number;
-                    let offered = self.remove(number);
-                    assert!(held.enqueued <= self.now, "accepted before it is sent");
-                    assert_eq!((held.packet.size, held.packet.flow), (offered.size, offered.flow));
-                    assert!(
-                        held.packet.ecn == offered.ecn || held.packet.ecn == Ecn::Ce && offered.ecn.is_ect(),
-                        "the ECN field changes from ECT to CE only"
-                    );
-                    assert!(self.setup.ecn && self.row.marks || held.packet.ecn == offered.ecn, "marks only with ecn");
-                    let is_l4s = matches!(offered.ecn, Ecn::Ect1 | Ecn::Ce);
-                    let last = self.last_sent.insert((offered.flow, is_l4s), number);
-                    assert!(
-                        last.is_none_or(|last| last < number),
-                        "flow {} in order: {last:?}, {number}",
-                        offered.flow
-                    );
-                }
-                // Only what the law dropped on the way out may have been there.
-                None => assert_eq!(
-                    recorder.0.iter().filter(|told| matches!(told, Told::Dropped(..))).count(),
-                    before,
-                    "a work-conserving discipline gives what it has"
-                ),
-            },
-            Op::EarlyTick => {
-                let (backlog, next, gauges) = (self.qdisc.backlog(), self.qdisc.next_tick(), self.qdisc.gauges());
-                if next > self.now {
-                    self.qdisc.tick(self.now);
-                    let after = (self.qdisc.backlog(), self.qdisc.next_tick(), self.qdisc.gauges());
-                    assert_eq!((backlog, next, gauges), after, "an early call is harmless");
-                }
-            }
-            Op::Pass(span) => self.pass(span),
-        }
-        for told in recorder.0 {
-            match told {
-                Told::Dropped(number, cause) => {
-                    self.remove(number);
-                    assert!(self.row.marks || cause == Cause::Tail, "drop-tail drops at its limit only");
-                }
-                Told::Marked(number, _) => {
-                    assert!(self.setup.ecn && self.row.marks, "marks only with ecn");
-                    assert!(number <= self.offered);
-                }
-                Told::Accepted(number) => assert_eq!(number, self.offered, "only the packet in hand is accepted"),
-            }
-        }
-        self.check();
-    }
-
-    /// Lets time pass as an egress does: ticks at their own times. A gap longer than some thousand ticks jumps over the
-    /// rest, as a driver would that slept.
-    fn pass(&mut self, span: Span) {
-        let until = self.now + span;
-        for _ in 0..2000 {
-            let due = self.qdisc.next_tick();
-            if due > until {
-                break;
-            }
-            self.qdisc.tick(due.max(self.now));
-            assert!(self.qdisc.next_tick() > due, "a tick moves on");
-        }
-        self.now = until;
-    }
-
-    fn remove(&mut self, number: u64) -> Parcel {
-        let parcel = self.held.remove(&number).expect("what leaves was held");
-        self.bytes_held -= u64::from(parcel.size);
-        parcel
-    }
-
-    fn check(&self) {
-        let backlog = self.qdisc.backlog();
-        assert_eq!(u64::from(backlog.packets), self.held.len() as u64, "packets are conserved");
-        assert_eq!(backlog.bytes, self.bytes_held, "bytes are conserved");
-        if let Some(limit) = self.setup.limit.strip_suffix('p') {
-            assert!(backlog.packets <= limit.parse().expect("a number"), "the limit is kept: {backlog:?}");
-        } else if let Some(limit) = self.setup.limit.strip_suffix('b') {
-            assert!(backlog.bytes <= limit.parse().expect("a number"), "the limit is kept: {backlog:?}");
-        }
-        let Gauges { probability, control } = self.qdisc.gauges();
-        assert!(probability.is_none_or(|p| (0.0..=1.0).contains(&p)), "probability {probability:?}");
-        assert!(control.is_none_or(f64::is_finite), "control {control:?}");
-    }
 }
 
 proptest! {
@@ -216,13 +50,58 @@ proptest! {
         for row in registry::rows() {
             let mut model = Model::new(row, &setup);
             for op in &ops {
-                model.apply(op);
+                model.apply(*op);
             }
-            // Drained, nothing is left.
-            for _ in 0..=model.offered {
-                model.apply(&Op::Take);
+            model.drain();
+        }
+    }
+}
+
+/// Operations as `every_discipline_keeps_its_books` makes them, from a seed.
+fn drawn(seed: u64) -> Vec<Op> {
+    let mut stream = Stream::named(seed, "operations");
+    let mut ops = Vec::new();
+    for _ in 0..40 {
+        let op = match stream.below(13) {
+            0..6 => {
+                let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][stream.below(4) as usize];
+                let size = [1, 40, 500, 1500, 65_535][stream.below(5) as usize];
+                Op::Offer { size, ecn, flow: stream.below(5) as u8 }
             }
-            prop_assert_eq!(model.held.len(), 0, "{} gives everything back", row.name);
+            6..9 => Op::Take,
+            9 => Op::EarlyTick,
+            _ => Op::pass(stream.below(43) as u8, stream.below(256) as u8),
+        };
+        ops.extend(std::iter::repeat_n(op, 1 + stream.below(40) as usize));
+    }
+    ops
+}
+
+#[test]
+fn every_parameter_may_be_at_either_end_of_its_range() {
+    for row in registry::rows() {
+        for param in row.params.iter().filter(|param| !["limit", "ecn"].contains(&param.name)) {
+            // Each end in each unit, each word, true and false.
+            let choices: Vec<u32> = match param.kind {
+                Kind::Word(words) => (0..words.len() as u32).map(|word| word << 6).collect(),
+                Kind::Flag => vec![0, 64],
+                Kind::Length => vec![0, 2, 16, 18],
+                Kind::LengthOrTime => vec![0, 2, 16, 18, 32, 34],
+                _ => vec![0, 2],
+            };
+            for (number, choice) in choices.into_iter().enumerate() {
+                let value = operations::chosen(param, choice).expect("it is no default");
+                // From one link to the next by a factor of 1000 or so.
+                for rate in [0, u16::MAX / 2, u16::MAX] {
+                    let limit = [Length::Packets(100.0), Length::Bytes(50_000.0)][number % 2];
+                    let setup = Setup { rate, limit, ecn: number % 2 == 0, choices: Vec::new(), seed: number as u64 };
+                    let mut model = Model::given(row, &setup, Values([(param.name, value.clone())].into()));
+                    for op in drawn(u64::from(rate) + number as u64) {
+                        model.apply(op);
+                    }
+                    model.drain();
+                }
+            }
         }
     }
 }
@@ -231,7 +110,7 @@ proptest! {
 fn every_row_runs_with_no_parameter_but_its_kind() {
     for rate in [64_000, 10_000_000, 1_000_000_000, 100_000_000_000] {
         for row in registry::rows() {
-            let qdisc = common::built::<Parcel>(row.name, &[], Rate::from_bps(rate), Stream::named(1, "row"));
+            let qdisc = common::built::<common::Parcel>(row.name, &[], Rate::from_bps(rate), Stream::named(1, "row"));
             assert_eq!(qdisc.backlog().packets, 0);
         }
     }

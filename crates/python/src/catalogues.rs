@@ -1,22 +1,29 @@
 //! The registries as JSON.
 
 use aqm::param::{Kind, Param};
+use aqm::qdisc::fq_law;
+use aqm::registry::{self, Row};
 use serde_json::{Value, json};
 
-/// Every discipline with its parameters.
+/// Every discipline with its parameters: those with a row of their own, then every law under fair queueing, which
+/// names its `law`.
 pub fn disciplines() -> Value {
-    let rows = aqm::registry::rows().iter().map(|row| {
-        json!({
-            "name": row.name,
-            "aliases": row.aliases,
-            "doc": row.doc,
-            "source": row.source,
-            "year": row.year,
-            "marks": row.marks,
-            "params": row.params.iter().map(param).collect::<Vec<_>>(),
-        })
-    });
-    rows.collect()
+    let own = registry::rows().iter().map(|row| discipline(row, None));
+    let fair = registry::fair_rows().iter().map(|row| discipline(row, fq_law::law_of(row.name)));
+    own.chain(fair).collect()
+}
+
+fn discipline(row: &Row, law: Option<&str>) -> Value {
+    json!({
+        "name": row.name,
+        "law": law,
+        "aliases": row.aliases,
+        "doc": row.doc,
+        "source": row.source,
+        "year": row.year,
+        "marks": row.marks,
+        "params": row.params.iter().map(param).collect::<Vec<_>>(),
+    })
 }
 
 fn param(param: &Param) -> Value {

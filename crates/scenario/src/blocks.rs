@@ -1,5 +1,6 @@
 //! The blocks of `[[traffic]]`: one function a kind, which reads its keys and writes them back with every default.
 
+use crate::addressing;
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
 use crate::hosts;
@@ -41,7 +42,7 @@ struct Kind {
 /// What the keys of a kind say: what to do, or the load whose users are to be found, and the keys with their values.
 type Asked = (Result<Workload, (Rate, Error)>, Fields);
 
-const COMMON: &[&str] = &["kind", "direction", "rtt"];
+const COMMON: &[&str] = &["kind", "direction", "rtt", "dscp", "hosts"];
 const KINDS: [Kind; 4] = [
     Kind {
         name: "web",
@@ -68,6 +69,8 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
 
     let direction = block.read("direction", kind.direction, |entry| entry.word(&DIRECTIONS))?;
     let rtt = block.read("rtt", around.rtt.clone(), distribution::read_rtt)?;
+    let dscp = block.read("dscp", 0, addressing::read_dscp)?;
+    let ends = block.read("hosts", addressing::OWN, addressing::read_hosts)?;
     let defaults = hosts::read(around.tcp, None)?;
     let tcp = hosts::read(around.tcp, kind.speaks_tcp.then_some(&block))?;
     let (asked, own) = match kind.name {
@@ -82,6 +85,8 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let mut written =
         vec![("kind", Written::Text(kind.name.to_owned())), ("direction", Written::Text((*direction_name).to_owned()))];
     written.extend(own);
+    written.push(("dscp", addressing::write_dscp(dscp)));
+    written.push(("hosts", addressing::write_hosts(ends)));
     // What the block shares with the rest of the scenario stays shared, so that it can be changed in one place.
     if rtt != *around.rtt {
         written.push(("rtt", distribution::write_rtt(&rtt)));
@@ -90,7 +95,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     written.extend(hosts::write(&tcp).into_iter().filter(|field| !shared.contains(field)));
 
     let traffic = match asked {
-        Ok(workload) => Ok(Traffic { rtt, tcp, workload, direction }),
+        Ok(workload) => Ok(Traffic { rtt, tcp, workload, direction, dscp, hosts: ends }),
         Err((load, error)) => Err((LoadRequest { traffic: index, load, direction }, error)),
     };
     Ok(Block { traffic, written })

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::section::{Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
-use base::Span;
+use base::{Ecn, Span};
 use tcp::{Config, Control, EcnMode, Recovery};
 
 /// Every key.
@@ -13,6 +13,7 @@ pub(crate) const KEYS: &[&str] = &[
     "stack",
     "cc",
     "ecn",
+    "ect",
     "window",
     "mss",
     "initial_window",
@@ -32,14 +33,17 @@ pub(crate) const KEYS: &[&str] = &[
 
 /// The profile of a scenario that names none: the hosts of the web studies.
 const DEFAULT_STACK: &str = "freebsd4";
-const CC: [(&str, (Recovery, Control)); 4] = [
+const CC: [(&str, (Recovery, Control)); 5] = [
     ("reno", (Recovery::Reno, Control::Reno)),
     ("newreno", (Recovery::NewReno, Control::Reno)),
     ("sack", (Recovery::Sack, Control::Reno)),
     ("cubic", (Recovery::Sack, Control::Cubic)),
+    ("dctcp", (Recovery::Sack, Control::Dctcp)),
 ];
 const ECN: [(&str, EcnMode); 4] =
     [("off", EcnMode::Off), ("on", EcnMode::On), ("plus", EcnMode::Plus), ("plus-tryonce", EcnMode::PlusTryOnce)];
+/// The field of ECN-capable packets.
+const ECT: [(&str, Ecn); 2] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
 const SHORTEST: Span = Span::from_us(1);
 const LONGEST: Span = Span::from_secs(3600);
 
@@ -50,9 +54,17 @@ pub(crate) fn read(defaults: &Section<'_>, block: Option<&Section<'_>>) -> Resul
     let mut config = (tcp::profile(stack).expect("the profile was looked up").config)();
     if let Some(entry) = get("cc") {
         (config.recovery, config.control) = entry.word(&CC)?;
+        if config.control == Control::Dctcp {
+            // RFC 8257: there is no DCTCP without ECN, and in its networks every packet is ECN-capable.
+            config.ecn = EcnMode::On;
+            (config.ect_on_retransmit, config.ect_on_control) = (true, true);
+        }
     }
     if let Some(entry) = get("ecn") {
         config.ecn = entry.word(&ECN)?;
+    }
+    if let Some(entry) = get("ect") {
+        config.ect = entry.word(&ECT)?;
     }
     if let Some(entry) = get("mss") {
         config.mss = u32::try_from(entry.size_within(64..=65_000)?).expect("the range ends below 2^32");
@@ -100,6 +112,7 @@ pub(crate) fn write(config: &Config) -> Fields {
         .find(|(_, parts)| *parts == (config.recovery, config.control))
         .expect("a profile's recovery and control have a name");
     let (ecn, _) = ECN.iter().find(|(_, mode)| *mode == config.ecn).expect("every mode has a name");
+    let (ect, _) = ECT.iter().find(|(_, field)| *field == config.ect).expect("a profile is ECT(0) or ECT(1)");
     let text = |text: &str| Written::Text(text.to_owned());
     let span = |span| Written::Text(units::write_span(span));
     let size = |bytes: u64| Written::Text(units::write_bytes(bytes as f64));
@@ -107,6 +120,7 @@ pub(crate) fn write(config: &Config) -> Fields {
         ("stack", text(config.stack)),
         ("cc", text(cc)),
         ("ecn", text(ecn)),
+        ("ect", text(ect)),
         ("window", size(config.window)),
         ("mss", size(u64::from(config.mss))),
         ("initial_window", Written::Integer(u64::from(config.initial_window))),
@@ -153,6 +167,9 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     };
     if config.window < u64::from(config.mss) {
         return blame(["window", "mss"], format!("a window of at least one segment of {} bytes", config.mss));
+    }
+    if config.control == Control::Dctcp && config.ecn != EcnMode::On {
+        return blame(["ecn", "cc"], "ecn on, without which there is no dctcp".to_owned());
     }
     let longest = units::write_span(config.rto_max);
     if config.rto_min > config.rto_max {

@@ -8,6 +8,7 @@
 
 pub mod units;
 
+mod addressing;
 mod blocks;
 mod distribution;
 mod document;
@@ -23,5 +24,5 @@ pub use document::Files;
 pub use error::Error;
 pub use resolve::{LoadRequest, Resolved, resolve};
 pub use scenario::{
-    Bulk, Cbr, Direction, Link, Path, Poisson, QdiscSpec, Record, RttSpec, Scenario, Traffic, Web, Workload,
+    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Record, RttSpec, Scenario, Traffic, Web, Workload,
 };

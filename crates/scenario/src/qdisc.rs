@@ -13,9 +13,16 @@ use base::Rate;
 /// What stands before a link when nobody says: drop-tail, as on most links there are.
 const DEFAULT: &str = "pfifo";
 
-/// Reads the discipline in `section` for a link of `rate`.
+/// Reads the discipline in `section` for a link of `rate`. Errors name the discipline, which may be written elsewhere
+/// than the key that is wrong.
 pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error> {
     let row = kind(section)?;
+    let values = values(section, row, rate)
+        .map_err(|error| Error { problem: format!("{} ({})", error.problem, row.name), ..error })?;
+    Ok(QdiscSpec { kind: row.name, values })
+}
+
+fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error> {
     let names: Vec<&str> = row.params.iter().map(|param| param.name).collect();
     section.only(&[&["kind"], &names])?;
     let mut values = Values::default();
@@ -25,6 +32,12 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error
         } else if !param.default.is_empty() {
             values.fill(param.name, default(row, param));
         }
+    }
+    if let Some(entry) = section.get("ecn")
+        && !row.marks
+        && values.flag("ecn")
+    {
+        return Err(entry.expected("false: this discipline never marks"));
     }
     let given: Vec<&str> = values.0.keys().copied().collect();
     (row.resolve)(&mut values, rate).map_err(|refusal| {
@@ -43,7 +56,7 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error
                 .map_err(|expected| section.unfit(param.name, &format!("{value} (computed)"), &expected))?;
         }
     }
-    Ok(QdiscSpec { kind: row.name, values })
+    Ok(values)
 }
 
 /// Writes a discipline with all its values, in the order of its table.

@@ -84,6 +84,19 @@ pub struct Traffic {
     pub workload: Workload,
     /// Which way its responses or data flow.
     pub direction: Direction,
+    /// The Differentiated Services codepoint of its packets, both ways.
+    pub dscp: u8,
+    /// Between how many hosts its flows are.
+    pub hosts: Hosts,
+}
+
+/// How many hosts the flows of a block take turns at; `None` where each flow, user or arrival has one of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hosts {
+    /// At the end that opens connections, or sends without.
+    pub clients: Option<u32>,
+    /// At the other end.
+    pub servers: Option<u32>,
 }
 
 /// Which way responses and data flow.

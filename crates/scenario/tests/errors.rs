@@ -123,21 +123,36 @@ fn disciplines() {
             (
                 "kind = \"pi\"\nqref = \"24\"",
                 "s.toml:3: link.qdisc.qref = \"24\": expected packets such as 24p, bytes such as 12kb or a time such \
-                 as 5ms",
+                 as 5ms (pi)",
             ),
             (
                 "kind = \"pfifo\"\nlimit = \"24\"",
-                "s.toml:3: link.qdisc.limit = \"24\": expected packets such as 24p or bytes such as 12kb",
+                "s.toml:3: link.qdisc.limit = \"24\": expected packets such as 24p or bytes such as 12kb (pfifo)",
             ),
             (
                 "kind = \"pfifo\"\nlimit = 24",
-                "s.toml:3: link.qdisc.limit = 24: expected packets such as 24p or bytes such as 12kb",
+                "s.toml:3: link.qdisc.limit = 24: expected packets such as 24p or bytes such as 12kb (pfifo)",
             ),
-            ("kind = \"pi\"\nqerf = \"24p\"", "s.toml:3: link.qdisc.qerf = \"24p\": unknown key, did you mean qref?"),
+            (
+                "kind = \"pi\"\nqerf = \"24p\"",
+                "s.toml:3: link.qdisc.qerf = \"24p\": unknown key, did you mean qref? (pi)",
+            ),
             ("limit = \"24p\"", "s.toml:1: link.qdisc.kind: missing, expected the name of a discipline such as pi"),
             ("kind = 3", "s.toml:2: link.qdisc.kind = 3: expected text in quotes"),
-            ("kind = \"pi\"\necn = \"on\"", "s.toml:3: link.qdisc.ecn = \"on\": expected true or false"),
-            ("kind = \"pi\"\nw = 170", "s.toml:3: link.qdisc.w = 170: expected a frequency such as 170hz"),
+            ("kind = \"pi\"\necn = \"on\"", "s.toml:3: link.qdisc.ecn = \"on\": expected true or false (pi)"),
+            ("kind = \"pi\"\nw = 170", "s.toml:3: link.qdisc.w = 170: expected a frequency such as 170hz (pi)"),
+            (
+                "kind = \"sfq\"\necn = true",
+                "s.toml:3: link.qdisc.ecn = true: expected false: this discipline never marks (sfq)",
+            ),
+            (
+                "kind = \"drr\"\nquantum = \"0b\"",
+                "s.toml:3: link.qdisc.quantum = \"0b\": expected a size such as 500b, from 1 to 1048576 bytes (drr)",
+            ),
+            (
+                "kind = \"red\"\ndialect = \"freebsd\"",
+                "s.toml:3: link.qdisc.dialect = \"freebsd\": expected one of paper, ns2, linux (red)",
+            ),
         ],
         |text| format!("[link.qdisc]\n{text}{BULK}"),
     );
@@ -168,11 +183,38 @@ fn thresholds_out_of_order_name_the_one_that_was_given() {
 }
 
 #[test]
+fn every_parameter_outside_its_range_is_named_with_its_discipline() {
+    use aqm::param::Kind;
+    let mut refused = 0;
+    for row in aqm::registry::rows() {
+        for param in row.params {
+            let beyond = 2.0 * param.range.1 + 1.0;
+            let value = match param.kind {
+                Kind::Number if beyond.is_finite() => format!("{beyond:?}"),
+                Kind::Integer if beyond < 9e18 => format!("{beyond}"),
+                Kind::Length | Kind::LengthOrTime if beyond.is_finite() => format!("\"{beyond}p\""),
+                Kind::Size if beyond < 4e9 => format!("\"{beyond}b\""),
+                Kind::Time if beyond < 1e9 => format!("\"{beyond}s\""),
+                Kind::Word(_) => "\"neither\"".to_owned(),
+                Kind::Flag => "3".to_owned(),
+                _ => continue,
+            };
+            let text = format!("[link.qdisc]\nkind = \"{}\"\n{} = {value}{BULK}", row.name, param.name);
+            let error = read(&text, &[]).expect_err(&text);
+            let start = format!("s.toml:3: link.qdisc.{} = {value}: expected ", param.name);
+            assert!(error.starts_with(&start) && error.ends_with(&format!(" ({})", row.name)), "{error}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 7 * aqm::registry::rows().len(), "most parameters have an end: {refused}");
+}
+
+#[test]
 fn a_computed_value_out_of_range_is_shown() {
     let text = format!("link.qdisc = {{ kind = \"ared\", gentle_end = \"4000000000p\" }}{BULK}");
     let error = read(&text, &[]).expect_err("the limit is twice that");
     let expected = "s.toml:1: link.qdisc.limit = 8000000000p (computed): expected a length such as 24p or 12000b, from 0 \
-                    to 4000000000";
+                    to 4000000000 (ared)";
     assert_eq!(error, expected);
 }
 
@@ -313,8 +355,12 @@ fn hosts() {
                 "stack = \"freebsd\"",
                 "s.toml:2: tcp.stack = \"freebsd\": expected one of freebsd4, ns2, linux; did you mean freebsd4?",
             ),
-            ("cc = \"bbr\"", "s.toml:2: tcp.cc = \"bbr\": expected one of reno, newreno, sack, cubic"),
-            ("cc = \"dctcp\"", "s.toml:2: tcp.cc = \"dctcp\": expected one of reno, newreno, sack, cubic"),
+            ("cc = \"bbr\"", "s.toml:2: tcp.cc = \"bbr\": expected one of reno, newreno, sack, cubic, dctcp"),
+            (
+                "cc = \"dctcp\"\necn = \"off\"",
+                "s.toml:3: tcp.ecn = \"off\": expected ecn on, without which there is no dctcp",
+            ),
+            ("ect = 1", "s.toml:2: tcp.ect = 1: expected one of ect0, ect1"),
             ("ecn = true", "s.toml:2: tcp.ecn = true: expected one of off, on, plus, plus-tryonce"),
             (
                 "window = \"1000b\"",
@@ -402,8 +448,9 @@ fn traffic() {
             ),
             (
                 "[[traffic]]\nkind = \"bulk\"\nusers = 3",
-                "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, flows, start, size, \
-                 stack, cc, ecn, window, mss, initial_window, handshake, limited_transmit, byte_counting, \
+                "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, flows, \
+                 start, size, \
+                 stack, cc, ecn, ect, window, mss, initial_window, handshake, limited_transmit, byte_counting, \
                  idle_restart, granularity, rto_initial, rto_min, rto_max, syn_timer, synack_timer, delayed_ack, \
                  delayed_ack_timeout",
             ),
@@ -464,7 +511,8 @@ fn traffic() {
             ),
             (
                 "[[traffic]]\nkind = \"cbr\"\nrate = \"1mbit\"\necn = \"on\"",
-                "s.toml:4: traffic.0.ecn = \"on\": unknown key, expected one of kind, direction, rtt, flows, rate, \
+                "s.toml:4: traffic.0.ecn = \"on\": unknown key, expected one of kind, direction, rtt, dscp, hosts, \
+                 flows, rate, \
                  packet, start",
             ),
         ],
@@ -519,7 +567,7 @@ fn overrides() {
         (
             "link.qdisc.kind",
             "pfifo",
-            "s.toml:3: link.qdisc.qref = \"24p\": unknown key, expected one of kind, limit, ecn, drop",
+            "s.toml:3: link.qdisc.qref = \"24p\": unknown key, expected one of kind, limit, ecn, drop (pfifo)",
         ),
         ("traffic.0.flows", "", "override: traffic.0.flows = \"\": expected a whole number from 1 to 100000000"),
     ] {

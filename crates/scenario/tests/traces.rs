@@ -1,36 +1,45 @@
-//! Random traces with the decisions of the oracle, the independent re-writing of the laws in `python/aqmlab/oracle`:
-//! every decision must be the same. `python -m aqmlab.oracle.conformance` runs thousands more.
+//! Random traces with the decisions of the oracle, the independent re-writing of the disciplines in
+//! `python/aqmlab/oracle`: every decision must be the same. `python -m aqmlab.oracle.conformance` runs thousands more.
 
 mod replay;
 
+use aqm::param::Kind;
+use aqm::registry;
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
 
 /// Rounding differs between two orders of operations: relative, and absolute where values are small.
 const WITHIN: f64 = 1e-9;
 
-macro_rules! families {
-    ($($name:ident: $file:literal,)*) => {
-        $(
-            #[test]
-            fn $name() {
-                agrees($file, include_str!(concat!("../../../testdata/traces/", $file)));
-            }
-        )*
-    };
+#[test]
+fn every_kept_trace_is_decided_as_the_oracle_says() {
+    for file in kept() {
+        let text = fs::read_to_string(folder().join(&file)).expect("a file of traces can be read");
+        agrees(&file, &text);
+    }
 }
 
-families! {
-    pfifo: "pfifo.jsonl",
-    bfifo: "bfifo.jsonl",
-    red_paper: "red-paper.jsonl",
-    red_ns2: "red-ns2.jsonl",
-    red_linux: "red-linux.jsonl",
-    ared_paper: "ared-paper.jsonl",
-    ared_ns2: "ared-ns2.jsonl",
-    ared_linux: "ared-linux.jsonl",
-    pi: "pi.jsonl",
-    rem_paper: "rem-paper.jsonl",
-    rem_ns2: "rem-ns2.jsonl",
+#[test]
+fn every_discipline_has_traces_in_each_of_its_dialects() {
+    let wanted: BTreeSet<String> = registry::rows()
+        .iter()
+        .flat_map(|row| match row.param("dialect").map(|param| param.kind) {
+            Some(Kind::Word(dialects)) => dialects.iter().map(|name| format!("{}-{name}.jsonl", row.name)).collect(),
+            _ => vec![format!("{}.jsonl", row.name)],
+        })
+        .collect();
+    assert_eq!(kept(), wanted, "written by python -m aqmlab.oracle.conformance write");
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces")
+}
+
+fn kept() -> BTreeSet<String> {
+    let entries = fs::read_dir(folder()).expect("testdata/traces is there");
+    entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name in ASCII")).collect()
 }
 
 fn agrees(file: &str, text: &str) {

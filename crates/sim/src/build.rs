@@ -25,6 +25,7 @@ pub fn network(scenario: &Scenario) -> Network {
         queue: EventQueue::new(slot_shift(link.rate.max(link.reverse_rate))),
         access: scenario.path.access_rate,
         receiving: [VecDeque::with_capacity(64), VecDeque::with_capacity(64)],
+        hosts: Vec::new(),
         writes_drops: scenario.record.drops,
     }
 }

@@ -78,6 +78,10 @@ pub struct Connection {
 pub struct Path {
     /// How a router knows it.
     pub flow: FlowKey,
+    /// The codepoint of its packets, both ways.
+    pub dscp: u8,
+    /// The hosts at its ends: left, right.
+    pub hosts: [u32; 2],
     /// Propagation delay one way.
     pub delay: Span,
     /// When each side's access link is free to send.
@@ -103,6 +107,10 @@ pub struct Opening {
     pub client: u8,
     /// See [`Connection::block`].
     pub block: u16,
+    /// See [`Path::dscp`].
+    pub dscp: u8,
+    /// See [`Path::hosts`].
+    pub hosts: [u32; 2],
     /// Round-trip propagation delay.
     pub rtt: Span,
 }
@@ -113,6 +121,8 @@ impl Connections {
         self.opened += 1;
         let path = Path {
             flow: FlowKey(self.opened),
+            dscp: opening.dscp,
+            hosts: opening.hosts,
             delay: opening.rtt / 2,
             sends_at: [Time::ZERO; 2],
             receives_at: [Time::ZERO; 2],
@@ -151,6 +161,11 @@ impl Connections {
     #[inline]
     pub fn get(&mut self, place: u32) -> &mut Connection {
         &mut self.slots[place as usize]
+    }
+
+    /// The path of the connection at `place`.
+    pub fn path(&self, place: u32) -> &Path {
+        &self.slots[place as usize].path
     }
 
     /// Lists `place` as reusable if its connection is over and its last packet gone.

@@ -13,11 +13,11 @@
 use crate::connection::{Connections, Path};
 use crate::packets::{Carried, Parcel, Segments, What};
 use crate::queue::{EventQueue, Rank};
-use aqm::{Cause, Egress, Packet, Tap};
+use aqm::{Ack, Cause, Egress, Packet, Tap};
 use base::{Rate, Span, Time};
 use record::{DropRow, Meter, Sink};
 use std::collections::VecDeque;
-use tcp::{Emit, Segment};
+use tcp::{Emit, Flags, Segment};
 
 /// Everything between the hosts, and the events that are pending.
 pub struct Network {
@@ -34,6 +34,8 @@ pub struct Network {
     /// Packets on receivers' access links: until when, and of which connection. Only where these are no slower than the
     /// bottleneck.
     pub receiving: [VecDeque<(Time, u32)>; 2],
+    /// The hosts of each source, for those without connections.
+    pub hosts: Vec<[u32; 2]>,
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
 }
@@ -48,6 +50,7 @@ impl Network {
             segments: &mut self.segments,
             meter: &mut self.meters[side],
             connections,
+            hosts: &self.hosts,
             sink,
             direction: side as u8,
             writes: self.writes_drops,
@@ -63,6 +66,7 @@ impl Network {
             segments: &mut self.segments,
             meter: &mut self.meters[side],
             connections,
+            hosts: &self.hosts,
             sink,
             direction: side as u8,
             writes: self.writes_drops,
@@ -130,7 +134,7 @@ impl Emit for Sender<'_> {
         *free_at = (*free_at).max(self.now) + self.access.time_for(u64::from(segment.size));
         let arrives = *free_at + self.path.delay;
         let place = self.segments.insert(Carried { segment, connection: self.place });
-        let parcel = Parcel::tcp(self.path.flow, place, segment.size, segment.ecn, self.side);
+        let parcel = Parcel::tcp(self.path.flow, place, segment.size, segment.ecn, self.path.dscp, self.side);
         self.queue.push(arrives, Rank::Arrive, self.place, What::packet(parcel));
     }
 }
@@ -140,6 +144,7 @@ struct Gate<'a> {
     segments: &'a mut Segments,
     meter: &'a mut Meter,
     connections: &'a mut Connections,
+    hosts: &'a [[u32; 2]],
     sink: &'a mut dyn Sink,
     direction: u8,
     writes: bool,
@@ -179,5 +184,32 @@ impl Tap<Parcel> for Gate<'_> {
     fn marked(&mut self, packet: &Parcel, cause: Cause, now: Time) {
         self.meter.marked(cause);
         self.write(packet, true, cause, now);
+    }
+
+    fn hosts(&self, packet: &Parcel) -> Option<(u32, u32)> {
+        let hosts = if packet.is_udp() {
+            self.hosts[packet.place() as usize]
+        } else {
+            self.connections.path(self.segments.connection(packet.place())).hosts
+        };
+        Some((hosts[packet.side()], hosts[1 - packet.side()]))
+    }
+
+    fn ack(&self, packet: &Parcel) -> Option<Ack> {
+        if packet.is_udp() {
+            return None;
+        }
+        let Segment { flags, ack, sacks, payload, .. } = self.segments.segment(packet.place());
+        if flags.has(Flags::SYN) || !flags.has(Flags::ACK) {
+            return None;
+        }
+        let (mut blocks, mut count) = ([(0, 0); 4], 0);
+        for (slot, (start, end)) in blocks.iter_mut().zip(sacks.above(*ack)) {
+            *slot = (start as u32, end as u32);
+            count += 1;
+        }
+        let is_pure = *payload == 0 && !flags.has(Flags::FIN);
+        let echo = u8::from(flags.has(Flags::ECE)) | u8::from(flags.has(Flags::CWR)) << 1;
+        Some(Ack { is_pure, echo, number: *ack as u32, blocks, count })
     }
 }

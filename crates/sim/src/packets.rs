@@ -11,7 +11,7 @@ pub struct Parcel {
     /// The connection, for a router.
     flow: FlowKey,
     /// From the least significant bit up: [`Parcel::place`], size, ECN field, side, whether it is an unresponsive
-    /// source's.
+    /// source's, codepoint.
     bits: u64,
 }
 
@@ -19,18 +19,19 @@ const SIZE_AT: u32 = 32;
 const ECN_AT: u32 = 48;
 const SIDE_AT: u32 = 56;
 const UDP_AT: u32 = 57;
+const DSCP_AT: u32 = 58;
 
 impl Parcel {
     /// A connection's packet sent by `side`: 0 sends forward, 1 in reverse.
     #[inline]
-    pub fn tcp(flow: FlowKey, place: u32, size: u16, ecn: Ecn, side: u8) -> Self {
+    pub fn tcp(flow: FlowKey, place: u32, size: u16, ecn: Ecn, dscp: u8, side: u8) -> Self {
         let bits = u64::from(place) | u64::from(size) << SIZE_AT | (ecn as u64) << ECN_AT | u64::from(side) << SIDE_AT;
-        Self { flow, bits }
+        Self { flow, bits: bits | u64::from(dscp) << DSCP_AT }
     }
 
     /// A packet of the unresponsive source `source` on `side`.
-    pub fn udp(flow: FlowKey, source: u32, size: u16, side: u8) -> Self {
-        let tcp = Self::tcp(flow, source, size, Ecn::NotEct, side);
+    pub fn udp(flow: FlowKey, source: u32, size: u16, dscp: u8, side: u8) -> Self {
+        let tcp = Self::tcp(flow, source, size, Ecn::NotEct, dscp, side);
         Self { bits: tcp.bits | 1 << UDP_AT, ..tcp }
     }
 
@@ -74,6 +75,10 @@ impl Packet for Parcel {
     #[inline]
     fn flow(&self) -> FlowKey {
         self.flow
+    }
+    #[inline]
+    fn dscp(&self) -> u8 {
+        (self.bits >> DSCP_AT) as u8
     }
 }
 
@@ -148,6 +153,11 @@ impl Segments {
     #[inline]
     pub fn connection(&self, place: u32) -> u32 {
         self.slots[place as usize].connection
+    }
+
+    /// The segment at `place`.
+    pub fn segment(&self, place: u32) -> &Segment {
+        &self.slots[place as usize].segment
     }
 
     /// Gives the segment, and its place back.

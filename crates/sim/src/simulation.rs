@@ -39,6 +39,8 @@ impl<'s> Simulation<'s> {
         for (index, source) in sources.iter().enumerate() {
             network.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
         }
+        let hosts = |source: &Source| source::hosts(scenario, source.block, source.number, source.client);
+        network.hosts = sources.iter().map(hosts).collect();
         let retired = Totals::new(scenario);
         Self {
             scenario,
@@ -327,7 +329,7 @@ impl<'s> Simulation<'s> {
         match &mut source.demand {
             Demand::User { .. } => self.with_browser(index, |browser, model, out| browser.think_over(model, out)),
             Demand::Bulk { bytes, rtt } => {
-                let opening = Opening { purpose: Purpose::Bulk { number }, client, block, rtt: *rtt };
+                let opening = source::opening(self.scenario, Purpose::Bulk { number }, block, number, client, *rtt);
                 let response_bytes = bytes.unwrap_or(ENDLESS);
                 self.open(&opening, Exchange { request_bytes: 0, response_bytes, top_level: true }, true);
             }
@@ -343,11 +345,12 @@ impl<'s> Simulation<'s> {
                     Workload::Web(_) | Workload::Bulk(_) | Workload::Cbr(_) => 0,
                 };
                 let rtt = source::rtt_at(&traffic.rtt, due.rtt_unit);
-                let opening = Opening { purpose: Purpose::Single { number }, client, block, rtt };
+                let opening = source::opening(self.scenario, Purpose::Single { number }, block, number, client, rtt);
                 self.open(&opening, Exchange { request_bytes, response_bytes: due.bytes, top_level: true }, true);
             }
             Demand::Cbr { cbr, delay, flow } => {
-                let packet = Parcel::udp(*flow, index, cbr.packet_bytes() as u16, client);
+                let dscp = self.scenario.traffic[block as usize].dscp;
+                let packet = Parcel::udp(*flow, index, cbr.packet_bytes() as u16, dscp, client);
                 let serialized = self.network.access.time_for(u64::from(cbr.packet_bytes()));
                 let arrives = now + serialized + *delay;
                 self.network.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
@@ -360,7 +363,7 @@ impl<'s> Simulation<'s> {
     fn with_browser(&mut self, index: u32, action: impl FnOnce(&mut traffic::Browser, &WebModel, &mut Vec<Command>)) {
         let mut commands = std::mem::take(&mut self.commands);
         let source = &mut self.sources[index as usize];
-        let (block, client) = (source.block, source.client);
+        let (block, number, client) = (source.block, source.number, source.client);
         if let (Demand::User { browser, lanes }, Workload::Web(web)) =
             (&mut source.demand, &self.scenario.traffic[block as usize].workload)
         {
@@ -371,8 +374,8 @@ impl<'s> Simulation<'s> {
                     Command::Open { lane, rtt_unit, ask, last } => {
                         let rtt = source::rtt_at(&self.scenario.traffic[block as usize].rtt, rtt_unit);
                         let purpose = Purpose::Web { source: index, lane };
-                        self.lanes[lanes + lane as usize] =
-                            self.open(&Opening { purpose, client, block, rtt }, ask, last);
+                        let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
+                        self.lanes[lanes + lane as usize] = self.open(&opening, ask, last);
                     }
                     Command::Ask { lane, ask } => self.ask(self.lanes[lanes + lane as usize], ask, false),
                     Command::Close { lane } => {

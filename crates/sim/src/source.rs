@@ -1,5 +1,6 @@
 //! Who asks: the sources of demand of every block of traffic, each with a random stream of its own.
 
+use crate::connection::{Opening, Purpose};
 use base::{FlowKey, Rate, Span, Stream, Time};
 use scenario::{Direction, RttSpec, Scenario, Workload};
 use traffic::{Browser, Cbr, FlowDemand, PoissonFlows};
@@ -80,6 +81,31 @@ fn client_side(direction: Direction, number: u32, opener_sends: bool) -> u8 {
         Direction::Both => (number % 2) as u8,
     };
     if opener_sends { data_from } else { 1 - data_from }
+}
+
+/// The hosts between which source or arrival `number` of a block sends: left, right. A host's number is its own, whatever
+/// its block and side.
+pub fn hosts(scenario: &Scenario, block: u16, number: u32, client: u8) -> [u32; 2] {
+    let traffic = &scenario.traffic[block as usize];
+    // Of sources that alternate between the sides, each side counts its own.
+    let alternates = traffic.direction == Direction::Both && !matches!(traffic.workload, Workload::Poisson(_));
+    let number = if alternates { number / 2 } else { number };
+    let blocks = scenario.traffic.len() as u32;
+    let host = |side: u8| {
+        let hosts = if side == client { traffic.hosts.clients } else { traffic.hosts.servers };
+        let index = hosts.map_or(number, |hosts| number % hosts);
+        // Servers of one side's clients are not those of the other's.
+        index.wrapping_mul(blocks).wrapping_add(u32::from(block)).wrapping_mul(4)
+            | u32::from(side) << 1
+            | u32::from(client)
+    };
+    [host(0), host(1)]
+}
+
+/// How a source of a block opens a connection.
+pub fn opening(scenario: &Scenario, purpose: Purpose, block: u16, number: u32, client: u8, rtt: Span) -> Opening {
+    let dscp = scenario.traffic[block as usize].dscp;
+    Opening { purpose, client, block, dscp, hosts: hosts(scenario, block, number, client), rtt }
 }
 
 /// Every source of the scenario, and how many lanes they have together.

@@ -12,10 +12,13 @@ pub mod endpoint;
 pub mod stack;
 
 mod outstanding;
+mod rack;
 mod reassembly;
 mod rtt;
 mod segment;
 
 pub use endpoint::{Emit, Endpoint, Stats};
 pub use segment::{Flags, SackBlocks, Segment};
-pub use stack::{Config, Control, DelayedAck, EcnMode, Recovery, RtoFloor, RttSampling, SynTimer, profile, profiles};
+pub use stack::{
+    Config, Control, DelayedAck, EcnMode, Recovery, Reduction, RtoFloor, RttSampling, SynTimer, profile, profiles,
+};

@@ -1,8 +1,9 @@
 //! What was sent and is not acknowledged yet: one record a segment, in sequence order, and the sums the sender asks
 //! for with every acknowledgement.
 
+use crate::rack::Rack;
 use crate::segment::SackBlocks;
-use base::Time;
+use base::{Span, Time};
 use std::collections::VecDeque;
 
 /// A segment that was sent.
@@ -41,7 +42,7 @@ impl Record {
 type Serial = u64;
 
 /// The records, and how much of them was reported received, is deemed lost, and was sent again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Outstanding {
     records: VecDeque<Record>,
     /// Serial of the first record.
@@ -57,17 +58,50 @@ pub struct Outstanding {
     resend_from: Serial,
     /// Blocks of the last acknowledgement, not to be walked again.
     walked: [(u64, u64); SackBlocks::MOST],
+    /// Bytes ever deemed lost.
+    ever_lost_bytes: u64,
+    /// Where losses are found by time.
+    timed: Option<Box<Timed>>,
+}
+
+/// What it takes to find losses by time.
+#[derive(Clone, Debug)]
+struct Timed {
+    /// What was sent last of what arrived.
+    rack: Rack,
+    /// What was sent again and when, oldest first; what has become of it since is not noted here.
+    resent: VecDeque<(Serial, Time)>,
 }
 
 impl Outstanding {
+    /// Nothing is outstanding; `keeps_time` if losses are to be found by time.
+    pub fn new(keeps_time: bool) -> Self {
+        Self {
+            records: VecDeque::new(),
+            first: 0,
+            sacked_bytes: 0,
+            lost_bytes: 0,
+            resent_bytes: 0,
+            highest_sacked: [0; 3],
+            examined: 0,
+            resend_from: 0,
+            walked: Default::default(),
+            ever_lost_bytes: 0,
+            timed: keeps_time.then(|| Box::new(Timed { rack: Rack::new(), resent: VecDeque::new() })),
+        }
+    }
+
     /// Forgets everything but keeps its memory.
-    pub fn clear(&mut self) {
-        self.records.clear();
-        self.first = 0;
-        (self.sacked_bytes, self.lost_bytes, self.resent_bytes) = (0, 0, 0);
-        self.highest_sacked = [0; 3];
-        (self.examined, self.resend_from) = (0, 0);
-        self.walked = Default::default();
+    pub fn clear(&mut self, keeps_time: bool) {
+        let mut records = std::mem::take(&mut self.records);
+        records.clear();
+        let mut timed = if keeps_time { self.timed.take() } else { None };
+        if let Some(timed) = &mut timed {
+            timed.rack = Rack::new();
+            timed.resent.clear();
+        }
+        let fresh = Self::new(keeps_time && timed.is_none());
+        *self = Self { records, timed: timed.or(fresh.timed), ..Self::new(false) };
     }
 
     /// A new segment was sent.
@@ -80,6 +114,12 @@ impl Outstanding {
     #[inline]
     pub fn pipe(&self, in_flight: u64) -> u64 {
         in_flight + self.resent_bytes - self.sacked_bytes - self.lost_bytes
+    }
+
+    /// Bytes that the receiver reported beyond a hole.
+    #[inline]
+    pub fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
     }
 
     /// Whether the receiver reported data beyond a hole.
@@ -99,6 +139,11 @@ impl Outstanding {
                 break;
             }
             states |= record.state & EVER_RESENT;
+            if let Some(timed) = &mut self.timed
+                && !record.is(SACKED)
+            {
+                timed.rack.arrived(record.sent_at, record.end(), record.is(EVER_RESENT));
+            }
             newest = if record.state | states == 0 { Some(record.sent_at) } else { None };
             self.forget_front();
         }
@@ -151,6 +196,9 @@ impl Outstanding {
                 continue;
             }
             let len = record.len as u64;
+            if let Some(timed) = &mut self.timed {
+                timed.rack.arrived(record.sent_at, record.end(), record.is(EVER_RESENT));
+            }
             self.sacked_bytes += len;
             self.lost_bytes -= if record.is(LOST) { len } else { 0 };
             self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
@@ -206,6 +254,7 @@ impl Outstanding {
             if !record.is(LOST) {
                 record.state |= LOST;
                 self.lost_bytes += record.len as u64;
+                self.ever_lost_bytes += record.len as u64;
             }
             if !record.is(RESENT) {
                 self.resend_from = self.resend_from.min(self.first + index as u64);
@@ -229,6 +278,109 @@ impl Outstanding {
         None
     }
 
+    /// Deems lost what was sent before something that arrived, but for what may have been reordered within `window`
+    /// (RFC 8985 §6.2 step 5). Returns when the first of that is to be deemed lost too.
+    pub fn lose_overtaken(&mut self, window: Span, now: Time) -> Option<Time> {
+        let mut timed = self.timed.take()?;
+        let patience = timed.rack.patience(window);
+        let mut due = None;
+        while let Some(&(serial, sent_at)) = timed.resent.front() {
+            let index = serial.checked_sub(self.first).map(|index| index as usize);
+            let waiting = index.and_then(|index| self.records.get_mut(index)).filter(|record| {
+                let is_out = record.is(RESENT) || !record.is(LOST | SACKED);
+                is_out && record.sent_at == sent_at
+            });
+            if let Some(record) = waiting {
+                if !timed.rack.is_overtaken(sent_at, record.end()) {
+                    break;
+                }
+                if sent_at + patience > now {
+                    due = Some(sent_at + patience);
+                    break;
+                }
+                if record.is(RESENT) {
+                    record.state &= !RESENT;
+                    self.resent_bytes -= record.len as u64;
+                    self.ever_lost_bytes += record.len as u64;
+                }
+                self.lose((serial - self.first) as usize);
+            }
+            timed.resent.pop_front();
+        }
+        self.examined = self.examined.max(self.first);
+        while let Some(record) = self.records.get((self.examined - self.first) as usize) {
+            if record.state == 0 {
+                if !timed.rack.is_overtaken(record.sent_at, record.end()) {
+                    break;
+                }
+                if record.sent_at + patience > now {
+                    let this = record.sent_at + patience;
+                    due = Some(due.map_or(this, |other: Time| other.min(this)));
+                    break;
+                }
+                self.lose((self.examined - self.first) as usize);
+            }
+            self.examined += 1;
+        }
+        self.timed = Some(timed);
+        due
+    }
+
+    /// An acknowledgement is about to be read.
+    #[inline]
+    pub fn begin(&mut self, now: Time) {
+        if let Some(timed) = &mut self.timed {
+            timed.rack.begin(now);
+        }
+    }
+
+    /// What was sent last of what arrived, where losses are found by time.
+    #[inline]
+    pub fn rack(&self) -> Option<&Rack> {
+        self.timed.as_ref().map(|timed| &timed.rack)
+    }
+
+    /// Whether something is deemed lost.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        self.lost_bytes > 0
+    }
+
+    /// Bytes ever deemed lost.
+    #[inline]
+    pub fn ever_lost_bytes(&self) -> u64 {
+        self.ever_lost_bytes
+    }
+
+    /// Whether three segments or more are reported beyond a hole.
+    pub fn has_three_sacked(&self) -> bool {
+        self.highest_sacked[2] > self.first
+    }
+
+    /// Whether something was sent again and nothing is known of it.
+    #[inline]
+    pub fn has_resent(&self) -> bool {
+        self.timed.as_ref().is_some_and(|timed| !timed.resent.is_empty())
+    }
+
+    /// Sends the last segment again although nothing says that it is lost; returns it.
+    pub fn probe_last(&mut self, now: Time) -> Option<Record> {
+        let serial = self.first + self.records.len() as u64 - 1;
+        let record = self.records.back_mut()?;
+        record.state |= EVER_RESENT;
+        record.sent_at = now;
+        if let Some(timed) = &mut self.timed {
+            timed.resent.push_back((serial, now));
+        }
+        Some(*record)
+    }
+
+    /// How many segments are outstanding.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
     /// The segment of the last [`Outstanding::next_lost`] was sent again.
     pub fn resent(&mut self, now: Time) {
         let index = (self.resend_from - self.first) as usize;
@@ -236,6 +388,9 @@ impl Outstanding {
             record.state |= RESENT | EVER_RESENT;
             record.sent_at = now;
             self.resent_bytes += record.len as u64;
+            if let Some(timed) = &mut self.timed {
+                timed.resent.push_back((self.resend_from, now));
+            }
             self.resend_from += 1;
         }
     }
@@ -249,7 +404,7 @@ mod tests {
     use super::*;
 
     fn ten() -> Outstanding {
-        let mut sent = Outstanding::default();
+        let mut sent = Outstanding::new(false);
         for k in 0..10 {
             sent.push(1 + k * 100, 100, false, Time::from_ns(k));
         }

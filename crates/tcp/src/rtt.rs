@@ -1,4 +1,6 @@
-//! Round-trip estimation and the retransmission timeout: RFC 6298.
+//! Round-trip estimation and the retransmission timeout: RFC 6298, or with [`RtoFloor::Variance`] Linux's reading of it
+//! (tcp_rtt_estimator): the largest deviation of a window counts, it decays once a window, and a round trip that is
+//! shorter than expected adds little to it.
 
 use crate::stack::{Config, RtoFloor};
 use base::Span;
@@ -10,6 +12,11 @@ pub struct RttEstimator {
     srtt_8: u64,
     /// Its mean deviation, four times, in nanoseconds.
     var_4: u64,
+    /// Linux's: the largest deviation of this window, four times and no less than the minimum; what the timeout goes
+    /// by; and the end of the window.
+    peak_4: u64,
+    held_4: u64,
+    window_end: u64,
     /// Timeout without back-off.
     rto: Span,
     /// Doublings since the last sample.
@@ -19,33 +26,54 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// Before any measurement.
     pub const fn new(config: &Config) -> Self {
-        Self { srtt_8: 0, var_4: 0, rto: config.rto_initial, backoff: 0 }
+        Self { srtt_8: 0, var_4: 0, peak_4: 0, held_4: 0, window_end: 0, rto: config.rto_initial, backoff: 0 }
     }
 
-    /// Takes a measurement of a segment that was sent once (Karn).
-    pub fn sample(&mut self, rtt: Span, config: &Config) {
+    /// Takes a measurement of a segment that was sent once (Karn), when everything before `una` is acknowledged and
+    /// `nxt` comes next.
+    pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64, config: &Config) {
         let tick = config.granularity.ns();
         // A clock of `granularity` counts ticks, and a round trip takes at least one.
         let rtt = if tick > 1_000_000 { ((rtt.ns() + tick / 2) / tick).max(1) * tick } else { rtt.ns().max(1) };
+        let is_linux = config.rto_floor == RtoFloor::Variance;
         if self.srtt_8 == 0 {
             // RFC 6298 §2.2
             self.srtt_8 = rtt * 8;
             self.var_4 = rtt * 2;
+            self.held_4 = self.var_4.max(config.rto_min.ns());
+            (self.peak_4, self.window_end) = (self.held_4, nxt);
         } else {
             // RFC 6298 §2.3, the variation first
-            let deviation = (self.srtt_8 / 8).abs_diff(rtt);
-            self.var_4 = self.var_4 - self.var_4 / 4 + deviation;
+            let expected = self.srtt_8 / 8;
+            let deviation = expected.abs_diff(rtt);
+            if is_linux && rtt < expected && deviation > self.var_4 / 4 {
+                self.var_4 += (deviation - self.var_4 / 4) / 8;
+            } else {
+                self.var_4 = self.var_4 - self.var_4 / 4 + deviation;
+            }
             self.srtt_8 = self.srtt_8 - self.srtt_8 / 8 + rtt;
+            if is_linux {
+                self.hold_peak(una, nxt, config);
+            }
         }
         let srtt = self.srtt_8 / 8;
         let rto = match config.rto_floor {
             RtoFloor::Whole => (srtt + self.var_4.max(tick)).max(config.rto_min.ns()),
-            RtoFloor::Variance => srtt + self.var_4.max(config.rto_min.ns()),
+            RtoFloor::Variance => srtt + self.held_4,
         };
         // A clock of whole ticks cannot time out between two.
         let rto = rto.div_ceil(tick) * tick;
         self.rto = Span::from_ns(rto.min(config.rto_max.ns()));
         self.backoff = 0;
+    }
+
+    fn hold_peak(&mut self, una: u64, nxt: u64, config: &Config) {
+        self.peak_4 = self.peak_4.max(self.var_4);
+        self.held_4 = self.held_4.max(self.peak_4);
+        if una > self.window_end {
+            self.held_4 -= (self.held_4 - self.peak_4) / 4;
+            (self.peak_4, self.window_end) = (config.rto_min.ns(), nxt);
+        }
     }
 
     /// The timeout in force, back-off included.
@@ -104,9 +132,9 @@ mod tests {
         let config = fine();
         let mut rtt = RttEstimator::new(&config);
         assert_eq!(rtt.rto(&config), Span::from_secs(1));
-        rtt.sample(Span::from_ms(100), &config);
+        rtt.sample(Span::from_ms(100), 1, 1, &config);
         assert_eq!(rtt.rto(&config), Span::from_ms(300));
-        rtt.sample(Span::from_ms(140), &config);
+        rtt.sample(Span::from_ms(140), 1, 1, &config);
         // RTTVAR = 0.75 x 50 + 0.25 x 40 = 47.5 ms, SRTT = 105 ms, RTO = 105 + 190 ms.
         assert_eq!(rtt.srtt(), Some(Span::from_ms(105)));
         assert_eq!(rtt.rto(&config), Span::from_ms(295));
@@ -128,13 +156,42 @@ mod tests {
     fn the_minimum_applies_to_the_whole_or_to_the_variance() {
         let whole = Config { rto_min: Span::from_secs(1), ..fine() };
         let mut rtt = RttEstimator::new(&whole);
-        rtt.sample(Span::from_ms(80), &whole);
+        rtt.sample(Span::from_ms(80), 1, 1, &whole);
         assert_eq!(rtt.rto(&whole), Span::from_secs(1));
         let variance = Config { rto_min: Span::from_ms(200), rto_floor: RtoFloor::Variance, ..fine() };
         let mut rtt = RttEstimator::new(&variance);
-        for _ in 0..200 {
-            rtt.sample(Span::from_ms(80), &variance);
+        for una in 1..200 {
+            rtt.sample(Span::from_ms(80), una, una, &variance);
         }
         assert_eq!(rtt.rto(&variance), Span::from_ms(280));
+    }
+
+    #[test]
+    fn linux_holds_the_largest_deviation_for_a_window() {
+        let linux = Config { rto_min: Span::from_ms(200), rto_floor: RtoFloor::Variance, ..fine() };
+        let mut rtt = RttEstimator::new(&linux);
+        (1..100).for_each(|una| rtt.sample(Span::from_ms(100), una, una, &linux));
+        // One round trip of 500 ms: the mean becomes 150 ms, the deviation 400 ms and what is left of the old ones,
+        // 200 ms x 0.75^99.
+        rtt.sample(Span::from_ms(500), 100, 200, &linux);
+        let round = |span: Span| (span.ns() + 500_000) / 1_000_000;
+        assert_eq!(round(rtt.rto(&linux)), 550);
+        // A shorter one than expected, by 50 ms: less than the 100 ms of the mean deviation, which it lowers; but until
+        // the window is through, which ends with 200, the largest holds. The mean is 143.75 ms.
+        rtt.sample(Span::from_ms(100), 150, 250, &linux);
+        assert_eq!(round(rtt.rto(&linux)), 544);
+        // RFC 6298 alone: 143.75 + 0.75 x 400 + 50.
+        let rfc = Config { rto_min: Span::ZERO, ..fine() };
+        let mut plain = RttEstimator::new(&rfc);
+        (1..100).for_each(|una| plain.sample(Span::from_ms(100), una, una, &rfc));
+        plain.sample(Span::from_ms(500), 100, 200, &rfc);
+        plain.sample(Span::from_ms(100), 150, 250, &rfc);
+        assert_eq!(round(plain.rto(&rfc)), 494);
+        // The window after it has none as large: a quarter of what is above its largest goes. That is 350 ms, of the
+        // sample before; with a mean of 138.3 ms the timeout is 138.3 + 400 - 12.5.
+        rtt.sample(Span::from_ms(100), 201, 300, &linux);
+        assert_eq!(round(rtt.rto(&linux)), 526);
+        rtt.sample(Span::from_ms(100), 301, 400, &linux);
+        assert!(round(rtt.rto(&linux)) < 526);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A profile is a starting point; a scenario may override any of its values. Each value carries its source.
 
-use base::Span;
+use base::{Ecn, Span};
 
 /// How losses are repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,18 @@ pub enum Control {
     Reno,
     /// CUBIC (RFC 9438).
     Cubic,
+    /// Decrease in proportion to the share of marks, each of which is echoed (RFC 8257).
+    Dctcp,
+}
+
+/// How the window comes down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reduction {
+    /// At once; acknowledgements that do not echo a mark let it grow again.
+    AtOnce,
+    /// Over a round trip, in proportion to what is delivered (RFC 6937); it does not grow until that is through, as in
+    /// Linux.
+    Proportional,
 }
 
 /// What the end hosts do about ECN.
@@ -29,9 +41,9 @@ pub enum Control {
 pub enum EcnMode {
     /// No ECN.
     Off,
-    /// RFC 3168: data packets are ECT(0); SYN, SYN/ACK, pure ACKs and retransmissions are not.
+    /// RFC 3168: data packets are ECN-capable; SYN, SYN/ACK, pure ACKs and retransmissions are not.
     On,
-    /// ECN+ (Kuzmanovic 2005): the SYN/ACK is ECT(0) too; marked, the server starts with one segment at once.
+    /// ECN+ (Kuzmanovic 2005): the SYN/ACK is ECN-capable too; marked, the server starts with one segment at once.
     Plus,
     /// ECN+/TryOnce (RFC 5562): a marked SYN/ACK is sent again at once, not ECN-capable.
     PlusTryOnce,
@@ -79,6 +91,9 @@ pub struct DelayedAck {
     /// Whether every segment counts towards `every` (BSD), or its bytes do, and more than `every` - 1 full segments'
     /// worth of them force an acknowledgement (RFC 5681 §4.2, as Linux reads it).
     pub counts_small: bool,
+    /// Whether two segments from a marked one on, and one that tells of the reduction, are acknowledged at once (Linux,
+    /// `__tcp_ecn_check_ce` and `tcp_ecn_accept_cwr`).
+    pub hurries_for_ecn: bool,
 }
 
 /// Everything an endpoint is configured with.
@@ -115,8 +130,19 @@ pub struct Config {
     /// Smallest window after a reduction by ECN, segments. With 1, an echo that meets a window of one segment also
     /// stops the sender until its timer would have expired (RFC 3168 §6.1.2).
     pub ecn_floor: u32,
+    /// The field of ECN-capable packets: ECT(0), or ECT(1) for L4S (RFC 9331).
+    pub ect: Ecn,
     /// Whether retransmissions are ECN-capable, against RFC 3168 §6.1.5.
     pub ect_on_retransmit: bool,
+    /// Whether SYN, SYN/ACK and pure ACKs are ECN-capable, as in data centres (RFC 8257 §3.5).
+    pub ect_on_control: bool,
+    /// How the window comes down, for losses found by SACK and for marks.
+    pub reduction: Reduction,
+    /// Whether losses are found by time and the last segments of a flight are probed for (RFC 8985); with
+    /// [`Recovery::Sack`] alone.
+    pub rack: bool,
+    /// Whether the window is a whole number of segments, as in Linux: it grows by one when so many were acknowledged.
+    pub whole_segments: bool,
     /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
     pub idle_restart: bool,
     /// Round-trip measurement.
@@ -225,14 +251,21 @@ static PROFILES: [Profile; 3] = [
     },
     Profile {
         name: "linux",
-        doc: "Linux 6.x with its defaults, as far as modelled: no RACK, PRR or pacing",
+        doc: "Linux 6.x with its defaults; not F-RTO, undo of needless repairs, or pacing, which reno and cubic do without",
         config: linux,
         values: &[
             sourced("window", "6mb", "tcp_rmem[2]"),
             sourced("mss", "1448b", "Ethernet, timestamps (12 bytes)"),
-            sourced("cc", "cubic", "default congestion control"),
+            sourced("cc", "cubic", "default congestion control; tcp_cubic.c, with HyStart"),
+            sourced("whole_segments", "on", "tcp_cong_avoid_ai: the window is counted in packets"),
+            sourced("reduction", "over a round trip", "tcp_cwnd_reduction (RFC 6937), for losses and for marks"),
+            sourced("rack", "on", "tcp_recovery.c, tcp_send_loss_probe (RFC 8985)"),
             sourced("initial_window", "10", "RFC 6928"),
-            sourced("rto_min", "200ms on the variance term", "TCP_RTO_MIN"),
+            sourced(
+                "rto_min",
+                "200ms on the variance term, held",
+                "TCP_RTO_MIN; tcp_rtt_estimator keeps a window's largest",
+            ),
             sourced("rto_initial", "1s", "TCP_TIMEOUT_INIT"),
             sourced("granularity", "1ms", "HZ = 1000"),
             sourced("syn_timer", "1s doubling, six retries", "tcp_syn_retries"),
@@ -268,7 +301,12 @@ fn freebsd4() -> Config {
         byte_counting: false,
         cwnd_validation: false,
         ecn_floor: 2,
+        ect: Ecn::Ect0,
         ect_on_retransmit: false,
+        ect_on_control: false,
+        reduction: Reduction::AtOnce,
+        rack: false,
+        whole_segments: false,
         idle_restart: true,
         rtt_sampling: RttSampling::OnePerWindow,
         granularity: Span::from_ms(10),
@@ -284,6 +322,7 @@ fn freebsd4() -> Config {
             quick: 0,
             window_updates: true,
             counts_small: true,
+            hurries_for_ecn: false,
         },
     }
 }
@@ -305,7 +344,12 @@ fn ns2() -> Config {
         byte_counting: false,
         cwnd_validation: false,
         ecn_floor: 1,
+        ect: Ecn::Ect0,
         ect_on_retransmit: false,
+        ect_on_control: false,
+        reduction: Reduction::AtOnce,
+        rack: false,
+        whole_segments: false,
         idle_restart: false,
         rtt_sampling: RttSampling::OnePerWindow,
         granularity: Span::from_ms(10),
@@ -321,6 +365,7 @@ fn ns2() -> Config {
             quick: 0,
             window_updates: false,
             counts_small: true,
+            hurries_for_ecn: false,
         },
     }
 }
@@ -342,7 +387,12 @@ fn linux() -> Config {
         byte_counting: true,
         cwnd_validation: true,
         ecn_floor: 2,
+        ect: Ecn::Ect0,
         ect_on_retransmit: false,
+        ect_on_control: false,
+        reduction: Reduction::Proportional,
+        rack: true,
+        whole_segments: true,
         idle_restart: true,
         rtt_sampling: RttSampling::EveryAck,
         granularity: Span::from_ms(1),
@@ -358,6 +408,7 @@ fn linux() -> Config {
             quick: 16,
             window_updates: false,
             counts_small: false,
+            hurries_for_ecn: true,
         },
     }
 }

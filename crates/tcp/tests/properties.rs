@@ -7,7 +7,7 @@ mod common;
 use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, Fate, SERVER, delayed, plain, stack};
 use proptest::prelude::*;
-use tcp::{Config, Control, EcnMode, Recovery, RttSampling};
+use tcp::{Config, Control, EcnMode, Recovery, Reduction, RttSampling};
 
 /// How bad the network is, in both directions.
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +55,10 @@ fn config() -> impl Strategy<Value = Config> {
     let stacks = prop_oneof![Just("freebsd4"), Just("ns2"), Just("linux"), Just("plain"), Just("delayed")];
     let recoveries = prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)];
     let modes = prop_oneof![Just(EcnMode::Off), Just(EcnMode::On), Just(EcnMode::Plus), Just(EcnMode::PlusTryOnce)];
-    let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic)];
+    let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp)];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
-    (stacks, recoveries, modes, controls, samplings, any::<[bool; 5]>()).prop_map(
-        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e])| {
+    (stacks, recoveries, modes, controls, samplings, any::<[bool; 8]>()).prop_map(
+        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h])| {
             let base = match name {
                 "plain" => plain(),
                 "delayed" => delayed(),
@@ -73,6 +73,9 @@ fn config() -> impl Strategy<Value = Config> {
                 byte_counting: b,
                 cwnd_validation: c,
                 ect_on_retransmit: d,
+                rack: f,
+                reduction: if g { Reduction::Proportional } else { Reduction::AtOnce },
+                whole_segments: h,
                 ecn_floor: if e { 1 } else { 2 },
                 handshake: name != "ns2",
                 ..base

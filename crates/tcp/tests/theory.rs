@@ -4,7 +4,7 @@ mod common;
 
 use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, DELAY, Fate, Kind, SERVER, at_ms, delayed, plain};
-use tcp::{Config, Control, Recovery};
+use tcp::{Config, Control, Recovery, Reduction};
 
 /// Round trips on the bench: no queue, so a constant.
 const RTT: f64 = 0.1;
@@ -166,6 +166,58 @@ fn marks_do_what_losses_do() {
     // Some 2500 marks that count in 40000 round trips.
     assert!((window - teeth).abs() < 0.03 * fluid + 0.3, "{window:.2}, in teeth {teeth:.2}");
     assert_eq!(bench.ends[CLIENT].stats().retransmitted, 0);
+}
+
+fn dctcp() -> Config {
+    Config { ecn: tcp::EcnMode::On, recovery: Recovery::Sack, control: Control::Dctcp, ecn_floor: 2, ..plain() }
+}
+
+/// Mean window under independent marks, segments, over 15000 round trips.
+fn dctcp_window(config: Config, p: f64) -> f64 {
+    let mut bench = Bench::new(&config);
+    bench.writes_down = false;
+    bench.write(CLIENT, u64::MAX / 2);
+    let mut marks = Stream::named(1, "losses");
+    bench.script(move |packet| if packet.kind == Kind::Data && marks.chance(p) { Fate::Mark } else { Fate::Pass });
+    bench.run_to(50_000);
+    let before = bench.ends[CLIENT].acknowledged();
+    bench.run_to(1_550_000);
+    (bench.ends[CLIENT].acknowledged() - before) as f64 / f64::from(config.mss) * RTT / 1500.0
+}
+
+#[test]
+fn dctcp_gives_one_over_p() {
+    // RFC 8257 under independent marks: alpha is p, a reduction takes p W / 2, and the next comes 1/p packets after the
+    // window of W + 1 that does not count. Every acknowledgement without an echo adds 1/W: all the way,
+    // p W^2 / 2 = (1 - p) (W + 1 + 1/p), for small p W = (1 + sqrt(3)) / p; or only once that window is through,
+    // p W^2 / 2 = 1/p - 1, W = sqrt(2) / p. On average W is a quarter of alpha below its peak, and half a segment is no
+    // whole one.
+    for reduction in [Reduction::AtOnce, Reduction::Proportional] {
+        for p in [0.1, 0.03, 0.01] {
+            let window = dctcp_window(Config { reduction, ..dctcp() }, p);
+            let peak = if reduction == Reduction::Proportional {
+                (2.0 * (1.0 / p - 1.0) / p).sqrt()
+            } else {
+                let linear = 1.0 - p;
+                (linear + (linear * linear + 2.0 * p * linear * (1.0 + 1.0 / p)).sqrt()) / p
+            };
+            let fluid = peak * (1.0 - p / 4.0) - 0.5;
+            // Alpha's relative variance is g / (2 - g) / (p W), 1.2 and 2.3 %, and enters in second order; chance, over
+            // 55 times W round trips at least, is of the same size. One more segment for the window of whole ones.
+            assert!((window - fluid).abs() < 0.03 * fluid + 1.0, "{reduction:?}, p = {p}: {window:.2}, {fluid:.2}");
+        }
+    }
+}
+
+#[test]
+fn dctcp_on_whole_segments_lies_between() {
+    // Linux takes whole segments off, rounded down: nothing as long as alpha W / 2 is less than one. So the window
+    // rises above the sqrt(2) / p at which reductions balance growth, to where one segment comes off, 2 / p; alpha's
+    // spread makes that happen earlier now and then, never later on average.
+    for p in [0.03, 0.01] {
+        let window = dctcp_window(Config { whole_segments: true, reduction: Reduction::Proportional, ..dctcp() }, p);
+        assert!((2.0_f64.sqrt() / p..2.0 / p).contains(&window), "p = {p}: {window:.2}");
+    }
 }
 
 #[test]

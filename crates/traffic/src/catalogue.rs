@@ -25,6 +25,8 @@ pub const fn catalogue() -> &'static [Entry] {
                 ("users", "required unless load is given", "users in all, half of them each way"),
                 ("load", "", "calibrated: the throughput the users would make on the uncongested link"),
                 ("direction", "both", "which way responses flow: forward, reverse or both"),
+                ("dscp", "CS0", "Differentiated Services codepoint of the packets, both ways: a name or a number"),
+                ("hosts", "own", "hosts that flows take turns at, at each end, or [clients, servers]"),
                 ("parallel", "2", "connections a page without persistent ones has open at a time"),
                 ("persistent_parallel", "1", "persistent connections a page has open"),
                 ("persistent", "0.5", "share of pages fetched over persistent connections"),
@@ -40,6 +42,8 @@ pub const fn catalogue() -> &'static [Entry] {
                 ("start", "uniform over the first seconds", "when each begins"),
                 ("size", "endless", "bytes of each"),
                 ("direction", "forward", "which way the data flows"),
+                ("dscp", "CS0", "Differentiated Services codepoint of the packets, both ways: a name or a number"),
+                ("hosts", "own", "hosts that flows take turns at, at each end, or [clients, servers]"),
             ],
         },
         Entry {
@@ -51,6 +55,8 @@ pub const fn catalogue() -> &'static [Entry] {
                 ("size", "required", "distribution of response bytes"),
                 ("request", "420b", "request bytes"),
                 ("direction", "forward", "which way responses flow"),
+                ("dscp", "CS0", "Differentiated Services codepoint of the packets, both ways: a name or a number"),
+                ("hosts", "own", "hosts that flows take turns at, at each end, or [clients, servers]"),
             ],
         },
         Entry {
@@ -63,6 +69,8 @@ pub const fn catalogue() -> &'static [Entry] {
                 ("packet", "573b", "size of each packet, IP"),
                 ("start", "uniform over the first seconds", "when each begins"),
                 ("direction", "forward", "which way the packets flow"),
+                ("dscp", "CS0", "Differentiated Services codepoint of the packets, both ways: a name or a number"),
+                ("hosts", "own", "hosts that flows take turns at, at each end, or [clients, servers]"),
             ],
         },
     ]

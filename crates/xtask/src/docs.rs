@@ -4,6 +4,7 @@ use crate::markdown::{self, row, rule};
 use crate::tree;
 use aqm::param::{Kind, Param};
 use aqm::registry::{self, Row};
+use serde_json::Value;
 use std::path::PathBuf;
 use tcp::stack::Profile;
 
@@ -44,8 +45,10 @@ type Sections = Vec<(String, String)>;
 
 fn sections() -> Result<Vec<(String, Sections)>, String> {
     let mut pages = Vec::new();
+    let figures = json("docs/disciplines/measured.json")?;
     for row in registry::rows() {
-        let sections = vec![("facts".to_owned(), facts(row)), ("parameters".to_owned(), parameters(row))];
+        let mut sections = vec![("facts".to_owned(), facts(row)), ("parameters".to_owned(), parameters(row))];
+        sections.push(("measured".to_owned(), measured(row, &figures)?));
         pages.push((format!("disciplines/{}.md", row.name), sections));
     }
     pages.push(("disciplines/README.md".to_owned(), vec![("index".to_owned(), index()?)]));
@@ -82,6 +85,59 @@ fn parameters(discipline: &Row) -> String {
     text
 }
 
+/// The figure of a discipline, and its numbers beside drop-tail's: what `tools/discipline_figures.py` found.
+fn measured(discipline: &Row, figures: &Value) -> Result<String, String> {
+    const REFERENCE: &str = "pfifo";
+    let name = discipline.name;
+    let of = |name: &str, path: &str| {
+        let value = figures.pointer(&format!("/{name}/{path}")).and_then(Value::as_f64);
+        value.ok_or_else(|| format!("measured.json has no {name}/{path}: make figures"))
+    };
+    let mut text = format!(
+        "![Queueing delay over time, and the response times of web users, {name} beside {REFERENCE}]\
+         (../img/disciplines/{name}.svg)\n\n"
+    );
+    text += &row(["with its defaults", "4 long flows", "20 long flows", "and a stream that does not respond"]);
+    text += &rule(4);
+    for (title, key, scale, unit) in [
+        ("utilisation", "utilisation", 100.0, " %"),
+        ("mean wait", "wait_mean_ms", 1.0, " ms"),
+        ("lost", "loss_ratio", 100.0, " %"),
+        ("marked", "mark_ratio", 100.0, " %"),
+    ] {
+        let mut cells = vec![title.to_owned()];
+        for phase in ["four_flows", "twenty_flows", "unresponsive"] {
+            let path = format!("{phase}/{key}");
+            let mut cell = format!("{}{unit}", three_digits(scale * of(name, &path)?));
+            if name != REFERENCE && key == "wait_mean_ms" {
+                cell += &format!(" ({REFERENCE}: {}{unit})", three_digits(scale * of(REFERENCE, &path)?));
+            }
+            cells.push(cell);
+        }
+        let cells: [&str; 4] = std::array::from_fn(|at| cells[at].as_str());
+        text += &row(cells);
+    }
+    let mut quantile = |key: &str| -> Result<String, String> {
+        let own = three_digits(of(name, &format!("web/{key}"))?);
+        let reference = three_digits(of(REFERENCE, &format!("web/{key}"))?);
+        Ok(if name == REFERENCE { format!("{own} s") } else { format!("{own} s ({REFERENCE}: {reference} s)") })
+    };
+    let (half, most) = (quantile("p50_s")?, quantile("p90_s")?);
+    let lost = three_digits(100.0 * of(name, "stream/loss_ratio")?);
+    text += &format!(
+        "\nHalf of the web users' exchanges took at most {half}, nine in ten at most {most}. The stream, a fifth of the link, lost \
+         {lost} %.\n\nMeasured by `make figures` on a link of 20 Mb/s: [the scenario](measured.toml).\n"
+    );
+    Ok(text)
+}
+
+/// A number with three digits that count, or fewer where they are zeros.
+fn three_digits(x: f64) -> String {
+    let places = if x == 0.0 { 0 } else { (2 - x.abs().log10().floor() as i32).clamp(0, 3) as usize };
+    let text = format!("{x:.places$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// What may be written, in a few words.
 fn range(param: &Param) -> String {
     let unit = match param.kind {
@@ -110,10 +166,20 @@ fn short(x: f64) -> String {
     if x == 0.0 || (1e-3..1e5).contains(&x.abs()) { format!("{x}") } else { format!("{x:e}") }
 }
 
-/// One line a discipline, with the facts its page states.
+/// One line a discipline, with the facts its page states and what was measured of it.
 fn index() -> Result<String, String> {
-    let mut text = row(["name", "year", "law or discipline", "decides at", "ECN", "per-flow state", "in a sentence"]);
-    text += &rule(7);
+    let costs = json("benches/decisions.json")?;
+    let heads = [
+        "name",
+        "year",
+        "law or discipline",
+        "decides at",
+        "ECN",
+        "per-flow state",
+        "cost, ns a packet",
+        "in a sentence",
+    ];
+    let mut text = row(heads) + &rule(heads.len());
     for discipline in registry::rows() {
         let path = tree::root().join(format!("docs/disciplines/{}.md", discipline.name));
         let page = read(&path)?;
@@ -126,7 +192,9 @@ fn index() -> Result<String, String> {
         let [kind, decides, state] = stated.try_into().expect("as many as there are facts");
         let link = format!("[{0}]({0}.md)", discipline.name);
         let year = discipline.year.to_string();
-        text += &row([&link, &year, &kind, &decides, ecn(discipline), &state, discipline.doc]);
+        let cost = costs["disciplines"][discipline.name]["ns_per_packet"].as_f64();
+        let cost = cost.map_or("not measured".to_owned(), |ns| format!("{:.0}", ns.max(0.0)));
+        text += &row([&link, &year, &kind, &decides, ecn(discipline), &state, &cost, discipline.doc]);
     }
     Ok(text)
 }
@@ -143,6 +211,11 @@ fn stack(profile: &Profile) -> String {
         text += &row([&format!("`{}`", value.name), value.value, value.source]);
     }
     text
+}
+
+/// A file of the repository as JSON.
+fn json(name: &str) -> Result<Value, String> {
+    serde_json::from_str(&read(&tree::root().join(name))?).map_err(|error| format!("{name}: {error}"))
 }
 
 fn read(path: &std::path::Path) -> Result<String, String> {

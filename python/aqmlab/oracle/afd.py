@@ -21,7 +21,8 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from aqmlab.oracle.parameters import Measure, Parameters, Waiting, Written
 
 DEFAULTS: dict[str, Written] = {
-    "limit": "1000p",
+    "dialect": "paper",
+    "limit": "10000p",
     "ecn": False,
     "qref": "50p",
     "alpha": 1.7,

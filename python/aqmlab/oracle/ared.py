@@ -9,10 +9,10 @@ C target_delay / 2, max = 3 min.
 
 Linux (sch_red, red_adaptative_timer) works as the paper says, by a clock that goes on while the link is idle, with the
 average as decayed by then. ns-2.35 (red.cc, updateMaxP) looks at each arrival whether more than an interval has passed
-since the last change.
+since the last change, and takes the whole of a step that begins within bottom and top. Its bottom is 0.01, or 1/W if
+that is less, W being the packets of 1000 bytes that the link sends in 100 ms.
 
-Deviations from red.cc in the ns2 dialect: max_p stays within bottom and top, which are documented as the smallest and
-the largest, where red.cc takes the whole step; and the gentle slope follows max_p, where red.cc computes it once.
+Deviation from red.cc in the ns2 dialect: the gentle slope follows max_p, where red.cc computes it once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DEFAULTS: dict[str, Written] = {
     "interval": "500ms",
     "alpha": 0.01,
     "beta": 0.9,
-    "bottom": 0.01,
+    "bottom": "",
     "top": 0.5,
 }
 
@@ -67,7 +67,14 @@ def from_the_link(given: Mapping[str, Written], rate_bps: int) -> dict[str, Writ
         least = known.length("max").times(1.0 / 3.0)
     else:
         least = Length(max(5.0, packets_per_second * known.time_ns("target_delay") / 1e9 / 2.0), in_bytes=False)
-    return {"wq": -math.expm1(-1.0 / packets_per_second), "min": least, "max": least.times(3.0)}
+    bottom = min(0.01, 80_000.0 / rate_bps) if known.word("dialect") == "ns2" else 0.01
+    return {
+        "gentle": known.word("dialect") != "linux",
+        "wq": -math.expm1(-1.0 / packets_per_second),
+        "min": least,
+        "max": least.times(3.0),
+        "bottom": max(bottom, 1e-6),
+    }
 
 
 class Ared(red.Red):
@@ -101,8 +108,9 @@ class Ared(red.Red):
                 self.last_change_ns = now_ns
 
     def adapt(self, avg: float) -> None:
-        """Moves max_p if the average is off target; never beyond bottom and top, nor back from outside them."""
-        if avg > self.target_high and self.max_p <= self.top:
-            self.max_p = min(self.top, self.max_p + min(self.alpha, self.max_p / 4.0))
-        elif avg < self.target_low and self.max_p >= self.bottom:
-            self.max_p = max(self.bottom, self.max_p * self.beta)
+        """Moves max_p if the average is off target; not beyond bottom and top (ns-2: from within), nor back."""
+        up, down = self.max_p + min(self.alpha, self.max_p / 4.0), self.max_p * self.beta
+        if avg > self.target_high and self.max_p < self.top:
+            self.max_p = min(1.0, up) if self.dialect == "ns2" else min(self.top, up)
+        elif avg < self.target_low and self.max_p > self.bottom:
+            self.max_p = down if self.dialect == "ns2" else max(self.bottom, down)

@@ -19,6 +19,7 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from aqmlab.oracle.parameters import Parameters, Waiting, Written
 
 DEFAULTS: dict[str, Written] = {
+    "dialect": "paper",
     "limit": "1000p",
     "ecn": False,
     "increment": 0.0025,
@@ -92,6 +93,9 @@ class Blue(Law):
         due_ns = self.idle_since_ns
         if self.last_step_ns is not None:
             due_ns = max(due_ns, self.last_step_ns + self.freeze_ns)
+        if self.p == 0.0 and due_ns <= now_ns:
+            # Steps that change nothing but when the last one was.
+            due_ns += (now_ns - due_ns) // self.freeze_ns * self.freeze_ns
         while due_ns <= now_ns:
             self.p = max(0.0, self.p - self.decrement)
             self.last_step_ns = due_ns

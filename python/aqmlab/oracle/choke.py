@@ -6,7 +6,8 @@ The average is RED's. Above min, ``candidates`` packets are drawn from the queue
 of the arriving packet's flow are dropped, and it with them. What matches none is judged by RED.
 
 Dialect linux (sch_choke): RED with a stored draw, but a band that does not hold min and does hold max; the packet is
-judged before the limit is looked at; marks above max too.
+judged before the limit is looked at; marks above max too; draws hit the places of removed packets (`drawn_as_linux`);
+fixed-point numbers lose parts of packets (`sample`, `judge_as_linux`).
 
 Readings: a match neither counts nor ends a count in RED's spacing. In the paper dialect the limit comes after the
 candidates and before RED, for which a packet without room is one that the limit refused.
@@ -14,6 +15,7 @@ candidates and before RED, for which a packet without room is one that the limit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from aqmlab.oracle import red
@@ -47,11 +49,12 @@ class Choke(Discipline):
         super().__init__(law, limit)
         self.red = law
         self.candidates = candidates
+        self.accepted: list[int] = []
 
     def offer(self, packet: Packet, now_ns: int) -> list[Told]:
         """Samples, compares, judges."""
         packet.arrived_ns = now_ns
-        self.red.sample(self.waiting, now_ns)
+        self.sample(now_ns)
         lost = self.matches(packet) if self.red.avg > self.red.min else []
         if lost:
             return [Told("drop", "early", one.number) for one in [*lost, packet]]
@@ -67,10 +70,19 @@ class Choke(Discipline):
         if self._is_full(packet):
             return [Told("drop", "tail", packet.number)]
         self._held.append(packet)
+        self.accepted.append(packet.number)
         self.waiting.packets += 1
         self.waiting.bytes += packet.size
         accepted = Told("accept", number=packet.number)
         return [accepted] if signal is None else [Told("mark", signal.cause, packet.number), accepted]
+
+    def sample(self, now_ns: int) -> None:
+        """RED's, but in Linux qavg += backlog - (qavg >> Wlog), whose shift loses the parts of a packet."""
+        law = self.red
+        if law.dialect == "linux" and not law.in_byte_mode and law.idle_since_ns is None:
+            law.avg += law.wq * (self.waiting.packets - math.floor(law.avg))
+        else:
+            law.sample(self.waiting, now_ns)
 
     def signal(self, packet: Packet, cause: str | None) -> Signal | None:
         """RED's wish, if it has one."""
@@ -82,14 +94,29 @@ class Choke(Discipline):
         for _ in range(self.candidates):
             if not self._held:
                 break
-            place = int(self.red.uniform.unit() * len(self._held))
-            candidate = self._held[place]
+            candidate = self.drawn_as_linux() if self.red.dialect == "linux" else self.drawn()
+            place = self._held.index(candidate)
             if candidate.flow == packet.flow:
                 del self._held[place]
                 self.waiting.packets -= 1
                 self.waiting.bytes -= candidate.size
                 lost.append(candidate)
         return lost
+
+    def drawn(self) -> Packet:
+        """One of those that wait."""
+        return self._held[int(self.red.uniform.unit() * len(self._held))]
+
+    def drawn_as_linux(self) -> Packet:
+        """choke_peek_random: three draws among all places from the head to the last packet put in, those of removed
+        packets among them; the head if there is none left at any of the three."""
+        waiting = {packet.number: packet for packet in self._held}
+        places = [number for number in self.accepted if number >= self._held[0].number]
+        for _ in range(3):
+            number = places[int(self.red.uniform.unit() * len(places))]
+            if number in waiting:
+                return waiting[number]
+        return self._held[0]
 
     def judge_as_linux(self, packet: Packet) -> str | None:
         """sch_choke, choke_enqueue, with red_mark_probability of red.h."""
@@ -104,7 +131,8 @@ class Choke(Discipline):
         if law.count == 0:
             law.stored_draw = law.uniform.unit()
             return None
-        p = law.max_p * (law.avg - law.min) / (law.max - law.min)
+        above = law.avg - law.min if law.in_byte_mode else math.floor(law.avg - law.min)
+        p = law.max_p * above / (law.max - law.min)
         if law.in_byte_mode:
             p *= packet.size / law.mean_packet
         if law.count * p < law.stored_draw:

@@ -1,9 +1,10 @@
 """COBALT: CoDel with one schedule for everything, and BLUE for flows that do not answer.
 
 Source: Linux net/sched/sch_cake.c (cobalt_should_drop, cobalt_queue_full, cobalt_queue_empty); Hoeiland-Joergensen,
-Taht and Morton 2018. A queue's first interval is a whole one, as the comments there intend; the code leaves
-1/sqrt(count) at 0 until count first changes, and so signals the second packet above the target of a queue never
-signalled before.
+Taht and Morton 2018. In the dialect ``paper`` a queue's first interval is a whole one, as the comments there intend,
+and 1/sqrt(count) is exact. In ``linux``, as in the code, 1/sqrt(count) is a whole number of 2^-32, from a table below
+16 and one step of Newton's method from the one before otherwise; it is 0 until count first changes, which signals the
+second packet above the target of a queue never signalled before; and of an interval the low 32 bits count.
 
 =============  ==============================================================================================
 drop_next      the schedule: when the next signal, or below the target the next step down of count, is due; while
@@ -32,7 +33,11 @@ DEFAULTS: dict[str, Written] = {
     "target": "5ms",
     "interval": "100ms",
     "mtu": "1500b",
+    "dialect": "paper",
 }
+
+ROOTS = [4294967295, 4294967295, 3037000500, 2479700525, 2147483647, 1920767767, 1753413056, 1623345051]
+ROOTS += [1518500250, 1431655765, 1358187914, 1294981364, 1239850263, 1191209601, 1147878294, 1108955788]
 
 UP = 1.0 / 256.0
 DOWN = 1.0 / 4096.0
@@ -47,6 +52,7 @@ def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Disc
         parameters.size("mtu") * 8 * 10**9 / rate_bps,
         parameters.flag("ecn"),
         uniform,
+        parameters.word("dialect") == "linux",
     )
     return _Queue(law, parameters)
 
@@ -54,13 +60,17 @@ def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Disc
 class Cobalt(Law):
     """The law over one queue."""
 
-    def __init__(self, target_ns: int, interval_ns: int, mtu_ns: float, marks: bool, uniform: Uniform) -> None:
+    def __init__(
+        self, target_ns: int, interval_ns: int, mtu_ns: float, marks: bool, uniform: Uniform, is_linux: bool = False
+    ) -> None:
         self.target_ns = target_ns
         self.interval_ns = interval_ns
         self.mtu_ns = mtu_ns
         self.marks = marks
         self.uniform = uniform
+        self.is_linux = is_linux
 
+        self.root = 0
         self.drop_next_ns = 0
         self.count = 0
         self.is_dropping = False
@@ -83,10 +93,11 @@ class Cobalt(Law):
             else:
                 return [*told, mark] if mark is not None else told, packet
 
-    def judge(self, packet: Packet, now_ns: int) -> tuple[Told | None, Told | None]:
-        """Whether a packet that leaves is to be marked, and whether lost."""
+    def judge(self, packet: Packet, now_ns: int, bulk_flows: int = 0) -> tuple[Told | None, Told | None]:
+        """Whether a packet that leaves is to be marked, and whether lost. Two full packets of each of
+        so many bulk flows may stand besides."""
         waited_ns = now_ns - packet.arrived_ns
-        is_above = waited_ns > self.target_ns and waited_ns > 4 * self.mtu_ns
+        is_above = waited_ns > self.target_ns and waited_ns > max(4, 2 * bulk_flows) * self.mtu_ns
         late_ns = now_ns - self.drop_next_ns
         is_due = self.count > 0 and late_ns >= 0
         mark: Told | None = None
@@ -103,16 +114,15 @@ class Cobalt(Law):
                 mark = Told("mark", "early", packet.number)
             else:
                 loss = Told("drop", "early", packet.number)
-            self.count += 1
-            self.drop_next_ns = self.scheduled(self.drop_next_ns)
+            self.change(self.count + 1)
             late_ns = now_ns - self.drop_next_ns
         else:
             while is_due:
-                self.count -= 1
-                self.drop_next_ns = self.scheduled(self.drop_next_ns)
+                self.change(self.count - 1)
                 late_ns = now_ns - self.drop_next_ns
                 is_due = self.count > 0 and late_ns >= 0
-        if loss is None and chance(self.blue, self.uniform):
+        # The code draws whatever was decided before.
+        if chance(self.blue, self.uniform) and loss is None:
             loss = Told("drop", "overload" if self.may_mark(packet) else "early", packet.number)
         if self.count == 0:
             self.drop_next_ns = now_ns + self.interval_ns
@@ -122,7 +132,19 @@ class Cobalt(Law):
 
     def scheduled(self, from_ns: int) -> int:
         """When the next signal is due after one at ``from_ns``."""
+        if self.is_linux:
+            return from_ns + ((self.interval_ns % (1 << 32)) * self.root >> 32)
         return from_ns + math.floor(self.interval_ns / math.sqrt(max(1, self.count)) + 0.5)
+
+    def change(self, count: int) -> None:
+        """Another count; the schedule moves on by its step."""
+        self.count = count
+        if count < len(ROOTS):
+            self.root = ROOTS[count]
+        else:
+            rest = ((3 << 32) - count * (self.root * self.root >> 32)) % (1 << 64)
+            self.root = ((rest >> 2) * self.root % (1 << 64) >> 31) % (1 << 32)
+        self.drop_next_ns = self.scheduled(self.drop_next_ns)
 
     def may_mark(self, packet: Packet) -> bool:
         """Whether a mark will do."""
@@ -144,8 +166,7 @@ class Cobalt(Law):
             self.blue_since_ns = now_ns
         self.is_dropping = False
         if self.count > 0 and now_ns >= self.drop_next_ns:
-            self.count -= 1
-            self.drop_next_ns = self.scheduled(self.drop_next_ns)
+            self.change(self.count - 1)
 
     def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
         """The same as any loss at the limit."""

@@ -3,12 +3,15 @@
 Source: Nichols, Jacobson, McGregor and Iyengar 2018 (RFC 8289 §5), written as its loop that pulls packets. The dialects
 are those of Linux (include/net/codel_impl.h) and ns-3 (codel-queue-disc.cc).
 
+Linux counts time in units of 1024 ns, and so does ns-3; all that is written in nanoseconds is rounded down to them.
+Linux rounds the time of arrival and that of departure, ns-3 the time between.
+
 =============  ==============================================================================================
 first_above    when the waiting time will have been above the target for an interval; ``None``: it is below
 drop_next      when the next signal is due in the dropping state
 count          signals in this dropping state
 last_count     count when it was entered
-inverse_root   1/sqrt(count): exact, or by one step of Newton's method a signal (Linux, and ns-3 after it)
+inverse_root   1/sqrt(count): exact, or in 16 bits by one step of Newton's method a signal (Linux, and ns-3)
 =============  ==============================================================================================
 
 Marks are those of Linux, for the RFC leaves them open: a mark ends the pull. ``ce_threshold`` is Linux's as well: what
@@ -45,17 +48,19 @@ class Codel(Law):
 
     def __init__(self, parameters: Parameters) -> None:
         self.dialect = parameters.word("dialect")
-        self.target_ns = parameters.time_ns("target")
-        self.interval_ns = parameters.time_ns("interval")
+        self.unit_ns = 1 if self.dialect == "rfc" else 1024
+        self.target = parameters.time_ns("target") // self.unit_ns
+        self.interval = parameters.time_ns("interval") // self.unit_ns
         self.mtu = parameters.size("mtu")
         self.marks = parameters.flag("ecn")
-        self.ce_threshold_ns = parameters.time_ns("ce_threshold") if parameters.has("ce_threshold") else None
+        has_threshold = parameters.has("ce_threshold")
+        self.ce_threshold = parameters.time_ns("ce_threshold") // self.unit_ns if has_threshold else None
 
-        self.first_above_ns: int | None = None
-        self.drop_next_ns = 0
+        self.first_above: int | None = None
+        self.drop_next: int | None = None
         self.count = 0
         self.last_count = 0
-        self.inverse_root = 1.0
+        self.inverse_root: float | int = self.root_of_one()
         self.is_dropping = False
 
     def control(self) -> float:
@@ -67,25 +72,29 @@ class Codel(Law):
     ) -> tuple[list[Told], Packet | None]:
         """Pulls packets until one may go: what is told of those that may not and of marks, and the packet."""
         told: list[Told] = []
+        now = now_ns // self.unit_ns
         packet = pull()
         is_marked = False
         ok_to_drop = self.ok_to_drop(packet, backlog(), now_ns)
         if self.is_dropping:
             if not ok_to_drop:
                 self.is_dropping = False
-            while self.is_dropping and now_ns >= self.drop_next_ns:
+            while self.is_dropping:
+                assert self.drop_next is not None
+                if now < self.drop_next:
+                    break
                 assert packet is not None
                 self.count += 1
                 self.improve_root()
                 if self.may_mark(packet):
                     is_marked = True
                     told.append(Told("mark", "early", packet.number))
-                    self.drop_next_ns = self.control_law(now_ns if self.dialect == "ns3" else self.drop_next_ns)
+                    self.drop_next = self.control_law(now if self.dialect == "ns3" else self.drop_next)
                     break
                 told.append(Told("drop", "early", packet.number))
                 packet = pull()
                 if self.ok_to_drop(packet, backlog(), now_ns):
-                    self.drop_next_ns = self.control_law(self.drop_next_ns)
+                    self.drop_next = self.control_law(self.drop_next)
                 else:
                     self.is_dropping = False
         elif ok_to_drop:
@@ -100,45 +109,60 @@ class Codel(Law):
             self.is_dropping = True
             # If the last dropping state was not long ago, its rate is a good one to begin with.
             delta = self.count - self.last_count
-            if delta > 1 and now_ns - self.drop_next_ns < 16 * self.interval_ns:
+            was_recent = self.drop_next is not None and now - self.drop_next < 16 * self.interval
+            if delta > 1 and was_recent:
                 self.count = delta
                 self.improve_root()
             else:
                 self.count = 1
-                self.inverse_root = 1.0
+                self.inverse_root = self.root_of_one()
             self.last_count = self.count
-            self.drop_next_ns = self.control_law(now_ns)
+            self.drop_next = self.control_law(now)
         if packet is not None and not is_marked and self.is_above_ce_threshold(packet, now_ns):
             told.append(Told("mark", "forced", packet.number))
         return told, packet
 
+    def waited(self, packet: Packet, now_ns: int) -> int:
+        """How long, in the dialect's units."""
+        if self.dialect == "linux":
+            return now_ns // self.unit_ns - packet.arrived_ns // self.unit_ns
+        return (now_ns - packet.arrived_ns) // self.unit_ns
+
     def ok_to_drop(self, packet: Packet | None, backlog: int, now_ns: int) -> bool:
         """Whether the waiting time has been above the target for an interval; ``backlog`` is without the packet."""
-        if packet is None or now_ns - packet.arrived_ns < self.target_ns or self.is_short(backlog):
-            self.first_above_ns = None
+        now = now_ns // self.unit_ns
+        if packet is None or self.waited(packet, now_ns) < self.target or self.is_short(backlog):
+            self.first_above = None
             return False
-        if self.first_above_ns is None:
-            self.first_above_ns = now_ns + self.interval_ns
+        if self.first_above is None:
+            self.first_above = now + self.interval
             return False
-        return now_ns >= self.first_above_ns if self.dialect == "rfc" else now_ns > self.first_above_ns
+        return now >= self.first_above if self.dialect == "rfc" else now > self.first_above
 
     def is_short(self, backlog: int) -> bool:
         """Whether the queue is too short to signal."""
         return backlog < self.mtu if self.dialect == "ns3" else backlog <= self.mtu
+
+    def root_of_one(self) -> float | int:
+        """The inverse root of 1."""
+        return 1.0 if self.dialect == "rfc" else 0xFFFF
 
     def improve_root(self) -> None:
         """The inverse root of a new count."""
         if self.dialect == "rfc":
             self.inverse_root = 1.0 / math.sqrt(self.count)
         else:
-            # Evictions raise count by more than the method can follow. Linux's integers then wrap around at 1, and what
-            # would be 0 is a few times 2^-16.
-            x = self.inverse_root
-            self.inverse_root = max(2.0**-16, x * (3.0 - self.count * x * x) / 2.0 % 1.0)
+            # codel_Newton_step: the root has 16 bits, what it computes with 32 below the point; words of 64 bits
+            # wrap around, and two bits are shifted out before the product and given back after it.
+            root = int(self.inverse_root) << 16
+            rest = ((3 << 32) - self.count * (root * root >> 32)) % 2**64 >> 2
+            self.inverse_root = (rest * root % 2**64 >> 31 >> 16) % 2**16
 
-    def control_law(self, from_ns: int) -> int:
-        """When the next signal is due, to the nearest nanosecond."""
-        return from_ns + math.floor(self.interval_ns * self.inverse_root + 0.5)
+    def control_law(self, since: int) -> int:
+        """When the next signal is due: to the nearest nanosecond, or the unit before."""
+        if self.dialect == "rfc":
+            return since + math.floor(self.interval * self.inverse_root + 0.5)
+        return since + (self.interval * int(self.inverse_root) >> 16)
 
     def may_mark(self, packet: Packet) -> bool:
         """Whether a mark will do."""
@@ -146,9 +170,9 @@ class Codel(Law):
 
     def is_above_ce_threshold(self, packet: Packet, now_ns: int) -> bool:
         """Whether a packet that leaves is marked for its own waiting time."""
-        if self.ce_threshold_ns is None or not packet.has_ect or (self.dialect == "ns3" and not self.marks):
+        if self.ce_threshold is None or not packet.has_ect or (self.dialect == "ns3" and not self.marks):
             return False
-        return now_ns - packet.arrived_ns > self.ce_threshold_ns
+        return self.waited(packet, now_ns) > self.ce_threshold
 
 
 class _Queue(Discipline):

@@ -5,13 +5,13 @@ is the queue over it. Every ``tupdate`` (INTERVAL)
 
     p := p + (alpha (wait - target) + beta (wait - wait before)) / divisor(p)
 
-unless a burst is allowed: then p is 0. p is for a packet of ``MEAN_PACKET`` bytes, may exceed 1, and is scaled by size
-to 0.85 at most. Signals are spaced.
+unless a burst is allowed: then p is 0. p is for a packet of ``mean_packet`` bytes, may exceed 1 (until one of
+``min_packet`` is signalled with 0.85), and is scaled by size to 0.85 at most. Signals are spaced.
 
 ==========  ==========================================================================================================
 inactive    nothing is signalled while less than a third of the limit waits
 quiescent   signals; the first makes it active and allows a burst of ``max_burst``
-active      signals; quiet makes it quiescent, and more than ``BURST_RESET`` of quiet then makes it inactive
+active      signals; quiet makes it quiescent, and more than ``burst_reset`` of quiet then makes it inactive
 ==========  ==========================================================================================================
 
 With ``ecn`` what may be marked is marked, which the RFC does not have.
@@ -27,6 +27,7 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from aqmlab.oracle.parameters import Length, Parameters, Waiting, Written
 
 DEFAULTS: dict[str, Written] = {
+    "dialect": "rfc",
     "limit": "",
     "ecn": False,
     "target": "10ms",
@@ -34,16 +35,15 @@ DEFAULTS: dict[str, Written] = {
     "alpha": 0.25,
     "beta": 2.5,
     "max_burst": "142ms",
+    "burst_reset": "1s",
+    "mean_packet": "1024b",
+    "min_packet": "64b",
+    "latency_low": "5ms",
+    "latency_high": "200ms",
 }
 
-MEAN_PACKET = 1024
-SMALLEST_PACKET = 64
 LEAST_SUM = 0.85  # PROB_LOW
 CERTAIN_SUM = 8.5  # PROB_HIGH
-LARGEST_P = LEAST_SUM * MEAN_PACKET / SMALLEST_PACKET
-SHORT_S = 0.005  # LATENCY_LOW
-LONG_S = 0.2  # LATENCY_HIGH
-BURST_RESET_NS = 10**9
 
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
@@ -63,6 +63,11 @@ class DocsisPie(Law):
         self.alpha = parameters.number("alpha")
         self.beta = parameters.number("beta")
         self.max_burst_ns = parameters.time_ns("max_burst")
+        self.reset_ns = parameters.time_ns("burst_reset")
+        self.mean_packet = parameters.size("mean_packet")
+        self.largest_p = LEAST_SUM * self.mean_packet / parameters.size("min_packet")
+        self.short_s = parameters.time_ns("latency_low") / 1e9
+        self.long_s = parameters.time_ns("latency_high") / 1e9
         self.marks = parameters.flag("ecn")
         self.limit = limit
         self.rate_bps = rate_bps
@@ -101,10 +106,11 @@ class DocsisPie(Law):
             if 3 * (waiting.bytes if self.limit.in_bytes else waiting.packets) < self.limit.amount:
                 return False
             self.state = "quiescent"
-        if (self.wait_s < self.target_s / 2.0 and self.p < 0.2) or waiting.bytes <= 2 * MEAN_PACKET:
-            return False
-        p = min(self.p * packet.size / MEAN_PACKET, LEAST_SUM)
+        # What is spared for the short queue counts in the sum all the same (CableLabs' ns-3 model, DropEarly).
+        p = min(self.p * packet.size / self.mean_packet, LEAST_SUM)
         self.sum += p
+        if (self.wait_s < self.target_s / 2.0 and self.p < 0.2) or waiting.bytes <= 2 * self.mean_packet:
+            return False
         if self.sum < LEAST_SUM:
             return False
         return self.sum >= CERTAIN_SUM or chance(p, self.uniform)
@@ -124,11 +130,11 @@ class DocsisPie(Law):
             if self.p >= 0.1 and step > 0.02:
                 step = 0.02
             p = self.p + step
-            if self.wait_s < SHORT_S and before_s < SHORT_S:
+            if self.wait_s < self.short_s and before_s < self.short_s:
                 p *= 0.98
-            elif self.wait_s > LONG_S:
+            elif self.wait_s > self.long_s:
                 p += 0.02
-            self.p = min(LARGEST_P, max(0.0, p))
+            self.p = min(self.largest_p, max(0.0, p))
         half_s = self.target_s / 2.0
         is_quiet = self.wait_s < half_s and before_s < half_s and self.p == 0.0 and self.burst_ns == 0
         if self.state == "active":
@@ -138,7 +144,7 @@ class DocsisPie(Law):
         elif self.state == "quiescent":
             if is_quiet:
                 self.quiet_ns += self.tupdate_ns
-                if self.quiet_ns > BURST_RESET_NS:
+                if self.quiet_ns > self.reset_ns:
                     self.quiet_ns = 0
                     self.state = "inactive"
             else:

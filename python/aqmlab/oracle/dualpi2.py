@@ -41,14 +41,14 @@ DEFAULTS: dict[str, Written] = {
     "beta": "",
     "coupling_factor": 2.0,
     "drop_on_overload": True,
+    "classic_protection": 0.1,
+    "native": "",
+    "min_th": "800us",
+    "range": "400us",
+    "th_len": 1,
     "step_thresh": "1ms",
     "mtu": "1500b",
 }
-
-RAMP_FROM_NS = 800_000
-RAMP_NS = 400_000
-CLASSIC_WEIGHT = 10
-L_WEIGHT = 90
 
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
@@ -56,7 +56,8 @@ def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Disc
     known = Parameters(DEFAULTS, given)
     is_linux = known.word("dialect") == "linux"
     limit: Written = "10000p" if is_linux else Length(rate_bps // 32, True)
-    return DualPi2(Parameters({**DEFAULTS, "limit": limit}, given), uniform)
+    native = "step" if is_linux else "ramp"
+    return DualPi2(Parameters({**DEFAULTS, "limit": limit, "native": native}, given), uniform)
 
 
 class DualPi2(Discipline):
@@ -64,9 +65,9 @@ class DualPi2(Discipline):
 
     def __init__(self, parameters: Parameters, uniform: Uniform) -> None:
         self.is_linux = parameters.word("dialect") == "linux"
-        self.period_ns, alpha, beta = gains(parameters)
+        period_ns, alpha, beta = gains(parameters)
         self.controller = Controller(parameters, alpha, beta)
-        super().__init__(_Shown(self.controller), parameters.length("limit"))
+        super().__init__(_Shown(self.controller, period_ns), parameters.length("limit"))
         self.drops_on_overload = parameters.flag("drop_on_overload")
         self.marks = parameters.flag("ecn")
         self.mtu = parameters.size("mtu")
@@ -74,25 +75,27 @@ class DualPi2(Discipline):
         self.step_ns = parameters.time_ns("step_thresh") if parameters.is_time("step_thresh") else None
         self.step_packets = None if self.step_ns is not None else parameters.length("step_thresh").amount
 
+        self.has_ramp = parameters.word("native") == "ramp"
+        self.ramp_from_ns = parameters.time_ns("min_th")
+        self.ramp_ns = parameters.time_ns("range")
+        self.ramp_spares = parameters.number("th_len")
+        # Whole percent, as tc-dualpi2(8) has them.
+        self.classic_weight = math.floor(100.0 * parameters.number("classic_protection") + 0.5)
+        self.l_weight = 100 - self.classic_weight
+
         self.l_queue: deque[Packet] = deque()
         self.c_queue: deque[Packet] = deque()
         self.l_sum = 0.0
         self.c_sum = 0.0
-        self.first_credit = self.mtu * (CLASSIC_WEIGHT - L_WEIGHT)
+        self.first_credit = self.mtu * (self.classic_weight - self.l_weight)
         self.credit = self.first_credit
-        self._steps_done = 0
 
     # ---- the controller ----
 
-    def advance(self, now_ns: int) -> None:
-        """Does all steps due at or before ``now_ns``."""
-        while True:
-            due_ns = math.floor((self._steps_done + 1) * Fraction(self.period_ns) + Fraction(1, 2))
-            if due_ns > now_ns:
-                return
-            self._steps_done += 1
-            ages_ns = [due_ns - queue[0].arrived_ns for queue in (self.l_queue, self.c_queue) if queue]
-            self.controller.step(max(ages_ns, default=0) / 1e9)
+    def tick(self, now_ns: int) -> None:
+        """The controller's step."""
+        ages_ns = [now_ns - queue[0].arrived_ns for queue in (self.l_queue, self.c_queue) if queue]
+        self.controller.step(max(ages_ns, default=0) / 1e9)
 
     @property
     def is_overload(self) -> bool:
@@ -121,12 +124,12 @@ class DualPi2(Discipline):
             if self.l_queue and (not self.c_queue or self.credit <= 0):
                 packet = self.l_queue.popleft()
                 if self.c_queue:
-                    charge = CLASSIC_WEIGHT * packet.size
+                    charge = self.classic_weight * packet.size
                 serve = self.serve_l
             else:
                 packet = self.c_queue.popleft()
                 if self.l_queue:
-                    charge = -L_WEIGHT * packet.size
+                    charge = -self.l_weight * packet.size
                 serve = self.serve_c
             self.waiting.packets -= 1
             self.waiting.bytes -= packet.size
@@ -150,8 +153,7 @@ class DualPi2(Discipline):
             if self.sums_up_l(self.controller.base**2):
                 return Told("drop", "overload", packet.number)
             return Told("mark", "early", packet.number) if self.sums_up_l(self.controller.coupled) else None
-        waited_ns = now_ns - packet.arrived_ns
-        native = min(1.0, max(0.0, (waited_ns - RAMP_FROM_NS) / RAMP_NS)) if self.l_queue else 0.0
+        native = self.ramp(packet, now_ns) if self.has_ramp else float(self.is_above_step(packet, now_ns))
         if not self.sums_up_l(max(native, self.controller.coupled)):
             return None
         return Told("mark", "forced" if native >= 1.0 else "early", packet.number)
@@ -165,12 +167,28 @@ class DualPi2(Discipline):
                 return Told("mark", "early", packet.number)
             if chance(self.controller.coupled, self.uniform):
                 return Told("mark", "early", packet.number)
+        if not self.has_ramp:
+            return Told("mark", "forced", packet.number) if self.is_above_step(packet, now_ns) else None
+        native = self.ramp(packet, now_ns)
+        if not chance(native, self.uniform):
+            return None
+        return Told("mark", "forced" if native >= 1.0 else "early", packet.number)
+
+    def ramp(self, packet: Packet, now_ns: int) -> float:
+        """The probability of the L-queue's own marks, 0 while it holds no more than ``th_len``, this one included."""
+        if len(self.l_queue) + 1 <= self.ramp_spares:
+            return 0.0
+        beyond_ns = now_ns - packet.arrived_ns - self.ramp_from_ns
+        if beyond_ns >= self.ramp_ns:
+            return 1.0
+        return beyond_ns / self.ramp_ns if beyond_ns > 0 else 0.0
+
+    def is_above_step(self, packet: Packet, now_ns: int) -> bool:
+        """Whether a packet stayed longer than the step's time, or leaves more packets behind."""
         if self.step_ns is not None:
-            is_above = now_ns - packet.arrived_ns > self.step_ns
-        else:
-            assert self.step_packets is not None
-            is_above = len(self.l_queue) > self.step_packets
-        return Told("mark", "forced", packet.number) if is_above else None
+            return now_ns - packet.arrived_ns > self.step_ns
+        assert self.step_packets is not None
+        return len(self.l_queue) > self.step_packets
 
     def serve_c(self, packet: Packet, now_ns: int) -> Told | None:
         """What happens to a Classic packet that leaves."""
@@ -203,8 +221,9 @@ class DualPi2(Discipline):
 class _Shown(Law):
     """Shows the controller."""
 
-    def __init__(self, controller: Controller) -> None:
+    def __init__(self, controller: Controller, period_ns: int) -> None:
         self._controller = controller
+        self.period_ns = Fraction(period_ns)
 
     def probability(self) -> float:
         """That of a Classic signal."""
@@ -224,7 +243,7 @@ def gains(parameters: Parameters) -> tuple[int, float, float]:
     elif is_linux and not parameters.has("max_rtt"):
         period_ns = 16_000_000
     else:
-        period_ns = min(parameters.time_ns("target"), round(max_rtt_ns / 3))
+        period_ns = min(parameters.time_ns("target"), max_rtt_ns // 3)
     if is_linux and not parameters.has("max_rtt"):
         alpha, beta = 0.16, 3.2
     else:

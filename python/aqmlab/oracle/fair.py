@@ -4,7 +4,7 @@ Source: Hoeiland-Joergensen et al. 2018 (RFC 8290 §4), Linux net/sched/sch_fq_c
 One without any is given a quantum and goes behind the old queues; otherwise a packet leaves and is charged. A new queue
 found empty goes behind the old ones, so that it cannot come back as new at once; an old one leaves the list.
 
-Flows are taken to have a queue each, as if their hashes never met, unless all share one (``flows`` = 1).
+Which of the ``flows`` queues is a flow's says the engine's hash, which is taken over: any would do.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from aqmlab.oracle.frame import Discipline, Law, Packet, Told
 from aqmlab.oracle.parameters import Length, Waiting
+from aqmlab.oracle.stream import flow_hash, place
 
 L = TypeVar("L", bound=Law)
 
@@ -35,17 +36,18 @@ class FairQueueing(Discipline, Generic[L]):
     is old, though others are new.
     """
 
-    def __init__(self, limit: Length, quantum: int, flows: int, keeps_new: bool) -> None:
+    def __init__(self, limit: Length, quantum: int, flows: int, salt: int, keeps_new: bool) -> None:
         super().__init__(Law(), limit)
         self.quantum = quantum
         self.flows = flows
+        self.salt = salt
         self.keeps_new = keeps_new
         self.queues: dict[int, Queue[L]] = {}
         self.new: deque[Queue[L]] = deque()
         self.old: deque[Queue[L]] = deque()
 
-    def make_law(self) -> L:
-        """The law of another queue."""
+    def make_law(self, place: int) -> L:
+        """The law of the queue at a place."""
         raise NotImplementedError
 
     def dequeue(self, queue: Queue[L], now_ns: int) -> tuple[list[Told], Packet | None]:
@@ -54,10 +56,10 @@ class FairQueueing(Discipline, Generic[L]):
 
     def queue_of(self, packet: Packet) -> Queue[L]:
         """The queue of a packet's flow."""
-        key = 0 if self.flows == 1 else packet.flow
-        if key not in self.queues:
-            self.queues[key] = Queue(self.make_law())
-        return self.queues[key]
+        at = place(flow_hash(packet.flow, self.salt), self.flows)
+        if at not in self.queues:
+            self.queues[at] = Queue(self.make_law(at))
+        return self.queues[at]
 
     def append(self, queue: Queue[L], packet: Packet) -> None:
         """Puts a packet at the end of its queue; one that is on no list is new."""
@@ -68,6 +70,10 @@ class FairQueueing(Discipline, Generic[L]):
         if queue not in self.new and queue not in self.old:
             queue.credit = self.quantum
             self.new.append(queue)
+
+    def is_over(self) -> bool:
+        """Whether more waits than the limit allows."""
+        return self.limit.of(self.waiting) > self.limit.amount
 
     def pull(self, queue: Queue[L]) -> Packet | None:
         """Removes the packet at a queue's head."""

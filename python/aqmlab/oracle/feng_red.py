@@ -16,7 +16,14 @@ from aqmlab.oracle import red
 from aqmlab.oracle.frame import Discipline, Uniform
 from aqmlab.oracle.parameters import Parameters, Waiting, Written
 
-DEFAULTS: dict[str, Written] = {**red.DEFAULTS, "alpha": 3.0, "beta": 2.0, "bottom": 1e-4, "top": 1.0}
+DEFAULTS: dict[str, Written] = {
+    **red.DEFAULTS,
+    "probability": 0.1,
+    "alpha": 3.0,
+    "beta": 2.0,
+    "bottom": 1e-4,
+    "top": 1.0,
+}
 
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:

@@ -10,11 +10,11 @@ all of it when the next is taken.
 
 ns-2: a packet's start is when it comes to the head of its flow, or when the flow's last one finished if that is later;
 its finish is its size, in time on the link, times the number of flows that wait, later. That is reckoned anew at each
-choice; of equals the lowest flow leaves.
+choice. Of equals what was accepted first leaves, as the page says; in ns-2 the lowest flow's.
 
 At the limit, the arriving packet counted, the flow with the most bytes loses its newest packet, and with it the rounds
 that it was promised. Of a tie it is the arriving packet; if that is not of a flow in the tie, the paper does not say,
-and here the lowest flow loses. A packet that does not fit into an empty buffer is lost alone.
+and any flow of it may lose. A packet that does not fit into an empty buffer is lost alone.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ DEFAULTS: dict[str, Written] = {
     "ecn": False,
     "dialect": "paper",
 }
+
+
+ROUNDING = Fraction(1, 10**12)
+"""Part of a finish, by which it may come out otherwise where numbers are rounded."""
 
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> FlowQueues:
@@ -59,7 +63,9 @@ class Fq(FlowQueues):
             own = sizes.get(packet.flow, 0) + packet.size
             if own >= max(sizes.values(), default=0):
                 return told_of(packet, [*lost, packet])
-            victim = self.remove_newest(max(sizes, key=sizes.__getitem__))
+            most = max(sizes.values())
+            tied = {flow: self.queues[flow][-1] for flow, size in sizes.items() if size == most}
+            victim = self.remove_newest(self.any_of(tied))
             self.forget(victim)
             lost.append(victim)
         is_head = packet.flow not in self.queues
@@ -72,7 +78,11 @@ class Fq(FlowQueues):
         self.finish_transmission(now_ns)
         if not self.queues:
             return [Told("none")]
-        flow = min(sorted(self.queues), key=lambda one: self.rank(self.queues[one][0]))
+        heads = sorted((self.rank(queue[0]), flow) for flow, queue in self.queues.items())
+        least = heads[0][0][0]
+        # A tie is not one to who rounds: what is as good as equal may leave in any order.
+        tied = {flow: self.queues[flow][0] for (finish, _), flow in heads if finish - least <= ROUNDING * (least + 1)}
+        flow = self.any_of(tied)
         packet = self.remove_oldest(flow)
         self.leave(packet, now_ns)
         return [Told("send", number=packet.number)]
@@ -183,8 +193,8 @@ class AsNs2(Fq):
             self.begin(packet.flow, now_ns)
 
     def rank(self, packet: Packet) -> tuple[Fraction, int]:
-        """The finish as of now, then the flow."""
-        return self.finish(packet, len(self.queues)), packet.flow
+        """The finish as of now, then arrival."""
+        return self.finish(packet, len(self.queues)), packet.number
 
     def leave(self, packet: Packet, now_ns: int) -> None:
         """Keeps the finish; the next packet of the flow starts."""

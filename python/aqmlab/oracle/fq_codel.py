@@ -4,7 +4,8 @@ Source: Hoeiland-Joergensen et al. 2018 (RFC 8290); in the dialect ``linux`` net
 compares the MTU with what all queues hold, and packets lost at the limit count as its signals.
 
 When more than ``limit`` packets wait, the arriving one among them, the queue with the most bytes loses packets from its
-head, ``drop_batch`` at most: half its packets (RFC 8290 §4.1), rounded up, or half its bytes (Linux).
+head, ``drop_batch`` at most: half its packets (RFC 8290 §4.1), rounded up, or half its bytes (Linux); and again while a
+limit in bytes, which neither knows, is not kept.
 """
 
 from __future__ import annotations
@@ -29,24 +30,25 @@ DEFAULTS: dict[str, Written] = {
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
     """FQ-CoDel."""
-    return FqCodel(Parameters(DEFAULTS, given))
+    return FqCodel(Parameters(DEFAULTS, given), uniform)
 
 
 class FqCodel(FairQueueing[Codel]):
     """The discipline."""
 
-    def __init__(self, parameters: Parameters) -> None:
+    def __init__(self, parameters: Parameters, uniform: Uniform) -> None:
         self.is_linux = parameters.word("dialect") == "linux"
         super().__init__(
             parameters.length("limit"),
             parameters.size("quantum"),
             int(parameters.number("flows")),
+            uniform.bits(),
             keeps_new=not self.is_linux,
         )
         self.parameters = parameters
         self.drop_batch = int(parameters.number("drop_batch"))
 
-    def make_law(self) -> Codel:
+    def make_law(self, place: int) -> Codel:
         """Another queue's CoDel."""
         return Codel(self.parameters)
 
@@ -54,7 +56,10 @@ class FqCodel(FairQueueing[Codel]):
         """Offers a packet; what is told of it and of those that make room."""
         packet.arrived_ns = now_ns
         self.append(self.queue_of(packet), packet)
-        return [Told("accept", number=packet.number), *self._evict()]
+        told = [Told("accept", number=packet.number)]
+        while self.is_over():
+            told += self._evict()
+        return told
 
     def dequeue(self, queue: Queue[Codel], now_ns: int) -> tuple[list[Told], Packet | None]:
         """Lets CoDel pull."""
@@ -62,10 +67,10 @@ class FqCodel(FairQueueing[Codel]):
         return queue.law.dequeue(lambda: self.pull(queue), lambda: measured.bytes, now_ns)
 
     def _evict(self) -> list[Told]:
-        """Drops from the fattest queue if more waits than the limit allows."""
-        if (self.waiting.bytes if self.limit.in_bytes else self.waiting.packets) <= self.limit.amount:
-            return []
-        fattest = max(self.queues.values(), key=lambda queue: queue.waiting.bytes)
+        """Drops from the fattest queue, of equals from any."""
+        most = max(queue.waiting.bytes for queue in self.queues.values())
+        tied = {at: queue.held[0] for at, queue in self.queues.items() if queue.held and queue.waiting.bytes == most}
+        fattest = self.queues[self.any_of(tied)]
         packets, size = fattest.waiting.packets, fattest.waiting.bytes
         lost: list[Told] = []
         is_half = False

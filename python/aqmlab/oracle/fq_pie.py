@@ -3,12 +3,11 @@
 Source: Ramakrishnan et al. 2019, Linux net/sched/sch_fq_pie.c, with the turns of FQ-CoDel. An arriving packet beyond
 the limit on all queues together is lost; otherwise the PIE of its queue judges it. All PIEs take their steps at once.
 
-Each queue's PIE has random numbers of its own, which a list of draws cannot tell apart: here they share them in order.
+Each queue's PIE has random numbers of its own, from a seed: the bits that follow the hash's and one more.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -17,6 +16,7 @@ from aqmlab.oracle.fair import FairQueueing, Queue
 from aqmlab.oracle.frame import Discipline, Packet, Told, Uniform
 from aqmlab.oracle.parameters import Parameters, Written
 from aqmlab.oracle.pie import Pie
+from aqmlab.oracle.stream import Stream
 
 DEFAULTS: dict[str, Written] = {
     **pie.DEFAULTS,
@@ -39,26 +39,25 @@ class FqPie(FairQueueing[Pie]):
             parameters.length("limit"),
             parameters.size("quantum"),
             int(parameters.number("flows")),
+            uniform.bits(),
             keeps_new=parameters.word("dialect") != "linux",
         )
         self.parameters = parameters
         self.uniform = uniform
-        self.period_ns = Fraction(parameters.time_ns("tupdate"))
-        self._steps_done = 0
+        uniform.bits()  # the engine's first law is none of a queue
+        self.seeds: list[int] = []
+        self.law.period_ns = Fraction(parameters.time_ns("tupdate"))
 
-    def make_law(self) -> Pie:
+    def make_law(self, place: int) -> Pie:
         """Another queue's PIE."""
-        return Pie(self.parameters, self.uniform)
+        while len(self.seeds) <= place:
+            self.seeds.append(self.uniform.bits())
+        return Pie(self.parameters, Stream(self.seeds[place], "queue"))
 
-    def advance(self, now_ns: int) -> None:
-        """Does all steps due at or before ``now_ns``."""
-        while True:
-            due_ns = math.floor((self._steps_done + 1) * self.period_ns + Fraction(1, 2))
-            if due_ns > now_ns:
-                return
-            self._steps_done += 1
-            for queue in self.queues.values():
-                queue.law.tick(queue.waiting, due_ns)
+    def tick(self, now_ns: int) -> None:
+        """A step of each."""
+        for queue in self.queues.values():
+            queue.law.tick(queue.waiting, now_ns)
 
     def offer(self, packet: Packet, now_ns: int) -> list[Told]:
         """Offers a packet; what is told of it."""

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from aqmlab.oracle.parameters import Length, Waiting
+
+T = TypeVar("T")
 
 
 class Uniform(Protocol):
@@ -27,22 +29,44 @@ class Uniform(Protocol):
         """The next one."""
         ...
 
+    def bits(self) -> int:
+        """The sixty-four random bits that the next one would be made of."""
+        ...
+
+    def fork(self) -> Uniform:
+        """The same numbers once more, from here on."""
+        ...
+
 
 class DrawsUsedUpError(Exception):
     """A law wanted a random number and the list was empty."""
 
 
-class Listed:
-    """The random numbers of a list, in order."""
+class Counted:
+    """The first so many random numbers of a stream."""
 
-    def __init__(self, draws: Iterable[float]) -> None:
-        self._left = deque(draws)
+    def __init__(self, stream: Uniform, count: int) -> None:
+        self._stream = stream
+        self._left = count
 
     def unit(self) -> float:
         """The next one."""
-        if not self._left:
+        self._take()
+        return self._stream.unit()
+
+    def bits(self) -> int:
+        """The next one as bits."""
+        self._take()
+        return self._stream.bits()
+
+    def fork(self) -> Uniform:
+        """The stream from here on; who reads a copy uses up nothing."""
+        return self._stream.fork()
+
+    def _take(self) -> None:
+        if self._left == 0:
             raise DrawsUsedUpError("chance decides here, but the draws are used up")
-        return self._left.popleft()
+        self._left -= 1
 
 
 def chance(probability: float, uniform: Uniform) -> bool:
@@ -140,12 +164,29 @@ class Discipline:
         self.waiting = Waiting()
         self._held: deque[Packet] = deque()
         self._ticks_done = 0
+        self.theirs: Sequence[str] = ()
+        """What another implementation told of the operation at hand: for choices that a specification leaves open."""
 
     def advance(self, now_ns: int) -> None:
         """Does all periodic work due at or before ``now_ns``, each tick at its own time."""
-        while (due_ns := self.law.due_ns(self._ticks_done)) is not None and due_ns <= now_ns:
+        while (due_ns := self.due_ns(self._ticks_done)) is not None and due_ns <= now_ns:
             self._ticks_done += 1
-            self.law.tick(self.waiting, due_ns)
+            self.tick(due_ns)
+
+    def any_of(self, open_to: Mapping[T, Packet]) -> T:
+        """One of several that a specification does not tell apart, each with the packet it would lose or send: the one
+        that the other implementation chose, or the first."""
+        named = {packet.number: one for one, packet in open_to.items()}
+        told = (int(item.rpartition("#")[2]) for item in self.theirs if item.startswith(("drop", "send")))
+        return next((named[number] for number in told if number in named), next(iter(open_to)))
+
+    def due_ns(self, ticks_done: int) -> int | None:
+        """When the next periodic work is due, after so much of it."""
+        return self.law.due_ns(ticks_done)
+
+    def tick(self, now_ns: int) -> None:
+        """Does the periodic work that is due."""
+        self.law.tick(self.waiting, now_ns)
 
     def offer(self, packet: Packet, now_ns: int) -> list[Told]:
         """Offers a packet; what is told of it."""

@@ -11,8 +11,9 @@ and the mean share avgcq = max(1, avg / Nactive):
 The average is sampled when a packet is accepted, by the queue before it, and when one leaves, by what is left; before
 the decision where the queue is empty, and then not again. Strikes are forgotten when a flow's last packet leaves.
 
-Readings: avgcq is that of the average and the flows at the decision. A packet that the limit refuses is no sample, but
-restarts the count, as in RED.
+Readings: a flow that has no packet has no more than maxq, even if that is 0 (settled by what the engine does: by the
+figure's letter a min of 0 would let nothing in). avgcq is that of the average and the flows at the decision. A packet
+that the limit refuses restarts the count, as in RED.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from aqmlab.oracle.parameters import Parameters, Waiting, Written
 
 _OF_RED = ("limit", "ecn", "min", "max", "probability", "wq", "mode", "mean_packet")
-DEFAULTS: dict[str, Written] = {**{name: red.DEFAULTS[name] for name in _OF_RED}, "minq": 2.0}
+DEFAULTS: dict[str, Written] = {**{name: red.DEFAULTS[name] for name in _OF_RED}, "minq": 2.0, "dialect": "paper"}
 
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
@@ -76,7 +77,8 @@ class Fred(Law):
         mean = max(1.0, law.avg / max(1, len(self.flows)))
         is_above = law.avg >= law.max
         maxq = 2.0 if is_above else law.min
-        if qlen >= maxq or (is_above and qlen > 2.0 * mean) or (qlen >= mean and flow.strikes > 1):
+        is_over = qlen >= maxq and packet.flow in self.flows
+        if is_over or (is_above and qlen > 2.0 * mean) or (qlen >= mean and flow.strikes > 1):
             flow.strikes += 1
             return Signal("drop", "forced")
         if is_above:
@@ -97,7 +99,9 @@ class Fred(Law):
         return Signal("mark" if law.marks and packet.has_ect else "drop", "early")
 
     def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
-        """Restarts the spacing."""
+        """Restarts the spacing; a sample where nothing waits, as of every lost arrival."""
+        if waiting.packets == 0:
+            self.red.sample(waiting, now_ns)
         self.red.count = -1 if self.red.avg < self.red.min else 0
 
     def departure(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:

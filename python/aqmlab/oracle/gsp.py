@@ -10,7 +10,7 @@ on each arrival, with the times since the one before. Time below counts in the s
 and it comes back when the queue was empty and is then above the threshold again. In the form with a delay the queue is
 above while the packet that left last had stayed longer than ``threshold``, and not when the link has asked in vain.
 
-Neither the threshold nor the bound of the cumulative time has a published value: ``threshold`` must be given here.
+Neither the threshold nor the bound of the cumulative time has a published value.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform
 from aqmlab.oracle.parameters import Length, Parameters, Waiting, Written
 
 DEFAULTS: dict[str, Written] = {
+    "dialect": "paper",
     "limit": "1000p",
     "ecn": False,
-    "threshold": "",
+    "threshold": "100p",
     "interval": "200ms",
     "adaptive": True,
     "alpha": 2.0,

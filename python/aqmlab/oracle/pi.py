@@ -21,6 +21,7 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from aqmlab.oracle.parameters import Measure, Parameters, Waiting, Written
 
 DEFAULTS: dict[str, Written] = {
+    "dialect": "paper",
     "limit": "1000p",
     "ecn": False,
     "qref": "50p",

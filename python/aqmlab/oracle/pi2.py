@@ -20,6 +20,7 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from aqmlab.oracle.parameters import Parameters, Waiting, Written
 
 DEFAULTS: dict[str, Written] = {
+    "dialect": "paper",
     "limit": "1000p",
     "ecn": False,
     "target": "20ms",

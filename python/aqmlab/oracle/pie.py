@@ -45,6 +45,7 @@ DEFAULTS: dict[str, Written] = {
     "dq_rate_estimator": False,
 }
 
+TICK_NS = 64
 THRESHOLD = 16384
 """Bytes that must wait for a measurement of the drain rate to begin, and leave for it to end."""
 
@@ -90,7 +91,7 @@ class Pie(Law):
         self.left_at_ns: int | None = None
         self.measured_from_ns: int | None = None
         self.measured_bytes = 0
-        self.drain = 0.0  # avg_dq_time, seconds for THRESHOLD bytes; Linux: bytes a second; 0 if unknown
+        self.drain = 0.0  # avg_dq_time, seconds for THRESHOLD bytes; Linux: 256ths of a byte a tick; 0 if unknown
 
     # ---- arrivals ----
 
@@ -149,8 +150,9 @@ class Pie(Law):
         if self.measured_from_ns is not None:
             self.measured_bytes += packet.size
             took_ns = now_ns - self.measured_from_ns
-            if self.measured_bytes >= THRESHOLD and not (self.is_linux and took_ns == 0):
-                self.average_drain(took_ns)
+            ticks = now_ns // TICK_NS - self.measured_from_ns // TICK_NS
+            if self.measured_bytes >= THRESHOLD and not (self.is_linux and ticks == 0):
+                self.average_drain(took_ns, ticks)
                 self.measured_from_ns = None
                 if self.is_linux:
                     self.burst_s = max(0.0, (round(self.burst_s * 1e9) - took_ns) / 1e9)
@@ -158,11 +160,13 @@ class Pie(Law):
             self.measured_from_ns = now_ns
             self.measured_bytes = 0
 
-    def average_drain(self, took_ns: int) -> None:
-        """A measurement enters the average, the first one as it is."""
+    def average_drain(self, took_ns: int, ticks: int) -> None:
+        """A measurement enters the average, the first one as it is; Linux's is a whole number of 256ths of a byte a
+        tick of 64 ns (PIE_SCALE, PSCHED_SHIFT)."""
         if self.is_linux:
-            rate = self.measured_bytes / (took_ns / 1e9)
-            self.drain = rate if self.drain == 0.0 else self.drain + (rate - self.drain) / 8.0
+            rate = self.measured_bytes * 256 // ticks
+            average = int(self.drain)
+            self.drain = float(rate if average == 0 else average - average // 8 + rate // 8)
         else:
             time_s = took_ns / 1e9
             self.drain = time_s if self.drain == 0.0 else self.drain + (time_s - self.drain) / 4.0
@@ -182,8 +186,11 @@ class Pie(Law):
         if self.is_linux and wait_s > 0.25:
             step += 0.02
         p = self.p + step
-        capped = p > 1.0
-        p = min(1.0, max(0.0, p))
+        # Linux has no bound at 1: its 64 bits end at 256 times that, and there it starts again from 1.
+        capped = p >= 256.0 if self.is_linux else p > 1.0
+        p = max(0.0, p)
+        if capped:
+            p = 1.0
         if wait_s == 0.0 and before_s == 0.0:
             if not self.is_linux:
                 p *= 0.98
@@ -202,7 +209,9 @@ class Pie(Law):
         """The queue over its drain rate; 0 while that is unknown."""
         if self.drain == 0.0:
             return 0.0
-        return waiting.bytes / self.drain if self.is_linux else waiting.bytes * self.drain / THRESHOLD
+        if self.is_linux:
+            return waiting.bytes * 256 // int(self.drain) * TICK_NS / 1e9
+        return waiting.bytes * self.drain / THRESHOLD
 
     def become_quiet(self) -> None:
         """A burst may come again. Linux starts everything anew (pie_vars_init), its drain rate if it has one."""
@@ -217,7 +226,7 @@ class Pie(Law):
 
     def probability(self) -> float:
         """p."""
-        return self.p
+        return min(1.0, self.p)
 
     def control(self) -> float:
         """The waiting time at the last step, in seconds."""

@@ -1,6 +1,6 @@
 """What disciplines with several queues share: a queue for each flow, one limit for all.
 
-Where a discipline hashes flows to queues, no two flows are taken to share one; the vectors are written so.
+Where a discipline hashes flows to queues, the engine's hash says which: any would do. Flows that meet are one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ class FlowQueues(Discipline):
         self.queues: dict[int, deque[Packet]] = {}
         """The flows that wait, each with its packets from the oldest to the newest; never an empty queue."""
 
+    def key(self, packet: Packet) -> int:
+        """What tells a packet's queue from others: its flow, or the place that it is hashed to."""
+        return packet.flow
+
     def put(self, packet: Packet) -> None:
         """Adds a packet to the queue of its flow."""
-        self.queues.setdefault(packet.flow, deque()).append(packet)
+        self.queues.setdefault(self.key(packet), deque()).append(packet)
         self.waiting.packets += 1
         self.waiting.bytes += packet.size
 

@@ -2,7 +2,7 @@
 
 Source: Mahajan, Floyd and Wetherall 2001; ns-2.35, queue/red-pd.cc and tcl/ex/red-pd/monitoring.tcl, and the page for
 what is not as there (signals of all kinds count, packets are filtered independently, whether a flow responds, shares of
-the last interval's signals, 1/2 as the bound of every raise, let-offs without the 0.4 s).
+the last interval's signals, let-offs without the 0.4 s).
 
 At the end of an interval, with p the signalled part of what reached RED in it and p_avg the mean of that and the
 p_avg before (p itself at first, as monitoring.tcl has it), each flow that was signalled is put on a list. The next
@@ -10,9 +10,9 @@ interval is 0.6 R / sqrt(1.5 p_avg), between 2 R and 10 R (``rtt`` R); the first
 
 - Identified is who is on three of the last five lists, the newest among them. If p > 0.001, flows identified that did
   not change in the last four intervals and 0.4 s get p_new = min(p, p_avg) times their signals on the newest list over
-  the mean of those identified, at most 2 min(p, p_avg). A flow not yet filtered begins with p_new. Of others the
-  probability doubles if p_new is above it, and else grows by p_new (unresponsive: three times, 2 p_new). 1/2 is the
-  bound of all.
+  the mean of those identified, at most 2 min(p, p_avg). A flow not yet filtered begins with p_new, or
+  1/2 if that is less. Of others the probability doubles if p_new is above it, and else grows by p_new (unresponsive:
+  three times, 2 p_new); if that is more than 1, what the flow is left is halved instead (divided by three).
 - Flows filtered that are on none of five lists and did not change in the last three (unresponsive: five) intervals are
   let off: by 0.05, or to a half where it is 0.1 or less (unresponsive: to two thirds up to 0.075), and where it is
   0.005 (0.0025) or less already, they are no longer filtered, and their last change is forgotten.
@@ -110,8 +110,7 @@ class RedPd(red.Red):
         """Whether a packet of ``flow`` may be filtered."""
         if flow not in self.filters:
             return False
-        queue = waiting.bytes if self.measure.in_bytes else waiting.packets
-        return self.filters[flow].is_unresponsive or (self.avg >= self.min and queue > 1)
+        return self.filters[flow].is_unresponsive or (self.avg >= self.min and waiting.packets > 1)
 
     # ---- intervals ----
 
@@ -160,7 +159,7 @@ class RedPd(red.Red):
             else:
                 factor = 3.0 if held.is_unresponsive else 2.0
                 raised = factor * held.p if p_new > held.p else held.p + (factor - 1.0) * p_new
-                held.p = min(raised, 0.5)
+                held.p = raised if raised <= 1.0 else 1.0 - (1.0 - held.p) / factor
             self.changed_ns[flow] = now_ns
 
     def let_off(self, now_ns: int) -> None:

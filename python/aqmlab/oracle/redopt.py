@@ -5,8 +5,8 @@ Padhye, Firoiu, Towsley and Kurose 1998 for TCP's rate; Firoiu and Borden 2000 f
 
 With C the link's mean packets a second, N the flows and R their round trip without the queue:
 
-    max - min = c1 C R + c2 N + c3,  min = (max - min) / 3,  the buffer 1.5 max
     C' = C (1 - u (1 - p)), what is left to TCP where UDP arrives with a share u of the link (``udp_rate``)
+    max - min = c1 (C' R + (min + max) / 2) + c2 N + c3,  min = (max - min) / 3,  the buffer 1.5 max, whole packets
     W = (C' R + (min + max) / 2) / N, the window with the queue in the middle of the band
     1/W = sqrt(2 b p / 3) + 4 min(1, 3 sqrt(3 b p / 8)) p (1 + 32 p^2)
     max_p = 2 p times ``boost``
@@ -14,8 +14,12 @@ With C the link's mean packets a second, N the flows and R their round trip with
 
 with b packets for an ACK (``acked``) and a timeout of four round trips.
 
-The band comes first and does not depend on p; p solves the other equations. The weight, too, is from the model's
-middle of the band, not from thresholds that were given; that is declared for the buffer.
+The first three are the model's equations with the bandwidth that is left to TCP in place of the link's (Brandauer et
+al. 2001), the round trip in them being that with the queue in the middle of the band: R + (min + max) / 2 C'. The
+weight, too, is from the model's middle of the band, not from thresholds that were given; that is declared for the
+buffer.
+
+Settled by what the engine does: C' and not C in the band, as it is in the window.
 """
 
 from __future__ import annotations
@@ -34,8 +38,9 @@ DEFAULTS: dict[str, Written] = {
     "max": "",
     "probability": "",
     "wq": "",
-    "flows": 100.0,
-    "rtt": "100ms",
+    "mean_packet": "1500b",
+    "flows": 64.0,
+    "rtt": "150ms",
     "c1": 0.02158,
     "c2": 0.567,
     "c3": 85.0,
@@ -62,21 +67,26 @@ def designed(given: Mapping[str, Written], rate_bps: int) -> dict[str, Written]:
     udp = known.bits_per_second("udp_rate") / rate_bps
     b = known.number("acked")
 
-    band = known.number("c1") * c * rtt + known.number("c2") * n + known.number("c3")
-    low, high = band / 3.0, band / 3.0 + band
-    middle = (low + high) / 2.0
+    c1 = known.number("c1")
+
+    def left(p: float) -> float:
+        return c * (1.0 - udp * (1.0 - p))
+
+    def band(p: float) -> float:
+        # The middle is 5/6 of the band, and part of what it grows with.
+        return (c1 * left(p) * rtt + known.number("c2") * n + known.number("c3")) / (1.0 - c1 * 5.0 / 6.0)
 
     def window(p: float) -> float:
-        return ((c * (1.0 - udp * (1.0 - p))) * rtt + middle) / n
+        return (left(p) * rtt + band(p) * 5.0 / 6.0) / n
 
     p = loss(window, b)
-    tcp = c * (1.0 - udp * (1.0 - p))
-    round_trip = rtt + middle / tcp
+    low, high = band(p) / 3.0, band(p) / 3.0 + band(p)
+    round_trip = rtt + (low + high) / 2.0 / left(p)
     grows_in = window(p) / 2.0 * b * round_trip
     return {
         "min": Length(low, in_bytes=False),
         "max": Length(high, in_bytes=False),
-        "limit": Length(1.5 * high, in_bytes=False),
+        "limit": Length(math.ceil(1.5 * high), in_bytes=False),
         "probability": min(1.0, 2.0 * p * known.number("boost")),
         "wq": -math.expm1(math.log(0.1) / (grows_in * c)),
     }

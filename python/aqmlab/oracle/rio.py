@@ -12,12 +12,16 @@ and a packet is OUT with probability (rate - R_T) / rate. A flow that was silent
 
 Readings: the link's idle time ends with any arrival. Both averages have then decayed for that time, and in place of
 this arrival's sample, as RED's does. Meters see what the limit refuses, and draw; so do the averages.
+
+Dialects ``ns2`` and ``ns2_decoupled``: the two REDs of ns-2.35's Diffserv module (diffserv/dsredq.cc, RIO-C and RIO-D),
+which are told from the above by :class:`AsDsred`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from aqmlab.oracle import red
 from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
@@ -51,6 +55,7 @@ class TwoReds(Law):
     def __init__(self, parameters: Parameters, rate_bps: int, uniform: Uniform) -> None:
         self.is_coupled = parameters.word("dialect") == "coupled"
         self.uniform = uniform
+        self.ns2 = AsDsred(parameters, rate_bps) if parameters.word("dialect").startswith("ns2") else None
         self.for_in = _red(parameters, "in", rate_bps, uniform)
         self.for_out = _red(parameters, "out", rate_bps, uniform)
         self.waiting_in = Waiting()
@@ -63,6 +68,8 @@ class TwoReds(Law):
     def arrival(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """Tags, samples and judges."""
         is_in = self.is_in(packet, now_ns)
+        if self.ns2 is not None:
+            return self.ns2.arrival(packet, is_in, now_ns, self.uniform)
         self.sample(is_in, waiting, now_ns)
         half = self.for_in if is_in else self.for_out
         cause = half.judge(packet)
@@ -76,12 +83,17 @@ class TwoReds(Law):
     def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
         """As RED: a sample, and the spacing starts again."""
         is_in = self.is_in(packet, now_ns)
+        if self.ns2 is not None:
+            return  # The first thing that redQueue::enque asks is whether there is room.
         self.sample(is_in, waiting, now_ns)
         half = self.for_in if is_in else self.for_out
         half.count = -1 if half.avg < half.min else 0
 
     def departure(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """Keeps count of the IN packets that wait."""
+        if self.ns2 is not None:
+            self.ns2.departure(packet, now_ns)
+            return None
         if packet.number in self.in_numbers:
             self.in_numbers.remove(packet.number)
             self.waiting_in.packets -= 1
@@ -109,11 +121,111 @@ class TwoReds(Law):
 
     def probability(self) -> float:
         """That of OUT packets."""
+        if self.ns2 is not None:
+            return self.ns2.out.probability()
         return self.for_out.probability()
 
     def control(self) -> float:
         """The average by which OUT packets are judged."""
-        return self.for_out.avg
+        return self.for_out.avg if self.ns2 is None else self.ns2.out.avg
+
+
+@dataclass
+class Precedence:
+    """A virtual queue of dsredq.cc."""
+
+    min: float
+    max: float
+    max_p: float
+    avg: float = 0.0
+    count: int = -1
+    waiting: int = 0
+    idle_since_ns: int | None = 0
+
+    def probability(self) -> float:
+        """pb; 0 not above min, 1 above max."""
+        if self.avg <= self.min:
+            return 0.0
+        if self.avg > self.max:
+            return 1.0
+        return self.max_p * (self.avg - self.min) / (self.max - self.min)
+
+    def judge(self, uniform: Uniform) -> str | None:
+        """The end of redQueue::enque."""
+        if self.avg <= self.min:
+            self.count = -1
+            return None
+        if self.avg > self.max:
+            self.count = 0
+            return "forced"
+        self.count += 1
+        p = self.probability()
+        left = 1.0 - self.count * p
+        # Of p / left a negative one is never reached by a draw, an infinite one always.
+        if left < 0.0 or not chance(p / left if left > 0.0 else 1.0, uniform):
+            return None
+        self.count = 0
+        return "early"
+
+
+class AsDsred:
+    """diffserv/dsredq.cc with two precedences, IN and OUT.
+
+    In RIO-C an IN packet samples both averages, and that of OUT is of all packets; in RIO-D each class has its own. A
+    class turns idle when a packet that its average counts begins to be sent and none such is left, and busy when one
+    is accepted. While it is idle a sample is preceded by a decay for every whole packet that could have been sent.
+    """
+
+    def __init__(self, parameters: Parameters, rate_bps: int) -> None:
+        self.is_coupled = parameters.word("dialect") == "ns2"
+        self.wq = parameters.number("wq")
+        self.marks = parameters.flag("ecn")
+        self.slot = Fraction(8 * parameters.size("mean_packet") * 10**9, rate_bps)
+        self.inside, self.out = (
+            Precedence(
+                parameters.length(f"min_{half}").amount,
+                parameters.length(f"max_{half}").amount,
+                parameters.number(f"probability_{half}"),
+            )
+            for half in ("in", "out")
+        )
+        self.in_numbers: set[int] = set()
+
+    def arrival(self, packet: Packet, is_in: bool, now_ns: int, uniform: Uniform) -> Signal | None:
+        """Samples, judges by the packet's own class, and counts it if it stays."""
+        own = self.inside if is_in else self.out
+        for half in self.counting(is_in):
+            if half.idle_since_ns is not None:
+                half.avg *= (1.0 - self.wq) ** int((now_ns - half.idle_since_ns) / self.slot)
+            half.avg = (1.0 - self.wq) * half.avg + self.wq * self.length(half)
+        cause = own.judge(uniform)
+        if cause is not None and not (self.marks and packet.has_ect):
+            return Signal("drop", cause)
+        own.waiting += 1
+        if is_in:
+            self.in_numbers.add(packet.number)
+        for half in self.counting(is_in):
+            half.idle_since_ns = None
+        return None if cause is None else Signal("mark", cause)
+
+    def departure(self, packet: Packet, now_ns: int) -> None:
+        """Those that count the packet are idle from here on if they have no other."""
+        is_in = packet.number in self.in_numbers
+        self.in_numbers.discard(packet.number)
+        (self.inside if is_in else self.out).waiting -= 1
+        for half in self.counting(is_in):
+            if self.length(half) == 0:
+                half.idle_since_ns = now_ns
+
+    def counting(self, is_in: bool) -> list[Precedence]:
+        """The classes whose averages count an IN or an OUT packet."""
+        if not is_in:
+            return [self.out]
+        return [self.inside, self.out] if self.is_coupled else [self.inside]
+
+    def length(self, half: Precedence) -> int:
+        """The packets that the average of a class counts."""
+        return half.waiting + (self.inside.waiting if self.is_coupled and half is self.out else 0)
 
 
 def _red(parameters: Parameters, half: str, rate_bps: int, uniform: Uniform) -> red.Red:

@@ -27,7 +27,7 @@ DEFAULTS: dict[str, Written] = {
     "max_out": "",
     "probability_out": 0.1,
     "wq": 1.0 / 512.0,
-    "threshold": 10,
+    "threshold": 8,
     "slr": 3.0,
     "tu": "1s",
     "tc": "10s",

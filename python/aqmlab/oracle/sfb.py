@@ -6,7 +6,7 @@ holding none goes down by ``decrement`` (d2); p_min is the least of their probab
 decides whether the packet may pass; otherwise it is signalled with probability p_min. What is accepted counts in all
 its bins until it leaves.
 
-Bins are taken never to be shared, so all bins of a flow are alike, and one for each flow stands for them.
+Which bins are a flow's says the engine's hash: sixteen bits of it for each level, scaled to the bins of a level.
 
 Linux: an empty bin goes down, any other from ``target`` on goes up; then a packet is lost if its bins hold ``max``;
 with p_min above one half, a draw below twice the excess is a loss, mark or no mark. Its bucket is asked only when it
@@ -22,13 +22,16 @@ from collections.abc import Mapping
 
 from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from aqmlab.oracle.parameters import Parameters, Waiting, Written
+from aqmlab.oracle.stream import flow_hash, mixed
 
 DEFAULTS: dict[str, Written] = {
     "limit": "1000p",
     "ecn": False,
     "dialect": "paper",
+    "levels": "",
+    "bins": "",
     "target": 20,
-    "max": 25,
+    "max": "",
     "increment": 0.0005,
     "decrement": 0.00005,
     "penalty_rate": 10,
@@ -40,7 +43,10 @@ DEFAULTS: dict[str, Written] = {
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
     """SFB; the rate does not matter."""
-    parameters = Parameters(DEFAULTS, given)
+    known = Parameters(DEFAULTS, given)
+    levels, bins = (8, 16) if known.word("dialect") == "linux" else (2, 23)
+    computed: dict[str, Written] = {"levels": levels, "bins": bins, "max": max(25.0, known.number("target"))}
+    parameters = Parameters({**DEFAULTS, **computed}, given)
     return Discipline(Sfb(parameters, uniform), parameters.length("limit"))
 
 
@@ -51,6 +57,26 @@ class Bin:
         self.held: set[int] = set()
         """Numbers of its packets."""
         self.p = 0.0
+
+
+class Table:
+    """All bins, and the hash that finds a flow's."""
+
+    def __init__(self, levels: int, bins: int, salt: int) -> None:
+        self.levels = [[Bin() for _ in range(bins)] for _ in range(levels)]
+        self.salt = salt
+        self.found: dict[int, list[Bin]] = {}
+        """By flow, what was looked up."""
+
+    def of(self, flow: int) -> list[Bin]:
+        """A flow's bins, one a level."""
+        if flow not in self.found:
+            bits = flow_hash(flow, self.salt)
+            bits |= mixed(bits) << 64
+            self.found[flow] = [
+                bins[(bits >> 16 * level & 0xFFFF) * len(bins) >> 16] for level, bins in enumerate(self.levels)
+            ]
+        return self.found[flow]
 
 
 class Sfb(Law):
@@ -69,8 +95,11 @@ class Sfb(Law):
         self.marks = parameters.flag("ecn")
         self.uniform = uniform
 
-        self.table: dict[int, Bin] = {}
-        self.next_table: dict[int, Bin] | None = None
+        self.salts = uniform.fork()
+        self.sizes = int(parameters.number("levels")), int(parameters.number("bins"))
+        self.table = self.fresh_table()
+        self.fresh_table()  # two hashes are drawn to begin with, the second for nothing
+        self.next_table: Table | None = None
         """The table that warms up."""
         self.table_began_ns = 0
         self.tokens = self.burst
@@ -83,14 +112,15 @@ class Sfb(Law):
         signal = self.judge(packet, now_ns)
         if signal is None or signal.word == "mark":
             for table in self.tables():
-                table.setdefault(packet.flow, Bin()).held.add(packet.number)
+                for one in table.of(packet.flow):
+                    one.held.add(packet.number)
         return signal
 
     def departure(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """A packet leaves the bins in which it was counted."""
         for table in self.tables():
-            if packet.flow in table:
-                table[packet.flow].held.discard(packet.number)
+            for one in table.of(packet.flow):
+                one.held.discard(packet.number)
         return None
 
     def probability(self) -> float:
@@ -99,14 +129,14 @@ class Sfb(Law):
 
     def judge(self, packet: Packet, now_ns: int) -> Signal | None:
         """Moves the bins and decides."""
-        mine = self.table.setdefault(packet.flow, Bin())
+        mine = self.table.of(packet.flow)
         self.move(mine)
-        self.p_min = mine.p
-        if self.is_linux and len(mine.held) >= self.max:
+        self.p_min = min(one.p for one in mine)
+        if self.is_linux and all(len(one.held) >= self.max for one in mine):
             return Signal("drop", "tail")
         if self.p_min >= 1.0:
             if self.next_table is not None:
-                self.move(self.next_table.setdefault(packet.flow, Bin()))
+                self.move(self.next_table.of(packet.flow))
             return None if self.may_pass(now_ns) else Signal("drop", "forced")
         can_mark = self.marks and packet.has_ect
         if self.is_linux and self.p_min > 0.5:
@@ -119,13 +149,18 @@ class Sfb(Law):
             return None
         return Signal("mark" if can_mark else "drop", "early")
 
-    def move(self, one: Bin) -> None:
-        """One bin's step, if it takes one."""
-        held = len(one.held)
-        if held == 0:
-            one.p = max(0.0, one.p - self.decrement)
-        elif held > self.target or (self.is_linux and held == self.target):
-            one.p = min(1.0, one.p + self.increment)
+    def move(self, bins: list[Bin]) -> None:
+        """The steps of bins, of those that take one."""
+        for one in bins:
+            held = len(one.held)
+            if held == 0:
+                one.p = max(0.0, one.p - self.decrement)
+            elif held > self.target or (self.is_linux and held == self.target):
+                one.p = min(1.0, one.p + self.increment)
+
+    def fresh_table(self) -> Table:
+        """A table of a new hash."""
+        return Table(*self.sizes, self.salts.bits())
 
     def may_pass(self, now_ns: int) -> bool:
         """Takes a token if there is one."""
@@ -141,7 +176,7 @@ class Sfb(Law):
         self.tokens -= 1.0
         return True
 
-    def tables(self) -> list[dict[int, Bin]]:
+    def tables(self) -> list[Table]:
         """The tables that count."""
         return [self.table] if self.next_table is None else [self.table, self.next_table]
 
@@ -151,8 +186,8 @@ class Sfb(Law):
             return
         ends_ns = self.table_began_ns + self.rehash_ns
         if now_ns > ends_ns:
-            self.table = {} if self.next_table is None else self.next_table
+            self.table = self.fresh_table() if self.next_table is None else self.next_table
             self.next_table = None
             self.table_began_ns = now_ns
         elif self.next_table is None and self.warmup_ns > 0 and now_ns > ends_ns - self.warmup_ns:
-            self.next_table = {}
+            self.next_table = self.fresh_table()

@@ -15,7 +15,8 @@ which Linux does not have, bounds no queues, may cost more after an exchange at 
 packet that can never fit.
 
 ns-2: queues send a packet a turn. An arrival is refused if its queue holds at least half, rounded down, of what is
-free, or if less than ``flows`` is free and it holds more than limit / flows, or if nothing is free.
+free, or if less than ``flows`` is free and it holds more than limit / flows, or if nothing is free. With a limit in
+bytes the same in bytes, where less than ``flows`` packets of the arriving one's size may be free, or less than one.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from collections import deque
 from collections.abc import Mapping
 
 from aqmlab.oracle.frame import Packet, Told, Uniform
-from aqmlab.oracle.parameters import Parameters, Written
+from aqmlab.oracle.parameters import Length, Parameters, Written
 from aqmlab.oracle.queues import FlowQueues, told_of
+from aqmlab.oracle.stream import flow_hash, place
 
 DEFAULTS: dict[str, Written] = {
     "limit": "",
@@ -40,22 +42,36 @@ DEFAULTS: dict[str, Written] = {
 }
 BY_DIALECT: dict[str, dict[str, Written]] = {
     "linux": {"limit": "127p", "flows": 128},
-    "ns2": {"limit": "40p", "flows": 16},
+    "ns2": {"limit": "127p", "flows": 16},
 }
 
 
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> FlowQueues:
-    """SFQ in the dialect that is given; the rate does not matter, and hashes are taken never to meet."""
+    """SFQ in the dialect that is given; the rate does not matter."""
     dialect = Parameters(DEFAULTS, given).word("dialect")
     parameters = Parameters({**DEFAULTS, **BY_DIALECT[dialect]}, given)
-    return AsNs2(parameters) if dialect == "ns2" else AsLinux(parameters)
+    return AsNs2(parameters, uniform) if dialect == "ns2" else AsLinux(parameters, uniform)
 
 
-class AsLinux(FlowQueues):
+class Hashed(FlowQueues):
+    """Queues of flows by hash."""
+
+    def __init__(self, limit: Length, places: int, uniform: Uniform) -> None:
+        super().__init__(limit)
+        self.places = places
+        self.uniform = uniform
+        self.salt = uniform.bits()
+
+    def key(self, packet: Packet) -> int:
+        """The place that the flow is hashed to."""
+        return place(flow_hash(packet.flow, self.salt), self.places)
+
+
+class AsLinux(Hashed):
     """sch_sfq."""
 
-    def __init__(self, parameters: Parameters) -> None:
-        super().__init__(parameters.length("limit"))
+    def __init__(self, parameters: Parameters, uniform: Uniform) -> None:
+        super().__init__(parameters.length("limit"), int(parameters.number("divisor")), uniform)
         self.depth = parameters.number("depth")
         self.quantum = parameters.size("quantum")
         self.period_ns = parameters.time_ns("perturb")
@@ -78,15 +94,15 @@ class AsLinux(FlowQueues):
     def offer(self, packet: Packet, now_ns: int) -> list[Told]:
         """The order of tests is that of sfq_enqueue."""
         lost = self.perturb(now_ns)
-        is_without_slot = packet.flow not in self.queues and not self.free_slots
+        is_without_slot = self.key(packet) not in self.queues and not self.free_slots
         if is_without_slot or not self.can_ever_hold(packet):
             return told_of(packet, [*lost, packet])
-        if len(self.queues.get(packet.flow, ())) >= self.depth:
+        if len(self.queues.get(self.key(packet), ())) >= self.depth:
             if not self.drops_oldest:
                 return told_of(packet, [*lost, packet])
             # Put first, so that a queue of one does not lose its place; its length does not change.
             self.put(packet)
-            lost.append(self.remove_oldest(packet.flow))
+            lost.append(self.remove_oldest(self.key(packet)))
         else:
             self.join(packet)
         while self.is_over():
@@ -110,12 +126,12 @@ class AsLinux(FlowQueues):
 
     def join(self, packet: Packet) -> None:
         """Adds a packet to its queue; a new queue needs a slot and goes to the end."""
-        if packet.flow not in self.queues:
-            self.slot[packet.flow] = self.free_slots.pop()
-            self.allotment[packet.flow] = self.quantum
-            self.turns.append(packet.flow)
+        if self.key(packet) not in self.queues:
+            self.slot[self.key(packet)] = self.free_slots.pop()
+            self.allotment[self.key(packet)] = self.quantum
+            self.turns.append(self.key(packet))
         self.put(packet)
-        self.note_change(packet.flow)
+        self.note_change(self.key(packet))
 
     def lose(self) -> Packet:
         """sfq_drop: a packet of the longest queue."""
@@ -150,35 +166,36 @@ class AsLinux(FlowQueues):
             while flow in self.queues:
                 emptied.append(self.remove_oldest(flow))
             self.shortened(flow)
+        self.salt = self.uniform.bits()
         lost: list[Packet] = []
         for packet in emptied:
-            has_place = packet.flow in self.queues or bool(self.free_slots)
-            if has_place and len(self.queues.get(packet.flow, ())) < self.depth:
+            has_place = self.key(packet) in self.queues or bool(self.free_slots)
+            if has_place and len(self.queues.get(self.key(packet), ())) < self.depth:
                 self.join(packet)
             else:
                 lost.append(packet)
         return lost
 
 
-class AsNs2(FlowQueues):
+class AsNs2(Hashed):
     """sfq.cc."""
 
-    def __init__(self, parameters: Parameters) -> None:
-        super().__init__(parameters.length("limit"))
-        if self.limit.in_bytes:
-            raise ValueError("limit: sfq.cc knows packets only, and so does this oracle")
+    def __init__(self, parameters: Parameters, uniform: Uniform) -> None:
+        super().__init__(parameters.length("limit"), int(parameters.number("flows")), uniform)
         self.flows = int(parameters.number("flows"))
         self.turns: deque[int] = deque()
 
     def offer(self, packet: Packet, now_ns: int) -> list[Told]:
         """Refused if its queue or all of them hold too much."""
-        used = len(self.queues.get(packet.flow, ()))
-        free = int(self.limit.amount) - self.waiting.packets
+        mine = self.queues.get(self.key(packet), ())
+        in_bytes = self.limit.in_bytes
+        used, one = (self.bytes_of(self.key(packet)), packet.size) if in_bytes else (len(mine), 1)
+        free = int(self.limit.amount) - self.limit.of(self.waiting)
         share = int(self.limit.amount) // self.flows
-        if used >= free // 2 or (free < self.flows and used > share) or free <= 0:
+        if used >= free // 2 or (free < self.flows * one and used > share) or free < one:
             return told_of(packet, [packet])
-        if used == 0:
-            self.turns.append(packet.flow)
+        if not mine:
+            self.turns.append(self.key(packet))
         self.put(packet)
         return told_of(packet, [])
 

@@ -13,6 +13,7 @@ from aqmlab.oracle.frame import Discipline, Law, Packet, Signal, Uniform
 from aqmlab.oracle.parameters import Length, Parameters, Waiting, Written
 
 DEFAULTS: dict[str, Written] = {
+    "dialect": "paper",
     "limit": "1000p",
     "ecn": True,
     "threshold": "1ms",

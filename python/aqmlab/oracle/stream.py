@@ -6,6 +6,8 @@ splitmix64, and splitmix64 (Steele, Lea and Flood 2014) fills the generator's fo
 
 from __future__ import annotations
 
+import copy
+
 _WORD = (1 << 64) - 1
 
 
@@ -16,11 +18,11 @@ class Stream:
         name = 0xCBF29CE484222325
         for byte in path.encode():
             name = ((name ^ byte) * 0x100000001B3) & _WORD
-        filler = _mixed(seed) ^ _mixed(name)
+        filler = mixed(seed) ^ mixed(name)
         words = []
         for _ in range(4):
             filler = (filler + 0x9E3779B97F4A7C15) & _WORD
-            words.append(_mixed(filler))
+            words.append(mixed(filler))
         self._words = words
 
     def bits(self) -> int:
@@ -41,12 +43,26 @@ class Stream:
         """Uniform on [0, 1), a multiple of 2^-53."""
         return (self.bits() >> 11) * 2.0**-53
 
+    def fork(self) -> Stream:
+        """A copy, which goes on from here by itself."""
+        return copy.deepcopy(self)
+
     def below(self, n: int) -> int:
         """Uniform on 0..n-1."""
         return (self.bits() * n) >> 64
 
 
-def _mixed(z: int) -> int:
+def flow_hash(flow: int, salt: int) -> int:
+    """Sixty-four bits of a flow under a salt (``base::FlowKey::hash``)."""
+    return mixed(flow ^ mixed(salt ^ 0x9E3779B97F4A7C15))
+
+
+def place(bits: int, places: int) -> int:
+    """One of so many places, by the upper of sixty-four bits."""
+    return (bits * places) >> 64
+
+
+def mixed(z: int) -> int:
     """The finalizer of splitmix64."""
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD

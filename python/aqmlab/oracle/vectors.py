@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.oracle import build
-from aqmlab.oracle.frame import Discipline, DrawsUsedUpError, Listed, Packet, Told, Uniform
+from aqmlab.oracle.frame import Counted, Discipline, DrawsUsedUpError, Packet, Told, Uniform
 from aqmlab.oracle.parameters import Written
 from aqmlab.oracle.stream import Stream
 
@@ -69,12 +69,13 @@ def run(vector: Vector) -> Outcome:
     """Runs ``vector`` and compares decision by decision, up to the first disagreement."""
     outcome = Outcome()
     # A vector without draws says that none are needed, or that they do not matter: then any will do.
-    uniform: Uniform = Stream(0, "vector") if vector.seed is None else Listed(vector.draws)
+    uniform: Uniform = Stream(vector.seed or 0, "vector")
     if vector.seed is not None:
         stream = Stream(vector.seed, "vector")
         if vector.draws != [stream.unit() for _ in vector.draws]:
             outcome.disagreement = "the draws are not those of the seed"
             return outcome
+        uniform = Counted(uniform, len(vector.draws))
     discipline = build(vector.discipline, vector.parameters, vector.rate_bps, uniform)
     offers = 0
     for number, step in enumerate(vector.steps, 1):

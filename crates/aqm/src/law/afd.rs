@@ -23,11 +23,9 @@ use super::clock::Clock;
 use super::flows::FlowTable;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Stream, Time};
 
 const PAPER: &str = "Pan, Breslau, Prabhakar and Shenker 2003";
@@ -35,6 +33,7 @@ const PAPER: &str = "Pan, Breslau, Prabhakar and Shenker 2003";
 const PARAMS: &[Param] = &[
     registry::limit("10000p", "Le et al. 2004: large enough that tail drops never occur"),
     registry::ECN,
+    registry::only(&["paper"], PAPER),
     Param {
         name: "qref",
         kind: Kind::LengthOrTime,
@@ -224,7 +223,7 @@ impl Law for Afd {
     }
 }
 
-impl Discipline for Afd {
+impl LawRow for Afd {
     const ROW: Row = Row {
         name: "afd",
         aliases: &[],
@@ -236,7 +235,7 @@ impl Discipline for Afd {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

@@ -13,19 +13,18 @@
 //! Every detail of RED itself is [`red`]'s: parameters, dialects, modes, ECN.
 //!
 //! The adaptation runs by the clock, also while the link is idle, on the average as decayed until then, as in Linux. In
-//! the dialect `ns2` a step is taken at an arrival, more than `interval` after the last one.
+//! the dialect `ns2` a step is taken at an arrival, more than `interval` after the last one; the last step towards a
+//! bound passes it; and `bottom` follows from the link.
 //!
-//! Deviations, in all dialects. A step stops at the bounds, where ns-2 and Linux pass them once. Both slopes of gentle
-//! follow the maximum probability (ns-2 keeps the second where it was, and the curve jumps back at `max`).
+//! Deviations. A step stops at the bounds, where Linux passes them once. Both slopes of gentle follow the maximum
+//! probability (ns-2 keeps the second where it was, and the curve jumps back at `max`).
 
 use super::clock::Clock;
 use super::red::{self, Detector};
 use super::{Arrival, Gauges, Law, Verdict, measure};
-use crate::packet::{Backlog, Packet};
+use crate::packet::Backlog;
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Stream, Time, maths};
 
 const PAPER: &str = "Floyd, Gummadi and Shenker 2001";
@@ -75,7 +74,13 @@ const PARAMS: &[Param] = &[
         ..red::param::WQ
     },
     time("target_delay", "5ms", (1e-6, 10.0), "Queueing delay aimed at, from which min and max are computed."),
-    Param { default: "true", source: PAPER, ..red::param::GENTLE },
+    Param {
+        default: "",
+        doc: "Above max let the probability rise to 1 at gentle_end instead of jumping there. Computed: true, but false \
+              in linux, whose RED has no such slope.",
+        source: PAPER,
+        ..red::param::GENTLE
+    },
     red::param::GENTLE_END,
     red::param::MODE,
     measure::MEAN_PACKET,
@@ -91,7 +96,16 @@ const PARAMS: &[Param] = &[
     ),
     number("alpha", "0.01", (0.0, 1.0), "Largest step up of the maximum probability; never more than a quarter of it."),
     number("beta", "0.9", (0.0, 1.0), "Factor of a step down of the maximum probability."),
-    number("bottom", "0.01", (1e-6, 1.0), "Smallest maximum probability."),
+    Param {
+        source: "Floyd, Gummadi and Shenker 2001; ns-2.35 bottom_ = 0",
+        ..number(
+            "bottom",
+            "",
+            (1e-6, 1.0),
+            "Smallest maximum probability; computed: 0.01, in the ns2 dialect no more than the inverse of the packets \
+             of 1000 bytes that the link sends in 100 ms.",
+        )
+    },
     number("top", "0.5", (0.0, 1.0), "Largest maximum probability."),
 ];
 
@@ -104,12 +118,18 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let min = values.find_length("max").map_or(automatic, |max| max.times(1.0 / 3.0));
     values.fill("min", Value::Length(min));
     values.fill("max", Value::Length(values.length("min").times(3.0)));
+    values.fill("gentle", Value::Flag(values.word("dialect") != "linux"));
     red::resolve(values, rate)?;
     let limit = match values.length("gentle_end").times(2.0) {
         Length::Packets(packets) => Length::Packets(packets.max(1000.0).ceil()),
         Length::Bytes(bytes) => Length::Bytes(bytes.max(1000.0 * f64::from(values.size("mean_packet"))).ceil()),
     };
     values.fill("limit", Value::Length(limit));
+    let inverse_window = match values.word("dialect") {
+        "ns2" => 80_000.0 / rate.bps_f64(),
+        _ => f64::INFINITY,
+    };
+    values.fill("bottom", Value::Number(inverse_window.clamp(1e-6, 0.01)));
     if values.number("bottom") > values.number("top") {
         return Err(Refusal::new("bottom", format!("at most top, {}", values.number("top"))));
     }
@@ -175,12 +195,16 @@ impl Ared {
         let before = self.red.max_p();
         let (bottom, top) = self.bounds;
         // A maximum probability that was given outside the bounds stays until a step leads inside.
-        let max_p = if average > self.target.1 && before < top {
-            (before + self.alpha.min(before / 4.0)).min(top)
+        let stepped = if average > self.target.1 && before < top {
+            before + self.alpha.min(before / 4.0)
         } else if average < self.target.0 && before > bottom {
-            (before * self.beta).max(bottom)
+            before * self.beta
         } else {
             return false;
+        };
+        let max_p = match &self.pace {
+            Pace::Clock(_) => stepped.clamp(bottom.min(before), top.max(before)),
+            Pace::Arrivals { .. } => stepped.min(1.0),
         };
         self.red.set_max_p(max_p);
         max_p != before
@@ -223,7 +247,7 @@ impl Law for Ared {
     }
 }
 
-impl Discipline for Ared {
+impl LawRow for Ared {
     const ROW: Row = Row {
         name: "ared",
         aliases: &[],
@@ -235,7 +259,7 @@ impl Discipline for Ared {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

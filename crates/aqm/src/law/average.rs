@@ -28,6 +28,10 @@ pub struct Average {
     /// ln(1 - w) / s: what the logarithm of the average loses each idle second.
     decay_per_s: f64,
     idle: Idle,
+    /// What has decayed below this is nothing.
+    least: f64,
+    /// Idle times shorter than this are no decay (ns-2's rounding down); 0 if every one is.
+    spell_ns: u64,
     /// Since when the link is idle; [`Time::NEVER`] while it is busy.
     idle_since: Time,
 }
@@ -35,22 +39,42 @@ pub struct Average {
 impl Average {
     /// An average of zero on an idle link, with `weight` for each sample, decaying once in `slot_s` seconds of idle.
     pub fn new(weight: f64, slot_s: f64, idle: Idle) -> Self {
-        Self { value: 0.0, weight, slot_s, decay_per_s: maths::ln(1.0 - weight) / slot_s, idle, idle_since: Time::ZERO }
+        Self {
+            value: 0.0,
+            weight,
+            slot_s,
+            decay_per_s: maths::ln(1.0 - weight) / slot_s,
+            idle,
+            least: 0.0,
+            // A nanosecond less than a slot, lest rounding count; what is between goes through the division.
+            spell_ns: if idle == Idle::DecayAndSample { (slot_s * 1e9).floor().max(1.0) as u64 - 1 } else { 0 },
+            idle_since: Time::ZERO,
+        }
+    }
+
+    /// The same average for whoever treats all averages below `threshold` alike: where that is above 0, one that has
+    /// decayed to less than the least normal number is 0, because processors are slow with what is between.
+    #[must_use]
+    pub fn compared_with(self, threshold: f64) -> Self {
+        Self { least: if threshold > 0.0 { threshold.min(f64::MIN_POSITIVE) } else { 0.0 }, ..self }
     }
 
     /// Takes the queue an arrival found into the average; returns the average.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time) -> f64 {
-        if self.idle_since.is_set() {
+        // A short idle time does the same as none: one branch for both, which goes one way while acknowledgements pass.
+        if self.idle_since.ns() <= now.ns().saturating_sub(self.spell_ns) {
             self.resume(queue, now);
         } else {
+            self.idle_since = Time::NEVER;
             self.value += self.weight * (queue - self.value);
         }
         self.value
     }
 
     fn resume(&mut self, queue: f64, now: Time) {
-        self.value = self.at(now);
+        let value = self.at(now);
+        self.value = if value < self.least { 0.0 } else { value };
         self.idle_since = Time::NEVER;
         if self.idle == Idle::DecayAndSample {
             self.value += self.weight * (queue - self.value);
@@ -72,8 +96,8 @@ impl Average {
     pub fn at(&self, now: Time) -> f64 {
         let idle_s = now.since(self.idle_since).secs_f64();
         match self.idle {
-            // Also keeps w = 1 from multiplying zero time by an infinite decay.
-            _ if idle_s <= 0.0 => self.value,
+            // Also keeps w = 1 from multiplying zero time by an infinite decay. What is nothing stays so.
+            _ if idle_s <= 0.0 || self.value == 0.0 => self.value,
             Idle::Decay => self.value * maths::exp(self.decay_per_s * idle_s),
             Idle::DecayAndSample => self.value * maths::powi(1.0 - self.weight, (idle_s / self.slot_s) as u64),
         }
@@ -109,6 +133,18 @@ mod tests {
             let extra = if idle == Idle::Decay { 0 } else { 500_000 };
             average.sample(0.0, Time::from_ns(1_100_000_000 + extra));
             assert!((average.value() - expected).abs() < 1e-6, "{idle:?}: {}", average.value());
+        }
+    }
+
+    #[test]
+    fn an_idle_time_below_a_slot_is_none_in_ns2() {
+        // A slot of 1 ms: one decay from 1 ms on, none before, and the sample in any case.
+        for (idle_ns, decays) in [(1, 0), (999_998, 0), (999_999, 0), (1_000_000, 1), (1_999_999, 1), (2_000_000, 2)] {
+            let mut average = busy(0.002, 10.0, Idle::DecayAndSample);
+            average.idle_from(Time::from_ns(5));
+            let decayed = 10.0 * maths::powi(0.998, decays);
+            assert_eq!(average.sample(0.0, Time::from_ns(5 + idle_ns)), decayed + 0.002 * (0.0 - decayed), "{idle_ns}");
+            assert_eq!(average.at(Time::from_ns(1_000_000_000)), average.value(), "busy again");
         }
     }
 

@@ -20,11 +20,9 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Cause, Packet};
+use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Stream, Time};
 
 const REPORT: &str = "Feng, Kandlur, Saha and Shin 1999";
@@ -32,6 +30,7 @@ const REPORT: &str = "Feng, Kandlur, Saha and Shin 1999";
 const PARAMS: &[Param] = &[
     registry::limit("1000p", "the interface's txqueuelen; the report's experiments have 100 kB to 1 MB"),
     registry::ECN,
+    registry::only(&["paper"], REPORT),
     Param {
         name: "increment",
         kind: Kind::Number,
@@ -169,7 +168,7 @@ impl Law for Blue {
     }
 }
 
-impl Discipline for Blue {
+impl LawRow for Blue {
     const ROW: Row = Row {
         name: "blue",
         aliases: &[],
@@ -181,7 +180,7 @@ impl Discipline for Blue {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

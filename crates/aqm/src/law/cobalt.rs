@@ -15,18 +15,19 @@
 //! BLUE drops whatever the ECN field, on purpose: who answers to marks gives it no reason to. The last packet of a
 //! queue may be marked, but is never dropped.
 //!
-//! Deviations. 1/sqrt(count) is exact, where Linux keeps a table of it up to 16 and then steps. The first interval of a
-//! queue that was never signalled is a whole one, as the comments in sch_cake.c mean it to be; there 1/sqrt(count) is 0
-//! until the count first changes, so that the second packet that waited too long is signalled at once. ns-3's form
-//! knows no test against the time of packets, and raises BLUE's probability at 400 ms besides; it is not offered.
+//! Dialects. `paper`: 1/sqrt(count) is exact, and the first interval of a queue that was never signalled is a whole one,
+//! as the comments in sch_cake.c mean it to be. `linux`: 1/sqrt(count) has 32 bits, from a table below 16 and by one
+//! Newton step a change above; it is 0 until the count first changes, so that in a queue that was never signalled the
+//! second packet that waited too long is signalled at once; and intervals are taken modulo 2^32 ns, 4.29 s.
+//!
+//! Deviations. ns-3's form knows no test against the time of packets, and raises BLUE's probability at 400 ms besides;
+//! it is not offered. BLUE's probability is a float, Linux's has 32 bits.
 
 use super::codel;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Cause, Packet};
+use crate::packet::Cause;
 use crate::param::{Kind, Param, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Span, Stream, Time};
 
 const CAKE: &str = "Linux sch_cake.c";
@@ -35,6 +36,37 @@ const CAKE: &str = "Linux sch_cake.c";
 const P_INC: f64 = 1.0 / 256.0;
 /// By how much it shrinks when the queue runs empty.
 const P_DEC: f64 = 1.0 / 4096.0;
+
+/// COBALT's `dialect`, and CAKE's.
+pub const DIALECT: Param = Param {
+    name: "dialect",
+    kind: Kind::Word(&["paper", "linux"]),
+    default: "paper",
+    range: Param::ANY,
+    doc: "linux: 1/sqrt(count) in 32 bits, and 0 in a queue that was never signalled, whose first signal so comes at \
+          once. paper: exact, and after an interval.",
+    source: "Hoeiland-Joergensen, Taht and Morton 2018",
+};
+
+/// `linux`: 1/sqrt(count) for counts below 16, in units of 2^-32.
+const ROOTS: [u32; 16] = [
+    4_294_967_295,
+    4_294_967_295,
+    3_037_000_500,
+    2_479_700_525,
+    2_147_483_647,
+    1_920_767_767,
+    1_753_413_056,
+    1_623_345_051,
+    1_518_500_250,
+    1_431_655_765,
+    1_358_187_914,
+    1_294_981_364,
+    1_239_850_263,
+    1_191_209_601,
+    1_147_878_294,
+    1_108_955_788,
+];
 
 /// What a COBALT is set to.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +79,16 @@ pub struct Setting {
     pub mtu_time: Span,
     /// Whether ECN-capable packets are marked.
     pub ecn_enabled: bool,
+    /// Whether the dialect is `linux`.
+    pub is_linux: bool,
 }
 
 /// The state of one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
+    /// `linux`: 1/sqrt(count) in units of 2^-32, as far as it has come.
+    inverse_root: u32,
     drop_next: Time,
     is_dropping: bool,
     p_drop: f64,
@@ -62,8 +98,29 @@ pub struct Cobalt {
 impl Cobalt {
     /// The next signal after `time`: interval / sqrt(count) later, at a count of 0 as of 1.
     fn after(&self, setting: &Setting, time: Time) -> Time {
+        if setting.is_linux {
+            // reciprocal_scale() takes the low 32 bits of the interval.
+            return time + Span::from_ns(((setting.interval.ns() & 0xFFFF_FFFF) * u64::from(self.inverse_root)) >> 32);
+        }
         let root = f64::from(self.count.max(1)).sqrt();
         time + Span::from_ns((setting.interval.ns() as f64 / root + 0.5) as u64)
+    }
+
+    /// The count was changed to `count`, and the schedule moves on from where it was.
+    fn reschedule(&mut self, setting: &Setting, count: u32) {
+        self.count = count;
+        if setting.is_linux {
+            self.inverse_root = match ROOTS.get(count as usize) {
+                Some(root) => *root,
+                // Newton's step for x = 1/sqrt(count): x (3 - count x^2) / 2, in 32 bits that wrap.
+                None => {
+                    let root = u64::from(self.inverse_root);
+                    let rest = (3_u64 << 32).wrapping_sub(u64::from(count) * ((root * root) >> 32));
+                    ((rest >> 2).wrapping_mul(root) >> 31) as u32
+                }
+            };
+        }
+        self.drop_next = self.after(setting, self.drop_next);
     }
 
     /// What becomes of the packet at the head of the queue. `bulk_flows` counts the flows whose packets, two each, may
@@ -95,14 +152,12 @@ impl Cobalt {
         let mut is_signalled = false;
         if is_due && self.is_dropping {
             is_signalled = true;
-            self.count = self.count.saturating_add(1);
-            self.drop_next = self.after(setting, self.drop_next);
+            self.reschedule(setting, self.count.saturating_add(1));
             is_late = now > self.drop_next;
         } else if is_due {
             // The count decays at the pace at which it grew.
             while self.count > 0 && now >= self.drop_next {
-                self.count -= 1;
-                self.drop_next = self.after(setting, self.drop_next);
+                self.reschedule(setting, self.count - 1);
                 is_late = now > self.drop_next;
             }
         }
@@ -143,8 +198,7 @@ impl Cobalt {
         }
         self.is_dropping = false;
         if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next = self.after(setting, self.drop_next);
+            self.reschedule(setting, self.count - 1);
         }
     }
 
@@ -170,6 +224,7 @@ impl CobaltLaw {
             interval: values.time("interval"),
             mtu_time: site.rate.time_for(u64::from(values.size("mtu"))),
             ecn_enabled: values.flag("ecn"),
+            is_linux: values.word("dialect") == "linux",
         };
         Self { setting, state: Cobalt::default(), stream: site.stream }
     }
@@ -198,7 +253,7 @@ impl Law for CobaltLaw {
     }
 }
 
-impl Discipline for CobaltLaw {
+impl LawRow for CobaltLaw {
     const ROW: Row = Row {
         name: "cobalt",
         aliases: &[],
@@ -219,11 +274,12 @@ impl Discipline for CobaltLaw {
                 doc: "Largest packet: as long as four of them take on the link may always be waited.",
                 source: CAKE,
             },
+            DIALECT,
         ],
         resolve: registry::as_given,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

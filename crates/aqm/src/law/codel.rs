@@ -18,24 +18,23 @@
 //!
 //! ECN is as in Linux, the RFC leaving it open: a mark stands for a drop and for the end of the pull.
 //!
-//! Dialects. `linux`: an interval has passed only when it is over; a queue shared with others' counts the bytes of all
-//! of them; 1/sqrt(count) is one Newton step a signal (count 2 gives 0.5, not 0.71); evictions count as signals. `ns3`:
-//! as `linux` in the interval and in Newton's step; a queue of exactly one MTU is not spared; after a mark the next
-//! signal is timed from now; `ce_threshold` wants `ecn` set.
+//! Dialects. `linux`: the clock has steps of 1024 ns, and instants, `target`, `interval` and `ce_threshold` are whole
+//! numbers of them, rounded down; an interval has passed only when it is over; a queue shared with others' counts the
+//! bytes of all of them; 1/sqrt(count) has 16 bits and is one Newton step a signal (count 2 gives 0.5, not 0.71);
+//! evictions count as signals. They may raise the count beyond what one such step can follow (count x^2 near 3 or
+//! over): it then comes out negative and wraps around, or close to 0, where rounding may keep it, and every packet is
+//! lost until one waited less than the target. `ns3`: as `linux` in clock, interval and Newton's step, except that it
+//! rounds the waiting time, not both its ends; a queue of exactly one MTU is not spared; after a mark the next signal
+//! is timed from now; `ce_threshold` wants `ecn` set.
 //!
-//! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's. `linux`
-//! and `ns3`: no clock of 1024 ns, no 16 bits of fraction. Evictions may raise the count beyond what one Newton step
-//! can follow (count x^2 > 3): the step then comes out negative, and Linux's integer wraps around. So does
-//! `inverse_root`, modulo 1, and it never falls below 2^-16, at 0 it would stay there; but without Linux's rounding of
-//! the bits before, the two may part where a step comes out near a whole number.
+//! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's. None known
+//! from Linux's decisions (times do not wrap around after 36 minutes; a machine just started was idle for ever before).
 
 use super::{Departure, Gauges, Law, Verdict};
-use crate::packet::{Cause, Packet};
+use crate::packet::Cause;
 use crate::param::{Kind, Param, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
-use base::{Span, Time};
+use crate::registry::{self, LawRow, Row, Site};
+use base::Time;
 
 const RFC: &str = "RFC 8289 §4.2, §4.3";
 
@@ -87,7 +86,7 @@ pub const DIALECT: Param = Param {
     default: "rfc",
     range: Param::ANY,
     doc: "Where forms in use differ: when an interval has passed, which queue is too short to signal, how \
-          1/sqrt(count) is computed, and from when the signal after a mark is timed.",
+          1/sqrt(count) is computed, the clock's steps, and from when the signal after a mark is timed.",
     source: "RFC 8289 §5",
 };
 
@@ -109,8 +108,8 @@ struct Rules {
     waits_longer: bool,
     /// The longest queue, in bytes, that is never signalled.
     spared: u64,
-    /// 1/sqrt(count) by one Newton step a signal.
-    steps_newton: bool,
+    /// Waiting times are rounded to the clock's steps, not the instants between which they are.
+    rounds_wait: bool,
     /// Evictions count as signals.
     counts_evictions: bool,
     /// After a mark in the dropping state the next signal is timed from now, not from when this one was due.
@@ -119,24 +118,66 @@ struct Rules {
     wants_ecn: bool,
 }
 
-/// The law.
+/// 1/sqrt(count).
+#[derive(Clone, Copy, Debug)]
+enum Root {
+    Exact(f64),
+    /// In units of 2^-16, 65535 for 1, as far as Newton's steps have come.
+    Stepped(u16),
+}
+
+impl Root {
+    fn of_one(self) -> Self {
+        match self {
+            Self::Exact(_) => Self::Exact(1.0),
+            Self::Stepped(_) => Self::Stepped(u16::MAX),
+        }
+    }
+
+    /// That of the next `count`.
+    fn step(self, count: u32) -> Self {
+        match self {
+            Self::Exact(_) => Self::Exact(1.0 / f64::from(count).sqrt()),
+            // Linux codel_impl.h, codel_Newton_step: x (3 - count x^2) / 2, in integers with 32 bits of fraction, which
+            // wrap around; two bits are given up in between to make room for the product.
+            Self::Stepped(x) => {
+                let x = u64::from(x) << 16;
+                let squared = (x * x) >> 32;
+                let rest = (3_u64 << 32).wrapping_sub(u64::from(count) * squared) >> 2;
+                Self::Stepped((rest.wrapping_mul(x) >> (32 - 2 + 1) >> 16) as u16)
+            }
+        }
+    }
+
+    /// The control law (RFC 8289 §5.4): interval / sqrt(count), in whole steps of the clock.
+    fn share(self, interval: u64) -> u64 {
+        match self {
+            Self::Exact(x) => (interval as f64 * x + 0.5) as u64,
+            Self::Stepped(x) => (interval * u64::from(x)) >> 16,
+        }
+    }
+}
+
+/// The law. Times are in steps of its clock.
 #[derive(Clone, Debug)]
 pub struct Codel {
-    target: Span,
-    interval: Span,
-    ce_threshold: Option<Span>,
+    /// A step of the clock is 2^`shift` ns.
+    shift: u32,
+    target: u64,
+    interval: u64,
+    ce_threshold: Option<u64>,
     ecn_enabled: bool,
     rules: Rules,
     /// When the waiting time will have been above the target for an interval, if it is above it.
-    first_above: Option<Time>,
+    first_above: Option<u64>,
     is_dropping: bool,
-    drop_next: Time,
+    /// When the next signal is due, or would have been; none before the first.
+    drop_next: Option<u64>,
     /// Signals in this dropping state, plus what the last one left.
     count: u32,
     /// `count` when this dropping state began.
     last_count: u32,
-    /// 1 / sqrt(count), as far as Newton's steps have come; above 0, up to 1.
-    inverse_root: f64,
+    inverse_root: Root,
     lost: Lost,
 }
 
@@ -144,34 +185,45 @@ impl Codel {
     /// CoDel from resolved values.
     pub fn new(values: &Values) -> Self {
         let dialect = values.word("dialect");
+        let (is_rfc, is_linux, is_ns3) = (dialect == "rfc", dialect == "linux", dialect == "ns3");
         let mtu = u64::from(values.size("mtu"));
-        let is_linux = dialect == "linux";
+        // Linux codel.h, CODEL_SHIFT.
+        let shift = if is_rfc { 0 } else { 10 };
         Self {
-            target: values.time("target"),
-            interval: values.time("interval"),
-            ce_threshold: values.find_time("ce_threshold"),
+            shift,
+            target: values.time("target").ns() >> shift,
+            interval: values.time("interval").ns() >> shift,
+            ce_threshold: values.find_time("ce_threshold").map(|threshold| threshold.ns() >> shift),
             ecn_enabled: values.flag("ecn"),
             rules: Rules {
-                waits_longer: dialect != "rfc",
-                spared: if dialect == "ns3" { mtu - 1 } else { mtu },
-                steps_newton: dialect != "rfc",
+                waits_longer: !is_rfc,
+                spared: if is_ns3 { mtu - 1 } else { mtu },
+                rounds_wait: is_ns3,
                 counts_evictions: is_linux,
-                marks_from_now: dialect == "ns3",
-                wants_ecn: dialect == "ns3",
+                marks_from_now: is_ns3,
+                wants_ecn: is_ns3,
             },
             first_above: None,
             is_dropping: false,
-            drop_next: Time::ZERO,
+            drop_next: None,
             count: 0,
             last_count: 0,
-            inverse_root: 1.0,
+            inverse_root: if is_rfc { Root::Exact(1.0) } else { Root::Stepped(u16::MAX) },
             lost: Lost::Nothing,
         }
     }
 
+    /// How long the packet in hand waited.
+    fn waited(&self, departure: &Departure, now: Time) -> u64 {
+        if self.rules.rounds_wait {
+            now.since(departure.enqueued).ns() >> self.shift
+        } else {
+            (now.ns() >> self.shift) - (departure.enqueued.ns() >> self.shift)
+        }
+    }
+
     /// Whether this packet shows a queue that stands: above the target for an interval (RFC 8289 §5.6, `dodequeue`).
-    fn is_standing(&mut self, departure: &Departure, now: Time) -> bool {
-        let waited = now.since(departure.enqueued);
+    fn is_standing(&mut self, departure: &Departure, waited: u64, now: u64) -> bool {
         if waited < self.target || departure.backlog.bytes <= self.rules.spared {
             self.first_above = None;
             return false;
@@ -187,28 +239,32 @@ impl Codel {
     }
 
     /// The signal that is due: what to do with this packet.
-    fn decide(&mut self, departure: &Departure, now: Time) -> Verdict {
-        let is_standing = self.is_standing(departure, now);
+    fn decide(&mut self, departure: &Departure, waited: u64, now: u64) -> Verdict {
+        let is_standing = self.is_standing(departure, waited, now);
+        let mut due = self.drop_next.unwrap_or(0);
         match std::mem::replace(&mut self.lost, Lost::Nothing) {
             Lost::First => return Verdict::Pass,
-            Lost::Further if is_standing => self.drop_next = self.after(self.drop_next),
+            Lost::Further if is_standing => {
+                due = self.after(due);
+                self.drop_next = Some(due);
+            }
             _ => {}
         }
         if !is_standing {
             self.is_dropping = false;
             return Verdict::Pass;
         }
-        if self.is_dropping && now < self.drop_next {
+        if self.is_dropping && now < due {
             return Verdict::Pass;
         }
         let signal = Verdict::signal(self.ecn_enabled, departure.ecn, Cause::Early);
         let is_drop = matches!(signal, Verdict::Drop(_));
         if self.is_dropping {
-            self.set_count(self.count.saturating_add(1));
+            self.set_count(self.count.wrapping_add(1));
             if is_drop {
                 self.lost = Lost::Further;
             } else {
-                self.drop_next = self.after(if self.rules.marks_from_now { now } else { self.drop_next });
+                self.drop_next = Some(self.after(if self.rules.marks_from_now { now } else { due }));
             }
         } else {
             self.begin(now);
@@ -220,42 +276,37 @@ impl Codel {
     }
 
     /// Begins to drop at `now`. If that was so a short while ago, at the rate that controlled the queue then.
-    fn begin(&mut self, now: Time) {
+    fn begin(&mut self, now: u64) {
         self.is_dropping = true;
-        let delta = self.count - self.last_count;
-        if delta > 1 && now.since(self.drop_next) < self.interval * 16 {
+        let delta = self.count.wrapping_sub(self.last_count);
+        let was_recent = self.drop_next.is_some_and(|due| now.saturating_sub(due) < 16 * self.interval);
+        if delta > 1 && was_recent {
             self.set_count(delta);
         } else {
             self.count = 1;
-            self.inverse_root = 1.0;
+            self.inverse_root = self.inverse_root.of_one();
         }
         self.last_count = self.count;
-        self.drop_next = self.after(now);
+        self.drop_next = Some(self.after(now));
     }
 
     fn set_count(&mut self, count: u32) {
         self.count = count;
-        let (n, x) = (f64::from(count), self.inverse_root);
-        self.inverse_root = if self.rules.steps_newton {
-            // Linux codel.h, codel_Newton_step; out of its range it wraps around, see the head of this file.
-            (x / 2.0 * (3.0 - n * x * x)).rem_euclid(1.0).max(1.0 / 65_536.0)
-        } else {
-            1.0 / n.sqrt()
-        };
+        self.inverse_root = self.inverse_root.step(count);
     }
 
-    /// The control law (RFC 8289 §5.4): interval / sqrt(count) after `time`.
-    fn after(&self, time: Time) -> Time {
-        // To the nearest nanosecond.
-        time + Span::from_ns((self.interval.ns() as f64 * self.inverse_root + 0.5) as u64)
+    /// When the signal after one at `time` is due.
+    fn after(&self, time: u64) -> u64 {
+        time + self.inverse_root.share(self.interval)
     }
 }
 
 impl Law for Codel {
     #[inline]
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
-        let verdict = self.decide(departure, now);
-        let is_late = self.ce_threshold.is_some_and(|threshold| now.since(departure.enqueued) > threshold);
+        let waited = self.waited(departure, now);
+        let verdict = self.decide(departure, waited, now.ns() >> self.shift);
+        let is_late = self.ce_threshold.is_some_and(|threshold| waited > threshold);
         let may_mark = departure.ecn.is_ect() && (self.ecn_enabled || !self.rules.wants_ecn);
         if verdict == Verdict::Pass && is_late && may_mark {
             return Verdict::Mark(Cause::Forced);
@@ -265,7 +316,7 @@ impl Law for Codel {
 
     fn on_eviction(&mut self, packets: u32, _now: Time) {
         if self.rules.counts_evictions {
-            self.count = self.count.saturating_add(packets);
+            self.count = self.count.wrapping_add(packets);
         }
     }
 
@@ -284,7 +335,7 @@ impl Law for Codel {
     }
 }
 
-impl Discipline for Codel {
+impl LawRow for Codel {
     const ROW: Row = Row {
         name: "codel",
         aliases: &[],
@@ -304,8 +355,8 @@ impl Discipline for Codel {
         resolve: registry::as_given,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values)))
+    fn made(values: &Values, _site: Site) -> Self {
+        Self::new(values)
     }
 }
 
@@ -313,7 +364,7 @@ impl Discipline for Codel {
 mod tests {
     use super::*;
     use crate::packet::Backlog;
-    use base::{Ecn, FlowKey, Stream};
+    use base::{Ecn, FlowKey, Span, Stream};
     use std::collections::VecDeque;
 
     /// CoDel as a loop that pulls packets, after RFC 8289 §5.5: `(enqueued, size)` go in, the one to send comes out.

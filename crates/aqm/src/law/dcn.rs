@@ -27,21 +27,21 @@
 //!   together, all flows are signalled less at the same instant, and the queue swings with a period of `T_dec`.
 //! - Gains, `T_update`, the clearing interval and the sizes of the tables: parameters, with the reason at each.
 //!
-//! Deviations. The share is kept from winding up: above the largest count it has no effect, and there it stops. A flow
+//! Deviations. The share is kept from winding up: above the largest count of this and the last `tdec` it has no effect;
+//! there it stops rising, and from there it falls. It begins with what the link sends in `tdec`, so that nobody is
+//! signalled before the queue has been above its reference. A flow
 //! that returns to the scoreboard after a clearing interval counts from this packet on. A full `HB` takes no more. A
 //! reduction that is due is done at the flow's next packet, or at the sweep at each multiple of `tdec`, whichever comes
-//! first, with the share of that moment; the largest count is the largest since the last sweep. Packets lost by the
+//! first, with the share of that moment. Packets lost by the
 //! limit count where arrivals do, and only there.
 
 use super::clock::Clock;
 use super::flows::FlowTable;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
-use crate::param::{Kind, Param, Refusal, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::packet::{Backlog, Cause};
+use crate::param::{Kind, Param, Refusal, Value, Values};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Span, Stream, Time};
 
 const PAPER: &str = "Le, Aikat, Jeffay and Smith 2004";
@@ -99,6 +99,14 @@ const PARAMS: &[Param] = &[
         doc: "Packets on the scoreboard that make a flow a high-bandwidth one.",
         source: PAPER,
     },
+    Param {
+        name: "share",
+        kind: Kind::Number,
+        default: "",
+        range: (0.0, 1e18),
+        doc: "The share to begin with, in packets of a flow in tdec; computed: what the link sends in it.",
+        source: "not published; so that nobody is signalled before the queue has been above qref",
+    },
     time(
         "clear",
         "800ms",
@@ -137,7 +145,9 @@ const fn time(name: &'static str, default: &'static str, doc: &'static str, sour
 }
 
 /// Checks that the gains bring the share down while the queue stands above its reference.
-pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
+pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    let all = measure::capacity(values, rate) * values.time("tdec").secs_f64();
+    values.fill("share", Value::Number(all));
     let b = values.number("b");
     if values.number("a") < b { Ok(()) } else { Err(Refusal::new("a", format!("less than b, {b}"))) }
 }
@@ -190,8 +200,8 @@ pub struct Dcn {
     seen: Vec<Seen>,
     heavy: FlowTable<Heavy>,
     heavy_max: usize,
-    /// The largest count since the last sweep.
-    largest: f64,
+    /// The largest count since the last sweep, and between that and the one before.
+    largest: (f64, f64),
     share: f64,
     queue_before: f64,
     stream: Stream,
@@ -221,8 +231,8 @@ impl Dcn {
             seen: vec![Seen::default(); values.integer("sb") as usize],
             heavy: FlowTable::with_room_for(64),
             heavy_max,
-            largest: 0.0,
-            share: threshold as f64,
+            largest: (0.0, 0.0),
+            share: values.number("share"),
             queue_before: 0.0,
             stream: site.stream,
         }
@@ -237,14 +247,15 @@ impl Dcn {
         *slot = Seen { flow, count, last: now };
         if count >= self.threshold && self.heavy.len() < self.heavy_max {
             self.heavy.get_or_insert(flow, Heavy { count: count as f64, reduced: now });
-            self.largest = self.largest.max(count as f64);
+            self.largest.0 = self.largest.0.max(count as f64);
         }
     }
 
     fn update(&mut self, queue: f64) {
         let step = self.gain_now * (queue - self.qref) + self.gain_before * (self.queue_before - self.qref);
-        let ceiling = self.largest.max(self.threshold as f64);
-        self.share = (self.share + step).clamp(0.0, ceiling);
+        let ceiling = self.largest.0.max(self.largest.1).max(self.threshold as f64);
+        let from = if queue > self.qref { self.share.min(ceiling) } else { self.share };
+        self.share = (from + step).clamp(0.0, ceiling.max(from));
         self.queue_before = queue;
     }
 
@@ -255,7 +266,7 @@ impl Dcn {
             largest = largest.max(heavy.count);
             stays
         });
-        self.largest = largest;
+        self.largest = (largest, self.largest.0);
     }
 }
 
@@ -280,7 +291,7 @@ impl Law for Dcn {
         };
         if self.counts_arrivals || !matches!(verdict, Verdict::Drop(_)) {
             heavy.count += 1.0;
-            self.largest = self.largest.max(heavy.count);
+            self.largest.0 = self.largest.0.max(heavy.count);
         }
         verdict
     }
@@ -292,7 +303,7 @@ impl Law for Dcn {
         if let Some(heavy) = self.heavy.get_mut(arrival.flow) {
             if heavy.reduce(self.share, self.tdec, now) {
                 heavy.count += 1.0;
-                self.largest = self.largest.max(heavy.count);
+                self.largest.0 = self.largest.0.max(heavy.count);
                 return;
             }
             self.heavy.remove(arrival.flow);
@@ -318,7 +329,7 @@ impl Law for Dcn {
     }
 }
 
-impl Discipline for Dcn {
+impl LawRow for Dcn {
     const ROW: Row = Row {
         name: "dcn",
         aliases: &[],
@@ -330,7 +341,7 @@ impl Discipline for Dcn {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

@@ -21,11 +21,10 @@
 use super::clock::Clock;
 use super::pie::{self, Accumulator};
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::qdisc::fifo::Limit;
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Stream, Time};
 
 const RFC: &str = "RFC 8034 Appendix A";
@@ -37,6 +36,7 @@ const PARAMS: &[Param] = &[
         ..registry::limit("", "RFC 8034 leaves it to the operator; 250 ms as in RFC 9332 A.1")
     },
     Param { source: "RFC 8034: no ECN", ..registry::ECN },
+    registry::only(&["rfc"], "RFC 8034"),
     Param { default: "10ms", source: RFC, ..pie::TARGET },
     Param { default: "16ms", source: RFC, ..pie::TUPDATE },
     Param {
@@ -283,7 +283,7 @@ impl Law for DocsisPie {
     }
 }
 
-impl Discipline for DocsisPie {
+impl LawRow for DocsisPie {
     const ROW: Row = Row {
         name: "docsis_pie",
         aliases: &[],
@@ -295,7 +295,7 @@ impl Discipline for DocsisPie {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

@@ -18,11 +18,8 @@
 
 use super::red::{self, Detector};
 use super::{Arrival, Gauges, Law, Verdict, measure};
-use crate::packet::Packet;
 use crate::param::{Kind, Param, Refusal, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Stream, Time};
 
 const PAPER: &str = "Feng, Kandlur, Saha and Shin 1999";
@@ -156,7 +153,7 @@ impl Law for FengRed {
     }
 }
 
-impl Discipline for FengRed {
+impl LawRow for FengRed {
     const ROW: Row = Row {
         name: "feng_red",
         aliases: &[],
@@ -168,7 +165,7 @@ impl Discipline for FengRed {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

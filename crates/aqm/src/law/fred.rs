@@ -20,11 +20,9 @@
 use super::flows::FlowTable;
 use super::red::{self, Detector};
 use super::{Arrival, Departure, Gauges, Law, Verdict, measure};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Stream, Time};
 
 const PAPER: &str = "Lin and Morris 1997";
@@ -35,6 +33,7 @@ const MOST_ABOVE: f64 = 2.0;
 const PARAMS: &[Param] = &[
     registry::limit("1000p", "the interface's txqueuelen"),
     registry::ECN,
+    registry::only(&["paper"], PAPER),
     red::param::MIN,
     red::param::MAX,
     red::param::PROBABILITY,
@@ -152,7 +151,7 @@ impl Law for Fred {
     }
 }
 
-impl Discipline for Fred {
+impl LawRow for Fred {
     const ROW: Row = Row {
         name: "fred",
         aliases: &[],
@@ -164,7 +163,7 @@ impl Discipline for Fred {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

@@ -21,11 +21,9 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Time};
 
 const PAPER: &str = "Lautenschlaeger and Francini 2015";
@@ -33,6 +31,7 @@ const PAPER: &str = "Lautenschlaeger and Francini 2015";
 const PARAMS: &[Param] = &[
     registry::limit("1000p", "the interface's txqueuelen; the paper wants it well above the threshold"),
     registry::ECN,
+    registry::only(&["paper"], PAPER),
     Param {
         name: "threshold",
         kind: Kind::LengthOrTime,
@@ -203,9 +202,10 @@ impl Law for Gsp {
         verdict
     }
 
-    fn on_overflow(&mut self, _arrival: &Arrival, now: Time) {
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
         self.accumulate(now);
-        self.cycle = Cycle::Overflowed;
+        // A packet that is larger than the limit overflows an empty queue.
+        self.cycle = if arrival.backlog.packets == 0 { Cycle::Drained } else { Cycle::Overflowed };
         self.is_due(now);
     }
 
@@ -230,7 +230,7 @@ impl Law for Gsp {
     }
 }
 
-impl Discipline for Gsp {
+impl LawRow for Gsp {
     const ROW: Row = Row {
         name: "gsp",
         aliases: &[],
@@ -242,7 +242,7 @@ impl Discipline for Gsp {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values)))
+    fn made(values: &Values, _site: Site) -> Self {
+        Self::new(values)
     }
 }

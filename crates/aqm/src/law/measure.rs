@@ -84,12 +84,14 @@ impl Measure {
         if self.weighs_size { self.per_mean(f64::from(size)) } else { 1.0 }
     }
 
-    /// The smallest queue there is, one packet or one byte, in packets.
-    pub fn smallest(&self) -> f64 {
-        if self.in_bytes { self.per_mean(1.0) } else { 1.0 }
+    /// Whether `backlog` is no more than the smallest queue there is: one packet, or one byte.
+    #[inline]
+    pub fn is_smallest(&self, backlog: Backlog) -> bool {
+        if self.in_bytes { backlog.bytes <= 1 } else { backlog.packets <= 1 }
     }
 
     /// Whether a packet's probability is scaled by its size.
+    #[inline]
     pub fn weighs_size(&self) -> bool {
         self.weighs_size
     }

@@ -4,8 +4,8 @@
 //!
 //! Rule (Linux `pfifo`, `bfifo`): a packet is accepted while fewer than `limit` packets wait, or while its bytes still
 //! fit in `limit` bytes. From the head as many are lost as it takes (Linux `pfifo_head_drop` and ns-2's `drop_front_`
-//! lose one, which in bytes may not be enough). ns-2's DropTail holds one packet less; write `limit` accordingly to
-//! compare.
+//! lose one, which in bytes may not be enough). In the dialect `ns2` the packet that would fill the queue to its limit is
+//! refused (ns-2.35 queue/drop-tail.cc): it holds one packet, or byte, less.
 
 use super::Law;
 use crate::packet::Packet;
@@ -29,6 +29,24 @@ const DROP: Param = Param {
     source: "tc-pfifo(8), tc-bfifo(8); head: Lakshman, Neidhardt and Ott 1996",
 };
 
+const DIALECT: Param = Param {
+    name: "dialect",
+    kind: Kind::Word(&["linux", "ns2"]),
+    default: "linux",
+    range: Param::ANY,
+    doc: "Whether limit may wait (linux, and whatever else there is), or less than that (ns2).",
+    source: "tc-pfifo(8); ns-2.35 queue/drop-tail.cc",
+};
+
+/// What may wait in the dialect.
+fn limit(values: &Values) -> Limit {
+    match (values.word("dialect"), Limit::of(values)) {
+        ("ns2", Limit::Packets(packets)) => Limit::Packets(packets.saturating_sub(1)),
+        ("ns2", Limit::Bytes(bytes)) => Limit::Bytes(bytes.saturating_sub(1)),
+        (_, limit) => limit,
+    }
+}
+
 /// Drop-tail with a limit in packets by default.
 pub struct Pfifo;
 
@@ -40,12 +58,17 @@ impl Discipline for Pfifo {
         source: "the \"tail drop\" of RFC 2309 §2; tc-pfifo(8)",
         year: 1998,
         marks: false,
-        params: &[registry::limit("1000p", "tc-pfifo(8): the interface's txqueuelen, 1000"), registry::ECN, DROP],
+        params: &[
+            registry::limit("1000p", "tc-pfifo(8): the interface's txqueuelen, 1000"),
+            registry::ECN,
+            DIALECT,
+            DROP,
+        ],
         resolve: registry::as_given,
     };
 
     fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::losing_at(End::of(values), Limit::of(values), Pass))
+        Box::new(Fifo::losing_at(End::of(values), limit(values), Pass))
     }
 }
 
@@ -58,6 +81,7 @@ impl Discipline for Bfifo {
         params: &[
             registry::limit("1500000b", "tc-bfifo(8): txqueuelen 1000 times an MTU of 1500"),
             registry::ECN,
+            DIALECT,
             DROP,
         ],
         source: "the \"tail drop\" of RFC 2309 §2; tc-bfifo(8)",

@@ -21,11 +21,9 @@
 use super::clock::Clock;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Stream, Time};
 
 const PAPER: &str = "Hollot, Misra, Towsley and Gong 2001";
@@ -37,6 +35,14 @@ const PUBLISHED: (f64, f64) = (1.822e-5, 1.816e-5);
 const PARAMS: &[Param] = &[
     registry::limit("1000p", "the interface's txqueuelen; the paper's example has 800 packets"),
     registry::ECN,
+    Param {
+        name: "dialect",
+        kind: Kind::Word(&["paper", "ns2"]),
+        default: "paper",
+        range: Param::ANY,
+        doc: "Whose form: ns-2's is the paper's.",
+        source: "Hollot, Misra, Towsley and Gong 2001; ns-2.35 queue/pi.cc",
+    },
     Param {
         name: "qref",
         kind: Kind::LengthOrTime,
@@ -197,7 +203,7 @@ impl Law for Pi {
     }
 }
 
-impl Discipline for Pi {
+impl LawRow for Pi {
     const ROW: Row = Row {
         name: "pi",
         aliases: &[],
@@ -209,8 +215,8 @@ impl Discipline for Pi {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }
 

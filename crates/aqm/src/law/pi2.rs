@@ -21,11 +21,9 @@ use super::clock::Clock;
 use super::coupling::{self, Coupling};
 use super::pie;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Param, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Stream, Time};
 
 const PAPER: &str = "De Schepper et al. 2016";
@@ -105,7 +103,7 @@ impl Law for Pi2 {
     }
 }
 
-impl Discipline for Pi2 {
+impl LawRow for Pi2 {
     const ROW: Row = Row {
         name: "pi2",
         aliases: &[],
@@ -116,6 +114,7 @@ impl Discipline for Pi2 {
         params: &[
             registry::limit("1000p", "tc-pie(8), from which it was made"),
             registry::ECN,
+            registry::only(&["paper"], PAPER),
             Param { default: "20ms", source: PAPER, ..pie::TARGET },
             Param { default: "32ms", source: PAPER, ..pie::TUPDATE },
             Param {
@@ -136,7 +135,7 @@ impl Discipline for Pi2 {
         resolve: registry::as_given,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site.stream)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site.stream)
     }
 }

@@ -29,11 +29,9 @@
 use super::clock::Clock;
 use super::drain::{Drain, Measure};
 use super::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Stream, Time};
 
 const RFC: &str = "RFC 8033 §4, §5; tc-pie(8)";
@@ -168,6 +166,9 @@ pub const LARGEST_STEP: f64 = 0.02;
 /// See [`LARGEST_STEP`].
 pub const HEAVY: f64 = 0.1;
 
+/// Where Linux's probability starts again from 1: 2^64 of 2^56.
+const LINUX_END: f64 = 256.0;
+
 /// Spaces signals by the probability summed up since the last (RFC 8033 §5.4).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accumulator(f64);
@@ -271,6 +272,17 @@ impl Pie {
         }
     }
 
+    /// The probability after a `step`. Linux has it in 64 bits of which 56 are 1, and stops at the end of those: steps
+    /// beyond 1 have to be taken back before anything passes.
+    fn advanced(&self, step: f64) -> f64 {
+        let next = self.probability + step;
+        match self.is_linux {
+            true if next >= LINUX_END => 1.0,
+            true => next.max(0.0),
+            false => next.clamp(0.0, 1.0),
+        }
+    }
+
     /// A step of the probability (RFC 8033 §4.2).
     fn step(&mut self, delay_s: f64, backlog: Backlog) {
         let (target_s, old_s) = (self.target_s, self.delay_old_s);
@@ -281,7 +293,7 @@ impl Pie {
         if self.is_linux && delay_s > 0.25 {
             step += 0.02;
         }
-        let mut probability = (self.probability + step).clamp(0.0, 1.0);
+        let mut probability = self.advanced(step);
         if delay_s == 0.0 && old_s == 0.0 {
             let waits = backlog.packets > 0;
             probability *= match self.is_linux {
@@ -367,11 +379,11 @@ impl Law for Pie {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.probability), control: Some(self.delay_old_s) }
+        Gauges { probability: Some(self.probability.min(1.0)), control: Some(self.delay_old_s) }
     }
 }
 
-impl Discipline for Pie {
+impl LawRow for Pie {
     const ROW: Row = Row {
         name: "pie",
         aliases: &[],
@@ -397,8 +409,8 @@ impl Discipline for Pie {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site.stream)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site.stream)
     }
 }
 

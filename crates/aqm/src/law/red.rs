@@ -31,11 +31,9 @@ use super::average::{Average, Idle};
 use super::curve::Curve;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Length, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Ecn, Rate, Stream, Time};
 
 const PAPER: &str = "Floyd and Jacobson 1993";
@@ -103,7 +101,8 @@ pub struct Detector {
     average: Average,
     curve: Curve,
     dialect: Dialect,
-    waits: bool,
+    /// What `count` times `p` must come to before a signal: 1 with `wait`, else 0.
+    wait: f64,
     ecn_enabled: bool,
     /// ECN-capable packets are marked below this average and up to this probability.
     mark_below: f64,
@@ -131,10 +130,10 @@ impl Detector {
         let slot_s = 1.0 / measure::capacity(values, rate);
         Self {
             measure,
-            average: Average::new(values.number("wq"), slot_s, idle),
+            average: Average::new(values.number("wq"), slot_s, idle).compared_with(min),
             curve: Curve::new(min, max, end, values.number("probability")),
             dialect,
-            waits: values.flag("wait"),
+            wait: f64::from(u8::from(values.flag("wait"))),
             ecn_enabled: values.flag("ecn"),
             mark_below: match values.word("mark_until") {
                 "max" => max,
@@ -154,6 +153,11 @@ impl Detector {
         self.average.sample(self.measure.queue(backlog), now);
     }
 
+    /// The same for a queue of `length` packets or mean packets.
+    pub fn observe_length(&mut self, length: f64, now: Time) {
+        self.average.sample(length, now);
+    }
+
     /// Decides about an arriving packet by the average as it is.
     #[inline]
     pub fn judge(&mut self, arrival: &Arrival, stream: &mut Stream) -> Verdict {
@@ -163,6 +167,24 @@ impl Detector {
             return Verdict::Pass;
         }
         self.decide(arrival, average, stream)
+    }
+
+    /// The average is in the band or above: signal this packet?
+    fn decide(&mut self, arrival: &Arrival, average: f64, stream: &mut Stream) -> Verdict {
+        if self.is_spared(arrival) {
+            self.count = OUTSIDE;
+            return Verdict::Pass;
+        }
+        let p = self.curve.probability(average);
+        if average >= self.curve.end() {
+            return self.force(arrival.ecn, average, p);
+        }
+        if !self.is_chosen(p, arrival.size, stream) {
+            return Verdict::Pass;
+        }
+        self.count = 0;
+        self.count_bytes = 0;
+        self.signal(arrival.ecn, Cause::Early, average, p)
     }
 
     /// Lets a packet pass that arrives in the band, and counts it in the spacing, without a draw.
@@ -237,43 +259,31 @@ impl Detector {
         (self.curve.min(), self.curve.max())
     }
 
-    /// The average is in the band or above: signal this packet?
-    fn decide(&mut self, arrival: &Arrival, average: f64, stream: &mut Stream) -> Verdict {
-        if self.is_spared(arrival) {
-            self.count = OUTSIDE;
-            return Verdict::Pass;
-        }
-        let p = self.curve.probability(average);
-        if average >= self.curve.end() {
-            self.count = match self.dialect {
-                Dialect::Paper => 0,
-                Dialect::Ns2 => self.count.min(0),
-                Dialect::Linux => OUTSIDE,
-            };
-            self.count_bytes = 0;
-            return self.signal(arrival.ecn, Cause::Forced, average, p);
-        }
-        if !self.is_chosen(p, arrival.size, stream) {
-            return Verdict::Pass;
-        }
-        self.count = 0;
+    /// The average is beyond the curve's end.
+    fn force(&mut self, ecn: Ecn, average: f64, p: f64) -> Verdict {
+        self.count = match self.dialect {
+            Dialect::Paper => 0,
+            Dialect::Ns2 => self.count.min(0),
+            Dialect::Linux => OUTSIDE,
+        };
         self.count_bytes = 0;
-        self.signal(arrival.ecn, Cause::Early, average, p)
+        self.signal(ecn, Cause::Forced, average, p)
     }
 
     /// Whether ns-2 signals nothing because the queue is so short: one packet or, where it counts bytes, one byte.
+    #[inline]
     fn is_spared(&self, arrival: &Arrival) -> bool {
-        self.dialect == Dialect::Ns2 && self.measure.queue(arrival.backlog) <= self.measure.smallest()
+        self.dialect == Dialect::Ns2 && self.measure.is_smallest(arrival.backlog)
     }
 
     /// Whether a packet of `size` is signalled at the probability `p_b` = `p`: `p_a` and the draw.
+    #[inline]
     fn is_chosen(&mut self, p: f64, size: u32, stream: &mut Stream) -> bool {
         let is_first = self.count == OUTSIDE;
         self.count += 1;
         self.count_bytes += u64::from(size);
-        let weight = self.measure.weight(size);
         match self.dialect {
-            Dialect::Paper => self.is_drawn(p * weight, self.count as f64, 1.0, stream),
+            Dialect::Paper => self.is_drawn(p * self.measure.weight(size), self.count as f64, 1.0, stream),
             Dialect::Ns2 if is_first => {
                 self.count = 1;
                 self.count_bytes = u64::from(size);
@@ -281,7 +291,7 @@ impl Detector {
             }
             Dialect::Ns2 if self.measure.weighs_size() => {
                 let count = self.count_bytes / u64::from(self.measure.mean_packet());
-                self.is_drawn(p, count as f64, weight, stream)
+                self.is_drawn(p, count as f64, self.measure.weight(size), stream)
             }
             Dialect::Ns2 => self.is_drawn(p, self.count as f64, 1.0, stream),
             Dialect::Linux if is_first => {
@@ -289,7 +299,7 @@ impl Detector {
                 false
             }
             Dialect::Linux => {
-                let is_chosen = p * weight * self.count as f64 >= self.stored_draw;
+                let is_chosen = p * self.measure.weight(size) * self.count as f64 >= self.stored_draw;
                 if is_chosen {
                     self.stored_draw = stream.unit();
                 }
@@ -301,12 +311,13 @@ impl Detector {
     /// Draws with probability `p_a` * `scale`, where `p_a` = p / (1 - count p), or with `wait` p / (2 - count p) and
     /// nothing before count p = 1. Where `p_a` is 1 or more it is certain, whatever the scale (ns-2 modify_p). Compares
     /// products, which spares the division.
+    #[inline]
     fn is_drawn(&self, p: f64, count: f64, scale: f64, stream: &mut Stream) -> bool {
         let spent = count * p;
-        if self.waits && spent < 1.0 {
+        if spent < self.wait {
             return false;
         }
-        let room = if self.waits { 2.0 } else { 1.0 } - spent;
+        let room = 1.0 + self.wait - spent;
         if p >= room {
             return true;
         }
@@ -314,6 +325,8 @@ impl Detector {
         part > 0.0 && (part >= room || stream.unit() * room < part)
     }
 
+    /// The signal as the packet can carry it.
+    #[cold]
     fn signal(&self, ecn: Ecn, cause: Cause, average: f64, p: f64) -> Verdict {
         let is_light = average < self.mark_below && p <= self.mark_p;
         match Verdict::signal(self.ecn_enabled, ecn, cause) {
@@ -344,7 +357,7 @@ impl Law for Red {
     }
 }
 
-impl Discipline for Red {
+impl LawRow for Red {
     const ROW: Row = Row {
         name: "red",
         aliases: &[],
@@ -371,7 +384,7 @@ impl Discipline for Red {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

@@ -20,17 +20,15 @@
 //! Marks and losses by the queue's limit are signals too. A list holds every signalled flow, not the fifty with the
 //! most bytes. Rates are compared between one interval and the next. Only what RED signalled in the last interval is
 //! raised, by its share of those signals (ns-2: whatever lost a packet, by its share of the bytes of all five lists).
-//! Twice the rate bounds what is added, and 1/2 every probability (in ns-2 only the first of a flow). Let-offs do not
-//! wait for 0.4 s, raises do. When a flow is no longer filtered, the time of its last change is forgotten.
+//! Twice the rate bounds what is added (in ns-2 only to the first probability of a flow). Let-offs do not wait for
+//! 0.4 s, raises do. When a flow is no longer filtered, the time of its last change is forgotten.
 
 use super::flows::FlowTable;
 use super::red::{self, Detector};
 use super::{Arrival, Gauges, Law, Verdict, measure};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Span, Stream, Time};
 
 const PAPER: &str = "Mahajan, Floyd and Wetherall 2001";
@@ -40,8 +38,8 @@ const LISTS: usize = 5;
 const NEEDED: usize = 3;
 /// No probability is raised while less than this is signalled.
 const LIGHT: f64 = 0.001;
-/// Largest probability of the filter.
-const TOP: f64 = 0.5;
+/// Largest probability that a flow's filter begins with.
+const FIRST: f64 = 0.5;
 /// A flow that is not signalled any more is let off by this, or by a factor where that is less.
 const LET_OFF: f64 = 0.05;
 /// Shortest time between two raises of a flow's probability.
@@ -80,10 +78,12 @@ pub fn interval(rtt: Span, p: f64) -> Span {
     Span::from_secs_f64((NEEDED as f64 / LISTS as f64 * epoch_s).clamp(2.0 * rtt_s, 10.0 * rtt_s))
 }
 
-/// A flow's probability after a raise for a signalled excess of `step`.
+/// A flow's probability after a raise for a signalled excess of `step`. One that would pass 1 leaves the flow a part of
+/// what it was left before.
 fn raised(pd: f64, step: f64, is_unresponsive: bool) -> f64 {
     let (factor, steps) = if is_unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
-    if step > pd { pd * factor } else { pd + steps * step }
+    let raised = if step > pd { pd * factor } else { pd + steps * step };
+    if raised > 1.0 { 1.0 - (1.0 - pd) / factor } else { raised }
 }
 
 /// A flow's probability after it was let off once.
@@ -249,9 +249,9 @@ impl RedPd {
                 Monitored { pd: 0.0, changed: now, intervals: 0, arrived: 0, lost: 0, responses: Responses::default() };
             let monitored = self.monitored.get_or_insert(flow, fresh);
             if monitored.pd == 0.0 {
-                monitored.pd = step.min(TOP);
+                monitored.pd = step.min(FIRST);
             } else if now.since(monitored.changed) >= patience {
-                monitored.pd = raised(monitored.pd, step, monitored.responses.is_unresponsive()).min(TOP);
+                monitored.pd = raised(monitored.pd, step, monitored.responses.is_unresponsive());
                 monitored.changed = now;
                 monitored.intervals = 0;
             }
@@ -299,7 +299,7 @@ impl Law for RedPd {
             monitored.arrived += 1;
         }
         self.red.observe(arrival.backlog, now);
-        self.red.restart();
+        self.red.overflow(arrival, &mut self.stream);
         self.record(arrival.flow);
     }
 
@@ -322,7 +322,7 @@ impl Law for RedPd {
     }
 }
 
-impl Discipline for RedPd {
+impl LawRow for RedPd {
     const ROW: Row = Row {
         name: "red_pd",
         aliases: &[],
@@ -334,8 +334,8 @@ impl Discipline for RedPd {
         resolve: red::resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }
 
@@ -359,6 +359,10 @@ mod tests {
             (raised(0.2, 0.1, false), 0.3),
             (raised(0.1, 0.3, true), 0.3),
             (raised(0.2, 0.1, true), 0.4),
+            (raised(0.5, 0.6, false), 1.0),
+            (raised(0.6, 0.7, false), 0.8),
+            (raised(0.4, 0.5, true), 0.8),
+            (raised(0.7, 0.2, true), 0.9),
             (let_off(0.2, false), 0.15),
             (let_off(0.08, false), 0.04),
             (let_off(0.09, false), 0.045),

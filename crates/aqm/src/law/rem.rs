@@ -20,11 +20,9 @@
 use super::clock::Clock;
 use super::measure::{self, Measure};
 use super::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Stream, Time, maths};
 
 const PAPER: &str = "Athuraliya, Low, Li and Yin 2001";
@@ -176,7 +174,7 @@ impl Law for Rem {
     }
 }
 
-impl Discipline for Rem {
+impl LawRow for Rem {
     const ROW: Row = Row {
         name: "rem",
         aliases: &[],
@@ -188,7 +186,7 @@ impl Discipline for Rem {
         resolve: registry::as_given,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

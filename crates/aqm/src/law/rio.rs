@@ -13,21 +13,21 @@
 //! Packets here carry no tag, so that the meters of the edge stand before the queue of the core, one for each flow, all
 //! with the same profile.
 //!
-//! Deviations. A flow that was silent for ten windows is new. Both averages decay while the link is idle, as RED's do,
-//! until a packet of either class arrives; the paper does not say. ns-2's rio.cc does not sample the queue when OUT
-//! packets arrive, by mistake; that is not copied, nor is its rule that nothing is lost at a queue of one packet.
+//! Deviations. A flow that was silent for ten windows is new. While 131,072 flows are metered (8 MB), each packet of
+//! others is metered as the first of a flow. Both averages decay while the link is idle, as RED's do,
+//! until a packet of either class arrives; the paper does not say. The `ns2` dialects are [`dsred`]; ns-2's other RIO,
+//! rio.cc, does not sample the queue when OUT packets arrive, by mistake, and is not copied.
 
+mod dsred;
 pub mod pair;
 
 use self::pair::Pair;
 use super::clock::Clock;
 use super::flows::FlowTable;
 use super::{Arrival, Departure, Gauges, Law, Verdict, red};
-use crate::packet::{Backlog, Packet};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Span, Time};
 
 const PAPER: &str = "Clark and Fang 1998";
@@ -76,6 +76,9 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     pair::resolve(values, rate)
 }
 
+/// Flows that are metered at most.
+const MOST_FLOWS: usize = 1 << 17;
+
 /// A flow's rate over a time sliding window.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
@@ -108,10 +111,11 @@ impl Rio {
 
     /// Meters a packet of `flow`; whether it is IN.
     fn tag(&mut self, flow: FlowKey, size: u32, now: Time) -> bool {
-        let fresh = Meter { bytes_per_s: self.profile_bytes_per_s, last: now };
-        let meter = self.meters.get_or_insert(flow, fresh);
+        let mut fresh = Meter { bytes_per_s: self.profile_bytes_per_s, last: now };
+        let is_full = self.meters.len() >= MOST_FLOWS && self.meters.get(flow).is_none();
+        let meter = if is_full { &mut fresh } else { self.meters.get_or_insert(flow, fresh) };
         if now.since(meter.last) >= self.window * SILENCE {
-            *meter = fresh;
+            *meter = Meter { bytes_per_s: self.profile_bytes_per_s, last: now };
         }
         // Clark and Fang 1998: what the window holds, and how long it is with the gap before this packet.
         let window_s = self.window.secs_f64();
@@ -136,8 +140,8 @@ impl Law for Rio {
     }
 
     #[inline]
-    fn on_departure(&mut self, departure: &Departure, _now: Time) -> Verdict {
-        self.reds.depart(departure);
+    fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        self.reds.depart(departure, now);
         Verdict::Pass
     }
 
@@ -161,7 +165,7 @@ impl Law for Rio {
     }
 }
 
-impl Discipline for Rio {
+impl LawRow for Rio {
     const ROW: Row = Row {
         name: "rio",
         aliases: &[],
@@ -173,7 +177,7 @@ impl Discipline for Rio {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

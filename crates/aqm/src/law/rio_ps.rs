@@ -16,17 +16,16 @@
 //!
 //! Deviations. A flow is forgotten exactly `tu` after its last packet, not at the next of the edge's rounds. The step
 //! of a packet and the bounds of the threshold are not the paper's, nor is its first value. Both averages decay while
-//! the link is idle, until a packet of either class arrives.
+//! the link is idle, until a packet of either class arrives. With 1,048,576 flows the table is full (48 MB): packets of
+//! further ones are short and not counted, until others are forgotten.
 
 use super::clock::Clock;
 use super::flows::FlowTable;
 use super::rio::pair::{self, Pair};
 use super::{Arrival, Departure, Gauges, Law, Verdict, red};
-use crate::packet::{Backlog, Packet};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Span, Time};
 
 const PAPER: &str = "Guo and Matta 2001";
@@ -96,6 +95,9 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     pair::resolve(values, rate)
 }
 
+/// Flows that the table holds at most.
+const MOST_FLOWS: usize = 1 << 20;
+
 /// An active flow.
 #[derive(Clone, Copy, Debug)]
 struct Active {
@@ -137,6 +139,9 @@ impl RioPs {
     /// Counts a packet of `flow`; whether it is short.
     fn tag(&mut self, flow: FlowKey, now: Time) -> bool {
         let fresh = Active { sent: 0, last: now };
+        if self.flows.len() >= MOST_FLOWS && self.flows.get(flow).is_none() {
+            return true;
+        }
         let active = self.flows.get_or_insert(flow, fresh);
         if now.since(active.last) >= self.tu {
             *active = fresh;
@@ -177,8 +182,8 @@ impl Law for RioPs {
     }
 
     #[inline]
-    fn on_departure(&mut self, departure: &Departure, _now: Time) -> Verdict {
-        self.reds.depart(departure);
+    fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        self.reds.depart(departure, now);
         Verdict::Pass
     }
 
@@ -205,7 +210,7 @@ impl Law for RioPs {
     }
 }
 
-impl Discipline for RioPs {
+impl LawRow for RioPs {
     const ROW: Row = Row {
         name: "rio_ps",
         aliases: &[],
@@ -217,7 +222,7 @@ impl Discipline for RioPs {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

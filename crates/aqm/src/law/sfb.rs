@@ -28,11 +28,9 @@
 //! Probabilities are not rounded to 1/65536 as in Linux, and a `penalty_rate` of 0 allows one burst (Linux: nothing).
 
 use super::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Cause, Packet};
+use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Value, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Span, Stream, Time, maths};
 
 const REPORT: &str = "Feng, Kandlur, Saha and Shin 1999";
@@ -370,7 +368,7 @@ impl Penalty {
     }
 }
 
-impl Discipline for Sfb {
+impl LawRow for Sfb {
     const ROW: Row = Row {
         name: "sfb",
         aliases: &[],
@@ -382,7 +380,7 @@ impl Discipline for Sfb {
         resolve,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

@@ -16,11 +16,9 @@
 //! for very many flows. Zombies have no count and no time stamp: nothing that is signalled depends on them.
 
 use super::{Arrival, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Length, Param, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Stream, Time};
 
 const PAPER: &str = "Ott, Lakshman and Wong 1999";
@@ -155,7 +153,7 @@ impl Law for Sred {
     }
 }
 
-impl Discipline for Sred {
+impl LawRow for Sred {
     const ROW: Row = Row {
         name: "sred",
         aliases: &[],
@@ -167,7 +165,7 @@ impl Discipline for Sred {
         resolve: registry::as_given,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values, site)))
+    fn made(values: &Values, site: Site) -> Self {
+        Self::new(values, site)
     }
 }

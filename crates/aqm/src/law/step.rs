@@ -18,16 +18,15 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet};
+use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Length, Param, Values};
-use crate::qdisc::Qdisc;
-use crate::qdisc::fifo::{Fifo, Limit};
-use crate::registry::{self, Discipline, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::{Ecn, Time};
 
 const PARAMS: &[Param] = &[
     registry::limit("1000p", "the interface's txqueuelen"),
     Param { default: "true", source: "RFC 8257 and RFC 9332: a step is for marks", ..registry::ECN },
+    registry::only(&["paper"], "Alizadeh et al. 2010; RFC 8257; RFC 9332"),
     Param {
         name: "threshold",
         kind: Kind::LengthOrTime,
@@ -128,7 +127,7 @@ impl Law for Step {
     }
 }
 
-impl Discipline for Step {
+impl LawRow for Step {
     const ROW: Row = Row {
         name: "step",
         aliases: &[],
@@ -140,7 +139,7 @@ impl Discipline for Step {
         resolve: registry::as_given,
     };
 
-    fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), Self::new(values)))
+    fn made(values: &Values, _site: Site) -> Self {
+        Self::new(values)
     }
 }

@@ -12,13 +12,16 @@
 //!
 //! Not a law: it reaches packets that wait. What is drawn by RED may be marked; what is lost by a match is dropped.
 //! Dialect `linux`: RED as in Linux sch_choke. One stored draw decides for each signal, the band begins above `min` and
-//! holds `max`, ECN-capable packets are marked above it too, and a packet is judged before the limit is looked at.
+//! holds `max`, ECN-capable packets are marked above it too, and a packet is judged before the limit is looked at. The
+//! places of lost packets stay in the queue and are drawn too: of three draws the first counts that is none of them,
+//! and if all are, the packet at the head is met. Of the average only whole packets count, in the next average and in
+//! the probability, unless `mode` is `byte`, which Linux does not have.
 //!
 //! Deviations. A packet that finds no room has met its candidates first, as in the paper and in Linux; in the paper's
-//! dialect RED, as everywhere here, is then told of a loss and does not judge. Linux draws among the places of lost
-//! packets too, up to three times; here always among the packets that wait.
+//! dialect RED, as everywhere here, is then told of a loss and does not judge.
 
 use super::fifo::Limit;
+use super::thinned::Thinned;
 use super::{Held, Qdisc};
 use crate::law::red::{self, Detector};
 use crate::law::{Arrival, Gauges, Verdict, measure};
@@ -26,7 +29,6 @@ use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{FlowKey, Rate, Stream, Time};
-use std::collections::VecDeque;
 
 const PAPER: &str = "Pan, Prabhakar and Psounis 2000";
 
@@ -92,7 +94,8 @@ impl Spacing {
             return None;
         };
         let count = before + 1;
-        let p = red.max_p() * (average - min) / (max - min) * red.measure().weight(size);
+        let above = if red.measure().weighs_size() { average - min } else { (average - min).floor() };
+        let p = red.max_p() * above / (max - min) * red.measure().weight(size);
         if p * (count as f64) < self.draw {
             self.count = Some(count);
             return None;
@@ -112,7 +115,7 @@ pub struct Choke<P> {
     /// The dialect `linux`.
     linux: Option<Spacing>,
     candidates: u64,
-    queue: VecDeque<Held<P>>,
+    queue: Thinned<Held<P>>,
     bytes: u64,
     stream: Stream,
 }
@@ -129,9 +132,20 @@ impl<P: Packet> Choke<P> {
             ecn_enabled: values.flag("ecn"),
             linux: (values.word("dialect") == "linux").then(Spacing::default),
             candidates: values.integer("candidates"),
-            queue: VecDeque::with_capacity(64),
+            queue: Thinned::new(),
             bytes: 0,
             stream: site.stream,
+        }
+    }
+
+    /// Takes the queue that a packet finds into the average. Linux's is a whole number of 2^-Wlog packets, of which a
+    /// sample takes away the whole packets only: the average lies up to a packet above the queue that stands.
+    fn observe(&mut self, backlog: Backlog, now: Time) {
+        if self.linux.is_some() && !self.red.measure().weighs_size() {
+            let average = self.red.average();
+            self.red.observe_length(f64::from(backlog.packets) + (average - average.floor()), now);
+        } else {
+            self.red.observe(backlog, now);
         }
     }
 
@@ -143,9 +157,8 @@ impl<P: Packet> Choke<P> {
             if self.queue.is_empty() {
                 break;
             }
-            let place = self.stream.below(self.queue.len() as u64) as usize;
-            if self.queue[place].packet.flow() == flow {
-                let Held { packet, .. } = self.queue.remove(place).expect("it was drawn from the queue");
+            let met = if self.linux.is_some() { self.take_like_linux(flow) } else { self.take_like(flow) };
+            if let Some(Held { packet, .. }) = met {
                 self.bytes -= u64::from(packet.size());
                 tap.dropped(packet, Cause::Early, now);
                 has_met = true;
@@ -153,13 +166,32 @@ impl<P: Packet> Choke<P> {
         }
         has_met
     }
+
+    /// Draws a packet that waits, and takes it out if it is of `flow`.
+    fn take_like(&mut self, flow: FlowKey) -> Option<Held<P>> {
+        let rank = self.stream.below(self.queue.len() as u64) as usize;
+        self.queue.get(rank).filter(|held| held.packet.flow() == flow)?;
+        self.queue.remove(rank)
+    }
+
+    /// The same as sch_choke does it, whose queue keeps the places of lost packets: it draws among all places up to
+    /// three times, and takes the first packet if each was empty.
+    fn take_like_linux(&mut self, flow: FlowKey) -> Option<Held<P>> {
+        let places = self.queue.places() as u64;
+        let place = (0..3)
+            .map(|_| self.stream.below(places) as usize)
+            .find(|&place| self.queue.at(place).is_some())
+            .unwrap_or(0);
+        self.queue.at(place).filter(|held| held.packet.flow() == flow)?;
+        self.queue.remove_at(place)
+    }
 }
 
 impl<P: Packet> Qdisc<P> for Choke<P> {
     fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
         let size = packet.size();
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.backlog() };
-        self.red.observe(arrival.backlog, now);
+        self.observe(arrival.backlog, now);
         if self.red.average() > self.min && self.meets_its_like(arrival.flow, now, tap) {
             return tap.dropped(packet, Cause::Early, now);
         }

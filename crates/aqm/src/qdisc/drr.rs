@@ -15,8 +15,13 @@
 //! Over any time in which two flows are both waiting, what they send differs by at most a quantum and two packets. A
 //! quantum below the largest packet is fair too, but some turns then send nothing.
 //!
-//! Deviations. Of queues of the same length any may lose a packet (ns-2: the one whose turn is next). ns-2 hashes the
-//! source address, here the flow; and it has a limit of 25,000 bytes, 10 queues and a quantum of 250 bytes.
+//! Dialects. `linux` (sch_drr): no buffer for all; each queue has the `limit` for itself and loses its own packets, as
+//! a pfifo in each class does, or with `drop = "head"` a pfifo_head_drop.
+//!
+//! Deviations. A packet that can never fit is lost alone, where ns-2 would first lose what its queue holds. In ns-2 a
+//! queue that loses its only packet in the midst of its turn goes without a quantum the next time. ns-2 hashes the
+//! source address, here the flow; and it has a limit of 25,000 bytes, 10 queues and a quantum of 250 bytes. Linux has
+//! classes, found by filters, with a quantum each.
 
 use super::fifo::{End, Limit};
 use super::fq_frame;
@@ -25,9 +30,9 @@ use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc};
 use crate::packet::{Backlog, Cause, Packet, Tap};
-use crate::param::{Kind, Param, Values};
+use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
-use base::{FlowKey, Time};
+use base::{FlowKey, Rate, Time};
 
 const PAPER: &str = "Shreedhar and Varghese 1995";
 
@@ -37,15 +42,31 @@ const PARAMS: &[Param] = &[
     fq_frame::FLOWS,
     Param { source: "tc-drr(8): the MTU with its Ethernet header; the paper wants no less", ..fq_frame::QUANTUM },
     Param {
+        name: "dialect",
+        kind: Kind::Word(&["paper", "linux"]),
+        default: "paper",
+        range: Param::ANY,
+        doc: "What `limit` is of: all queues together, and the longest loses (paper), or each queue, which then loses \
+              its own (linux).",
+        source: PAPER,
+    },
+    Param {
         name: "drop",
         kind: Kind::Word(&["head", "tail"]),
-        default: "head",
+        default: "",
         range: Param::ANY,
         doc: "What is lost when the limit is reached: the oldest (head) or the newest (tail) packet of the queue with \
-              the most bytes, the arriving packet counted.",
-        source: "ns-2 drr.cc: head",
+              the most bytes, the arriving packet counted; of several, of the one whose turn is next; linux: of \
+              the arriving packet's queue. Computed: head, or tail in linux.",
+        source: "ns-2 drr.cc: head; tc-drr(8): a class has a pfifo",
     },
 ];
+
+fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
+    let drop = if values.word("dialect") == "linux" { "tail" } else { "head" };
+    values.fill("drop", Value::Word(drop));
+    Ok(())
+}
 
 /// The one list of queues that wait for their turn.
 const TURNS: u32 = 0;
@@ -55,12 +76,16 @@ struct Flow {
     queue: Queue,
     /// Bytes that it may still send.
     deficit: u64,
+    /// When it went to the end of the turns, counted down: the greatest is first.
+    place: u64,
 }
 
 /// The discipline.
 #[derive(Clone, Debug)]
 pub struct Drr<P> {
     limit: Limit,
+    /// The limit is that of each queue.
+    is_linux: bool,
     loses: End,
     quantum: u64,
     salt: u64,
@@ -68,8 +93,10 @@ pub struct Drr<P> {
     turns: Rota,
     /// Whether the first queue in turn has had its quantum.
     has_quantum: bool,
-    /// Queues by bytes.
-    longest: Heap<u64>,
+    /// The next [`Flow::place`].
+    next_place: u64,
+    /// Queues by bytes, and by whose turn is next.
+    longest: Heap<(u64, u64)>,
     pool: Pool<P>,
     held: Backlog,
 }
@@ -80,12 +107,14 @@ impl<P: Packet> Drr<P> {
         let flows = values.integer("flows") as u32;
         Self {
             limit: Limit::of(values),
+            is_linux: values.word("dialect") == "linux",
             loses: End::of(values),
             quantum: u64::from(values.size("quantum")),
             salt: site.stream.bits(),
             flows: vec![Flow::default(); flows as usize],
             turns: Rota::new(flows, 1),
             has_quantum: false,
+            next_place: u64::MAX,
             longest: Heap::new(flows as usize),
             pool: Pool::default(),
             held: Backlog::default(),
@@ -97,20 +126,27 @@ impl<P: Packet> Drr<P> {
         ((u128::from(flow.hash(self.salt)) * self.flows.len() as u128) >> 64) as u32
     }
 
-    /// Loses packets until one of `size` bytes fits that goes to queue `own`; false if that one is to be lost itself.
+    /// What the limit is of, for a packet that goes to queue `own`.
+    #[inline]
+    fn limited(&self, own: u32) -> Backlog {
+        if self.is_linux { self.flows[own as usize].queue.backlog() } else { self.held }
+    }
+
+    /// Loses packets until one of `size` bytes fits that goes to queue `own`, which has its turn; false if that one is
+    /// to be lost itself.
     fn make_room(&mut self, size: u32, own: u32, now: Time, tap: &mut dyn Tap<P>) -> bool {
-        if !self.limit.admits(Backlog::default(), size) {
-            return false;
-        }
-        while !self.limit.admits(self.held, size) {
-            let queue = self.flows[own as usize].queue.backlog();
-            let (bytes, longest) = self.longest.top().expect("a full queue holds packets");
-            let is_own = queue.bytes + u64::from(size) >= bytes;
-            if is_own && (self.loses == End::Tail || queue.packets == 0) {
+        while !self.limit.admits(self.limited(own), size) {
+            let flow = &self.flows[own as usize];
+            let queue = flow.queue.backlog();
+            // The arriving packet counts, as if it were there.
+            self.longest.set(own, (queue.bytes + u64::from(size), flow.place));
+            let (_, longest) = self.longest.top().expect("the arrival's queue has a length");
+            let victim = if self.is_linux { own } else { longest };
+            if victim == own && (self.loses == End::Tail || queue.packets == 0) {
+                self.update_length(own);
                 return false;
             }
-            let victim = if is_own { own } else { longest };
-            let held = self.remove(victim, self.loses).expect("the longest queue holds packets");
+            let held = self.remove(victim, self.loses).expect("only the arrival's own queue may be empty");
             // A queue that is about to get a packet keeps its turn.
             if victim != own {
                 self.rest_if_empty(victim);
@@ -126,13 +162,26 @@ impl<P: Packet> Drr<P> {
             End::Head => self.pool.pop(queue),
             End::Tail => self.pool.pop_tail(queue),
         }?;
-        match queue.backlog().bytes {
-            0 => self.longest.remove(index),
-            bytes => self.longest.set(index, bytes),
-        }
+        self.update_length(index);
         self.held.packets -= 1;
         self.held.bytes -= u64::from(held.packet.size());
         Some(held)
+    }
+
+    /// The length or the place of a queue changed.
+    fn update_length(&mut self, index: u32) {
+        let flow = &self.flows[index as usize];
+        match flow.queue.backlog().bytes {
+            0 => self.longest.remove(index),
+            bytes => self.longest.set(index, (bytes, flow.place)),
+        }
+    }
+
+    /// Sends a queue to the end of the turns.
+    fn go_last(&mut self, index: u32) {
+        self.turns.push(TURNS, index);
+        self.flows[index as usize].place = self.next_place;
+        self.next_place -= 1;
     }
 
     /// An empty queue has no turn and keeps no deficit.
@@ -149,20 +198,22 @@ impl<P: Packet> Drr<P> {
 impl<P: Packet> Qdisc<P> for Drr<P> {
     fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
         let size = packet.size();
+        if !self.limit.admits(Backlog::default(), size) {
+            return tap.dropped(packet, Cause::Tail, now);
+        }
         let index = self.index(packet.flow());
-        if !self.limit.admits(self.held, size) && !self.make_room(size, index, now, tap) {
+        if !self.turns.is_listed(index) {
+            self.go_last(index);
+        }
+        if !self.limit.admits(self.limited(index), size) && !self.make_room(size, index, now, tap) {
             self.rest_if_empty(index);
             return tap.dropped(packet, Cause::Tail, now);
         }
         tap.accepted(&packet, now);
-        let queue = &mut self.flows[index as usize].queue;
-        self.pool.push(queue, Held { packet, enqueued: now });
-        self.longest.set(index, queue.backlog().bytes);
+        self.pool.push(&mut self.flows[index as usize].queue, Held { packet, enqueued: now });
+        self.update_length(index);
         self.held.packets += 1;
         self.held.bytes += u64::from(size);
-        if !self.turns.is_listed(index) {
-            self.turns.push(TURNS, index);
-        }
     }
 
     fn take(&mut self, _now: Time, _tap: &mut dyn Tap<P>) -> Option<Held<P>> {
@@ -182,7 +233,8 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
                 return held;
             }
             self.has_quantum = false;
-            self.turns.push(TURNS, index);
+            self.go_last(index);
+            self.update_length(index);
         }
     }
 
@@ -203,7 +255,7 @@ impl Discipline for DeficitRoundRobin {
         year: 1995,
         marks: false,
         params: PARAMS,
-        resolve: registry::as_given,
+        resolve,
     };
 
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {

@@ -85,7 +85,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::Number,
         default: "0.1",
         range: (0.0, 1.0),
-        doc: "The share of the link that the Classic queue has for certain while packets wait in both.",
+        doc: "The share of the link that the Classic queue has for certain while packets wait in both, in whole percent.",
         source: "tc-dualpi2(8): 10 %; RFC 9332 leaves the scheduler open",
     },
     Param {

@@ -42,6 +42,7 @@ impl Discipline for FqCodel {
     fn build<P: Packet + Send + 'static>(values: &Values, mut site: Site) -> Box<dyn Qdisc<P> + Send> {
         let full = Full::EvictFattest(values.integer("drop_batch") as u32);
         let seen = if values.word("dialect") == "linux" { Seen::All } else { Seen::Own };
-        Box::new(FairQueue::new(values, &mut site.stream, full, seen, || Codel::new(values)))
+        let queues = values.integer("flows") as u32;
+        Box::new(FairQueue::new(values, queues, &mut site.stream, full, seen, || Codel::new(values)))
     }
 }

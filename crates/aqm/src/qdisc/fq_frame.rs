@@ -29,7 +29,7 @@ use super::rota::Rota;
 use super::{Held, Qdisc, fifo::Limit};
 use crate::law::{Arrival, Departure, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
-use crate::param::{Kind, Param, Values};
+use crate::param::{Kind, Param, Value, Values};
 use base::{FlowKey, Stream, Time};
 
 /// The `flows` of fair queueing.
@@ -117,24 +117,30 @@ pub struct FairQueue<P, L> {
 }
 
 impl<P: Packet, L: Law> FairQueue<P, L> {
-    /// Empty queues with `flows`, `quantum`, `limit` and `dialect` of `values`, each around a law that `law` makes.
-    pub fn new(values: &Values, stream: &mut Stream, full: Full, seen: Seen, mut law: impl FnMut() -> L) -> Self {
-        let flows = values.integer("flows") as u32;
+    /// So many empty queues with `quantum`, `limit` and `dialect` of `values`, each around a law that `law` makes.
+    pub fn new(
+        values: &Values,
+        queues: u32,
+        stream: &mut Stream,
+        full: Full,
+        seen: Seen,
+        mut law: impl FnMut() -> L,
+    ) -> Self {
         let pace = law();
         let mut flow = || Flow { law: law(), queue: Queue::default(), deficit: 0, is_awake: false };
         Self {
             limit: Limit::of(values),
             full,
             seen,
-            is_linux: values.word("dialect") == "linux",
+            is_linux: values.0.get("dialect") == Some(&Value::Word("linux")),
             quantum: i64::from(values.size("quantum")),
             salt: stream.bits(),
-            flows: (0..flows).map(|_| flow()).collect(),
-            turns: Rota::new(flows, 2),
+            flows: (0..queues).map(|_| flow()).collect(),
+            turns: Rota::new(queues, 2),
             pool: Pool::default(),
             held: Backlog::default(),
             // Room for all, if any law ticks at all.
-            awake: Vec::with_capacity(if pace.next_tick().is_set() { flows as usize } else { 0 }),
+            awake: Vec::with_capacity(if pace.next_tick().is_set() { queues as usize } else { 0 }),
             pace,
         }
     }

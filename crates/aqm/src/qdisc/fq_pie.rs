@@ -55,6 +55,7 @@ impl Discipline for FqPie {
         // The first number is the hash's.
         seeds.bits();
         let law = || Pie::new(values, Stream::named(seeds.bits(), "queue"));
-        Box::new(FairQueue::new(values, &mut site.stream, Full::RefuseArriving, Seen::Own, law))
+        let queues = values.integer("flows") as u32;
+        Box::new(FairQueue::new(values, queues, &mut site.stream, Full::RefuseArriving, Seen::Own, law))
     }
 }

@@ -67,6 +67,12 @@ impl<K: PartialOrd + Copy> Heap<K> {
         self.sink(at);
     }
 
+    /// Gives every item that is in the key that `key` says, and brings all in order from the bottom up.
+    pub fn rekey(&mut self, key: impl Fn(u32) -> K) {
+        self.entries.iter_mut().for_each(|entry| entry.0 = key(entry.1));
+        (0..self.entries.len() / 2).rev().for_each(|at| self.sink(at));
+    }
+
     /// Takes `item` out, if it is in.
     #[inline]
     pub fn remove(&mut self, item: u32) {
@@ -134,7 +140,10 @@ mod tests {
         let (mut heap, mut plain) = (Heap::new(0), BTreeMap::new());
         for _ in 0..20_000 {
             let (item, key) = (stream.below(40) as u32, stream.below(1000) as f64);
-            if stream.chance(0.4) {
+            if stream.chance(0.01) {
+                plain.iter_mut().for_each(|(item, key)| *key = f64::from((item * 7 + 3) % 11));
+                heap.rekey(|item| plain[&item]);
+            } else if stream.chance(0.4) {
                 heap.remove(item);
                 plain.remove(&item);
             } else {

@@ -8,11 +8,13 @@ pub mod fifo;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_frame;
+pub mod fq_law;
 pub mod fq_pie;
 pub mod heap;
 pub mod pool;
 pub mod rota;
 pub mod sfq;
+pub mod thinned;
 
 use crate::law::Gauges;
 use crate::packet::{Backlog, Tap};

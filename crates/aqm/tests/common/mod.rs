@@ -3,8 +3,8 @@
 // Each test binary uses some of it.
 #![allow(dead_code)]
 
-use aqm::param::{Kind, Length, Param, Value, Values};
-use aqm::registry::{self, Site};
+use aqm::param::{Kind, Length, Param, Refusal, Value, Values};
+use aqm::registry::{self, Row, Site};
 use aqm::{Cause, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
 
@@ -84,10 +84,15 @@ pub fn values(name: &str, written: &[(String, String)], rate: Rate) -> Result<Va
         let param = row.param(key).ok_or(format!("{name} has no parameter {key}"))?;
         values.fill(param.name, read(param, text)?);
     }
+    completed(row, values, rate).map_err(|refusal| format!("{name}: {refusal}"))
+}
+
+/// Values with what is not given: defaults, and what the discipline computes.
+pub fn completed(row: &Row, mut values: Values, rate: Rate) -> Result<Values, Refusal> {
     for param in row.params.iter().filter(|param| !param.default.is_empty()) {
-        values.fill(param.name, read(param, param.default)?);
+        values.fill(param.name, read(param, param.default).expect("every default is of its kind and in its range"));
     }
-    (row.resolve)(&mut values, rate).map_err(|refusal| format!("{name}: {refusal}"))?;
+    (row.resolve)(&mut values, rate)?;
     Ok(values)
 }
 

@@ -1,17 +1,52 @@
 //! Runs a trace of offers and takes through a discipline and writes down what it decides. The protocol, one JSON
 //! object a line each way, is in `python/aqmlab/oracle/README.md`.
 
-use aqm::registry::{self, Site};
+use aqm::param::{Kind, Param};
+use aqm::registry::{self, Row, Site};
 use aqm::{Cause, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::{Value, json};
 
 /// The reply to one request.
 pub fn reply(request: &Value) -> Value {
+    if request.get("list").is_some() {
+        return json!({ "disciplines": registry::rows().iter().map(row).collect::<Vec<_>>() });
+    }
     match replay(request) {
         Ok(decisions) => json!({ "decisions": decisions }),
         Err(reason) => json!({ "refused": reason }),
     }
+}
+
+/// A discipline and its parameters, as far as inventing traces needs them.
+fn row(row: &Row) -> Value {
+    json!({ "name": row.name, "marks": row.marks, "params": row.params.iter().map(param).collect::<Vec<_>>() })
+}
+
+fn param(param: &Param) -> Value {
+    let words: &[&str] = if let Kind::Word(words) = param.kind { words } else { &[] };
+    let kind = match param.kind {
+        Kind::Length => "length",
+        Kind::LengthOrTime => "length or time",
+        Kind::Time => "time",
+        Kind::Frequency => "frequency",
+        Kind::Rate => "rate",
+        Kind::Number => "number",
+        Kind::Integer => "integer",
+        Kind::Flag => "flag",
+        Kind::Size => "size",
+        Kind::Word(_) => "word",
+    };
+    // Flags and words have no range, and JSON no infinity.
+    let end = |x: f64| x.is_finite().then_some(x);
+    json!({
+        "name": param.name,
+        "kind": kind,
+        "words": words,
+        "default": param.default,
+        "low": end(param.range.0),
+        "high": end(param.range.1),
+    })
 }
 
 /// A packet of a trace: numbered from 1 in the order of offers.

@@ -13,6 +13,7 @@ use sim::Outcome;
 pub struct Kept {
     pub exchanges: Vec<ExchangeRow>,
     pub queue: Vec<QueueRow>,
+    pub drops: Vec<DropRow>,
 }
 
 impl Sink for Kept {
@@ -22,7 +23,9 @@ impl Sink for Kept {
     fn queue(&mut self, row: &QueueRow) {
         self.queue.push(*row);
     }
-    fn drop(&mut self, _row: &DropRow) {}
+    fn drop(&mut self, row: &DropRow) {
+        self.drops.push(*row);
+    }
 }
 
 /// A finished run.

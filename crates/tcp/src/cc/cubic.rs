@@ -14,7 +14,7 @@
 //! # Deviations
 //! - The time since the epoch is not stopped while the application has nothing to send (§4.2 "application-limited").
 
-use super::{Acked, Controller, Window, slow_start};
+use super::{Acked, Congestion, Controller, Window, slow_start};
 use base::{Time, maths};
 
 /// Aggressiveness, segments a cubic second (§4.1).
@@ -62,13 +62,13 @@ impl Controller for Cubic {
         window.cwnd = grown.max(self.reno_estimate) * acked.mss;
     }
 
-    fn reduced(&mut self, window: &Window, flight: f64, mss: f64, _now: Time) -> f64 {
-        let cwnd = window.cwnd / mss;
+    fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
+        let cwnd = window.cwnd / congestion.mss;
         self.prior = cwnd;
         // §4.7 fast convergence
         self.peak = if cwnd < self.peak { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.epoch = None;
-        flight.min(window.cwnd) * BETA
+        congestion.flight.min(window.cwnd) * BETA
     }
 
     fn timed_out(&mut self) {
@@ -79,6 +79,7 @@ impl Controller for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::Cause;
     use base::Span;
 
     #[test]
@@ -87,7 +88,9 @@ mod tests {
         let mss = 1000.0;
         let mut cubic = Cubic::default();
         let mut window = Window { cwnd: 100.0 * mss, ssthresh: 0.0 };
-        window.cwnd = cubic.reduced(&window, window.cwnd, mss, Time::ZERO);
+        let congestion =
+            Congestion { cause: Cause::Loss, flight: window.cwnd, mss, whole_segments: false, now: Time::ZERO };
+        window.cwnd = cubic.reduced(&window, &congestion);
         assert!((window.cwnd / mss - 70.0).abs() < 1e-9);
         let rtt = Span::from_ms(100);
         let (mut now, mut at_peak) = (Time::ZERO, None);
@@ -96,7 +99,8 @@ mod tests {
             let acks = (window.cwnd / mss) as u64;
             for _ in 0..acks {
                 now += rtt / acks;
-                let acked = Acked { bytes: 1000, mss, byte_counting: true, srtt: Some(rtt), now };
+                let acked =
+                    Acked { bytes: 1000, mss, byte_counting: true, whole_segments: false, srtt: Some(rtt), now };
                 cubic.grow(&mut window, &acked);
             }
             at_peak = (window.cwnd >= 99.9 * mss).then_some(now);

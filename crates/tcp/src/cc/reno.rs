@@ -1,17 +1,26 @@
 //! Reno: additive increase by one segment a round trip, multiplicative decrease by half.
 //!
-//! Source: RFC 5681 §3.1.
+//! Source: RFC 5681 §3.1; for windows of whole segments, Linux's tcp_reno_cong_avoid.
 
-use super::{Acked, Controller, Window, slow_start};
-use base::Time;
+use super::{Acked, Congestion, Controller, Window, increase, slow_start, slow_start_whole};
 
-/// The controller has no state of its own.
+/// Reno's memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reno;
+pub struct Reno {
+    /// Segments acknowledged towards the next one of the window, where it is whole segments.
+    counted: f64,
+}
 
 impl Controller for Reno {
     #[inline]
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        if acked.whole_segments {
+            let left = slow_start_whole(window, acked);
+            if left > 0.0 {
+                increase(window, &mut self.counted, window.cwnd / acked.mss, left, acked.mss);
+            }
+            return;
+        }
         if window.in_slow_start() {
             return slow_start(window, acked);
         }
@@ -20,8 +29,9 @@ impl Controller for Reno {
         window.cwnd += acked.mss * credit / window.cwnd;
     }
 
-    fn reduced(&mut self, _window: &Window, flight: f64, _mss: f64, _now: Time) -> f64 {
+    fn reduced(&mut self, _window: &Window, congestion: &Congestion) -> f64 {
+        self.counted = 0.0;
         // RFC 5681 (4)
-        flight / 2.0
+        congestion.down(congestion.flight / 2.0)
     }
 }

@@ -5,6 +5,7 @@
 //! [`Endpoint::push`]. Segments to send come out through [`Emit`]. Early or repeated wake-ups are harmless.
 //!
 //! - `sender.rs`: acknowledgements, loss recovery, the retransmission timer, what may be sent.
+//! - `reduction.rs`: how the window comes down gradually. `probe.rs`: losses found by time, tail loss probes.
 //! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
 //! - here: the state itself, opening and closing.
 //!
@@ -17,7 +18,9 @@
 //! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
 //! - Those of loss recovery and the timer are in `sender.rs`.
 
+mod probe;
 mod receiver;
+mod reduction;
 mod sender;
 
 use crate::cc::{Chosen, Window};
@@ -25,7 +28,7 @@ use crate::outstanding::Outstanding;
 use crate::reassembly::Reassembly;
 use crate::rtt::RttEstimator;
 use crate::segment::{Flags, SackBlocks, Segment};
-use crate::stack::{Config, EcnMode, SynTimer};
+use crate::stack::{Config, Control, EcnMode, SynTimer};
 use base::{Ecn, Span, Time};
 
 /// Where an endpoint puts the segments it sends.
@@ -65,6 +68,9 @@ enum Phase {
     Recovery,
     /// After a timeout, until everything sent before it is acknowledged.
     Timeout,
+    /// Nothing is being repaired, but the window is coming down after an ECN echo, until something sent since is
+    /// acknowledged. Only where it comes down gradually.
+    Reducing,
 }
 
 /// What an endpoint has done.
@@ -100,6 +106,13 @@ pub struct Endpoint {
     syn_sent_at: Time,
 
     // ── sending ──
+    /// Whether the window comes down gradually, losses are found by time, and deliveries are counted for either or for
+    /// the controller: as configured.
+    is_gradual: bool,
+    finds_by_time: bool,
+    counts_deliveries: bool,
+    /// The time of the next probe is to be set anew.
+    wants_probe: bool,
     phase: Phase,
     /// Oldest sequence number not acknowledged.
     snd_una: u64,
@@ -109,7 +122,6 @@ pub struct Endpoint {
     written: u64,
     peer_window: u64,
     window: Window,
-    controller: Chosen,
     outstanding: Outstanding,
     rtt: RttEstimator,
     /// The segment being timed: one past its end, and when it was sent (one-at-a-time sampling).
@@ -126,8 +138,8 @@ pub struct Endpoint {
     expirations: u32,
     /// The next new segment carries CWR.
     owes_cwr: bool,
-    /// ECN echo met a window of one segment: nothing is sent before this instant (RFC 3168 §6.1.2).
-    held_until: Time,
+    /// The earliest of `probe_at`, `reorder_at` and `held_until`, which most stacks never need, or earlier than that.
+    seldom_at: Time,
 
     // ── receiving ──
     rcv_nxt: u64,
@@ -140,12 +152,30 @@ pub struct Endpoint {
     echoes_ce: bool,
 
     stats: Stats,
+
+    // ── sending, what most packets do not touch ──
+    controller: Chosen,
+    /// ECN echo met a window of one segment: nothing is sent before this instant (RFC 3168 §6.1.2).
+    held_until: Time,
+    /// When a tail loss probe is due, and the one that is out.
+    probe_at: Time,
+    probe_end: Option<probe::Probe>,
+    /// When what may have been reordered is to be deemed lost.
+    reorder_at: Time,
+    /// The reduction under way, where it is gradual.
+    progress: reduction::Progress,
 }
 
 impl Endpoint {
     /// A fresh endpoint: call [`Endpoint::open`] on one end and [`Endpoint::listen`] on the other.
     pub fn new(config: &Config) -> Self {
+        let controller = Chosen::new(config);
+        let (is_gradual, finds_by_time) = (Self::reduces_gradually(config), Self::finds_by_time(config));
         Self {
+            is_gradual,
+            finds_by_time,
+            wants_probe: false,
+            counts_deliveries: is_gradual || finds_by_time || controller.watches(),
             state: State::Listen,
             closing: false,
             fin_sent: false,
@@ -159,11 +189,15 @@ impl Endpoint {
             written: 1,
             peer_window: config.window.min(u64::from(u32::MAX)),
             window: Window { cwnd: f64::from(config.initial_window * config.mss), ssthresh: f64::INFINITY },
-            controller: Chosen::new(config.control),
-            outstanding: Outstanding::default(),
+            controller,
+            outstanding: Outstanding::new(finds_by_time),
             rtt: RttEstimator::new(config),
             timing: None,
             rto_at: Time::NEVER,
+            probe_at: Time::NEVER,
+            probe_end: None,
+            reorder_at: Time::NEVER,
+            progress: reduction::Progress::default(),
             last_sent_at: Time::ZERO,
             duplicate_acks: 0,
             recover: 0,
@@ -172,6 +206,7 @@ impl Endpoint {
             expirations: 0,
             owes_cwr: false,
             held_until: Time::NEVER,
+            seldom_at: Time::NEVER,
             rcv_nxt: 0,
             held: Reassembly::default(),
             peer_fin: None,
@@ -185,9 +220,10 @@ impl Endpoint {
 
     /// Becomes a fresh endpoint, as [`Endpoint::new`] makes it, but keeps its memory.
     pub fn reset(&mut self, config: &Config) {
-        let mut outstanding = std::mem::take(&mut self.outstanding);
+        let keeps_time = Self::finds_by_time(config);
+        let mut outstanding = std::mem::replace(&mut self.outstanding, Outstanding::new(keeps_time));
         let mut held = std::mem::take(&mut self.held);
-        outstanding.clear();
+        outstanding.clear(keeps_time);
         held.clear();
         *self = Self { outstanding, held, ..Self::new(config) };
     }
@@ -257,13 +293,20 @@ impl Endpoint {
     /// change it.
     #[inline]
     pub fn next_wake(&self) -> Time {
-        self.rto_at.min(self.delayed_ack_at).min(self.held_until)
+        self.rto_at.min(self.delayed_ack_at).min(self.seldom_at)
     }
 
     /// Does what is due at `now`.
     pub fn on_wake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if now >= self.delayed_ack_at {
             self.send_ack(config, out);
+        }
+        if now >= self.reorder_at {
+            self.reorder_at = Time::NEVER;
+            self.on_reorder_timer(config, now, out);
+        }
+        if now >= self.probe_at {
+            self.on_probe_timer(config, now, out);
         }
         if now >= self.rto_at {
             match self.state {
@@ -278,6 +321,13 @@ impl Endpoint {
             self.held_until = Time::NEVER;
             self.push(config, now, out);
         }
+        self.note_seldom();
+    }
+
+    /// Brings `seldom_at` up to date: after one of its timers was set. One that was called off may still wake.
+    #[inline]
+    pub(super) fn note_seldom(&mut self) {
+        self.seldom_at = self.held_until.min(self.probe_at).min(self.reorder_at);
     }
 
     /// Bytes that arrived in order, and so reached the application.
@@ -337,16 +387,20 @@ impl Endpoint {
     }
 
     fn send_syn(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        // RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR set and is not ECN-capable itself.
+        // RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR set and is not ECN-capable itself
+        // (data centres differ, RFC 8257 §3.5).
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), config.ecn != EcnMode::Off);
-        self.send_handshake(flags, Ecn::NotEct, &config.syn_timer, config, now, out);
+        let is_capable = config.ecn != EcnMode::Off && config.ect_on_control;
+        let ecn = if is_capable { config.ect } else { Ecn::NotEct };
+        self.send_handshake(flags, ecn, &config.syn_timer, config, now, out);
     }
 
     fn send_synack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn_ok);
         // RFC 5562 §3: only the first SYN/ACK is ECN-capable.
         let is_plus = matches!(config.ecn, EcnMode::Plus | EcnMode::PlusTryOnce);
-        let ecn = if self.ecn_ok && is_plus && !self.syn_repeated { Ecn::Ect0 } else { Ecn::NotEct };
+        let is_capable = self.ecn_ok && (config.ect_on_control || is_plus && !self.syn_repeated);
+        let ecn = if is_capable { config.ect } else { Ecn::NotEct };
         self.send_handshake(flags, ecn, &config.synack_timer, config, now, out);
     }
 
@@ -395,7 +449,8 @@ impl Endpoint {
     fn on_synack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         self.rcv_nxt = 1;
         self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE);
-        self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce;
+        // RFC 5562 has the mark on a SYN/ACK echoed; DCTCP's are of data alone.
+        self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce && config.control != Control::Dctcp;
         if self.echoes_ce && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
             self.measure_handshake(config, now);
@@ -454,7 +509,7 @@ impl Endpoint {
     /// Takes the round trip of the handshake, unless its answer could be to either of two packets (Karn).
     fn measure_handshake(&mut self, config: &Config, now: Time) {
         if !self.syn_repeated && self.rtt.srtt().is_none() {
-            self.rtt.sample(now.since(self.syn_sent_at), config);
+            self.rtt.sample(now.since(self.syn_sent_at), self.snd_una, self.snd_nxt, config);
         }
     }
 

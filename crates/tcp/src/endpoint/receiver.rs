@@ -2,18 +2,25 @@
 
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, SackBlocks, Segment};
-use crate::stack::{Config, Recovery};
+use crate::stack::{Config, Control, Recovery};
 use base::{Ecn, Time};
 
 impl Endpoint {
     /// Data or a FIN arrived.
     pub(super) fn on_data(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        if self.ecn_ok {
+        if self.ecn_ok && config.control == Control::Dctcp {
+            self.on_ecn_field(segment, config, out);
+        } else if self.ecn_ok {
             // RFC 3168 §6.1.3: echo from the mark until the sender says it has reduced.
+            let hurries = config.delayed_ack.hurries_for_ecn;
             if segment.flags.has(Flags::CWR) {
                 self.echoes_ce = false;
+                self.quick_acks_left = self.quick_acks_left.max(u32::from(hurries));
             }
             if segment.ecn == Ecn::Ce {
+                if hurries && !self.echoes_ce {
+                    self.quick_acks_left = self.quick_acks_left.max(2);
+                }
                 self.echoes_ce = true;
             }
         }
@@ -56,10 +63,29 @@ impl Endpoint {
         }
     }
 
+    /// RFC 8257 §3.2: the echo tells of exactly what it acknowledges. What was acknowledged late so far is of the other
+    /// kind when the marks begin or end, and is acknowledged by itself; the change is told at once too, as Linux does.
+    fn on_ecn_field(&mut self, segment: &Segment, config: &Config, out: &mut impl Emit) {
+        let is_marked = segment.ecn == Ecn::Ce;
+        if is_marked != self.echoes_ce {
+            if self.delayed_ack_at.is_set() {
+                self.send_ack(config, out);
+            }
+            self.echoes_ce = is_marked;
+            self.quick_acks_left = self.quick_acks_left.max(1);
+        }
+    }
+
     /// Sends a pure acknowledgement.
     pub(super) fn send_ack(&mut self, config: &Config, out: &mut impl Emit) {
-        let segment = self.segment(self.snd_nxt, 0, Flags::NONE, Ecn::NotEct, config);
+        let segment = self.segment(self.snd_nxt, 0, Flags::NONE, self.control_ecn(config), config);
         out.emit(segment);
+    }
+
+    /// The ECN field of packets without data.
+    #[inline]
+    pub(super) fn control_ecn(&self, config: &Config) -> Ecn {
+        if self.ecn_ok && config.ect_on_control { config.ect } else { Ecn::NotEct }
     }
 
     /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.

@@ -1,9 +1,9 @@
 //! The sending half: acknowledgements, loss recovery, the retransmission timer, what may be sent.
 //!
 //! Losses are found by three duplicate acknowledgements (RFC 5681), by three segments reported above a hole
-//! (RFC 6675 §4), or by the timer. Whatever is deemed lost waits in [`Outstanding`](crate::outstanding::Outstanding)
-//! and is sent again as the window allows; after a timeout that is everything not reported received, which is
-//! go-back-N where the receiver reports nothing.
+//! (RFC 6675 §4), by time (`probe.rs`), or by the timer. Whatever is deemed lost waits in
+//! [`Outstanding`](crate::outstanding::Outstanding) and is sent again as the window allows; after a timeout that is
+//! everything not reported received, which is go-back-N where the receiver reports nothing.
 //!
 //! # Deviations
 //! - RFC 6582: every partial acknowledgement restarts the timer, not the first alone ("slow but steady" of its §4, as
@@ -15,14 +15,15 @@
 //! - RFC 6298: fast retransmit restarts the timer, as BSD and Linux do. Where every acknowledgement is measured, one of
 //!   new data ends the back-off, as if timestamps told the retransmission from the original.
 //! - RFC 5681 §3.1: no more than the window counts as FlightSize, so that a second reduction, or a timeout in the midst
-//!   of repairs, does not take what is deemed lost for what is in the network.
-//! - No RACK-TLP, PRR, F-RTO or undo of spurious retransmissions.
+//!   of repairs, does not take what is deemed lost for what is in the network. Where the window comes down gradually,
+//!   the whole of it counts, as in Linux.
+//! - No F-RTO or undo of spurious retransmissions.
 
 use super::{Emit, Endpoint, Phase, State};
-use crate::cc::{Acked, Controller};
+use crate::cc::{Acked, Cause, Congestion, Controller, Delivery};
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Recovery, RttSampling};
-use base::{Ecn, Time};
+use crate::stack::{Config, Control, Recovery, RttSampling};
+use base::{Ecn, Span, Time};
 
 /// Duplicate acknowledgements, or segments reported above a hole, that make a loss.
 const DUP_THRESH: u32 = 3;
@@ -41,9 +42,22 @@ impl Endpoint {
         if is_update {
             self.peer_window = u64::from(segment.window);
         }
+        let (mut reported, mut ever_lost) = (0, 0);
+        if self.counts_deliveries {
+            self.outstanding.begin(now);
+            (reported, ever_lost) = (self.outstanding.sacked_bytes(), self.outstanding.ever_lost_bytes());
+        }
         let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
-        if segment.ack > self.snd_una {
-            self.on_new_ack(segment, config, now, out);
+        let bytes = segment.ack.saturating_sub(self.snd_una);
+        let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
+        let mut delivered = bytes;
+        if self.counts_deliveries {
+            delivered = bytes + self.outstanding.sacked_bytes() - reported;
+            let rtt = sent_at.map(|sent_at| now.since(sent_at));
+            self.on_delivery(segment, delivered, rtt, config, now);
+        }
+        if bytes > 0 {
+            self.on_new_ack(segment, delivered, sent_at, config, now, out);
         } else if segment.ack == self.snd_una
             && self.snd_nxt > self.snd_una
             && if config.recovery == Recovery::Sack {
@@ -61,21 +75,54 @@ impl Endpoint {
         if self.ecn_ok && segment.flags.has(Flags::ECE) {
             self.on_ecn_echo(config, now);
         }
+        if self.is_gradual && self.is_reducing() {
+            let goes_well = bytes > 0 && self.outstanding.ever_lost_bytes() == ever_lost;
+            self.reduce_by(delivered, goes_well, config);
+        }
         true
     }
 
-    fn on_new_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+    /// An acknowledgement tells of `delivered` bytes more that arrived, the newest of them after `rtt`.
+    fn on_delivery(&mut self, segment: &Segment, delivered: u64, rtt: Option<Span>, config: &Config, now: Time) {
+        if self.controller.watches() {
+            let delivery = Delivery {
+                bytes: delivered,
+                is_marked: self.ecn_ok && segment.flags.has(Flags::ECE),
+                una: self.snd_una.max(segment.ack),
+                nxt: self.snd_nxt,
+                rtt,
+                mss: f64::from(config.mss),
+                now,
+            };
+            self.controller.delivered(&mut self.window, &delivery);
+        }
+        if self.probe_end.is_some() {
+            let is_duplicate = delivered == 0 && segment.payload == 0;
+            self.settle_probe(segment.ack, is_duplicate, config, now);
+        }
+    }
+
+    /// New data was acknowledged, `delivered` of it or beyond it had not been reported; the newest was sent at
+    /// `sent_at`, if that tells a round trip.
+    fn on_new_ack(
+        &mut self,
+        segment: &Segment,
+        delivered: u64,
+        sent_at: Option<Time>,
+        config: &Config,
+        now: Time,
+        out: &mut impl Emit,
+    ) {
         let ack = segment.ack;
         let bytes = ack - self.snd_una;
         let flight = (self.snd_nxt - self.snd_una) as f64;
-        let sent_at = self.outstanding.acknowledge(ack);
         self.snd_una = ack;
         self.duplicate_acks = 0;
         match config.rtt_sampling {
             RttSampling::EveryAck => {
                 self.rtt.end_back_off();
                 if let Some(sent_at) = sent_at {
-                    self.rtt.sample(now.since(sent_at), config);
+                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
                 }
             }
             RttSampling::OnePerWindow => {
@@ -83,25 +130,52 @@ impl Endpoint {
                     && ack >= end
                 {
                     self.timing = None;
-                    self.rtt.sample(now.since(sent_at), config);
+                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
                 }
             }
         }
         let mss = f64::from(config.mss);
+        if self.is_gradual {
+            // Linux ends a recovery when all is acknowledged that was outstanding at its start, the wait for an echo's
+            // end when something sent since is; either acknowledgement opens the window again.
+            let is_over = match self.phase {
+                Phase::Recovery => ack >= self.recover,
+                Phase::Reducing => ack > self.ecn_recover,
+                Phase::Open | Phase::Timeout => false,
+            };
+            if is_over {
+                self.end_reduction();
+            }
+        }
         if self.phase == Phase::Recovery {
             self.on_ack_in_recovery(bytes as f64, config, now, out);
+        } else if self.phase == Phase::Reducing {
+            if self.has_new_sacked_losses(config, now) {
+                self.enter_recovery(config, now, out);
+            }
         } else {
             // RFC 3465 §2.3: after a timeout much of what is acknowledged had left the network before; no more than
             // a segment of it counts.
-            let counted = if self.phase == Phase::Timeout { bytes.min(config.mss.into()) } else { bytes };
+            let counted = match self.phase {
+                _ if self.is_gradual => delivered,
+                Phase::Timeout => bytes.min(config.mss.into()),
+                _ => bytes,
+            };
             if self.phase == Phase::Timeout && ack >= self.recover {
                 self.phase = Phase::Open;
             }
-            if self.has_new_sacked_losses(config) && self.phase == Phase::Open {
+            if self.has_new_sacked_losses(config, now) && self.phase == Phase::Open {
                 self.enter_recovery(config, now, out);
             } else if !config.cwnd_validation || self.is_window_used(flight, mss) {
                 let srtt = self.rtt.srtt();
-                let acked = Acked { bytes: counted, mss, byte_counting: config.byte_counting, srtt, now };
+                let acked = Acked {
+                    bytes: counted,
+                    mss,
+                    byte_counting: config.byte_counting,
+                    whole_segments: config.whole_segments,
+                    srtt,
+                    now,
+                };
                 // An ACK that echoes congestion does not open the window (RFC 3168 §6.1.2).
                 if !(self.ecn_ok && segment.flags.has(Flags::ECE)) {
                     self.controller.grow(&mut self.window, &acked);
@@ -110,6 +184,7 @@ impl Endpoint {
             }
         }
         self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
+        self.wants_probe = self.finds_by_time;
     }
 
     /// Whether the window, not the application, limited what was sent (RFC 7661 in the form Linux has it): there was
@@ -119,12 +194,17 @@ impl Endpoint {
         is_full || self.window.in_slow_start() && self.window.cwnd < 2.0 * flight
     }
 
-    fn has_new_sacked_losses(&mut self, config: &Config) -> bool {
-        if config.recovery != Recovery::Sack || !self.outstanding.has_sacked() {
+    fn has_new_sacked_losses(&mut self, config: &Config, now: Time) -> bool {
+        if config.recovery != Recovery::Sack || !(self.outstanding.has_sacked() || self.outstanding.has_resent()) {
             return false;
         }
-        self.outstanding.detect_losses();
-        self.outstanding.is_front_lost()
+        self.find_losses(now);
+        self.has_loss()
+    }
+
+    /// Whether recovery is due: the first segment is lost, or any where losses are found by time.
+    fn has_loss(&self) -> bool {
+        if self.finds_by_time { self.outstanding.has_lost() } else { self.outstanding.is_front_lost() }
     }
 
     /// An acknowledgement of new data during fast recovery.
@@ -143,7 +223,7 @@ impl Endpoint {
             return;
         }
         match config.recovery {
-            Recovery::Sack => self.outstanding.detect_losses(),
+            Recovery::Sack => self.find_losses(now),
             Recovery::NewReno | Recovery::Reno => {
                 // RFC 6582 §3.2 step 3, partial acknowledgement: the next hole goes out at once, and the window
                 // deflates by what was acknowledged less one segment.
@@ -161,18 +241,21 @@ impl Endpoint {
     fn on_duplicate_ack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.duplicate_acks += 1;
         match (self.phase, config.recovery) {
+            (Phase::Timeout, Recovery::Sack) if self.finds_by_time => self.find_losses(now),
             (Phase::Timeout, _) => {}
-            (Phase::Recovery, Recovery::Sack) => self.outstanding.detect_losses(),
+            (Phase::Recovery, Recovery::Sack) => self.find_losses(now),
             // Each duplicate says that a segment left the network.
             (Phase::Recovery, _) => self.window.cwnd += f64::from(config.mss),
-            (Phase::Open, Recovery::Sack) => {
-                self.outstanding.detect_losses();
-                let is_lost = self.duplicate_acks >= DUP_THRESH || self.outstanding.is_front_lost();
+            (Phase::Open | Phase::Reducing, Recovery::Sack) => {
+                self.find_losses(now);
+                self.probe_at = Time::NEVER;
+                let by_count = self.duplicate_acks >= DUP_THRESH && !self.finds_by_time;
+                let is_lost = by_count || self.has_loss();
                 if is_lost && self.snd_una >= self.recover {
                     self.enter_recovery(config, now, out);
                 }
             }
-            (Phase::Open, Recovery::Reno | Recovery::NewReno) => {
+            (Phase::Open | Phase::Reducing, Recovery::Reno | Recovery::NewReno) => {
                 // RFC 6582 §3.2 step 2: not again for the window of the last loss. Reno knows no such window.
                 let is_new = config.recovery == Recovery::Reno || self.snd_una > self.recover;
                 if self.duplicate_acks == DUP_THRESH && is_new {
@@ -183,12 +266,17 @@ impl Endpoint {
         }
     }
 
-    fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+    pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.stats.recoveries += 1;
+        if self.is_gradual {
+            self.enter_recovery_gradually(config, now);
+            return;
+        }
         self.phase = Phase::Recovery;
-        // A reduction by ECN in the same window was for the same congestion (RFC 3168 §6.1.2).
-        if self.snd_una >= self.ecn_recover {
-            self.reduce(self.flight(), config, now);
+        // A reduction by ECN in the same window was for the same congestion (RFC 3168 §6.1.2); DCTCP's may have been
+        // next to nothing (RFC 8257 §3.4).
+        if self.snd_una >= self.ecn_recover || config.control == Control::Dctcp {
+            self.reduce(Cause::Loss, self.flight(), config, now);
         } else {
             self.window.cwnd = self.window.ssthresh;
         }
@@ -199,16 +287,37 @@ impl Endpoint {
         self.rto_at = now + self.rtt.rto(config);
     }
 
+    /// The same where the window comes down gradually; what is lost is sent by [`Endpoint::push`].
+    fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
+        if self.phase == Phase::Reducing {
+            // The reduction for the echo goes on, and so does the window that it is for.
+            self.recover = self.ecn_recover;
+            if config.control == Control::Dctcp {
+                self.set_threshold(Cause::Loss, config, now);
+            }
+        } else {
+            self.begin_reduction(Cause::Loss, config, now);
+            self.recover = self.snd_nxt;
+        }
+        self.phase = Phase::Recovery;
+        self.probe_end = None;
+        if !self.finds_by_time {
+            self.outstanding.lose_front();
+        }
+        self.rto_at = now + self.rtt.rto(config);
+    }
+
     /// What is outstanding, without what limited transmit sent beyond the window (RFC 5681 §3.2).
     fn flight(&self) -> f64 {
         ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd)
     }
 
-    /// Congestion met `flight` bytes. Returns what the controller leaves of them; the threshold, and the window with
-    /// it, stays at two segments at least (RFC 5681 (4)).
-    fn reduce(&mut self, flight: f64, config: &Config, now: Time) -> f64 {
+    /// Congestion met `flight` bytes: reduces the window. Returns what the controller leaves of them; the threshold,
+    /// and the window with it, stays at two segments at least (RFC 5681 (4)).
+    fn reduce(&mut self, cause: Cause, flight: f64, config: &Config, now: Time) -> f64 {
         let mss = f64::from(config.mss);
-        let left = self.controller.reduced(&self.window, flight, mss, now);
+        let left =
+            self.controller.reduced(&self.window, &Congestion { cause, flight, mss, whole_segments: false, now });
         self.window.ssthresh = left.max(2.0 * mss);
         self.window.cwnd = self.window.ssthresh;
         // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
@@ -219,17 +328,26 @@ impl Endpoint {
     fn on_ecn_echo(&mut self, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
         // An acknowledgement of exactly that window may have been sent before the CWR arrived.
-        if self.phase != Phase::Open || self.snd_una <= self.ecn_recover || self.snd_una <= self.recover {
+        let is_known = self.snd_una <= self.ecn_recover || self.snd_una <= self.recover;
+        if self.phase != Phase::Open || is_known && !self.is_gradual {
             return;
         }
         self.stats.ecn_reductions += 1;
         let mss = f64::from(config.mss);
+        if self.is_gradual {
+            self.begin_reduction(Cause::Mark, config, now);
+            self.phase = Phase::Reducing;
+            self.probe_end = None;
+            self.ecn_recover = self.snd_nxt;
+            return;
+        }
         let floor = f64::from(config.ecn_floor) * mss;
         if self.window.cwnd <= mss && config.ecn_floor == 1 {
             self.held_until = now + self.rtt.rto(config);
+            self.note_seldom();
         }
         // Half the window itself, not of what is outstanding: the echo may have acknowledged all of that.
-        self.window.cwnd = self.reduce(self.window.cwnd, config, now).max(floor);
+        self.window.cwnd = self.reduce(Cause::Mark, self.window.cwnd, config, now).max(floor);
         self.ecn_recover = self.snd_nxt;
     }
 
@@ -249,13 +367,21 @@ impl Endpoint {
             self.delayed_ack_at = Time::NEVER;
             return;
         }
-        if is_first {
+        if self.is_gradual {
+            // Not again where the window is coming down already.
+            if !self.is_reducing() && is_first {
+                self.begin_reduction(Cause::Loss, config, now);
+            }
+            self.owes_cwr = self.ecn_ok;
+            self.controller.timed_out();
+        } else if is_first {
             // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
-            self.reduce(self.flight(), config, now);
+            self.reduce(Cause::Loss, self.flight(), config, now);
             self.controller.timed_out();
         }
         self.window.cwnd = f64::from(config.mss);
-        self.held_until = Time::NEVER;
+        (self.held_until, self.probe_at, self.reorder_at) = (Time::NEVER, Time::NEVER, Time::NEVER);
+        self.probe_end = None;
         self.rtt.back_off();
         self.phase = Phase::Timeout;
         self.recover = self.snd_nxt;
@@ -267,11 +393,21 @@ impl Endpoint {
         self.push(config, now, out);
     }
 
-    /// Sends what may be sent: first what is lost, then what is new.
+    /// Sends what may be sent.
+    #[inline]
     pub fn push(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if self.state != State::Established || self.held_until.is_set() {
             return;
         }
+        self.fill_window(config, now, out);
+        if self.wants_probe {
+            self.wants_probe = false;
+            self.schedule_probe(config, now);
+        }
+    }
+
+    /// Sends first what is lost, then what is new.
+    fn fill_window(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let mss = u64::from(config.mss);
         if config.idle_restart && self.snd_una == self.snd_nxt && now.since(self.last_sent_at) > self.rtt.rto(config) {
             // RFC 5681 §4.1
@@ -288,7 +424,7 @@ impl Endpoint {
         loop {
             let in_flight = self.snd_nxt - self.snd_una;
             let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
-            if self.phase != Phase::Open
+            if matches!(self.phase, Phase::Recovery | Phase::Timeout)
                 && let Some(record) = self.outstanding.next_lost()
             {
                 // A FIN takes no room.
@@ -298,12 +434,8 @@ impl Endpoint {
                 self.resend_next(config, now, out);
                 continue;
             }
-            let unsent = self.written.saturating_sub(self.snd_nxt);
-            let len = unsent.min(mss);
-            let has_fin = self.closing && !self.fin_sent && len == unsent;
-            if len == 0 && !has_fin {
-                return;
-            }
+            let Some((len, has_fin)) = self.next_new(config) else { return };
+            let len = u64::from(len);
             if pipe + len > cwnd || in_flight + len > self.peer_window {
                 return;
             }
@@ -311,7 +443,28 @@ impl Endpoint {
         }
     }
 
+    /// The next new segment: its payload, and whether the FIN rides on it. `None` if there is nothing to send.
     #[inline]
+    fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
+        let unsent = self.written.saturating_sub(self.snd_nxt);
+        let len = unsent.min(u64::from(config.mss));
+        let has_fin = self.closing && !self.fin_sent && len == unsent;
+        (len > 0 || has_fin).then_some((len as u32, has_fin))
+    }
+
+    /// Sends a new segment whatever the congestion window says. Returns whether there was one and the peer takes it.
+    pub(super) fn send_one_more(&mut self, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+        let in_flight = self.snd_nxt - self.snd_una;
+        match self.next_new(config) {
+            Some((len, has_fin)) if in_flight + u64::from(len) <= self.peer_window => {
+                self.send_new(len, has_fin, config, now, out);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
     fn send_new(&mut self, len: u32, has_fin: bool, config: &Config, now: Time, out: &mut impl Emit) {
         let seq = self.snd_nxt;
         let mut flags = Flags::NONE.with_if(Flags::FIN, has_fin);
@@ -320,7 +473,7 @@ impl Endpoint {
             self.owes_cwr = false;
         }
         // RFC 3168 §6.1.4: data is ECN-capable, a FIN alone is a pure ACK.
-        let ecn = if self.ecn_ok && len > 0 { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if self.ecn_ok && len > 0 { config.ect } else { Ecn::NotEct };
         let sequence_len = len + u32::from(has_fin);
         self.fin_sent |= has_fin;
         self.snd_nxt += u64::from(sequence_len);
@@ -333,6 +486,8 @@ impl Endpoint {
             self.rto_at = now + self.rtt.rto(config);
         }
         self.last_sent_at = now;
+        self.progress.sent += u64::from(len);
+        self.wants_probe = self.finds_by_time;
         let segment = self.segment(seq, len, flags, ecn, config);
         out.emit(segment);
     }
@@ -341,6 +496,8 @@ impl Endpoint {
     fn resend_next(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let Some(record) = self.outstanding.next_lost() else { return };
         self.outstanding.resent(now);
+        self.progress.sent += u64::from(record.len);
+        self.probe_at = Time::NEVER;
         self.stats.retransmitted += 1;
         if let Some((end, _)) = self.timing
             && end >= record.end()
@@ -349,7 +506,7 @@ impl Endpoint {
             self.timing = None;
         }
         self.last_sent_at = now;
-        let ecn = if self.ecn_ok && config.ect_on_retransmit { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if self.ecn_ok && config.ect_on_retransmit { config.ect } else { Ecn::NotEct };
         let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
         let segment = self.segment(record.seq, record.len - u32::from(record.fin), flags, ecn, config);
         out.emit(segment);

@@ -44,7 +44,6 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// The list, and beside it the records under test.
-#[derive(Default)]
 struct Both {
     list: Vec<Known>,
     sent: Outstanding,
@@ -148,7 +147,7 @@ proptest! {
 
     #[test]
     fn the_records_agree_with_a_list(events in prop::collection::vec(event(), 1..150)) {
-        let mut both = Both { una: 1, nxt: 1, ..Both::default() };
+        let mut both = Both { list: vec![], sent: Outstanding::new(false), una: 1, nxt: 1, now: 0 };
         for event in events {
             both.happen(event);
             both.agree();

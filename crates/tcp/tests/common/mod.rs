@@ -7,7 +7,9 @@
 use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
-use tcp::{Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Recovery, RtoFloor, RttSampling, Segment};
+use tcp::{
+    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Recovery, Reduction, RtoFloor, RttSampling, Segment,
+};
 
 /// The end that opens the connection.
 pub const CLIENT: usize = 0;
@@ -464,6 +466,9 @@ pub fn plain() -> Config {
         limited_transmit: false,
         byte_counting: false,
         cwnd_validation: false,
+        reduction: Reduction::AtOnce,
+        rack: false,
+        whole_segments: false,
         ecn_floor: 1,
         idle_restart: true,
         rtt_sampling: RttSampling::EveryAck,
@@ -478,6 +483,7 @@ pub fn plain() -> Config {
             quick: 0,
             window_updates: false,
             counts_small: true,
+            hurries_for_ecn: false,
         },
         ..stack("linux")
     }

@@ -1,8 +1,8 @@
 //! ECN: RFC 3168, and ECN-capable SYN/ACKs (RFC 5562, Kuzmanovic 2005).
 
-use crate::common::{Bench, CLIENT, Fate, Kind, SERVER, at_ms, plain, stack};
+use crate::common::{Bench, CLIENT, Fate, Kind, SERVER, at_ms, delayed, plain, stack};
 use base::{Ecn, Span};
-use tcp::{Config, Control, EcnMode, Flags, Recovery};
+use tcp::{Config, Control, DelayedAck, EcnMode, Flags, Recovery};
 
 fn ecn() -> Config {
     Config { ecn: EcnMode::On, ..plain() }
@@ -74,7 +74,7 @@ fn one_mark_halves_the_window_once() {
 #[test]
 fn delayed_acknowledgements_echo_and_halve_alike() {
     let config = Config { initial_window: 10, ..ecn() };
-    let config = Config { delayed_ack: crate::common::delayed().delayed_ack, ..config };
+    let config = Config { delayed_ack: delayed().delayed_ack, ..config };
     let mut bench = Bench::new(&config);
     // Nine and ten are acknowledged in one go, with everything else that was in flight acknowledged before: the
     // window halves all the same, not what is left in flight.
@@ -284,4 +284,22 @@ fn a_client_without_ecn_gets_a_plain_syn_ack() {
     assert!(bench.story.iter().all(|packet| !packet.segment.flags.has(Flags::ECE) && !packet.segment.ecn.is_ect()));
     assert!(bench.now < at_ms(2_000));
     bench.assert_complete(500, 10_000);
+}
+
+#[test]
+fn linux_hurries_to_tell_of_a_mark() {
+    // __tcp_ecn_check_ce: two quick acknowledgements from the marked segment on; tcp_ecn_accept_cwr: one for CWR. Ten
+    // segments arrive one a millisecond from 50 on, the third marked.
+    let hurried = DelayedAck { hurries_for_ecn: true, ..delayed().delayed_ack };
+    let config = Config { initial_window: 10, delayed_ack: hurried, ..ecn() };
+    let mut bench = Bench::new(&config);
+    bench.spacing = Span::from_ms(1);
+    bench.write(CLIENT, 100_000).mark(CLIENT, Kind::Data, &[3]).run_to(100);
+    assert_eq!(bench.acks(SERVER)[..6], [(51, 2), (52, 3), (53, 4), (55, 6), (57, 8), (59, 10)]);
+    // CWR is on the first new segment after the echo. Without the hurry half of such segments would wait for the next.
+    bench.run_to(300);
+    let first = bench.packets(CLIENT, Kind::Data).find(|packet| packet.segment.flags.has(Flags::CWR));
+    let told = first.expect("the window was reduced").segment.end();
+    let answer = bench.packets(SERVER, Kind::Ack).find(|packet| packet.segment.ack >= told).expect("it arrived");
+    assert_eq!((answer.segment.ack, answer.segment.flags.has(Flags::ECE)), (told, false));
 }

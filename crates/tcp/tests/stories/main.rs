@@ -6,8 +6,10 @@ mod common;
 
 mod acknowledging;
 mod closing;
+mod dctcp;
 mod ecn;
 mod opening;
+mod probing;
 mod recovering;
 mod sending;
 mod timing;

@@ -6,6 +6,7 @@
 //! | `avg_in`, `min_in`, `max_in`, `P_max_in` | `inside` |
 //! | `avg_total`, `min_out`, `max_out`, `P_max_out` | `outside` |
 
+use super::dsred::{self, Dsred};
 use crate::law::red::{self, Detector};
 use crate::law::{Arrival, Departure, Gauges, Verdict, measure};
 use crate::packet::Backlog;
@@ -15,14 +16,14 @@ use std::collections::VecDeque;
 
 const PAPER: &str = "Clark and Fang 1998";
 
-/// Which average OUT packets are judged by.
+/// Which average OUT packets are judged by, and whose details.
 pub const DIALECT: Param = Param {
     name: "dialect",
-    kind: Kind::Word(&["coupled", "decoupled"]),
+    kind: Kind::Word(&["coupled", "decoupled", "ns2", "ns2_decoupled"]),
     default: "coupled",
     range: Param::ANY,
     doc: "OUT packets are judged by the average of the whole queue (coupled, RIO-C), or of the OUT packets in it \
-          (decoupled, RIO-D).",
+          (decoupled, RIO-D). ns2, ns2_decoupled: both as in ns-2's Diffserv module, with its ways of deciding.",
     source: PAPER,
 };
 /// Lower threshold of IN.
@@ -78,6 +79,10 @@ pub const PROBABILITY_OUT: Param = Param {
 const IN: [(&str, &str); 3] = [("min", "min_in"), ("max", "max_in"), ("probability", "probability_in")];
 const OUT: [(&str, &str); 3] = [("min", "min_out"), ("max", "max_out"), ("probability", "probability_out")];
 
+fn is_ns2(values: &Values) -> bool {
+    matches!(values.word("dialect"), "ns2" | "ns2_decoupled")
+}
+
 /// RED's values for a class.
 fn class(values: &Values, names: [(&'static str, &'static str); 3], rate: Rate) -> Result<Values, Refusal> {
     let mut red = values.clone();
@@ -95,6 +100,9 @@ fn class(values: &Values, names: [(&'static str, &'static str); 3], rate: Rate) 
 
 /// Fills in what RED computes, and checks that each class's thresholds are in order.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    if is_ns2(values) {
+        dsred::resolve(values)?;
+    }
     let inside = class(values, IN, rate)?;
     let outside = class(values, OUT, rate)?;
     for name in ["wait", "mark_until"] {
@@ -110,36 +118,97 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
 /// The two REDs of a queue, and what waits in it of each class.
 #[derive(Clone, Debug)]
 pub struct Pair {
+    reds: Reds,
+    /// Whether each waiting packet is IN, in the order in which they arrived and leave.
+    tags: VecDeque<bool>,
+    stream: Stream,
+}
+
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each queue")]
+enum Reds {
+    Paper(Paper),
+    Ns2(Dsred),
+}
+
+impl Pair {
+    /// The two REDs from resolved values.
+    pub fn new(values: &Values, rate: Rate, stream: Stream) -> Self {
+        let dialect = values.word("dialect");
+        let reds = match dialect {
+            "ns2" | "ns2_decoupled" => Reds::Ns2(Dsred::new(values, rate, dialect == "ns2")),
+            _ => Reds::Paper(Paper::new(values, rate, dialect == "coupled")),
+        };
+        Self { reds, tags: VecDeque::with_capacity(64), stream }
+    }
+
+    /// Where chance decides, for the classifier too.
+    pub fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// Decides about an arriving packet.
+    #[inline]
+    pub fn judge(&mut self, arrival: &Arrival, is_in: bool, now: Time) -> Verdict {
+        let verdict = match &mut self.reds {
+            Reds::Paper(reds) => reds.judge(arrival, is_in, &mut self.stream, now),
+            Reds::Ns2(reds) => reds.judge(arrival, is_in, &mut self.stream, now),
+        };
+        if !matches!(verdict, Verdict::Drop(_)) {
+            self.tags.push_back(is_in);
+        }
+        verdict
+    }
+
+    /// The queue refused an arriving packet.
+    pub fn overflow(&mut self, arrival: &Arrival, is_in: bool, now: Time) {
+        if let Reds::Paper(reds) = &mut self.reds {
+            reds.overflow(arrival, is_in, now);
+        }
+    }
+
+    /// A packet left the queue.
+    #[inline]
+    pub fn depart(&mut self, departure: &Departure, now: Time) {
+        let is_in = self.tags.pop_front().expect("what leaves had arrived");
+        match &mut self.reds {
+            Reds::Paper(reds) => reds.depart(departure, is_in),
+            Reds::Ns2(reds) => reds.depart(is_in, now),
+        }
+    }
+
+    /// The link is idle from `now` on.
+    pub fn idle_from(&mut self, now: Time) {
+        if let Reds::Paper(reds) = &mut self.reds {
+            reds.idle_from(now);
+        }
+    }
+
+    /// What decides about OUT packets; nearly all signals go to those.
+    pub fn gauges(&self) -> Gauges {
+        match &self.reds {
+            Reds::Paper(reds) => reds.outside.gauges(),
+            Reds::Ns2(reds) => reds.gauges(),
+        }
+    }
+}
+
+/// The two REDs as in the paper.
+#[derive(Clone, Debug)]
+struct Paper {
     inside: Detector,
     outside: Detector,
     is_coupled: bool,
     waiting_in: Backlog,
     /// The link is idle, of which either class's next packet is the end for both averages.
     is_idle: bool,
-    /// Whether each waiting packet is IN, in the order in which they arrived and leave.
-    tags: VecDeque<bool>,
-    stream: Stream,
 }
 
-impl Pair {
-    /// The two REDs from resolved values.
-    pub fn new(values: &Values, rate: Rate, stream: Stream) -> Self {
+impl Paper {
+    fn new(values: &Values, rate: Rate, is_coupled: bool) -> Self {
         let detector =
             |names| Detector::new(&class(values, names, rate).expect("the values were resolved before"), rate);
-        Self {
-            inside: detector(IN),
-            outside: detector(OUT),
-            is_coupled: values.word("dialect") == "coupled",
-            waiting_in: Backlog::default(),
-            is_idle: true,
-            tags: VecDeque::with_capacity(64),
-            stream,
-        }
-    }
-
-    /// Where chance decides, for the classifier too.
-    pub fn stream(&mut self) -> &mut Stream {
-        &mut self.stream
+        Self { inside: detector(IN), outside: detector(OUT), is_coupled, waiting_in: Backlog::default(), is_idle: true }
     }
 
     /// Takes what an arriving packet finds into the averages that its class belongs to.
@@ -165,47 +234,35 @@ impl Pair {
         }
     }
 
-    /// Decides about an arriving packet.
     #[inline]
-    pub fn judge(&mut self, arrival: &Arrival, is_in: bool, now: Time) -> Verdict {
+    fn judge(&mut self, arrival: &Arrival, is_in: bool, stream: &mut Stream, now: Time) -> Verdict {
         self.observe(arrival, is_in, now);
         let detector = if is_in { &mut self.inside } else { &mut self.outside };
-        let verdict = detector.judge(arrival, &mut self.stream);
-        if !matches!(verdict, Verdict::Drop(_)) {
-            self.tags.push_back(is_in);
-            if is_in {
-                self.waiting_in.packets += 1;
-                self.waiting_in.bytes += u64::from(arrival.size);
-            }
+        let verdict = detector.judge(arrival, stream);
+        if is_in && !matches!(verdict, Verdict::Drop(_)) {
+            self.waiting_in.packets += 1;
+            self.waiting_in.bytes += u64::from(arrival.size);
         }
         verdict
     }
 
-    /// The queue refused an arriving packet.
-    pub fn overflow(&mut self, arrival: &Arrival, is_in: bool, now: Time) {
+    fn overflow(&mut self, arrival: &Arrival, is_in: bool, now: Time) {
         self.observe(arrival, is_in, now);
         if is_in { &mut self.inside } else { &mut self.outside }.restart();
     }
 
-    /// A packet left the queue.
     #[inline]
-    pub fn depart(&mut self, departure: &Departure) {
-        if self.tags.pop_front().expect("what leaves had arrived") {
+    fn depart(&mut self, departure: &Departure, is_in: bool) {
+        if is_in {
             self.waiting_in.packets -= 1;
             self.waiting_in.bytes -= u64::from(departure.size);
         }
     }
 
-    /// The link is idle from `now` on.
-    pub fn idle_from(&mut self, now: Time) {
+    fn idle_from(&mut self, now: Time) {
         self.is_idle = true;
         self.inside.idle_from(now);
         self.outside.idle_from(now);
-    }
-
-    /// What decides about OUT packets; nearly all signals go to those.
-    pub fn gauges(&self) -> Gauges {
-        self.outside.gauges()
     }
 }
 

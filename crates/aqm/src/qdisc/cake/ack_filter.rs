@@ -25,18 +25,28 @@ impl AckFilter {
         }
     }
 
-    /// The place before the packet in `queue` that `arriving`, which comes behind all of them, makes superfluous.
-    pub fn find<P: Packet>(self, pool: &Pool<P>, queue: &Queue, arriving: &P) -> Option<u32> {
-        if self == Self::Off {
+    /// The place before the packet in `queue` that `arriving`, which comes behind all of them, makes superfluous;
+    /// `ack` knows what packets acknowledge.
+    pub fn find<P: Packet>(
+        self,
+        pool: &Pool<P>,
+        queue: &Queue,
+        arriving: &P,
+        ack: &dyn Fn(&P) -> Option<Ack>,
+    ) -> Option<u32> {
+        if self == Self::Off || queue.is_empty() {
             return None;
         }
-        let newer = arriving.ack()?;
+        let newer = ack(arriving)?;
         let last = queue.backlog().packets as usize;
         // The superfluous one nearest to the head: the place before it, its flags, and its number in the queue.
         let mut found: Option<(u32, u8, usize)> = None;
         let mut count = 0;
         for (number, (before, held)) in (1..).zip(pool.iter(queue)) {
-            let Some(older) = held.packet.ack().filter(|_| held.packet.flow() == arriving.flow()) else { continue };
+            if held.packet.flow() != arriving.flow() {
+                continue;
+            }
+            let Some(older) = ack(&held.packet) else { continue };
             // A change of the ECN echo is news: what was found would lose it.
             if found.is_some_and(|(_, echo, _)| echo != older.echo) {
                 found = None;
@@ -112,7 +122,7 @@ mod tests {
         for packet in queued {
             pool.push(&mut queue, Held { packet: *packet, enqueued: Time::ZERO });
         }
-        let before = filter.find(&pool, &queue, &arriving)?;
+        let before = filter.find(&pool, &queue, &arriving, &Packet::ack)?;
         pool.iter(&queue).position(|(place, _)| place == before)
     }
 

@@ -13,17 +13,20 @@
 //! | `ack-filter` | [`ack_filter`] |
 //! | `memlimit` | `limit` |
 //!
-//! What the driver must supply, beyond size and flow: [`Packet::dscp`] for tins, [`Packet::hosts`] for fairness among
-//! hosts, [`Packet::ack`] for the filter. Without them all is best effort, each flow is between hosts of its own, and
+//! What the driver must supply, beyond size and flow: [`Packet::dscp`] for tins, [`Tap::hosts`] for fairness among
+//! hosts, [`Tap::ack`] for the filter. Without them all is best effort, each flow is between hosts of its own, and
 //! nothing is filtered.
 //!
 //! Randomness: the first number of the stream perturbs the hash; then COBALT's BLUE and the fractions of short turns
 //! draw.
 //!
-//! Deviations. The limit counts packets or IP bytes, Linux the memory of its buffers. Equal longest queues: which loses
-//! is not Linux's choice. The first interval of a queue is a whole one, see [`crate::law::cobalt`]. No `nat`, `wash`,
-//! `autorate-ingress`, `fwmark`, and no segments to split. As without ECN, COBALT drops where `ecn` is off, which CAKE
-//! has no word for.
+//! Dialects. `paper`: to the nanosecond, and as the authors mean COBALT. `linux`: times rounded as there, and COBALT's
+//! first interval none, see [`crate::law::cobalt`].
+//!
+//! Deviations. The limit counts packets or IP bytes, Linux the memory of its buffers. Which of equally long queues loses
+//! is Linux's choice among queues that a hash, here another, has put into their places. Short turns have their fraction
+//! by chance, and whole ones no chance, while Linux's are a byte short by chance. No `nat`, `wash`, `autorate-ingress`,
+//! `fwmark`, and no segments to split. As without ECN, COBALT drops where `ecn` is off, which CAKE has no word for.
 
 pub mod ack_filter;
 pub mod diffserv;
@@ -35,15 +38,19 @@ use super::fifo::Limit;
 use super::heap::Heap;
 use super::pool::Pool;
 use super::{Held, Qdisc};
+use crate::law::cobalt::Setting;
 use crate::law::{Departure, Gauges, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::Values;
 use crate::registry::{Discipline, Row, Site};
 use ack_filter::AckFilter;
-use base::{FlowKey, Stream, Time, maths};
+use base::{FlowKey, Span, Stream, Time, maths};
 use diffserv::Diffserv;
-use shaper::{Framing, Shaper};
+use shaper::{Framing, Pace, Shaper};
 use tin::{DECAYING, Keys, NEW, OLD, QUEUES, Tin};
+
+/// Tins that Linux has room for: its choice among equally long queues depends on it.
+const MOST_TINS: u32 = 8;
 
 /// The discipline.
 #[derive(Clone, Debug)]
@@ -60,7 +67,7 @@ pub struct Cake<P> {
     pool: Pool<P>,
     held: Backlog,
     keyed: Keyed,
-    /// The queues by their bytes, kept up as long as there was an overflow lately.
+    /// The queues of all tins that there could be by their bytes, kept up as long as there was an overflow lately.
     longest: Heap<u64>,
     /// Departures left until that is forgotten.
     watched: u32,
@@ -76,16 +83,13 @@ struct Keyed {
 }
 
 impl Keyed {
-    fn keys<P: Packet>(self, packet: &P) -> Keys {
+    fn keys<P: Packet>(self, packet: &P, hosts: Option<(u32, u32)>) -> Keys {
         let flow = packet.flow().hash(self.salt);
-        let hosts = match packet.hosts() {
-            Some((source, destination)) => [source, destination].map(|host| FlowKey(u64::from(host)).hash(!self.salt)),
-            None => [flow, flow],
-        };
+        let hosts = hosts.map(|(from, to)| [from, to].map(|host| FlowKey(u64::from(host)).hash(!self.salt)));
         if self.by_flow {
             return Keys { flow, hosts };
         }
-        let part = |side: usize| if self.by_host[side] { hosts[side] } else { 0 };
+        let part = |side: usize| if self.by_host[side] { hosts.map_or(flow, |hosts| hosts[side]) } else { 0 };
         // Mixed, so that a host that sends to itself is no other's equal.
         let both = if self.by_host == [false, false] { 0 } else { maths::mix64(part(0)) ^ part(1) };
         Keys { flow: both, hosts }
@@ -109,11 +113,21 @@ impl<P: Packet> Cake<P> {
         let diffserv = Diffserv::of(values.word("diffserv"));
         let isolates = if by_flow { by_host } else { [false, false] };
         let shares = diffserv.shares(bandwidth.map(|rate| rate.bps() / 8));
-        let tin = |share| Tin::new(share, values.time("target"), values.time("rtt"), values.flag("ecn"), isolates);
-        let tins: Vec<Tin> = shares.into_iter().map(tin).collect();
+        let setting = Setting {
+            target: values.time("target"),
+            interval: values.time("rtt"),
+            mtu_time: Span::ZERO,
+            ecn_enabled: values.flag("ecn"),
+            is_linux: values.word("dialect") == "linux",
+        };
+        let tins: Vec<Tin> =
+            shares.into_iter().map(|share| Tin::new(share, setting, values.size("mtu"), isolates)).collect();
+        // All there could be, in the order in which Linux has them.
+        let mut longest = Heap::new((QUEUES * MOST_TINS) as usize);
+        (0..QUEUES * MOST_TINS).for_each(|item| longest.set(item, 0));
         Self {
             limit: Limit::of(values),
-            shaper: bandwidth.map(Shaper::new),
+            shaper: bandwidth.map(|rate| Shaper::new(Pace::new(rate, setting.is_linux))),
             framing: Framing::new(values),
             is_ingress: values.flag("ingress"),
             ack_filter: AckFilter::of(values.word("ack_filter")),
@@ -122,7 +136,7 @@ impl<P: Packet> Cake<P> {
             pool: Pool::default(),
             held: Backlog::default(),
             keyed: Keyed { salt: stream.bits(), by_flow, by_host },
-            longest: Heap::new(tins.len() * QUEUES as usize),
+            longest,
             watched: 0,
             tins,
             stream,
@@ -138,42 +152,40 @@ impl<P: Packet> Cake<P> {
         wire
     }
 
-    /// Counts a packet that went out of a queue.
-    fn count_out(&mut self, tin: usize, flow: u32, size: u32) {
+    /// Counts a packet that went out of a queue of `tin`.
+    fn count_out(&mut self, tin: usize, size: u32) {
         self.held.packets -= 1;
         self.held.bytes -= u64::from(size);
         self.tins[tin].bytes -= u64::from(size);
-        self.watch(tin, flow);
     }
 
     /// Keeps up what is known of the length of queues.
     fn watch(&mut self, tin: usize, flow: u32) {
         if self.watched > 0 {
-            let item = tin as u32 * QUEUES + flow;
-            match self.tins[tin].flows[flow as usize].queue.backlog().bytes {
-                0 => self.longest.remove(item),
-                bytes => self.longest.set(item, bytes),
-            }
+            let bytes = self.tins[tin].flows[flow as usize].queue.backlog().bytes;
+            self.longest.set(flow * MOST_TINS + tin as u32, bytes);
         }
     }
 
     /// The longest queue loses its head.
     fn evict(&mut self, now: Time, tap: &mut dyn Tap<P>) {
         if self.watched == 0 {
-            self.watched = 1;
-            for tin in 0..self.tins.len() {
-                (0..QUEUES).for_each(|flow| self.watch(tin, flow));
-            }
+            let tins = &self.tins;
+            self.longest.rekey(|item| {
+                let flow = |tin: &Tin| tin.flows[(item / MOST_TINS) as usize].queue.backlog().bytes;
+                tins.get((item % MOST_TINS) as usize).map_or(0, flow)
+            });
         }
         self.watched = 65_535;
-        let (_, item) = self.longest.top().expect("beyond the limit some queue holds a packet");
-        let (tin, at) = ((item / QUEUES) as usize, item % QUEUES);
+        let (_, item) = self.longest.top().expect("there are queues");
+        let (tin, at) = ((item % MOST_TINS) as usize, item / MOST_TINS);
         let Tin { flows, setting, .. } = &mut self.tins[tin];
         let flow = &mut flows[at as usize];
         let held = self.pool.pop(&mut flow.queue).expect("the longest queue holds a packet");
         flow.state.full(setting, now);
         let size = held.packet.size();
-        self.count_out(tin, at, size);
+        self.count_out(tin, size);
+        self.watch(tin, at);
         if self.is_ingress {
             self.charge(tin, size, false, now);
         }
@@ -218,7 +230,8 @@ impl<P: Packet> Cake<P> {
                 return Pulled::Nothing;
             };
             let size = packet.size();
-            self.count_out(index, at, size);
+            self.count_out(index, size);
+            self.watch(index, at);
             let Tin { flows, setting, .. } = &mut self.tins[index];
             let flow = &mut flows[at as usize];
             let departure =
@@ -285,7 +298,7 @@ enum Pulled<P> {
 impl<P: Packet> Qdisc<P> for Cake<P> {
     fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
         let index = self.diffserv.tin(packet.dscp());
-        let at = self.tins[index].find(self.keyed.keys(&packet));
+        let at = self.tins[index].find(self.keyed.keys(&packet, tap.hosts(&packet)));
         let tin = &mut self.tins[index];
         if tin.bytes == 0 {
             tin.next = tin.next.max(now);
@@ -293,11 +306,12 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
                 shaper.wake(now);
             }
         }
-        let superfluous = self.ack_filter.find(&self.pool, &tin.flows[at as usize].queue, &packet);
+        let superfluous =
+            self.ack_filter.find(&self.pool, &tin.flows[at as usize].queue, &packet, &|packet| tap.ack(packet));
         if let Some(before) = superfluous {
             let queue = &mut tin.flows[at as usize].queue;
             let older = self.pool.remove_after(queue, before).expect("the filter found it").packet;
-            self.count_out(index, at, older.size());
+            self.count_out(index, older.size());
             if self.is_ingress {
                 self.charge(index, older.size(), false, now);
             }
@@ -310,7 +324,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         let tin = &mut self.tins[index];
         tin.bytes += u64::from(size);
         self.pool.push(&mut tin.flows[at as usize].queue, Held { packet, enqueued: now });
-        tin.activate(at);
+        tin.activate(at, &mut self.stream);
         self.watch(index, at);
         while !self.limit.holds(self.held) {
             self.evict(now, tap);
@@ -372,7 +386,7 @@ mod tests {
     use super::*;
     use crate::Egress;
     use crate::param::Value;
-    use base::{Ecn, Rate, Span};
+    use base::{Ecn, Rate};
 
     #[derive(Clone, Copy, Debug)]
     struct Sent {
@@ -413,12 +427,12 @@ mod tests {
         values.fill("ecn", Value::Flag(true));
         values.fill("diffserv", Value::Word(diffserv));
         values.fill("isolation", Value::Word("triple-isolate"));
-        values.fill("rtt", Value::Time(Span::from_ms(100)));
-        values.fill("framing", Value::Word("noatm"));
+        values.fill("rtt_keyword", Value::Word("internet"));
+        values.fill("overhead_keyword", Value::Word("raw"));
         values.fill("ack_filter", Value::Word("off"));
         values.fill("ingress", Value::Flag(false));
-        values.fill("overhead", Value::Integer(0));
-        values.fill("mpu", Value::Integer(0));
+        values.fill("dialect", Value::Word("paper"));
+        values.fill("mtu", Value::Size(1514));
         if let Some(rate) = bandwidth {
             values.fill("bandwidth", Value::Rate(rate));
         }

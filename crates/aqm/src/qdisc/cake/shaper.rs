@@ -1,4 +1,7 @@
 //! CAKE's shaper: a clock that each packet moves on by the time it takes, framing included, without bursts.
+//!
+//! Dialect `linux`: the time of a byte is kept with 34 bits or a few less, and what is left over of a nanosecond is
+//! lost with each packet, so that the clock runs up to one nanosecond a packet too fast.
 
 use crate::param::Values;
 use base::{Rate, Span, Time};
@@ -43,20 +46,58 @@ impl Framing {
     }
 }
 
+/// How long bytes take.
+#[derive(Clone, Copy, Debug)]
+pub enum Pace {
+    /// To the nanosecond below.
+    Exact(Rate),
+    /// Linux: `ns` of 2^-`shift` nanoseconds a byte.
+    Scaled {
+        /// Below 2^34.
+        ns: u64,
+        /// At most 34.
+        shift: u32,
+    },
+}
+
+impl Pace {
+    /// The pace of `rate`.
+    pub fn new(rate: Rate, is_linux: bool) -> Self {
+        if !is_linux {
+            return Self::Exact(rate);
+        }
+        // cake_set_rate()
+        let (mut ns, mut shift) = ((1_000_000_000 << 34) / (rate.bps() / 8).max(64), 34);
+        while ns >> 34 != 0 {
+            (ns, shift) = (ns >> 1, shift - 1);
+        }
+        Self::Scaled { ns, shift }
+    }
+
+    /// The time of a packet.
+    #[inline]
+    pub fn time(self, bytes: u32) -> Span {
+        match self {
+            Self::Exact(rate) => rate.time_for(u64::from(bytes)),
+            Self::Scaled { ns, shift } => Span::from_ns((u64::from(bytes) * ns) >> shift),
+        }
+    }
+}
+
 /// A clock that runs on by the bytes it is charged.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    rate: Rate,
     next: Time,
     /// What rounding left over, in units of 1/rate nanoseconds.
     remainder: u64,
 }
 
 impl Clock {
-    fn charge(&mut self, bytes: u64) {
+    /// Charges bytes at `bps`, and carries over what is left of a nanosecond.
+    fn charge(&mut self, bytes: u64, bps: u64) {
         let work = bytes * 8_000_000_000 + self.remainder;
-        self.next += Span::from_ns(work / self.rate.bps());
-        self.remainder = work % self.rate.bps();
+        self.next += Span::from_ns(work / bps);
+        self.remainder = work % bps;
     }
 
     fn restart(&mut self, now: Time) {
@@ -67,17 +108,17 @@ impl Clock {
 /// The shaper of the whole link.
 #[derive(Clone, Copy, Debug)]
 pub struct Shaper {
+    pace: Pace,
     clock: Clock,
     /// Runs at two thirds of the rate for what is really sent: when drops are charged too, something is sent still.
     failsafe: Clock,
 }
 
 impl Shaper {
-    /// An idle shaper of `rate`.
-    pub fn new(rate: Rate) -> Self {
-        let clock = |rate: Rate| Clock { rate, next: Time::ZERO, remainder: 0 };
-        // One and a half times the time: three times the bytes at twice the rate.
-        Self { clock: clock(rate), failsafe: clock(Rate::from_bps(rate.bps() * 2)) }
+    /// An idle shaper of `pace`.
+    pub fn new(pace: Pace) -> Self {
+        let clock = Clock { next: Time::ZERO, remainder: 0 };
+        Self { pace, clock, failsafe: clock }
     }
 
     /// When the next packet may go.
@@ -97,9 +138,21 @@ impl Shaper {
     /// Charges `wire` bytes, sent or lost.
     #[inline]
     pub fn charge(&mut self, wire: u32, is_sent: bool) {
-        self.clock.charge(u64::from(wire));
-        if is_sent {
-            self.failsafe.charge(3 * u64::from(wire));
+        match self.pace {
+            Pace::Exact(rate) => {
+                self.clock.charge(u64::from(wire), rate.bps());
+                if is_sent {
+                    // One and a half times the time: three times the bytes at twice the rate.
+                    self.failsafe.charge(3 * u64::from(wire), 2 * rate.bps());
+                }
+            }
+            Pace::Scaled { .. } => {
+                let time = self.pace.time(wire);
+                self.clock.next += time;
+                if is_sent {
+                    self.failsafe.next += time + time / 2;
+                }
+            }
         }
     }
 }
@@ -126,10 +179,20 @@ mod tests {
     #[test]
     fn lost_packets_delay_others_by_half_at_most() {
         // 1 byte a microsecond; ten packets of 1000 bytes lost, then one sent.
-        let mut shaper = Shaper::new(Rate::from_bps(8_000_000));
+        let mut shaper = Shaper::new(Pace::new(Rate::from_bps(8_000_000), false));
         (0..10).for_each(|_| shaper.charge(1000, false));
         assert_eq!(shaper.next(), Time::ZERO);
         shaper.charge(1000, true);
         assert_eq!(shaper.next(), Time::from_ns(1_500_000));
+    }
+
+    #[test]
+    fn what_rounding_leaves_over_is_lost_in_linux_alone() {
+        // 3 Mb/s: 1000 bytes take 2,666,666 and two thirds of a nanosecond.
+        for (is_linux, next) in [(false, 8_000_000), (true, 7_999_998)] {
+            let mut shaper = Shaper::new(Pace::new(Rate::from_bps(3_000_000), is_linux));
+            (0..3).for_each(|_| shaper.charge(1000, true));
+            assert_eq!(shaper.next(), Time::from_ns(next));
+        }
     }
 }

@@ -4,6 +4,7 @@
 use super::super::pool::Queue;
 use super::super::rota::Rota;
 use super::diffserv::Share;
+use super::shaper::Pace;
 use crate::law::cobalt::{Cobalt, Setting};
 use base::{Rate, Span, Stream, Time};
 
@@ -11,6 +12,8 @@ use base::{Rate, Span, Stream, Time};
 pub const QUEUES: u32 = 1024;
 /// Places that a flow may take: those of its set.
 const WAYS: u32 = 8;
+/// The place of a host that is not known.
+const NOWHERE: u32 = u32::MAX;
 
 /// Flows with packets that were empty a moment ago.
 pub const NEW: u32 = 0;
@@ -56,8 +59,8 @@ pub struct Flow {
 pub struct Keys {
     /// The flow.
     pub flow: u64,
-    /// The hosts it comes from and goes to.
-    pub hosts: [u64; 2],
+    /// The hosts it comes from and goes to; where they are not known each flow is between hosts of its own.
+    pub hosts: Option<[u64; 2]>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +90,7 @@ pub struct Tin {
     pub quantum: i64,
     /// When it may send the next packet with its priority.
     pub next: Time,
-    rate: Option<Rate>,
+    pace: Option<Pace>,
     flow_quantum: u32,
     hosts: [Vec<Host>; 2],
     /// Which hosts' flows are counted: source, destination.
@@ -95,27 +98,29 @@ pub struct Tin {
 }
 
 impl Tin {
-    /// An empty tin with this share, whose laws' target and interval are those of CAKE for a fast link, and which is
-    /// fair among hosts of the kinds that `isolates` says: source, destination.
-    pub fn new(share: Share, target: Span, interval: Span, ecn_enabled: bool, isolates: [bool; 2]) -> Self {
+    /// An empty tin with this share, whose laws are set to `fast` but for what a slow link needs, and which is fair
+    /// among hosts of the kinds that `isolates` says: source, destination.
+    pub fn new(share: Share, fast: Setting, mtu: u32, isolates: [bool; 2]) -> Self {
+        let Setting { target, interval, .. } = fast;
         // A rate of less than 64 bytes a second would hold packets back for ever.
         let rate = share.rate_bytes.map(|bytes| Rate::from_bps(bytes.max(64) * 8));
+        let pace = rate.map(|rate| Pace::new(rate, fast.is_linux));
         let flow_quantum = share.rate_bytes.map_or(1514, |bytes| (bytes >> 12).clamp(300, 1514) as u32);
-        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.time_for(1514));
+        let mtu_time = pace.map_or(Span::ZERO, |pace| pace.time(mtu));
         // A target below one and a half packets could never be met.
         let target_here = target.max(mtu_time * 3 / 2);
         let interval = (interval + target_here.saturating_sub(target)).max(target_here * 2);
         Self {
             flows: vec![Flow::default(); QUEUES as usize],
             lists: Rota::new(QUEUES, 3),
-            setting: Setting { target: target_here, interval, mtu_time, ecn_enabled },
+            setting: Setting { target: target_here, interval, mtu_time, ..fast },
             sparse: 0,
             bulk: 0,
             bytes: 0,
             deficit: 0,
             quantum: share.quantum,
             next: Time::ZERO,
-            rate,
+            pace,
             flow_quantum,
             hosts: [vec![Host::default(); QUEUES as usize], vec![Host::default(); QUEUES as usize]],
             isolates,
@@ -146,7 +151,8 @@ impl Tin {
             if set == Set::Bulk {
                 self.count_bulk(place, false);
             }
-            self.flows[place as usize].hosts = [self.host(0, keys), self.host(1, keys)];
+            self.flows[place as usize].hosts =
+                keys.hosts.map_or([NOWHERE; 2], |[from, to]| [self.host(0, from), self.host(1, to)]);
             if set == Set::Bulk {
                 self.count_bulk(place, true);
             }
@@ -155,8 +161,8 @@ impl Tin {
     }
 
     /// The place of a host, source or destination.
-    fn host(&mut self, side: usize, keys: Keys) -> u32 {
-        let (key, hosts) = (keys.hosts[side], &mut self.hosts[side]);
+    fn host(&mut self, side: usize, key: u64) -> u32 {
+        let hosts = &mut self.hosts[side];
         let direct = (key % u64::from(QUEUES)) as u32;
         let by_tag = ways(direct).find(|&at| hosts[at as usize].tag == key);
         let place = by_tag.or_else(|| ways(direct).find(|&at| hosts[at as usize].bulk_flows == 0)).unwrap_or(direct);
@@ -166,8 +172,9 @@ impl Tin {
 
     fn count_bulk(&mut self, flow: u32, is_more: bool) {
         for side in [0, 1].into_iter().filter(|&side| self.isolates[side]) {
-            let count = &mut self.hosts[side][self.flows[flow as usize].hosts[side] as usize].bulk_flows;
-            *count = if is_more { *count + 1 } else { *count - 1 };
+            if let Some(host) = self.hosts[side].get_mut(self.flows[flow as usize].hosts[side] as usize) {
+                host.bulk_flows = if is_more { host.bulk_flows + 1 } else { host.bulk_flows - 1 };
+            }
         }
     }
 
@@ -181,18 +188,17 @@ impl Tin {
 
     fn load(&self, flow: u32) -> u32 {
         let hosts = self.flows[flow as usize].hosts;
-        let of = |side: usize| if self.isolates[side] { self.hosts[side][hosts[side] as usize].bulk_flows } else { 0 };
+        let host = |side: usize| self.hosts[side].get(hosts[side] as usize).filter(|_| self.isolates[side]);
+        let of = |side: usize| host(side).map_or(0, |host| host.bulk_flows);
         of(0).max(of(1)).max(1)
     }
 
     /// A packet was put into a flow's queue.
-    pub fn activate(&mut self, at: u32) {
-        let load = self.load(at);
-        let flow = &mut self.flows[at as usize];
-        match flow.set {
+    pub fn activate(&mut self, at: u32, stream: &mut Stream) {
+        match self.flows[at as usize].set {
             Set::None | Set::Decaying => {
-                flow.set = Set::Sparse;
-                flow.deficit = i64::from(self.flow_quantum / load);
+                self.flows[at as usize].set = Set::Sparse;
+                self.flows[at as usize].deficit = self.turn(at, stream);
                 self.sparse += 1;
                 self.lists.push(NEW, at);
             }
@@ -246,8 +252,8 @@ impl Tin {
 
     /// Charges `wire` bytes to the tin's own clock: it falls behind by one packet at most.
     pub fn charge(&mut self, wire: u32, now: Time) {
-        let Some(rate) = self.rate else { return };
-        let time = rate.time_for(u64::from(wire));
+        let Some(pace) = self.pace else { return };
+        let time = pace.time(wire);
         if self.next < now {
             self.next += time;
         } else {
@@ -268,7 +274,9 @@ mod tests {
 
     fn tin(rate_bps: Option<u64>) -> Tin {
         let share = Share { rate_bytes: rate_bps.map(|bps| bps / 8), quantum: 1024 };
-        Tin::new(share, Span::from_ms(5), Span::from_ms(100), true, [true, true])
+        let (target, interval) = (Span::from_ms(5), Span::from_ms(100));
+        let fast = Setting { target, interval, mtu_time: Span::ZERO, ecn_enabled: true, is_linux: false };
+        Tin::new(share, fast, 1514, [true, true])
     }
 
     #[test]
@@ -286,7 +294,7 @@ mod tests {
     #[test]
     fn flows_of_one_set_find_places_of_their_own() {
         let mut tin = tin(None);
-        let keys = |n: u64| Keys { flow: 16 + n * u64::from(QUEUES), hosts: [n, n] };
+        let keys = |n: u64| Keys { flow: 16 + n * u64::from(QUEUES), hosts: Some([n, n]) };
         let places: Vec<u32> = (0..9)
             .map(|n| {
                 let at = tin.find(keys(n));
@@ -305,8 +313,8 @@ mod tests {
         let mut stream = Stream::named(1, "tin");
         // Source 1 has three flows to one destination each, source 2 one.
         let at = [(1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 2, 4)].map(|(flow, source, destination)| {
-            let at = tin.find(Keys { flow, hosts: [source, destination] });
-            tin.activate(at);
+            let at = tin.find(Keys { flow, hosts: Some([source, destination]) });
+            tin.activate(at, &mut stream);
             tin.promote(at);
             at
         });

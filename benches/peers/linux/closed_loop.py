@@ -1,0 +1,246 @@
+"""Long TCP flows over one bottleneck in a Linux kernel and in aqmlab, side by side.
+
+The kernel's figures are kept in closed_loop_reference.json, run by run; closed_loop_kernel.py measures them. aqmlab
+runs the same network with the stack `linux`, and the means over the runs are compared. Installs nothing.
+
+    python benches/peers/linux/closed_loop.py                   aqmlab beside the kept figures, pass or fail
+    python benches/peers/linux/closed_loop.py --update-docs     and put the table into docs/validation.md
+    python benches/peers/linux/closed_loop.py --kernel KERNEL   measure the kernel's side anew first
+
+Exit codes: 0 all within tolerance, 1 something is not, 2 bad input or a run failed, 3 aqmlab is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from closed_loop_cases import CASES, FRAME, REFERENCE, SETTLE_S, START_S, Case  # noqa: E402
+from closed_loop_kernel import bottleneck, measure_all  # noqa: E402
+from compare_ns2 import T95, aligned, aqmlab_version, find_aqmlab  # noqa: E402
+from ns2_reference import RunError, guarded, markdown, output_of, progress, today  # noqa: E402
+
+DOCS = HERE.parents[2] / "docs" / "validation.md"
+DOCS_BEGIN = "<!-- closed-loop: begin (written by benches/peers/linux/closed_loop.py --update-docs) -->"
+DOCS_END = "<!-- closed-loop: end -->"
+RUNS = 10
+"""Of aqmlab."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity of the comparison, and how far the means may differ."""
+
+    key: str
+    title: str
+    tolerance: float
+    form: str
+
+
+MEASURES = (
+    Measure("utilisation", "utilisation", 0.01, "{:.4f}"),
+    Measure("signal_ratio", "lost or marked", 0.10, "{:.5f}"),
+    Measure("queue_delay_s", "queueing delay, s", 0.07, "{:.5f}"),
+)
+
+
+def toml(value: Any) -> str:
+    """A value as TOML has it."""
+    return json.dumps(value) if not isinstance(value, float) else repr(value)
+
+
+def scenario_of(case: Case) -> str:
+    """The same network as the kernel's, in aqmlab's words.
+
+    A round trip takes as long as there: HTB lets a packet go when its transmission would begin, and it arrives at once,
+    so the time that a packet takes on the link here comes off the propagation delay.
+    """
+    on_link_ms = FRAME * 8 / case.rate_bps * 1e3
+    share, left = divmod(case.flows, len(case.rtts_ms))
+    lines = [
+        f'name = "{case.name}"',
+        f'duration = "{case.seconds:g}s"',
+        f'warmup = "{SETTLE_S:g}s"',
+        "[path]",
+        'access_rate = "100gbit"',
+        "[tcp]",
+        'stack = "linux"',
+        'window = "60mb"',
+        f'cc = "{"sack" if case.cc == "reno" else case.cc}"',
+        f'ecn = "{"on" if case.ecn else "off"}"',
+    ]
+    for number, rtt_ms in enumerate(case.rtts_ms):
+        lines += [
+            "[[traffic]]",
+            'kind = "bulk"',
+            'direction = "forward"',
+            f"flows = {share + (number < left)}",
+            f'rtt = "{rtt_ms - on_link_ms:.6f}ms"',
+            f'start = {{ uniform = ["0s", "{START_S:g}s"] }}',
+        ]
+    lines += [
+        "[link]",
+        f'rate = "{case.rate}"',
+        'reverse_rate = "100gbit"',
+        'overhead = "14b"',
+        "[link.qdisc]",
+        *(f"{key} = {toml(value)}" for key, value in case.ours.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def figures_of(case: Case, summary: dict[str, Any]) -> dict[str, float]:
+    """What the kernel's side measures, out of a summary of aqmlab."""
+    forward = summary["forward"]
+    seconds = summary["measured_s"]
+    frames = forward["delivered_packets"] * (forward["packet_mean_bytes"] + 14)
+    lost, marked, offered = forward["dropped_packets"], forward["marked_packets"], forward["offered_packets"]
+    return {
+        "utilisation": frames * 8 / seconds / case.rate_bps,
+        "loss_ratio": lost / offered,
+        "mark_ratio": marked / offered,
+        "signal_ratio": (lost + marked) / offered,
+        "queue_mean_packets": forward["queue_mean_packets"],
+        "queue_delay_s": forward["queue_mean_packets"] * FRAME * 8 / case.rate_bps,
+        "retransmits": summary["tcp"]["retransmitted_segments"],
+    }
+
+
+def run_aqmlab(aqmlab: Sequence[str], case: Case, seed: int) -> dict[str, float]:
+    """One run of aqmlab."""
+    with tempfile.TemporaryDirectory(prefix="closed-loop-") as name:
+        folder = Path(name)
+        scenario = folder / f"{case.name}.toml"
+        scenario.write_text(scenario_of(case))
+        words = [*aqmlab, "run", str(scenario), "--seed", str(seed), "-o", str(folder / "result"), "--json"]
+        return figures_of(case, json.loads(output_of(words)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One quantity of one case: both means, the difference between them, and its 95 % uncertainty."""
+
+    case: Case
+    measure: Measure
+    kernel: float
+    ours: float
+    difference: float
+    uncertainty: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the means differ by no more than the tolerance."""
+        return abs(self.difference) <= self.measure.tolerance
+
+
+def compare(case: Case, kernel: Sequence[dict[str, Any]], ours: Sequence[dict[str, float]]) -> list[Line]:
+    """The lines of a case. Differences and uncertainties are relative to the kernel's mean."""
+    lines = []
+    for measure in MEASURES:
+        theirs = [value_of(run, measure.key) for run in kernel]
+        values = [run[measure.key] for run in ours]
+        base, other = statistics.fmean(theirs), statistics.fmean(values)
+        error = math.sqrt(statistics.variance(theirs) / len(theirs) + statistics.variance(values) / len(values))
+        # Welch's degrees of freedom are at least those of the smaller sample, which errs on the wide side.
+        half = T95[min(len(theirs), len(values)) - 1] * error
+        scale = base or other or 1.0
+        lines.append(Line(case, measure, base, other, (other - base) / scale, half / scale))
+    return lines
+
+
+def value_of(run: dict[str, Any], key: str) -> float:
+    """A quantity of a run of the kernel."""
+    return float(run["loss_ratio"] + run["mark_ratio"] if key == "signal_ratio" else run[key])
+
+
+def table(lines: Sequence[Line]) -> list[list[str]]:
+    """The table as rows of text."""
+    rows = [["flows and discipline", "quantity", "Linux", "aqmlab", "difference", "allowed", "verdict"]]
+    rows += [
+        [
+            line.case.title,
+            line.measure.title,
+            line.measure.form.format(line.kernel),
+            line.measure.form.format(line.ours),
+            f"{line.difference * 100:+.1f} ± {line.uncertainty * 100:.1f} %",
+            f"{line.measure.tolerance * 100:.0f} %",
+            "pass" if line.passed else "FAIL",
+        ]
+        for line in lines
+    ]
+    return rows
+
+
+def write_docs(text: str) -> None:
+    """Puts `text` between the marks in docs/validation.md."""
+    page = DOCS.read_text()
+    before, begin, rest = page.partition(DOCS_BEGIN)
+    _, end, after = rest.partition(DOCS_END)
+    if not begin or not end:
+        raise RunError(f"{DOCS}: expected the lines '{DOCS_BEGIN}' and '{DOCS_END}'")
+    DOCS.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}")
+
+
+def arguments(words: Sequence[str]) -> argparse.Namespace:
+    """The command line."""
+    names = [case.name for case in CASES]
+    parser = argparse.ArgumentParser(
+        prog="closed_loop.py", description="Long TCP flows in a Linux kernel and in aqmlab, side by side."
+    )
+    parser.add_argument("--case", action="append", choices=names, help="only this case (may be repeated)")
+    parser.add_argument("--seeds", type=int, default=RUNS, metavar="N", help=f"runs of aqmlab (default {RUNS})")
+    parser.add_argument("--kernel", metavar="KERNEL", help="measure the kernel's side anew with this program")
+    parser.add_argument("--stored", action="store_true", help="the kept figures of the kernel, which is the default")
+    parser.add_argument("--update-docs", action="store_true", help="write the table into docs/validation.md")
+    args = parser.parse_args(words)
+    if args.seeds < 2:
+        parser.error(f"--seeds {args.seeds}: expected at least 2")
+    if args.stored and args.kernel:
+        parser.error("--stored with --kernel: expected one of them")
+    if args.update_docs and args.case:
+        parser.error("--update-docs with --case: expected all cases")
+    return args
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs, prints, and returns the exit code."""
+    args = arguments(words)
+    aqmlab = find_aqmlab()
+    cases = [case for case in CASES if not args.case or case.name in args.case]
+    if args.kernel:
+        measure_all(args.kernel, [case.name for case in cases])
+    kept = json.loads(REFERENCE.read_text())
+    lines = []
+    for case in cases:
+        ours = []
+        for seed in range(1, args.seeds + 1):
+            progress(f"{case.name}, seed {seed}")
+            ours.append(run_aqmlab(aqmlab, case, seed))
+        if kept[case.name]["tc"] != bottleneck(case):
+            raise RunError(f"{case.name}: the kept figures are of another bottleneck; measure them anew: --kernel")
+        lines += compare(case, kept[case.name]["runs"], ours)
+    progress("")
+    failed = [line for line in lines if not line.passed]
+    release = kept[cases[0].name]["kernel"]
+    runs = f"at least {min(case.runs for case in cases)} and {args.seeds} runs a case"
+    heading = f"Linux {release} and {aqmlab_version(aqmlab)}, {today()}, {runs}"
+    print(f"{heading}\n\n{aligned(table(lines))}\n")
+    print(f"{len(lines) - len(failed)} of {len(lines)} quantities within tolerance")
+    if args.update_docs:
+        write_docs(f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(guarded("closed-loop", main))

@@ -1,0 +1,154 @@
+"""The cases of the closed-loop comparison: the same network for the kernel and for aqmlab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REFERENCE = Path(__file__).resolve().parent / "closed_loop_reference.json"
+
+START_S = 1.0
+"""Flows start within this time."""
+SETTLE_S = 10.0
+"""What is not measured."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Flows over a discipline."""
+
+    name: str
+    title: str
+    qdisc: str
+    """As in `tc qdisc add ... handle 10: QDISC`."""
+    ours: dict[str, Any]
+    """The same as `[link.qdisc]` of a scenario."""
+    rate: str
+    """Of HTB, Mb/s."""
+    flows: int
+    rtts_ms: list[float]
+    """The flows take them in turn."""
+    cc: str
+    ecn: bool = False
+    seconds: float = 50.0
+    runs: int = 3
+    """Of the kernel: each has its own times of start, and whatever the discipline draws."""
+
+    @property
+    def rate_bps(self) -> float:
+        """The rate in bits a second."""
+        return float(self.rate.removesuffix("mbit")) * 1e6
+
+
+FRAME = 1514
+"""Bytes of a full packet on the wire as HTB and the disciplines count them: 14 of Ethernet."""
+
+
+def red(low: int, high: int, limit: int, burst: int) -> str:
+    """RED with thresholds in full packets. `burst` is what tc works the weight of the average out from."""
+    lengths = f"limit {limit * FRAME} min {low * FRAME} max {high * FRAME}"
+    return f"red {lengths} avpkt {FRAME} burst {burst} probability 0.1"
+
+
+RED = {
+    "kind": "red",
+    "dialect": "linux",
+    "limit": "200p",
+    "min": "20p",
+    "max": "60p",
+    "probability": 0.1,
+    "wq": 1 / 128,
+}
+"""As tc works it out from red(20, 60, 200, 70)."""
+CODEL = {"kind": "codel", "dialect": "linux"}
+PIE = {"kind": "pie", "dialect": "linux"}
+FQ_CODEL = {"kind": "fq_codel", "dialect": "linux"}
+CAKE = {"kind": "cake", "diffserv": "besteffort", "isolation": "flows"}
+
+
+def reno5() -> list[Case]:
+    """Five Reno flows. Under fair queueing their round-trip times differ: equal ones fall in step."""
+
+    def case(name: str, qdisc: str, ours: dict[str, Any], ecn: bool = False) -> Case:
+        fair = name.startswith(("fq", "cake"))
+        title = f"5 reno, {'30 to 50' if fair else '40'} ms, 20 Mb/s{', ECN' if ecn else ''}: {qdisc.split()[0]}"
+        rtts: list[float] = [30, 35, 40, 45, 50] if fair else [40]
+        # One run in ten under PIE with ECN marks twice as much as the others.
+        runs = 10 if name == "pie-ecn" else 3
+        return Case(f"reno5-{name}", title, qdisc, ours, "20mbit", 5, rtts, "reno", ecn, runs=runs)
+
+    return [
+        case("pfifo", "pfifo limit 100", {"kind": "pfifo", "limit": "100p"}),
+        case("red", red(20, 60, 200, 70), RED),
+        case("codel", "codel", CODEL),
+        case("pie", "pie", PIE),
+        case("fq_codel", "fq_codel", FQ_CODEL),
+        case("cake", "cake unlimited besteffort flows", CAKE),
+        case("red-ecn", f"{red(20, 60, 200, 70)} ecn", RED | {"ecn": True}, True),
+        case("codel-ecn", "codel ecn", CODEL | {"ecn": True}, True),
+        case("pie-ecn", "pie ecn", PIE | {"ecn": True}, True),
+        case("fq_codel-ecn", "fq_codel", FQ_CODEL, True),
+    ]
+
+
+def cubic10() -> list[Case]:
+    """Ten CUBIC flows of four round-trip times."""
+
+    def case(name: str, qdisc: str, ours: dict[str, Any], ecn: bool = False) -> Case:
+        title = f"10 cubic, 20 to 160 ms, 40 Mb/s{', ECN' if ecn else ''}: {qdisc.split()[0]}"
+        return Case(f"cubic10-{name}", title, qdisc, ours, "40mbit", 10, [20, 40, 80, 160], "cubic", ecn)
+
+    return [
+        case("pfifo", "pfifo limit 200", {"kind": "pfifo", "limit": "200p"}),
+        case("codel", "codel", CODEL),
+        case("pie", "pie", PIE),
+        case("fq_codel", "fq_codel", FQ_CODEL),
+        case("pie-ecn", "pie ecn", PIE | {"ecn": True}, True),
+    ]
+
+
+def others() -> list[Case]:
+    """Slower, faster, and with small windows."""
+    pfifo = {"kind": "pfifo", "limit": "30p"}
+    marks = CODEL | {"ce_threshold": "5ms", "target": "50ms", "interval": "200ms"}
+    return [
+        Case("reno10-pfifo", "10 reno, 20 ms, 10 Mb/s: pfifo", "pfifo limit 30", pfifo, "10mbit", 10, [20], "reno"),
+        Case("reno10-codel", "10 reno, 20 ms, 10 Mb/s: codel", "codel", CODEL, "10mbit", 10, [20], "reno"),
+        Case(
+            "cubic5-pfifo",
+            "5 cubic, 20 ms, 10 Mb/s: pfifo",
+            "pfifo limit 50",
+            pfifo | {"limit": "50p"},
+            "10mbit",
+            5,
+            [20],
+            "cubic",
+        ),
+        Case("cubic5-pie", "5 cubic, 20 ms, 10 Mb/s: pie", "pie", PIE, "10mbit", 5, [20], "cubic"),
+        Case(
+            "cubic8-pfifo",
+            "8 cubic, 60 ms, 100 Mb/s: pfifo",
+            "pfifo limit 300",
+            pfifo | {"limit": "300p"},
+            "100mbit",
+            8,
+            [60],
+            "cubic",
+            seconds=40.0,
+        ),
+        Case(
+            "dctcp4-step",
+            "4 dctcp, 40 ms, 20 Mb/s: marks above 5 ms",
+            "codel ce_threshold 5ms target 50ms interval 200ms",
+            marks,
+            "20mbit",
+            4,
+            [40],
+            "dctcp",
+            True,
+        ),
+    ]
+
+
+CASES: tuple[Case, ...] = (*reno5(), *cubic10(), *others())

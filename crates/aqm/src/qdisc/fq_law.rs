@@ -1,0 +1,61 @@
+//! Any law under fair queueing: `fq_red`, `fq_pi`, `fq_blue` and so on are [`super::fq_frame`] with that law on each
+//! queue. FQ-CoDel and FQ-PIE, which have details of their own, are files of their own.
+//!
+//! Source: RFC 8290 §1.1, "the FQ scheduler and the AQM are separable"; the frame is its §4.
+//!
+//! | parameter | of |
+//! |---|---|
+//! | `queues` (FQ-CoDel's `flows`: some laws mean another thing by it), `quantum` | the frame |
+//! | `limit` | all queues together |
+//! | all others | the law, of which each queue has one |
+//!
+//! Each law has a stream of random numbers of its own, made from the discipline's when that is made.
+//!
+//! What a law reckons from the link's rate (PI's gains, REM's capacity, a target in time) it reckons from the whole
+//! rate, for a queue that is alone has that much; what it measures, it measures of its own queue.
+//!
+//! Deviation from the RFC. At the limit the arriving packet is lost, as in FQ-PIE, and its queue's law told as it would
+//! be in a queue of its own; the RFC evicts from the fattest queue, which laws that follow each packet would not see.
+
+use super::Qdisc;
+use super::fq_frame::{self, FairQueue, Full, Seen};
+use crate::packet::Packet;
+use crate::param::{Param, Values};
+use crate::registry::{LawRow, Row, Site};
+use base::Stream;
+
+/// What is written before the name of a law.
+const PREFIX: &str = "fq_";
+
+/// The frame's own parameters.
+const FRAME: [Param; 2] = [Param { name: "queues", ..fq_frame::FLOWS }, fq_frame::QUANTUM];
+
+/// The law that `name` puts under fair queueing.
+pub fn law_of(name: &str) -> Option<&str> {
+    name.strip_prefix(PREFIX)
+}
+
+/// The row of a law under fair queueing. Its texts live as long as the program: call it once a law.
+pub fn row(law: &Row) -> Row {
+    let doc = format!("Hashes flows to queues that take turns, new ones first, with {} on each.", law.name);
+    Row {
+        name: format!("{PREFIX}{}", law.name).leak(),
+        aliases: &[],
+        doc: doc.leak(),
+        source: format!("RFC 8290; {}", law.source).leak(),
+        year: law.year.max(2018),
+        params: law.params.iter().copied().chain(FRAME).collect::<Vec<_>>().leak(),
+        ..*law
+    }
+}
+
+/// Builds the law `L` under fair queueing.
+pub fn build<P: Packet + Send + 'static, L: LawRow>(values: &Values, mut site: Site) -> Box<dyn Qdisc<P> + Send> {
+    let mut seeds = site.stream.clone();
+    // The first number is the hash's.
+    seeds.bits();
+    let rate = site.rate;
+    let law = || L::made(values, Site { rate, stream: Stream::named(seeds.bits(), "queue") });
+    let queues = values.integer("queues") as u32;
+    Box::new(FairQueue::new(values, queues, &mut site.stream, Full::RefuseArriving, Seen::Own, law))
+}

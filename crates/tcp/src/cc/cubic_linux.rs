@@ -1,0 +1,317 @@
+//! CUBIC as Linux has it: the same curve as RFC 9438's, on a window of whole segments and a clock of milliseconds, with
+//! HyStart to leave slow start before anything is lost.
+//!
+//! Source: net/ipv4/tcp_cubic.c of Linux 6.12; Ha, Rhee, Xu, "CUBIC" (2008); Ha, Rhee, "Taming the elephants" (2011,
+//! HyStart).
+//!
+//! | tcp_cubic.c         | here                 |
+//! |---------------------|----------------------|
+//! | `last_max_cwnd`     | `last_peak`          |
+//! | `bic_origin_point`  | `origin`             |
+//! | `bic_K`             | `seconds_to_origin`  |
+//! | `tcp_cwnd`          | `reno_estimate`      |
+//! | `ack_cnt`           | `reno_counted`       |
+//! | `cnt`               | `per_segment`        |
+//! | `delay_min`         | `shortest`           |
+//! | `curr_rtt`          | `round_shortest`     |
+//! | `end_seq`           | `round_end`          |
+//!
+//! Against RFC 9438: what Reno would have grows by 8/15 of a segment a window for good (no faster beyond the last
+//! peak); the shortest round-trip time stands for the smoothed one; before the first peak is known the window grows by
+//! a twentieth a round trip at least.
+//!
+//! # Deviations
+//! - Cube roots and the curve are computed in floating point, not to a thousandth of a second.
+//! - The epoch is not shifted over idle times.
+
+use super::{Acked, Congestion, Controller, Delivery, Window, increase, slow_start_whole};
+use base::{Span, Time, maths};
+
+/// Aggressiveness, segments a cubic second: `bic_scale` 41 of 1024 times 10.
+const C: f64 = 410.0 / 1024.0;
+/// What is left of the window after a reduction.
+const BETA: f64 = 717.0 / 1024.0;
+/// Acknowledged windows for one segment of Reno's: `beta_scale` / 8.
+const RENO_WINDOWS: f64 = 15.0 / 8.0;
+/// HyStart: the window from which it looks; samples a round; bounds of the delay that ends slow start; the longest gap
+/// within a train of acknowledgements.
+const LOW_WINDOW: f64 = 16.0;
+const ROUND_SAMPLES: u32 = 8;
+const LEAST_DELAY: Span = Span::from_ms(4);
+const MOST_DELAY: Span = Span::from_ms(16);
+const TRAIN_GAP: Span = Span::from_ms(2);
+const TRAIN_ALLOWANCE: Span = Span::from_ms(1);
+/// The curve is looked at again after so long while the window stands still (HZ / 32).
+const UNCHANGED: Span = Span::from_ms(31);
+
+/// The memory.
+#[derive(Clone, Copy, Debug)]
+pub struct CubicLinux {
+    counted: f64,
+    per_segment: f64,
+    last_peak: f64,
+    last_window: f64,
+    looked_at: Time,
+    epoch: Option<Time>,
+    origin: f64,
+    seconds_to_origin: f64,
+    reno_estimate: f64,
+    reno_counted: f64,
+    shortest: Span,
+    start: Start,
+}
+
+/// HyStart's memory.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    is_over: bool,
+    round_began: Time,
+    round_end: u64,
+    round_shortest: Span,
+    samples: u32,
+    last_ack: Time,
+}
+
+impl Start {
+    const fn round(now: Time, end: u64) -> Self {
+        Self {
+            is_over: false,
+            round_began: now,
+            round_end: end,
+            round_shortest: Span::from_ns(u64::MAX),
+            samples: 0,
+            last_ack: now,
+        }
+    }
+
+    /// A round trip took `rtt`: whether slow start is over.
+    fn ends(&mut self, rtt: Span, shortest: Span, window: f64, delivery: &Delivery) -> bool {
+        if delivery.una > self.round_end {
+            *self = Self::round(delivery.now, delivery.nxt);
+        }
+        if window < LOW_WINDOW {
+            return false;
+        }
+        // A train of acknowledgements as long as half of the shortest round trip and a millisecond's allowance.
+        if delivery.now.since(self.last_ack) <= TRAIN_GAP {
+            self.last_ack = delivery.now;
+            self.is_over |= delivery.now.since(self.round_began) > (shortest + TRAIN_ALLOWANCE) / 2;
+        }
+        // A round whose shortest round trip is longer by an eighth.
+        self.round_shortest = self.round_shortest.min(rtt);
+        if self.samples < ROUND_SAMPLES {
+            self.samples += 1;
+        } else {
+            let delay = (shortest / 8).clamp(LEAST_DELAY, MOST_DELAY);
+            self.is_over |= self.round_shortest > shortest + delay;
+        }
+        self.is_over
+    }
+}
+
+impl Default for CubicLinux {
+    fn default() -> Self {
+        Self {
+            counted: 0.0,
+            per_segment: 0.0,
+            last_peak: 0.0,
+            last_window: 0.0,
+            looked_at: Time::ZERO,
+            epoch: None,
+            origin: 0.0,
+            seconds_to_origin: 0.0,
+            reno_estimate: 0.0,
+            reno_counted: 0.0,
+            shortest: Span::ZERO,
+            start: Start::round(Time::ZERO, 0),
+        }
+    }
+}
+
+impl CubicLinux {
+    /// How many acknowledged segments make one of the window (bictcp_update).
+    fn look(&mut self, cwnd: f64, segments: f64, now: Time) {
+        self.reno_counted += segments;
+        if self.last_window == cwnd && now.since(self.looked_at) <= UNCHANGED {
+            return;
+        }
+        let tick = |at: Time| at.ns() / 1_000_000;
+        if self.epoch.is_none() || tick(now) != tick(self.looked_at) {
+            (self.last_window, self.looked_at) = (cwnd, now);
+            self.follow_curve(cwnd, segments, now);
+        }
+        let a_segment = (cwnd * RENO_WINDOWS).floor();
+        while self.reno_counted > a_segment {
+            self.reno_counted -= a_segment;
+            self.reno_estimate += 1.0;
+        }
+        if self.reno_estimate > cwnd {
+            self.per_segment = self.per_segment.min((cwnd / (self.reno_estimate - cwnd)).floor());
+        }
+        self.per_segment = self.per_segment.max(2.0);
+    }
+
+    fn follow_curve(&mut self, cwnd: f64, segments: f64, now: Time) {
+        let epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => {
+                self.epoch = Some(now);
+                self.reno_counted = segments;
+                self.reno_estimate = cwnd;
+                self.origin = self.last_peak.max(cwnd);
+                self.seconds_to_origin = maths::cbrt((self.origin - cwnd) / C);
+                now
+            }
+        };
+        let from_origin = now.since(epoch).secs_f64() + self.shortest.secs_f64() - self.seconds_to_origin;
+        let target = self.origin + (C * from_origin * from_origin * from_origin).trunc();
+        self.per_segment = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        if self.last_peak == 0.0 {
+            self.per_segment = self.per_segment.min(20.0);
+        }
+    }
+}
+
+impl Controller for CubicLinux {
+    fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
+        let Some(rtt) = delivery.rtt else { return };
+        // Not right after a recovery: what is measured then is its queue.
+        if self.epoch.is_some_and(|epoch| delivery.now.since(epoch) < Span::from_secs(1)) {
+            return;
+        }
+        if self.shortest == Span::ZERO || rtt < self.shortest {
+            self.shortest = rtt;
+        }
+        if !self.start.is_over
+            && window.in_slow_start()
+            && self.start.ends(rtt, self.shortest, window.cwnd / delivery.mss, delivery)
+        {
+            window.ssthresh = window.cwnd;
+        }
+    }
+
+    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        let left = slow_start_whole(window, acked);
+        if left > 0.0 {
+            self.look(window.cwnd / acked.mss, left, acked.now);
+            increase(window, &mut self.counted, self.per_segment, left, acked.mss);
+        }
+    }
+
+    fn reduced(&mut self, _window: &Window, congestion: &Congestion) -> f64 {
+        let cwnd = congestion.flight / congestion.mss;
+        // Fast convergence
+        self.last_peak = if cwnd < self.last_peak { (cwnd * (1.0 + BETA) / 2.0).floor() } else { cwnd };
+        self.epoch = None;
+        self.counted = 0.0;
+        congestion.down(congestion.flight * BETA)
+    }
+
+    fn timed_out(&mut self) {
+        // bictcp_reset; HyStart begins anew.
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Cause;
+
+    const MSS: f64 = 1_000.0;
+
+    fn acked(now: Time) -> Acked {
+        Acked { bytes: 1_000, mss: MSS, byte_counting: true, whole_segments: true, srtt: None, now }
+    }
+
+    /// Grows for so many seconds, a window of acknowledgements evenly over each round trip.
+    fn grow(cubic: &mut CubicLinux, window: &mut Window, rtt: Span, seconds: f64) -> f64 {
+        let mut now = Time::from_ns(5_000_000_000);
+        let end = now + Span::from_ns((seconds * 1e9) as u64);
+        while now < end {
+            let acks = (window.cwnd / MSS) as u64;
+            for _ in 0..acks {
+                now += rtt / acks;
+                cubic.grow(window, &acked(now));
+            }
+        }
+        window.cwnd / MSS
+    }
+
+    #[test]
+    fn the_curve_comes_back_to_the_peak() {
+        // K = cbrt(W_max (1 - beta) / C): 100 segments to 70 and back in cbrt(30 / 0.4004) = 4.215 s. The window
+        // follows the curve less its last whole segment, and is there within two round trips.
+        let mut cubic = CubicLinux { shortest: Span::from_ms(100), ..CubicLinux::default() };
+        let mut window = Window { cwnd: 100.0 * MSS, ssthresh: 0.0 };
+        let congestion =
+            Congestion { cause: Cause::Loss, flight: window.cwnd, mss: MSS, whole_segments: true, now: Time::ZERO };
+        window.cwnd = cubic.reduced(&window, &congestion);
+        assert_eq!(window.cwnd, 70.0 * MSS);
+        let grown = grow(&mut cubic, &mut window, Span::from_ms(100), 4.2);
+        assert!((98.0..=100.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn short_round_trips_grow_like_reno() {
+        // With 10 ms the curve is slower than 8/15 of a segment a round trip: 50 round trips.
+        let mut cubic = CubicLinux { shortest: Span::from_ms(10), ..CubicLinux::default() };
+        let mut window = Window { cwnd: 20.0 * MSS, ssthresh: 0.0 };
+        let congestion =
+            Congestion { cause: Cause::Loss, flight: window.cwnd, mss: MSS, whole_segments: true, now: Time::ZERO };
+        window.cwnd = cubic.reduced(&window, &congestion);
+        assert_eq!(window.cwnd, 14.0 * MSS);
+        // Whole numbers on the way, of the window and of what counts for a segment, make it a little more or less: two.
+        let grown = grow(&mut cubic, &mut window, Span::from_ms(10), 0.5);
+        assert!((grown - (14.0 + 50.0 * 8.0 / 15.0)).abs() <= 2.0, "{grown}");
+    }
+
+    #[test]
+    fn fast_convergence_gives_way() {
+        let mut cubic = CubicLinux::default();
+        let window = Window { cwnd: 0.0, ssthresh: 0.0 };
+        let of = |flight| Congestion { cause: Cause::Loss, flight, mss: MSS, whole_segments: true, now: Time::ZERO };
+        cubic.reduced(&window, &of(100.0 * MSS));
+        assert_eq!(cubic.last_peak, 100.0);
+        cubic.reduced(&window, &of(80.0 * MSS));
+        // 80 (1024 + 717) / 2048 = 68.008
+        assert_eq!(cubic.last_peak, 68.0);
+    }
+
+    /// Slow start with one acknowledgement every `gap`, of the given round-trip time: the window when it ends, or 200.
+    fn start(gap: Span, rtt: impl Fn(u64) -> Span) -> f64 {
+        let mut cubic = CubicLinux::default();
+        let mut window = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
+        let (mut now, mut una, mut nxt) = (Time::from_ns(1_000_000_000), 0, 10_000);
+        for k in 0..190 {
+            (now, una, nxt) = (now + gap, una + 1_000, nxt + 2_000);
+            let delivery = Delivery { bytes: 1_000, is_marked: false, una, nxt, rtt: Some(rtt(k)), mss: MSS, now };
+            cubic.delivered(&mut window, &delivery);
+            cubic.grow(&mut window, &acked(now));
+            if !window.in_slow_start() {
+                break;
+            }
+        }
+        window.cwnd / MSS
+    }
+
+    #[test]
+    fn a_longer_round_trip_ends_slow_start() {
+        // Acknowledgements too far apart for a train. 80 ms, and an eighth more is 10 ms: a queue of 9 ms does not end
+        // slow start, one of 11 ms does, in the round in which all of the samples have it.
+        let gap = Span::from_ms(3);
+        assert_eq!(start(gap, |k| Span::from_ms(if k < 40 { 80 } else { 89 })), 200.0);
+        let ended = start(gap, |k| Span::from_ms(if k < 40 { 80 } else { 91 }));
+        // The window is 50 at the 40th; that round, of less than a window, has shorter ones in it still.
+        assert!((50.0..150.0).contains(&ended), "{ended}");
+    }
+
+    #[test]
+    fn a_long_train_ends_slow_start() {
+        // One acknowledgement a millisecond: the first round from sixteen segments on that has lasted half of 40 ms and
+        // the allowance. The train counts from the start of the round.
+        let ended = start(Span::from_ms(1), |_| Span::from_ms(40));
+        assert!((16.0..60.0).contains(&ended), "{ended}");
+        assert_eq!(start(Span::from_ms(1), |_| Span::from_ms(2_000)), 200.0);
+    }
+}

@@ -1,0 +1,86 @@
+//! The window coming down over a round trip: proportional rate reduction, for losses and for marks.
+//!
+//! Source: RFC 6937 in the form of Linux (tcp_cwnd_reduction): the slow-start reduction bound while the repair goes
+//! well, the conservative one otherwise, and at least the first retransmission at once.
+//!
+//! | RFC              | here                    |
+//! |------------------|-------------------------|
+//! | `prr_delivered`  | `delivered`             |
+//! | `prr_out`        | `sent`                  |
+//! | `RecoverFS`      | `from`: the window, as in Linux |
+
+use super::{Endpoint, Phase};
+use crate::cc::{Cause, Congestion, Controller};
+use crate::stack::{Config, Recovery, Reduction};
+use base::Time;
+
+/// What happened since the reduction began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Progress {
+    /// The window then.
+    from: f64,
+    /// Bytes that arrived.
+    delivered: u64,
+    /// Bytes that were sent, again or for the first time.
+    pub(super) sent: u64,
+}
+
+impl Endpoint {
+    /// Whether a stack brings its window down so.
+    pub(super) fn reduces_gradually(config: &Config) -> bool {
+        config.reduction == Reduction::Proportional && config.recovery == Recovery::Sack
+    }
+
+    /// Whether the window is coming down.
+    #[inline]
+    pub(super) fn is_reducing(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Reducing)
+    }
+
+    /// Sets the threshold to which the window is to come down.
+    pub(super) fn begin_reduction(&mut self, cause: Cause, config: &Config, now: Time) {
+        self.progress = Progress { from: self.window.cwnd, delivered: 0, sent: 0 };
+        self.set_threshold(cause, config, now);
+        // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
+        self.owes_cwr = self.ecn_ok;
+    }
+
+    /// The threshold that the controller leaves of the window.
+    pub(super) fn set_threshold(&mut self, cause: Cause, config: &Config, now: Time) {
+        let mss = f64::from(config.mss);
+        if config.whole_segments {
+            self.window.cwnd = (self.window.cwnd / mss).floor() * mss;
+        }
+        let congestion =
+            Congestion { cause, flight: self.window.cwnd, mss, whole_segments: config.whole_segments, now };
+        let left = self.controller.reduced(&self.window, &congestion);
+        self.window.ssthresh = left.max(2.0 * mss);
+    }
+
+    /// `delivered` bytes arrived during the reduction: how much may be out now.
+    pub(super) fn reduce_by(&mut self, delivered: u64, goes_well: bool, config: &Config) {
+        if delivered == 0 {
+            return;
+        }
+        let mss = f64::from(config.mss);
+        let pipe = self.outstanding.pipe(self.snd_nxt - self.snd_una) as f64;
+        let progress = &mut self.progress;
+        progress.delivered += delivered;
+        let (arrived, sent) = (progress.delivered as f64, progress.sent as f64);
+        let more = if pipe > self.window.ssthresh {
+            let segments = (self.window.ssthresh * arrived / progress.from / mss).ceil();
+            segments * mss - sent
+        } else {
+            let bound = (arrived - sent).max(delivered as f64) + if goes_well { mss } else { 0.0 };
+            bound.min(self.window.ssthresh - pipe)
+        };
+        let least = if progress.sent == 0 { mss } else { 0.0 };
+        self.window.cwnd = (pipe + more.max(least)).max(mss);
+    }
+
+    /// The reduction is through.
+    pub(super) fn end_reduction(&mut self) {
+        self.phase = Phase::Open;
+        self.window.cwnd = self.window.ssthresh;
+    }
+}

@@ -1,0 +1,399 @@
+"""What was pasted, as queues and classes: text of `tc qdisc show` and `tc class show`, JSON, or command lines.
+
+Nothing is refused: what cannot be read is noted with its line and word, and the rest is kept. Prompts, `sudo`,
+comments, carriage returns and lines that a terminal broke are taken for what they are.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aqmlab.tc import table
+from aqmlab.tc.quantities import Raw
+
+CLASSES = ("qdisc", "class")
+
+STRANGE_LINES = 3
+"""How many lines that are not tc's are named, each by itself."""
+
+_PROMPT = re.compile(r"^(?:.*?[#$%>]\s+)??(?:sudo\s+(?:-\S+\s+)*)?(?:\S*/)?tc\s+(.*)$")
+_OTHER_COMMANDS = re.compile(r"^(?:sudo\s+)?(?:\S*/)?(ip|sysctl|ethtool|modprobe|ssh|exit)\b")
+_OTHER_PROMPT = re.compile(r"^(?:[#$%>]|\[?[\w.-]+[@:]\S*?( \S+\])?[#$%>])(?:\s|$)")
+_LOOP = re.compile(r"^(?:.*?[#$%>]\s+)?for \w+ in \$\(seq 1 (\d+)\); do (.*); done$")
+_SUBSTITUTION = re.compile(r"\$\([^)]*\)")
+
+
+@dataclass
+class Node:
+    """A queue discipline or a class, as dumped or as commanded."""
+
+    what: str
+    kind: str
+    line: int
+    handle: str = ""
+    parent: str = ""
+    device: str = ""
+    leaf: str = ""
+    words: dict[str, Raw] = field(default_factory=dict)
+    """Its parameters, by tc's words; what stands alone is 1."""
+    stab: dict[str, Raw] = field(default_factory=dict)
+    statistics: list[str] = field(default_factory=list)
+    is_command: bool = False
+    is_whole: bool = True
+    """Whether all of its words were understood: if not, what is not there may have been lost."""
+    count: int = 1
+    """How many a loop of the shell makes of it."""
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it hangs on the port itself."""
+        return self.parent in ("root", "")
+
+
+@dataclass
+class Dump:
+    """All that was found, and all that was not understood."""
+
+    nodes: list[Node] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    strange: list[tuple[int, str]] = field(default_factory=list)
+    """Lines that are nothing of tc's, each with its first word."""
+    is_elsewhere: bool = False
+    """Whether the last prompt was for a command other than tc: what it printed is nobody's business."""
+    asked_device: str = ""
+    """The port that the command before the lines at hand asked for, if a prompt shows it."""
+
+    def note(self, line: int, what: str) -> None:
+        """Remembers, once, what was not understood."""
+        text = f"line {line}: {what}"
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def parse(text: str) -> Dump:
+    """Reads what was pasted."""
+    found = Dump()
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    position = 0
+    while position < len(lines):
+        line, at = lines[position], position + 1
+        if line.lstrip().startswith(("[{", "[ {")) or (line.strip() == "[" and position + 1 < len(lines)):
+            position += _json(lines[position:], at, found)
+            continue
+        while line.rstrip().endswith("\\") and position + 1 < len(lines):
+            position += 1
+            line = line.rstrip()[:-1] + " " + lines[position]
+        _line(line, at, found)
+        position += 1
+    for at, word in found.strange[:STRANGE_LINES]:
+        found.note(at, f"{word!r}: expected lines of tc qdisc show, tc class show, or tc qdisc add")
+    if len(found.strange) > STRANGE_LINES:
+        found.notes.append(f"and {len(found.strange) - STRANGE_LINES} more such lines")
+    found.nodes = _merged(found.nodes)
+    return found
+
+
+def _merged(nodes: Sequence[Node]) -> list[Node]:
+    """What was shown, not what was commanded, if both are there; and once what was shown twice, with and without -d."""
+    shown = [node for node in nodes if not node.is_command] or list(nodes)
+    _tell_ports(shown)
+    kept: dict[tuple[str, str, str, str, str], Node] = {}
+    for position, node in enumerate(shown):
+        # A qdisc that nobody named has the handle 0:, and may be there several times.
+        place = str(position) if node.is_command else node.parent
+        before = kept.setdefault((node.what, node.kind, node.device, node.handle, place), node)
+        if before is not node:
+            before.words |= node.words
+            before.stab |= node.stab
+            before.statistics = node.statistics or before.statistics
+            before.leaf = before.leaf or node.leaf
+            before.is_whole = before.is_whole and node.is_whole
+    return list(kept.values())
+
+
+def _tell_ports(nodes: Sequence[Node]) -> None:
+    """`tc class show dev eth0` does not repeat the port: each class goes to a port whose qdisc has its number."""
+    taken: set[tuple[str, str]] = set()
+    for node in nodes:
+        if node.what == "class" and not node.device:
+            major = node.handle.partition(":")[0] + ":"
+            ports = [n.device for n in nodes if n.what == "qdisc" and n.handle == major and n.kind == node.kind]
+            free = [port for port in ports if (port, node.handle) not in taken]
+            node.device = next(iter([*free, *ports]), "")
+            taken.add((node.device, node.handle))
+
+
+# ---- text ----
+
+
+def _line(line: str, at: int, found: Dump) -> None:
+    stripped = line.strip()
+    if not stripped or stripped == "[]":
+        return
+    words = stripped.split()
+    if words[0] in CLASSES and line[0] not in " \t":
+        found.is_elsewhere = False
+        _shown(words, at, found)
+    elif words[0] == "deleted" and len(words) > 1 and words[1] in CLASSES:
+        return
+    elif (loop := _LOOP.match(stripped)) is not None:
+        for command in loop[2].split(";"):
+            if (match := _PROMPT.match(_SUBSTITUTION.sub("N", command.strip()))) is not None:
+                _command(match[1].split(), at, found, count=int(loop[1]))
+    elif (match := _PROMPT.match(stripped)) is not None:
+        found.is_elsewhere = False
+        _command(match[1].split(" #")[0].split(), at, found)
+    elif stripped.startswith(("#", "//")) or _OTHER_COMMANDS.match(stripped):
+        return
+    elif _OTHER_PROMPT.match(stripped):
+        found.is_elsewhere = True
+    elif found.nodes and not found.nodes[-1].is_command and line[0] in " \t":
+        if words[0] == "linklayer":
+            _pairs(words, found.nodes[-1].stab)
+        else:
+            found.nodes[-1].statistics.append(stripped)
+    elif found.nodes and not found.nodes[-1].is_command and words[0] in _arity(found.nodes[-1]):
+        _words(words, found.nodes[-1], at, found)  # a terminal broke the line
+    elif not found.is_elsewhere:
+        found.strange.append((at, words[0]))
+
+
+def _pairs(words: Sequence[str], into: dict[str, Raw]) -> None:
+    into.update(zip(words[::2], words[1::2], strict=False))
+
+
+def _arity(node: Node) -> Mapping[str, int]:
+    """How many values follow each word of this qdisc or class."""
+    if node.what == "class":
+        return table.CLASS_WORDS.get(node.kind, {})
+    row = table.to_read(node.kind) or table.to_read(node.kind, is_adaptive=True)
+    return table.arity(row) if row is not None else table.CONTAINERS.get(node.kind, {})
+
+
+def _is_known(node: Node) -> bool:
+    return node.kind in table.CONTAINERS or node.kind in table.CLASS_WORDS or table.to_read(node.kind) is not None
+
+
+def _shown(words: Sequence[str], at: int, found: Dump) -> None:
+    """`qdisc red 10: dev eth0 parent 1:1 limit ...` or `class htb 1:1 dev eth0 root leaf 10: ...`."""
+    if len(words) < 3:
+        found.note(at, f"{' '.join(words)!r}: cut off")
+        return
+    node = Node(words[0], words[1], at, words[2], device=found.asked_device)
+    found.nodes.append(node)
+    position = 3
+    while position < len(words):
+        word = words[position]
+        following = words[position + 1] if position + 1 < len(words) else ""
+        match word:
+            case "root" | "ingress" | "clsact":
+                node.parent = word
+            case "offloaded" | "----------------":
+                pass
+            case "dev" | "parent" | "refcnt" | "leaf" | "ingress_block" | "egress_block":
+                if word in ("dev", "parent", "leaf"):
+                    setattr(node, "device" if word == "dev" else word, following)
+                position += 1
+            case _:
+                break
+        position += 1
+    _words(words[position:], node, at, found)
+
+
+def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
+    known = _arity(node)
+    if not _is_known(node):
+        if node.what == "qdisc":
+            found.note(at, f"{node.kind!r}: a qdisc that aqmlab does not know")
+        return
+    position = 0
+    while position < len(words):
+        word = words[position]
+        position += 1
+        if word not in known:
+            # What follows a word that is not known may be its value.
+            value = ""
+            if position < len(words) and words[position] not in known:
+                value, position = f" {words[position]}", position + 1
+            if node.kind != "netem":  # its words are many, and only the delay is of use
+                node.is_whole = False
+                found.note(at, f"{word + value!r}: not a word of {node.kind} that aqmlab knows")
+            continue
+        values = words[position : position + known[word]]
+        if len(values) < known[word]:
+            node.is_whole = False
+            found.note(at, f"{word!r}: cut off, a value should follow")
+        elif known[word] == 0:
+            node.words[word] = 1
+        else:
+            node.words[word] = values[0]
+        position += known[word]
+        if node.kind == "netem" and word == "delay":
+            # `delay 40ms  5ms 25%`: a jitter may follow, and its correlation.
+            jitter = [w for w in words[position : position + 1] if w[:1].isdigit()]
+            node.words |= {"jitter": jitter[0]} if jitter else {}
+            position += len(jitter)
+
+
+# ---- command lines ----
+
+
+def _command(words: Sequence[str], at: int, found: Dump, count: int = 1) -> None:
+    """`qdisc add dev eth0 root handle 1: stab ... red limit ...`; commands that show are passed over."""
+    words = [w for w in words if not (w.startswith("-") and not w[1:].isdigit())]
+    if not words or words[0] not in CLASSES or len(words) < 2 or words[1] in ("del", "delete"):
+        return
+    if words[1] in ("show", "list", "ls"):
+        found.asked_device = words[words.index("dev") + 1] if "dev" in words[:-1] else ""
+        return
+    if words[1] not in ("add", "replace", "change", "link"):
+        found.note(at, f"{words[1]!r}: expected add, replace or change")
+        return
+    node = Node(words[0], "", at, is_command=True, count=count)
+    position = 2
+    while position < len(words):
+        word = words[position]
+        following = words[position + 1] if position + 1 < len(words) else ""
+        match word:
+            case "root":
+                node.parent = word
+            case "ingress" | "clsact":
+                return
+            case "dev" | "parent" | "handle" | "classid" | "estimator":
+                name = {"dev": "device", "classid": "handle"}.get(word, word)
+                if name != "estimator":
+                    setattr(node, name, following.strip("\"'"))
+                position += 1 if word != "estimator" else 2
+            case "stab":
+                position += 1
+                while position + 1 < len(words) and words[position] in ("overhead", "linklayer", "mpu", "mtu", "tsize"):
+                    node.stab[words[position]] = words[position + 1]
+                    position += 2
+                continue
+            case _:
+                break
+        position += 1
+    if position >= len(words):
+        found.note(at, f"{' '.join(words)!r}: cut off, the name of a {words[0]} should follow")
+        return
+    node.kind = words[position]
+    found.nodes.append(node)
+    _words(words[position + 1 :], node, at, found)
+
+
+# ---- JSON ----
+
+
+_DECODER = json.JSONDecoder(parse_constant=str)
+"""NaN and Infinity, which Python reads as numbers, are words that nothing takes."""
+
+
+def _json(lines: Sequence[str], at: int, found: Dump) -> int:
+    """Reads one JSON list; the answer is how many lines it took."""
+    text = "\n".join(lines)
+    start = len(text) - len(text.lstrip())
+    try:
+        items, end = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        items, where = _repaired(text)
+        found.note(at + text.count("\n", 0, error.pos), f"{_around(text, error.pos)!r}: JSON that is cut off or broken")
+        end = where
+    for item in items if isinstance(items, list) else [items]:
+        if isinstance(item, Mapping):
+            _item(item, at + text.count("\n", 0, start), found)
+    return 1 + text.count("\n", 0, end)
+
+
+def _around(text: str, position: int) -> str:
+    return text[max(0, position - 24) : position + 8].replace("\n", " ").strip()
+
+
+def _repaired(text: str) -> tuple[Any, int]:
+    """What a list that ends too early, or breaks off, still says: all that closes after the last whole value."""
+    closing: list[str] = []
+    best = ("[]", 0)
+    in_string = is_escaped = False
+    for position, character in enumerate(text):
+        if in_string:
+            in_string = is_escaped or character != '"'
+            is_escaped = character == "\\" and not is_escaped
+            continue
+        match character:
+            case '"':
+                in_string = True
+            case "[" | "{":
+                closing.append("]" if character == "[" else "}")
+            case "," | "]" | "}":
+                candidate = text[:position] + "".join(reversed(closing))
+                if _is_json(candidate):
+                    best = (candidate, position)
+                if character != "," and closing:
+                    closing.pop()
+    return json.loads(best[0], parse_constant=str), len(text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text, parse_constant=str)
+    except json.JSONDecodeError:
+        return False
+    return True
+
+
+_PLACES = ("kind", "class", "handle", "dev", "root", "parent", "refcnt", "leaf", "offloaded", "options", "stab")
+
+
+def _item(item: Mapping[str, Any], at: int, found: Dump) -> None:
+    what = "class" if "class" in item else "qdisc"
+    kind = item.get("class", item.get("kind"))
+    if not isinstance(kind, str):
+        found.note(at, "a JSON object without a kind")
+        return
+    node = Node(what, kind, at, str(item.get("handle", "")), device=str(item.get("dev", found.asked_device)))
+    node.parent = "root" if item.get("root") else str(item.get("parent", "ingress" if "ingress" in item else "root"))
+    node.leaf, node.stab = str(item.get("leaf", "")), dict(item.get("stab", {}))
+    found.nodes.append(node)
+    options = item.get("options", {} if what == "qdisc" else item)
+    known = _json_words(node)
+    if not _is_known(node):
+        found.note(at, f"{kind!r}: a qdisc that aqmlab does not know")
+    elif isinstance(options, Mapping):
+        for name, value in options.items():
+            if name not in known and name not in _PLACES and node.kind not in table.CONTAINERS and what == "qdisc":
+                found.note(at, f"{name!r}: not a word of {kind} that aqmlab knows")
+            _json_value(node, name, value, known)
+    node.statistics = _json_statistics(item)
+
+
+def _json_words(node: Node) -> Mapping[str, str]:
+    """JSON's names to tc's words."""
+    row = table.to_read(node.kind)
+    known = {name: name for name in _arity(node)}
+    for word in row.words if row is not None else ():
+        match word:
+            case table.Value():
+                known |= dict.fromkeys(word.json, word.tc)
+            case table.Choice() if word.json:
+                known[word.json] = word.json
+    return known
+
+
+def _json_value(node: Node, name: str, value: Any, known: Mapping[str, str]) -> None:
+    if isinstance(value, Mapping):  # netem: {"delay": 0.04, "jitter": 0.005, ...}, in seconds
+        if node.kind == "netem" and name == "delay":
+            node.words["delay"] = 1e6 * float(value.get("delay", 0.0))
+            if value.get("jitter"):
+                node.words["jitter"] = 1e6 * float(value["jitter"])
+    elif value is None or value is True:
+        node.words[known.get(name, name)] = 1
+    elif isinstance(value, str | int | float) and value is not False:
+        # dualpi2 says in the name what its number counts.
+        node.words[known.get(name, name)] = f"{value}p" if name.endswith("-pkts") else value
+
+
+def _json_statistics(item: Mapping[str, Any]) -> list[str]:
+    counts = [(name, value) for name, value in item.items() if isinstance(value, int) and not isinstance(value, bool)]
+    said = [f"{name} {value}" for name, value in counts if name not in _PLACES]
+    return [" ".join(said[i : i + 8]) for i in range(0, len(said), 8)] if "bytes" in item else []

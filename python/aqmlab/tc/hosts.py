@@ -1,0 +1,132 @@
+"""The end hosts: `sysctl` and `ip route` lines for a scenario's [tcp]; see tcp(7) and ip-route(8)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab import engine
+from aqmlab.engine import Tree
+from aqmlab.tc import quantities as q
+from aqmlab.tc.lines import Line, Section
+
+LARGEST_WINDOW = 1 << 30
+"""RFC 7323 §2.3: a window of 2^16 scaled by 2^14."""
+
+LARGEST_BUFFER = (1 << 31) - 1
+"""Buffers are signed 32-bit numbers in the kernel."""
+
+USUAL_BUFFER = 6 << 20
+"""tcp(7): the largest receive buffer by default; less would bind windows that are not bound in the scenario."""
+
+TIMESTAMPS = 12
+"""Bytes of the timestamps option in each segment, RFC 7323 §3."""
+
+ETHERNET_MSS = 1460
+"""The payload of a segment in Ethernet's 1500 bytes, with headers of 40."""
+
+_CONTROL = {"newreno": "reno", "sack": "reno"}
+_ECN = {"off": 0}
+_USUAL = {"dscp": "CS0", "hosts": "own"}
+_EXPRESSED = {"stack", "cc", "ecn", "window", "mss", "initial_window", "idle_restart", "rto_min"}
+
+
+def has_timestamps(tcp: Mapping[str, Any]) -> bool:
+    """Whether segments carry timestamps: they take 12 bytes of a full one."""
+    return str(tcp["stack"]) == "linux"
+
+
+def packet_bytes(tcp: Mapping[str, Any]) -> int:
+    """A full segment as an IP packet."""
+    return int(q.size(tcp["mss"])) + 40 + (TIMESTAMPS if has_timestamps(tcp) else 0)
+
+
+def section(tcp: Tree, traffic: list[Tree]) -> Section:
+    """The lines for the hosts at both ends."""
+    remarks = _not_expressed(tcp) + _exceptions(tcp, traffic)
+    return Section(
+        "hosts: on the machines at both ends; here the default route leads to the other end",
+        (*_sysctls(tcp), *_route(tcp)),
+        tuple(remarks),
+    )
+
+
+def _sysctl(name: str, value: Any, *remarks: str) -> Line:
+    written = f"'{value}'" if " " in str(value) else value
+    return Line(f"sysctl -w net.ipv4.{name}={written}", remarks)
+
+
+def _sysctls(tcp: Tree) -> list[Line]:
+    control, ecn, stack = str(tcp["cc"]), str(tcp["ecn"]), str(tcp["stack"])
+    has_rack = stack == "linux"
+    buffer = min(max(4 * int(q.size(tcp["window"])), USUAL_BUFFER), LARGEST_BUFFER)
+    lines = [
+        _sysctl("tcp_congestion_control", _CONTROL.get(control, control)),
+        _sysctl("tcp_sack", int(control not in ("reno", "newreno"))),
+        _sysctl("tcp_timestamps", int(has_timestamps(tcp))),
+        _sysctl(
+            "tcp_ecn",
+            _ECN.get(ecn, 1),
+            *(
+                [f"ecn = {ecn}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168"]
+                if ecn not in ("off", "on")
+                else []
+            ),
+        ),
+        _sysctl("tcp_slow_start_after_idle", int(bool(tcp["idle_restart"]))),
+        _sysctl("tcp_no_metrics_save", 1, "connections start without what earlier ones learned, as they do in aqmlab"),
+        _sysctl("tcp_recovery", *((1,) if has_rack else (0, f"no RACK and no probe of tails, as the profile {stack}"))),
+        _sysctl("tcp_early_retrans", 3 if has_rack else 0),
+        _sysctl("tcp_rmem", f"4096 131072 {buffer}", "the window is bounded by the route below, not by buffers"),
+        _sysctl("tcp_wmem", f"4096 65536 {buffer}"),
+    ]
+    return lines
+
+
+def _route(tcp: Tree) -> list[Line]:
+    words: list[str] = []
+    remarks: list[str] = []
+    window = int(q.size(tcp["window"]))
+    if window < LARGEST_WINDOW:
+        words.append(f"window {window}")
+    else:
+        remarks.append(f"window {tcp['window']}: TCP has no more than {LARGEST_WINDOW} bytes, and buffers set it")
+    words.append(f"initcwnd {tcp['initial_window']}")
+    words.append(f"rto_min {tcp['rto_min']}")
+    mss = int(q.size(tcp["mss"])) + (TIMESTAMPS if has_timestamps(tcp) else 0)
+    if mss != ETHERNET_MSS:
+        words.append(f"advmss {mss}")
+    if tcp["delayed_ack"] == "off":
+        words.append("quickack 1")
+    return [Line(f"ip route change $(ip route show default | head -n 1) {' '.join(words)}", tuple(remarks))]
+
+
+def linux_defaults() -> Tree:
+    """[tcp] of the profile `linux`, for what a kernel does when nothing is set."""
+    text = '[tcp]\nstack = "linux"\n[[traffic]]\nkind = "bulk"\n'
+    tcp: Tree = engine.resolve(text, "the profile linux").scenario["tcp"]
+    return tcp
+
+
+def _not_expressed(tcp: Tree) -> list[str]:
+    """Keys in which the scenario differs from what a kernel does, and that no setting changes."""
+    kernel = linux_defaults()
+    quick = {"delayed_ack", "delayed_ack_timeout"} if tcp["delayed_ack"] == "off" else set()
+    names = [key for key in tcp if key not in _EXPRESSED | quick and not q.same(tcp[key], kernel.get(key))]
+    if not names:
+        return []
+    said = ", ".join(f"{key} {as_word(tcp[key])} (Linux {as_word(kernel.get(key, 'without'))})" for key in names)
+    return [f"Linux has no setting for {said}"]
+
+
+def as_word(value: Any) -> str:
+    """A value as scenarios have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _exceptions(tcp: Tree, traffic: list[Tree]) -> list[str]:
+    remarks = []
+    for position, block in enumerate(traffic):
+        own = [f"{key} = {block[key]}" for key in tcp if key in block]
+        own += [f"{key} = {block[key]}" for key, usual in _USUAL.items() if block.get(key, usual) != usual]
+        if own:
+            remarks.append(f"traffic.{position} ({block['kind']}) has its own: {', '.join(own)}; set it on its hosts")
+    return remarks

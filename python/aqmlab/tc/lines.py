@@ -1,0 +1,84 @@
+"""What is written: lines of shell, each with what is to be said about it."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+WIDTH = 110
+"""Comments are broken to this width; commands never are."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One command, and where it is no more than an approximation."""
+
+    text: str
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """Commands that belong together, under a comment."""
+
+    title: str
+    lines: tuple[Line, ...]
+    remarks: tuple[str, ...] = ()
+    """What cannot be expressed at all."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A scenario as lines of shell."""
+
+    name: str
+    sections: tuple[Section, ...] = field(default_factory=tuple)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The commands alone."""
+        return tuple(line.text for section in self.sections for line in section.lines)
+
+    @property
+    def text(self) -> str:
+        """A shell script: comments, and the lines below them."""
+        blocks = [
+            "\n".join(_comment(f"{self.name}, on Linux. Run it as root. Remarks say where it only comes near.", 0))
+        ]
+        for section in self.sections:
+            block = [*_comment(section.title, 0), *_comments(section.remarks)]
+            for line in section.lines:
+                block += [*_comments(line.remarks), line.text]
+            blocks.append("\n".join(block))
+        return "\n\n".join(blocks) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for a program."""
+        return {
+            "scenario": self.name,
+            "sections": [
+                {
+                    "title": section.title,
+                    "remarks": list(section.remarks),
+                    "lines": [{"line": line.text, "remarks": list(line.remarks)} for line in section.lines],
+                }
+                for section in self.sections
+            ],
+        }
+
+
+def _comment(text: str, indent: int) -> list[str]:
+    """A remark as comments; whatever it holds, it cannot become a command."""
+    lead = "#" + " " * (1 + indent)
+    return textwrap.wrap(
+        " ".join(text.split()),
+        WIDTH,
+        initial_indent=lead,
+        subsequent_indent=lead + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _comments(remarks: Sequence[str]) -> list[str]:
+    return [line for remark in remarks for line in _comment(f"- {remark}", 2)]

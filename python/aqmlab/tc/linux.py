@@ -1,0 +1,60 @@
+"""The verb `tc`: from a file to lines of shell, and from pasted output to a scenario."""
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aqmlab import scenario, variants
+from aqmlab.errors import BadInput
+from aqmlab.scenario import Source
+from aqmlab.tc import read as reading
+from aqmlab.tc import write as writing
+from aqmlab.tc.lines import Setup
+from aqmlab.tc.quantities import rate as rate_bps
+from aqmlab.tc.read import Reading
+
+PORT_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
+"""What the kernel lets a port be called (15 characters), less what a shell would make something of."""
+
+
+def write(file: str, changes: Mapping[str, Any], variant: str | None, dev: str, reverse_dev: str) -> Setup:
+    """The lines for a scenario, or for one variant of a comparison file."""
+    for option, name in (("--dev", dev), ("--reverse-dev", reverse_dev)):
+        if PORT_NAME.fullmatch(name) is None:
+            raise BadInput(f"{option} {name!r}: expected the name of a port, as in {option} eth0")
+    if dev == reverse_dev:
+        raise BadInput(f"--reverse-dev {reverse_dev}: expected another port than that of --dev")
+    source = _chosen(scenario.read(Path(file)).with_changes(changes), variant)
+    return writing.write(source.resolve(), dev, reverse_dev)
+
+
+def _chosen(source: Source, variant: str | None) -> Source:
+    if not variants.has_variants(source):
+        if variant is not None:
+            raise BadInput(f"--variant {variant}: {source.origin} has no [[variant]] tables")
+        return source
+    found = {each.name: each for each in variants.from_file(source)}
+    if variant not in found:
+        asked = "variant" if variant is None else f"--variant {variant}"
+        raise BadInput(f"{source.origin}: {asked}: expected --variant with one of {', '.join(map(repr, found))}")
+    chosen = found[variant].source
+    if not found[variant].uncongested:
+        return chosen
+    rate = scenario.uncongested_rate(chosen.tree, chosen.origin)
+    return Source(scenario.uncongested(chosen.tree, rate), chosen.origin)
+
+
+def read(file: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:
+    """The scenario that a dump describes; `-` is standard input, and `origin` what complaints call it."""
+    if rate is not None:
+        try:
+            rate_bps(rate)
+        except ValueError:
+            raise BadInput(f"--rate {rate!r}: expected a rate such as 100mbit") from None
+    try:
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror or error}; expected a file with the output of tc") from None
+    return reading.read(raw.decode("utf-8", "replace"), origin, dev, reverse_dev, rate)

@@ -1,0 +1,496 @@
+"""A dump of `tc` as a scenario: the rate of its shaper, the discipline under it, and what else it says."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aqmlab import engine, toml_text
+from aqmlab.engine import Tree
+from aqmlab.errors import BadInput
+from aqmlab.tc import dump, red, table
+from aqmlab.tc import quantities as q
+from aqmlab.tc.dump import Dump, Node
+from aqmlab.tc.table import ETHERNET_HEADER, Choice, Flag, Row, Value
+
+SHAPERS = ("htb", "tbf", "cake")
+
+DEFAULTS = ("noqueue", "pfifo_fast", "mq", "netem", "ingress", "clsact", "fq")
+"""What a port without a queue discipline of interest has."""
+
+STATISTICS_LINES = 12
+
+LARGEST_OVERHEAD = 1000
+"""More than framing ever adds; what tc prints beyond is none."""
+
+LONGEST_DELAY_US = 1e9
+
+MOST_REFUSALS = 32
+"""More than any qdisc has parameters."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """What was found on one port."""
+
+    device: str
+    leaf: Node | None
+    qdisc: Tree
+    rate_bps: float | None
+    overhead: int
+    statistics: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def _comment(text: str) -> str:
+    """TOML's comments hold no control characters."""
+    return "# " + "".join(c if c.isprintable() else "?" for c in text)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A scenario, and what was not understood on the way to it."""
+
+    tree: Tree
+    comments: Mapping[str, Sequence[str]]
+    """Comments by the table that they go before."""
+    notes: tuple[str, ...]
+    statistics: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The scenario as TOML with comments."""
+        lines = []
+        for line in toml_text.dumps(self.tree).splitlines():
+            head = line.strip("[]") if line.startswith("[") else ""
+            lines += [_comment(comment) for comment in self.comments.get(head, ())] if head else []
+            lines.append(line)
+        first = [_comment(comment) for comment in self.comments.get("", ())]
+        return "\n".join([*first, *lines]) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for a program."""
+        return {
+            "scenario": self.tree,
+            "toml": self.text,
+            "statistics": {device: list(lines) for device, lines in self.statistics.items()},
+            "remarks": [comment for lines in self.comments.values() for comment in lines],
+            "not_understood": list(self.notes),
+        }
+
+
+def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:
+    """Makes a scenario of a dump; `BadInput` where there is no qdisc in it, or nothing that says the link's rate."""
+    found = dump.parse(text)
+    found.notes += _foreign_words(found)
+    devices = list(dict.fromkeys(node.device for node in found.nodes if node.what == "qdisc"))
+    if not devices:
+        said = f"; {found.notes[0]}" if found.notes else ""
+        raise BadInput(f"{origin}: no qdisc in it, expected text of tc -s qdisc show, JSON of tc -j, or tc lines{said}")
+    forward = _choose(devices, dev, found, origin)
+    back = _choose_reverse(devices, reverse_dev, forward, found, origin)
+    port = _port(forward, found)
+    rate_bps = q.rate(rate) if rate is not None else port.rate_bps
+    if rate_bps is None:
+        raise BadInput(
+            f"{origin}: no shaper {_on(port.device)}says the link's rate{_hint(found, port)}; expected --rate, as in "
+            "--rate 100mbit"
+        )
+    other = _port(back, found) if back is not None else None
+    return _reading(port, other, rate_bps, found, origin)
+
+
+def _foreign_words(found: Dump) -> list[str]:
+    """One line for each word that is known and that no parameter stands for."""
+    notes = []
+    for node in found.nodes:
+        row = _row(node) if node.what == "qdisc" else None
+        for word, raw in node.words.items() if row is not None else ():
+            _, why = row.foreign.get(word, (0, "")) if row is not None else (0, "")
+            if why and raw not in ("0", "0p", 0):
+                notes.append(f"line {node.line}: {word!r} of {node.kind}: {why}")
+    return list(dict.fromkeys(notes))
+
+
+def _row(node: Node) -> Row | None:
+    return table.to_read(node.kind, "adaptive" in node.words or "adaptative" in node.words)
+
+
+def _on(device: str) -> str:
+    return f"on {device} " if device else ""
+
+
+def _hint(found: Dump, port: Port) -> str:
+    has_htb = any(node.kind == "htb" for node in found.nodes if node.device == port.device)
+    return " (htb's is in tc class show)" if has_htb else ""
+
+
+# ---- which port ----
+
+
+def _interest(device: str, found: Dump) -> int:
+    kinds = {node.kind for node in found.nodes if node.device == device and node.what == "qdisc"}
+    if kinds & set(SHAPERS):
+        return 2
+    return 1 if kinds - set(DEFAULTS) else 0
+
+
+def _choose(devices: Sequence[str], dev: str | None, found: Dump, origin: str) -> str:
+    if dev is not None:
+        if dev in devices:
+            return dev
+        # A dump of one device does not say which.
+        if devices == [""]:
+            return ""
+        raise BadInput(f"{origin}: --dev {dev}: expected one of {', '.join(filter(None, devices))}")
+    return max(devices, key=lambda device: _interest(device, found))
+
+
+def _choose_reverse(devices: Sequence[str], wanted: str | None, forward: str, found: Dump, origin: str) -> str | None:
+    if wanted is not None:
+        if wanted not in devices:
+            raise BadInput(f"{origin}: --reverse-dev {wanted}: expected one of {', '.join(filter(None, devices))}")
+        return wanted
+    least = max(1, _interest(forward, found))
+    others = [d for d in devices if d != forward and _interest(d, found) >= least]
+    for spare in others[1:]:
+        found.notes.append(f"{spare}: a third port with a queue is left aside; choose with --dev and --reverse-dev")
+    return others[0] if others else None
+
+
+# ---- what is on it ----
+
+
+def _port(device: str, found: Dump) -> Port:
+    qdiscs = [node for node in found.nodes if node.what == "qdisc" and node.device == device]
+    classes = [node for node in found.nodes if node.what == "class" and node.device == device]
+    remarks: list[str] = []
+    root = next((node for node in qdiscs if node.is_root), qdiscs[0])
+    shaper, shaping = _shaper(root, qdiscs, classes)
+    leaf = _leaf(root, shaping, qdiscs, found)
+    rate_bps: float | None = None
+    taken = _bytes(root, "overhead", found) if root.stab else 0
+    overhead = ETHERNET_HEADER + taken
+    if shaping is not None:
+        bound = _outermost(shaping, classes)
+        rate_bps = _number(q.rate, bound, "rate", found, math.inf)
+        overhead += _bytes(bound, "overhead", found) if bound is not root else 0
+    if not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
+        remarks.append("overhead: tc counts Ethernet's header of 14 bytes, unless stab takes it off, which -d shows")
+    qdisc: Tree = {}
+    if leaf is None:
+        qdisc = _own_queue(shaper, rate_bps, found, remarks)
+    else:
+        qdisc = _qdisc(leaf, [c for c in classes if _major(c.handle) == _major(leaf.handle)], qdiscs, found, remarks)
+    if leaf is not None and leaf.kind == "cake":
+        inner = _cake_overhead(leaf, taken if root is not leaf else 0, qdisc)
+        if rate_bps is None and "bandwidth" in qdisc:
+            rate_bps, overhead = q.rate(qdisc["bandwidth"]), inner
+    shown = shaper if leaf is None else leaf
+    statistics = tuple(_statistics(shown)) if shown is not None else ()
+    return Port(device, leaf, qdisc, rate_bps, overhead, statistics, tuple(remarks))
+
+
+def _number(read_it: Callable[[q.Raw], float], node: Node, word: str, found: Dump, most: float) -> float | None:
+    """A value that is read for what it says of the link, if it says anything that can be."""
+    raw = {**node.stab, **node.words}.get(word)
+    if raw is None:
+        return None
+    try:
+        value = read_it(raw)
+    except ValueError as error:
+        found.note(node.line, f"{word} {error}")
+        return None
+    if abs(value) > most:
+        found.note(node.line, f"{word} {raw}: expected no more than {most:g}")
+        return None
+    return value
+
+
+def _bytes(node: Node, word: str, found: Dump) -> int:
+    """A number of bytes that framing adds or takes."""
+    return round(_number(_plain, node, word, found, LARGEST_OVERHEAD) or 0.0)
+
+
+def _plain(raw: q.Raw) -> float:
+    return q.split(raw)[0] if isinstance(raw, str) else float(raw)
+
+
+def _major(handle: str) -> str:
+    return handle.split(":")[0]
+
+
+def _shaper(root: Node, qdiscs: Sequence[Node], classes: Sequence[Node]) -> tuple[Node | None, Node | None]:
+    """The qdisc that shapes, and what says its rate: tbf itself, or the class of htb that packets go to."""
+    shaper = next((n for n in [root, *qdiscs] if n.kind in ("htb", "tbf")), None)
+    if shaper is None or shaper.kind == "tbf":
+        return shaper, shaper
+    own = [c for c in classes if c.kind == "htb" and _major(c.handle) == _major(shaper.handle)]
+    default = str(shaper.words.get("default", "0")).removeprefix("0x")
+    chosen = [c for c in own if c.handle.split(":")[-1].lstrip("0") == default.lstrip("0")]
+    leaves = [c for c in own if c.leaf or any(n.parent == c.handle for n in qdiscs)]
+    return shaper, next(iter([*chosen, *leaves, *own]), None)
+
+
+def _outermost(shaping: Node, classes: Sequence[Node]) -> Node:
+    """The class of htb that bounds what a class borrows: its outermost parent."""
+    for _ in classes:
+        parent = next((c for c in classes if c.handle == shaping.parent and c is not shaping), None)
+        if parent is None:
+            break
+        shaping = parent
+    return shaping
+
+
+def _leaf(root: Node, shaping: Node | None, qdiscs: Sequence[Node], found: Dump) -> Node | None:
+    """The qdisc below the shaper, or the one at the root; of several leaves, the one of the class that shapes."""
+    inner = [n for n in qdiscs if table.to_read(n.kind) is not None]
+    if shaping is not None and shaping.what == "class":
+        below = [n for n in inner if n.parent == shaping.handle or (shaping.leaf and n.handle == shaping.leaf)]
+    else:
+        below = [n for n in inner if n is not shaping]
+    chosen = next(iter([*below, *inner]), None)
+    for other in inner:
+        if chosen is not None and other is not chosen and not _is_below(other, chosen):
+            found.notes.append(
+                f"line {other.line}: {other.kind} {other.handle} below {other.parent} is a further queue, left aside"
+            )
+    if chosen is None:
+        chosen = next((n for n in qdiscs if n.kind in ("pfifo_fast", "fq")), None)
+    return chosen
+
+
+def _is_below(node: Node, upper: Node) -> bool:
+    return bool(node.parent) and _major(node.parent) == _major(upper.handle)
+
+
+def _statistics(node: Node) -> list[str]:
+    """Counters, and what share was lost; CAKE's table of tins is left out."""
+    lines: list[str] = []
+    for line in node.statistics:
+        if node.kind == "cake" and re.match(r"(Bulk|Tin|Best|thresh)\b", line):
+            break
+        lines.append(line)
+    said = " ".join(lines)
+    sent, dropped = re.search(r"(\d+) pkt|packets (\d+)", said), re.search(r"dropped (\d+)|drops (\d+)", said)
+    if sent and dropped:
+        packets, drops = (int(next(filter(None, match.groups()))) for match in (sent, dropped))
+        if packets + drops:
+            lines.append(
+                f"that is {packets + drops} packets, of which {100 * drops / (packets + drops):.3g} % were lost"
+            )
+    return lines[:STATISTICS_LINES]
+
+
+# ---- its parameters ----
+
+
+def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: Dump, remarks: list[str]) -> Tree:
+    row = _row(node)
+    if row is None:
+        return _default_queue(node, found, remarks)
+    qdisc: Tree = {"kind": row.ours}
+    for word in row.words:
+        value = _value(node, word, found)
+        if value is not None:
+            qdisc[word.ours] = value
+    qdisc |= {name: value for name, value in row.sets.items() if not (name == "ecn" and name in qdisc)}
+    if row.is_red:
+        values, said = red.derive(_readable(node, found), row.ours, node.is_command)
+        # A command's own words stand before what tc makes of them.
+        qdisc = {"kind": row.ours, **values, **qdisc} if node.is_command else {**qdisc, **values}
+        remarks += said
+        qdisc |= {"mark_until": "max"} if "harddrop" in node.words and row.ours != "choke" else {}
+    if row.tc == "drr":
+        own = [c for c in classes if c.kind == "drr"]
+        quanta = [size for c in own if (size := _number(q.size, c, "quantum", found, 1 << 20)) is not None]
+        count = sum(c.count for c in own)
+        qdisc |= {"flows": count, "quantum": q.size_text(quanta[0])} if quanta else {}
+        below = [n for n in qdiscs if n.kind in ("pfifo", table.HEAD_DROP) and _is_below(n, node)]
+        if below and (limit := _number(q.packets, below[0], "limit", found, math.inf)) is not None:
+            qdisc["limit"] = f"{limit:.0f}p"
+            qdisc["drop"] = "head" if below[0].kind == table.HEAD_DROP else "tail"
+    return qdisc
+
+
+def _readable(node: Node, found: Dump) -> dict[str, q.Raw]:
+    """The words of a RED that its weight is computed from, less those that are no numbers."""
+    kept = dict(node.words)
+    for word, read_it, most in (
+        *(("ewma", _plain, 31), ("Plog", _plain, 31), ("avpkt", q.size, 65535), ("burst", q.packets, 1e9)),
+        *(("min", _plain, 1e12), ("max", _plain, 1e12)),
+    ):
+        if word in kept and _number(read_it, node, word, found, most) is None:
+            del kept[word]
+    return kept
+
+
+def _own_queue(shaper: Node | None, rate_bps: float | None, found: Dump, remarks: list[str]) -> Tree:
+    """The drop-tail queue of a shaper that nothing was put under."""
+    if shaper is None:
+        return {}
+    if shaper.kind == "htb":
+        remarks.append("htb's own drop-tail; its limit is the port's txqueuelen, which tc does not show")
+        return {"kind": "pfifo"}
+    limit = _number(q.size, shaper, "limit", found, math.inf)
+    if limit is not None:
+        return {"kind": "bfifo", "limit": q.size_text(limit)}
+    latency = next((us for w in ("lat", "latency") if (us := _time(shaper, w, found)) is not None), None)
+    if latency is None or rate_bps is None:
+        return {"kind": "bfifo"}
+    # tc-tbf(8): the latency is what the queue takes beyond the bucket.
+    bucket = next((b for w in ("burst", "buffer") if (b := _number(_bucket, shaper, w, found, math.inf))), 0.0)
+    return {"kind": "bfifo", "limit": q.size_text(rate_bps / 8e6 * latency + bucket)}
+
+
+def _bucket(raw: q.Raw) -> float:
+    """`5Kb/8`, with the size of its cells behind."""
+    return q.size(raw.partition("/")[0]) if isinstance(raw, str) else q.size(raw)
+
+
+def _time(node: Node, word: str, found: Dump) -> float | None:
+    us = _number(q.microseconds, node, word, found, LONGEST_DELAY_US)
+    return us if us is not None and us >= 0 else None
+
+
+def _default_queue(node: Node, found: Dump, remarks: list[str]) -> Tree:
+    if node.kind == "fq":
+        remarks.append("Linux's fq paces the flows of a host; what it does without pacing is nearest to drr")
+        qdisc: Tree = {"kind": "drr", "dialect": "linux"}
+        if (limit := _number(q.packets, node, "flow_limit", found, math.inf)) is not None:
+            qdisc["limit"] = f"{limit:.0f}p"
+        if (quantum := _number(q.size, node, "quantum", found, math.inf)) is not None:
+            qdisc["quantum"] = q.size_text(quantum)
+        return qdisc
+    remarks.append(f"{node.kind}: drop-tail; its limit is the port's txqueuelen, which tc does not show")
+    return {"kind": "pfifo"}
+
+
+def _value(node: Node, word: table.Word, found: Dump) -> Any:
+    match word:
+        case Value():
+            raw = node.words.get(word.tc)
+            if raw is None or (word.ours == "bandwidth" and raw == "unlimited"):
+                return None
+            try:
+                return word.kind.from_tc(raw)
+            except ValueError as error:
+                found.note(node.line, f"{word.tc} {error}")
+                return None
+        case Flag():
+            if word.tc in node.words:
+                return True
+            # A command that says nothing means tc's default; a dump that shows nothing means off.
+            is_off = word.off in node.words or (node.is_whole and not node.is_command)
+            return False if is_off else None
+        case Choice():
+            named = node.words.get(word.json) if word.json else None
+            by_json = {word.json_words.get(ours, tc): ours for ours, tc in word.words.items()}
+            chosen = [ours for ours, tc in word.words.items() if node.words.get(tc) == 1]
+            ours = by_json.get(str(named)) if isinstance(named, str) else next(iter(chosen), None)
+            return {"true": True, "false": False}.get(str(ours), ours) if ours is not None else None
+
+
+def _cake_overhead(leaf: Node, taken: int, qdisc: Tree) -> int:
+    """CAKE's bytes beyond the IP packet: with `raw` those of the port, else its own; below a stab it takes an
+    Ethernet header off that is off already."""
+    shown = ETHERNET_HEADER
+    if "overhead" in qdisc and not leaf.words.get("raw"):
+        shown = int(qdisc["overhead"])
+    elif "overhead_keyword" in qdisc:
+        alone = engine.resolve(toml_text.dumps({"link": {"qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), "tc")
+        shown = int(alone.scenario["link"]["qdisc"]["overhead"])
+    if 0 < shown + taken <= LARGEST_OVERHEAD:
+        qdisc["overhead"] = shown + taken
+    else:
+        qdisc.pop("overhead", None)
+    return int(qdisc.get("overhead", 0))
+
+
+# ---- the scenario ----
+
+
+def _reading(port: Port, back: Port | None, rate_bps: float, found: Dump, origin: str) -> Reading:
+    link: Tree = {"rate": q.rate_text(rate_bps)}
+    comments: dict[str, list[str]] = {"": ["Read from tc. What it cannot say, traffic above all, is a placeholder."]}
+    comments["link"] = [f"{port.device}: forward"] if port.device else []
+    statistics = {port.device: port.statistics}
+    overhead = {"overhead": f"{port.overhead}b"} if port.overhead else {}
+    if back is not None:
+        comments["link"].append(f"{back.device}: reverse")
+        link |= {"reverse_rate": q.rate_text(back.rate_bps)} if back.rate_bps is not None else {}
+        if back.overhead != port.overhead and back.rate_bps is not None:
+            found.notes.append(
+                f"{back.device}: its overhead of {back.overhead} bytes is left aside, for {port.overhead}"
+            )
+        statistics[back.device] = back.statistics
+    link |= overhead
+    for key, each in (("qdisc", port), ("reverse_qdisc", back)):
+        if each is None:
+            continue
+        lines = [f"  {line}" for line in each.statistics]
+        if key == "reverse_qdisc" and each.qdisc == port.qdisc:
+            comments.setdefault("link.qdisc" if port.qdisc else "link", []).extend([f"{each.device}:", *lines])
+            continue
+        if each.qdisc:
+            link[key] = each.qdisc
+        else:
+            comments["link"].append("no qdisc that aqmlab has, so drop-tail stands here")
+        title = f"link.{key}" if each.qdisc else "link"
+        comments.setdefault(title, []).extend([*each.remarks, *([f"{each.device}:"] if back and lines else []), *lines])
+    tree: Tree = {"name": "read from tc", "link": link}
+    rtt, said = _rtt(found)
+    if rtt is not None:
+        tree["path"] = {"rtt": rtt}
+        comments["path"] = [said]
+    tree["traffic"] = [{"kind": "bulk", "flows": 16}]
+    comments["traffic"] = ["A dump does not know who sends: put your traffic here."]
+    return Reading(_accepted(tree, found, origin), comments, tuple(found.notes), statistics)
+
+
+def _rtt(found: Dump) -> tuple[str | None, str]:
+    delays = [(n, us) for n in found.nodes if n.kind == "netem" and (us := _time(n, "delay", found)) is not None]
+    for node, _ in delays:
+        if "jitter" in node.words:
+            found.note(
+                node.line, f"'jitter' {node.words['jitter']} of netem: aqmlab's delays are each connection's own"
+            )
+    total = sum(us for _, us in delays)
+    where = ", ".join(n.device or n.handle for n, _ in delays)
+    return (q.time_text(total), f"the delays of netem ({where}) in sum") if delays else (None, "")
+
+
+def _accepted(tree: Tree, found: Dump, origin: str) -> Tree:
+    """The scenario without those parameters that aqmlab refuses, by themselves or beside the others; each is noted."""
+    for _ in range(MOST_REFUSALS):
+        refusal = _refusal(tree)
+        if refusal is None:
+            return tree
+        refusal = re.sub(r"^tc:\d+: ", "", refusal)
+        queue, _, named = refusal.partition("link.")[2].partition(".")
+        known = tree["link"].get(queue, {})
+        named = named.split(" ")[0]
+        # The one that is named, or else the one without which the rest fits: the other of a pair may be a default.
+        tries = [name for name in (named, *reversed(known)) if name in known and name != "kind"]
+        left_out = next((name for name in tries if _refusal(_without(tree, queue, name)) is None), None)
+        if left_out is None:
+            if not tries:
+                raise BadInput(f"{origin}: {refusal}")
+            left_out = tries[0]
+        found.notes.append(f"{left_out} {known[left_out]} is left out: {refusal}")
+        tree = _without(tree, queue, left_out)
+    return tree
+
+
+def _refusal(tree: Tree) -> str | None:
+    try:
+        engine.resolve(toml_text.dumps(tree), "tc")
+    except BadInput as error:
+        return str(error)
+    return None
+
+
+def _without(tree: Tree, queue: str, name: str) -> Tree:
+    kept = {key: value for key, value in tree["link"][queue].items() if key != name}
+    return {**tree, "link": {**tree["link"], queue: kept}}

@@ -1,0 +1,292 @@
+"""A scenario as `tc`, `ip` and `sysctl` lines: the router's two ports, the delay, the hosts."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab.engine import Resolved, Tree
+from aqmlab.errors import BadInput
+from aqmlab.tc import hosts, red, table
+from aqmlab.tc import quantities as q
+from aqmlab.tc.lines import Line, Section, Setup
+from aqmlab.tc.table import ETHERNET_HEADER, Choice, Flag, Row, Value
+
+__all__ = ["Setup", "write"]
+
+SMALLEST_BURST = 1600
+"""Bytes an htb class may send at once: at least a full frame."""
+
+BURST_S = 1e-4
+"""Time whose bytes it may send at once on fast links: timers are late by tens of microseconds."""
+
+LARGEST_MINOR = 0xFFFE
+"""The most classes that a qdisc can have, by the 16 bits of their numbers."""
+
+FULL_FRAME_MEMORY = 2304
+"""Bytes of memory that the kernel counts for a packet of one full frame: 2 KiB of data and its descriptor."""
+
+
+def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
+    """The lines for a checked scenario; `BadInput` where Linux has no such discipline."""
+    tree = resolved.scenario
+    link, tcp, traffic = tree["link"], tree["tcp"], tree.get("traffic", [])
+    _refuse_what_linux_lacks(link, resolved.origin)
+    ports = Section(
+        f"router: {dev} is the port forward, towards those who receive; {reverse_dev} the one back",
+        (Line(f"ethtool -K {dev} tso off gso off gro off"), Line(f"ethtool -K {reverse_dev} tso off gso off gro off")),
+        ("each packet queues by itself, so nothing may join them",),
+    )
+    forward = _direction(link, "qdisc", link["rate"], dev, tcp, f"forward: {dev}, {link['rate']}")
+    rate = link.get("reverse_rate", link["rate"])
+    queue = "reverse_qdisc" if "reverse_qdisc" in link else "qdisc"
+    reverse = _direction(link, queue, rate, reverse_dev, tcp, f"reverse: {reverse_dev}, {rate}")
+    reverse = _without_repetition(reverse, forward)
+    delay = _delay(tree, traffic, dev, reverse_dev)
+    return Setup(resolved.name, (ports, forward, reverse, *delay, hosts.section(tcp, traffic)))
+
+
+def _refuse_what_linux_lacks(link: Tree, origin: str) -> None:
+    for key in ("qdisc", "reverse_qdisc"):
+        kind = link.get(key, {}).get("kind", "pfifo")
+        if table.to_write(kind, link.get(key, {})) is None:
+            nearest = table.NEAREST.get(kind, table.NEAREST_OF_FAIR)
+            raise BadInput(f"{origin}: link.{key}.kind: {kind!r}: Linux has no such qdisc; nearest: {nearest}")
+
+
+def _direction(link: Tree, queue: str, rate: str, dev: str, tcp: Tree, title: str) -> Section:
+    values = link[queue]
+    kind = str(values["kind"])
+    row = table.to_write(kind, values)
+    assert row is not None  # refused before
+    packet = q.size(values["mean_packet"]) if row.is_red else float(hosts.packet_bytes(tcp))
+    site = q.Site(q.rate(rate), packet)
+    overhead = round(q.size(link["overhead"]))
+    said = []
+    if row.needs:
+        said.append(f"{row.tc} needs {row.needs}")
+    if "dialect" in values and values["dialect"] != "linux":
+        said.append(f'the kernel does what dialect = "linux" does, not "{values["dialect"]}"')
+    is_alone = row.tc == "cake" and q.same(values.get("bandwidth"), rate) and values["overhead"] == overhead
+    words, remarks = _words(row, values, site, within=None if is_alone else ETHERNET_HEADER)
+    remarks = said + remarks
+    if is_alone:
+        root = Line(f"tc qdisc add dev {dev} root handle 10: cake {' '.join(words)}", tuple(remarks))
+        return Section(title, (root,), ("cake is the shaper too; overhead counts from the IP packet",))
+    below = Line(" ".join([f"tc qdisc add dev {dev} parent 1:1 handle 10: {row.tc}", *words]), tuple(remarks))
+    classes = _classes_of_drr(dev, values, site) if row.tc == "drr" else []
+    return Section(title, (*_shaper(dev, rate, overhead), below, *classes))
+
+
+def _without_repetition(section: Section, earlier: Section) -> Section:
+    """The same without what was said of the other port."""
+    said = {remark for line in earlier.lines for remark in line.remarks} | set(earlier.remarks)
+    return Section(
+        section.title,
+        tuple(Line(line.text, tuple(r for r in line.remarks if r not in said)) for line in section.lines),
+        tuple(r for r in section.remarks if r not in said),
+    )
+
+
+def _shaper(dev: str, rate: str, overhead: int) -> list[Line]:
+    """htb at the link's rate, on sizes of IP packets and, where the rate is concerned, the link's overhead."""
+    burst = max(SMALLEST_BURST, round(q.rate(rate) / 8 * BURST_S))
+    framing = f" overhead {overhead}" if overhead else ""
+    return [
+        Line(
+            f"tc qdisc add dev {dev} root handle 1: stab overhead -{ETHERNET_HEADER} linklayer ethernet htb default 1",
+            (f"stab takes the {ETHERNET_HEADER} bytes of Ethernet off: all below counts IP packets, as aqmlab does",),
+        ),
+        Line(
+            f"tc class add dev {dev} parent 1: classid 1:1 htb rate {rate}{framing} burst {burst} cburst {burst} "
+            "quantum 1514",
+            (f"link.overhead: {overhead} bytes a packet, for the rate alone",) if overhead else (),
+        ),
+    ]
+
+
+def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None) -> tuple[list[str], list[str]]:
+    """The words after the qdisc's name, and what to say of them."""
+    words: list[str] = []
+    remarks: list[str] = []
+    in_packets: list[str] = []
+    given: dict[str, str] = {}
+    for word in row.words:
+        if word.ours not in values:
+            continue
+        value = values[word.ours]
+        match word:
+            case Flag():
+                words += [w for w in (word.tc if value else word.off,) if w and (value or _needs_saying(row, word))]
+            case Choice() if not word.is_shorthand:
+                words.append(word.words[_key(value)])
+            case Value():
+                written = _special(row, word, value, site, within)
+                if written is None:
+                    written = word.kind.to_tc(value, site)
+                    if word.kind is q.BYTES and str(value).endswith("p"):
+                        in_packets.append(f"{word.ours} {value}")
+                    elif not q.same(word.kind.from_tc(written), value):
+                        remarks.append(f"{word.ours} {value}: tc takes {word.tc} {written}")
+                    given[word.tc] = written
+                    words += [word.tc, written]
+                else:
+                    words += written.split()
+    if in_packets:
+        counts = f"mean_packet, {site.packet_bytes:g} bytes" if row.is_red else f"{site.packet_bytes:g} bytes"
+        remarks.append(f"{', '.join(in_packets)}: Linux's {row.tc} measures bytes; a packet counts as {counts}")
+    if row.is_red:
+        computed, said = red.compute(values, site, given)
+        words += computed + _words_of_red(row, values)
+        remarks += said + _remarks_on_red(values)
+    if row.tc == "cake":
+        words[:0] = [] if "bandwidth" in values else ["unlimited"]
+        remarks.append(
+            f"limit {values['limit']}: memlimit is the kernel's memory, of which a packet takes more than its bytes"
+        )
+    remarks += [
+        f"{name} {hosts.as_word(values[name])}: {why}"
+        for name, (only, why) in row.fixed.items()
+        if why and name in values and only is not None and not q.same(values[name], only)
+    ]
+    return words, remarks
+
+
+def _key(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _needs_saying(row: Row, word: Flag) -> bool:
+    """ECN is on unless refused in fq_codel alone; for the rest, absent is off."""
+    return row.tc == "fq_codel" and word.ours == "ecn"
+
+
+def _special(row: Row, word: Value, value: Any, site: q.Site, within: int | None) -> str | None:
+    """The words of CAKE that mean something else than ours by themselves."""
+    if row.tc != "cake" or word.ours not in ("overhead", "mpu", "limit"):
+        return None
+    if word.ours == "limit":
+        number, unit = q.split(str(value))
+        return f"memlimit {round(number * FULL_FRAME_MEMORY)}" if unit == "p" else None
+    if word.ours == "mpu":
+        return f"mpu {value}" if value else ""
+    # CAKE takes an Ethernet header off when an overhead is given, and below stab it is off already.
+    if within is None:
+        return f"overhead {value}"
+    return f"overhead {value + within}" if value else "raw"
+
+
+def _words_of_red(row: Row, values: Mapping[str, Any]) -> list[str]:
+    words = ["adaptive"] if row.ours == "ared" else []
+    if values.get("ecn") and values.get("mark_until") == "max":
+        words.append("harddrop")
+    return words
+
+
+def _remarks_on_red(values: Mapping[str, Any]) -> list[str]:
+    if values["kind"] == "ared":
+        # It sends the flag as TCA_RED_FLAGS alone, and sch_red.c starts its timer by the flags of TCA_RED_PARMS.
+        return [
+            "adaptive: seen to do nothing with iproute2 6.1 on Linux 6.12, where the probability stays what it was; watch "
+            "it with tc -d qdisc show"
+        ]
+    if values.get("ecn") and values.get("mark_until") == "end":
+        return ["mark_until end: Linux marks always, or with harddrop up to max"]
+    return []
+
+
+def _classes_of_drr(dev: str, values: Mapping[str, Any], site: q.Site) -> list[Line]:
+    """Linux's drr has neither queues nor a hash of its own: a class for each queue, and a filter that hashes."""
+    count, quantum = min(int(values["flows"]), LARGEST_MINOR), round(q.size(str(values["quantum"])))
+    limit = q.PACKETS.to_tc(values["limit"], site)
+    child = "10:$(printf %x $i)"
+    remarks = []
+    if values.get("dialect") != "linux":
+        remarks.append(f"limit {values['limit']}: here of each class; aqmlab's is of all, and the longest queue loses")
+    queue = table.HEAD_DROP if values["drop"] == "head" and not remarks else "pfifo"
+    return [
+        Line(
+            f"for i in $(seq 1 {count}); do "
+            f"tc class add dev {dev} parent 10: classid {child} drr quantum {quantum}; "
+            f"tc qdisc add dev {dev} parent {child} {queue} limit {limit}; done",
+            tuple(remarks),
+        ),
+        Line(
+            f"tc filter add dev {dev} parent 10: protocol all prio 1 handle 1 flow hash "
+            f"keys src,dst,proto,proto-src,proto-dst divisor {count} baseclass 10:1",
+        ),
+    ]
+
+
+def _delay(tree: Tree, traffic: list[Tree], dev: str, reverse_dev: str) -> list[Section]:
+    """Half of the round-trip time before each port, on what comes in: a queue of netem's behind the one under study
+    would hide from it."""
+    rtt = tree["path"]["rtt"]
+    mean = mean_us(rtt)
+    remarks = []
+    if isinstance(rtt, Mapping):
+        remarks.append(
+            f"rtt {_said(rtt)} is each connection's own; netem delays all packets alike (its distributions reorder "
+            f"them within a connection), so this is the mean, {q.time_text(mean)}"
+        )
+    own = [f"traffic.{n} ({b['kind']}): {_said(b['rtt'])}" for n, b in enumerate(traffic) if "rtt" in b]
+    if own:
+        remarks.append(f"not expressed: the rtt of {', '.join(own)}")
+    remarks.append(f"access_rate {tree['path']['access_rate']}: the hosts' own ports")
+    if mean <= 0:
+        return []
+    half = q.time_text(mean / 2)
+    lines = []
+    for position, (port, way) in enumerate(((reverse_dev, "forward"), (dev, "back"))):
+        ifb = f"delay{position}"
+        lines += [
+            Line(f"ip link add {ifb} type ifb", (f"what comes in at {port}, on its way {way}",)),
+            Line(f"ip link set {ifb} up"),
+            Line(f"tc qdisc add dev {port} ingress"),
+            Line(
+                f"tc filter add dev {port} parent ffff: protocol all matchall action mirred egress redirect dev {ifb}"
+            ),
+            Line(f"tc qdisc add dev {ifb} root handle 1: netem delay {half} limit 1000000"),
+        ]
+    return [Section("delay: half of the round-trip time each way, before the ports", tuple(lines), tuple(remarks))]
+
+
+def _said(rtt: Any) -> str:
+    """A distribution in a few words."""
+    if not isinstance(rtt, Mapping):
+        return str(rtt)
+    form, what = next((name, item) for name, item in rtt.items() if name != "step")
+    match form:
+        case "uniform" | "even":
+            return f"{form} from {what[0]} to {what[1]}"
+        case "table":
+            return f"from a table of {len(what)} points"
+    return f"{form} {what}" if not isinstance(what, Mapping) else f"{form} of {', '.join(map(str, what.values()))}"
+
+
+def mean_us(rtt: Any) -> float:
+    """The mean of a distribution of times, microseconds."""
+    if not isinstance(rtt, Mapping):
+        return q.microseconds(str(rtt))
+    form, what = next((name, item) for name, item in rtt.items() if name != "step")
+    match form:
+        case "uniform" | "even":
+            return (q.microseconds(what[0]) + q.microseconds(what[1])) / 2
+        case "exponential":
+            return q.microseconds(what)
+        case "pareto":
+            if "mean" in what:
+                return q.microseconds(what["mean"])
+            shape = float(what["shape"])
+            return q.microseconds(what["scale"]) * (shape / (shape - 1) if shape > 1 else math.inf)
+        case "weibull":
+            return q.microseconds(what["scale"]) * math.gamma(1 + 1 / float(what["shape"]))
+        case "lognormal":
+            return q.microseconds(what["median"]) * math.exp(float(what["sigma"]) ** 2 / 2)
+        case "table":
+            points = [(q.microseconds(time), float(share)) for time, share in what]
+            start = points[0][0] * points[0][1]
+            return start + sum(
+                (high + low) / 2 * (above - below) for (low, below), (high, above) in itertools.pairwise(points)
+            )
+    raise BadInput(f"path.rtt: {form!r}: its mean is not known here")
