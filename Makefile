@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test check fuzz bench conformance compare-ns2 docs fmt lock clean
+.PHONY: help build demo test check fuzz bench conformance compare-ns2 figures docs fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -98,18 +98,24 @@ fuzz: ## look for operations that break a discipline's promises; FUZZ_S: for how
 bench: $(ENGINE) ## measure the engine: time per packet, memory, scaling
 	$(BIN)/python benches/bench.py
 
-conformance: $(ENGINE) ## compare with other implementations: test vectors, theory, the oracle, ns-2
+conformance: $(ENGINE) ## compare with other implementations: vectors, theory, the oracle, Linux, ns-2
 	cargo test --locked --package aqmlab-aqm --test vectors --test theory --test closed_forms --test equilibria
-	cargo test --locked --package aqmlab-sim --test disciplines
+	cargo test --locked --package aqmlab-sim --test disciplines --test cake
+	cargo test --locked --package aqmlab-scenario --test linux --test linux_cake --test linux_random -- --nocapture
 	$(BIN)/python -m aqmlab.oracle testdata/vectors
 	cargo build --locked --release --package aqmlab-scenario --example replay
 	$(BIN)/python -m aqmlab.oracle.conformance compare target/release/examples/replay 1000
 	$(BIN)/python benches/coupling.py
+	$(BIN)/python benches/peers/linux/closed_loop.py
 	$(BIN)/python benches/peers/compare_ns2.py || [ $$? -eq 3 ]
-	@echo "Not compared here: Linux's own queue disciplines and TCP, ns-3."
+	@echo "The kernel's and its flows' figures are stored ones: benches/peers/linux makes them anew. Not compared: ns-3."
 
 compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both
 	$(BIN)/python benches/peers/compare_ns2.py
+
+figures: $(ENGINE) ## measure every discipline with its defaults and draw the figures of their pages
+	$(BIN)/python tools/discipline_figures.py
+	cargo run --locked --quiet --package xtask -- docs
 
 # ---- keeping house ----
 

@@ -39,7 +39,7 @@ STEP_S = 0.5
 
 def main(names: list[str]) -> int:
     """Measures and draws."""
-    rows = {row["name"]: row for row in engine.disciplines()}
+    rows = {row["name"]: row for row in engine.disciplines() if row["law"] is None}
     unknown = sorted(set(names) - set(rows))
     if unknown:
         print(f"{unknown[0]}: expected one of {', '.join(rows)}", file=sys.stderr)
@@ -100,14 +100,11 @@ def picture(run: Run, reference: Run) -> Figure:
     """Waiting time over time, and the distribution of response times, beside drop-tail's."""
     figure = Figure(figsize=(7.6, 2.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
-    for shown, color, width, label in (
-        (reference, REFERENCE, 1.4, f"{REFERENCE_KIND}"),
-        (run, HUES[0], 1.6, str(run.scenario["link"]["qdisc"]["kind"])),
-    ):
-        if shown is reference and run is reference:
-            continue
-        if run is reference:
-            color = INK
+    curves = [(run, INK if run is reference else HUES[0], 1.6)]
+    if run is not reference:
+        curves.insert(0, (reference, REFERENCE, 1.4))
+    for shown, color, width in curves:
+        label = str(shown.scenario["link"]["qdisc"]["kind"])
         queue = shown.queue.filter(pl.col("direction") == 0)
         step = ((pl.col("time_s") - 1e-6) / STEP_S).floor() * STEP_S + STEP_S / 2
         curve = [(float(at[0]), 1e3 * waits(part)) for at, part in queue.group_by(step, maintain_order=True)]

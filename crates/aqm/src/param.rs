@@ -218,6 +218,22 @@ impl Values {
         }
     }
 
+    /// Refuses `low` where it is above `high`, both of one kind and lengths in one unit.
+    pub fn ordered(&self, low: &'static str, high: &str) -> Result<(), Refusal> {
+        let size = |name: &str| match &self.0[name] {
+            Value::Length(Length::Packets(x) | Length::Bytes(x)) | Value::Frequency(x) | Value::Number(x) => *x,
+            Value::Time(span) => span.ns() as f64,
+            Value::Rate(rate) => rate.bps_f64(),
+            Value::Integer(n) => *n as f64,
+            Value::Size(bytes) => f64::from(*bytes),
+            Value::Flag(_) | Value::Word(_) => unreachable!("{name} has an order"),
+        };
+        if size(low) > size(high) {
+            return Err(Refusal::new(low, format!("at most {high}, {}", self.0[high])));
+        }
+        Ok(())
+    }
+
     /// Sets what is not there yet: how a discipline fills in what it computes from the link.
     pub fn fill(&mut self, name: &'static str, value: Value) {
         self.0.entry(name).or_insert(value);

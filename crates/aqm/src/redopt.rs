@@ -21,7 +21,8 @@
 //! What is unconfirmed: the three constants of the band, which are parameters; that the lower threshold is a third of
 //! the band's width and the buffer half as much again as the upper threshold.
 //!
-//! The discipline is RED itself, without gentle, with these parameters wherever they were not given.
+//! The discipline is RED itself, without gentle, with these parameters wherever they were not given. They are for one
+//! queue that all flows share, so that there is no form of it under fair queueing.
 
 use crate::law::measure;
 use crate::law::red::{self, Red};
@@ -212,20 +213,25 @@ const fn computed(param: Param, doc: &'static str) -> Param {
     Param { default: "", doc, source: PAPER, ..param }
 }
 
-/// Computes RED's parameters where they were not given.
-pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
-    let udp_share = values.find_rate("udp_rate").map_or(0.0, |udp| udp.bps_f64() / rate.bps_f64());
-    if udp_share >= 1.0 {
-        return Err(Refusal::new("udp_rate", "less than the link's rate"));
-    }
-    let design = design(&Network {
+/// The network that `values` describe, before a link of `rate`.
+pub fn network(values: &Values, rate: Rate) -> Network {
+    Network {
         capacity: measure::capacity(values, rate),
         rtt_s: values.time("rtt").secs_f64(),
         flows: values.number("flows"),
-        udp_share,
+        udp_share: values.find_rate("udp_rate").map_or(0.0, |udp| udp.bps_f64() / rate.bps_f64()),
         acked: values.number("acked"),
         band: (values.number("c1"), values.number("c2"), values.number("c3")),
-    });
+    }
+}
+
+/// Computes RED's parameters where they were not given.
+pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
+    let network = network(values, rate);
+    if network.udp_share >= 1.0 {
+        return Err(Refusal::new("udp_rate", "less than the link's rate"));
+    }
+    let design = design(&network);
     values.fill("min", Value::Length(Length::Packets(design.min)));
     values.fill("max", Value::Length(Length::Packets(design.max)));
     values.fill("limit", Value::Length(Length::Packets(design.limit.ceil())));

@@ -10,7 +10,7 @@ use base::{Rate, Stream};
 use std::sync::LazyLock;
 
 /// Writes the table and the constructor from one list. A `law` is a discipline in a first-in-first-out queue, and once
-/// more under fair queueing; a `queue` is what its own file makes of it.
+/// more under fair queueing; a law `alone` is so in the former only; a `queue` is what its own file makes of it.
 macro_rules! disciplines {
     ($($kind:ident $discipline:path),* $(,)?) => {
         static ROWS: &[Row] = &[$(<$discipline as Discipline>::ROW),*];
@@ -33,15 +33,19 @@ macro_rules! disciplines {
         }
 
         static LAWS: &[fn() -> Option<Row>] = &[$(|| disciplines!(@row $kind $discipline)),*];
+
+        static ARE_LAWS: &[bool] = &[$(disciplines!(@is $kind)),*];
     };
     (@fair law $law:path, $name:ident, $values:ident, $site:ident) => {
         if <$law as LawRow>::ROW.name == $name {
             return fq_law::build::<P, $law>($values, $site);
         }
     };
-    (@fair queue $queue:path, $name:ident, $values:ident, $site:ident) => {};
+    (@fair $other:ident $queue:path, $name:ident, $values:ident, $site:ident) => {};
     (@row law $law:path) => { Some(<$law as LawRow>::ROW) };
-    (@row queue $queue:path) => { None };
+    (@row $other:ident $queue:path) => { None };
+    (@is queue) => { false };
+    (@is $law:ident) => { true };
 }
 
 disciplines! {
@@ -73,7 +77,7 @@ disciplines! {
     law law::rio_ps::RioPs,
     law law::feng_red::FengRed,
     law law::red_pd::RedPd,
-    queue redopt::RedOpt,
+    alone redopt::RedOpt,
     law law::fred::Fred,
     law law::sred::Sred,
     queue qdisc::choke::ChooseAndKeep,
@@ -91,6 +95,11 @@ fn has_own(name: &str) -> bool {
 /// Every discipline, in the order they are shown.
 pub fn rows() -> &'static [Row] {
     ROWS
+}
+
+/// Whether the discipline of this name or alias is a law in a first-in-first-out queue.
+pub fn is_law(name: &str) -> bool {
+    ROWS.iter().zip(ARE_LAWS).any(|(row, is_law)| *is_law && row.is_called(name))
 }
 
 /// Every law under fair queueing, `fq_` before its name, but for those that are among [`rows`].
@@ -192,7 +201,7 @@ pub const ECN: Param = Param {
     kind: Kind::Flag,
     default: "false",
     range: Param::ANY,
-    doc: "Mark ECN-capable packets where others are dropped. No effect on a discipline that never signals.",
+    doc: "Mark ECN-capable packets where others are dropped. Refused on a discipline that never marks.",
     source: "tc-red(8), tc-pie(8): off unless asked for",
 };
 

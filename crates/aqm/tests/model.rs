@@ -162,7 +162,7 @@ fn values_that_do_not_fit_together_are_refused() {
         ("rem", vec![("phi", "1")], "phi = 1: expected a number, from 1.000000001 to 1000"),
         ("dcn", vec![("a", "0.2")], "dcn: a: expected less than b, 0.18"),
         ("afd", vec![("alpha", "1.8")], "afd: alpha: expected less than beta, 1.8"),
-        ("rio", vec![("min_in", "80p")], "rio: max_in: expected a length of at least min, 80p, and in its unit"),
+        ("rio", vec![("min_in", "80p")], "rio: max_in: expected a length of at least min_in, 80p, and in its unit"),
         ("redopt", vec![("udp_rate", "10mbit")], "redopt: udp_rate: expected less than the link's rate"),
         (
             "choke",

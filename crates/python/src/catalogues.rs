@@ -1,8 +1,10 @@
-//! The registries as JSON.
+//! The registries as JSON, and what a discipline's values come to.
 
 use aqm::param::{Kind, Param};
 use aqm::qdisc::fq_law;
-use aqm::registry::{self, Row};
+use aqm::redopt::{self, RedOpt};
+use aqm::registry::{self, Discipline, Row};
+use scenario::Link;
 use serde_json::{Value, json};
 
 /// Every discipline with its parameters: those with a row of their own, then every law under fair queueing, which
@@ -16,6 +18,7 @@ pub fn disciplines() -> Value {
 fn discipline(row: &Row, law: Option<&str>) -> Value {
     json!({
         "name": row.name,
+        "kind": if registry::is_law(row.name) { "law" } else { "discipline" },
         "law": law,
         "aliases": row.aliases,
         "doc": row.doc,
@@ -28,25 +31,51 @@ fn discipline(row: &Row, law: Option<&str>) -> Value {
 
 fn param(param: &Param) -> Value {
     let (kind, unit) = match param.kind {
-        Kind::Length => ("length", "p or b"),
-        Kind::LengthOrTime => ("length or time", "p, b or ms"),
+        Kind::Length => ("length", "packets or bytes"),
+        Kind::LengthOrTime => ("length or time", "packets, bytes or seconds"),
         Kind::Time => ("time", "s"),
         Kind::Frequency => ("frequency", "hz"),
         Kind::Rate => ("rate", "bit/s"),
         Kind::Number => ("number", ""),
         Kind::Integer => ("integer", ""),
         Kind::Flag => ("flag", ""),
-        Kind::Size => ("size", "b"),
+        Kind::Size => ("size", "bytes"),
         Kind::Word(_) => ("word", ""),
     };
+    let words: &[&str] = match param.kind {
+        Kind::Word(words) => words,
+        Kind::Flag => &["true", "false"],
+        _ => &[],
+    };
+    let bound = |x: f64| x.is_finite().then_some(x);
     json!({
         "name": param.name,
         "kind": kind,
         "unit": unit,
         "default": param.default,
-        "range": param.expected(),
+        // What has no default is computed, as its text then says, or absent.
+        "computed": param.default.is_empty() && param.doc.to_lowercase().contains("computed"),
+        "range": [bound(param.range.0), bound(param.range.1)],
+        "words": words,
+        "expected": param.expected(),
         "doc": param.doc,
         "source": param.source,
+    })
+}
+
+/// The equilibrium that the parameters of the discipline before a link were computed for, where there is one.
+pub fn equilibrium(link: &Link) -> Value {
+    if link.qdisc.kind != RedOpt::ROW.name {
+        return Value::Null;
+    }
+    let values = &link.qdisc.values;
+    let design = redopt::design(&redopt::network(values, link.rate));
+    json!({
+        "drop_probability": design.drop_probability,
+        "queue_packets": (design.min + design.max) / 2.0,
+        "rtt_s": design.rtt_s,
+        "window_packets": design.window,
+        "tcp_bps": design.for_tcp * 8.0 * f64::from(values.size("mean_packet")),
     })
 }
 

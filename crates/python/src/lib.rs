@@ -47,6 +47,14 @@ fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResu
     Ok(document.to_string())
 }
 
+/// The equilibrium that the forward discipline of a scenario was computed for, as JSON; null where there is none.
+#[pyfunction]
+fn equilibrium(text: &str, origin: &str) -> PyResult<String> {
+    let resolved = scenario::resolve(text, origin, &[], &beside(origin)).map_err(refused)?;
+    let scenario = resolved.scenario().map_err(refused)?;
+    Ok(catalogues::equilibrium(&scenario.link).to_string())
+}
+
 /// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
@@ -131,6 +139,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(equilibrium, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(disciplines, module)?)?;
     module.add_function(wrap_pyfunction!(stacks, module)?)?;

@@ -5,12 +5,12 @@ use crate::distribution::{self, Quantity};
 use crate::error::Error;
 use crate::hosts;
 use crate::resolve::LoadRequest;
-use crate::scenario::{Bulk, Cbr, Direction, Poisson, RttSpec, Traffic, Web, Workload};
+use crate::scenario::{Bulk, Cbr, Direction, Poisson, RttSpec, Traffic, Workload};
 use crate::section::{Entry, Section};
 use crate::units;
+use crate::web;
 use crate::written::{Fields, Written};
 use base::{Distribution, Rate, Span};
-use traffic::WebModel;
 
 /// A block that has been read.
 pub(crate) struct Block {
@@ -34,38 +34,49 @@ pub(crate) struct Surroundings<'a, 'b> {
 /// A kind: its keys besides [`COMMON`] and `[tcp]`, whether its hosts speak TCP, which way it flows unless it says.
 struct Kind {
     name: &'static str,
-    keys: &'static [&'static str],
+    keys: &'static [&'static [&'static str]],
     speaks_tcp: bool,
     direction: Direction,
 }
 
 /// What the keys of a kind say: what to do, or the load whose users are to be found, and the keys with their values.
-type Asked = (Result<Workload, (Rate, Error)>, Fields);
+pub(crate) type Asked = (Result<Workload, (Rate, Error)>, Fields);
 
 const COMMON: &[&str] = &["kind", "direction", "rtt", "dscp", "hosts"];
 const KINDS: [Kind; 4] = [
     Kind {
         name: "web",
-        keys: &["model", "load", "users", "parallel", "persistent_parallel", "persistent", "think_mean"],
+        keys: &[web::KEYS, web::USER_KEYS, web::SESSION_KEYS],
         speaks_tcp: true,
         // As in the web studies, which loaded both directions of the link alike.
         direction: Direction::Both,
     },
-    Kind { name: "bulk", keys: &["flows", "start", "size"], speaks_tcp: true, direction: Direction::Forward },
-    Kind { name: "poisson", keys: &["arrivals", "size", "request"], speaks_tcp: true, direction: Direction::Forward },
-    Kind { name: "cbr", keys: &["flows", "rate", "packet", "start"], speaks_tcp: false, direction: Direction::Forward },
+    Kind { name: "bulk", keys: &[&["flows", "start", "size"]], speaks_tcp: true, direction: Direction::Forward },
+    Kind {
+        name: "poisson",
+        keys: &[&["arrivals", "size", "request"]],
+        speaks_tcp: true,
+        direction: Direction::Forward,
+    },
+    Kind {
+        name: "cbr",
+        keys: &[&["flows", "rate", "packet", "start"]],
+        speaks_tcp: false,
+        direction: Direction::Forward,
+    },
 ];
 const DIRECTIONS: [(&str, Direction); 3] =
     [("forward", Direction::Forward), ("reverse", Direction::Reverse), ("both", Direction::Both)];
 /// More than a simulation can hold.
-const MOST: u32 = 100_000_000;
+pub(crate) const MOST: u32 = 100_000_000;
 
 /// Reads one block, which is the `index`-th.
 pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_>) -> Result<Block, Error> {
     let block = entry.section("a table with a kind")?;
     let names = KINDS.each_ref().map(|kind| (kind.name, kind));
     let kind = block.require("kind", "one of web, bulk, poisson, cbr", |entry| entry.word(&names))?;
-    block.only(&[COMMON, kind.keys, if kind.speaks_tcp { hosts::KEYS } else { &[] }])?;
+    let tcp_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[] };
+    block.only(&[&[COMMON], kind.keys, &[tcp_keys]].concat())?;
 
     let direction = block.read("direction", kind.direction, |entry| entry.word(&DIRECTIONS))?;
     let rtt = block.read("rtt", around.rtt.clone(), distribution::read_rtt)?;
@@ -74,7 +85,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let defaults = hosts::read(around.tcp, None)?;
     let tcp = hosts::read(around.tcp, kind.speaks_tcp.then_some(&block))?;
     let (asked, own) = match kind.name {
-        "web" => web(&block)?,
+        "web" => web::read(&block)?,
         "bulk" => bulk(&block, around.duration)?,
         "poisson" => poisson(&block)?,
         "cbr" => cbr(&block, around)?,
@@ -99,51 +110,6 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
         Err((load, error)) => Err((LoadRequest { traffic: index, load, direction }, error)),
     };
     Ok(Block { traffic, written })
-}
-
-/// Closed-loop web users.
-fn web(block: &Section<'_>) -> Result<Asked, Error> {
-    let name = block.read("model", WebModel::NAMES[0], |entry| {
-        let names: Vec<(&'static str, &'static str)> = WebModel::NAMES.iter().map(|&name| (name, name)).collect();
-        entry.word(&names)
-    })?;
-    let mut model = WebModel::named(name).expect("every name has a model");
-    model.parallel = lanes(block, "parallel", model.parallel)?;
-    model.persistent_parallel = lanes(block, "persistent_parallel", model.persistent_parallel)?;
-    model.persistent_pages =
-        block.read("persistent", model.persistent_pages, |entry| entry.number_within(0.0..=1.0))?;
-    let think_mean = block.read("think_mean", model.think.mean(), |entry| {
-        let mean = entry.quantity(units::seconds)?;
-        if mean > 0.0 { Ok(mean) } else { Err(entry.expected("a think time above zero")) }
-    })?;
-    // Scaling by a factor that is 1 up to rounding would still change the last bits of every think time.
-    if think_mean != model.think.mean() {
-        model = model.with_think_mean(think_mean);
-    }
-
-    let load = block.get("load").map(|entry| Ok::<_, Error>((entry.rate()?, entry))).transpose()?;
-    let users = block.get("users").map(|entry| entry.count(1..=MOST)).transpose()?;
-    let mut written = vec![("model", Written::Text(name.to_owned()))];
-    if let Some((load, _)) = &load {
-        written.push(("load", Written::Text(units::write_rate(*load))));
-    }
-    if let Some(users) = users {
-        written.push(("users", Written::Integer(u64::from(users))));
-    }
-    written.extend([
-        ("parallel", Written::Integer(u64::from(model.parallel))),
-        ("persistent_parallel", Written::Integer(u64::from(model.persistent_parallel))),
-        ("persistent", Written::Number(model.persistent_pages)),
-        ("think_mean", Written::Text(units::write_seconds(think_mean))),
-    ]);
-    let asked = match (users, load) {
-        (Some(users), _) => Ok(Workload::Web(Web { model, users })),
-        (None, Some((load, entry))) => {
-            Err((load, entry.error("needs calibration: the number of users that offers this load is not known")))
-        }
-        (None, None) => return Err(block.missing("users", "users = 18670 or load = \"98mbit\"")),
-    };
-    Ok((asked, written))
 }
 
 /// Long-lived or finite transfers.
@@ -214,11 +180,6 @@ fn cbr(block: &Section<'_>, around: &Surroundings<'_, '_>) -> Result<Asked, Erro
     ];
     let packet = u32::try_from(packet).expect("the range ends below 2^32");
     Ok((Ok(Workload::Cbr(Cbr { flows, rate, packet, start })), written))
-}
-
-fn lanes(block: &Section<'_>, name: &str, default: u8) -> Result<u8, Error> {
-    let lanes = block.read(name, u32::from(default), |entry| entry.count(1..=32))?;
-    Ok(u8::try_from(lanes).expect("the range ends below 2^8"))
 }
 
 /// When flows start: unless stated, spread over the first ten seconds (Brandauer et al. 2001), or the first twentieth

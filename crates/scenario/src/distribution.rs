@@ -11,6 +11,8 @@
 //! h = { even = ["10ms", "150ms"] }                       # rtt only: flow k of n gets the k-th of n even steps
 //! ```
 //!
+//! Numbers of things, such as objects, are written as numbers: `{ pareto = { mean = 4, shape = 1.2 } }`.
+//!
 //! A table is an empirical distribution function: lines of `value,cumulative probability`, both not falling, the last
 //! probability 1, linear in between. A value has a unit as everywhere, or the unit with which the name of the column
 //! in a heading ends (`rtt_ms,probability`), or none: seconds and bytes. Lines that begin with `#` are left out.
@@ -30,11 +32,16 @@ pub(crate) enum Quantity {
     Time,
     /// Kept in bytes.
     Size,
+    /// A number of things.
+    Count,
 }
 
 const FORMS: &[&str] = &["uniform", "exponential", "pareto", "weibull", "lognormal", "table"];
 const EVEN: &[&str] = &["even"];
 const MODIFIERS: &[&str] = &["step"];
+/// Largest number of things, and what is said of one that is none.
+const MOST: f64 = 1e6;
+const COUNT: &str = "a number from 0 to 1000000";
 /// Shapes beyond these are a constant or nothing at all to any simulation.
 const SHAPE: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
 
@@ -43,18 +50,28 @@ impl Quantity {
         match self {
             Self::Time => units::seconds(text),
             Self::Size => units::bytes(text),
+            Self::Count => match text.parse::<f64>() {
+                Ok(count) if (0.0..=MOST).contains(&count) => Ok(count),
+                _ => Err(COUNT.into()),
+            },
         }
     }
 
     fn write(self, value: f64) -> Written {
-        Written::Text(match self {
-            Self::Time => units::write_seconds(value),
-            Self::Size => units::write_bytes(value),
-        })
+        match self {
+            Self::Time => Written::Text(units::write_seconds(value)),
+            Self::Size => Written::Text(units::write_bytes(value)),
+            Self::Count => Written::Number(value),
+        }
     }
 
     fn value(self, entry: &Entry<'_>) -> Result<f64, Error> {
-        entry.quantity(|text| self.read(text))
+        match self {
+            Self::Time | Self::Size => entry.quantity(|text| self.read(text)),
+            Self::Count => {
+                entry.number().filter(|count| (0.0..=MOST).contains(count)).ok_or_else(|| entry.expected(COUNT))
+            }
+        }
     }
 
     fn positive(self, entry: &Entry<'_>) -> Result<f64, Error> {
@@ -67,6 +84,7 @@ impl Quantity {
         match self {
             Self::Time => "s",
             Self::Size => "b",
+            Self::Count => "",
         }
     }
 }
@@ -253,7 +271,8 @@ fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
             let is_first = last.1.is_empty();
             last = (number, line.trim());
             if is_first && let Some(heading) = heading_unit(line) {
-                unit = heading;
+                // Things have no unit, whatever they are called.
+                unit = if quantity == Quantity::Count { String::new() } else { heading };
                 if quantity.read(&format!("1{unit}")).is_err() {
                     return Err(refuse(
                         number,

@@ -18,11 +18,13 @@ mod qdisc;
 mod resolve;
 mod scenario;
 mod section;
+mod web;
 mod written;
 
 pub use document::Files;
 pub use error::Error;
 pub use resolve::{LoadRequest, Resolved, resolve};
 pub use scenario::{
-    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Record, RttSpec, Scenario, Traffic, Web, Workload,
+    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Record, RttSpec, Scenario, Sessions, Traffic, Web,
+    Workload,
 };

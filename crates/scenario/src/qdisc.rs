@@ -13,6 +13,29 @@ use base::Rate;
 /// What stands before a link when nobody says: drop-tail, as on most links there are.
 const DEFAULT: &str = "pfifo";
 
+/// What kinds of RED have in tc.
+const REDS: &[&str] = &["red", "ared", "choke"];
+/// What either PIE, or CoDel, has under fair queueing.
+const FAIR: &[&str] = &["fq_codel", "fq_pie"];
+/// Words of tc and of papers, the disciplines whose key they would be (none: they would be a discipline), and what to
+/// write here.
+const WORDS: &[(&str, &[&str], &str)] = &[
+    ("memlimit", &["cake"], "tc's memlimit is limit here, such as limit = \"4mb\""),
+    ("memory_limit", FAIR, "there is no limit on memory; limit may be in bytes of packets"),
+    ("avpkt", REDS, "tc's avpkt is mean_packet here"),
+    ("burst", REDS, "tc's burst stands for wq, which aqmlab tc --read computes from it"),
+    ("bandwidth", REDS, "tc's bandwidth is the rate of the link here"),
+    ("adaptative", &["red", "ared"], "tc's adaptative is kind = \"ared\" here"),
+    ("adaptive", &["red", "ared"], "tc's adaptive is kind = \"ared\" here"),
+    ("harddrop", REDS, "tc's harddrop is mark_until = \"max\" here"),
+    ("nodrop", REDS, "tc's nodrop is not here: what cannot be marked is dropped"),
+    ("typical_rtt", &["dualpi2"], "tc computes alpha and beta from typical_rtt and max_rtt; max_rtt alone is here"),
+    ("l4s_ect", &["dualpi2"], "tc's l4s_ect is not here: ECT(1) and CE are L4S"),
+    ("min_qlen_step", &["dualpi2"], "of the step it is not here; th_len is that of the ramp"),
+    ("th_len", &["step"], "th_len is min_qlen_step here, as in tc"),
+    ("rio_d", &[], "RIO-D is kind = \"rio\" with dialect = \"decoupled\""),
+];
+
 /// Reads the discipline in `section` for a link of `rate`. Errors name the discipline, which may be written elsewhere
 /// than the key that is wrong.
 pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error> {
@@ -24,6 +47,10 @@ pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error
 
 fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error> {
     let names: Vec<&str> = row.params.iter().map(|param| param.name).collect();
+    let of_tc = |name: &str| WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.contains(&row.name));
+    if let Some((word, _, here)) = section.names().filter(|name| !names.contains(name)).find_map(of_tc) {
+        return Err(section.get(word).expect("it is a name of the section").error(format!("unknown key: {here}")));
+    }
     section.only(&[&["kind"], &names])?;
     let mut values = Values::default();
     for param in row.params {
@@ -43,8 +70,11 @@ fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error>
     (row.resolve)(&mut values, rate).map_err(|refusal| {
         match (section.get(refusal.param), values.0.get(refusal.param)) {
             (Some(entry), _) => entry.expected(refusal.expected),
-            // What was given does not fit a default.
-            (None, Some(value)) => section.unfit(refusal.param, &format!("{value} (the default)"), &refusal.expected),
+            // What was given does not fit what is there without being given.
+            (None, Some(value)) => {
+                let origin = if given.contains(&refusal.param) { "the default" } else { "computed" };
+                section.unfit(refusal.param, &format!("{value} ({origin})"), &refusal.expected)
+            }
             (None, None) => section.missing(refusal.param, &refusal.expected),
         }
     })?;
@@ -80,9 +110,14 @@ fn kind(section: &Section<'_>) -> Result<&'static Row, Error> {
         };
     };
     let name = entry.text()?;
-    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
-    let aliases = rows.iter().flat_map(|row| row.aliases).copied();
-    registry::row(name).ok_or_else(|| entry.unknown_word(name, &names, aliases))
+    let mut names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    names.push("or a law under fair queueing such as fq_red");
+    let others = rows.iter().flat_map(|row| row.aliases).copied();
+    let fair = registry::fair_rows().iter().map(|row| row.name);
+    registry::row(name).ok_or_else(|| match WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.is_empty()) {
+        Some((_, _, here)) => entry.error(format!("unknown discipline: {here}")),
+        None => entry.unknown_word(name, &names, others.chain(fair)),
+    })
 }
 
 /// The value of `param` as it was written.

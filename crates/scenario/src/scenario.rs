@@ -115,6 +115,8 @@ pub enum Direction {
 pub enum Workload {
     /// Closed-loop web users.
     Web(Web),
+    /// Web sessions after Feldmann et al.
+    Sessions(Sessions),
     /// Long-lived or finite transfers.
     Bulk(Bulk),
     /// Transfers that arrive at random.
@@ -129,6 +131,15 @@ pub struct Web {
     /// The model, with its parameters filled in.
     pub model: traffic::WebModel,
     /// How many users in all; half of them each way where the direction is both.
+    pub users: u32,
+}
+
+/// Web sessions after Feldmann et al.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    /// The model, with its parameters filled in.
+    pub model: traffic::SessionModel,
+    /// How many sessions in all; half of them each way where the direction is both.
     pub users: u32,
 }
 

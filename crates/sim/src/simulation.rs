@@ -10,10 +10,21 @@ use aqm::Packet;
 use base::Time;
 use record::{ExchangeRow, Responses, Sink};
 use scenario::{Scenario, Workload};
-use traffic::{Command, Exchange, WebModel};
+use traffic::{Command, Exchange};
 
 /// More than any run transfers; leaves room to add to.
 const ENDLESS: u64 = 1 << 60;
+
+/// What gives a web user or session the word.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// A time that they asked for is over.
+    Due,
+    /// The exchange on this lane is complete.
+    Completed(u8),
+    /// The connection of this lane was given up.
+    Failed(u8),
+}
 
 /// A run under way.
 pub struct Simulation<'s> {
@@ -288,7 +299,7 @@ impl<'s> Simulation<'s> {
         if asked.is_some()
             && let Purpose::Web { source, lane } = purpose
         {
-            self.with_browser(source, |browser, model, out| browser.failed(lane, model, out));
+            self.user(source, Turn::Failed(lane));
         }
     }
 
@@ -317,7 +328,7 @@ impl<'s> Simulation<'s> {
             });
         }
         if let Purpose::Web { source, lane } = purpose {
-            self.with_browser(source, |browser, model, out| browser.completed(lane, model, out));
+            self.user(source, Turn::Completed(lane));
         }
     }
 
@@ -327,7 +338,7 @@ impl<'s> Simulation<'s> {
         let source = &mut self.sources[index as usize];
         let (block, number, client) = (source.block, source.number, source.client);
         match &mut source.demand {
-            Demand::User { .. } => self.with_browser(index, |browser, model, out| browser.think_over(model, out)),
+            Demand::User { .. } | Demand::Session(_) => self.user(index, Turn::Due),
             Demand::Bulk { bytes, rtt } => {
                 let opening = source::opening(self.scenario, Purpose::Bulk { number }, block, number, client, *rtt);
                 let response_bytes = bytes.unwrap_or(ENDLESS);
@@ -342,7 +353,7 @@ impl<'s> Simulation<'s> {
                 let traffic = &self.scenario.traffic[block as usize];
                 let request_bytes = match &traffic.workload {
                     Workload::Poisson(poisson) => poisson.request_bytes,
-                    Workload::Web(_) | Workload::Bulk(_) | Workload::Cbr(_) => 0,
+                    Workload::Web(_) | Workload::Sessions(_) | Workload::Bulk(_) | Workload::Cbr(_) => 0,
                 };
                 let rtt = source::rtt_at(&traffic.rtt, due.rtt_unit);
                 let opening = source::opening(self.scenario, Purpose::Single { number }, block, number, client, rtt);
@@ -359,35 +370,50 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// Lets a web user speak, and does what they say.
-    fn with_browser(&mut self, index: u32, action: impl FnOnce(&mut traffic::Browser, &WebModel, &mut Vec<Command>)) {
+    /// Lets a web user or session speak, and does what they say.
+    fn user(&mut self, index: u32, turn: Turn) {
         let mut commands = std::mem::take(&mut self.commands);
         let source = &mut self.sources[index as usize];
         let (block, number, client) = (source.block, source.number, source.client);
-        if let (Demand::User { browser, lanes }, Workload::Web(web)) =
-            (&mut source.demand, &self.scenario.traffic[block as usize].workload)
-        {
-            let lanes = *lanes as usize;
-            action(browser, &web.model, &mut commands);
-            for command in commands.drain(..) {
-                match command {
-                    Command::Open { lane, rtt_unit, ask, last } => {
-                        let rtt = source::rtt_at(&self.scenario.traffic[block as usize].rtt, rtt_unit);
-                        let purpose = Purpose::Web { source: index, lane };
-                        let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
-                        self.lanes[lanes + lane as usize] = self.open(&opening, ask, last);
+        let traffic = &self.scenario.traffic[block as usize];
+        let mut first_lane = 0;
+        match (&mut source.demand, &traffic.workload) {
+            (Demand::User { browser, lanes }, Workload::Web(web)) => {
+                first_lane = *lanes as usize;
+                match turn {
+                    Turn::Due => browser.think_over(&web.model, &mut commands),
+                    Turn::Completed(lane) => browser.completed(lane, &web.model, &mut commands),
+                    Turn::Failed(lane) => browser.failed(lane, &web.model, &mut commands),
+                }
+            }
+            (Demand::Session(session), Workload::Sessions(sessions)) => match turn {
+                Turn::Due => session.wake(self.now, &sessions.model, &mut commands),
+                Turn::Completed(_) | Turn::Failed(_) => session.ended(self.now, &sessions.model, &mut commands),
+            },
+            _ => {}
+        }
+        for command in commands.drain(..) {
+            match command {
+                Command::Open { lane, rtt_unit, ask, last } => {
+                    let rtt = source::rtt_at(&traffic.rtt, rtt_unit);
+                    let purpose = Purpose::Web { source: index, lane };
+                    let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
+                    let place = self.open(&opening, ask, last);
+                    // Nobody asks again on a connection that the server closes.
+                    if !last {
+                        self.lanes[first_lane + lane as usize] = place;
                     }
-                    Command::Ask { lane, ask } => self.ask(self.lanes[lanes + lane as usize], ask, false),
-                    Command::Close { lane } => {
-                        let place = self.lanes[lanes + lane as usize];
-                        let end = client as usize;
-                        self.connections.get(place).ends[end].close();
-                        self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
-                        self.arm(place, end);
-                    }
-                    Command::Think { span } => {
-                        self.network.queue.push(self.now + span, Rank::Demand, index, What::SOURCE);
-                    }
+                }
+                Command::Ask { lane, ask } => self.ask(self.lanes[first_lane + lane as usize], ask, false),
+                Command::Close { lane } => {
+                    let place = self.lanes[first_lane + lane as usize];
+                    let end = client as usize;
+                    self.connections.get(place).ends[end].close();
+                    self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
+                    self.arm(place, end);
+                }
+                Command::Think { span } => {
+                    self.network.queue.push(self.now + span, Rank::Demand, index, What::SOURCE);
                 }
             }
         }

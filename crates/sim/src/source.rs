@@ -3,7 +3,7 @@
 use crate::connection::{Opening, Purpose};
 use base::{FlowKey, Rate, Span, Stream, Time};
 use scenario::{Direction, RttSpec, Scenario, Workload};
-use traffic::{Browser, Cbr, FlowDemand, PoissonFlows};
+use traffic::{Browser, Cbr, FlowDemand, PoissonFlows, Residual, Session};
 
 /// A source of demand.
 pub struct Source {
@@ -28,6 +28,8 @@ pub enum Demand {
         /// Where its lanes begin among all lanes.
         lanes: u32,
     },
+    /// A web session.
+    Session(Session),
     /// One transfer from the client.
     Bulk {
         /// Bytes; `None` lasts for ever.
@@ -127,6 +129,14 @@ pub fn sources(scenario: &Scenario) -> (Vec<Source>, usize) {
                     let demand = Demand::User { browser, lanes };
                     lanes += u32::from(web.model.parallel.max(web.model.persistent_parallel));
                     add(number, client_side(traffic.direction, number, false), first, demand);
+                }
+            }
+            Workload::Sessions(sessions) => {
+                let between = Residual::of(&sessions.model.inter_page);
+                for number in 0..sessions.users {
+                    let mut session = Session::new(stream("session", number));
+                    let first = Time::ZERO + session.begin(&sessions.model, &between);
+                    add(number, client_side(traffic.direction, number, false), first, Demand::Session(session));
                 }
             }
             Workload::Bulk(bulk) => {

@@ -375,6 +375,25 @@ impl Outstanding {
         Some(*record)
     }
 
+    /// The payload of the segment at `seq`.
+    pub fn payload_at(&self, seq: u64) -> u64 {
+        let record = self.records.get(self.index_of(seq));
+        record.map_or(0, |record| u64::from(record.len - u32::from(record.fin)))
+    }
+
+    /// Sends the segment at `seq`, which is outstanding, again whatever is known of it; returns it.
+    pub fn send_again(&mut self, seq: u64, now: Time) -> Record {
+        let index = self.index_of(seq);
+        let record = self.records.get_mut(index).expect("what is sent again is outstanding");
+        record.state |= EVER_RESENT;
+        record.sent_at = now;
+        *record
+    }
+
+    fn index_of(&self, seq: u64) -> usize {
+        self.records.partition_point(|record| record.end() <= seq)
+    }
+
     /// How many segments are outstanding.
     #[inline]
     pub fn len(&self) -> usize {

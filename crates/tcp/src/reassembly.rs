@@ -24,20 +24,35 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// Holds `start..end`, which lies beyond the next expected byte.
-    pub fn insert(&mut self, start: u64, end: u64) {
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        total(&self.ranges)
+    }
+
+    /// The first sequence number from `from` on that is not held while something beyond it is.
+    pub fn first_gap(&self, from: u64) -> Option<u64> {
+        let at = self.range_at(from).map_or(from, |range| range.1);
+        (at < self.ranges.last()?.0).then_some(at)
+    }
+
+    /// Holds `start..end`, which lies beyond the next expected byte. Returns the bytes of it that were not held.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let last = self.ranges.partition_point(|r| r.0 <= end);
+        let news;
         if first == last {
             self.ranges.insert(first, (start, end));
+            news = end - start;
         } else {
             let merged = (start.min(self.ranges[first].0), end.max(self.ranges[last - 1].1));
+            news = merged.1 - merged.0 - total(&self.ranges[first..last]);
             self.ranges[first] = merged;
             self.ranges.drain(first + 1..last);
         }
         let position = self.recent.iter().position(|&seq| self.range_at(seq) == self.range_at(start));
         self.recent[..=position.unwrap_or(SackBlocks::MOST - 1)].rotate_right(1);
         self.recent[0] = start;
+        news
     }
 
     /// The next expected byte after `next` arrived: what was held from there on is delivered with it.
@@ -71,9 +86,27 @@ impl Reassembly {
     }
 }
 
+fn total(ranges: &[(u64, u64)]) -> u64 {
+    ranges.iter().map(|range| range.1 - range.0).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_held_is_counted_and_gaps_are_found() {
+        let mut held = Reassembly::default();
+        assert_eq!(held.first_gap(10), None);
+        assert_eq!(held.insert(20, 30), 10);
+        assert_eq!(held.insert(20, 30), 0);
+        assert_eq!(held.insert(40, 50), 10);
+        assert_eq!([held.first_gap(10), held.first_gap(20), held.first_gap(35)], [Some(10), Some(30), Some(35)]);
+        assert_eq!(held.first_gap(40), None);
+        // 15..20, 30..40 and 50..55.
+        assert_eq!(held.insert(15, 55), 20);
+        assert_eq!(held.bytes(), 40);
+    }
 
     #[test]
     fn ranges_merge_and_the_newest_is_reported_first() {

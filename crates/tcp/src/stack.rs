@@ -141,6 +141,9 @@ pub struct Config {
     /// Whether losses are found by time and the last segments of a flight are probed for (RFC 8985); with
     /// [`Recovery::Sack`] alone.
     pub rack: bool,
+    /// Whether losses are repaired as ns-2's `Agent/TCP/Sack1` does it instead of by RFC 6675; with [`Recovery::Sack`]
+    /// alone.
+    pub sack1: bool,
     /// Whether the window is a whole number of segments, as in Linux: it grows by one when so many were acknowledged.
     pub whole_segments: bool,
     /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
@@ -239,7 +242,7 @@ static PROFILES: [Profile; 3] = [
         config: ns2,
         values: &[
             sourced("handshake", "off", "one-way agents start with data"),
-            sourced("cc", "sack", "Agent/TCP/Sack1"),
+            sourced("cc", "sack", "Agent/TCP/Sack1; its own recovery, not RFC 6675's: tcp-sack1.cc"),
             sourced("initial_window", "2", "windowInit_"),
             sourced("rto_min", "200ms", "minrto_"),
             sourced("rto_initial", "3s", "rtxcur_init_"),
@@ -306,6 +309,7 @@ fn freebsd4() -> Config {
         ect_on_control: false,
         reduction: Reduction::AtOnce,
         rack: false,
+        sack1: false,
         whole_segments: false,
         idle_restart: true,
         rtt_sampling: RttSampling::OnePerWindow,
@@ -349,6 +353,7 @@ fn ns2() -> Config {
         ect_on_control: false,
         reduction: Reduction::AtOnce,
         rack: false,
+        sack1: true,
         whole_segments: false,
         idle_restart: false,
         rtt_sampling: RttSampling::OnePerWindow,
@@ -392,6 +397,7 @@ fn linux() -> Config {
         ect_on_control: false,
         reduction: Reduction::Proportional,
         rack: true,
+        sack1: false,
         whole_segments: true,
         idle_restart: true,
         rtt_sampling: RttSampling::EveryAck,

@@ -1,20 +1,29 @@
-//! What applications ask for: web users, flows that arrive at random, constant-rate streams.
+//! What applications ask for: web users and sessions, flows that arrive at random, constant-rate streams.
 //!
 //! Everything here is demand alone: who asks for how many bytes and when, given when earlier requests were answered.
 //! Nothing knows of packets or TCP, and nothing keeps time: a driver, simulated or live, carries the demands out and
 //! tells when they are met. Long-lived bulk flows ask for everything at once and need no machine.
 
 pub mod cbr;
+pub mod feldmann;
 pub mod piecewise;
 pub mod poisson;
+pub mod residual;
+pub mod session;
 pub mod unc2001;
 pub mod web;
 
 pub use cbr::Cbr;
 pub use piecewise::Piecewise;
 pub use poisson::{FlowDemand, PoissonFlows};
+pub use residual::Residual;
+pub use session::{Pages, Session, SessionModel, Sizes};
 pub use web::{Browser, Command, Exchange, WebModel};
 
 mod catalogue;
 
 pub use catalogue::{Entry, catalogue};
+
+/// The largest response or transfer there is, bytes: a draw from a tail without end stays below it, so that sums of
+/// sizes do not overflow.
+pub const MOST_BYTES: u64 = 1 << 50;

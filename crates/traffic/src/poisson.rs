@@ -1,5 +1,6 @@
 //! Flows that arrive at random: exponential gaps between arrivals and independent sizes, however slow the network is.
 
+use crate::MOST_BYTES;
 use base::Span;
 use base::Stream;
 use base::dist::Distribution;
@@ -33,7 +34,7 @@ impl PoissonFlows {
     pub fn next_flow(&mut self) -> FlowDemand {
         FlowDemand {
             gap: Span::from_secs_f64(self.gap.draw(&mut self.stream)),
-            bytes: (self.size.draw(&mut self.stream) as u64).max(1),
+            bytes: (self.size.draw(&mut self.stream) as u64).clamp(1, MOST_BYTES),
             rtt_unit: self.stream.open_unit(),
         }
     }

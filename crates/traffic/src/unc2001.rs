@@ -90,7 +90,7 @@ pub fn model() -> WebModel {
 
 /// Response sizes, bytes. The crowd between 5 and 10 kB is forced: with 20 % of the bytes below the 85 % point and 7 %
 /// below the 70 % point, those between must average some 6 kB.
-fn response() -> Piecewise {
+pub(crate) fn response() -> Piecewise {
     Piecewise::with_tail(
         &[
             (80.0, 0.0),

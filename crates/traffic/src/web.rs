@@ -54,7 +54,7 @@ pub enum Command {
         /// Which connection.
         lane: u8,
     },
-    /// Call [`Browser::think_over`] after this span.
+    /// Call [`Browser::think_over`], or [`crate::Session::wake`], after this span.
     Think {
         /// How long the user thinks.
         span: Span,

@@ -117,7 +117,7 @@ fn measured(discipline: &Row, figures: &Value) -> Result<String, String> {
         let cells: [&str; 4] = std::array::from_fn(|at| cells[at].as_str());
         text += &row(cells);
     }
-    let mut quantile = |key: &str| -> Result<String, String> {
+    let quantile = |key: &str| -> Result<String, String> {
         let own = three_digits(of(name, &format!("web/{key}"))?);
         let reference = three_digits(of(REFERENCE, &format!("web/{key}"))?);
         Ok(if name == REFERENCE { format!("{own} s") } else { format!("{own} s ({REFERENCE}: {reference} s)") })
@@ -126,7 +126,7 @@ fn measured(discipline: &Row, figures: &Value) -> Result<String, String> {
     let lost = three_digits(100.0 * of(name, "stream/loss_ratio")?);
     text += &format!(
         "\nHalf of the web users' exchanges took at most {half}, nine in ten at most {most}. The stream, a fifth of the link, lost \
-         {lost} %.\n\nMeasured by `make figures` on a link of 20 Mb/s: [the scenario](measured.toml).\n"
+         {lost} %.\n\nMeasured by `make figures` on a link of 20 Mb/s: [the scenario](measured.toml). Waits are of all packets, the stream's too.\n"
     );
     Ok(text)
 }

@@ -79,7 +79,8 @@ class Gsp(Law):
         self.adapt(now_ns)
         if self.may_begin(now_ns):
             self.begin(now_ns)
-        self.state = "overflown"
+        # A packet larger than the limit overflows an empty queue, which then has been empty.
+        self.state = "overflown" if waiting.packets > 0 else "drained"
 
     def departure(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """Looks at the queue."""

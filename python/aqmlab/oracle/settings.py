@@ -28,6 +28,7 @@ ORDERED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("afd", ("alpha", "beta")),
     ("blue", ("decrement", "increment")),
     ("sfb", ("target", "max")),
+    ("sfb", ("decrement", "increment")),
     ("sfb", ("db", "rehash")),
 )
 """Parameters whose values rise in this order: of one discipline, or of any that has them."""

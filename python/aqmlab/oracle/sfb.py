@@ -4,11 +4,12 @@ Source: Feng, Kandlur, Saha and Shin 1999, §4; Linux (net/sched/sch_sfb.c) for 
 on every level. On its arrival each of them, holding more than ``target`` packets, goes up by ``increment`` (d1), or
 holding none goes down by ``decrement`` (d2); p_min is the least of their probabilities. At p_min = 1 a bucket of tokens
 decides whether the packet may pass; otherwise it is signalled with probability p_min. What is accepted counts in all
-its bins until it leaves.
+its bins until it leaves. A packet whose bins all hold ``max``, one more than ``target``, is lost: the size of a bin is
+the room in it.
 
 Which bins are a flow's says the engine's hash: sixteen bits of it for each level, scaled to the bins of a level.
 
-Linux: an empty bin goes down, any other from ``target`` on goes up; then a packet is lost if its bins hold ``max``;
+Linux: an empty bin goes down, any other from ``target`` on goes up; ``max`` is 25 or, if that is more, ``target``;
 with p_min above one half, a draw below twice the excess is a loss, mark or no mark. Its bucket is asked only when it
 has run empty, and then holds the whole tokens of the time since it was last asked so, of ten seconds at most.
 
@@ -44,8 +45,14 @@ DEFAULTS: dict[str, Written] = {
 def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
     """SFB; the rate does not matter."""
     known = Parameters(DEFAULTS, given)
-    levels, bins = (8, 16) if known.word("dialect") == "linux" else (2, 23)
-    computed: dict[str, Written] = {"levels": levels, "bins": bins, "max": max(25.0, known.number("target"))}
+    is_linux = known.word("dialect") == "linux"
+    levels, bins = (8, 16) if is_linux else (2, 23)
+    target = known.number("target")
+    computed: dict[str, Written] = {
+        "levels": levels,
+        "bins": bins,
+        "max": max(25.0, target) if is_linux else target + 1,
+    }
     parameters = Parameters({**DEFAULTS, **computed}, given)
     return Discipline(Sfb(parameters, uniform), parameters.length("limit"))
 
@@ -132,7 +139,7 @@ class Sfb(Law):
         mine = self.table.of(packet.flow)
         self.move(mine)
         self.p_min = min(one.p for one in mine)
-        if self.is_linux and all(len(one.held) >= self.max for one in mine):
+        if all(len(one.held) >= self.max for one in mine):
             return Signal("drop", "tail")
         if self.p_min >= 1.0:
             if self.next_table is not None:

@@ -130,8 +130,11 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
         _ => f64::INFINITY,
     };
     values.fill("bottom", Value::Number(inverse_window.clamp(1e-6, 0.01)));
-    if values.number("bottom") > values.number("top") {
-        return Err(Refusal::new("bottom", format!("at most top, {}", values.number("top"))));
+    values.ordered("bottom", "top")?;
+    // The paper keeps max_p between them, always; ns-2 and Linux ask only before a step, and take what they are given.
+    if values.word("dialect") == "paper" {
+        values.ordered("bottom", "probability")?;
+        values.ordered("probability", "top")?;
     }
     Ok(())
 }
@@ -194,7 +197,7 @@ impl Ared {
     fn adapt(&mut self, average: f64) -> bool {
         let before = self.red.max_p();
         let (bottom, top) = self.bounds;
-        // A maximum probability that was given outside the bounds stays until a step leads inside.
+        // A maximum probability that was given outside the bounds (ns-2, Linux) stays until a step leads inside.
         let stepped = if average > self.target.1 && before < top {
             before + self.alpha.min(before / 4.0)
         } else if average < self.target.0 && before > bottom {

@@ -67,11 +67,7 @@ const PARAMS: &[Param] = &[
 ];
 
 fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
-    let (increment, decrement) = (values.number("increment"), values.number("decrement"));
-    if decrement > increment {
-        return Err(Refusal::new("decrement", format!("at most increment, {increment}")));
-    }
-    Ok(())
+    values.ordered("decrement", "increment")
 }
 
 /// The law.

@@ -276,7 +276,7 @@ impl LawRow for CobaltLaw {
             },
             DIALECT,
         ],
-        resolve: registry::as_given,
+        resolve: codel::resolve,
     };
 
     fn made(values: &Values, site: Site) -> Self {

@@ -32,9 +32,9 @@
 
 use super::{Departure, Gauges, Law, Verdict};
 use crate::packet::Cause;
-use crate::param::{Kind, Param, Values};
+use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::Time;
+use base::{Rate, Time};
 
 const RFC: &str = "RFC 8289 §4.2, §4.3";
 
@@ -57,6 +57,12 @@ pub const INTERVAL: Param = Param {
     doc: "How long the target must be exceeded before the first signal; the longest usual round-trip time.",
     source: RFC,
 };
+
+/// Refuses a target that is longer than the interval in which it is to be exceeded.
+pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
+    // RFC 8289 §4.3: the target is 5 to 10 % of the interval.
+    values.ordered("target", "interval")
+}
 
 /// CoDel's `mtu`.
 pub const MTU: Param = Param {
@@ -352,7 +358,7 @@ impl LawRow for Codel {
             MTU,
             CE_THRESHOLD,
         ],
-        resolve: registry::as_given,
+        resolve,
     };
 
     fn made(values: &Values, _site: Site) -> Self {

@@ -105,7 +105,7 @@ const LARGEST: f64 = 0.85;
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let bytes = rate.bytes_in(Span::from_ms(250)) as f64;
     values.fill("limit", Value::Length(Length::Bytes(bytes.min(4e9))));
-    Ok(())
+    values.ordered("latency_low", "latency_high")
 }
 
 /// How much the queue may grow.

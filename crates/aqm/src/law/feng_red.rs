@@ -65,10 +65,9 @@ const fn number(
 /// Checks that thresholds and bounds are in order.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     red::resolve(values, rate)?;
-    if values.number("bottom") > values.number("top") {
-        return Err(Refusal::new("bottom", format!("at most top, {}", values.number("top"))));
-    }
-    Ok(())
+    values.ordered("bottom", "top")?;
+    values.ordered("bottom", "probability")?;
+    values.ordered("probability", "top")
 }
 
 /// Where the average queue is, or was when it last was not in the band.
@@ -121,11 +120,10 @@ impl FengRed {
         }
         self.status = status;
         let max_p = self.red.max_p();
-        // A maximum probability that was given outside the bounds stays until a step leads inside.
         match status {
-            Status::Below if max_p > bottom => self.red.set_max_p((max_p / self.alpha).max(bottom)),
-            Status::Above if max_p < top => self.red.set_max_p((max_p * self.beta).min(top)),
-            _ => {}
+            Status::Below => self.red.set_max_p((max_p / self.alpha).max(bottom)),
+            Status::Above => self.red.set_max_p((max_p * self.beta).min(top)),
+            Status::Between => {}
         }
     }
 }

@@ -19,12 +19,12 @@
 //! step; the burst allowance runs with departures rather than with steps, and with `dq_rate_estimator` only when a
 //! measurement ends, by its length; the probability decays by 1/64 rather than 0.02, and not where a packet waits; the
 //! latest waiting time decides whether the queue is short, not that of the last step; a queue of exactly two packets is
-//! not spared; marks stop above `ecn_prob`, not at it; and the drain rate is counted otherwise ([`super::drain`]).
+//! not spared; marks stop above `ecn_prob`, not at it; a mark that comes for certain, at a sum of 8.5, does not restart
+//! the sum, so that every packet is marked from there on; the probability does not stop at 1; and the drain rate is counted otherwise ([`super::drain`]).
 //!
 //! Deviations. The RFC's text lets the probability decay when both waiting times are 0 (§4.2), its appendix when both
 //! are below half the target; here the text holds. Linux takes its first step after half a second, here as any other.
-//! The limit comes first, as in both. A mark restarts the sum that spaces signals; in sch_pie.c one for certain, at
-//! 8.5, does not.
+//! The limit comes first, as in both.
 
 use super::clock::Clock;
 use super::drain::{Drain, Measure};
@@ -151,6 +151,10 @@ pub const DERANDOMIZE: Param = Param {
 pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     let is_linux = values.word("dialect") == "linux";
     values.fill("derandomize", Value::Flag(is_linux));
+    // tc's own defaults: sixteen times too much, and nothing else would tell.
+    if (values.number("alpha"), values.number("beta")) == (2.0, 20.0) {
+        return Err(Refusal::new("beta", "hertz as in RFC 8033: tc writes sixteenths, its 2 and 20 are 0.125 and 1.25"));
+    }
     Ok(())
 }
 
@@ -169,9 +173,16 @@ pub const HEAVY: f64 = 0.1;
 /// Where Linux's probability starts again from 1: 2^64 of 2^56.
 const LINUX_END: f64 = 256.0;
 
-/// Spaces signals by the probability summed up since the last (RFC 8033 §5.4).
+/// Spaces signals by the probability summed up since the last (RFC 8033 §5.4): the sum, and what it was at the last
+/// signal.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Accumulator(f64);
+pub struct Accumulator {
+    sum: f64,
+    last: f64,
+}
+
+/// The sum at which a signal is certain.
+const CERTAIN: f64 = 8.5;
 
 impl Accumulator {
     /// Adds `p` and decides; a signal begins a new sum.
@@ -182,21 +193,28 @@ impl Accumulator {
 
     /// Adds `p` for a packet.
     pub fn add(&mut self, p: f64) {
-        self.0 = if p > 0.0 { self.0 + p } else { 0.0 };
+        self.sum = if p > 0.0 { self.sum + p } else { 0.0 };
     }
 
     /// Decides about the packet that `p` was added for.
     pub fn is_signalled(&mut self, p: f64, stream: &mut Stream) -> bool {
-        let is_due = self.0 >= 0.85 && (self.0 >= 8.5 || super::is_drawn(stream, p));
+        let is_due = self.sum >= 0.85 && (self.sum >= CERTAIN || super::is_drawn(stream, p));
         if is_due {
-            self.0 = 0.0;
+            (self.sum, self.last) = (0.0, self.sum);
         }
         is_due
     }
 
     /// Begins a new sum.
     pub fn reset(&mut self) {
-        self.0 = 0.0;
+        self.sum = 0.0;
+    }
+
+    /// Takes up the sum again that made the last signal certain.
+    fn resume(&mut self) {
+        if self.last >= CERTAIN {
+            self.sum = self.last;
+        }
     }
 }
 
@@ -338,10 +356,16 @@ impl Law for Pie {
         }
         let p = self.probability;
         let is_light = p < self.ecn_prob || self.is_linux && p == self.ecn_prob;
-        match Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early) {
+        let verdict = match Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early) {
             Verdict::Mark(_) if !is_light => Verdict::Drop(Cause::Overload),
             verdict => verdict,
+        };
+        // In Linux a signal that came for certain restarts the sum only if it is a loss: after such a mark every packet
+        // is marked, until one is lost or the probability has come down to 0.
+        if let (true, Some(spacing), Verdict::Mark(_)) = (self.is_linux, &mut self.spacing, verdict) {
+            spacing.resume();
         }
+        verdict
     }
 
     fn on_overflow(&mut self, _arrival: &Arrival, _now: Time) {

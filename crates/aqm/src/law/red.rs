@@ -47,7 +47,11 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     values.fill("gentle_end", Value::Length(max.times(2.0)));
     let end = values.length("gentle_end");
     ordered("max", min, max, "min")?;
-    ordered("gentle_end", max, end, "max")
+    ordered("gentle_end", max, end, "max")?;
+    if values.word("mark_until") == "end" && !values.flag("gentle") {
+        return Err(Refusal::new("mark_until", "max or full: without gentle there is no slope to mark through"));
+    }
+    Ok(())
 }
 
 /// Values for a law that is built on RED and offers only some of its parameters: the others are the paper's.

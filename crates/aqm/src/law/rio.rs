@@ -168,7 +168,7 @@ impl Law for Rio {
 impl LawRow for Rio {
     const ROW: Row = Row {
         name: "rio",
-        aliases: &[],
+        aliases: &["rio_c"],
         doc: "RED that loses packets beyond their flow's profile before those within it.",
         source: PAPER,
         year: 1998,

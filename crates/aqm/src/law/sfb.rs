@@ -1,8 +1,8 @@
 //! SFB: stochastic fair BLUE. Every packet falls into one bin on each of a few levels, by independent hashes of its
 //! flow; a bin counts the packets it has in the queue and keeps a probability as BLUE does: up when it holds too many,
 //! down when a packet finds it empty. A packet is signalled with the least probability of its bins, so that a flow
-//! suffers from another only if they share all of them. A flow whose bins have all reached 1 does not respond and is
-//! limited to a few packets a second.
+//! suffers from another only if they share all of them; it is lost where none of them has room. A flow whose bins have
+//! all reached 1 does not respond and is limited to a few packets a second.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "BLUE: A New Class of Active Queue Management Algorithms", U. Michigan
 //! CSE-TR-387-99, 1999, §4 ("the report"); "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
@@ -11,21 +11,24 @@
 //! | report | here |
 //! |---|---|
 //! | `L`, `N`, `B[l][n]` | `levels`, `bins`, `Table` |
-//! | `bin_size`; `d1`, `d2` | `target`; `increment`, `decrement` |
+//! | `bin_size`: beyond it a bin rises, and is full | `target`, `max` |
+//! | `d1`, `d2` | `increment`, `decrement` |
 //! | `p_m`, `p_min` | `Bin::probability`, `least` |
 //! | moving hash: the second set of bins | `tables`, `rehash`, `db` |
 //!
 //! It reaches no queued packet and is a law: bins count by what arrives and leaves, which in a FIFO is the same order.
 //!
-//! Dialect `linux`: 8 levels of 16 bins; a bin rises from `target` on, not above it; a packet whose bins all hold `max`
-//! is lost; above a probability of one half part of the signals are losses even where marks are possible; and the
-//! penalty's bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten
-//! seconds at most. So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a
-//! quiet start it gives a second burst with the first.
+//! Dialect `linux`: 8 levels of 16 bins; a bin rises from `target` on, not above it, and is full some packets later;
+//! above a probability of one half part of the signals are losses even where marks are possible; and the penalty's
+//! bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten seconds at most.
+//! So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a quiet start it
+//! gives a second burst with the first.
 //!
-//! Deviations. While the second table warms up, all packets count in its bins (Linux: those of flows at 1), though only
-//! flows at 1 move its probabilities; it starts empty (Linux leaves the probabilities of the hash before in it).
-//! Probabilities are not rounded to 1/65536 as in Linux, and a `penalty_rate` of 0 allows one burst (Linux: nothing).
+//! Deviations. A packet is lost when all its bins are full, as in Linux; the loop over levels in the report's figure
+//! loses it when one is, by which a flow that shares one bin with a flood would pay for the flood. While the second
+//! table warms up, all packets count in its bins (Linux: those of flows at 1), though only flows at 1 move its
+//! probabilities; it starts empty (Linux leaves the probabilities of the hash before in it). Probabilities are not
+//! rounded to 1/65536 as in Linux, and a `penalty_rate` of 0 allows one burst (Linux: nothing).
 
 use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::Cause;
@@ -54,7 +57,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::Word(&["paper", "linux"]),
         default: "paper",
         range: Param::ANY,
-        doc: "Number of bins, when a bin rises, whether max applies, losses above one half, and the penalty's bucket.",
+        doc: "Number of bins, when a bin rises and is full, losses above one half, and the penalty's bucket.",
         source: REPORT,
     },
     integer("levels", "", (1.0, 8.0), "Levels of bins (L). Computed: 2, or 8 in linux.", REPORT),
@@ -63,9 +66,10 @@ const PARAMS: &[Param] = &[
     integer(
         "max",
         "",
-        (1.0, 1e6),
-        "linux: a packet all of whose bins hold this many is lost. Computed: 25, or target if that is more.",
-        TC,
+        (1.0, 1e7),
+        "A packet all of whose bins hold this many is lost. Computed: one more than target; linux: 25 or target, \
+         whichever is more.",
+        "Feng, Kandlur, Saha and Shin 1999: a bin holds no more than its size; tc-sfb(8)",
     ),
     Param {
         name: "increment",
@@ -115,11 +119,15 @@ fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     values.fill("levels", Value::Integer(if is_linux { 8 } else { 2 }));
     values.fill("bins", Value::Integer(if is_linux { 16 } else { 23 }));
     let target = values.integer("target");
-    if is_linux {
-        values.fill("max", Value::Integer(25.max(target)));
-        if values.integer("max") < target {
-            return Err(Refusal::new("max", format!("at least target, {target}")));
-        }
+    values.fill("max", Value::Integer(if is_linux { 25.max(target) } else { target + 1 }));
+    // A bin that is full before it rises would never signal.
+    let least = target + u64::from(!is_linux);
+    if values.integer("max") < least {
+        return Err(Refusal::new("max", format!("at least {least}, from where on a bin rises with target = {target}")));
+    }
+    let (increment, decrement) = (values.number("increment"), values.number("decrement"));
+    if decrement > increment {
+        return Err(Refusal::new("decrement", format!("at most increment, {increment}")));
     }
     let (rehash, db) = (values.time("rehash"), values.time("db"));
     if rehash > Span::ZERO && db > rehash {
@@ -226,7 +234,7 @@ impl Sfb {
             left: 0,
             least: 0.0,
             full: target + u32::from(!is_linux),
-            max: if is_linux { values.integer("max") as u32 } else { u32::MAX },
+            max: values.integer("max") as u32,
             increment: values.number("increment"),
             decrement: values.number("decrement"),
             rehash: values.time("rehash"),

@@ -19,9 +19,9 @@
 use super::threshold::Threshold;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause};
-use crate::param::{Kind, Length, Param, Values};
+use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::{Ecn, Time};
+use base::{Ecn, Rate, Time};
 
 const PARAMS: &[Param] = &[
     registry::limit("1000p", "the interface's txqueuelen"),
@@ -39,9 +39,10 @@ const PARAMS: &[Param] = &[
     Param {
         name: "not_ect",
         kind: Kind::Word(&["forward", "drop"]),
-        default: "forward",
+        default: "",
         range: Param::ANY,
-        doc: "What becomes of a packet beyond the threshold that cannot be marked.",
+        doc: "What becomes of a packet beyond the threshold that cannot be marked. Computed: forward, or drop without \
+              ecn, where nothing else would ever be signalled.",
         source: "forward: DCTCP's switches; drop: the low-latency queue of Linux dualpi2",
     },
     Param {
@@ -49,11 +50,23 @@ const PARAMS: &[Param] = &[
         kind: Kind::Integer,
         default: "0",
         range: (0.0, 1e6),
-        doc: "With a time: nothing is signalled while fewer packets than this wait behind. Slow links, on which one \
-              packet takes longer than the threshold, need 1 or 2.",
+        doc: "With a time: nothing is signalled while fewer packets than this wait behind (dualpi2's th_len). Slow \
+              links, on which one packet takes longer than the threshold, need 1 or 2.",
         source: "tc-dualpi2(8); RFC 9332 Appendix A has more than 1",
     },
 ];
+
+fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
+    let marks = values.flag("ecn");
+    values.fill("not_ect", Value::Word(if marks { "forward" } else { "drop" }));
+    if !marks && values.word("not_ect") == "forward" {
+        return Err(Refusal::new("not_ect", "drop: with ecn = false a step that forwards never signals"));
+    }
+    if values.find_length("threshold").is_some() && values.integer("min_qlen_step") > 0 {
+        return Err(Refusal::new("min_qlen_step", "0: it goes with a threshold that is a time"));
+    }
+    Ok(())
+}
 
 /// The law.
 #[derive(Clone, Debug)]
@@ -136,7 +149,7 @@ impl LawRow for Step {
         year: 2010,
         marks: true,
         params: PARAMS,
-        resolve: registry::as_given,
+        resolve,
     };
 
     fn made(values: &Values, _site: Site) -> Self {

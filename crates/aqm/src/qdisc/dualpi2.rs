@@ -118,7 +118,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::Integer,
         default: "1",
         range: (0.0, 1e6),
-        doc: "The ramp spares an L-queue of so many packets or fewer, the one in hand included.",
+        doc: "The ramp spares an L-queue of so many packets or fewer, the one in hand included (min_qlen_step of step).",
         source: "RFC 9332 A.1",
     },
     Param {
@@ -126,7 +126,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::LengthOrTime,
         default: "1ms",
         range: (0.0, 1e6),
-        doc: "Waiting time, or packets left behind, above which the step marks.",
+        doc: "Waiting time, or packets (not bytes) left behind, above which the step marks.",
         source: "tc-dualpi2(8)",
     },
     Param {
@@ -159,8 +159,16 @@ fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let (tupdate_s, max_rtt_s) = (values.time("tupdate").secs_f64(), max_rtt.secs_f64());
     values.fill("alpha", Value::Number(0.1 * tupdate_s / (max_rtt_s * max_rtt_s)));
     values.fill("beta", Value::Number(0.3 / max_rtt_s));
+    if is_linux && values.word("native") == "ramp" {
+        return Err(Refusal::new("native", "step in the linux dialect, which has no ramp"));
+    }
+    if values.find_time("max_rtt").is_some() {
+        values.ordered("tupdate", "max_rtt")?;
+    }
     match values.0.get("step_thresh") {
-        Some(Value::Length(Length::Bytes(_))) => Err(Refusal::new("step_thresh", "packets or a time")),
+        Some(Value::Length(Length::Bytes(_))) => {
+            Err(Refusal::new("step_thresh", "packets such as 24p or a time such as 5ms"))
+        }
         _ => Ok(()),
     }
 }

@@ -36,7 +36,7 @@ impl Discipline for FqCodel {
             codel::MTU,
             codel::CE_THRESHOLD,
         ],
-        resolve: registry::as_given,
+        resolve: codel::resolve,
     };
 
     fn build<P: Packet + Send + 'static>(values: &Values, mut site: Site) -> Box<dyn Qdisc<P> + Send> {

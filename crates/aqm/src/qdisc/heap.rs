@@ -67,6 +67,32 @@ impl<K: PartialOrd + Copy> Heap<K> {
         self.sink(at);
     }
 
+    /// Gives `item` the key `key` unless it has a greater one. With [`Heap::settle`]: keys that fall may stay as they
+    /// were, as bounds, until somebody asks for the top.
+    #[inline]
+    pub fn raise(&mut self, item: u32, key: K) {
+        let place = self.places.get(item as usize).copied().unwrap_or(OUT);
+        if place == OUT || self.entries[place as usize].0 < key {
+            self.set(item, key);
+        }
+    }
+
+    /// The greatest key and its item, where those on the heap are no less than what `key` says of each; an item of
+    /// which it says nothing is out. Each key that fell is put in its place once, whenever and however often it fell.
+    pub fn settle(&mut self, key: impl Fn(u32) -> Option<K>) -> Option<(K, u32)> {
+        loop {
+            let (bound, item) = self.top()?;
+            match key(item) {
+                None => self.remove(item),
+                Some(key) if key < bound => {
+                    self.entries[0].0 = key;
+                    self.sink(0);
+                }
+                Some(_) => return Some((bound, item)),
+            }
+        }
+    }
+
     /// Gives every item that is in the key that `key` says, and brings all in order from the bottom up.
     pub fn rekey(&mut self, key: impl Fn(u32) -> K) {
         self.entries.iter_mut().for_each(|entry| entry.0 = key(entry.1));
@@ -133,6 +159,30 @@ mod tests {
     use super::*;
     use base::Stream;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn keys_that_fell_are_found_out_when_they_come_up() {
+        let mut stream = Stream::named(2, "heap");
+        let mut heap = Heap::new(40);
+        let mut plain = [None; 40];
+        for _ in 0..20_000 {
+            let item = stream.below(40) as u32;
+            // No two are equal.
+            let key = (stream.below(1000), item);
+            match plain[item as usize] {
+                _ if stream.chance(0.2) => plain[item as usize] = None,
+                Some(old) if key < old => plain[item as usize] = Some(key),
+                _ => {
+                    plain[item as usize] = Some(key);
+                    heap.raise(item, key);
+                }
+            }
+            if stream.chance(0.1) {
+                let greatest = plain.iter().flatten().max().copied();
+                assert_eq!(heap.settle(|item| plain[item as usize]), greatest.map(|key| (key, key.1)));
+            }
+        }
+    }
 
     #[test]
     fn the_top_is_the_greatest_whatever_was_done() {

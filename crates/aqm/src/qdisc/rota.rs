@@ -21,6 +21,15 @@ impl Rota {
         (first < self.items).then_some(first)
     }
 
+    /// The items of `list`, from the first on.
+    pub fn iter(&self, list: u32) -> impl Iterator<Item = u32> {
+        let mut at = self.items + list;
+        std::iter::from_fn(move || {
+            at = self.links[at as usize].1;
+            (at < self.items).then_some(at)
+        })
+    }
+
     /// Whether `list` has no item.
     #[inline]
     pub fn is_empty(&self, list: u32) -> bool {
@@ -59,8 +68,7 @@ mod tests {
     use super::*;
 
     fn items(rota: &Rota, list: u32) -> Vec<u32> {
-        let mut rota = rota.clone();
-        std::iter::from_fn(|| rota.first(list).inspect(|&item| rota.remove(item))).collect()
+        rota.iter(list).collect()
     }
 
     #[test]

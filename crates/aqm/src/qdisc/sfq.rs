@@ -57,7 +57,8 @@ const PARAMS: &[Param] = &[
         kind: Kind::Integer,
         default: "1024",
         range: (1.0, 65_536.0),
-        doc: "linux: size of the table of hashes through which flows find their queues; ns2 hashes to the queues.",
+        doc: "linux: size of the table of hashes through which flows find their queues, a power of two; ns2 hashes to \
+              the queues.",
         source: TC,
     },
     Param {
@@ -90,7 +91,15 @@ const PARAMS: &[Param] = &[
 fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     let flows = if values.word("dialect") == "ns2" { 16 } else { 128 };
     values.fill("flows", Value::Integer(flows));
-    Ok(())
+    match values.word("dialect") {
+        "ns2" if values.flag("headdrop") => {
+            Err(Refusal::new("headdrop", "false in the ns2 dialect, which loses no packet that it accepted"))
+        }
+        "linux" if !values.integer("divisor").is_power_of_two() => {
+            Err(Refusal::new("divisor", "a power of two from 1 to 65536 in the linux dialect"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The one list of queues that wait for their turn.

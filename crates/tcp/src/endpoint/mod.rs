@@ -6,6 +6,7 @@
 //!
 //! - `sender.rs`: acknowledgements, loss recovery, the retransmission timer, what may be sent.
 //! - `reduction.rs`: how the window comes down gradually. `probe.rs`: losses found by time, tail loss probes.
+//! - `sack1.rs`: recovery as ns-2 has it.
 //! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
 //! - here: the state itself, opening and closing.
 //!
@@ -21,6 +22,7 @@
 mod probe;
 mod receiver;
 mod reduction;
+mod sack1;
 mod sender;
 
 use crate::cc::{Chosen, Window};
@@ -164,6 +166,8 @@ pub struct Endpoint {
     reorder_at: Time,
     /// The reduction under way, where it is gradual.
     progress: reduction::Progress,
+    /// Recovery as ns-2 has it, where it is configured.
+    sack1: Option<Box<sack1::Sack1>>,
 }
 
 impl Endpoint {
@@ -198,6 +202,7 @@ impl Endpoint {
             probe_end: None,
             reorder_at: Time::NEVER,
             progress: reduction::Progress::default(),
+            sack1: Self::sack1_of(config),
             last_sent_at: Time::ZERO,
             duplicate_acks: 0,
             recover: 0,

@@ -8,9 +8,8 @@
 
 use super::{Emit, Endpoint, Phase};
 use crate::rack::Rack;
-use crate::segment::Flags;
 use crate::stack::{Config, Recovery};
-use base::{Ecn, Span, Time};
+use base::{Span, Time};
 
 /// Linux's TCP_TIMEOUT_MIN, two ticks of 1000 Hz.
 const LEAST_TIMEOUT: Span = Span::from_ms(2);
@@ -93,12 +92,7 @@ impl Endpoint {
     fn resend_last(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let Some(record) = self.outstanding.probe_last(now) else { return };
         self.probe_end = self.probe_end.map(|probe| Probe { is_resent: true, ..probe });
-        self.stats.retransmitted += 1;
-        self.last_sent_at = now;
-        let ecn = if self.ecn_ok && config.ect_on_retransmit { config.ect } else { Ecn::NotEct };
-        let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
-        let segment = self.segment(record.seq, record.len - u32::from(record.fin), flags, ecn, config);
-        out.emit(segment);
+        self.emit_again(&record, config, now, out);
     }
 
     /// An acknowledgement while a probe is out (§7.4): one beyond what the probe repaired tells of a loss that nobody

@@ -3,7 +3,8 @@
 //! Losses are found by three duplicate acknowledgements (RFC 5681), by three segments reported above a hole
 //! (RFC 6675 §4), by time (`probe.rs`), or by the timer. Whatever is deemed lost waits in
 //! [`Outstanding`](crate::outstanding::Outstanding) and is sent again as the window allows; after a timeout that is
-//! everything not reported received, which is go-back-N where the receiver reports nothing.
+//! everything not reported received, which is go-back-N where the receiver reports nothing. ns-2's own way of doing all
+//! that is `sack1.rs`.
 //!
 //! # Deviations
 //! - RFC 6582: every partial acknowledgement restarts the timer, not the first alone ("slow but steady" of its §4, as
@@ -21,6 +22,7 @@
 
 use super::{Emit, Endpoint, Phase, State};
 use crate::cc::{Acked, Cause, Congestion, Controller, Delivery};
+use crate::outstanding::Record;
 use crate::segment::{Flags, Segment};
 use crate::stack::{Config, Control, Recovery, RttSampling};
 use base::{Ecn, Span, Time};
@@ -41,6 +43,9 @@ impl Endpoint {
         let is_update = segment.ack >= self.snd_una && self.peer_window != u64::from(segment.window);
         if is_update {
             self.peer_window = u64::from(segment.window);
+        }
+        if self.sack1.is_some() {
+            return self.on_ack_sack1(segment, config, now, out);
         }
         let (mut reported, mut ever_lost) = (0, 0);
         if self.counts_deliveries {
@@ -83,7 +88,14 @@ impl Endpoint {
     }
 
     /// An acknowledgement tells of `delivered` bytes more that arrived, the newest of them after `rtt`.
-    fn on_delivery(&mut self, segment: &Segment, delivered: u64, rtt: Option<Span>, config: &Config, now: Time) {
+    pub(super) fn on_delivery(
+        &mut self,
+        segment: &Segment,
+        delivered: u64,
+        rtt: Option<Span>,
+        config: &Config,
+        now: Time,
+    ) {
         if self.controller.watches() {
             let delivery = Delivery {
                 bytes: delivered,
@@ -118,22 +130,7 @@ impl Endpoint {
         let flight = (self.snd_nxt - self.snd_una) as f64;
         self.snd_una = ack;
         self.duplicate_acks = 0;
-        match config.rtt_sampling {
-            RttSampling::EveryAck => {
-                self.rtt.end_back_off();
-                if let Some(sent_at) = sent_at {
-                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
-                }
-            }
-            RttSampling::OnePerWindow => {
-                if let Some((end, sent_at)) = self.timing
-                    && ack >= end
-                {
-                    self.timing = None;
-                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
-                }
-            }
-        }
+        self.measure(ack, sent_at, config, now);
         let mss = f64::from(config.mss);
         if self.is_gradual {
             // Linux ends a recovery when all is acknowledged that was outstanding at its start, the wait for an echo's
@@ -185,6 +182,28 @@ impl Endpoint {
         }
         self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
         self.wants_probe = self.finds_by_time;
+    }
+
+    /// Takes the round trip that the acknowledgement of everything before `ack` tells; the newest of it was sent at
+    /// `sent_at`, if that tells one.
+    #[inline]
+    pub(super) fn measure(&mut self, ack: u64, sent_at: Option<Time>, config: &Config, now: Time) {
+        match config.rtt_sampling {
+            RttSampling::EveryAck => {
+                self.rtt.end_back_off();
+                if let Some(sent_at) = sent_at {
+                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
+                }
+            }
+            RttSampling::OnePerWindow => {
+                if let Some((end, sent_at)) = self.timing
+                    && ack >= end
+                {
+                    self.timing = None;
+                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
+                }
+            }
+        }
     }
 
     /// Whether the window, not the application, limited what was sent (RFC 7661 in the form Linux has it): there was
@@ -325,7 +344,7 @@ impl Endpoint {
         left
     }
 
-    fn on_ecn_echo(&mut self, config: &Config, now: Time) {
+    pub(super) fn on_ecn_echo(&mut self, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
         // An acknowledgement of exactly that window may have been sent before the CWR arrived.
         let is_known = self.snd_una <= self.ecn_recover || self.snd_una <= self.recover;
@@ -365,6 +384,10 @@ impl Endpoint {
             self.state = State::Aborted;
             self.rto_at = Time::NEVER;
             self.delayed_ack_at = Time::NEVER;
+            return;
+        }
+        if self.sack1.is_some() {
+            self.on_timeout_sack1(config, now, out);
             return;
         }
         if self.is_gradual {
@@ -413,6 +436,10 @@ impl Endpoint {
             // RFC 5681 §4.1
             self.window.cwnd = self.window.cwnd.min((u64::from(config.initial_window) * mss) as f64);
         }
+        if self.sack1.is_some() {
+            self.fill_window_sack1(config, now, out);
+            return;
+        }
         // Limited transmit (RFC 3042): one new segment for each of the first two duplicates. With SACK the pipe has
         // already been relieved of what they report.
         let is_early = self.phase == Phase::Open && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
@@ -445,7 +472,7 @@ impl Endpoint {
 
     /// The next new segment: its payload, and whether the FIN rides on it. `None` if there is nothing to send.
     #[inline]
-    fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
+    pub(super) fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
         let unsent = self.written.saturating_sub(self.snd_nxt);
         let len = unsent.min(u64::from(config.mss));
         let has_fin = self.closing && !self.fin_sent && len == unsent;
@@ -465,7 +492,7 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    fn send_new(&mut self, len: u32, has_fin: bool, config: &Config, now: Time, out: &mut impl Emit) {
+    pub(super) fn send_new(&mut self, len: u32, has_fin: bool, config: &Config, now: Time, out: &mut impl Emit) {
         let seq = self.snd_nxt;
         let mut flags = Flags::NONE.with_if(Flags::FIN, has_fin);
         if self.owes_cwr && len > 0 {
@@ -498,13 +525,18 @@ impl Endpoint {
         self.outstanding.resent(now);
         self.progress.sent += u64::from(record.len);
         self.probe_at = Time::NEVER;
-        self.stats.retransmitted += 1;
         if let Some((end, _)) = self.timing
             && end >= record.end()
         {
             // Karn: its acknowledgement would be ambiguous.
             self.timing = None;
         }
+        self.emit_again(&record, config, now, out);
+    }
+
+    /// Sends what `record` says once more.
+    pub(super) fn emit_again(&mut self, record: &Record, config: &Config, now: Time, out: &mut impl Emit) {
+        self.stats.retransmitted += 1;
         self.last_sent_at = now;
         let ecn = if self.ecn_ok && config.ect_on_retransmit { config.ect } else { Ecn::NotEct };
         let flags = Flags::NONE.with_if(Flags::FIN, record.fin);

@@ -468,6 +468,7 @@ pub fn plain() -> Config {
         cwnd_validation: false,
         reduction: Reduction::AtOnce,
         rack: false,
+        sack1: false,
         whole_segments: false,
         ecn_floor: 1,
         idle_restart: true,

@@ -91,9 +91,10 @@ fn class(values: &Values, names: [(&'static str, &'static str); 3], rate: Rate) 
         red.0.insert(name, values.0[ours].clone());
     }
     red::resolve(&mut red, rate).map_err(|refusal| {
-        // What RED says of `max` is said of this class's.
+        // What RED says of `max` and `min` is said of this class's.
         let param = names.iter().find(|(name, _)| *name == refusal.param).map_or(refusal.param, |(_, ours)| ours);
-        Refusal { param, ..refusal }
+        let (min, ours) = names[0];
+        Refusal { param, expected: refusal.expected.replace(&format!("{min},"), &format!("{ours},")) }
     })?;
     Ok(red)
 }
@@ -112,7 +113,9 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     if unit(&inside) != unit(&outside) {
         return Err(Refusal::new("min_out", "a length in the unit of min_in"));
     }
-    Ok(())
+    // OUT is what is to be lost first. Its upper threshold may be the higher one: so it is in Guo and Matta 2001.
+    values.ordered("min_out", "min_in")?;
+    values.ordered("probability_in", "probability_out")
 }
 
 /// The two REDs of a queue, and what waits in it of each class.
@@ -268,10 +271,24 @@ impl Paper {
 
 /// The parameters of RED that both classes share.
 pub const SHARED: [Param; 6] = [
-    red::param::GENTLE,
+    Param {
+        doc: "Above its max let the probability of a class rise to 1 at twice that instead of jumping there; not in the \
+              ns2 dialects.",
+        ..red::param::GENTLE
+    },
     red::param::MODE,
     measure::MEAN_PACKET,
-    red::param::WAIT,
-    red::param::MARK_UNTIL,
+    Param {
+        doc: "Wait at least 1/p packets between signals, spacing them over 1/p to 2/p instead of 1 to 1/p; computed: \
+              false, which it must be in the ns2 dialects.",
+        ..red::param::WAIT
+    },
+    Param {
+        doc: "With ecn, the average of its class up to which a packet is marked; above it it is dropped. max: as RFC \
+              3168 advises. end: through the gentle slope (\"new gentle\", Le et al. 2007). full: always (RED* of \
+              Kuzmanovic 2005). Computed: max, or full in the ns2 dialects, which have nothing else.",
+        source: "RFC 3168 §7; ns-2's Diffserv module marks always",
+        ..red::param::MARK_UNTIL
+    },
     red::param::MARK_P,
 ];

@@ -208,5 +208,5 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     });
     values.fill("limit", Value::Length(Length::Bytes(wanted.min(most).floor())));
     values.fill("target", Value::Time((rtt / 20).max(Span::from_us(1))));
-    Ok(())
+    values.ordered("target", "rtt")
 }

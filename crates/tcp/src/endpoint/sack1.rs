@@ -1,0 +1,253 @@
+//! Loss recovery as ns-2's `Agent/TCP/Sack1` has it, which is older than RFC 6675 and differs from it in most things.
+//!
+//! Source: ns-2.35, tcp-sack1.cc, scoreboard-rq.cc, tcp.cc.
+//!
+//! | ns-2                       | here                                                                             |
+//! |----------------------------|----------------------------------------------------------------------------------|
+//! | `highest_ack_`, `maxseq_`  | `snd_una`, `snd_nxt`, each less one segment                                      |
+//! | `t_seqno_`                 | `back_at`, or `snd_nxt`                                                          |
+//! | `fastrecov_`, `timeout_`   | [`Phase::Recovery`]; [`Phase::Timeout`], which the next acknowledgement of new data ends |
+//! | `recover_`, `dupacks_`     | `recover`, `duplicate_acks`                                                      |
+//! | `pipe_`, `scb_`            | `pipe`, `reported`; what of `scb_` was sent again is all before `repaired`       |
+//!
+//! - The third report of something new starts a recovery. Every gap below what was reported highest is taken for lost
+//!   and is sent again once, in order, as long as fewer segments are thought to be in the network than the window
+//!   holds; then comes new data. Each acknowledgement says that one segment left, a partial one that two did.
+//! - The window is half of the former one, whatever was outstanding, also below one segment: then nothing is sent
+//!   until the timer expires. It stays so when the recovery ends.
+//! - After a timeout everything is sent again, reported or not, in slow start; reports count again when new data was
+//!   acknowledged, and start a recovery when all is that was outstanding then. While there are three or more and no
+//!   recovery, nothing is sent.
+//!
+//! # Deviations
+//! - A mark's echo is answered by the frame, so not while the timer's repair goes on; one that comes with the end of a
+//!   recovery does not prolong that.
+//! - A segment with data counts as a departure only if it reports something new: ns-2's agents send one way.
+//! - After four timeouts in a row ns-2 forgets its round-trip time; here the next sample goes into the mean.
+
+use super::{Emit, Endpoint, Phase};
+use crate::cc::{Acked, Cause, Congestion, Controller};
+use crate::reassembly::Reassembly;
+use crate::segment::{Flags, Segment};
+use crate::stack::{Config, Control, Recovery};
+use base::Time;
+
+/// Reports that start a recovery: `numdupacks_`.
+const DUP_THRESH: u32 = 3;
+
+/// What this recovery knows beyond the frame.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sack1 {
+    /// What was reported to have arrived.
+    reported: Reassembly,
+    /// Segments thought to be in the network, in a recovery.
+    pipe: i64,
+    /// Gaps before this were sent again in this recovery.
+    repaired: u64,
+    /// Where sending everything again after a timeout has come to; `None` once it is through.
+    back_at: Option<u64>,
+}
+
+impl Endpoint {
+    /// The state of this recovery, where a stack has it.
+    pub(super) fn sack1_of(config: &Config) -> Option<Box<Sack1>> {
+        (config.sack1 && config.recovery == Recovery::Sack).then(Box::default)
+    }
+
+    /// Takes the acknowledgement in `segment`. Returns whether something may be sent now.
+    pub(super) fn on_ack_sack1(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+        let ack = segment.ack;
+        let bytes = ack.saturating_sub(self.snd_una);
+        let known = if self.counts_deliveries { self.reported().bytes() } else { 0 };
+        let mut may_send = true;
+        if self.phase == Phase::Recovery {
+            let news = self.take_reports(segment);
+            if bytes > 0 || news > 0 || segment.payload == 0 {
+                self.sack1().pipe -= 1;
+            }
+            if ack >= self.recover {
+                (self.phase, self.recover, self.ecn_recover) = (Phase::Open, 0, 0);
+                self.pass(ack, config, now);
+            } else if bytes > 0 {
+                self.sack1().pipe -= 1;
+                self.outstanding.acknowledge(ack);
+                self.snd_una = ack;
+                self.rtt.end_back_off();
+                self.rto_at = now + self.rtt.rto(config);
+            }
+        } else if bytes > 0 {
+            self.phase = Phase::Open;
+            self.pass(ack, config, now);
+            self.grow(segment, bytes, config, now);
+        } else if ack == self.snd_una && self.snd_nxt > ack && self.phase == Phase::Open {
+            may_send = !(self.take_reports(segment) > 0 && self.on_report(config, now, out));
+        } else if ack < self.snd_una {
+            return false;
+        }
+        if self.counts_deliveries {
+            let delivered = (bytes + self.reported().bytes()).saturating_sub(known);
+            self.on_delivery(segment, delivered, None, config, now);
+        }
+        if self.ecn_ok && segment.flags.has(Flags::ECE) {
+            self.on_ecn_echo(config, now);
+        }
+        may_send
+    }
+
+    /// Everything before `ack` arrived, and no recovery is going on.
+    fn pass(&mut self, ack: u64, config: &Config, now: Time) {
+        let sent_at = self.outstanding.acknowledge(ack);
+        self.snd_una = ack;
+        self.duplicate_acks = 0;
+        let snd_nxt = self.snd_nxt;
+        let sack1 = self.sack1();
+        sack1.reported.clear();
+        sack1.back_at = sack1.back_at.map(|at| at.max(ack)).filter(|&at| at < snd_nxt);
+        self.measure(ack, sent_at, config, now);
+        self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
+    }
+
+    fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
+        // RFC 3168 §6.1.2: not by one that echoes congestion.
+        if self.ecn_ok && segment.flags.has(Flags::ECE) {
+            return;
+        }
+        let mss = f64::from(config.mss);
+        // What is acknowledged while it is being sent again had mostly left the network before (RFC 3465 §2.3).
+        let is_back = self.sack1().back_at.is_some();
+        let bytes = if is_back { bytes.min(config.mss.into()) } else { bytes };
+        let srtt = self.rtt.srtt();
+        let acked = Acked { bytes, mss, byte_counting: config.byte_counting, whole_segments: false, srtt, now };
+        self.controller.grow(&mut self.window, &acked);
+        self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
+    }
+
+    /// Notes what `segment` reports. Returns the bytes that were not known.
+    fn take_reports(&mut self, segment: &Segment) -> u64 {
+        let (una, ack) = (self.snd_una, segment.ack);
+        let reported = &mut self.sack1().reported;
+        if ack > una {
+            reported.advance(ack);
+        }
+        let blocks = segment.sacks.above(ack).filter(|&(start, _)| start > una);
+        blocks.map(|(start, end)| reported.insert(start, end)).sum()
+    }
+
+    /// Something new was reported while `snd_una` stood. Returns whether that was answered by a retransmission.
+    fn on_report(&mut self, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+        self.duplicate_acks += 1;
+        if self.duplicate_acks < DUP_THRESH && config.limited_transmit {
+            let more = f64::from(self.duplicate_acks * config.mss);
+            self.send_onward((self.window.cwnd + more) as u64, config, now, out);
+        }
+        // A reduction by ECN in the same window was for the same congestion; DCTCP's may have been next to nothing
+        // (RFC 8257 §3.4).
+        let is_new = self.snd_una > self.recover.max(self.ecn_recover);
+        let is_for_echo = self.ecn_recover > self.recover;
+        if self.duplicate_acks != DUP_THRESH || !(is_new || is_for_echo) {
+            return false;
+        }
+        self.stats.recoveries += 1;
+        self.phase = Phase::Recovery;
+        self.sack1().pipe = self.outstanding.len() as i64 - i64::from(DUP_THRESH);
+        self.recover = if is_new { self.snd_nxt } else { self.ecn_recover };
+        self.timing = None;
+        if is_new || config.control == Control::Dctcp {
+            self.window.cwnd = self.slow_down(config, now);
+        }
+        self.sack1().repaired = self.send_old(self.snd_una, config, now, out);
+        self.rto_at = now + self.rtt.rto(config);
+        true
+    }
+
+    /// Sets the threshold to what the controller leaves of the window, in whole segments, and returns what it leaves.
+    fn slow_down(&mut self, config: &Config, now: Time) -> f64 {
+        let mss = f64::from(config.mss);
+        let (cause, flight) = (Cause::Loss, self.window.cwnd);
+        let left =
+            self.controller.reduced(&self.window, &Congestion { cause, flight, mss, whole_segments: false, now });
+        self.window.ssthresh = (left / mss).floor().max(2.0) * mss;
+        self.owes_cwr = self.ecn_ok;
+        left
+    }
+
+    /// The retransmission timer expired: everything again, from `snd_una` on.
+    pub(super) fn on_timeout_sack1(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let una = self.snd_una;
+        let sack1 = self.sack1();
+        sack1.reported.clear();
+        sack1.back_at = Some(una);
+        self.phase = Phase::Timeout;
+        (self.recover, self.duplicate_acks, self.timing) = (self.snd_nxt, 0, None);
+        // At every expiration, of the window as it is then.
+        self.window.cwnd = self.window.cwnd.max(f64::from(config.mss));
+        self.slow_down(config, now);
+        self.controller.timed_out();
+        self.window.cwnd = f64::from(config.mss);
+        self.held_until = Time::NEVER;
+        self.rtt.back_off();
+        self.rto_at = now + self.rtt.rto(config);
+        self.push(config, now, out);
+    }
+
+    /// Sends what may be sent.
+    pub(super) fn fill_window_sack1(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let window = self.window.cwnd as u64;
+        if self.phase != Phase::Recovery {
+            while self.duplicate_acks == 0 && self.send_onward(window, config, now, out) {}
+            return;
+        }
+        let most = (window / u64::from(config.mss)) as i64;
+        while self.sack1().pipe < most {
+            let from = self.sack1().repaired.max(self.snd_una);
+            if let Some(gap) = self.reported().first_gap(from) {
+                self.sack1().repaired = self.send_old(gap, config, now, out);
+            } else if !self.send_onward(u64::MAX, config, now, out) {
+                return;
+            }
+            self.sack1().pipe += 1;
+        }
+    }
+
+    /// Sends the next segment, an old one while everything is being sent again, if it ends no more than `window` bytes
+    /// beyond `snd_una`. Returns whether there was one.
+    #[inline]
+    fn send_onward(&mut self, window: u64, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+        let Some(at) = self.sack1().back_at else {
+            let in_flight = self.snd_nxt - self.snd_una;
+            return match self.next_new(config) {
+                Some((len, has_fin)) if in_flight + u64::from(len) <= window.min(self.peer_window) => {
+                    self.send_new(len, has_fin, config, now, out);
+                    true
+                }
+                _ => false,
+            };
+        };
+        if at - self.snd_una + self.outstanding.payload_at(at) > window {
+            return false;
+        }
+        let end = self.send_old(at, config, now, out);
+        self.sack1().back_at = (end < self.snd_nxt).then_some(end);
+        true
+    }
+
+    /// Sends the segment at `seq` again. Returns where it ends.
+    fn send_old(&mut self, seq: u64, config: &Config, now: Time, out: &mut impl Emit) -> u64 {
+        let record = self.outstanding.send_again(seq, now);
+        if !self.rto_at.is_set() {
+            self.rto_at = now + self.rtt.rto(config);
+        }
+        self.emit_again(&record, config, now, out);
+        record.end()
+    }
+
+    #[inline]
+    fn sack1(&mut self) -> &mut Sack1 {
+        self.sack1.as_mut().expect("asked for only where a stack has it")
+    }
+
+    #[inline]
+    fn reported(&self) -> &Reassembly {
+        &self.sack1.as_ref().expect("asked for only where a stack has it").reported
+    }
+}
