@@ -113,8 +113,9 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both
 	$(BIN)/python benches/peers/compare_ns2.py
 
-figures: $(ENGINE) ## measure every discipline with its defaults and draw the figures of their pages
+figures: $(ENGINE) ## measure every discipline and web model, and draw the figures of their pages
 	$(BIN)/python tools/discipline_figures.py
+	$(BIN)/python tools/traffic_figures.py
 	cargo run --locked --quiet --package xtask -- docs
 
 # ---- keeping house ----

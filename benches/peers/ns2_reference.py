@@ -173,7 +173,7 @@ gentle = true
     # Targets too short for a full link: the queue runs empty, and how TCP gets up again after a timeout shows.
     Case("pi24", "PI 24", *pi(24)),
     Case("rem24", "REM 24", *rem(24)),
-    Case("rio_c30", "RIO-C 30/90", *rio("RIO-C", "ns2", 30, 90, 0.2), known=frozenset({"utilisation"})),
+    Case("rio_c30", "RIO-C 30/90", *rio("RIO-C", "ns2", 30, 90, 0.2)),
     Case("rio_d30", "RIO-D 30/90", *rio("RIO-D", "ns2_decoupled", 30, 90, 0.2)),
 )
 

@@ -15,6 +15,12 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
     `overrides` are pairs of a dotted key (`link.qdisc.qref`, `traffic.0.users`) and the text of a TOML value.
     """
 
+def equilibrium(text: str, origin: str) -> str:
+    """The equilibrium that the forward discipline of a scenario was computed for, as JSON; null where there is none.
+
+    `drop_probability`, `queue_packets`, `rtt_s`, `window_packets`, `tcp_bps`.
+    """
+
 def simulate(resolved_toml: str, directory: str, progress: Callable[[dict[str, Any]], None] | None) -> str:
     """Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON.
 

@@ -18,6 +18,7 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageErro
 from aqmlab import api, engine, report, scenario, store, terminal
 from aqmlab.claims import claims
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
+from aqmlab.explained import worked_out
 from aqmlab.progress import Monitor, Silent, on_terminal
 from aqmlab.tc import linux
 
@@ -215,9 +216,20 @@ def list_what_there_is(
 @app.command()
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A discipline, stack or traffic model.")],
+    rate: Annotated[
+        str | None, typer.Option(help="Rate of a link, as 10mbit: show the discipline's values as they are before it.")
+    ] = None,
+    settings: Annotated[
+        list[str],
+        typer.Option("--set", help="With --rate: give a parameter, as in --set flows=64", metavar="KEY=VALUE"),
+    ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
 ) -> None:
-    """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources."""
+    """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources.
+
+    With --rate: what all its parameters come to before a link of that rate, the computed ones too, and for redopt the
+    equilibrium that they are for.
+    """
     rows = {
         alias: row
         for read in (*reversed(KINDS.values()), engine.disciplines)
@@ -226,10 +238,22 @@ def explain(
     }
     if name not in rows:
         raise BadInput(f"explain {name}: expected one of {', '.join(sorted(rows))}")
+    row = rows[name]
+    if rate is None and settings:
+        raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
+    if rate is None:
+        if as_json:
+            _print_json(row)
+        else:
+            terminal.explanation(terminal.console(), row)
+        return
+    if "marks" not in row:
+        raise BadInput(f"explain {name}: --rate {rate}: expected a discipline, which {name} is not")
+    found = worked_out(row, rate, _changes(settings))
     if as_json:
-        _print_json(rows[name])
+        _print_json(found.as_dict())
     else:
-        terminal.explanation(terminal.console(), rows[name])
+        terminal.worked_out(terminal.console(), found)
 
 
 @app.command()

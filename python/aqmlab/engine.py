@@ -54,6 +54,12 @@ def resolve(text: str, origin: str, overrides: Sequence[tuple[str, str]] = ()) -
     return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin)
 
 
+def equilibrium(resolved: Resolved) -> dict[str, float] | None:
+    """What the parameters of the discipline forward were computed for; only redopt's are for an equilibrium."""
+    found: dict[str, float] | None = json.loads(native.equilibrium(resolved.toml, resolved.origin))
+    return found
+
+
 def simulate(resolved: Resolved, directory: Path, progress: Callable[[Tick], None] | None = None) -> dict[str, Any]:
     """Runs a scenario into an existing folder and returns its summary; what `progress` raises ends the run."""
     try:
@@ -69,7 +75,7 @@ def version() -> str:
 
 
 def disciplines() -> list[dict[str, Any]]:
-    """Every discipline: name, doc, source, year, marks, params, aliases."""
+    """Every discipline: name, kind, law, doc, source, year, marks, params, aliases."""
     rows: list[dict[str, Any]] = json.loads(native.disciplines())
     return rows
 

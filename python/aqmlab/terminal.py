@@ -1,11 +1,13 @@
 """What the command line shows on a terminal: short tables."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -13,10 +15,15 @@ from aqmlab import units
 from aqmlab.calibration import Calibration
 from aqmlab.claims import Claim
 from aqmlab.comparison import Column, Comparison
+from aqmlab.explained import WorkedOut
 from aqmlab.results import Result
 from aqmlab.statistics import Interval
 
 Row = dict[str, Any]
+
+_TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+_RATES = (("tbit", 1e12), ("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0))
+_NUMBER = re.compile(r"([0-9]+\.[0-9]+)([a-z]*)")
 
 
 def console() -> Console:
@@ -198,46 +205,164 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
 def registry(out: Console, title: str, rows: Sequence[Row]) -> None:
     """What there is of one kind."""
     table = _table(title)
-    table.add_column("name", style="bold")
+    # The less between the columns, the more for the last one, where the words are.
+    table.padding = (0, 1, 0, 0)
+    table.add_column("name", style="bold", no_wrap=True)
+    have_years = all("marks" in row for row in rows)
+    if have_years:
+        table.add_column("year", style="dim", no_wrap=True)
+        table.add_column("kind", no_wrap=True)
+        table.add_column("ECN", no_wrap=True)
     table.add_column("what it is")
-    table.add_column("source", style="dim")
     for row in rows:
-        aliases = f" ({', '.join(row['aliases'])})" if row.get("aliases") else ""
-        source = row.get("source") or ""
-        table.add_row(row["name"] + aliases, row["doc"], source)
+        facts = [str(row["year"]), row["kind"], "marks" if row["marks"] else "–"] if have_years else []
+        aliases = f" Also called {', '.join(row['aliases'])}." if row.get("aliases") else ""
+        table.add_row(row["name"], *facts, Text.assemble(row["doc"], (aliases, "dim")))
     out.print(table)
 
 
 def explanation(out: Console, row: Row) -> None:
     """One discipline, stack or traffic model with all its numbers."""
-    source = str(row.get("source") or "")
-    year = f", {row['year']}" if row.get("year") and str(row["year"]) not in source else ""
-    out.print(Text(row["name"], style="bold"))
+    out.print(_head(row))
     out.print(row["doc"], markup=False)
-    if source:
-        out.print(Text(f"{source}{year}", style="dim"))
+    if row.get("source"):
+        out.print(Text(str(row["source"]), style="dim"))
     if row.get("aliases"):
         out.print(f"Also called {', '.join(row['aliases'])}.", markup=False)
-    if "marks" in row:
-        out.print("Marks ECN-capable packets if ecn is set." if row["marks"] else "Drops only; marks nothing.")
-    table = _table()
     if params := row.get("params"):
-        for title in ("parameter", "default", "range", "what it does", "source of the default"):
-            table.add_column(title, style="dim" if title.startswith("source") else "")
-        for param in params:
-            default = str(param.get("default") if param.get("default") not in (None, "") else "computed")
-            table.add_row(param["name"], default, _range(param), param["doc"], param["source"])
-    else:
-        for title in ("value of", "", "source"):
-            table.add_column(title, style="dim" if title == "source" else "")
-        for value in row.get("values", []):
+        lines = [(param["name"], _default(param), range_text(param)) for param in params]
+        _entries(out, ("parameter", "default", "range"), lines, [(p["doc"], p.get("source")) for p in params])
+    elif values := row.get("values"):
+        table = _table()
+        table.add_column("value of", style="bold", no_wrap=True)
+        table.add_column("")
+        table.add_column("source", style="dim")
+        for value in values:
             table.add_row(value["name"], str(value["value"]), str(value.get("source") or ""))
-    if table.row_count:
         out.print(table)
 
 
-def _range(param: Row) -> str:
-    bounds, unit = param.get("range"), param.get("unit") or ""
-    if not bounds or not all(isinstance(bound, int | float) for bound in bounds):
-        return str(bounds or "")
-    return f"{bounds[0]:g} to {bounds[1]:g} {unit}".strip()
+def worked_out(out: Console, found: WorkedOut) -> None:
+    """A discipline's parameters before a link: first what was computed, then what was given, then the defaults."""
+    out.print(Text.assemble(_head(found.row), f", before a link of {units.say_rate(found.rate_bps)}"))
+    others = tuple(key for key in found.values if key not in (*found.given, *found.computed))
+    groups = [("computed", found.computed), ("given", found.given), ("default", others)]
+    width = max(len(key) for key in found.values)
+    shown = {key: _shown(value) for key, value in found.values.items()}
+    widest = max(map(len, shown.values()))
+    for title, keys in groups:
+        if keys:
+            out.print()
+        for position, key in enumerate(keys):
+            line = Text.assemble((f"{title if position == 0 else '':10}", "dim"), (f"{key:{width}}  ", "bold"))
+            line.append(f"{shown[key]:{widest}}", style="dim" if title == "default" else "")
+            out.print(line)
+    absent = [param["name"] for param in found.row["params"] if param["name"] not in found.values]
+    if absent:
+        out.print(Text(f"\nAbsent: {', '.join(absent)}.", style="dim"))
+    if found.equilibrium is not None:
+        _equilibrium(out, found, found.equilibrium)
+
+
+def _equilibrium(out: Console, found: WorkedOut, at: dict[str, float]) -> None:
+    queue_s = at["rtt_s"] - units.seconds(found.values["rtt"], "rtt")
+    rows = [
+        ("drop probability", f"{100 * at['drop_probability']:.3g} %"),
+        ("queue", f"{at['queue_packets']:.4g} packets, {units.say_seconds(queue_s)}"),
+        ("round-trip time", units.say_seconds(at["rtt_s"])),
+        ("window of a flow", f"{at['window_packets']:.3g} packets"),
+        ("left for TCP", f"{units.say_rate(at['tcp_bps'])}, {100 * at['tcp_bps'] / found.rate_bps:.3g} % of the link"),
+    ]
+    whose = "what UDP leaves of the link" if "udp_rate" in found.values else "the link"
+    out.print(Text(f"\nEquilibrium: {_shown(found.values['flows'])} TCP flows just fill {whose}", style="bold"))
+    for title, value in rows:
+        out.print(f"{title:18}{value}", markup=False)
+    if changed := [key for key in found.given if key in ("min", "max", "probability", "wq", "limit")]:
+        verb = "was" if len(changed) == 1 else "were"
+        out.print(Text(f"It is the model's own: {', '.join(changed)} {verb} given, not computed for it.", style="dim"))
+
+
+def _head(row: Row) -> Text:
+    facts = []
+    if "marks" in row:
+        ecn = "with ecn it marks" if row["marks"] else "drops only"
+        facts = [str(row.get("kind") or ""), str(row["year"]), ecn]
+    return Text.assemble((row["name"], "bold"), *((f" · {fact}", "") for fact in facts if fact))
+
+
+def _entries(
+    out: Console,
+    titles: tuple[str, str, str],
+    lines: Sequence[tuple[str, str, str]],
+    notes: Sequence[tuple[str, str | None]],
+) -> None:
+    """One entry after another, name first, with what is to be said of it in full lines below: at any width readable."""
+    first, second = (max(len(line[column]) for line in (titles, *lines)) for column in (0, 1))
+
+    def line(cells: tuple[str, str, str], styles: tuple[str, str, str]) -> Table:
+        # A range that is too long goes on below itself.
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for width, style in zip((first, second, None), styles, strict=True):
+            grid.add_column(width=width, style=style)
+        grid.add_row(*map(Text, cells))
+        return grid
+
+    out.print()
+    out.print(line(titles, ("dim underline",) * 3))
+    for cells, (doc, source) in zip(lines, notes, strict=True):
+        out.print(line(cells, ("bold", "", "dim")))
+        out.print(Padding(Text.assemble(doc, (f" [{source}]", "dim") if source else ""), (0, 0, 0, 4)))
+
+
+def _default(param: Row) -> str:
+    if param.get("default") not in (None, ""):
+        return str(param["default"])
+    return "computed" if param.get("computed") else "absent"
+
+
+def range_text(param: Row) -> str:
+    """What may be written: `0 to 4e9 packets or bytes`, `1us to 10s`."""
+    if words := param.get("words"):
+        return ", ".join(words)
+    low, high = param.get("range") or (None, None)
+    unit = str(param.get("unit") or "")
+    # Times and rates as a scenario has them: each end with a unit of its own.
+    sizes = {"s": _TIMES, "bit/s": _RATES}.get(unit)
+    ends = [None if end is None else _short(end) if sizes is None else _scaled(end, sizes) for end in (low, high)]
+    unit = unit if sizes is None else ""
+    match ends:
+        case [None, None]:
+            text = ""
+        case [None, _]:
+            text = f"at most {ends[1]}"
+        case [_, None]:
+            text = f"at least {ends[0]}"
+        case _:
+            text = f"{ends[0]} to {ends[1]}"
+    return f"{text} {unit}".strip()
+
+
+def _scaled(x: float, sizes: Sequence[tuple[str, float]]) -> str:
+    # Zero is in the unit itself.
+    unit, size = next((pair for pair in sizes if pair[1] <= (x or 1.0)), sizes[-1])
+    return f"{_short(x / size)}{unit}"
+
+
+def _short(x: float) -> str:
+    """A number as people write it, with an exponent where zeros would have to be counted."""
+    if x == 0 or 1e-3 <= abs(x) < 1e5:
+        return f"{x:.12g}"
+    mantissa, exponent = f"{x:.12e}".split("e")
+    return f"{float(mantissa):.12g}e{int(exponent)}"
+
+
+def _shown(value: Any) -> str:
+    """A value of a scenario to be read: numbers to four digits, units as they are written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"{value:.12g}" if float(value).is_integer() else f"{value:.4g}"
+    number = _NUMBER.fullmatch(str(value))
+    if number is None or len(number[1].replace(".", "")) <= 5:
+        return str(value)
+    return f"{float(number[1]):.5g}{number[2]}"

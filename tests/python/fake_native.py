@@ -91,6 +91,12 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
     return json.dumps({"toml": resolved, "scenario": tree, "digest": digest, "loads": loads})
 
 
+def equilibrium(text: str, origin: str) -> str:
+    qdisc = tomllib.loads(text)["link"]["qdisc"]
+    assert qdisc["kind"] in PARAMS, origin
+    return "null"
+
+
 def simulate(resolved_toml: str, directory: str, progress: Callable[[dict[str, float]], None] | None) -> str:
     tree = tomllib.loads(resolved_toml)
     calls.append(tree["name"])
@@ -268,7 +274,10 @@ def disciplines() -> str:
                 "name": key,
                 "kind": kinds[type(value)],
                 "default": str(value),
+                "computed": False,
                 "range": [0, 1e9],
+                "words": [],
+                "expected": "a number",
                 "unit": "",
                 "doc": f"The {key}.",
                 "source": "a test",
@@ -278,6 +287,7 @@ def disciplines() -> str:
         aliases = ["droptail"] if name == "pfifo" else []
         return {
             "name": name,
+            "kind": "law" if marks else "discipline",
             "doc": doc,
             "source": "a test",
             "year": year,

@@ -1,9 +1,12 @@
+import io
 import json
+import re
 
 import pytest
+from rich.console import Console
 
 import fake_native
-from aqmlab import cli
+from aqmlab import cli, engine, terminal
 
 
 def answer(capsys, *arguments):
@@ -34,9 +37,68 @@ def test_tables_for_people(capsys, base, tmp_path):
     said = answer(capsys, "compare", base, "pfifo", "pi ecn", "uncongested", "-o", tmp_path / "b", "--report")
     assert "pi ecn" in said and "One run: no interval across runs" in said and "report.html" in said
     assert "users" in answer(capsys, "calibrate", base)
-    assert "a test" in answer(capsys, "list")
+    said = answer(capsys, "list")
+    assert re.search(r"^ *pi +2001 +law +marks +A proportional-integral", said, re.MULTILINE)
+    assert re.search(r"^ *pfifo +1970 +discipline +– ", said, re.MULTILINE) and "freebsd4" in said and "unc2001" in said
     assert "qref" in answer(capsys, "explain", "pi")
     assert "min_rto" in answer(capsys, "explain", "freebsd4")
+
+
+def test_a_discipline_is_worked_out_before_a_link(capsys):
+    said = answer(capsys, "explain", "pi", "--rate", "10mbit", "--set", "qref=30p")
+    assert "before a link of 10 Mb/s" in said
+    assert re.search(r"^given +qref +30p *$", said, re.MULTILINE)
+    assert re.search(r"^default +mode +packet *$", said, re.MULTILINE)
+    assert "Equilibrium" not in said
+    found = json.loads(answer(capsys, "explain", "pi", "--rate", "10mbit", "--set", "qref=30p", "--json"))
+    assert found["rate_bps"] == 10e6 and found["given"] == ["qref"] and found["values"]["qref"] == "30p"
+    # Defaults of the stand-in that are no parameters in its table stay out.
+    assert set(found["values"]) == set(fake_native.PARAMS["pi"]) and found["equilibrium"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["pi", "--set", "qref=30p"], "--set qref=30p: expected --rate with it"),
+        (["freebsd4", "--rate", "10mbit"], "expected a discipline"),
+        (["pi", "--rate", "10"], "link.rate: '10'"),
+        (["pi", "--rate", "10mbit", "--set", "qeref=30p"], "link.qdisc.qeref: unknown key"),
+        (["pi", "--rate", "10mbit", "--set", "kind=red"], "--set kind"),
+        (["pi", "--rate", "10mbit", "--set", "qref"], "expected key=value"),
+        (["pie", "--rate", "10mbit"], "explain pie: expected one of"),
+    ],
+)
+def test_what_cannot_be_worked_out_is_named_in_one_line(capsys, arguments, named):
+    assert cli.invoke(["explain", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and len(said.err.splitlines()) == 1 and named in said.err
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_explanations_fit_the_terminal(capsys, width):
+    for row in engine.disciplines():
+        out = Console(file=io.StringIO(), width=width)
+        terminal.explanation(out, row)
+        terminal.registry(out, "disciplines", [row])
+        lines = out.file.getvalue().splitlines()
+        assert max(map(len, lines)) <= width and "…" not in out.file.getvalue()
+        assert "0 to 1e9" in out.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("param", "said"),
+    [
+        ({"range": [1e-6, 10.0], "unit": "s", "words": []}, "1us to 10s"),
+        ({"range": [0.0, 1e6], "unit": "s", "words": []}, "0s to 1e6s"),
+        ({"range": [0.0, 4e9], "unit": "packets or bytes", "words": []}, "0 to 4e9 packets or bytes"),
+        ({"range": [1.0, 1e15], "unit": "bit/s", "words": []}, "1bit to 1000tbit"),
+        ({"range": [1.0, None], "unit": "hz", "words": []}, "at least 1 hz"),
+        ({"range": [None, None], "unit": "", "words": ["packet", "byte"]}, "packet, byte"),
+        ({"range": [1.0, 65535.0], "unit": "", "words": []}, "1 to 65535"),
+    ],
+)
+def test_ranges_are_said_as_people_write_them(param, said):
+    assert terminal.range_text(param) == said
 
 
 def test_settings_change_the_scenario(capsys, base, tmp_path):

@@ -1,6 +1,7 @@
 """The compiled engine keeps what it promises to the Python side. Needs it built, as `make test` does."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -80,6 +81,37 @@ def test_tables_and_summary_have_the_keys_of_the_contract():
         return set().union(*(keys(item, (*path, name)) for name, item in value.items()))
 
     assert keys(expected) <= keys(result.summary)
+
+
+def test_redopt_is_a_calculator(capsys):
+    words = ["explain", "redopt", "--rate", "10mbit", "--set", "flows=64", "--set", "rtt=150ms"]
+    assert cli.invoke([*words, "--set", "udp_rate=1mbit", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    values, at = found["values"], found["equilibrium"]
+    assert found["given"] == ["flows", "rtt", "udp_rate"]
+    assert {"min", "max", "limit", "probability", "wq"} <= set(found["computed"])
+    low, high = (float(values[key].removesuffix("p")) for key in ("min", "max"))
+    # What the model says of these numbers, to the roundings of their text: the queue in the middle, the probability
+    # there half of the greatest without its factor of 1.1, UDP off the link, the flows' windows what the path holds.
+    near = partial(pytest.approx, rel=1e-9)
+    assert at["queue_packets"] == near((low + high) / 2)
+    assert values["probability"] == near(2 * 1.1 * at["drop_probability"])
+    assert at["tcp_bps"] == near(10e6 - 1e6 * (1 - at["drop_probability"]))
+    assert at["rtt_s"] == near(0.150 + at["queue_packets"] * 1500 * 8 / at["tcp_bps"])
+    assert at["window_packets"] * 64 == near(at["tcp_bps"] / 8 / 1500 * at["rtt_s"])
+    assert cli.invoke([*words, "--set", "min=30p"]) == 0
+    said = capsys.readouterr().out
+    assert "Equilibrium" in said and "min was given" in said
+
+
+def test_whatever_is_computed_is_shown_before_a_link(capsys):
+    for row in engine.disciplines():
+        assert cli.invoke(["explain", row["name"], "--rate", "100mbit", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        named = {param["name"] for param in row["params"]}
+        computed = {param["name"] for param in row["params"] if param["computed"]}
+        assert set(found["values"]) <= named and set(found["computed"]) <= computed, row["name"]
+        assert (found["equilibrium"] is None) == (row["name"] != "redopt")
 
 
 def _small():

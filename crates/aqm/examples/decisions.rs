@@ -178,12 +178,15 @@ fn offers(regime: &Regime) -> Vec<(u32, Parcel)> {
 fn standing_at(row: &Row, queue: u32, rate: Rate) -> Vec<(String, String)> {
     let ns = f64::from(queue) * f64::from(FULL_SIZE) * 8e9 / rate.bps_f64();
     let (below, above) = (f64::from(queue) * 0.75, f64::from(queue) * 1.5);
+    let is_delayed = row.params.iter().any(|param| param.name == "target" && param.kind == Kind::Time);
     let mut written = Vec::new();
     for param in row.params {
         let text = match (param.name, param.kind) {
             ("limit", _) => format!("{}p", 2 * queue),
             ("qref", _) | ("threshold" | "target", Kind::LengthOrTime) => format!("{queue}p"),
             ("target", Kind::Time) => format!("{ns}ns"),
+            // No shorter than the target, which RFC 8289 has at a twentieth of it.
+            ("interval" | "rtt", Kind::Time) if is_delayed && ns > 1e8 => format!("{}ns", 20.0 * ns),
             ("min" | "min_in" | "min_out", Kind::Length) => format!("{below}p"),
             ("max" | "max_in" | "max_out", Kind::Length) => format!("{above}p"),
             ("depth", _) => format!("{queue}"),

@@ -67,7 +67,35 @@ fn a_flow_within_its_share_neither_waits_nor_loses() {
         assert!(longest.ns() <= 2 * PACKET.ns(), "{}: {longest:?}", row.name);
         laws_at_work += usize::from(losses.by_law > 0);
     }
-    // BLUE and RIO-PS wait for a full queue, SRED counts flows of which it sees one, the steps only mark, and DOCSIS-PIE
-    // has its own limit: the rest have dropped by now.
+    // BLUE and RIO-PS wait for a full queue, SRED counts flows of which it sees one, the steps only mark, and
+    // DOCSIS-PIE has its own limit: the rest have dropped by now.
     assert!(laws_at_work >= registry::fair_rows().len() - 5, "{laws_at_work} laws dropped something");
+}
+
+#[test]
+fn a_queue_that_refused_what_found_it_empty_is_idle() {
+    // A burst brings the average above max. The queue has drained when a packet comes that is lost for it: no turn
+    // finds that queue empty afterwards, and yet the average must have decayed by the next packet, an hour later.
+    let written = [("limit", "1000000p"), ("min", "5p"), ("max", "15p"), ("wq", "0.1")];
+    let mut egress = Egress::new(RATE, built::<Parcel>("fq_red", &written, RATE, Stream::named(1, "q")));
+    let mut losses = Losses::default();
+    let mut number = 0;
+    let mut offer = |egress: &mut Egress<Parcel>, now: Time, losses: &mut Losses| {
+        while egress.next_event() <= now {
+            egress.advance(now, losses);
+        }
+        number += 1;
+        egress.offer(Parcel { number, size: SIZE, ecn: Ecn::NotEct, flow: GREEDY }, now, losses);
+    };
+    for _ in 0..1000 {
+        offer(&mut egress, Time::ZERO, &mut losses);
+    }
+    // A packet accepted on average of 16 or less, in which one in 50 at most was lost, and none above 15.
+    let drained = Time::ZERO + Span::from_ns(PACKET.ns() * (1001 - losses.greedy));
+    let before = losses.greedy;
+    offer(&mut egress, drained, &mut losses);
+    assert_eq!(losses.greedy, before + 1, "the average has not decayed at once");
+    offer(&mut egress, drained + Span::from_secs(3600), &mut losses);
+    assert_eq!(losses.greedy, before + 1, "an hour is idle");
+    egress.assert_conserved();
 }

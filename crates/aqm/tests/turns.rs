@@ -68,7 +68,7 @@ fn greatest_drift(mut qdisc: Box<dyn Qdisc<Parcel> + Send>, weight: fn(u32) -> i
 fn turns_by_bytes_keep_flows_within_a_quantum_and_two_packets() {
     // Shreedhar and Varghese 1995, Theorem 4.4: over any time in which both wait, at most the quantum and twice the
     // largest packet. The same reckoning holds where a queue sends first and owes afterwards.
-    for (quantum, text) in [(100, "100b"), (700, "700b"), (1500, "1500b"), (6000, "6000b")] {
+    for (quantum, text) in [(1, "1b"), (100, "100b"), (700, "700b"), (1500, "1500b"), (6000, "6000b")] {
         let bound = quantum + 2 * i64::from(LARGEST);
         let plenty = [("limit", "1000000p"), ("quantum", text)];
         for (name, written) in [("drr", plenty.to_vec()), ("sfq", [&plenty[..], &[("depth", "1000000")]].concat())] {

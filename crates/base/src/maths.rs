@@ -20,6 +20,16 @@ pub fn cbrt(x: f64) -> f64 {
     libm::cbrt(x)
 }
 
+/// The gamma function.
+pub fn gamma(x: f64) -> f64 {
+    libm::tgamma(x)
+}
+
+/// The standard normal distribution function.
+pub fn normal_cumulative(z: f64) -> f64 {
+    0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
+}
+
 /// `x` to a whole power by repeated squaring: exact operations only, and cheap for the powers queue laws need.
 pub fn powi(x: f64, mut n: u64) -> f64 {
     let (mut result, mut square) = (1.0, x);
@@ -92,6 +102,7 @@ mod tests {
     fn normal_quantiles() {
         for (p, z) in [(0.5, 0.0), (0.975, 1.959963985), (0.001, -3.090232306)] {
             assert!((normal_quantile(p) - z).abs() < 1e-8, "{p}");
+            assert!((normal_cumulative(z) - p).abs() < 1e-9, "{p}");
         }
     }
 }

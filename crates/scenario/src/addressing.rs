@@ -6,8 +6,8 @@ use crate::scenario::Hosts;
 use crate::section::Entry;
 use crate::written::Written;
 
-/// Codepoints with names: the class selectors of RFC 2474, AF of RFC 2597, EF of RFC 3246, VA (VOICE-ADMIT) of RFC 5865,
-/// LE of RFC 8622.
+/// Codepoints with names: the class selectors of RFC 2474, AF of RFC 2597, EF of RFC 3246, VA (VOICE-ADMIT) of RFC
+/// 5865, LE of RFC 8622.
 const CODEPOINTS: [(&str, u8); 23] = [
     ("CS0", 0),
     ("LE", 1),

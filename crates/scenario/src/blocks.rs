@@ -46,7 +46,7 @@ const COMMON: &[&str] = &["kind", "direction", "rtt", "dscp", "hosts"];
 const KINDS: [Kind; 4] = [
     Kind {
         name: "web",
-        keys: &[web::KEYS, web::USER_KEYS, web::SESSION_KEYS],
+        keys: &[web::KEYS, web::POPULATION_KEYS, web::USER_KEYS, web::SESSION_KEYS, web::PACKMIME_KEYS],
         speaks_tcp: true,
         // As in the web studies, which loaded both directions of the link alike.
         direction: Direction::Both,
@@ -132,14 +132,7 @@ fn bulk(block: &Section<'_>, duration: Span) -> Result<Asked, Error> {
 fn poisson(block: &Section<'_>) -> Result<Asked, Error> {
     /// The median request of PackMime-HTTP (Cao, Cleveland, Gao, Jeffay, Smith and Weigle, INFOCOM 2004).
     const REQUEST: u64 = 420;
-    const MOST_A_SECOND: f64 = 1e7;
-    let arrivals_per_s = block.require("arrivals", "a frequency such as 1480hz", |entry| {
-        let hertz = entry.quantity(units::frequency)?;
-        if hertz > 0.0 && hertz <= MOST_A_SECOND {
-            return Ok(hertz);
-        }
-        Err(entry.expected(format!("a frequency above zero and at most {}", units::write_frequency(MOST_A_SECOND))))
-    })?;
+    let arrivals_per_s = arrivals(block)?;
     let expected = "a size or a distribution such as { pareto = { mean = \"7000b\", shape = 1.2 } }";
     let size = block.require("size", expected, |entry| {
         let size = distribution::read(entry, Quantity::Size)?;
@@ -153,6 +146,18 @@ fn poisson(block: &Section<'_>) -> Result<Asked, Error> {
     ];
     let request_bytes = u32::try_from(request).expect("the range ends below 2^32");
     Ok((Ok(Workload::Poisson(Poisson { arrivals_per_s, request_bytes, size })), written))
+}
+
+/// How many arrive a second.
+pub(crate) fn arrivals(block: &Section<'_>) -> Result<f64, Error> {
+    const MOST_A_SECOND: f64 = 1e7;
+    block.require("arrivals", "a frequency such as 1480hz", |entry| {
+        let hertz = entry.quantity(units::frequency)?;
+        if hertz > 0.0 && hertz <= MOST_A_SECOND {
+            return Ok(hertz);
+        }
+        Err(entry.expected(format!("a frequency above zero and at most {}", units::write_frequency(MOST_A_SECOND))))
+    })
 }
 
 /// Unresponsive packets at a constant rate.

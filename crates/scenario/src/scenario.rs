@@ -117,6 +117,8 @@ pub enum Workload {
     Web(Web),
     /// Web sessions after Feldmann et al.
     Sessions(Sessions),
+    /// Web connections at a rate.
+    PackMime(traffic::PackMimeModel),
     /// Long-lived or finite transfers.
     Bulk(Bulk),
     /// Transfers that arrive at random.

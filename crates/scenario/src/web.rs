@@ -1,6 +1,7 @@
-//! Blocks of web traffic: users, whose keys are those of `unc2001`, and sessions after Feldmann et al.
+//! Blocks of web traffic: users, whose keys are those of `unc2001`, sessions after Feldmann et al., and the connections
+//! of PackMime-HTTP.
 
-use crate::blocks::{Asked, MOST};
+use crate::blocks::{Asked, MOST, arrivals};
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
 use crate::scenario::{Sessions, Web, Workload};
@@ -8,16 +9,22 @@ use crate::section::Section;
 use crate::units;
 use crate::written::{Fields, Written};
 use base::Distribution;
-use traffic::{Pages, SessionModel, Sizes, WebModel};
+use traffic::packmime::PERSISTENT;
+use traffic::{PackMimeModel, Pages, SessionModel, Sizes, WebModel};
 
 /// The keys of every model.
-pub(crate) const KEYS: &[&str] = &["model", "load", "users"];
+pub(crate) const KEYS: &[&str] = &["model"];
+/// Those of users and sessions.
+pub(crate) const POPULATION_KEYS: &[&str] = &["load", "users"];
 /// Those of users.
 pub(crate) const USER_KEYS: &[&str] = &["parallel", "persistent_parallel", "persistent", "think_mean"];
+/// Those of PackMime-HTTP.
+pub(crate) const PACKMIME_KEYS: &[&str] = &["arrivals", "persistent", "server_delay"];
 /// Those of sessions.
 pub(crate) const SESSION_KEYS: &[&str] = &["pages", "inter_page", "objects", "inter_object", "size", "request"];
 
 const PAGES: [(&str, Pages); 2] = [("start-to-start", Pages::StartToStart), ("end-to-start", Pages::EndToStart)];
+const PACKMIME: &str = "packmime";
 /// What a session's key `size` calls the responses of that model.
 const UNC2001: &str = "unc2001";
 
@@ -25,19 +32,19 @@ const UNC2001: &str = "unc2001";
 pub(crate) fn read(block: &Section<'_>) -> Result<Asked, Error> {
     let name = block.read("model", WebModel::NAMES[0], |entry| {
         let names: Vec<(&'static str, &'static str)> =
-            WebModel::NAMES.iter().chain(SessionModel::NAMES).map(|&name| (name, name)).collect();
+            WebModel::NAMES.iter().chain(SessionModel::NAMES).chain(&[PACKMIME]).map(|&name| (name, name)).collect();
         entry.word(&names)
     })?;
     match (WebModel::named(name), SessionModel::named(name)) {
         (Some(model), _) => users(block, name, model),
         (None, Some(model)) => sessions(block, name, model),
-        (None, None) => unreachable!("every name has a model"),
+        (None, None) => packmime(block, name),
     }
 }
 
 /// Closed-loop web users.
 fn users(block: &Section<'_>, name: &str, mut model: WebModel) -> Result<Asked, Error> {
-    refuse(block, SESSION_KEYS, name)?;
+    refuse(block, &[SESSION_KEYS, PACKMIME_KEYS], USER_KEYS, name)?;
     model.parallel = lanes(block, "parallel", model.parallel)?;
     model.persistent_parallel = lanes(block, "persistent_parallel", model.persistent_parallel)?;
     model.persistent_pages =
@@ -63,7 +70,7 @@ fn users(block: &Section<'_>, name: &str, mut model: WebModel) -> Result<Asked, 
 fn sessions(block: &Section<'_>, name: &str, mut model: SessionModel) -> Result<Asked, Error> {
     /// Below this mean a session is a mistaken unit, and a run of it never ends.
     const SHORTEST: f64 = 1e-3;
-    refuse(block, USER_KEYS, name)?;
+    refuse(block, &[USER_KEYS, PACKMIME_KEYS], SESSION_KEYS, name)?;
     model.pages = block.read("pages", model.pages, |entry| entry.word(&PAGES))?;
     model.inter_page = block.read("inter_page", model.inter_page, |entry| {
         let inter_page = distribution::read(entry, Quantity::Time)?;
@@ -99,6 +106,32 @@ fn sessions(block: &Section<'_>, name: &str, mut model: SessionModel) -> Result<
     population(block, name, own, |users| Workload::Sessions(Sessions { model, users }))
 }
 
+/// Connections that begin at random instants.
+fn packmime(block: &Section<'_>, name: &str) -> Result<Asked, Error> {
+    /// The Weibull's shape falls with the rate: 0.59 here, 0.03 at a thousandth of it, where nearly all gaps are
+    /// nothing and the mean is in one that never comes.
+    const FEWEST: f64 = 1.0;
+    refuse(block, &[POPULATION_KEYS, USER_KEYS, SESSION_KEYS], PACKMIME_KEYS, name)?;
+    let connections_per_s = arrivals(block)?;
+    if connections_per_s < FEWEST
+        && let Some(entry) = block.get("arrivals")
+    {
+        let fewest = units::write_frequency(FEWEST);
+        return Err(
+            entry.expected(format!("at least {fewest}: below, the model's connections come in bursts without end"))
+        );
+    }
+    let persistent = block.read("persistent", PERSISTENT, |entry| entry.number_within(0.0..=1.0))?;
+    let server_delay = block.read("server_delay", true, |entry| entry.flag())?;
+    let written = vec![
+        ("model", Written::Text(name.to_owned())),
+        ("arrivals", Written::Text(units::write_frequency(connections_per_s))),
+        ("persistent", Written::Number(persistent)),
+        ("server_delay", Written::Flag(server_delay)),
+    ];
+    Ok((Ok(Workload::PackMime(PackMimeModel { connections_per_s, persistent, server_delay })), written))
+}
+
 /// How many users or sessions there are, or the load that they are to offer.
 fn population(
     block: &Section<'_>,
@@ -126,9 +159,10 @@ fn population(
     }
 }
 
-/// Refuses the keys that are another model's.
-fn refuse(block: &Section<'_>, keys: &[&str], model: &str) -> Result<(), Error> {
-    match keys.iter().find_map(|key| block.get(key)) {
+/// Refuses the keys of other models that are not `own` ones.
+fn refuse(block: &Section<'_>, others: &[&[&str]], own: &[&str], model: &str) -> Result<(), Error> {
+    let foreign = others.concat().into_iter().find(|key| !own.contains(key) && block.get(key).is_some());
+    match foreign.and_then(|key| block.get(key)) {
         Some(entry) => Err(entry.error(format!("does not go with model = \"{model}\""))),
         None => Ok(()),
     }

@@ -1,6 +1,6 @@
-//! CAKE against a Linux kernel's: the packets of `testdata/linux/cake-*.json` go through ours at the times at which they
-//! came to the kernel's, which `benches/peers/linux/decisions.py` wrote down, and what leaves must be the same packet
-//! with the same ECN field each time; where CAKE shapes, at the same time too.
+//! CAKE against a Linux kernel's: the packets of `testdata/linux/cake-*.json` go through ours at the times at which
+//! they came to the kernel's, which `benches/peers/linux/decisions.py` wrote down, and what leaves must be the same
+//! packet with the same ECN field each time; where CAKE shapes, at the same time too.
 
 use aqm::registry::{self, Site};
 use aqm::{Ack, Cause, Packet, Qdisc, Tap};

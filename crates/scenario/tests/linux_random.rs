@@ -31,8 +31,8 @@ const FLOOR: f64 = 0.5;
 #[test]
 fn the_link_below_which_it_all_happens_is_the_kernels() {
     // Drop-tail decides nothing at random: whatever is not the same here is the link's.
-    // Its rates are fractions with 32 bits in the kernel, and a packet that arrives as another leaves may find it gone or
-    // not: now and then a departure is a step or two of the clock off, and then a packet the one before it.
+    // Its rates are fractions with 32 bits in the kernel, and a packet that arrives as another leaves may find it gone
+    // or not: now and then a departure is a step or two of the clock off, and then a packet the one before it.
     // At a gigabit the steps are as long as small packets, which says nothing about the 10 Mb/s of the cases here.
     let records = kernel::records("pfifo-").into_iter().chain(kernel::records("bfifo-"));
     for record in records.filter(|record| record.text["rate_bps"].as_u64() <= Some(100_000_000)) {

@@ -10,8 +10,8 @@ pub enum Purpose {
     Web {
         /// Index among all sources.
         source: u32,
-        /// The browser's lane.
-        lane: u8,
+        /// The browser's lane, or [`traffic::Command::NO_LANE`].
+        lane: u32,
     },
     /// One exchange of a random arrival.
     Single {
@@ -44,6 +44,10 @@ pub struct Asked {
     pub is_sent: bool,
     /// The response was written.
     pub is_answered: bool,
+    /// What the server takes to answer a request once it knows it.
+    pub server_delay: Span,
+    /// When it will have taken that.
+    pub answer_at: Time,
     /// The server closes after the response.
     pub is_last: bool,
 }

@@ -7,7 +7,7 @@ use crate::queue::{Event, Rank};
 use crate::source::{self, Demand, Source};
 use crate::totals::Totals;
 use aqm::Packet;
-use base::Time;
+use base::{Span, Time};
 use record::{ExchangeRow, Responses, Sink};
 use scenario::{Scenario, Workload};
 use traffic::{Command, Exchange};
@@ -21,9 +21,11 @@ enum Turn {
     /// A time that they asked for is over.
     Due,
     /// The exchange on this lane is complete.
-    Completed(u8),
-    /// The connection of this lane was given up.
-    Failed(u8),
+    Completed(u32),
+    /// The connection of this lane was given up during an exchange.
+    Failed(u32),
+    /// The connection of this lane was given up between two exchanges, or after the last.
+    Lost(u32),
 }
 
 /// A run under way.
@@ -178,7 +180,9 @@ impl<'s> Simulation<'s> {
         if connection.is_over {
             return;
         }
-        if connection.ends[end].next_wake() <= now {
+        let is_answer =
+            end != connection.client as usize && connection.asked.is_some_and(|asked| asked.answer_at == now);
+        if is_answer || connection.ends[end].next_wake() <= now {
             self.with_end(place, end, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
             self.attend(place, end, sink);
             self.connections.release(place);
@@ -247,7 +251,13 @@ impl<'s> Simulation<'s> {
                 }
                 has_written = true;
             }
-            if !is_client && !asked.is_answered && !is_bulk && endpoint.received() >= asked.request_end {
+            let is_asked = !is_client && !asked.is_answered && !is_bulk && endpoint.received() >= asked.request_end;
+            if is_asked && asked.server_delay > Span::ZERO {
+                asked.answer_at = now + asked.server_delay;
+                asked.server_delay = Span::ZERO;
+                self.network.queue.push(asked.answer_at, Rank::Wake, place, What::end(end));
+            }
+            if is_asked && asked.answer_at <= now {
                 asked.is_answered = true;
                 endpoint.write(asked.response_bytes);
                 if asked.is_last {
@@ -296,10 +306,8 @@ impl<'s> Simulation<'s> {
         let (purpose, asked) = (connection.purpose, connection.asked.take());
         self.retired.failed += 1;
         self.retire(place);
-        if asked.is_some()
-            && let Purpose::Web { source, lane } = purpose
-        {
-            self.user(source, Turn::Failed(lane));
+        if let Purpose::Web { source, lane } = purpose {
+            self.user(source, if asked.is_some() { Turn::Failed(lane) } else { Turn::Lost(lane) });
         }
     }
 
@@ -338,11 +346,15 @@ impl<'s> Simulation<'s> {
         let source = &mut self.sources[index as usize];
         let (block, number, client) = (source.block, source.number, source.client);
         match &mut source.demand {
-            Demand::User { .. } | Demand::Session(_) => self.user(index, Turn::Due),
+            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } => self.user(index, Turn::Due),
             Demand::Bulk { bytes, rtt } => {
                 let opening = source::opening(self.scenario, Purpose::Bulk { number }, block, number, client, *rtt);
                 let response_bytes = bytes.unwrap_or(ENDLESS);
-                self.open(&opening, Exchange { request_bytes: 0, response_bytes, top_level: true }, true);
+                self.open(
+                    &opening,
+                    Exchange { request_bytes: 0, response_bytes, top_level: true, server_delay: Span::ZERO },
+                    true,
+                );
             }
             Demand::Poisson { flows, next, count } => {
                 let due = *next;
@@ -353,11 +365,13 @@ impl<'s> Simulation<'s> {
                 let traffic = &self.scenario.traffic[block as usize];
                 let request_bytes = match &traffic.workload {
                     Workload::Poisson(poisson) => poisson.request_bytes,
-                    Workload::Web(_) | Workload::Sessions(_) | Workload::Bulk(_) | Workload::Cbr(_) => 0,
+                    _ => 0,
                 };
                 let rtt = source::rtt_at(&traffic.rtt, due.rtt_unit);
                 let opening = source::opening(self.scenario, Purpose::Single { number }, block, number, client, rtt);
-                self.open(&opening, Exchange { request_bytes, response_bytes: due.bytes, top_level: true }, true);
+                let response_bytes = due.bytes;
+                let ask = Exchange { request_bytes, response_bytes, top_level: true, server_delay: Span::ZERO };
+                self.open(&opening, ask, true);
             }
             Demand::Cbr { cbr, delay, flow } => {
                 let dscp = self.scenario.traffic[block as usize].dscp;
@@ -370,25 +384,35 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// Lets a web user or session speak, and does what they say.
+    /// Lets a source of web traffic speak, and does what it says.
     fn user(&mut self, index: u32, turn: Turn) {
         let mut commands = std::mem::take(&mut self.commands);
+        let now = self.now;
         let source = &mut self.sources[index as usize];
-        let (block, number, client) = (source.block, source.number, source.client);
+        let (block, client) = (source.block, source.client);
+        let mut number = source.number;
         let traffic = &self.scenario.traffic[block as usize];
-        let mut first_lane = 0;
         match (&mut source.demand, &traffic.workload) {
-            (Demand::User { browser, lanes }, Workload::Web(web)) => {
-                first_lane = *lanes as usize;
-                match turn {
-                    Turn::Due => browser.think_over(&web.model, &mut commands),
-                    Turn::Completed(lane) => browser.completed(lane, &web.model, &mut commands),
-                    Turn::Failed(lane) => browser.failed(lane, &web.model, &mut commands),
-                }
-            }
+            (Demand::User { browser, .. }, Workload::Web(web)) => match turn {
+                Turn::Due => browser.think_over(&web.model, &mut commands),
+                Turn::Completed(lane) => browser.completed(lane, &web.model, &mut commands),
+                Turn::Failed(lane) => browser.failed(lane, &web.model, &mut commands),
+                Turn::Lost(_) => {}
+            },
             (Demand::Session(session), Workload::Sessions(sessions)) => match turn {
-                Turn::Due => session.wake(self.now, &sessions.model, &mut commands),
-                Turn::Completed(_) | Turn::Failed(_) => session.ended(self.now, &sessions.model, &mut commands),
+                Turn::Due => session.wake(now, &sessions.model, &mut commands),
+                Turn::Completed(_) | Turn::Failed(_) => session.ended(now, &sessions.model, &mut commands),
+                Turn::Lost(_) => {}
+            },
+            (Demand::PackMime { connections, count, .. }, Workload::PackMime(model)) => match turn {
+                Turn::Due => {
+                    number = *count;
+                    connections.wake(now, model, &mut commands);
+                    *count += u32::from(matches!(commands.first(), Some(Command::Open { .. })));
+                }
+                Turn::Completed(lane) => connections.completed(lane, now, &mut commands),
+                Turn::Failed(lane) => connections.failed(lane, true),
+                Turn::Lost(lane) => connections.failed(lane, false),
             },
             _ => {}
         }
@@ -401,23 +425,45 @@ impl<'s> Simulation<'s> {
                     let place = self.open(&opening, ask, last);
                     // Nobody asks again on a connection that the server closes.
                     if !last {
-                        self.lanes[first_lane + lane as usize] = place;
+                        *self.lane(index, lane) = place;
                     }
                 }
-                Command::Ask { lane, ask } => self.ask(self.lanes[first_lane + lane as usize], ask, false),
+                Command::Ask { lane, ask } => {
+                    let place = *self.lane(index, lane);
+                    self.ask(place, ask, false);
+                }
                 Command::Close { lane } => {
-                    let place = self.lanes[first_lane + lane as usize];
+                    let place = *self.lane(index, lane);
                     let end = client as usize;
-                    self.connections.get(place).ends[end].close();
+                    let connection = self.connections.get(place);
+                    connection.purpose = Purpose::Web { source: index, lane: Command::NO_LANE };
+                    connection.ends[end].close();
                     self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
                     self.arm(place, end);
                 }
                 Command::Think { span } => {
-                    self.network.queue.push(self.now + span, Rank::Demand, index, What::SOURCE);
+                    self.network.queue.push(now + span, Rank::Demand, index, What::SOURCE);
                 }
             }
         }
         self.commands = commands;
+    }
+
+    /// The connection on a lane of a source of web traffic.
+    fn lane(&mut self, index: u32, lane: u32) -> &mut u32 {
+        match &mut self.sources[index as usize].demand {
+            Demand::User { lanes, .. } => &mut self.lanes[(*lanes + lane) as usize],
+            Demand::PackMime { lanes, .. } => {
+                let lane = lane as usize;
+                if lanes.len() <= lane {
+                    lanes.resize(lane + 1, u32::MAX);
+                }
+                &mut lanes[lane]
+            }
+            Demand::Session(_) | Demand::Bulk { .. } | Demand::Poisson { .. } | Demand::Cbr { .. } => {
+                unreachable!("only these ask again on a connection")
+            }
+        }
     }
 
     /// Opens a connection and asks on it.
@@ -446,6 +492,8 @@ impl<'s> Simulation<'s> {
             response_end: ask.response_bytes + if is_bulk { 0 } else { connection.ends[client].received() },
             is_sent: false,
             is_answered: false,
+            server_delay: ask.server_delay,
+            answer_at: Time::ZERO,
             is_last,
         };
         connection.asked = Some(asked);

@@ -3,7 +3,7 @@
 use crate::connection::{Opening, Purpose};
 use base::{FlowKey, Rate, Span, Stream, Time};
 use scenario::{Direction, RttSpec, Scenario, Workload};
-use traffic::{Browser, Cbr, FlowDemand, PoissonFlows, Residual, Session};
+use traffic::{Browser, Cbr, FlowDemand, PackMime, PoissonFlows, Residual, Session};
 
 /// A source of demand.
 pub struct Source {
@@ -30,6 +30,15 @@ pub enum Demand {
     },
     /// A web session.
     Session(Session),
+    /// Web connections at random instants.
+    PackMime {
+        /// The connections.
+        connections: Box<PackMime>,
+        /// How many began already.
+        count: u32,
+        /// The place of each persistent one.
+        lanes: Vec<u32>,
+    },
     /// One transfer from the client.
     Bulk {
         /// Bytes; `None` lasts for ever.
@@ -85,12 +94,13 @@ fn client_side(direction: Direction, number: u32, opener_sends: bool) -> u8 {
     if opener_sends { data_from } else { 1 - data_from }
 }
 
-/// The hosts between which source or arrival `number` of a block sends: left, right. A host's number is its own, whatever
-/// its block and side.
+/// The hosts between which source or arrival `number` of a block sends: left, right. A host's number is its own,
+/// whatever its block and side.
 pub fn hosts(scenario: &Scenario, block: u16, number: u32, client: u8) -> [u32; 2] {
     let traffic = &scenario.traffic[block as usize];
     // Of sources that alternate between the sides, each side counts its own.
-    let alternates = traffic.direction == Direction::Both && !matches!(traffic.workload, Workload::Poisson(_));
+    let arrives = matches!(traffic.workload, Workload::Poisson(_) | Workload::PackMime(_));
+    let alternates = traffic.direction == Direction::Both && !arrives;
     let number = if alternates { number / 2 } else { number };
     let blocks = scenario.traffic.len() as u32;
     let host = |side: u8| {
@@ -137,6 +147,17 @@ pub fn sources(scenario: &Scenario) -> (Vec<Source>, usize) {
                     let mut session = Session::new(stream("session", number));
                     let first = Time::ZERO + session.begin(&sessions.model, &between);
                     add(number, client_side(traffic.direction, number, false), first, Demand::Session(session));
+                }
+            }
+            Workload::PackMime(model) => {
+                let processes = if traffic.direction == Direction::Both { 2 } else { 1 };
+                let per_s = model.connections_per_s / f64::from(processes);
+                for number in 0..processes {
+                    let streams = ["connections", "arrivals", "requests"].map(|what| stream(what, number));
+                    let mut connections = Box::new(PackMime::new(per_s, streams));
+                    let first = Time::ZERO + connections.begin();
+                    let demand = Demand::PackMime { connections, count: 0, lanes: Vec::new() };
+                    add(number, client_side(traffic.direction, number, false), first, demand);
                 }
             }
             Workload::Bulk(bulk) => {

@@ -150,3 +150,24 @@ fn web_users() {
         assert_rare(kind, asked_after(&text, 120), 1_000);
     }
 }
+
+/// Sessions keep a list of the pages that they have not asked for whole; PackMime keeps places for persistent
+/// connections. Both grow to what they need, and stay.
+#[test]
+fn web_sessions_and_connections() {
+    for (model, how_many) in [("feldmann-pareto2", "users = 2500"), ("packmime", "arrivals = \"1000hz\"")] {
+        let text = format!(
+            r#"
+            duration = "180s"
+            warmup = "1s"
+            [link]
+            rate = "100mbit"
+            [[traffic]]
+            kind = "web"
+            model = "{model}"
+            {how_many}
+            "#
+        );
+        assert_rare(model, asked_after(&text, 90), 1_000);
+    }
+}

@@ -14,8 +14,8 @@ fn jain(got: &[f64]) -> f64 {
 }
 
 /// One flow of one pair of hosts beside eight of `hosts`, all alike but for that, over a link of 20 Mb/s for a minute:
-/// the bytes of each. The round trip is one at which a flow alone makes full use of half the link behind COBALT: nothing
-/// can give a flow more than it asks for.
+/// the bytes of each. The round trip is one at which a flow alone makes full use of half the link behind COBALT:
+/// nothing can give a flow more than it asks for.
 fn one_beside_eight(isolation: &str, hosts: &str) -> Vec<f64> {
     let ran = run(&format!(
         r#"
@@ -112,8 +112,9 @@ fn the_ack_filter_thins_acknowledgements_and_costs_no_throughput() {
         let goodput = |ran: &Ran| ran.number("tcp.forward_goodput_bps");
         let filtered = |ran: &Ran| ran.number("reverse.dropped_by_cause.filtered");
         let share = |ran: &Ran| filtered(ran) / ran.number("reverse.offered_packets");
-        // 50 Mb/s are 4167 segments a second and 2083 acknowledgements of at least 40 bytes, 667 kb/s: a third more than
-        // the way back carries, and so a quarter must go if the way there is to be full; of that, most by the filter.
+        // 50 Mb/s are 4167 segments a second and 2083 acknowledgements of at least 40 bytes, 667 kb/s: a third more
+        // than the way back carries, and so a quarter must go if the way there is to be full; of that, most by the
+        // filter.
         assert_eq!(filtered(&without), 0.0);
         for ran in [&with, &aggressive] {
             assert!(share(ran) > 0.2, "ECN {ecn}: {} filtered", share(ran));

@@ -45,7 +45,7 @@ fn fair_queueing_shares_equally() {
             duration = "60s"
             warmup = "20s"
             path.rtt = "40ms"
-            tcp.stack = "ns2"
+            tcp = { stack = "linux", window = "1mb" }
             [[traffic]]
             kind = "bulk"
             flows = 8
@@ -57,10 +57,11 @@ fn fair_queueing_shares_equally() {
     };
     for kind in ["fq_codel", "drr", "sfq", "fq", "fq_pie"] {
         let jain = jain(&format!("kind = '{kind}'"));
-        assert!(jain >= 0.99, "{kind}: {jain}");
+        eprintln!("{kind}: {jain}");
+        assert!(jain >= 0.999, "{kind}: {jain}");
     }
     let jain = jain("kind = 'pfifo'");
-    assert!(jain < 0.95, "drop-tail: {jain}");
+    assert!(jain < 0.99, "drop-tail: {jain}");
 }
 
 /// Nineteen TCP flows and one that sends `load` times the link's 20 Mb/s whatever happens: the fair share is 1 Mb/s.
@@ -74,7 +75,7 @@ fn unresponsive(qdisc: &str, load: f64) -> f64 {
             duration = "60s"
             warmup = "30s"
             path.rtt = "40ms"
-            tcp.stack = "ns2"
+            tcp = {{ stack = "linux", window = "1mb" }}
             [[traffic]]
             kind = "bulk"
             flows = 19

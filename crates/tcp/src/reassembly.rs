@@ -35,8 +35,16 @@ impl Reassembly {
         (at < self.ranges.last()?.0).then_some(at)
     }
 
-    /// Holds `start..end`, which lies beyond the next expected byte. Returns the bytes of it that were not held.
-    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+    /// Holds `start..end`, which lies beyond the next expected byte.
+    pub fn insert(&mut self, start: u64, end: u64) {
+        self.merge(start, end);
+        let position = self.recent.iter().position(|&seq| self.range_at(seq) == self.range_at(start));
+        self.recent[..=position.unwrap_or(SackBlocks::MOST - 1)].rotate_right(1);
+        self.recent[0] = start;
+    }
+
+    /// The same where it is not to be reported. Returns the bytes that were not held.
+    pub fn merge(&mut self, start: u64, end: u64) -> u64 {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let last = self.ranges.partition_point(|r| r.0 <= end);
         let news;
@@ -44,14 +52,15 @@ impl Reassembly {
             self.ranges.insert(first, (start, end));
             news = end - start;
         } else {
-            let merged = (start.min(self.ranges[first].0), end.max(self.ranges[last - 1].1));
+            let held = self.ranges[first];
+            if held.0 <= start && end <= held.1 {
+                return 0;
+            }
+            let merged = (start.min(held.0), end.max(self.ranges[last - 1].1));
             news = merged.1 - merged.0 - total(&self.ranges[first..last]);
             self.ranges[first] = merged;
             self.ranges.drain(first + 1..last);
         }
-        let position = self.recent.iter().position(|&seq| self.range_at(seq) == self.range_at(start));
-        self.recent[..=position.unwrap_or(SackBlocks::MOST - 1)].rotate_right(1);
-        self.recent[0] = start;
         news
     }
 
@@ -98,13 +107,13 @@ mod tests {
     fn what_was_not_held_is_counted_and_gaps_are_found() {
         let mut held = Reassembly::default();
         assert_eq!(held.first_gap(10), None);
-        assert_eq!(held.insert(20, 30), 10);
-        assert_eq!(held.insert(20, 30), 0);
-        assert_eq!(held.insert(40, 50), 10);
+        assert_eq!(held.merge(20, 30), 10);
+        assert_eq!(held.merge(20, 30), 0);
+        assert_eq!(held.merge(40, 50), 10);
         assert_eq!([held.first_gap(10), held.first_gap(20), held.first_gap(35)], [Some(10), Some(30), Some(35)]);
         assert_eq!(held.first_gap(40), None);
         // 15..20, 30..40 and 50..55.
-        assert_eq!(held.insert(15, 55), 20);
+        assert_eq!(held.merge(15, 55), 20);
         assert_eq!(held.bytes(), 40);
     }
 

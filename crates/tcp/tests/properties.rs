@@ -57,8 +57,8 @@ fn config() -> impl Strategy<Value = Config> {
     let modes = prop_oneof![Just(EcnMode::Off), Just(EcnMode::On), Just(EcnMode::Plus), Just(EcnMode::PlusTryOnce)];
     let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp)];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
-    (stacks, recoveries, modes, controls, samplings, any::<[bool; 8]>()).prop_map(
-        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h])| {
+    (stacks, recoveries, modes, controls, samplings, any::<[bool; 9]>()).prop_map(
+        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h, i])| {
             let base = match name {
                 "plain" => plain(),
                 "delayed" => delayed(),
@@ -74,6 +74,7 @@ fn config() -> impl Strategy<Value = Config> {
                 cwnd_validation: c,
                 ect_on_retransmit: d,
                 rack: f,
+                sack1: i,
                 reduction: if g { Reduction::Proportional } else { Reduction::AtOnce },
                 whole_segments: h,
                 ecn_floor: if e { 1 } else { 2 },
@@ -137,7 +138,9 @@ proptest! {
                 prop_assert!(now >= received[end] && now <= written[1 - end], "in order, and nothing twice");
                 prop_assert!(acked >= acknowledged[end], "what is acknowledged stays so");
                 prop_assert!(acked <= bench.ends[1 - end].received(), "only what arrived is acknowledged");
-                prop_assert!(bench.ends[end].cwnd() >= f64::from(config.mss) * 0.999, "a segment may always be sent");
+                let has_room = bench.ends[end].cwnd() >= f64::from(config.mss) * 0.999;
+                let is_waiting = config.sack1 && bench.ends[end].next_wake().is_set();
+                prop_assert!(has_room || is_waiting, "a segment may always be sent, or will be when the timer expires");
                 (received[end], acknowledged[end]) = (now, acked);
             }
             steps += 1;

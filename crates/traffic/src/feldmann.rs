@@ -26,9 +26,9 @@
 //! start-to-start does by itself: it is the default of every set here.
 //!
 //! **Not known of the originals**: the table of parameters of Brandauer et al. ("based on" Feldmann et al.; Pareto 1
-//! gives 8.5 kb/s of objects a session, 6.8 to 12 Mb/s for their 800 to 1400, which fits what they say of these); objects
-//! a page and times between objects of Kuzmanovic; the request, here 350 B, one segment, as was usual (ns-2 sends one
-//! packet). Each is a key of the scenario.
+//! gives 8.5 kb/s of objects a session, 6.8 to 12 Mb/s for their 800 to 1400, which fits what they say of these);
+//! objects a page and times between objects of Kuzmanovic; the request, here 350 B, one segment, as was usual (ns-2
+//! sends one packet). Each is a key of the scenario.
 
 use crate::session::{Pages, SessionModel, Sizes};
 use base::Distribution;
@@ -42,23 +42,23 @@ const REQUEST: u32 = 350;
 
 /// The model called `name`.
 pub fn named(name: &str) -> Option<SessionModel> {
-    let sizes = Sizes::Stated(pareto(12_000.0, 1.2));
+    let sizes = Sizes::Stated(pareto(2_000.0, 1.2));
     let small = Sizes::Stated(Distribution::Exponential { mean: 12_000.0 });
     match name {
-        "feldmann-pareto1" => Some(pages(pareto(50.0, 2.0), pareto(4.0, 1.2), sizes)),
-        "feldmann-pareto2" => Some(pages(pareto(10.0, 2.0), pareto(3.0, 1.5), sizes)),
-        "feldmann-exp1" => Some(single_objects(pareto(25.0, 2.0), small)),
+        "feldmann-pareto1" => Some(pages(pareto(25.0, 2.0), pareto(2.0 / 3.0, 1.2), sizes)),
+        "feldmann-pareto2" => Some(pages(pareto(5.0, 2.0), pareto(1.0, 1.5), sizes)),
+        "feldmann-exp1" => Some(single_objects(pareto(12.5, 2.0), small)),
         "feldmann-exp2" => Some(single_objects(Distribution::Exponential { mean: 10.0 }, small)),
         "feldmann-constant" => {
             Some(single_objects(Distribution::Constant(10.0), Sizes::Stated(Distribution::Constant(1e6))))
         }
-        "kuzmanovic2005" => Some(pages(pareto(50.0, 2.0), pareto(4.0, 1.2), Sizes::unc2001())),
+        "kuzmanovic2005" => Some(pages(pareto(25.0, 2.0), pareto(2.0 / 3.0, 1.2), Sizes::unc2001())),
         _ => None,
     }
 }
 
 fn pages(inter_page: Distribution, objects: Distribution, size: Sizes) -> SessionModel {
-    let inter_object = pareto(0.5, 1.5);
+    let inter_object = pareto(1.0 / 6.0, 1.5);
     SessionModel { pages: Pages::StartToStart, inter_page, objects, inter_object, size, request_bytes: REQUEST }
 }
 
@@ -67,6 +67,7 @@ fn single_objects(inter_page: Distribution, size: Sizes) -> SessionModel {
     SessionModel { pages: Pages::StartToStart, inter_page, objects, inter_object, size, request_bytes: REQUEST }
 }
 
-fn pareto(mean: f64, shape: f64) -> Distribution {
-    Distribution::Pareto { scale: mean * (shape - 1.0) / shape, shape }
+/// By its scale, the smallest value, which is the mean times (shape - 1)/shape.
+const fn pareto(scale: f64, shape: f64) -> Distribution {
+    Distribution::Pareto { scale, shape }
 }

@@ -5,7 +5,9 @@
 //! tells when they are met. Long-lived bulk flows ask for everything at once and need no machine.
 
 pub mod cbr;
+pub mod farima;
 pub mod feldmann;
+pub mod packmime;
 pub mod piecewise;
 pub mod poisson;
 pub mod residual;
@@ -14,6 +16,7 @@ pub mod unc2001;
 pub mod web;
 
 pub use cbr::Cbr;
+pub use packmime::{PackMime, PackMimeModel};
 pub use piecewise::Piecewise;
 pub use poisson::{FlowDemand, PoissonFlows};
 pub use residual::Residual;

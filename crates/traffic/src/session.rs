@@ -216,9 +216,10 @@ impl Session {
     ) -> Page {
         let response_bytes = model.size.draw(&mut self.stream);
         let gap = Span::from_secs_f64(model.inter_object.draw(&mut self.stream));
-        let ask = Exchange { request_bytes: model.request_bytes, response_bytes, top_level };
+        let request_bytes = model.request_bytes;
+        let ask = Exchange { request_bytes, response_bytes, top_level, server_delay: Span::ZERO };
         self.open += 1;
-        out.push(Command::Open { lane: 0, rtt_unit: page.rtt_unit, ask, last: true });
+        out.push(Command::Open { lane: Command::NO_LANE, rtt_unit: page.rtt_unit, ask, last: true });
         if page.unasked > 1 {
             out.push(Command::Think { span: gap });
         }

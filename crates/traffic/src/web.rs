@@ -26,6 +26,8 @@ pub struct Exchange {
     pub response_bytes: u64,
     /// Whether this is the page itself rather than an object embedded in it.
     pub top_level: bool,
+    /// What the server takes to answer.
+    pub server_delay: Span,
 }
 
 /// What a browser wants done.
@@ -33,8 +35,8 @@ pub struct Exchange {
 pub enum Command {
     /// Open a connection on `lane` and ask on it. A connection that the lane held before is over.
     Open {
-        /// Which of the browser's parallel connections, from 0.
-        lane: u8,
+        /// Which of the browser's parallel connections, from 0; [`Command::NO_LANE`] if nothing more is asked on it.
+        lane: u32,
         /// The path's round-trip time, as a quantile in (0, 1) of whatever distribution the scenario states.
         rtt_unit: f64,
         /// What to ask.
@@ -45,20 +47,25 @@ pub enum Command {
     /// Ask on the open connection of `lane`.
     Ask {
         /// Which connection.
-        lane: u8,
+        lane: u32,
         /// What to ask.
         ask: Exchange,
     },
     /// The browser closes its persistent connection of `lane`.
     Close {
         /// Which connection.
-        lane: u8,
+        lane: u32,
     },
-    /// Call [`Browser::think_over`], or [`crate::Session::wake`], after this span.
+    /// Call [`Browser::think_over`], [`crate::Session::wake`] or [`crate::PackMime::wake`] after this span.
     Think {
         /// How long the user thinks.
         span: Span,
     },
+}
+
+impl Command {
+    /// The lane of a connection on which nothing more is asked.
+    pub const NO_LANE: u32 = u32::MAX;
 }
 
 /// The population a web user is drawn from.
@@ -150,18 +157,18 @@ impl Browser {
     }
 
     /// The response on `lane` has arrived whole.
-    pub fn completed(&mut self, lane: u8, model: &WebModel, out: &mut Vec<Command>) {
+    pub fn completed(&mut self, lane: u32, model: &WebModel, out: &mut Vec<Command>) {
         self.go_on(lane, self.is_persistent, model, out);
     }
 
     /// The connection of `lane` was given up, SYN retries exhausted for example: its exchange is over and lost, and
     /// the page goes on without it.
-    pub fn failed(&mut self, lane: u8, model: &WebModel, out: &mut Vec<Command>) {
+    pub fn failed(&mut self, lane: u32, model: &WebModel, out: &mut Vec<Command>) {
         self.go_on(lane, false, model, out);
     }
 
     /// The exchange on `lane` is over, and the lane `is_open` or not.
-    fn go_on(&mut self, lane: u8, is_open: bool, model: &WebModel, out: &mut Vec<Command>) {
+    fn go_on(&mut self, lane: u32, is_open: bool, model: &WebModel, out: &mut Vec<Command>) {
         debug_assert!(self.busy & (1 << lane) != 0, "an exchange was under way");
         self.busy &= !(1 << lane);
         let is_page = std::mem::take(&mut self.is_first);
@@ -172,7 +179,7 @@ impl Browser {
         }
         if is_page {
             // The page has named its embedded objects: fetch them on as many lanes as allowed.
-            let lanes = if self.is_persistent { model.persistent_parallel } else { model.parallel };
+            let lanes = u32::from(if self.is_persistent { model.persistent_parallel } else { model.parallel });
             for other in (0..lanes).filter(|&other| other != lane) {
                 if self.unasked == 0 {
                     break;
@@ -186,7 +193,7 @@ impl Browser {
     }
 
     /// Begins the next object of the page on `lane`.
-    fn begin_object(&mut self, lane: u8, is_open: bool, model: &WebModel, out: &mut Vec<Command>) {
+    fn begin_object(&mut self, lane: u32, is_open: bool, model: &WebModel, out: &mut Vec<Command>) {
         self.unasked -= 1;
         self.busy |= 1 << lane;
         // The same draws for every object, needed or not: see the top.
@@ -195,6 +202,7 @@ impl Browser {
             request_bytes: (model.request.draw(&mut self.stream) + 0.5) as u32,
             response_bytes: (sizes.draw(&mut self.stream) + 0.5) as u64,
             top_level: self.is_first,
+            server_delay: Span::ZERO,
         };
         let rtt_unit = self.stream.open_unit();
         out.push(if is_open {
@@ -252,9 +260,9 @@ mod tests {
         browser.think_over(model, &mut out);
         let mut steps = vec![in_short(&mut out)];
         for &lane in lanes {
-            match u8::try_from(lane) {
+            match u32::try_from(lane) {
                 Ok(lane) => browser.completed(lane, model, &mut out),
-                Err(_) => browser.failed((-1 - lane) as u8, model, &mut out),
+                Err(_) => browser.failed((-1 - lane) as u32, model, &mut out),
             }
             steps.push(in_short(&mut out));
         }

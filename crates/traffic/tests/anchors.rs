@@ -125,7 +125,7 @@ fn draw(model: &WebModel) -> Drawn {
         let mut browser = Browser::new(Stream::named(1, &format!("traffic/0/user/{user}")));
         let mut pages = 0;
         let mut think = Some(Span::ZERO);
-        let mut under_way: VecDeque<u8> = VecDeque::new();
+        let mut under_way: VecDeque<u32> = VecDeque::new();
         let mut lane_persists = [false; 32];
         while pages < 400 {
             match think.take() {
@@ -143,7 +143,7 @@ fn draw(model: &WebModel) -> Drawn {
             for command in out.drain(..) {
                 let (lane, ask) = match command {
                     Command::Open { lane, ask, last, .. } => {
-                        lane_persists[usize::from(lane)] = !last;
+                        lane_persists[lane as usize] = !last;
                         drawn.opened_persistent.push(if last { 0.0 } else { 1.0 });
                         (lane, ask)
                     }
@@ -158,7 +158,7 @@ fn draw(model: &WebModel) -> Drawn {
                 under_way.push_back(lane);
                 drawn.responses.push(ask.response_bytes as f64);
                 drawn.requests.push(f64::from(ask.request_bytes));
-                drawn.on_persistent.push(if lane_persists[usize::from(lane)] { 1.0 } else { 0.0 });
+                drawn.on_persistent.push(if lane_persists[lane as usize] { 1.0 } else { 0.0 });
                 *drawn.objects_a_page.last_mut().expect("a page was begun") += 1.0;
             }
         }

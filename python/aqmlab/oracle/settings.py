@@ -29,7 +29,13 @@ ORDERED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("blue", ("decrement", "increment")),
     ("sfb", ("target", "max")),
     ("sfb", ("decrement", "increment")),
+    ("sfb", ("decrement", "increment")),
     ("sfb", ("db", "rehash")),
+    ("codel", ("target", "interval")),
+    ("fq_codel", ("target", "interval")),
+    ("cobalt", ("target", "interval")),
+    ("cake", ("target", "rtt")),
+    ("docsis_pie", ("latency_low", "latency_high")),
 )
 """Parameters whose values rise in this order: of one discipline, or of any that has them."""
 
@@ -40,6 +46,9 @@ SUMS_OF_GAINS = {"pi": ("a", "b"), "pi2": ("alpha", "beta"), "dcn": ("a", "b"), 
 """Gains whose multiples add up and may cancel. They are drawn as binary fractions, whose sums are exact: rounding,
 which the order of operations decides, could otherwise leave 1e-17 on one side where there is 0 on the other, and a
 number would be drawn there and not here."""
+
+POWERS_OF_TWO = (("sfq", "divisor"),)
+"""Whole numbers that may be nothing else."""
 
 _T = TypeVar("_T")
 
@@ -200,7 +209,8 @@ def _value(dice: Dice, site: Site, row: Row, param: Param, scale: float, is_frac
         mean = site.mean_packet if param.name == "mean_packet" else 1514
         return f"{round(param.within(dice.one_of([mean, mean, dice.whole(38, 3000)])))}b"
     if param.kind == "integer":
-        return str(round(_number(dice, param, scale, at_end)))
+        whole = round(_number(dice, param, scale, at_end))
+        return str(1 << (whole.bit_length() - 1) if (row.name, param.name) in POWERS_OF_TWO else whole)
     gains = SUMS_OF_GAINS.get(row.name, ())
     x = _number(dice, param, scale, at_end)
     return repr(max(1, round(x * 2**14)) / 2**14) if param.name in gains else _four(x)

@@ -17,7 +17,7 @@ DEFAULTS: dict[str, Written] = {
     "limit": "1000p",
     "ecn": True,
     "threshold": "1ms",
-    "not_ect": "forward",
+    "not_ect": "",
     "min_qlen_step": 0,
 }
 
@@ -35,9 +35,10 @@ class Step(Law):
         is_time = parameters.is_time("threshold")
         self.longest_ns: int | None = parameters.time_ns("threshold") if is_time else None
         self.longest: Length | None = None if is_time else parameters.length("threshold")
-        self.drops_not_ect = parameters.word("not_ect") == "drop"
-        self.min_qlen_step = parameters.number("min_qlen_step")
         self.marks = parameters.flag("ecn")
+        # Where nothing can be marked, a step that forwards is none.
+        self.drops_not_ect = parameters.word("not_ect") == "drop" if parameters.has("not_ect") else not self.marks
+        self.min_qlen_step = parameters.number("min_qlen_step")
 
         self.is_beyond = False
         self.judged_by = 0.0

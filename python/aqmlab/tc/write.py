@@ -187,8 +187,8 @@ def _remarks_on_red(values: Mapping[str, Any]) -> list[str]:
     if values["kind"] == "ared":
         # It sends the flag as TCA_RED_FLAGS alone, and sch_red.c starts its timer by the flags of TCA_RED_PARMS.
         return [
-            "adaptive: seen to do nothing with iproute2 6.1 on Linux 6.12, where the probability stays what it was; watch "
-            "it with tc -d qdisc show"
+            "adaptive: seen to do nothing with iproute2 6.1 on Linux 6.12, where the probability stays what it was; "
+            "watch it with tc -d qdisc show"
         ]
     if values.get("ecn") and values.get("mark_until") == "end":
         return ["mark_until end: Linux marks always, or with harddrop up to max"]

@@ -15,10 +15,10 @@
 //! BLUE drops whatever the ECN field, on purpose: who answers to marks gives it no reason to. The last packet of a
 //! queue may be marked, but is never dropped.
 //!
-//! Dialects. `paper`: 1/sqrt(count) is exact, and the first interval of a queue that was never signalled is a whole one,
-//! as the comments in sch_cake.c mean it to be. `linux`: 1/sqrt(count) has 32 bits, from a table below 16 and by one
-//! Newton step a change above; it is 0 until the count first changes, so that in a queue that was never signalled the
-//! second packet that waited too long is signalled at once; and intervals are taken modulo 2^32 ns, 4.29 s.
+//! Dialects. `paper`: 1/sqrt(count) is exact, and the first interval of a queue that was never signalled is a whole
+//! one, as the comments in sch_cake.c mean it to be. `linux`: 1/sqrt(count) has 32 bits, from a table below 16 and by
+//! one Newton step a change above; it is 0 until the count first changes, so that in a queue that was never signalled
+//! the second packet that waited too long is signalled at once; and intervals are taken modulo 2^32 ns, 4.29 s.
 //!
 //! Deviations. ns-3's form knows no test against the time of packets, and raises BLUE's probability at 400 ms besides;
 //! it is not offered. BLUE's probability is a float, Linux's has 32 bits.

@@ -4,8 +4,8 @@
 //!
 //! Rule (Linux `pfifo`, `bfifo`): a packet is accepted while fewer than `limit` packets wait, or while its bytes still
 //! fit in `limit` bytes. From the head as many are lost as it takes (Linux `pfifo_head_drop` and ns-2's `drop_front_`
-//! lose one, which in bytes may not be enough). In the dialect `ns2` the packet that would fill the queue to its limit is
-//! refused (ns-2.35 queue/drop-tail.cc): it holds one packet, or byte, less.
+//! lose one, which in bytes may not be enough). In the dialect `ns2` the packet that would fill the queue to its limit
+//! is refused (ns-2.35 queue/drop-tail.cc): it holds one packet, or byte, less.
 
 use super::Law;
 use crate::packet::Packet;

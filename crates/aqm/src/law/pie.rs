@@ -20,7 +20,8 @@
 //! measurement ends, by its length; the probability decays by 1/64 rather than 0.02, and not where a packet waits; the
 //! latest waiting time decides whether the queue is short, not that of the last step; a queue of exactly two packets is
 //! not spared; marks stop above `ecn_prob`, not at it; a mark that comes for certain, at a sum of 8.5, does not restart
-//! the sum, so that every packet is marked from there on; the probability does not stop at 1; and the drain rate is counted otherwise ([`super::drain`]).
+//! the sum, so that every packet is marked from there on; the probability does not stop at 1; and the drain rate is
+//! counted otherwise ([`super::drain`]).
 //!
 //! Deviations. The RFC's text lets the probability decay when both waiting times are 0 (§4.2), its appendix when both
 //! are below half the target; here the text holds. Linux takes its first step after half a second, here as any other.
@@ -153,7 +154,10 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     values.fill("derandomize", Value::Flag(is_linux));
     // tc's own defaults: sixteen times too much, and nothing else would tell.
     if (values.number("alpha"), values.number("beta")) == (2.0, 20.0) {
-        return Err(Refusal::new("beta", "hertz as in RFC 8033: tc writes sixteenths, its 2 and 20 are 0.125 and 1.25"));
+        return Err(Refusal::new(
+            "beta",
+            "hertz as in RFC 8033: tc writes sixteenths, its 2 and 20 are 0.125 and 1.25",
+        ));
     }
     Ok(())
 }

@@ -20,13 +20,13 @@
 //!
 //! Dialect `linux`: 8 levels of 16 bins; a bin rises from `target` on, not above it, and is full some packets later;
 //! above a probability of one half part of the signals are losses even where marks are possible; and the penalty's
-//! bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten seconds at most.
-//! So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a quiet start it
-//! gives a second burst with the first.
+//! bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten seconds at
+//! most. So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a quiet
+//! start it gives a second burst with the first.
 //!
-//! Deviations. A packet is lost when all its bins are full, as in Linux; the loop over levels in the report's figure
-//! loses it when one is, by which a flow that shares one bin with a flood would pay for the flood. While the second
-//! table warms up, all packets count in its bins (Linux: those of flows at 1), though only flows at 1 move its
+//! Deviations. A packet is lost when all its bins are full, as in Linux; in the report's figure as it is reproduced
+//! (the report was not at hand) one full bin is enough, and who shares it with a flood pays for the flood. While the
+//! second table warms up, all packets count in its bins (Linux: those of flows at 1), though only flows at 1 move its
 //! probabilities; it starts empty (Linux leaves the probabilities of the hash before in it). Probabilities are not
 //! rounded to 1/65536 as in Linux, and a `penalty_rate` of 0 allows one burst (Linux: nothing).
 

@@ -185,15 +185,17 @@ impl<P: Packet> Drr<P> {
     }
 
     /// No queue can send: goes through as many whole rounds as bring none of them so far that it could.
+    #[cold]
     fn skip_rounds(&mut self) {
-        let lacks = |index: u32| {
+        let rounds = self.turns.least(TURNS, |index| {
             let flow = &self.flows[index as usize];
             let head = self.pool.head(&flow.queue).expect("a queue in turn holds packets");
-            u64::from(head.packet.size()).saturating_sub(flow.deficit)
-        };
-        let rounds = self.turns.iter(TURNS).map(|index| lacks(index).saturating_sub(1) / self.quantum).min();
-        let bytes = rounds.unwrap_or(0) * self.quantum;
-        self.turns.iter(TURNS).for_each(|index| self.flows[index as usize].deficit += bytes);
+            let lacks = u64::from(head.packet.size()).saturating_sub(flow.deficit);
+            lacks.saturating_sub(1) / self.quantum
+        });
+        if rounds > 0 {
+            self.turns.iter(TURNS).for_each(|index| self.flows[index as usize].deficit += rounds * self.quantum);
+        }
     }
 
     /// An empty queue has no turn and keeps no deficit.

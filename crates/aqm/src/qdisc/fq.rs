@@ -25,6 +25,7 @@
 use super::fifo::Limit;
 use super::heap::Heap;
 use super::pool::{Pool, Queue};
+use super::tournament::Tournament;
 use super::{Held, Qdisc};
 use crate::law::flows::FlowTable;
 use crate::packet::{Backlog, Cause, Packet, Tap};
@@ -86,11 +87,12 @@ struct Flow {
     finish: f64,
 }
 
-/// What comes first has the greatest key: the earliest time, then the least number.
-type Order = (f64, u64);
+/// What comes first has the greatest key: the earliest round, then the least number.
+type Order = u128;
 
-fn order(time: f64, number: u64) -> Order {
-    (-time, u64::MAX - number)
+fn order(round: f64, number: u64) -> Order {
+    // Numbers of one sign are in the order of their bits.
+    !(u128::from(round.to_bits()) << 64 | u128::from(number))
 }
 
 /// The imagined link.
@@ -98,7 +100,7 @@ fn order(time: f64, number: u64) -> Order {
 struct Reference {
     /// Bytes that each flow that has been active throughout was served since the link was idle.
     round: f64,
-    /// Flows that it has not finished, by the round in which it will.
+    /// Flows that it has not finished, by the round in which it will, or by an earlier one in which it would have.
     active: Heap<f64>,
     bytes_per_ns: f64,
     /// Of the packet on the real link, what is not served here yet, as of `served_until`.
@@ -115,8 +117,10 @@ pub struct Fq<P> {
     table: FlowTable<u32>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Flows with packets, by which is to be sent next (ns-2: by when their heads start).
+    /// Flows with packets, by which is to be sent next.
     next: Heap<Order>,
+    /// The same for ns-2.
+    by_clock: Tournament,
     /// Flows with packets, by bytes.
     longest: Heap<u64>,
     accepted: u64,
@@ -127,13 +131,14 @@ pub struct Fq<P> {
 impl<P: Packet> Fq<P> {
     /// Empty queues.
     pub fn new(values: &Values, site: Site) -> Self {
+        let bytes_per_ns = site.rate.bps_f64() / 8e9;
         Self {
             limit: Limit::of(values),
             is_ns2: values.word("dialect") == "ns2",
             reference: Reference {
                 round: 0.0,
                 active: Heap::new(64),
-                bytes_per_ns: site.rate.bps_f64() / 8e9,
+                bytes_per_ns,
                 left: 0.0,
                 served_until: Time::ZERO,
             },
@@ -141,6 +146,7 @@ impl<P: Packet> Fq<P> {
             flows: Vec::with_capacity(64),
             free: Vec::with_capacity(64),
             next: Heap::new(64),
+            by_clock: Tournament::new(1e-9 / bytes_per_ns),
             longest: Heap::new(64),
             accepted: 0,
             pool: Pool::default(),
@@ -159,7 +165,8 @@ impl<P: Packet> Fq<P> {
         let mut work = if is_sent { reference.left } else { passed.min(reference.left) };
         reference.left -= work;
         reference.served_until = now;
-        while let Some((finish, index)) = reference.active.top() {
+        let flows = &self.flows;
+        while let Some((finish, index)) = reference.active.settle(|index| Some(-flows[index as usize].finish)) {
             let active = reference.active.len() as f64;
             let until_finish = (-finish - reference.round).max(0.0) * active;
             if until_finish > work {
@@ -169,7 +176,7 @@ impl<P: Packet> Fq<P> {
             work -= until_finish;
             reference.round = reference.round.max(-finish);
             reference.active.remove(index);
-            Self::forget_if_empty(&mut self.table, &self.flows, &mut self.free, index);
+            Self::forget_if_empty(&mut self.table, flows, &mut self.free, index);
         }
     }
 
@@ -236,7 +243,7 @@ impl<P: Packet> Fq<P> {
                 flow.finish = held.packet.start;
             }
             if !self.is_ns2 || flow.queue.is_empty() {
-                self.reference.active.set(longest, -flow.finish);
+                self.reference.active.raise(longest, -flow.finish);
             }
             self.count_out(longest, &held);
             tap.dropped(held.packet.packet, Cause::Tail, now);
@@ -249,7 +256,11 @@ impl<P: Packet> Fq<P> {
         let bytes = self.flows[index as usize].queue.backlog().bytes;
         if bytes == 0 {
             self.longest.remove(index);
-            self.next.remove(index);
+            if self.is_ns2 {
+                self.by_clock.remove(index);
+            } else {
+                self.next.remove(index);
+            }
         } else {
             self.longest.set(index, bytes);
         }
@@ -261,20 +272,12 @@ impl<P: Packet> Fq<P> {
     fn line_up(&mut self, index: u32, now: Time) {
         let flow = &self.flows[index as usize];
         if let Some(Held { packet, .. }) = self.pool.head(&flow.queue) {
-            let time = if self.is_ns2 { now.secs_f64().max(flow.finish) } else { packet.finish() };
-            self.next.set(index, order(time, packet.number));
+            if self.is_ns2 {
+                self.by_clock.set(index, now.secs_f64().max(flow.finish), packet.size(), packet.number);
+            } else {
+                self.next.set(index, order(packet.finish(), packet.number));
+            }
         }
-    }
-
-    /// ns-2: the flow whose head finishes first, were all that wait now to wait on, and when that is.
-    fn first_by_clock(&self) -> Option<(f64, u32)> {
-        let s_per_byte = 1e-9 / self.reference.bytes_per_ns * self.next.len() as f64;
-        let finish = |((start, number), index): (Order, u32)| {
-            let head = self.pool.head(&self.flows[index as usize].queue).expect("a flow that waits holds packets");
-            ((start - f64::from(head.packet.size()) * s_per_byte, number), index)
-        };
-        let first = self.next.iter().map(finish).reduce(|best, other| if other.0 > best.0 { other } else { best });
-        first.map(|((finish, _), index)| (-finish, index))
     }
 }
 
@@ -295,7 +298,7 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
             self.reference.active.remove(index);
         } else {
             flow.finish = tagged.finish();
-            self.reference.active.set(index, -flow.finish);
+            self.reference.active.raise(index, -flow.finish);
         }
         let is_head = flow.queue.is_empty();
         self.pool.push(&mut flow.queue, Held { packet: tagged, enqueued: now });
@@ -310,7 +313,7 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
     fn take(&mut self, now: Time, _tap: &mut dyn Tap<P>) -> Option<Held<P>> {
         self.serve(now, true);
         let index = if self.is_ns2 {
-            let (finish, index) = self.first_by_clock()?;
+            let (finish, index) = self.by_clock.first()?;
             self.flows[index as usize].finish = finish;
             index
         } else {

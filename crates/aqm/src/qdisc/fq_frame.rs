@@ -24,6 +24,7 @@
 //!
 //! Deviations. Sizes are IP packets, without the link's header. No limit on memory: the kernel's counts its buffers.
 
+use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, fifo::Limit};
@@ -96,6 +97,25 @@ struct Flow<L> {
     is_awake: bool,
 }
 
+impl<L> Flow<L> {
+    /// What the fattest has most of; of equals it is the first.
+    fn fatness(&self, index: u32) -> Option<(u64, u32)> {
+        let bytes = self.queue.backlog().bytes;
+        (bytes > 0).then_some((bytes, u32::MAX - index))
+    }
+}
+
+impl<L: Law> Flow<L> {
+    /// What arrived is lost. An empty queue has no turn in which that would be seen: its law hears at once that it is
+    /// idle again, or would take the time until the next arrival for a busy one.
+    #[inline]
+    fn stays_empty(&mut self, now: Time) {
+        if self.queue.is_empty() {
+            self.law.on_idle(now);
+        }
+    }
+}
+
 /// Queues around laws.
 #[derive(Clone, Debug)]
 pub struct FairQueue<P, L> {
@@ -108,6 +128,9 @@ pub struct FairQueue<P, L> {
     salt: u64,
     flows: Vec<Flow<L>>,
     turns: Rota,
+    /// Where the fattest loses: queues by bytes, and the first before others, or by what these once were and are below
+    /// now.
+    fattest: Heap<(u64, u32)>,
     pool: Pool<P>,
     held: Backlog,
     /// A law without a queue: it keeps the time for all, which tick together.
@@ -137,6 +160,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
             salt: stream.bits(),
             flows: (0..queues).map(|_| flow()).collect(),
             turns: Rota::new(queues, 2),
+            fattest: Heap::new(if full == Full::RefuseArriving { 0 } else { queues as usize }),
             pool: Pool::default(),
             held: Backlog::default(),
             // Room for all, if any law ticks at all.
@@ -190,13 +214,22 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
         None
     }
 
+    /// No queue has a turn, and none is new: goes through as many whole rounds as leave it so.
+    #[cold]
+    fn skip_rounds(&mut self) {
+        let rounds = |item: u32| (-self.flows[item as usize].deficit / self.quantum).max(0) as u64;
+        let rounds = self.turns.least(OLD, rounds) as i64;
+        if rounds > 0 {
+            self.turns.iter(OLD).for_each(|item| self.flows[item as usize].deficit += rounds * self.quantum);
+        }
+    }
+
     /// RFC 8290 §4.1: the queue with the most bytes loses from its head half of its packets, in Linux half of its
     /// bytes, or `batch` packets.
     fn evict(&mut self, batch: u32, now: Time, tap: &mut dyn Tap<P>) {
-        let bytes = |flow: &Flow<L>| flow.queue.backlog().bytes;
-        // The first of equals.
-        let fattest = (0..self.flows.len()).rev().max_by_key(|&index| bytes(&self.flows[index]));
-        let fattest = fattest.expect("there are queues");
+        let flows = &self.flows;
+        let fattest = self.fattest.settle(|index| flows[index as usize].fatness(index));
+        let fattest = fattest.expect("the queues are beyond the limit").1 as usize;
         let before = self.flows[fattest].queue.backlog();
         let (mut packets, mut lost) = (0, 0);
         let mut is_enough = false;
@@ -219,6 +252,7 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog };
         if self.full == Full::RefuseArriving && !self.limit.admits(self.held, size) {
             self.flows[index].law.on_overflow(&arrival, now);
+            self.flows[index].stays_empty(now);
             return tap.dropped(packet, Cause::Tail, now);
         }
         let flow = &mut self.flows[index];
@@ -232,12 +266,20 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
                 packet.mark();
                 tap.marked(&packet, cause, now);
             }
-            Verdict::Drop(cause) => return tap.dropped(packet, cause, now),
+            Verdict::Drop(cause) => {
+                flow.stays_empty(now);
+                return tap.dropped(packet, cause, now);
+            }
         }
         tap.accepted(&packet, now);
         self.held.packets += 1;
         self.held.bytes += u64::from(size);
         self.pool.push(&mut flow.queue, Held { packet, enqueued: now });
+        if let Full::EvictFattest(_) = self.full
+            && let Some(fatness) = flow.fatness(index as u32)
+        {
+            self.fattest.raise(index as u32, fatness);
+        }
         if !self.turns.is_listed(index as u32) {
             flow.deficit = self.quantum;
             self.turns.push(NEW, index as u32);
@@ -250,17 +292,24 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
     }
 
     fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        // The first whose turn was over, since the last that had one.
+        let mut first = None;
         // RFC 8290 §4.2.
         loop {
             let new = self.turns.first(NEW);
             let item = new.or_else(|| self.turns.first(OLD))?;
             let index = item as usize;
+            if first == Some(item) {
+                self.skip_rounds();
+            }
             let flow = &mut self.flows[index];
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
                 self.turns.push(OLD, item);
+                first.get_or_insert(item);
                 continue;
             }
+            first = None;
             if let Some(held) = self.pull(index, now, tap) {
                 self.flows[index].deficit -= i64::from(held.packet.size());
                 return Some(held);

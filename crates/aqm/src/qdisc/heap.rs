@@ -30,11 +30,6 @@ impl<K: PartialOrd + Copy> Heap<K> {
         self.places.get(item as usize).is_some_and(|place| *place != OUT)
     }
 
-    /// All keys and items, in an order that only the heap's history decides.
-    pub fn iter(&self) -> impl Iterator<Item = (K, u32)> {
-        self.entries.iter().copied()
-    }
-
     /// How many items there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -53,18 +48,20 @@ impl<K: PartialOrd + Copy> Heap<K> {
         if self.places.len() <= item as usize {
             self.places.resize(item as usize + 1, OUT);
         }
-        let at = match self.places[item as usize] {
+        match self.places[item as usize] {
             OUT => {
                 self.entries.push((key, item));
-                self.entries.len() - 1
+                self.rise(self.entries.len() - 1);
             }
             at => {
-                self.entries[at as usize].0 = key;
-                at as usize
+                let before = std::mem::replace(&mut self.entries[at as usize].0, key);
+                if before < key {
+                    self.rise(at as usize);
+                } else {
+                    self.sink(at as usize);
+                }
             }
-        };
-        let at = self.rise(at);
-        self.sink(at);
+        }
     }
 
     /// Gives `item` the key `key` unless it has a greater one. With [`Heap::settle`]: keys that fall may stay as they
@@ -132,16 +129,15 @@ impl<K: PartialOrd + Copy> Heap<K> {
     fn sink(&mut self, mut at: usize) {
         let entry = self.entries[at];
         loop {
-            let (left, right) = (2 * at + 1, 2 * at + 2);
-            let Some(below) = self.entries.get(left) else {
+            let mut child = 2 * at + 1;
+            if let Some([left, right]) = self.entries.get(child..child + 2) {
+                // A sum and no jump: which is greater cannot be foretold.
+                child += usize::from(right.0 > left.0);
+            }
+            let Some(below) = self.entries.get(child).copied().filter(|below| entry.0 < below.0) else {
                 break;
             };
-            let is_right = self.entries.get(right).is_some_and(|other| other.0 > below.0);
-            let child = if is_right { right } else { left };
-            if entry.0 >= self.entries[child].0 {
-                break;
-            }
-            self.put(at, self.entries[child]);
+            self.put(at, below);
             at = child;
         }
         self.put(at, entry);

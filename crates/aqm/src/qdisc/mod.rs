@@ -15,6 +15,7 @@ pub mod pool;
 pub mod rota;
 pub mod sfq;
 pub mod thinned;
+pub mod tournament;
 
 use crate::law::Gauges;
 use crate::packet::{Backlog, Tap};

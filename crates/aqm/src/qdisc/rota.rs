@@ -30,6 +30,20 @@ impl Rota {
         })
     }
 
+    /// The least that `of` says of an item of `list`, asked no further than to the first 0; 0 of an empty list.
+    #[inline]
+    pub fn least(&self, list: u32, mut of: impl FnMut(u32) -> u64) -> u64 {
+        let mut least = None;
+        for item in self.iter(list) {
+            let said = of(item);
+            if said == 0 {
+                return 0;
+            }
+            least = Some(least.map_or(said, |least: u64| least.min(said)));
+        }
+        least.unwrap_or(0)
+    }
+
     /// Whether `list` has no item.
     #[inline]
     pub fn is_empty(&self, list: u32) -> bool {
@@ -86,5 +100,9 @@ mod tests {
         rota.remove(3);
         assert_eq!((items(&rota, 0), items(&rota, 1)), (vec![2], vec![0]));
         assert_eq!([0, 1, 2, 3].map(|item| rota.is_listed(item)), [true, false, true, false]);
+        rota.push(0, 3);
+        assert_eq!((rota.least(0, u64::from), rota.least(1, u64::from), rota.least(1, |_| 9)), (2, 0, 9));
+        rota.remove(0);
+        assert_eq!(rota.least(1, |_| 9), 0);
     }
 }

@@ -267,6 +267,16 @@ impl<P: Packet> Sfq<P> {
         true
     }
 
+    /// No queue has a turn: goes through as many whole rounds as leave it so.
+    #[cold]
+    fn skip_rounds(&mut self) {
+        let rounds = |index: u32| (-self.slots[index as usize].allot / self.quantum).max(0) as u64;
+        let rounds = self.turns.least(TURNS, rounds) as i64;
+        if rounds > 0 {
+            self.turns.iter(TURNS).for_each(|index| self.slots[index as usize].allot += rounds * self.quantum);
+        }
+    }
+
     /// Changes the hash if it is time; packets that then find no queue or a full one are lost.
     fn rehash(&mut self, now: Time, tap: &mut dyn Tap<P>) {
         let periods = now.ns() / self.perturb.ns();
@@ -335,9 +345,15 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
             self.rehash(now, tap);
         }
         let mut index = self.turns.first(TURNS)?;
+        // The first that had no turn.
+        let mut first = None;
         while self.slots[index as usize].allot <= 0 {
+            if first == Some(index) {
+                self.skip_rounds();
+            }
             self.slots[index as usize].allot += self.quantum;
             self.turns.push(TURNS, index);
+            first.get_or_insert(index);
             index = self.turns.first(TURNS)?;
         }
         let held = self.pop(index, End::Head)?;

@@ -11,8 +11,8 @@ pub struct Thinned<T> {
     places: VecDeque<Option<T>>,
     /// How many of the places are holes.
     holes: usize,
-    /// Holes by place: a binary indexed tree (Fenwick, "A New Data Structure for Cumulative Frequency Tables", 1994) over
-    /// the places since it was last planted, those that have left since included.
+    /// Holes by place: a binary indexed tree (Fenwick, "A New Data Structure for Cumulative Frequency Tables", 1994)
+    /// over the places since it was last planted, those that have left since included.
     tree: Vec<u32>,
     /// Where in the tree the first place is, and the holes before it.
     left: usize,

@@ -113,6 +113,9 @@ pub struct Endpoint {
     is_gradual: bool,
     finds_by_time: bool,
     counts_deliveries: bool,
+    /// Whether recovery is ns-2's, as configured, and whether it has anything to do.
+    is_sack1: bool,
+    sack1_is_busy: bool,
     /// The time of the next probe is to be set anew.
     wants_probe: bool,
     phase: Phase,
@@ -175,7 +178,10 @@ impl Endpoint {
     pub fn new(config: &Config) -> Self {
         let controller = Chosen::new(config);
         let (is_gradual, finds_by_time) = (Self::reduces_gradually(config), Self::finds_by_time(config));
+        let sack1 = Self::sack1_of(config);
         Self {
+            is_sack1: sack1.is_some(),
+            sack1_is_busy: false,
             is_gradual,
             finds_by_time,
             wants_probe: false,
@@ -202,7 +208,7 @@ impl Endpoint {
             probe_end: None,
             reorder_at: Time::NEVER,
             progress: reduction::Progress::default(),
-            sack1: Self::sack1_of(config),
+            sack1,
             last_sent_at: Time::ZERO,
             duplicate_acks: 0,
             recover: 0,

@@ -17,7 +17,7 @@ const LEAST_TIMEOUT: Span = Span::from_ms(2);
 impl Endpoint {
     /// Whether a stack finds losses by time.
     pub(super) fn finds_by_time(config: &Config) -> bool {
-        config.rack && config.recovery == Recovery::Sack
+        config.rack && config.recovery == Recovery::Sack && !config.sack1
     }
 
     /// Deems lost what the acknowledgement at hand proves so, and asks for a call when more may be.

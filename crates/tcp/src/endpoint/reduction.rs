@@ -28,7 +28,7 @@ pub(super) struct Progress {
 impl Endpoint {
     /// Whether a stack brings its window down so.
     pub(super) fn reduces_gradually(config: &Config) -> bool {
-        config.reduction == Reduction::Proportional && config.recovery == Recovery::Sack
+        config.reduction == Reduction::Proportional && config.recovery == Recovery::Sack && !config.sack1
     }
 
     /// Whether the window is coming down.

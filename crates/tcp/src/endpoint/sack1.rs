@@ -6,7 +6,8 @@
 //! |----------------------------|----------------------------------------------------------------------------------|
 //! | `highest_ack_`, `maxseq_`  | `snd_una`, `snd_nxt`, each less one segment                                      |
 //! | `t_seqno_`                 | `back_at`, or `snd_nxt`                                                          |
-//! | `fastrecov_`, `timeout_`   | [`Phase::Recovery`]; [`Phase::Timeout`], which the next acknowledgement of new data ends |
+//! | `fastrecov_`, `timeout_`   | [`Phase::Recovery`]; [`Phase::Timeout`], which the next acknowledgement of new data
+//! ends |
 //! | `recover_`, `dupacks_`     | `recover`, `duplicate_acks`                                                      |
 //! | `pipe_`, `scb_`            | `pipe`, `reported`; what of `scb_` was sent again is all before `repaired`       |
 //!
@@ -14,14 +15,14 @@
 //!   and is sent again once, in order, as long as fewer segments are thought to be in the network than the window
 //!   holds; then comes new data. Each acknowledgement says that one segment left, a partial one that two did.
 //! - The window is half of the former one, whatever was outstanding, also below one segment: then nothing is sent
-//!   until the timer expires. It stays so when the recovery ends.
+//!   until the timer expires. It stays so when the recovery ends, but for one segment if nothing is outstanding then.
 //! - After a timeout everything is sent again, reported or not, in slow start; reports count again when new data was
-//!   acknowledged, and start a recovery when all is that was outstanding then. While there are three or more and no
-//!   recovery, nothing is sent.
+//!   acknowledged, and start a recovery when all is that was outstanding then. Until then reports beyond the second
+//!   let nothing out.
 //!
 //! # Deviations
-//! - A mark's echo is answered by the frame, so not while the timer's repair goes on; one that comes with the end of a
-//!   recovery does not prolong that.
+//! - A mark's echo reduces nothing during a recovery, nor while the timer's first repair is out. In ns-2 one that
+//!   acknowledges what was sent in a recovery does, and prolongs that.
 //! - A segment with data counts as a departure only if it reports something new: ns-2's agents send one way.
 //! - After four timeouts in a row ns-2 forgets its round-trip time; here the next sample goes into the mean.
 
@@ -54,13 +55,15 @@ impl Endpoint {
         (config.sack1 && config.recovery == Recovery::Sack).then(Box::default)
     }
 
-    /// Takes the acknowledgement in `segment`. Returns whether something may be sent now.
+    /// Takes the acknowledgement in `segment`, which reports something, or while there is something to repair; the
+    /// others are the frame's. Returns whether something may be sent now.
     pub(super) fn on_ack_sack1(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) -> bool {
         let ack = segment.ack;
         let bytes = ack.saturating_sub(self.snd_una);
         let known = if self.counts_deliveries { self.reported().bytes() } else { 0 };
+        let was_recovering = self.phase == Phase::Recovery;
         let mut may_send = true;
-        if self.phase == Phase::Recovery {
+        if was_recovering {
             let news = self.take_reports(segment);
             if bytes > 0 || news > 0 || segment.payload == 0 {
                 self.sack1().pipe -= 1;
@@ -68,6 +71,10 @@ impl Endpoint {
             if ack >= self.recover {
                 (self.phase, self.recover, self.ecn_recover) = (Phase::Open, 0, 0);
                 self.pass(ack, config, now);
+                if self.snd_una == self.snd_nxt {
+                    // No timer runs that would raise it.
+                    self.window.cwnd = self.window.cwnd.max(f64::from(config.mss));
+                }
             } else if bytes > 0 {
                 self.sack1().pipe -= 1;
                 self.outstanding.acknowledge(ack);
@@ -80,7 +87,10 @@ impl Endpoint {
             self.pass(ack, config, now);
             self.grow(segment, bytes, config, now);
         } else if ack == self.snd_una && self.snd_nxt > ack && self.phase == Phase::Open {
-            may_send = !(self.take_reports(segment) > 0 && self.on_report(config, now, out));
+            if self.take_reports(segment) > 0 {
+                self.on_report(config, now, out);
+            }
+            may_send = self.duplicate_acks == 0;
         } else if ack < self.snd_una {
             return false;
         }
@@ -88,7 +98,7 @@ impl Endpoint {
             let delivered = (bytes + self.reported().bytes()).saturating_sub(known);
             self.on_delivery(segment, delivered, None, config, now);
         }
-        if self.ecn_ok && segment.flags.has(Flags::ECE) {
+        if self.ecn_ok && segment.flags.has(Flags::ECE) && !was_recovering {
             self.on_ecn_echo(config, now);
         }
         may_send
@@ -103,6 +113,7 @@ impl Endpoint {
         let sack1 = self.sack1();
         sack1.reported.clear();
         sack1.back_at = sack1.back_at.map(|at| at.max(ack)).filter(|&at| at < snd_nxt);
+        self.sack1_is_busy = sack1.back_at.is_some();
         self.measure(ack, sent_at, config, now);
         self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
     }
@@ -117,24 +128,26 @@ impl Endpoint {
         let is_back = self.sack1().back_at.is_some();
         let bytes = if is_back { bytes.min(config.mss.into()) } else { bytes };
         let srtt = self.rtt.srtt();
-        let acked = Acked { bytes, mss, byte_counting: config.byte_counting, whole_segments: false, srtt, now };
+        let (byte_counting, whole_segments) = (config.byte_counting, config.whole_segments);
+        let acked = Acked { bytes, mss, byte_counting, whole_segments, srtt, now };
         self.controller.grow(&mut self.window, &acked);
         self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
     }
 
     /// Notes what `segment` reports. Returns the bytes that were not known.
     fn take_reports(&mut self, segment: &Segment) -> u64 {
+        self.sack1_is_busy = true;
         let (una, ack) = (self.snd_una, segment.ack);
         let reported = &mut self.sack1().reported;
         if ack > una {
             reported.advance(ack);
         }
         let blocks = segment.sacks.above(ack).filter(|&(start, _)| start > una);
-        blocks.map(|(start, end)| reported.insert(start, end)).sum()
+        blocks.map(|(start, end)| reported.merge(start, end)).sum()
     }
 
-    /// Something new was reported while `snd_una` stood. Returns whether that was answered by a retransmission.
-    fn on_report(&mut self, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+    /// Something new was reported while `snd_una` stood.
+    fn on_report(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.duplicate_acks += 1;
         if self.duplicate_acks < DUP_THRESH && config.limited_transmit {
             let more = f64::from(self.duplicate_acks * config.mss);
@@ -145,7 +158,7 @@ impl Endpoint {
         let is_new = self.snd_una > self.recover.max(self.ecn_recover);
         let is_for_echo = self.ecn_recover > self.recover;
         if self.duplicate_acks != DUP_THRESH || !(is_new || is_for_echo) {
-            return false;
+            return;
         }
         self.stats.recoveries += 1;
         self.phase = Phase::Recovery;
@@ -157,15 +170,19 @@ impl Endpoint {
         }
         self.sack1().repaired = self.send_old(self.snd_una, config, now, out);
         self.rto_at = now + self.rtt.rto(config);
-        true
     }
 
     /// Sets the threshold to what the controller leaves of the window, in whole segments, and returns what it leaves.
     fn slow_down(&mut self, config: &Config, now: Time) -> f64 {
         let mss = f64::from(config.mss);
-        let (cause, flight) = (Cause::Loss, self.window.cwnd);
-        let left =
-            self.controller.reduced(&self.window, &Congestion { cause, flight, mss, whole_segments: false, now });
+        let congestion = Congestion {
+            cause: Cause::Loss,
+            flight: self.window.cwnd,
+            mss,
+            whole_segments: config.whole_segments,
+            now,
+        };
+        let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = (left / mss).floor().max(2.0) * mss;
         self.owes_cwr = self.ecn_ok;
         left
@@ -177,10 +194,10 @@ impl Endpoint {
         let sack1 = self.sack1();
         sack1.reported.clear();
         sack1.back_at = Some(una);
+        self.sack1_is_busy = true;
         self.phase = Phase::Timeout;
         (self.recover, self.duplicate_acks, self.timing) = (self.snd_nxt, 0, None);
         // At every expiration, of the window as it is then.
-        self.window.cwnd = self.window.cwnd.max(f64::from(config.mss));
         self.slow_down(config, now);
         self.controller.timed_out();
         self.window.cwnd = f64::from(config.mss);
@@ -190,11 +207,11 @@ impl Endpoint {
         self.push(config, now, out);
     }
 
-    /// Sends what may be sent.
+    /// Sends what may be sent while there is something to repair.
     pub(super) fn fill_window_sack1(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let window = self.window.cwnd as u64;
         if self.phase != Phase::Recovery {
-            while self.duplicate_acks == 0 && self.send_onward(window, config, now, out) {}
+            while self.send_onward(window, config, now, out) {}
             return;
         }
         let most = (window / u64::from(config.mss)) as i64;
@@ -211,7 +228,6 @@ impl Endpoint {
 
     /// Sends the next segment, an old one while everything is being sent again, if it ends no more than `window` bytes
     /// beyond `snd_una`. Returns whether there was one.
-    #[inline]
     fn send_onward(&mut self, window: u64, config: &Config, now: Time, out: &mut impl Emit) -> bool {
         let Some(at) = self.sack1().back_at else {
             let in_flight = self.snd_nxt - self.snd_una;

@@ -44,7 +44,7 @@ impl Endpoint {
         if is_update {
             self.peer_window = u64::from(segment.window);
         }
-        if self.sack1.is_some() {
+        if self.is_sack1 && (self.sack1_is_busy || !segment.sacks.is_empty()) {
             return self.on_ack_sack1(segment, config, now, out);
         }
         let (mut reported, mut ever_lost) = (0, 0);
@@ -386,7 +386,7 @@ impl Endpoint {
             self.delayed_ack_at = Time::NEVER;
             return;
         }
-        if self.sack1.is_some() {
+        if self.is_sack1 {
             self.on_timeout_sack1(config, now, out);
             return;
         }
@@ -436,7 +436,7 @@ impl Endpoint {
             // RFC 5681 §4.1
             self.window.cwnd = self.window.cwnd.min((u64::from(config.initial_window) * mss) as f64);
         }
-        if self.sack1.is_some() {
+        if self.sack1_is_busy {
             self.fill_window_sack1(config, now, out);
             return;
         }

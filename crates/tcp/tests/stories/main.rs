@@ -11,5 +11,6 @@ mod ecn;
 mod opening;
 mod probing;
 mod recovering;
+mod sack1;
 mod sending;
 mod timing;

@@ -113,9 +113,27 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     if unit(&inside) != unit(&outside) {
         return Err(Refusal::new("min_out", "a length in the unit of min_in"));
     }
-    // OUT is what is to be lost first. Its upper threshold may be the higher one: so it is in Guo and Matta 2001.
-    values.ordered("min_out", "min_in")?;
-    values.ordered("probability_in", "probability_out")
+    refuse_inversion(values)
+}
+
+/// Refuses what is more lenient to OUT than to IN. One parameter that is does not make it so, for the averages are of
+/// different queues: Guo and Matta 2001 themselves have the higher `max` for OUT.
+fn refuse_inversion(values: &Values) -> Result<(), Refusal> {
+    const PAIRS: [(&str, &str); 3] =
+        [("min_in", "min_out"), ("max_in", "max_out"), ("probability_out", "probability_in")];
+    if PAIRS.iter().any(|(strict, lenient)| values.ordered(strict, lenient).is_err()) {
+        return Ok(());
+    }
+    let rule = "or a higher probability_out: OUT is to be lost before IN";
+    for (ours, theirs) in [("min_out", "min_in"), ("max_out", "max_in")] {
+        values
+            .ordered(ours, theirs)
+            .map_err(|refusal| Refusal { expected: format!("{}, {rule}", refusal.expected), ..refusal })?;
+    }
+    values.ordered("probability_in", "probability_out").map_err(|_| {
+        let least = values.number("probability_in");
+        Refusal::new("probability_out", format!("at least probability_in, {least}: OUT is to be lost before IN"))
+    })
 }
 
 /// The two REDs of a queue, and what waits in it of each class.
@@ -272,8 +290,8 @@ impl Paper {
 /// The parameters of RED that both classes share.
 pub const SHARED: [Param; 6] = [
     Param {
-        doc: "Above its max let the probability of a class rise to 1 at twice that instead of jumping there; not in the \
-              ns2 dialects.",
+        doc: "Above its max let the probability of a class rise to 1 at twice that instead of jumping there; not in \
+              the ns2 dialects.",
         ..red::param::GENTLE
     },
     red::param::MODE,

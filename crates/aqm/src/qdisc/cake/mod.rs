@@ -23,10 +23,11 @@
 //! Dialects. `paper`: to the nanosecond, and as the authors mean COBALT. `linux`: times rounded as there, and COBALT's
 //! first interval none, see [`crate::law::cobalt`].
 //!
-//! Deviations. The limit counts packets or IP bytes, Linux the memory of its buffers. Which of equally long queues loses
-//! is Linux's choice among queues that a hash, here another, has put into their places. Short turns have their fraction
-//! by chance, and whole ones no chance, while Linux's are a byte short by chance. No `nat`, `wash`, `autorate-ingress`,
-//! `fwmark`, and no segments to split. As without ECN, COBALT drops where `ecn` is off, which CAKE has no word for.
+//! Deviations. The limit counts packets or IP bytes, Linux the memory of its buffers. Which of equally long queues
+//! loses is Linux's choice among queues that a hash, here another, has put into their places. Short turns have their
+//! fraction by chance, and whole ones no chance, while Linux's are a byte short by chance. No `nat`, `wash`,
+//! `autorate-ingress`, `fwmark`, and no segments to split. As without ECN, COBALT drops where `ecn` is off, which CAKE
+//! has no word for.
 
 pub mod ack_filter;
 pub mod diffserv;
