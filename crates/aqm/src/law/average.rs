@@ -99,9 +99,15 @@ impl Average {
             // Also keeps w = 1 from multiplying zero time by an infinite decay. What is nothing stays so.
             _ if idle_s <= 0.0 || self.value == 0.0 => self.value,
             Idle::Decay => self.value * maths::exp(self.decay_per_s * idle_s),
-            Idle::DecayAndSample => self.value * maths::powi(1.0 - self.weight, (idle_s / self.slot_s) as u64),
+            Idle::DecayAndSample => self.value * maths::powi(1.0 - self.weight, whole_slots(idle_s, self.slot_s)),
         }
     }
+}
+
+/// How many whole slots fit into an idle time. One that is whole slots long has them all, whatever the last bits of
+/// either say: fractions of a slot that small are below a nanosecond.
+pub fn whole_slots(idle_s: f64, slot_s: f64) -> u64 {
+    (idle_s / slot_s * (1.0 + 1e-12)) as u64
 }
 
 #[cfg(test)]

@@ -187,6 +187,10 @@ impl DocsisPie {
         if self.burst > Span::ZERO {
             return false;
         }
+        // Before anything else is asked, also while the law is inactive.
+        if self.probability == 0.0 {
+            self.spacing.reset();
+        }
         if self.state == State::Inactive {
             if self.is_small(arrival.backlog) {
                 return false;

@@ -12,7 +12,7 @@
 //!
 //! Deviations. Averages are not kept in single precision. A draw that cannot decide is not taken.
 
-use crate::law::{Arrival, Gauges, Verdict, measure};
+use crate::law::{Arrival, Gauges, Verdict, average, measure};
 use crate::packet::Cause;
 use crate::param::{Length, Refusal, Value, Values};
 use base::{Rate, Stream, Time, maths};
@@ -167,7 +167,7 @@ impl Dsred {
         let queue = f64::from(self.queue(index));
         let class = &mut self.classes[index];
         if class.idle_since.is_set() {
-            let slots = (now.since(class.idle_since).secs_f64() / self.slot_s) as u64;
+            let slots = average::whole_slots(now.since(class.idle_since).secs_f64(), self.slot_s);
             class.average *= maths::powi(1.0 - self.weight, slots);
         }
         class.average += self.weight * (queue - class.average);
