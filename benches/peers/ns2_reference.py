@@ -37,8 +37,6 @@ class Case:
     """Arguments of ns2_bulk.tcl."""
     qdisc: str
     """The scenario's [link.qdisc]."""
-    known: frozenset[str] = frozenset()
-    """Quantities known to differ by more than their tolerance, for the reason that docs/validation.md gives."""
 
 
 def pi(qref: int) -> tuple[str, str]:
