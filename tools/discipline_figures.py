@@ -21,7 +21,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 import aqmlab
-from aqmlab import engine
+from aqmlab import engine, units
 from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE, finish
 from aqmlab.results import Run
 
@@ -70,7 +70,7 @@ def measured(row: dict[str, Any], folder: Path) -> Run:
 def figures_of(run: Run) -> dict[str, Any]:
     """What the page says in numbers: each phase, forward direction; the web users' exchanges, the whole window."""
     queue = run.queue.filter(pl.col("direction") == 0)
-    rate_bps = 20e6
+    rate_bps = units.rate_bps(run.scenario["link"]["rate"], "link.rate")
     phases = {}
     for name, (start, end) in PHASES.items():
         part = queue.filter((pl.col("time_s") > start) & (pl.col("time_s") <= end))
