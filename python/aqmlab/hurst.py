@@ -2,17 +2,20 @@
 
 Packets or bytes are counted in bins of equal length. For long-range dependent traffic the variance of the counts,
 averaged over blocks of ``m`` bins, falls as ``m ** (2 H - 2)`` with ``H`` between 0.5 (independent bins, Poisson) and 1
-(Leland, Taqqu, Willinger and Wilson 1994). Two estimators regress that law on a log-log scale:
+(Leland, Taqqu, Willinger and Wilson 1994). Two estimators regress that law on a log-log scale, one fits it to the
+spectrum:
 
 * :func:`wavelet` (Abry and Veitch 1998; Veitch and Abry 1999) uses the energy of Haar wavelet coefficients. They are
   nearly independent across scales even for strongly dependent traffic, so its confidence interval can be trusted. A
   Haar wavelet removes a constant level but not a trend: give it stationary traffic, after the warm-up. Prefer this one.
 * :func:`aggregated_variance` uses the block variances themselves. It is the classical one, easy to picture and less
   precise; its interval comes from the covariance that fractional Gaussian noise has between scales.
+* :func:`local_whittle` (Kuensch 1987; Robinson 1995) fits ``frequency ** (1 - 2 H)`` to the lowest frequencies of the
+  periodogram. It assumes nothing of the others, and its interval is the narrowest that can be had from them.
 
-Both take the range of scales as octaves: octave ``j`` means blocks of ``2 ** j`` bins. Traffic of short TCP transfers
+All take the range of scales as octaves: octave ``j`` means blocks of ``2 ** j`` bins. Traffic of short TCP transfers
 has no scaling law below a few round-trip times, where windows arrive as bursts, so either the range begins above, or a
-regression that counts every octave alike reads the average slope over all. :attr:`Estimate.misfit` tells how straight
+regression that counts every octave alike reads the average slope over all. :attr:`Line.misfit` tells how straight
 the log-log plot is. Intervals assume Gaussian counts that obey the law; with few active flows, or where the misfit is
 far above 1, they are too narrow.
 """
@@ -23,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
 from scipy.special import digamma, polygamma
 
 Floats = NDArray[np.float64]
@@ -33,12 +37,23 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Estimate:
-    """A Hurst parameter and the log-log plot it was read from."""
+    """A Hurst parameter and how sure it is."""
 
     h: float
     """The estimate."""
     standard_error: float
     """Its standard error for Gaussian traffic."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval."""
+        return self.h - _Z95 * self.standard_error, self.h + _Z95 * self.standard_error
+
+
+@dataclass(frozen=True)
+class Line(Estimate):
+    """A Hurst parameter and the log-log plot it was read from."""
+
     octaves: NDArray[np.int64]
     """The octaves used."""
     log2_energy: Floats
@@ -48,15 +63,8 @@ class Estimate:
     misfit: float
     """Mean squared distance from the line in units of its expected size: about 1 where the scaling law holds."""
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % confidence interval."""
-        return self.h - _Z95 * self.standard_error, self.h + _Z95 * self.standard_error
 
-
-def wavelet(
-    counts: ArrayLike, first_octave: int = 3, last_octave: int | None = None, *, weighted: bool = True
-) -> Estimate:
+def wavelet(counts: ArrayLike, first_octave: int = 3, last_octave: int | None = None, *, weighted: bool = True) -> Line:
     """Estimates H from the Haar wavelet energies of ``counts`` (one number a bin, equal bins, at least 64).
 
     ``weighted`` gives every octave the weight of its many or few coefficients, the estimator of least variance where
@@ -88,7 +96,7 @@ def wavelet(
     return _regress(np.asarray(octaves), log2_energy, covariance, offset=1.0, weighted=weighted)
 
 
-def aggregated_variance(counts: ArrayLike, first_octave: int = 3, last_octave: int | None = None) -> Estimate:
+def aggregated_variance(counts: ArrayLike, first_octave: int = 3, last_octave: int | None = None) -> Line:
     """Estimates H from the variance of block means of ``counts`` (one number a bin, equal bins, at least 64).
 
     Every octave counts alike, as in the variance-time plots of the literature. The default range begins at blocks of
@@ -123,6 +131,30 @@ def aggregated_variance(counts: ArrayLike, first_octave: int = 3, last_octave: i
     return _regress(used, values, _log2_covariance(h, used, total), offset=2.0, weighted=False)
 
 
+def local_whittle(counts: ArrayLike, first_octave: int = 3) -> Estimate:
+    """Estimates H from the periodogram of ``counts`` (one number a bin, equal bins, at least 64).
+
+    The frequencies used are those of periods of ``2 ** (first_octave + 1)`` bins and more, the octaves that
+    :func:`wavelet` uses. Raises ``ValueError`` when fewer than 8 are left.
+    """
+    series = _series(counts)
+    highest = len(series) >> (first_octave + 1)
+    if highest < 8:
+        raise ValueError(f"counts: expected at least {8 << (first_octave + 1)} bins, got {len(series)}")
+    power = np.abs(np.fft.rfft(series - series.mean())[1 : highest + 1]) ** 2
+    if not power.max() > 0.0:
+        raise ValueError("counts: expected traffic that varies at every octave, got a constant one")
+    frequency = np.arange(1, highest + 1) / highest
+    mean_log = float(np.mean(np.log(frequency)))
+
+    # Robinson 1995, eq. 3.2: minus the likelihood, with the scale of the spectrum solved for.
+    def contrast(h: float) -> float:
+        return float(np.log(np.mean(frequency ** (2.0 * h - 1.0) * power)) - (2.0 * h - 1.0) * mean_log)
+
+    found = minimize_scalar(contrast, bounds=(0.0, 1.5), method="bounded", options={"xatol": 1e-6})
+    return Estimate(h=float(found.x), standard_error=0.5 / np.sqrt(highest))
+
+
 def _series(counts: ArrayLike) -> Floats:
     series = np.asarray(counts, dtype=np.float64)
     if series.ndim != 1 or len(series) < 64:
@@ -142,9 +174,7 @@ def _check(octaves: list[int], energies: list[float]) -> None:
         raise ValueError("counts: expected traffic that varies at every octave, got a constant one")
 
 
-def _regress(
-    octaves: NDArray[np.int64], values: Floats, covariance: Floats, *, offset: float, weighted: bool
-) -> Estimate:
+def _regress(octaves: NDArray[np.int64], values: Floats, covariance: Floats, *, offset: float, weighted: bool) -> Line:
     """Least squares of ``values`` on the octave, generalised if ``weighted``; the slope is ``2 H - offset``."""
     design = np.column_stack([np.ones(len(octaves)), octaves.astype(np.float64)])
     weights = np.linalg.inv(covariance) if weighted else np.eye(len(octaves))
@@ -154,7 +184,7 @@ def _regress(
     residual = values - fitted
     leaves = np.eye(len(octaves)) - design @ solve
     expected = float(np.trace(weights @ leaves @ covariance @ leaves.T))
-    return Estimate(
+    return Line(
         h=float((parameters[1] + offset) / 2.0),
         standard_error=float(np.sqrt((solve @ covariance @ solve.T)[1, 1]) / 2.0),
         octaves=octaves,

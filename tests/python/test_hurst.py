@@ -28,12 +28,13 @@ def estimates(method: str, h: float) -> list[hurst.Estimate]:
         "wavelet": hurst.wavelet,
         "unweighted": lambda x: hurst.wavelet(x, weighted=False),
         "variance": hurst.aggregated_variance,
+        "whittle": hurst.local_whittle,
     }[method]
     return [estimator(fractional_gaussian_noise(h, BINS, generator)) for _ in range(TRACES)]
 
 
 @pytest.mark.parametrize("h", [0.5, 0.7, 0.85])
-@pytest.mark.parametrize("method", ["wavelet", "unweighted", "variance"])
+@pytest.mark.parametrize("method", ["wavelet", "unweighted", "variance", "whittle"])
 def test_the_estimate_is_h_and_the_error_is_what_it_says(method: str, h: float) -> None:
     found = estimates(method, h)
     values = np.array([e.h for e in found])
@@ -47,7 +48,7 @@ def test_the_estimate_is_h_and_the_error_is_what_it_says(method: str, h: float) 
     assert abs(values.std(ddof=1) / claimed - 1) < 4 / np.sqrt(2 * (TRACES - 1))
 
 
-@pytest.mark.parametrize("method", ["wavelet", "variance"])
+@pytest.mark.parametrize("method", ["wavelet", "variance", "whittle"])
 def test_the_interval_holds_h(method: str) -> None:
     found = estimates(method, 0.7)
     held = sum(e.interval[0] <= 0.7 <= e.interval[1] for e in found)
@@ -78,6 +79,8 @@ def test_bad_input_is_named() -> None:
         hurst.aggregated_variance(np.ones((64, 2)))
     with pytest.raises(ValueError, match="at least 3"):
         hurst.wavelet(np.arange(100.0), 3, 4)
-    for estimator in (hurst.wavelet, hurst.aggregated_variance):
+    with pytest.raises(ValueError, match="at least 128 bins"):
+        hurst.local_whittle(np.arange(100.0))
+    for estimator in (hurst.wavelet, hurst.aggregated_variance, hurst.local_whittle):
         with pytest.raises(ValueError, match="varies"):
             estimator(np.ones(4096))
