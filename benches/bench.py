@@ -39,9 +39,11 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "peers"))
 
 import decisions  # noqa: E402
+import workloads  # noqa: E402
 from ns2_reference import CASES as DISCIPLINES  # noqa: E402
 from ns2_reference import HERE as PEERS  # noqa: E402
 from ns2_reference import MissingError, RunError, guarded, ns2_version, output_of, progress, today  # noqa: E402
+from workloads import arrivals, bulk, idle, idle_vectors, mix, packmime, transfers, web, wide  # noqa: E402
 
 ROOT = HERE.parent
 RESULTS = HERE / "results.json"
@@ -67,6 +69,8 @@ class Case:
     scenario: str
     ns2: tuple[str, ...] = ()
     """Script and arguments of the same work in ns-2; empty if there is none."""
+    vectors: str = ""
+    """Connection vectors that the scenario reads beside it."""
     shorter_s: int = 0
     """Simulated seconds of a run short enough for valgrind; 0 if the instructions of this case are not counted."""
 
@@ -149,73 +153,10 @@ def r4(x: float) -> float:
     return round(x, 4)
 
 
-def bulk(duration_s: int, qdisc: str, flows: int = 100, mbit: int = 100) -> str:
-    """Long flows; access links ten times the bottleneck."""
-    return f"""name = "{flows} long flows on {mbit} Mb/s"
-duration = "{duration_s}s"
-warmup = "2s"
-[link]
-rate = "{mbit}mbit"
-[path]
-access_rate = "{mbit * 10}mbit"
-rtt = {{ even = ["10ms", "150ms"] }}
-[tcp]
-stack = "ns2"
-mss = "1460b"
-[[traffic]]
-kind = "bulk"
-flows = {flows}
-start = {{ uniform = ["0s", "1s"] }}
-[link.qdisc]
-{qdisc}"""
-
-
-def transfers(duration_s: int, stack: str) -> str:
-    """Short transfers that arrive at random, with handshake, request and FIN."""
-    return f"""name = "1480 transfers a second, {stack}"
-duration = "{duration_s}s"
-warmup = "20s"
-[link]
-rate = "100mbit"
-[link.qdisc]
-kind = "pfifo"
-limit = "239p"
-[path]
-rtt = {{ uniform = ["10ms", "150ms"] }}
-[tcp]
-stack = "{stack}"
-[[traffic]]
-kind = "poisson"
-arrivals = "1480hz"
-request = "300b"
-size = {{ pareto = {{ mean = "7000b", shape = 1.2 }} }}
-"""
-
-
-def web(duration_s: int) -> str:
-    """The web users of the published experiment at 98 % load, both directions; the population as calibrated."""
-    return f"""name = "18,670 web users over PI"
-duration = "{duration_s}s"
-warmup = "{duration_s // 6}s"
-[link]
-rate = "100mbit"
-[link.qdisc]
-kind = "pi"
-qref = "24p"
-[path]
-rtt = {{ uniform = ["10ms", "150ms"] }}
-[tcp]
-stack = "freebsd4"
-[[traffic]]
-kind = "web"
-model = "unc2001"
-users = 18670
-"""
-
-
 SCALE_FLOWS = (10, 100, 1000, 10_000)
 # Megabits a second, and simulated seconds that make five to ten million packets.
 SCALE_RATES = ((100, 300), (1000, 40), (10_000, 6))
+IDLE = (10_000, 100_000)
 BULK = {"droptail": "drop-tail", "red": "RED", "pi120": "PI", "rem120": "REM"}
 
 
@@ -238,6 +179,17 @@ def cases(full: bool) -> list[Case]:
             Case(f"transfers-{stack}", f"1480 connections/s, {stack}", transfers(300, stack), ns2, shorter_s=30)
         )
     found.append(Case("web", f"18,670 web users, PI, {WEB_SHORT_S} s", web(WEB_SHORT_S), shorter_s=30))
+    found.append(Case("packmime", "700 connections/s of PackMime", packmime(300), shorter_s=30))
+    found.append(Case("tmix", "connection vectors, 90 Mb/s", mix(300), shorter_s=40))
+    for seconds in (10, 100):
+        title = f"{seconds * 10_000:,} connections in one run"
+        found.append(Case(f"arrivals-{seconds}", title, arrivals(seconds)))
+    for stack in ("freebsd4", "linux"):
+        for count in IDLE:
+            title = f"{count:,} open connections, mostly idle, {stack}"
+            found.append(Case(f"idle-{stack}-{count}", title, idle(stack), vectors=idle_vectors(count)))
+    for mbit, duration_s in workloads.WIDE_RATES:
+        found.append(Case(f"wide-{mbit}", f"10 long flows on {mbit:,} Mb/s, 100 ms", wide(mbit, duration_s)))
     if full:
         found.append(Case("web-full", f"18,670 web users, PI, {WEB_FULL_S} s", web(WEB_FULL_S)))
     for mbit, duration_s in SCALE_RATES:
@@ -285,6 +237,38 @@ def web_rss(results: Results) -> float | None:
     return max(runs.rss_mib) if runs else None
 
 
+def idle_bytes(stack: str) -> Callable[[Results], float | None]:
+    """Reads what an open connection takes, its vector and its share of the packets on their way included."""
+    few, many = IDLE
+
+    def read(results: Results) -> float | None:
+        names = [f"idle-{stack}-{count}" for count in IDLE]
+        if not results.keys() >= set(names):
+            return None
+        less, more = (min(results[name].rss_mib) for name in names)
+        return (more - less) * 2**20 / (many - few)
+
+    return read
+
+
+def wide_ratio(results: Results) -> float | None:
+    """A packet of ten flows on 10 Gb/s, by one of ten flows on 100 Mb/s."""
+    names = [f"wide-{mbit}" for mbit, _ in workloads.WIDE_RATES]
+    if not results.keys() >= set(names):
+        return None
+    slow, fast = (results[name].us(min) for name in names)
+    return fast / slow
+
+
+def kept_for_closed(results: Results) -> float | None:
+    """Memory of a run of a million connections by that of one of a hundred thousand at the same rate."""
+    names = ("arrivals-10", "arrivals-100")
+    if not results.keys() >= set(names):
+        return None
+    less, more = (min(results[name].rss_mib) for name in names)
+    return more / less
+
+
 def scale_spread(results: Results) -> float | None:
     """The dearest case of the scaling matrix by the cheapest."""
     names = [scale_name(flows, mbit) for flows in SCALE_FLOWS for mbit, _ in SCALE_RATES]
@@ -301,6 +285,14 @@ TARGETS = (
     Target("PI, times drop-tail", 1.10, "x", ratio_to_droptail("bulk-pi120")),
     Target("1480 connections/s, freebsd4", 0.40, "us", us_of("transfers-freebsd4")),
     Target("1480 connections/s, linux", 0.40, "us", us_of("transfers-linux")),
+    Target("700 connections/s of PackMime", 0.40, "us", us_of("packmime")),
+    Target("connection vectors, 90 Mb/s", 0.40, "us", us_of("tmix")),
+    Target("1,000,000 connections in one run", 0.40, "us", us_of("arrivals-100")),
+    Target("100,000 open connections, freebsd4", 0.40, "us", us_of("idle-freebsd4-100000")),
+    Target("memory of an open connection, freebsd4", 1024.0, "B", idle_bytes("freebsd4")),
+    Target("memory of an open connection, linux", 1024.0, "B", idle_bytes("linux")),
+    Target("memory of 1,000,000 connections, times that of 100,000", 1.5, "x", kept_for_closed),
+    Target("10 flows and 100 ms: 10 Gb/s, times 100 Mb/s", 1.5, "x", wide_ratio),
     Target("120 minutes of web users, CPU", 120.0, "s", web_full_s),
     Target("web users, peak memory", 500.0, "MiB", web_rss),
     Target("10 to 10,000 flows, 100 Mb/s to 10 Gb/s, dearest by cheapest", 2.0, "x", scale_spread),
@@ -358,6 +350,8 @@ def run_all(engine: Path, ns: str | None, chosen: Sequence[Case], reps: int) -> 
                 progress(f"repetition {rep + 1} of {reps}: {case.title}")
                 file = Path(folder) / f"{case.name}.toml"
                 file.write_text(case.scenario)
+                if case.vectors:
+                    Path(folder, workloads.VECTORS).write_text(case.vectors)
                 user_s, text, said = timed([str(engine), str(file)])
                 if case.name not in results:
                     done = json.loads(text)["engine"]

@@ -1,9 +1,10 @@
-"""Draws what each web model asks for, on a link with room for all of it, for the model's page.
+"""Draws what each model of traffic asks for, for the model's page.
 
     python tools/traffic_figures.py             all of them
     python tools/traffic_figures.py packmime    this alone
 
-Writes docs/img/traffic/NAME.svg.
+Web models are run on a link with room for all they ask for; connection vectors and the forms of a distribution are
+drawn as they are. Writes docs/img/traffic/NAME.svg.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import aqmlab
+from aqmlab import engine
 from aqmlab.figures.looks import HUES, INK, REFERENCE, finish
+from aqmlab.vectors import ACCEPTOR, INITIATOR, Vector
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs/img/traffic"
@@ -67,25 +73,33 @@ Values = NDArray[np.float64]
 
 def main(names: list[str]) -> int:
     """Measures and draws."""
-    unknown = sorted(set(names) - set(PAGES))
+    unknown = sorted(set(names) - {*PAGES, *DRAWN})
     if unknown:
-        print(f"{unknown[0]}: expected one of {', '.join(PAGES)}", file=sys.stderr)
+        print(f"{unknown[0]}: expected one of {', '.join([*PAGES, *DRAWN])}", file=sys.stderr)
         return 2
     measured: dict[str, tuple[Values, Values]] = {}
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        for name in names or list(PAGES):
+        for name in names or [*PAGES, *DRAWN]:
+            if name in DRAWN:
+                save(name, DRAWN[name])
+                continue
             for model in (REFERENCE_MODEL, *PAGES[name]):
                 if model not in measured:
                     measured[model] = sizes_and_gaps(model, Path(folder))
             shown = {model: measured[model] for model in PAGES[name]}
             if REFERENCE_MODEL not in shown:
                 shown = {REFERENCE_MODEL: measured[REFERENCE_MODEL], **shown}
-            drawn = finish(name, name, "", lambda shown=shown: picture(shown))  # type: ignore[misc]
-            # A tenth of a point is finer than a screen.
-            (PICTURES / f"{name}.svg").write_text(re.sub(r"(\d\.\d)\d+", r"\1", drawn.svg), encoding="utf-8")
-            print(name, flush=True)
+            save(name, lambda shown=shown: picture(shown))  # type: ignore[misc]
     return 0
+
+
+def save(name: str, draw: Callable[[], Figure]) -> None:
+    """Writes a picture."""
+    # A tenth of a point is finer than a screen.
+    text = re.sub(r"(\d\.\d)\d+", r"\1", finish(name, name, "", draw).svg)
+    (PICTURES / f"{name}.svg").write_text(text, encoding="utf-8")
+    print(name, flush=True)
 
 
 def sizes_and_gaps(model: str, folder: Path) -> tuple[Values, Values]:
@@ -124,6 +138,93 @@ def picture(shown: dict[str, tuple[Values, Values]]) -> Figure:
     gaps_at.set_xticks([1e-3, 1, 1e3], ["1 ms", "1 s", "1000 s"])
     sizes_at.legend(loc="lower left", fontsize=7.5, handlelength=1.4)
     return figure
+
+
+VECTORS = ROOT / "examples/vectors/internet2-like.cvec"
+
+
+def vectors_picture() -> Figure:
+    """The synthetic set, by application: sizes, bytes, exchanges, round-trip times, arrivals."""
+    applications: dict[str, list[Vector]] = {}
+    # A vector's first line tells its application.
+    lines = re.findall(r"^(?:SEQ|CONC) .* # (\w+)$", VECTORS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    every = engine.vectors(VECTORS)
+    for name, vector in zip(lines, every, strict=True):
+        applications.setdefault(name, []).append(vector)
+    figure = Figure(figsize=(7.6, 5.2), layout="constrained")
+    (sizes_at, bytes_at, epochs_at), (rtts_at, thinks_at, arrivals_at) = figure.subplots(2, 3)
+    labels = {"http": "web", "ftp": "FTP", "smtp": "mail", "nntp": "news", "p2p": "file sharing"}
+    for (name, label), hue in zip(labels.items(), HUES, strict=False):
+        of = applications[name]
+        exceeding(sizes_at, [vector.bytes_from(INITIATOR) + vector.bytes_from(ACCEPTOR) for vector in of], hue, label)
+        exceeding(epochs_at, [vector.epochs for vector in of if not vector.is_concurrent], hue)
+        exceeding(
+            thinks_at,
+            [unit.wait_us / 1e6 for vector in of for unit in vector.units if unit.size_bytes and unit.wait_us],
+            hue,
+        )
+    sizes = np.sort([vector.bytes_from(INITIATOR) + vector.bytes_from(ACCEPTOR) for vector in every])
+    shown = np.searchsorted(sizes, np.geomspace(50, 1e8, 300), side="right").clip(1) - 1
+    bytes_at.plot(sizes[shown], 100 * np.cumsum(sizes)[shown] / sizes.sum(), color=INK)
+    rtts = np.sort([vector.rtt_us / 1e3 for vector in every])
+    rtts_at.plot(rtts[::20], 100 * np.arange(1, rtts.size + 1, 20) / rtts.size, color=INK)
+    per_second, _ = np.histogram([vector.start_us / 1e6 for vector in every], bins=np.arange(0, 301, 5))
+    arrivals_at.stairs(per_second / 5, np.arange(0, 301, 5), color=INK)
+    sizes_at.set(xlabel="size (B)", ylabel="share", title="Connections larger than", ylim=(1e-4, 1.3))
+    bytes_at.set(xscale="log", xlabel="size (B)", ylabel="%", ylim=(0, 100), title="Bytes in connections up to")
+    for axes in (sizes_at, bytes_at):
+        axes.set_xlim(50, 1e8)
+        axes.set_xticks([1e2, 1e4, 1e6, 1e8], ["100", "10 k", "1 M", "100 M"])
+    epochs_at.set(xlabel="exchanges", ylabel="share", title="More exchanges than", ylim=(1e-4, 1.3))
+    rtts_at.set(xscale="log", xlabel="round-trip time (ms)", ylabel="%", ylim=(0, 100), title="Round-trip times up to")
+    rtts_at.set_xticks([10, 100, 1000], ["10", "100", "1000"])
+    thinks_at.set(xlabel="time (s)", ylabel="share", title="Waits longer than", ylim=(1e-4, 1.3))
+    thinks_at.set_xticks([1e-3, 1, 1e3], ["1 ms", "1 s", "1000 s"])
+    arrivals_at.set(xlabel="time (s)", ylabel="1/s", ylim=(0, None), xlim=(0, 300), title="New connections a second")
+    sizes_at.legend(loc="lower left", fontsize=7, handlelength=1.2)
+    return figure
+
+
+def exceeding(axes: Axes, values: list[float] | list[int], color: str, label: str | None = None) -> None:
+    """The share of values above each, at a few hundred of them."""
+    ordered = np.sort(np.asarray(values, dtype=float))
+    at = np.unique(np.concatenate((ordered[:1], np.geomspace(ordered[0], ordered[-1], 200), ordered[-20:])))
+    share = 1 - np.searchsorted(ordered, at, side="right") / ordered.size
+    axes.step(at, share, where="post", color=color, label=label)
+    axes.set(xscale="log", yscale="log")
+
+
+def forms_picture() -> Figure:
+    """Sizes of one mean in the forms that a scenario can state, and what of their bytes is in how large ones."""
+    mean, u = 12_000.0, 1 - np.geomspace(1, 1e-7, 2_000)[1:]
+    normal, sigma, shape = NormalDist(), 1.5, 0.5
+    forms = {
+        "exponential": -mean * np.log(1 - u),
+        "lognormal": mean * np.exp(sigma * np.array([normal.inv_cdf(x) for x in u]) - sigma**2 / 2),
+        # A Weibull of shape 1/2 has a mean of twice its scale.
+        "weibull": mean / 2 * (-np.log(1 - u)) ** (1 / shape),
+        "pareto": mean / 6 * (1 - u) ** (-1 / 1.2),
+    }
+    figure = Figure(figsize=(7.6, 2.7), layout="constrained")
+    sizes_at, bytes_at, gaps_at = figure.subplots(1, 3)
+    for (label, values), hue in zip(forms.items(), HUES, strict=False):
+        sizes_at.loglog(values, 1 - u, color=hue, label=label)
+        below = np.concatenate(([0.0], np.cumsum((values[1:] + values[:-1]) / 2 * np.diff(u))))
+        bytes_at.semilogx(values, 100 * below / mean, color=hue)
+    gaps = np.linspace(0, 8, 200)
+    gaps_at.semilogy(gaps, np.exp(-gaps), color=INK)
+    sizes_at.set(xlabel="size (B)", ylabel="share", title="Flows larger than", ylim=(1e-5, 1.3))
+    bytes_at.set(xlabel="size (B)", ylabel="%", title="Bytes in flows up to", ylim=(0, 100))
+    for axes in (sizes_at, bytes_at):
+        axes.set_xlim(50, 1e8)
+        axes.set_xticks([1e2, 1e4, 1e6, 1e8], ["100", "10 k", "1 M", "100 M"])
+    gaps_at.set(xlabel="time / mean", ylabel="share", title="Next flow later than", ylim=(1e-3, 1.3), xlim=(0, 7))
+    sizes_at.legend(loc="lower left", fontsize=7, handlelength=1.2)
+    return figure
+
+
+DRAWN = {"tmix": vectors_picture, "poisson": forms_picture}
+"""Pictures for which nothing is run."""
 
 
 if __name__ == "__main__":

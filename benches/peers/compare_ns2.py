@@ -50,6 +50,7 @@ from ns2_reference import (
 DOCS = HERE.parent.parent / "docs" / "validation.md"
 DOCS_BEGIN = "<!-- compare-ns2: begin (written by benches/peers/compare_ns2.py --update-docs) -->"
 DOCS_END = "<!-- compare-ns2: end -->"
+HOSTS = "[tcp]\n"
 
 
 def find_aqmlab() -> list[str]:
@@ -64,11 +65,11 @@ def find_aqmlab() -> list[str]:
 
 
 def scenario_of(case: Case) -> str:
-    """bulk.toml with the discipline of `case` in its last table."""
+    """bulk.toml with the hosts and, in its last table, the discipline of `case`."""
     before, found, _ = (HERE / "bulk.toml").read_text().partition("[link.qdisc]\n")
-    if not found:
-        raise RunError("bulk.toml: expected [link.qdisc] as its last table")
-    return f"{before}[link.qdisc]\n{case.qdisc}"
+    if not found or HOSTS not in before:
+        raise RunError("bulk.toml: expected [link.qdisc] as its last table, and [tcp]")
+    return f"{before.replace(HOSTS, HOSTS + case.hosts)}[link.qdisc]\n{case.qdisc}"
 
 
 def run_aqmlab(aqmlab: Sequence[str], case: Case, seed: int) -> Run:

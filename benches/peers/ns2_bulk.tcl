@@ -2,10 +2,10 @@
 #
 #   ns ns2_bulk.tcl aqm=DropTail|RED|PI|REM|SFQ|DRR|dsRED key=value ...        prints one line of JSON
 #
-# Flow i belongs to pair i mod pairs and starts at a time uniform from 0 to `start` seconds. One ACK a packet, or, with delack=1,
-# one for two.
+# Flow i belongs to pair i mod pairs and starts at a time uniform from 0 to `start` seconds. cc is Sack1 or Newreno. One ACK a
+# packet, or, with delack=1, one for two.
 source [file join [file dirname [info script]] ns2_dumbbell.tcl]
-options {flows 100 start 1.0 delack 0} $argv
+options {flows 100 start 1.0 delack 0 cc Sack1} $argv
 set starts [prepare]
 set pairs [expr {min($o(pairs), $o(flows))}]
 dumbbell $pairs
@@ -13,8 +13,8 @@ dumbbell $pairs
 set tcps {}
 for {set i 0} {$i < $o(flows)} {incr i} {
     set k [expr {$i % $pairs}]
-    set tcp [new Agent/TCP/Sack1]
-    set sink [new Agent/TCPSink/Sack1[expr {$o(delack) ? "/DelAck" : ""}]]
+    set tcp [new Agent/TCP/$o(cc)]
+    set sink [new Agent/TCPSink[expr {$o(cc) eq "Sack1" ? "/Sack1" : ""}][expr {$o(delack) ? "/DelAck" : ""}]]
     $tcp set fid_ $i
     $ns attach-agent $sender($k) $tcp
     $ns attach-agent $receiver($k) $sink

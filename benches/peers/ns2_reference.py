@@ -37,6 +37,8 @@ class Case:
     """Arguments of ns2_bulk.tcl."""
     qdisc: str
     """The scenario's [link.qdisc]."""
+    hosts: str = ""
+    """More of the scenario's [tcp]."""
 
 
 def pi(qref: int) -> tuple[str, str]:
@@ -140,13 +142,9 @@ wq = 0.002
 # ns-2 has a limit of 240 packets everywhere (DRR: of 240 packets' bytes), but its DropTail and REM refuse the packet
 # that would reach the limit and so hold 239; the others hold 240. In neither simulator is the packet in transmission
 # counted.
-CASES = (
-    Case("droptail", "drop-tail", "aqm=DropTail", 'kind = "pfifo"\nlimit = "239p"\n'),
-    Case(
-        "red",
-        "RED 60/180",
-        "aqm=RED th=60 maxth=180 gentle=1 wq=0.002 linterm=10 wait=1 mean=1500",
-        """kind = "red"
+RED = (
+    "aqm=RED th=60 maxth=180 gentle=1 wq=0.002 linterm=10 wait=1 mean=1500",
+    """kind = "red"
 dialect = "ns2"
 limit = "240p"
 mode = "packet"
@@ -157,7 +155,19 @@ probability = 0.1
 wq = 0.002
 gentle = true
 """,
-    ),
+)
+DROPTAIL = ("aqm=DropTail", 'kind = "pfifo"\nlimit = "239p"\n')
+
+
+def newreno(ns2: str, qdisc: str, *, delack: bool = False) -> tuple[str, str, str]:
+    """The same under Newreno, with one ACK a packet or one for two."""
+    arguments = f"cc=Newreno {'delack=1 ' if delack else ''}{ns2}"
+    return arguments, qdisc, f'cc = "newreno"\n{"delayed_ack = 2" if delack else ""}\n'
+
+
+CASES = (
+    Case("droptail", "drop-tail", *DROPTAIL),
+    Case("red", "RED 60/180", *RED),
     Case("pi120", "PI 120", *pi(120)),
     Case("rem120", "REM 120", *rem(120)),
     Case("ared60", "ARED 60/180", *ared("th=60 maxth=180 wq=0.002", 'min = "60p"\nmax = "180p"\nwq = 0.002\n')),
@@ -173,6 +183,10 @@ gentle = true
     Case("rem24", "REM 24", *rem(24)),
     Case("rio_c30", "RIO-C 30/90", *rio("RIO-C", "ns2", 30, 90, 0.2)),
     Case("rio_d30", "RIO-D 30/90", *rio("RIO-D", "ns2_decoupled", 30, 90, 0.2)),
+    Case("newreno", "drop-tail, Newreno", *newreno(*DROPTAIL)),
+    Case("newreno_red", "RED 60/180, Newreno", *newreno(*RED)),
+    Case("newreno_pi24", "PI 24, Newreno", *newreno(*pi(24))),
+    Case("newreno_delack", "RED 60/180, Newreno, delayed ACKs", *newreno(*RED, delack=True)),
 )
 
 
@@ -330,6 +344,7 @@ def write_reference(seeds: Sequence[int], cases: dict[str, Any], web: dict[str, 
         "seeds": list(seeds),
         "cases": {case.name: cases[case.name] for case in CASES if case.name in cases},
         "web_cost": web,
+        "transfers": json.loads(REFERENCE.read_text()).get("transfers", {}) if REFERENCE.exists() else {},
     }
     REFERENCE.write_text(json.dumps(reference, indent=1) + "\n")
 

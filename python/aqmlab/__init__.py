@@ -6,7 +6,7 @@
 """
 
 from aqmlab import engine
-from aqmlab.api import calibrate, compare, load, run
+from aqmlab.api import calibrate, compare, load, record, run
 from aqmlab.calibration import Calibration
 from aqmlab.comparison import Comparison
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
@@ -26,5 +26,6 @@ __all__ = [
     "calibrate",
     "compare",
     "load",
+    "record",
     "run",
 ]

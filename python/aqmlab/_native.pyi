@@ -10,7 +10,7 @@ def version() -> str:
     """Version of the engine."""
 
 def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
-    """Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`.
+    """Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `files`.
 
     `overrides` are pairs of a dotted key (`link.qdisc.qref`, `traffic.0.users`) and the text of a TOML value.
     """
@@ -21,8 +21,15 @@ def equilibrium(text: str, origin: str) -> str:
     `drop_probability`, `queue_packets`, `rtt_s`, `window_packets`, `tcp_bps`.
     """
 
-def simulate(resolved_toml: str, directory: str, progress: Callable[[dict[str, Any]], None] | None) -> str:
+def simulate(
+    resolved_toml: str,
+    directory: str,
+    progress: Callable[[dict[str, Any]], None] | None,
+    origin: str = "scenario.toml",
+) -> str:
     """Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON.
+
+    Files that it names lie beside `origin`.
 
     Releases the interpreter lock. Calls `progress` about ten times a second with `time_s`, `duration_s`,
     `bottleneck_packets`, `wall_s`; an exception raised there ends the run and comes out of this call.
@@ -36,3 +43,19 @@ def stacks() -> str:
 
 def traffic_models() -> str:
     """The traffic models as JSON."""
+
+def quantities(model: str) -> str:
+    """What a traffic model draws by default, as JSON: a list of quantities; of `bulk` and the like an empty one.
+
+    A quantity has `name`, `unit` (`bytes`, `s` or nothing), `mean` (null where infinite), `quantiles` (`p10` to `p99`),
+    `share_of_largest` (`1%`, `10%`: of the sum) and, of bytes, `up_to` (`10kb`, `1mb`: `of_values`, `of_bytes`).
+    """
+
+def table_quantity(name: str, text: str) -> str:
+    """The same of the distribution in the text of a CSV file called `name`."""
+
+def vectors(name: str, text: str) -> str:
+    """The connection vectors in the text of a file called `name`, as JSON, in the order of their starts.
+
+    Each has `start_us`, `is_concurrent`, `windows`, `rtt_us`, `losses` and `units` as [end, wait_us, size_bytes].
+    """

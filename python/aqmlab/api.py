@@ -1,15 +1,16 @@
-"""What people import: `run`, `compare`, `calibrate`, `load`."""
+"""What people import: `run`, `compare`, `calibrate`, `record`, `load`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aqmlab import calibration, comparison, engine, runner, scenario, store, toml_text, units, variants
+from aqmlab import calibration, comparison, engine, recording, runner, scenario, store, toml_text, units, variants
 from aqmlab.calibration import Calibration
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent
+from aqmlab.recording import Recording
 from aqmlab.results import Json, Result, Temporary, read_json
 from aqmlab.runner import Job
 from aqmlab.scenario import ScenarioLike, Source
@@ -135,6 +136,34 @@ def calibrate(
     return _calibrate(resolved, _jobs(jobs), monitor or Silent(), uncongested_rate, fresh)
 
 
+def record(
+    scenario: ScenarioLike,
+    out: str | Path,
+    *,
+    set: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    uncongested_rate: str | None = None,
+    monitor: Monitor | None = None,
+) -> Recording:
+    """Records who asks for how much when on the uncongested link, into `out` and a scenario beside it that replays it.
+
+    Loads are calibrated first. Of a comparison file, the scenario without its variants is recorded; they stay beside
+    the replay.
+    """
+    monitor, at_once = monitor or Silent(), _jobs(jobs)
+    given = _source(scenario, set, seed)
+    recording.claim(Path(out))
+    resolved = _resolve(Source({key: item for key, item in given.tree.items() if key != "variant"}, given.origin), 1)
+    found = _calibrate(resolved, at_once, monitor, uncongested_rate)
+    planned = _plan_runs(resolved, found, 1, Path(out), resolved.name)[0].resolved
+    rate = _rate(uncongested_rate) or _uncongested_rate(planned)
+    try:
+        return recording.record(planned, rate, given.tree, Path(out), monitor)
+    except KeyboardInterrupt:
+        raise Interrupted("stopped while recording; nothing was written") from None
+
+
 def load(folder: str | Path) -> Result | Comparison:
     """Opens a result folder: of a run, of replications, or of a comparison."""
     place = Path(folder)
@@ -185,8 +214,12 @@ def _calibrate(
 
 def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
     tree = calibration.engine_tree(resolved)
-    rate = _rate(uncongested_rate) or scenario.uncongested_rate(tree, resolved.origin)
+    rate = _rate(uncongested_rate) or _uncongested_rate(resolved)
     return engine.resolve(toml_text.dumps(scenario.uncongested(tree, rate)), resolved.origin)
+
+
+def _uncongested_rate(resolved: Resolved) -> float:
+    return scenario.uncongested_rate(calibration.engine_tree(resolved), resolved.origin)
 
 
 def _plan_runs(

@@ -157,7 +157,8 @@ def _calibration_tree(tree: Tree, traffic: int, rate_bps: float) -> Tree:
         if "ecn" in table:
             table["ecn"] = "off"  # nothing is ever marked where nothing queues
     if "record" in base:
-        base["record"] = {**base["record"], "drops": False, "exchanges": False}  # only throughput is asked for
+        # Only throughput is asked for.
+        base["record"] = {**base["record"], "drops": False, "exchanges": False, "demands": False}
     return base
 
 

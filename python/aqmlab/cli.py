@@ -21,6 +21,8 @@ from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.explained import worked_out
 from aqmlab.progress import Monitor, Silent, on_terminal
 from aqmlab.tc import linux
+from aqmlab.vectors.convert import capture_to_vectors
+from aqmlab.vectors.described import described
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -171,6 +173,36 @@ def calibrate(
         terminal.calibrations(terminal.console(), found)
 
 
+@app.command()
+def record(
+    scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file of demands to write.", metavar="FILE.csv")],
+    seed: Seed = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    as_json: AsJson = False,
+    jobs: Jobs = None,
+    uncongested_rate: Uncongested = None,
+) -> None:
+    """Record who asks for how much when, on the uncongested link, to be replayed under any discipline.
+
+    Beside FILE.csv a scenario FILE.toml is written, in which replays of the recording stand for the blocks that ask.
+    """
+    with _monitor(as_json) as monitor:
+        found = api.record(
+            Path(scenario_file),
+            out,
+            set=_changes(settings),
+            seed=seed,
+            jobs=jobs,
+            uncongested_rate=uncongested_rate,
+            monitor=monitor,
+        )
+    if as_json:
+        _print_json(found.as_dict())
+    else:
+        terminal.recording(terminal.console(), found)
+
+
 @app.command("report")
 def write_report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result or comparison folder.")],
@@ -215,7 +247,7 @@ def list_what_there_is(
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A discipline, stack or traffic model.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A discipline, stack or model; or a file .csv, .cvec.")],
     rate: Annotated[
         str | None, typer.Option(help="Rate of a link, as 10mbit: show the discipline's values as they are before it.")
     ] = None,
@@ -227,6 +259,9 @@ def explain(
 ) -> None:
     """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources.
 
+    Of a traffic model also what it draws: means, quantiles, the share of the sum that the largest carry. The same of a
+    distribution in a CSV file (value, cumulative probability) and of a file of connection vectors.
+
     With --rate: what all its parameters come to before a link of that rate, the computed ones too, and for redopt the
     equilibrium that they are for.
     """
@@ -236,16 +271,22 @@ def explain(
         for row in read()
         for alias in (row["name"], *row.get("aliases", []))
     }
+    if name not in rows and Path(name).suffix in (".csv", ".cvec"):
+        _explain_file(Path(name), as_json)
+        return
     if name not in rows:
-        raise BadInput(f"explain {name}: expected one of {', '.join(sorted(rows))}")
+        raise BadInput(f"explain {name}: expected one of {', '.join(sorted(rows))}, or a file .csv or .cvec")
     row = rows[name]
     if rate is None and settings:
         raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
     if rate is None:
+        drawn = engine.quantities(name)
         if as_json:
-            _print_json(row)
+            _print_json({**row, "quantities": drawn} if drawn else row)
         else:
-            terminal.explanation(terminal.console(), row)
+            console = terminal.console()
+            terminal.explanation(console, row)
+            terminal.quantities(console, drawn)
         return
     if "marks" not in row:
         raise BadInput(f"explain {name}: --rate {rate}: expected a discipline, which {name} is not")
@@ -254,6 +295,21 @@ def explain(
         _print_json(found.as_dict())
     else:
         terminal.worked_out(terminal.console(), found)
+
+
+def _explain_file(path: Path, as_json: bool) -> None:
+    if path.suffix == ".csv":
+        row = engine.table_quantity(path)
+        if as_json:
+            _print_json(row)
+        else:
+            terminal.quantities(terminal.console(), [row])
+        return
+    found = described(engine.vectors(path))
+    if as_json:
+        _print_json(found)
+    else:
+        terminal.described(terminal.console(), path, found)
 
 
 @app.command()
@@ -291,6 +347,25 @@ def tc(
         print(found.text, end="")
     for note in found.notes:
         _complain(f"{name}: {note}", 0)
+
+
+@app.command()
+def vectors(
+    capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file of vectors to write.", metavar="FILE.cvec")],
+    form: Annotated[str, typer.Option("--format", help="original (SEQ, CONC) or alternate (S, C).")] = "original",
+    quiet_time: Annotated[str, typer.Option(help="A pause in one direction that ends a unit.")] = "500ms",
+    network: Annotated[
+        str | None, typer.Option("--from", help="Only connections that begin there, as 10.0.0.0/8.", metavar="NETWORK")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the TCP connections of a packet capture as connection vectors, for traffic of kind tmix."""
+    found = capture_to_vectors(capture, out, form, quiet_time, network)
+    if as_json:
+        _print_json(found.as_dict())
+    else:
+        terminal.converted(terminal.console(), found)
 
 
 def _say_version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from aqmlab import _native as native
 from aqmlab.errors import BadInput
+from aqmlab.vectors.model import Unit, Vector
 
 Tree = dict[str, Any]
 """A scenario as nested tables, as `tomllib` gives them."""
@@ -29,6 +30,16 @@ class Load:
 
 
 @dataclass(frozen=True)
+class KeptFile:
+    """A file that a scenario goes on needing: it is too large to be copied into the text."""
+
+    file: str
+    """Its name, as the scenario has it: relative to the folder of the scenario."""
+    sha256: str
+    """What is in it."""
+
+
+@dataclass(frozen=True)
 class Resolved:
     """A checked scenario with every default filled in."""
 
@@ -37,6 +48,7 @@ class Resolved:
     digest: str
     loads: tuple[Load, ...]
     origin: str = field(compare=False)
+    files: tuple[KeptFile, ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,7 +63,8 @@ def resolve(text: str, origin: str, overrides: Sequence[tuple[str, str]] = ()) -
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
     loads = tuple(Load(int(row["traffic"]), float(row["load_bps"]), row["direction"]) for row in answer["loads"])
-    return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin)
+    files = tuple(KeptFile(row["file"], row["sha256"]) for row in answer["files"])
+    return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin, files)
 
 
 def equilibrium(resolved: Resolved) -> dict[str, float] | None:
@@ -63,7 +76,7 @@ def equilibrium(resolved: Resolved) -> dict[str, float] | None:
 def simulate(resolved: Resolved, directory: Path, progress: Callable[[Tick], None] | None = None) -> dict[str, Any]:
     """Runs a scenario into an existing folder and returns its summary; what `progress` raises ends the run."""
     try:
-        summary: dict[str, Any] = json.loads(native.simulate(resolved.toml, str(directory), progress))
+        summary: dict[str, Any] = json.loads(native.simulate(resolved.toml, str(directory), progress, resolved.origin))
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
     return summary
@@ -90,3 +103,46 @@ def traffic_models() -> list[dict[str, Any]]:
     """Every traffic model: name, doc, values."""
     rows: list[dict[str, Any]] = json.loads(native.traffic_models())
     return rows
+
+
+def quantities(model: str) -> list[dict[str, Any]]:
+    """What a traffic model draws by default; nothing of one that has no such thing."""
+    rows: list[dict[str, Any]] = json.loads(native.quantities(model))
+    return rows
+
+
+def table_quantity(path: Path) -> dict[str, Any]:
+    """The distribution in a CSV file of two columns; raises `BadInput` with the line that is wrong."""
+    try:
+        row: dict[str, Any] = json.loads(native.table_quantity(str(path), _text(path)))
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
+    return row
+
+
+def vectors(path: Path) -> list[Vector]:
+    """The connection vectors of a file, in either format; raises `BadInput` with the line that is wrong."""
+    try:
+        rows = json.loads(native.vectors(str(path), _text(path)))
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
+    return [
+        Vector(
+            start_us=row["start_us"],
+            is_concurrent=row["is_concurrent"],
+            units=tuple(Unit(*unit) for unit in row["units"]),
+            windows=(row["windows"][0], row["windows"][1]),
+            rtt_us=row["rtt_us"],
+            losses=(row["losses"][0], row["losses"][1]),
+        )
+        for row in rows
+    ]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: byte {error.start} is no text: expected UTF-8") from None

@@ -93,6 +93,11 @@ class Run:
         """One row an interval and direction, over the whole run."""
         return self._table("queue")
 
+    @property
+    def probes(self) -> pl.DataFrame:
+        """One row a packet of a probe that was sent in the measured window."""
+        return self._table("probes")
+
     def _table(self, name: str) -> pl.DataFrame:
         path = self.folder / f"{name}.parquet"
         if not path.exists():
@@ -148,15 +153,20 @@ class Result:
         """One row an interval and direction; with several runs a column `rep` says which."""
         return self._tables([run.queue for run in self.runs])
 
+    @cached_property
+    def probes(self) -> pl.DataFrame:
+        """One row a packet of a probe sent in the measured window; with several runs a column `rep` says which."""
+        return self._tables([run.probes for run in self.runs])
+
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
-        """A table, `exchanges` or `queue`, for pandas (which must be installed)."""
-        if table not in ("exchanges", "queue"):
-            raise BadInput(f"{table!r}: expected 'exchanges' or 'queue'")
+        """A table, `exchanges`, `queue` or `probes`, for pandas (which must be installed)."""
+        if table not in ("exchanges", "queue", "probes"):
+            raise BadInput(f"{table!r}: expected 'exchanges', 'queue' or 'probes'")
         try:
             import pandas as pd
         except ImportError:
             raise AqmlabError("pandas is not installed; the tables are polars frames without it") from None
-        frame = self.exchanges if table == "exchanges" else self.queue
+        frame: pl.DataFrame = getattr(self, table)
         return pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
 
     def _tables(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

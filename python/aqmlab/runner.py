@@ -74,8 +74,9 @@ def observed(
 def _run(job: Job, monitor: Monitor, stop: threading.Event) -> None:
     place = store.start_run(job.folder)
     try:
-        summary, wall_s = observed(job.resolved, place, job.label, stop, monitor)
-        store.finish_run(place, job.folder, job.resolved, summary, job.calibrations, wall_s)
+        resolved = store.keep_files(place, job.folder, job.resolved)
+        summary, wall_s = observed(resolved, place, job.label, stop, monitor)
+        store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s)
     except BaseException:
         store.discard(place)
         raise

@@ -146,13 +146,23 @@ def with_users(tree: Tree, traffic: int, users: int) -> Tree:
     return result
 
 
+def with_files_called(item: Any, names: Mapping[tuple[str, str], str]) -> Any:
+    """The same with other names for files, by their old name and their digest."""
+    if isinstance(item, Mapping):
+        if {"file", "sha256"} <= item.keys():
+            return {**item, "file": names[item["file"], item["sha256"]]}
+        return {key: with_files_called(entry, names) for key, entry in item.items()}
+    return [with_files_called(entry, names) for entry in item] if isinstance(item, list) else item
+
+
 def demand_digest(tree: Tree) -> str:
     """Two runs with the same demand digest and seed draw the same demands and can be compared pair by pair.
 
     It covers who asks for what over which paths in which window, and leaves out the link, its disciplines, ECN and
-    congestion control: these change how demands are met, not what is demanded.
+    congestion control: these change how demands are met, not what is demanded. So does what a file is called, for the
+    digest of its content stands beside it.
     """
-    return digest({key: _without(tree.get(key), ("ecn", "cc")) for key in DEMANDS})
+    return digest({key: _without(tree.get(key), ("ecn", "cc", "file")) for key in DEMANDS})
 
 
 def _without(item: Any, keys: Sequence[str]) -> Any:

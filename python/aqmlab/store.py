@@ -13,14 +13,18 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import checks, engine
+from aqmlab import checks, engine, toml_text
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, Result, merge_summaries, read_json
-from aqmlab.scenario import demand_digest, digest
+from aqmlab.scenario import demand_digest, digest, with_files_called
+from aqmlab.scenario import read as read_scenario
 
 SLICE_ROWS = 1 << 19
 """Rows of a table in memory at a time while its digest is taken."""
+
+FILES = "files"
+"""The folder within a result that holds copies of the files that its scenario names."""
 
 VOLATILE = ("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall")
 """What a summary says about the machine rather than the experiment: outside the digest, as is the scenario's name."""
@@ -75,11 +79,41 @@ def start_run(final: Path) -> Path:
     return partial
 
 
+def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
+    """Copies the files that a scenario names into its result folder; the answer is the same scenario over the copies.
+
+    A run beside this one that has the same file already shares it, where the file system can.
+    """
+    if not resolved.files:
+        return resolved
+    folder = partial / FILES
+    folder.mkdir()
+    names: dict[tuple[str, str], str] = {}
+    for kept in resolved.files:
+        source = Path(resolved.origin).parent / kept.file
+        name = f"{kept.sha256[:12]}-{source.name.removeprefix(f'{kept.sha256[:12]}-')}"
+        names[kept.file, kept.sha256] = f"{FILES}/{name}"
+        beside = next(final.parent.glob(f"[!.]*/{FILES}/{name}"), None)
+        try:
+            if beside is not None:
+                with contextlib.suppress(OSError):
+                    os.link(beside, folder / name)
+            if not (folder / name).exists():
+                shutil.copyfile(source, folder / name)
+        except OSError as error:
+            raise BadInput(f"{source}: cannot be copied to the results: {error.strerror or error}") from None
+    tree = with_files_called(read_scenario(resolved.toml).tree, names)
+    copied = engine.resolve(toml_text.dumps(tree), str(partial / "scenario.toml"))
+    assert copied.digest == resolved.digest, "a digest leaves out what files are called"
+    return copied
+
+
 def finish_run(
     partial: Path, final: Path, resolved: Resolved, summary: Json, calibrations: Sequence[Json], wall_s: float
 ) -> None:
     """Adds scenario, summary and manifest to the tables a run has written, and gives the folder its final name."""
-    tables = {name: path for name in ("exchanges", "queue", "drops") if (path := partial / f"{name}.parquet").exists()}
+    names = ("exchanges", "queue", "drops", "probes")
+    tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
     contents = {name: _table_digest(path) for name, path in tables.items()}
     found = checks.of_run(summary, tables.get("exchanges"), pl.read_parquet(tables["queue"]), calibrations)
     write_text(partial / "scenario.toml", resolved.toml)
@@ -112,7 +146,8 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
     found = [
         dict(check, run=name) for name, run in zip(names, runs, strict=True) for check in run.manifest["self_checks"]
     ]
-    write_text(folder / "scenario.toml", (runs[0].folder / "scenario.toml").read_text(encoding="utf-8"))
+    text = (runs[0].folder / "scenario.toml").read_text(encoding="utf-8")
+    write_text(folder / "scenario.toml", text.replace(f'file = "{FILES}/', f'file = "{names[0]}/{FILES}/'))
     write_json(folder / "summary.json", merge_summaries([run.summary for run in runs]))
     write_json(
         folder / "manifest.json",

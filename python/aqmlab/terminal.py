@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -16,8 +17,10 @@ from aqmlab.calibration import Calibration
 from aqmlab.claims import Claim
 from aqmlab.comparison import Column, Comparison
 from aqmlab.explained import WorkedOut
+from aqmlab.recording import Recording
 from aqmlab.results import Result
 from aqmlab.statistics import Interval
+from aqmlab.vectors import Converted
 
 Row = dict[str, Any]
 
@@ -202,6 +205,18 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
         )
 
 
+def recording(out: Console, found: Recording) -> None:
+    """What was recorded, and where it lies."""
+    table = _table(f"recorded on the uncongested link of {units.say_rate(found.uncongested_rate_bps)}")
+    for name in ("connections", "exchanges", "response bytes"):
+        table.add_column(name, justify="right")
+    table.add_column("file", overflow="fold")
+    for d in found.demands:
+        table.add_row(f"{d.connections:,}", f"{d.exchanges:,}", f"{d.response_bytes:,}", d.file)
+    out.print(table)
+    out.print(f"Replayed by {found.scenario}", markup=False, soft_wrap=True)
+
+
 def registry(out: Console, title: str, rows: Sequence[Row]) -> None:
     """What there is of one kind."""
     table = _table(title)
@@ -280,6 +295,109 @@ def _equilibrium(out: Console, found: WorkedOut, at: dict[str, float]) -> None:
     if changed := [key for key in found.given if key in ("min", "max", "probability", "wq", "limit")]:
         verb = "was" if len(changed) == 1 else "were"
         out.print(Text(f"It is the model's own: {', '.join(changed)} {verb} given, not computed for it.", style="dim"))
+
+
+def quantities(out: Console, rows: Sequence[Row]) -> None:
+    """What is drawn: a line for each quantity, and for sizes how mice and elephants share the bytes."""
+    if not rows:
+        return
+    table = _table()
+    table.padding = (0, 1, 0, 0)
+    table.add_column("", no_wrap=False)
+    table.add_column("mean", justify="right", no_wrap=True)
+    for share in ("10 %", "25 %", "median", "75 %", "90 %", "99 %"):
+        table.add_column(share, justify="right", no_wrap=True)
+    table.add_column("largest\n10 % have", justify="right", no_wrap=True)
+    table.add_column("largest\n1 % have", justify="right", no_wrap=True)
+    for row in rows:
+        values = [row["quantiles"][f"p{q}"] for q in (10, 25, 50, 75, 90, 99)]
+        mean = "infinite" if row["mean"] is None else _measured(row["mean"], row["unit"])
+        carried = [row["share_of_largest"][key] for key in ("10%", "1%")]
+        table.add_row(
+            str(row["name"]),
+            mean,
+            *(_measured(value, row["unit"]) for value in values),
+            *("–" if share is None else f"{100 * share:.3g} %" for share in carried),
+        )
+    out.print(table)
+    for row in rows:
+        up_to = row.get("up_to")
+        if up_to and up_to["10kb"]["of_values"] < 1:
+            parts = []
+            for key, size in (("10kb", "10 kB"), ("1mb", "1 MB")):
+                share = up_to[key]["of_bytes"]
+                carry = "" if share is None else f" and have {_percent(share)} of the bytes"
+                parts.append(f"{_percent(up_to[key]['of_values'])} are up to {size}{carry}")
+            out.print(Text(f"{row['name']}: {'; '.join(parts)}", style="dim"), soft_wrap=True)
+
+
+def _percent(share: float) -> str:
+    # Close to all is not all.
+    return f"{100 * share:.3g} %" if share < 0.995 or share == 1 else f"{100 * share:.5g} %"
+
+
+def _measured(value: float, unit: str) -> str:
+    match unit:
+        case "bytes":
+            for name, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+                if value >= size:
+                    return f"{value / size:.3g} {name}"
+            return f"{value:.3g} B"
+        case "s":
+            return units.say_seconds(value)
+        case "share":
+            return f"{100 * value:.3g} %"
+    return f"{value:.3g}"
+
+
+def described(out: Console, path: Path, found: Row) -> None:
+    """A set of connection vectors."""
+    both = found["initiator_bytes"] + found["acceptor_bytes"]
+    out.print(Text.assemble((str(path), "bold")))
+    out.print(
+        f"{found['connections']:,} connections in {found['span_s']:,.6g} s, "
+        f"{found['concurrent']:,} of them concurrent; "
+        f"{_measured(both, 'bytes')}, {_percent(found['acceptor_bytes'] / both)} of them from acceptors"
+    )
+    quantities(out, found["quantities"])
+
+
+def converted(out: Console, found: Converted) -> None:
+    """What became of a capture, in a few lines."""
+    count = {name: f"{value:,}" for name, value in found.as_dict().items() if isinstance(value, int)}
+    out.print(
+        f"{count['sequential']} sequential and {count['concurrent']} concurrent connections of "
+        f"{found.duration_s:,.6g} s in {found.vectors}",
+        markup=False,
+        soft_wrap=True,
+    )
+    out.print(
+        f"{count['initiator_bytes']} B from initiators, {count['acceptor_bytes']} B from acceptors; "
+        f"{count['unfinished']} connections still open at the end",
+        soft_wrap=True,
+    )
+    left = [
+        f"{count[key]} {text}"
+        for key, text in (
+            ("without_beginning", "whose SYNs are missing"),
+            ("without_answer", "never answered"),
+            ("without_data", "without data"),
+            ("elsewhere", "from elsewhere"),
+        )
+        if count[key] != "0"
+    ]
+    if left:
+        out.print(Text(f"Left out: connections {', '.join(left)}.", style="dim"), soft_wrap=True)
+    odd = [
+        f"{count[key]} {text}"
+        for key, text in (
+            ("unreadable_frames", "frames without whole headers or fragments"),
+            ("missed_bytes", "bytes acknowledged but not captured"),
+        )
+        if count[key] != "0"
+    ]
+    if odd:
+        out.print(Text(f"In the capture: {', '.join(odd)}.", style="dim"), soft_wrap=True)
 
 
 def _head(row: Row) -> Text:

@@ -88,7 +88,7 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
             loads.append({"traffic": position, "load_bps": load_bps, "direction": block["direction"]})
     resolved = toml_text.dumps(tree)
     digest = hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
-    return json.dumps({"toml": resolved, "scenario": tree, "digest": digest, "loads": loads})
+    return json.dumps({"toml": resolved, "scenario": tree, "digest": digest, "loads": loads, "files": []})
 
 
 def equilibrium(text: str, origin: str) -> str:
@@ -97,7 +97,12 @@ def equilibrium(text: str, origin: str) -> str:
     return "null"
 
 
-def simulate(resolved_toml: str, directory: str, progress: Callable[[dict[str, float]], None] | None) -> str:
+def simulate(
+    resolved_toml: str,
+    directory: str,
+    progress: Callable[[dict[str, float]], None] | None,
+    origin: str = "scenario.toml",
+) -> str:
     tree = tomllib.loads(resolved_toml)
     calls.append(tree["name"])
     duration, warmup, cooldown = (
@@ -315,3 +320,7 @@ def stacks() -> str:
 def traffic_models() -> str:
     values = [{"name": "response_mean", "value": "7.2 kB", "source": "Smith et al. 2001"}]
     return json.dumps([{"name": "unc2001", "doc": "Web users of 2001, closed loop.", "values": values}])
+
+
+def quantities(model: str) -> str:
+    return "[]"

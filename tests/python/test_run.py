@@ -94,10 +94,10 @@ def test_resuming_makes_only_what_is_missing(base, tmp_path):
 def test_an_error_in_a_run_ends_the_others_and_leaves_no_folder(base, tmp_path, monkeypatch):
     original = fake_native.simulate
 
-    def failing(toml, directory, progress):
+    def failing(toml, directory, progress, origin):
         if "seed = 8" in toml:
             raise RuntimeError("the engine broke")
-        return original(toml, directory, progress)
+        return original(toml, directory, progress, origin)
 
     monkeypatch.setattr(fake_native, "simulate", failing)
     with pytest.raises(RuntimeError, match="broke"):

@@ -1,6 +1,7 @@
 //! What Python sees of aqmlab: bindings, nothing else. Structured values cross as JSON text; tables are files.
 
 mod catalogues;
+mod demand;
 
 use base::{Span, Time};
 use cpu_time::ThreadTime;
@@ -25,7 +26,7 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`.
+/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `files`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
 fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
@@ -38,11 +39,14 @@ fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResu
             json!({"traffic": request.traffic, "load_bps": request.load.bps(), "direction": direction})
         })
         .collect();
+    let files: Vec<_> =
+        resolved.files().iter().map(|kept| json!({"file": kept.file, "sha256": kept.sha256})).collect();
     let document = json!({
         "toml": resolved.text(),
         "scenario": resolved.json(),
         "digest": resolved.digest(),
         "loads": loads,
+        "files": files,
     });
     Ok(document.to_string())
 }
@@ -55,14 +59,28 @@ fn equilibrium(text: &str, origin: &str) -> PyResult<String> {
     Ok(catalogues::equilibrium(&scenario.link).to_string())
 }
 
-/// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON.
+/// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON. Files that it names lie
+/// beside `origin`.
 #[pyfunction]
+#[pyo3(signature = (resolved_toml, directory, progress, origin="scenario.toml"))]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
-fn simulate(py: Python<'_>, resolved_toml: &str, directory: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<String> {
-    let resolved = scenario::resolve(resolved_toml, "scenario.toml", &[], &beside("")).map_err(refused)?;
+fn simulate(
+    py: Python<'_>,
+    resolved_toml: &str,
+    directory: PathBuf,
+    progress: Option<Py<PyAny>>,
+    origin: &str,
+) -> PyResult<String> {
+    let resolved = scenario::resolve(resolved_toml, origin, &[], &beside(origin)).map_err(refused)?;
     let scenario = resolved.scenario().map_err(refused)?;
     let mut tables =
         Tables::create(&directory, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
+    if scenario.has_probes() {
+        tables = tables.with_probes(&directory).map_err(unwritable)?;
+    }
+    if scenario.record.demands {
+        tables = tables.with_demands(&directory);
+    }
     let mut failure = None;
     let outcome = py.detach(|| {
         #[expect(clippy::disallowed_methods, reason = "a driver reads the clock to say how fast it was")]
@@ -109,6 +127,7 @@ fn simulate(py: Python<'_>, resolved_toml: &str, directory: PathBuf, progress: O
         directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
         overhead: scenario.link.overhead,
         responses: &outcome.responses,
+        probes: &outcome.probes,
         tcp: &outcome.tcp,
         engine: &engine,
     };
@@ -133,6 +152,27 @@ fn traffic_models() -> String {
     catalogues::traffic().to_string()
 }
 
+/// What a model of traffic draws, as JSON: each quantity with its mean, quantiles and shares of the sum.
+#[pyfunction]
+fn quantities(model: &str) -> String {
+    demand::quantities(model).to_string()
+}
+
+/// The same of the distribution in the text of a file, with its two columns.
+#[pyfunction]
+fn table_quantity(name: &str, text: &str) -> PyResult<String> {
+    demand::table_quantity(name, text).map(|value| value.to_string()).map_err(refused)
+}
+
+/// The connection vectors in the text of a file, as JSON.
+#[pyfunction]
+fn vectors(name: &str, text: &str) -> PyResult<String> {
+    let refuse = |bad: traffic::tmix::reading::Malformed| {
+        ScenarioError::new_err(format!("{name}:{}: {}", bad.line, bad.problem))
+    };
+    demand::vectors(text).map(|value| value.to_string()).map_err(refuse)
+}
+
 /// The compiled half of aqmlab.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -144,6 +184,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(disciplines, module)?)?;
     module.add_function(wrap_pyfunction!(stacks, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_models, module)?)?;
+    module.add_function(wrap_pyfunction!(quantities, module)?)?;
+    module.add_function(wrap_pyfunction!(table_quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(vectors, module)?)?;
     Ok(())
 }
 

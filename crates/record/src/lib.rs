@@ -7,11 +7,14 @@
 pub mod rows;
 pub mod table;
 
+mod demands;
 mod meter;
+mod probes;
 mod responses;
 mod summary;
 
 pub use meter::Meter;
+pub use probes::Probes;
 pub use responses::Responses;
-pub use rows::{Discard, DropRow, ExchangeRow, QueueRow, Sink};
+pub use rows::{Demanded, DemandRow, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink};
 pub use summary::{Engine, Summary, TcpTotals};

@@ -1,6 +1,7 @@
 //! The rows of the tables, as the drivers hand them over.
 
 use aqm::{Cause, Gauges};
+use base::{Span, Time};
 
 /// One exchange: a request and its response, or one transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,6 +70,56 @@ pub struct DropRow {
     pub flow: u64,
 }
 
+/// One packet of a probe flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProbeRow {
+    /// When it was sent, seconds since the start of the run.
+    pub sent_s: f64,
+    /// Its one-way delay, seconds; `None` if it was lost.
+    pub delay_s: Option<f64>,
+    /// Its number within the flow, from 0.
+    pub packet: u32,
+    /// Block of traffic.
+    pub traffic: u16,
+    /// Flow within the block.
+    pub source: u32,
+    /// 0 forward, 1 in reverse.
+    pub direction: u8,
+}
+
+/// Something that was asked for, as it is recorded to be asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DemandRow {
+    /// Block of traffic.
+    pub traffic: u16,
+    /// The connection, numbered in the order of opening.
+    pub connection: u64,
+    /// When.
+    pub at: Time,
+    /// What.
+    pub demanded: Demanded,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demanded {
+    /// An exchange.
+    Exchange {
+        /// Which way the response flows and the round-trip propagation delay, if the connection is opened for it.
+        opened: Option<(u8, Span)>,
+        /// Bytes of the request.
+        request_bytes: u32,
+        /// Bytes of the response.
+        response_bytes: u64,
+        /// What the server takes to answer.
+        server_delay: Span,
+        /// Whether the server closes the connection after the response.
+        is_last: bool,
+    },
+    /// That the client closes the connection.
+    Close,
+}
+
 /// Where finished rows go.
 pub trait Sink {
     /// An exchange was completed within the measured window.
@@ -77,6 +128,10 @@ pub trait Sink {
     fn queue(&mut self, row: &QueueRow);
     /// A packet was lost or marked. Only called where the scenario asks for it.
     fn drop(&mut self, row: &DropRow);
+    /// The fate of a probe that was sent within the measured window is known. Most have no use for it.
+    fn probe(&mut self, _row: &ProbeRow) {}
+    /// Something is asked for, in the order of time. Only called where the scenario asks for it.
+    fn demand(&mut self, _row: &DemandRow) {}
 }
 
 /// The sink that keeps nothing.

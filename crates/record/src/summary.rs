@@ -1,6 +1,7 @@
 //! `summary.json`: what a run comes to. A key without meaning for a run is null, never absent and never 0.
 
 use crate::meter::{Counts, Meter};
+use crate::probes::Probes;
 use crate::responses::Responses;
 use aqm::Cause;
 use base::{Rate, Span};
@@ -25,6 +26,8 @@ pub struct TcpTotals {
     pub flows_completed: u64,
     /// Connections that were given up.
     pub flows_failed: u64,
+    /// Packets lost before they reached the bottleneck; `None` where no connection has losses of its own.
+    pub lost_before_link: Option<u64>,
     /// Bytes of each everlasting flow, for Jain's index.
     pub bulk_bytes: Vec<u64>,
 }
@@ -60,6 +63,8 @@ pub struct Summary<'a> {
     pub overhead: u32,
     /// Response times.
     pub responses: &'a Responses,
+    /// What probes saw.
+    pub probes: &'a Probes,
     /// TCP.
     pub tcp: &'a TcpTotals,
     /// Engine.
@@ -81,6 +86,7 @@ impl Summary<'_> {
             "reverse": reverse,
             "tcp": tcp(self.tcp, measured_s),
             "udp": udp(counts),
+            "probes": self.probes.to_json(),
             "exchanges": exchanges(self.responses),
             "engine": engine(self.engine),
         })
@@ -131,6 +137,7 @@ fn tcp(totals: &TcpTotals, measured_s: f64) -> Value {
         "ecn_reductions": used(json!(totals.ecn_reductions)),
         "flows_completed": used(json!(totals.flows_completed)),
         "flows_failed": used(json!(totals.flows_failed)),
+        "lost_before_link_packets": totals.lost_before_link,
         "jain_index": jain_index(&totals.bulk_bytes),
     })
 }

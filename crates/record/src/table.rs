@@ -1,6 +1,7 @@
 //! Parquet tables, written as the run goes: memory holds one row group, not the run.
 
-use crate::rows::{DropRow, ExchangeRow, QueueRow, Sink};
+use crate::demands::Recording;
+use crate::rows::{DemandRow, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink};
 use aqm::Cause;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -204,13 +205,36 @@ impl Row for DropRow {
     }
 }
 
-/// The tables of one run in a folder: `exchanges.parquet`, `queue.parquet` and, where asked for, `drops.parquet`.
+impl Row for ProbeRow {
+    const COLUMNS: &'static [(&'static str, Content)] = &[
+        ("sent_s", Float),
+        ("delay_s", Nullable),
+        ("packet", Unsigned(32)),
+        ("traffic", Unsigned(16)),
+        ("source", Unsigned(32)),
+        ("direction", Unsigned(8)),
+    ];
+
+    fn write(rows: &[Self], group: &mut Group<'_>) -> Result<()> {
+        group.column::<DoubleType>(rows.iter().map(|r| r.sent_s))?;
+        group.nullable(rows.iter().map(|r| r.delay_s))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.packet as i32))?;
+        group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.traffic)))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.source as i32))?;
+        group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.direction)))
+    }
+}
+
+/// The tables of one run in a folder: `exchanges.parquet`, `queue.parquet` and, where asked for, `drops.parquet`,
+/// `probes.parquet` and recorded demands.
 ///
 /// A disk that fills up does not stop a run under way; [`Tables::finish`] tells.
 pub struct Tables {
     exchanges: Option<Table<ExchangeRow>>,
     queue: Table<QueueRow>,
     drops: Option<Table<DropRow>>,
+    probes: Option<Table<ProbeRow>>,
+    demands: Option<Recording>,
     failed: Result<()>,
 }
 
@@ -224,8 +248,25 @@ impl Tables {
             exchanges: has_exchanges.then(|| Table::create(&folder.join("exchanges.parquet"))).transpose()?,
             queue: Table::create(&folder.join("queue.parquet"))?,
             drops: has_drops.then(|| Table::create(&folder.join("drops.parquet"))).transpose()?,
+            probes: None,
+            demands: None,
             failed: Ok(()),
         })
+    }
+
+    /// The same with `probes.parquet`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn with_probes(mut self, folder: &Path) -> Result<Self> {
+        self.probes = Some(Table::create(&folder.join("probes.parquet"))?);
+        Ok(self)
+    }
+
+    /// The same with what is asked for, a file `demands-N.csv` for each block of traffic that asks for exchanges.
+    pub fn with_demands(mut self, folder: &Path) -> Self {
+        self.demands = Some(Recording::new(folder));
+        self
     }
 
     /// Writes what is left and closes the files.
@@ -236,7 +277,9 @@ impl Tables {
         self.failed?;
         self.exchanges.map_or(Ok(()), Table::finish)?;
         self.queue.finish()?;
-        self.drops.map_or(Ok(()), Table::finish)
+        self.drops.map_or(Ok(()), Table::finish)?;
+        self.probes.map_or(Ok(()), Table::finish)?;
+        Ok(self.demands.map_or(Ok(()), Recording::finish)?)
     }
 
     fn note(&mut self, result: Result<()>) {
@@ -262,6 +305,20 @@ impl Sink for Tables {
     fn drop(&mut self, row: &DropRow) {
         if let Some(table) = &mut self.drops {
             let result = table.push(*row);
+            self.note(result);
+        }
+    }
+
+    fn probe(&mut self, row: &ProbeRow) {
+        if let Some(table) = &mut self.probes {
+            let result = table.push(*row);
+            self.note(result);
+        }
+    }
+
+    fn demand(&mut self, row: &DemandRow) {
+        if let Some(recording) = &mut self.demands {
+            let result = recording.push(row).map_err(Into::into);
             self.note(result);
         }
     }

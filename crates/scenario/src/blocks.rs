@@ -4,9 +4,13 @@ use crate::addressing;
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
 use crate::hosts;
+use crate::replay;
 use crate::resolve::LoadRequest;
 use crate::scenario::{Bulk, Cbr, Direction, Poisson, RttSpec, Traffic, Workload};
 use crate::section::{Entry, Section};
+use crate::stacks::Stacks;
+use crate::tmix;
+use crate::udp;
 use crate::units;
 use crate::web;
 use crate::written::{Fields, Written};
@@ -22,6 +26,8 @@ pub(crate) struct Block {
 
 /// What a block takes from the rest of the scenario.
 pub(crate) struct Surroundings<'a, 'b> {
+    /// `[stacks]`.
+    pub stacks: &'b Stacks<'a>,
     /// `[tcp]`.
     pub tcp: &'b Section<'a>,
     /// `path.rtt`.
@@ -29,6 +35,9 @@ pub(crate) struct Surroundings<'a, 'b> {
     /// `path.access_rate`.
     pub access_rate: Rate,
     pub duration: Span,
+    pub warmup: Span,
+    pub cooldown: Span,
+    pub seed: u64,
 }
 
 /// A kind: its keys besides [`COMMON`] and `[tcp]`, whether its hosts speak TCP, which way it flows unless it says.
@@ -43,7 +52,7 @@ struct Kind {
 pub(crate) type Asked = (Result<Workload, (Rate, Error)>, Fields);
 
 const COMMON: &[&str] = &["kind", "direction", "rtt", "dscp", "hosts"];
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 10] = [
     Kind {
         name: "web",
         keys: &[web::KEYS, web::POPULATION_KEYS, web::USER_KEYS, web::SESSION_KEYS, web::PACKMIME_KEYS],
@@ -64,6 +73,13 @@ const KINDS: [Kind; 4] = [
         speaks_tcp: false,
         direction: Direction::Forward,
     },
+    Kind { name: "onoff", keys: &[udp::ON_OFF_KEYS], speaks_tcp: false, direction: Direction::Forward },
+    Kind { name: "udp-poisson", keys: &[udp::POISSON_KEYS], speaks_tcp: false, direction: Direction::Forward },
+    Kind { name: "udp-trace", keys: &[udp::TRACE_KEYS], speaks_tcp: false, direction: Direction::Forward },
+    Kind { name: "probe", keys: &[udp::PROBE_KEYS], speaks_tcp: false, direction: Direction::Forward },
+    Kind { name: tmix::KIND, keys: &[tmix::KEYS], speaks_tcp: true, direction: Direction::Forward },
+    // As recorded.
+    Kind { name: "replay", keys: &[replay::KEYS], speaks_tcp: true, direction: Direction::Both },
 ];
 const DIRECTIONS: [(&str, Direction); 3] =
     [("forward", Direction::Forward), ("reverse", Direction::Reverse), ("both", Direction::Both)];
@@ -74,23 +90,46 @@ pub(crate) const MOST: u32 = 100_000_000;
 pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_>) -> Result<Block, Error> {
     let block = entry.section("a table with a kind")?;
     let names = KINDS.each_ref().map(|kind| (kind.name, kind));
-    let kind = block.require("kind", "one of web, bulk, poisson, cbr", |entry| entry.word(&names))?;
+    let expected = format!("one of {}", KINDS.each_ref().map(|kind| kind.name).join(", "));
+    let kind = block.require("kind", &expected, |entry| entry.word(&names))?;
     let tcp_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[] };
     block.only(&[&[COMMON], kind.keys, &[tcp_keys]].concat())?;
 
     let direction = block.read("direction", kind.direction, |entry| entry.word(&DIRECTIONS))?;
-    let rtt = block.read("rtt", around.rtt.clone(), distribution::read_rtt)?;
+    let of_vectors = tmix::Own::of(kind.name, &block);
+    let shared_rtt = around.rtt.clone();
+    let rtt = if of_vectors.rtt { shared_rtt } else { block.read("rtt", shared_rtt, distribution::read_rtt)? };
     let dscp = block.read("dscp", 0, addressing::read_dscp)?;
     let ends = block.read("hosts", addressing::OWN, addressing::read_hosts)?;
-    let defaults = hosts::read(around.tcp, None)?;
-    let tcp = hosts::read(around.tcp, kind.speaks_tcp.then_some(&block))?;
+    let defaults = hosts::read(around.stacks, around.tcp, None)?;
+    let hosts_of = if of_vectors.window { &block.without("window") } else { &block };
+    let mut tcp = hosts::read(around.stacks, around.tcp, kind.speaks_tcp.then_some(hosts_of))?;
     let (asked, own) = match kind.name {
         "web" => web::read(&block)?,
         "bulk" => bulk(&block, around.duration)?,
         "poisson" => poisson(&block)?,
         "cbr" => cbr(&block, around)?,
+        "onoff" => udp::on_off(&block, around)?,
+        "udp-poisson" => udp::poisson(&block, around)?,
+        "udp-trace" => udp::trace(&block, around)?,
+        "probe" => udp::probe(&block, around)?,
+        tmix::KIND => tmix::read(&block, around, index, direction, of_vectors)?,
+        "replay" => replay::read(&block)?,
         _ => unreachable!("every kind is read"),
     };
+
+    let is_answered = match &asked {
+        Ok(Workload::Bulk(_)) => false,
+        Ok(Workload::Poisson(poisson)) => poisson.request_bytes > 0,
+        _ => kind.speaks_tcp,
+    };
+    if tcp.config.one_way && is_answered {
+        let key = block.get("one_way").or_else(|| around.tcp.get("one_way")).or_else(|| block.get("kind"));
+        let blamed = key.expect("a block has a kind");
+        return Err(blamed.expected(format!(
+            "no one-way hosts in traffic.{index}, whose requests are answered: only bulk, and poisson with request = \"0b\""
+        )));
+    }
 
     let (direction_name, _) = DIRECTIONS.iter().find(|(_, other)| *other == direction).expect("directions have names");
     let mut written =
@@ -99,14 +138,24 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     written.push(("dscp", addressing::write_dscp(dscp)));
     written.push(("hosts", addressing::write_hosts(ends)));
     // What the block shares with the rest of the scenario stays shared, so that it can be changed in one place.
-    if rtt != *around.rtt {
+    if rtt != *around.rtt || kind.name == tmix::KIND && !of_vectors.rtt {
         written.push(("rtt", distribution::write_rtt(&rtt)));
     }
     let shared = hosts::write(&defaults);
-    written.extend(hosts::write(&tcp).into_iter().filter(|field| !shared.contains(field)));
+    written.extend(hosts::write(&tcp).into_iter().filter(|field| match field.0 {
+        // Unless given, it is the vectors'.
+        "window" if kind.name == tmix::KIND => !of_vectors.window,
+        _ => !shared.contains(field),
+    }));
 
+    if let Ok(Workload::Tmix(tmix)) = &asked
+        && tmix.window
+    {
+        // Each end's own is told the other; what the hosts have room for is then no limit besides.
+        tcp.config.window = u64::from(tmix.vectors.largest_window()).max(tcp.config.mss.into());
+    }
     let traffic = match asked {
-        Ok(workload) => Ok(Traffic { rtt, tcp, workload, direction, dscp, hosts: ends }),
+        Ok(workload) => Ok(Traffic { rtt, tcp: tcp.config, workload, direction, dscp, hosts: ends }),
         Err((load, error)) => Err((LoadRequest { traffic: index, load, direction }, error)),
     };
     Ok(Block { traffic, written })
@@ -116,16 +165,24 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
 fn bulk(block: &Section<'_>, duration: Span) -> Result<Asked, Error> {
     let flows = block.read("flows", 1, |entry| entry.count(1..=MOST))?;
     let start = start(block, duration)?;
-    let bytes = block.read("size", None, |entry| match entry.text() {
+    let size = block.read("size", None, |entry| match entry.text() {
         Ok("endless") => Ok(None),
-        _ => entry.size_within(1..=units::MAX_BYTES as u64).map(Some),
+        _ => at_least_a_byte(entry).map(Some),
     })?;
+    let endless = Written::Text("endless".to_owned());
+    let written_size = size.as_ref().map_or(endless, |size| distribution::write(size, Quantity::Size));
     let written = vec![
         ("flows", Written::Integer(u64::from(flows))),
         ("start", distribution::write(&start, Quantity::Time)),
-        ("size", Written::Text(bytes.map_or("endless".to_owned(), |bytes| units::write_bytes(bytes as f64)))),
+        ("size", written_size),
     ];
-    Ok((Ok(Workload::Bulk(Bulk { flows, start, bytes })), written))
+    Ok((Ok(Workload::Bulk(Bulk { flows, start, size })), written))
+}
+
+/// A distribution of sizes of transfers.
+fn at_least_a_byte(entry: &Entry<'_>) -> Result<Distribution, Error> {
+    let size = distribution::read(entry, Quantity::Size)?;
+    if size.max() >= 1.0 { Ok(size) } else { Err(entry.expected("sizes of at least 1b")) }
 }
 
 /// Transfers that arrive at random.
@@ -134,11 +191,8 @@ fn poisson(block: &Section<'_>) -> Result<Asked, Error> {
     const REQUEST: u64 = 420;
     let arrivals_per_s = arrivals(block)?;
     let expected = "a size or a distribution such as { pareto = { mean = \"7000b\", shape = 1.2 } }";
-    let size = block.require("size", expected, |entry| {
-        let size = distribution::read(entry, Quantity::Size)?;
-        if size.max() >= 1.0 { Ok(size) } else { Err(entry.expected("sizes of at least 1b")) }
-    })?;
-    let request = block.read("request", REQUEST, |entry| entry.size_within(1..=1 << 30))?;
+    let size = block.require("size", expected, at_least_a_byte)?;
+    let request = block.read("request", REQUEST, |entry| entry.size_within(0..=1 << 30))?;
     let written = vec![
         ("arrivals", Written::Text(units::write_frequency(arrivals_per_s))),
         ("size", distribution::write(&size, Quantity::Size)),
@@ -163,35 +217,30 @@ pub(crate) fn arrivals(block: &Section<'_>) -> Result<f64, Error> {
 /// Unresponsive packets at a constant rate.
 fn cbr(block: &Section<'_>, around: &Surroundings<'_, '_>) -> Result<Asked, Error> {
     /// The UDP packets of Brandauer et al., ISCC 2001.
-    const PACKET: u64 = 573;
+    const PACKET: u32 = 573;
     let flows = block.read("flows", 1, |entry| entry.count(1..=MOST))?;
-    let rate = block.require("rate", "a rate such as 1mbit", |entry| {
-        let rate = entry.rate()?;
-        let most = Rate::from_bps(around.access_rate.bps().saturating_mul(u64::from(flows)));
-        if rate > most {
-            let most = units::write_rate(most);
-            return Err(entry.expected(format!("at most {most}, what the access links of {flows} carry")));
-        }
-        Ok(rate)
-    })?;
-    // An IP and a UDP header; the longest IP packet.
-    let packet = block.read("packet", PACKET, |entry| entry.size_within(28..=65_535))?;
+    let rate = udp::rate(block, around, flows)?;
+    let packet = udp::packet(block, PACKET)?;
     let start = start(block, around.duration)?;
     let written = vec![
         ("flows", Written::Integer(u64::from(flows))),
         ("rate", Written::Text(units::write_rate(rate))),
-        ("packet", Written::Text(units::write_bytes(packet as f64))),
+        ("packet", Written::Text(units::write_bytes(f64::from(packet)))),
         ("start", distribution::write(&start, Quantity::Time)),
     ];
-    let packet = u32::try_from(packet).expect("the range ends below 2^32");
     Ok((Ok(Workload::Cbr(Cbr { flows, rate, packet, start })), written))
 }
 
 /// When flows start: unless stated, spread over the first ten seconds (Brandauer et al. 2001), or the first twentieth
 /// of a run too short for that.
-fn start(block: &Section<'_>, duration: Span) -> Result<Distribution, Error> {
+pub(crate) fn start(block: &Section<'_>, duration: Span) -> Result<Distribution, Error> {
     let latest = (duration / 20).min(Span::from_secs(10));
-    block.read("start", Distribution::Uniform(0.0, latest.ns() as f64 / 1e9), |entry| {
+    start_or(block, duration, Distribution::Uniform(0.0, latest.ns() as f64 / 1e9))
+}
+
+/// When flows start, within the run.
+pub(crate) fn start_or(block: &Section<'_>, duration: Span, default: Distribution) -> Result<Distribution, Error> {
+    block.read("start", default, |entry| {
         let start = distribution::read(entry, Quantity::Time)?;
         if distribution::smallest(&start) < duration.secs_f64() {
             return Ok(start);

@@ -27,7 +27,7 @@ use base::{Distribution, Span};
 
 /// What a distribution is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Quantity {
+pub enum Quantity {
     /// Kept in seconds.
     Time,
     /// Kept in bytes.
@@ -256,38 +256,11 @@ fn pareto(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> 
 
 /// The points of an empirical distribution function, in the scenario itself or in a file.
 fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
-    let mut points = Points::default();
     if let Data::Text(name) = entry.data() {
         let text = (entry.context.files)(name).map_err(|reason| entry.error(format!("cannot be read: {reason}")))?;
-        let refuse = |line: usize, content: &str, problem: String| Error {
-            place: format!("{name}:{line}"),
-            key: entry.key.clone(),
-            value: (!content.is_empty()).then(|| shortened(content)),
-            problem,
-        };
-        let mut unit = quantity.base_unit().to_owned();
-        let mut last = (1, "");
-        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| is_data(line)) {
-            let is_first = last.1.is_empty();
-            last = (number, line.trim());
-            if is_first && let Some(heading) = heading_unit(line) {
-                // Things have no unit, whatever they are called.
-                unit = if quantity == Quantity::Count { String::new() } else { heading };
-                if quantity.read(&format!("1{unit}")).is_err() {
-                    return Err(refuse(
-                        number,
-                        last.1,
-                        format!("expected a heading such as value_{},probability", quantity.base_unit()),
-                    ));
-                }
-                continue;
-            }
-            point_of(line, &unit, quantity)
-                .and_then(|(value, probability)| points.push(value, probability))
-                .map_err(|problem| refuse(number, last.1, problem))?;
-        }
-        points.finish().map_err(|problem| refuse(last.0, last.1, problem))
+        file(name, &entry.key, &text, quantity)
     } else {
+        let mut points = Points::default();
         let expected = "the name of a file, or pairs such as [\"10ms\", 0.5]";
         for item in entry.list(expected)? {
             let fields = item.list(expected)?;
@@ -298,6 +271,51 @@ fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
         }
         points.finish().map_err(|problem| entry.error(problem))
     }
+}
+
+/// The distribution in the `text` of a file, for those who have no scenario, and what it is of: its heading says so.
+/// Without one it is a number of things; with a name that ends in no unit as well.
+///
+/// # Errors
+/// The first line that is not as expected.
+pub fn read_table(name: &str, text: &str) -> Result<(Distribution, Quantity), Error> {
+    let unit = text.lines().find(|line| is_data(line)).and_then(heading_unit).unwrap_or_default();
+    let is_of = |quantity: &Quantity| quantity.read(&format!("1{unit}")).is_ok();
+    let quantity = [Quantity::Time, Quantity::Size].into_iter().find(is_of).unwrap_or(Quantity::Count);
+    file(name, "", text, quantity).map(|distribution| (distribution, quantity))
+}
+
+/// The points in the `text` of a file.
+fn file(name: &str, key: &str, text: &str, quantity: Quantity) -> Result<Distribution, Error> {
+    let mut points = Points::default();
+    let refuse = |line: usize, content: &str, problem: String| Error {
+        place: format!("{name}:{line}"),
+        key: key.to_owned(),
+        value: (!content.is_empty()).then(|| shortened(content)),
+        problem,
+    };
+    let mut unit = quantity.base_unit().to_owned();
+    let mut last = (1, "");
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| is_data(line)) {
+        let is_first = last.1.is_empty();
+        last = (number, line.trim());
+        if is_first && let Some(heading) = heading_unit(line) {
+            // Things have no unit, whatever they are called.
+            unit = if quantity == Quantity::Count { String::new() } else { heading };
+            if quantity.read(&format!("1{unit}")).is_err() {
+                return Err(refuse(
+                    number,
+                    last.1,
+                    format!("expected a heading such as value_{},probability", quantity.base_unit()),
+                ));
+            }
+            continue;
+        }
+        point_of(line, &unit, quantity)
+            .and_then(|(value, probability)| points.push(value, probability))
+            .map_err(|problem| refuse(number, last.1, problem))?;
+    }
+    points.finish().map_err(|problem| refuse(last.0, last.1, problem))
 }
 
 /// Points of a distribution function as they come in.
@@ -328,7 +346,8 @@ impl Points {
     }
 }
 
-fn is_data(line: &str) -> bool {
+/// Whether a line of a file holds anything.
+pub(crate) fn is_data(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('#')
 }

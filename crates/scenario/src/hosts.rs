@@ -1,162 +1,227 @@
 //! The keys of `[tcp]`: a stack profile and what a scenario changes of it.
+//!
+//! One table, [`TABLE`], has every key with how it is read into a profile and how it is written back; a value of
+//! [`tcp::Config`] that can be set is a row of it and nothing else.
 
 use crate::document::Data;
 use crate::error::Error;
 use crate::section::{Entry, Section};
+use crate::stacks::Stacks;
 use crate::units;
 use crate::written::{Fields, Written};
 use base::{Ecn, Span};
-use tcp::{Config, Control, EcnMode, Recovery};
+use tcp::{Backoff, Config, Control, EcnMode, Hystart, Recovery, Reduction, RtoFloor, RttSampling};
 
-/// Every key.
-pub(crate) const KEYS: &[&str] = &[
-    "stack",
-    "cc",
-    "ecn",
-    "ect",
-    "window",
-    "mss",
-    "initial_window",
-    "handshake",
-    "limited_transmit",
-    "byte_counting",
-    "idle_restart",
-    "granularity",
-    "rto_initial",
-    "rto_min",
-    "rto_max",
-    "syn_timer",
-    "synack_timer",
-    "delayed_ack",
-    "delayed_ack_timeout",
+/// A key of `[tcp]`.
+struct Key {
+    name: &'static str,
+    read: fn(&Entry<'_>, &mut Config) -> Result<(), Error>,
+    write: fn(&Config) -> Written,
+}
+
+/// A value that is so or is not.
+macro_rules! flag {
+    ($name:literal, $($field:ident).+) => {
+        Key {
+            name: $name,
+            read: |entry, config| entry.flag().map(|flag| config.$($field).+ = flag),
+            write: |config| Written::Flag(config.$($field).+),
+        }
+    };
+}
+
+/// A whole number in a range.
+macro_rules! count {
+    ($name:literal, $($field:ident).+, $range:expr) => {
+        Key {
+            name: $name,
+            read: |entry, config| entry.count($range).map(|count| config.$($field).+ = count),
+            write: |config| Written::Integer(u64::from(config.$($field).+)),
+        }
+    };
+}
+
+/// A size in a range.
+macro_rules! size {
+    ($name:literal, $($field:ident).+, $range:expr) => {
+        Key {
+            name: $name,
+            read: |entry, config| {
+                let size = entry.size_within($range)?;
+                config.$($field).+ = size.try_into().expect("the field holds the range");
+                Ok(())
+            },
+            write: |config| Written::Text(units::write_bytes(config.$($field).+ as f64)),
+        }
+    };
+}
+
+/// A time; none that a stack keeps is shorter than a microsecond or longer than an hour.
+macro_rules! span {
+    ($name:literal, $($field:ident).+) => {
+        Key {
+            name: $name,
+            read: |entry, config| entry.span_within(SHORTEST, LONGEST).map(|span| config.$($field).+ = span),
+            write: |config| Written::Text(units::write_span(config.$($field).+)),
+        }
+    };
+}
+
+/// One of the words of a table.
+macro_rules! words {
+    ($name:literal, $($field:ident).+, $table:expr) => {
+        Key {
+            name: $name,
+            read: |entry, config| entry.word(&$table).map(|value| config.$($field).+ = value),
+            write: |config| name_of(&$table, config.$($field).+),
+        }
+    };
+}
+
+/// Waits between repetitions.
+macro_rules! backoff {
+    ($name:literal, $($field:ident).+) => {
+        Key {
+            name: $name,
+            read: |entry, config| read_backoff(entry).map(|backoff| config.$($field).+ = backoff),
+            write: |config| write_backoff(config.$($field).+),
+        }
+    };
+}
+
+/// Every key but `stack`, in the order in which they are read and written: `cc` before those for which it stands.
+const TABLE: &[Key] = &[
+    Key { name: "cc", read: read_cc, write: write_cc },
+    Key { name: "sack", read: read_sack, write: write_sack },
+    words!("newreno", ns2_newreno, NEWRENO),
+    words!("hystart", hystart, HYSTART),
+    flag!("pacing", pacing),
+    count!("pacing_burst", pacing_burst, 1..=65_535),
+    words!("ecn", ecn, ECN),
+    flag!("ecn_fallback", ecn_fallback),
+    flag!("abe", abe),
+    words!("ect", ect, ECT),
+    flag!("ect_on_retransmit", ect_on_retransmit),
+    flag!("ect_on_control", ect_on_control),
+    count!("ecn_floor", ecn_floor, 1..=1_000),
+    size!("window", window, 1..=1 << 40),
+    size!("receive_buffer", receive_buffer, 0..=1 << 40),
+    size!("mss", mss, 64..=65_000),
+    // From IPv4 and TCP without options to both with all they can have.
+    size!("header", header, 40..=120),
+    size!("syn_header", syn_header, 40..=120),
+    count!("initial_window", initial_window, 1..=10_000),
+    flag!("syn_loss_resets_window", syn_loss_resets_window),
+    count!("syn_losses_forgiven", syn_losses_forgiven, 0..=100),
+    flag!("handshake", handshake),
+    flag!("one_way", one_way),
+    flag!("limited_transmit", limited_transmit),
+    flag!("byte_counting", byte_counting),
+    flag!("cwnd_validation", cwnd_validation),
+    flag!("whole_segments", whole_segments),
+    flag!("fin_takes_room", fin_takes_room),
+    words!("reduction", reduction, REDUCTION),
+    flag!("rack", rack),
+    flag!("timestamps", timestamps),
+    flag!("dsack", dsack),
+    flag!("frto", frto),
+    flag!("undo", undo),
+    flag!("idle_restart", idle_restart),
+    flag!("idle_halves", idle_halves),
+    words!("rtt_sampling", rtt_sampling, RTT_SAMPLING),
+    span!("granularity", granularity),
+    flag!("timer_wheel", timer_wheel),
+    span!("rto_initial", rto_initial),
+    span!("rto_min", rto_min),
+    span!("rto_max", rto_max),
+    words!("rto_floor", rto_floor, RTO_FLOOR),
+    Key { name: "rtt_forgotten_after", read: read_rtt_forgotten, write: write_rtt_forgotten },
+    span!("syn_timer", syn_timer.base),
+    backoff!("syn_backoff", syn_timer.factors),
+    span!("synack_timer", synack_timer.base),
+    backoff!("synack_backoff", synack_timer.factors),
+    Key { name: "delayed_ack", read: read_delayed_ack, write: write_delayed_ack },
+    span!("delayed_ack_timeout", delayed_ack.timeout),
+    flag!("delayed_ack_adapts", delayed_ack.adapts),
+    words!("delayed_ack_counts", delayed_ack.counts_small, DELAYED_ACK_COUNTS),
+    count!("quick_acks", delayed_ack.quick, 0..=10_000),
+    flag!("quick_acks_for_ecn", delayed_ack.hurries_for_ecn),
+    flag!("window_updates", delayed_ack.window_updates),
 ];
 
+/// The names of every key, `stack` first.
+pub(crate) const KEYS: &[&str] = &{
+    let mut names = [STACK; TABLE.len() + 1];
+    let mut row = 0;
+    while row < TABLE.len() {
+        names[row + 1] = TABLE[row].name;
+        row += 1;
+    }
+    names
+};
+
+/// The key that names the profile.
+pub(crate) const STACK: &str = "stack";
 /// The profile of a scenario that names none: the hosts of the web studies.
 const DEFAULT_STACK: &str = "freebsd4";
-const CC: [(&str, (Recovery, Control)); 5] = [
-    ("reno", (Recovery::Reno, Control::Reno)),
-    ("newreno", (Recovery::NewReno, Control::Reno)),
-    ("sack", (Recovery::Sack, Control::Reno)),
-    ("cubic", (Recovery::Sack, Control::Cubic)),
-    ("dctcp", (Recovery::Sack, Control::Dctcp)),
-];
+const HYSTART: [(&str, Hystart); 3] = [("off", Hystart::Off), ("linux", Hystart::Linux), ("plus", Hystart::Plus)];
+/// Which recovery by partial acknowledgements, for every `cc` that uses them.
+const NEWRENO: [(&str, bool); 2] = [("rfc6582", false), ("ns2", true)];
 const ECN: [(&str, EcnMode); 4] =
     [("off", EcnMode::Off), ("on", EcnMode::On), ("plus", EcnMode::Plus), ("plus-tryonce", EcnMode::PlusTryOnce)];
 /// The field of ECN-capable packets.
 const ECT: [(&str, Ecn); 2] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
+const REDUCTION: [(&str, Reduction); 2] = [("at-once", Reduction::AtOnce), ("prr", Reduction::Proportional)];
+const RTT_SAMPLING: [(&str, RttSampling); 2] =
+    [("one-per-window", RttSampling::OnePerWindow), ("every-ack", RttSampling::EveryAck)];
+const RTO_FLOOR: [(&str, RtoFloor); 2] = [("whole", RtoFloor::Whole), ("variance", RtoFloor::Variance)];
+/// What counts towards `delayed_ack`: segments of any size, or bytes, a full segment's worth as one.
+const DELAYED_ACK_COUNTS: [(&str, bool); 2] = [("segments", true), ("bytes", false)];
 const SHORTEST: Span = Span::from_us(1);
 const LONGEST: Span = Span::from_secs(3600);
 
+/// Hosts as a scenario has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    /// The profile's name.
+    pub stack: String,
+    pub config: Config,
+}
+
 /// Reads the hosts of a block: its own keys before those of `[tcp]`, those before the profile's.
-pub(crate) fn read(defaults: &Section<'_>, block: Option<&Section<'_>>) -> Result<Config, Error> {
-    let get = |name: &str| block.and_then(|block| block.get(name)).or_else(|| defaults.get(name));
-    let stack = get("stack").map_or(Ok(DEFAULT_STACK), |entry| stack(&entry))?;
-    let mut config = (tcp::profile(stack).expect("the profile was looked up").config)();
-    if let Some(entry) = get("cc") {
-        (config.recovery, config.control) = entry.word(&CC)?;
-        if config.control == Control::Dctcp {
-            // RFC 8257: there is no DCTCP without ECN, and in its networks every packet is ECN-capable.
-            config.ecn = EcnMode::On;
-            (config.ect_on_retransmit, config.ect_on_control) = (true, true);
-        }
+pub(crate) fn read(stacks: &Stacks<'_>, defaults: &Section<'_>, block: Option<&Section<'_>>) -> Result<Hosts, Error> {
+    let given: Vec<&Section<'_>> = block.into_iter().chain([defaults]).collect();
+    match given.iter().find_map(|section| section.get(STACK)) {
+        Some(entry) => stacks.hosts(&entry, &given),
+        None => complete(DEFAULT_STACK, profile(DEFAULT_STACK).expect("the profile is built in"), &given),
     }
-    if let Some(entry) = get("ecn") {
-        config.ecn = entry.word(&ECN)?;
-    }
-    if let Some(entry) = get("ect") {
-        config.ect = entry.word(&ECT)?;
-    }
-    if let Some(entry) = get("mss") {
-        config.mss = u32::try_from(entry.size_within(64..=65_000)?).expect("the range ends below 2^32");
-    }
-    if let Some(entry) = get("window") {
-        config.window = entry.size_within(1..=1 << 40)?;
-    }
-    if let Some(entry) = get("initial_window") {
-        config.initial_window = entry.count(1..=10_000)?;
-    }
-    for (name, flag) in [
-        ("handshake", &mut config.handshake),
-        ("limited_transmit", &mut config.limited_transmit),
-        ("byte_counting", &mut config.byte_counting),
-        ("idle_restart", &mut config.idle_restart),
-    ] {
-        if let Some(entry) = get(name) {
-            *flag = entry.flag()?;
-        }
-    }
-    for (name, span) in [
-        ("granularity", &mut config.granularity),
-        ("rto_initial", &mut config.rto_initial),
-        ("rto_min", &mut config.rto_min),
-        ("rto_max", &mut config.rto_max),
-        ("syn_timer", &mut config.syn_timer.base),
-        ("synack_timer", &mut config.synack_timer.base),
-        ("delayed_ack_timeout", &mut config.delayed_ack.timeout),
-    ] {
-        if let Some(entry) = get(name) {
-            *span = entry.span_within(SHORTEST, LONGEST)?;
-        }
-    }
-    if let Some(entry) = get("delayed_ack") {
-        config.delayed_ack.every = delayed_ack(&entry)?;
-    }
-    agree(&config, get)?;
-    Ok(config)
 }
 
 /// Writes every key.
-pub(crate) fn write(config: &Config) -> Fields {
-    let (cc, _) = CC
-        .iter()
-        .find(|(_, parts)| *parts == (config.recovery, config.control))
-        .expect("a profile's recovery and control have a name");
-    let (ecn, _) = ECN.iter().find(|(_, mode)| *mode == config.ecn).expect("every mode has a name");
-    let (ect, _) = ECT.iter().find(|(_, field)| *field == config.ect).expect("a profile is ECT(0) or ECT(1)");
-    let text = |text: &str| Written::Text(text.to_owned());
-    let span = |span| Written::Text(units::write_span(span));
-    let size = |bytes: u64| Written::Text(units::write_bytes(bytes as f64));
-    vec![
-        ("stack", text(config.stack)),
-        ("cc", text(cc)),
-        ("ecn", text(ecn)),
-        ("ect", text(ect)),
-        ("window", size(config.window)),
-        ("mss", size(u64::from(config.mss))),
-        ("initial_window", Written::Integer(u64::from(config.initial_window))),
-        ("handshake", Written::Flag(config.handshake)),
-        ("limited_transmit", Written::Flag(config.limited_transmit)),
-        ("byte_counting", Written::Flag(config.byte_counting)),
-        ("idle_restart", Written::Flag(config.idle_restart)),
-        ("granularity", span(config.granularity)),
-        ("rto_initial", span(config.rto_initial)),
-        ("rto_min", span(config.rto_min)),
-        ("rto_max", span(config.rto_max)),
-        ("syn_timer", span(config.syn_timer.base)),
-        ("synack_timer", span(config.synack_timer.base)),
-        (
-            "delayed_ack",
-            match config.delayed_ack.every {
-                1 => text("off"),
-                every => Written::Integer(u64::from(every)),
-            },
-        ),
-        ("delayed_ack_timeout", span(config.delayed_ack.timeout)),
-    ]
+pub(crate) fn write(hosts: &Hosts) -> Fields {
+    let stack = (STACK, Written::Text(hosts.stack.clone()));
+    std::iter::once(stack).chain(write_config(&hosts.config)).collect()
 }
 
-fn stack(entry: &Entry<'_>) -> Result<&'static str, Error> {
-    let table: Vec<_> = tcp::profiles().iter().map(|profile| (profile.name, profile.name)).collect();
-    entry.word(&table)
+/// Writes every key but `stack`.
+pub(crate) fn write_config(config: &Config) -> impl Iterator<Item = (&'static str, Written)> {
+    TABLE.iter().map(|key| (key.name, (key.write)(config)))
 }
 
-/// `"off"`, or how many segments are acknowledged at once.
-fn delayed_ack(entry: &Entry<'_>) -> Result<u32, Error> {
-    match entry.data() {
-        Data::Text(text) if text == "off" => Ok(1),
-        Data::Integer(1..=64) => entry.count(1..=64),
-        _ => Err(entry.expected("off or a number of segments from 1 to 64")),
+/// The built-in profile called `name`.
+pub(crate) fn profile(name: &str) -> Option<Config> {
+    tcp::profile(name).map(|profile| (profile.config)())
+}
+
+/// The profile `config`, which `stack` names, with what the sections say: an earlier one before a later one.
+pub(crate) fn complete(stack: &str, mut config: Config, given: &[&Section<'_>]) -> Result<Hosts, Error> {
+    for key in TABLE {
+        if let Some(entry) = given.iter().find_map(|section| section.get(key.name)) {
+            (key.read)(&entry, &mut config)?;
+        }
     }
+    agree(&config, |name| given.iter().find_map(|section| section.get(name)))?;
+    Ok(Hosts { stack: stack.to_owned(), config })
 }
 
 /// Refuses values that are each in range but do not fit together; names one that was given.
@@ -171,6 +236,20 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     if config.control == Control::Dctcp && config.ecn != EcnMode::On {
         return blame(["ecn", "cc"], "ecn on, without which there is no dctcp".to_owned());
     }
+    if config.control.models_path() {
+        if config.recovery != Recovery::Sack || config.sack1 {
+            return blame(["sack", "cc"], "sack rfc6675, without which there is no bbr".to_owned());
+        }
+        if !config.pacing {
+            return blame(["pacing", "cc"], "pacing true, without which there is no bbr".to_owned());
+        }
+        if config.hystart != Hystart::Off {
+            return blame(["hystart", "cc"], "hystart off with bbr, which has a start of its own".to_owned());
+        }
+    }
+    if config.pacing && config.sack1 {
+        return blame(["pacing", "sack"], "pacing false with sack ns2, which does not pace".to_owned());
+    }
     let longest = units::write_span(config.rto_max);
     if config.rto_min > config.rto_max {
         return blame(["rto_min", "rto_max"], format!("rto_min not above rto_max, which is {longest}"));
@@ -181,15 +260,199 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     Ok(())
 }
 
+/// The window, and with it the recovery that goes with it unless `sack` says otherwise.
+fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
+    let words: Vec<_> = tcp::cc::WORDS.iter().map(|word| (word.name, (word.recovery, word.control))).collect();
+    (config.recovery, config.control) = entry.word(&words)?;
+    // Linux's CUBIC alone has it by itself.
+    let is_linux = config.control == Control::Cubic && config.whole_segments;
+    config.hystart = if is_linux { Hystart::Linux } else { Hystart::Off };
+    config.pacing = config.control.models_path();
+    if config.control.models_path() {
+        config.sack1 = false;
+    }
+    if config.control == Control::Dctcp {
+        // RFC 8257: there is no DCTCP without ECN, and in its networks every packet is ECN-capable.
+        config.ecn = EcnMode::On;
+        (config.ect_on_retransmit, config.ect_on_control) = (true, true);
+    }
+    Ok(())
+}
+
+fn write_cc(config: &Config) -> Written {
+    // Reno's window goes by the name of its recovery, every other by its own.
+    let is_it = |word: &&tcp::cc::Word| {
+        word.control == config.control && (word.control != Control::Reno || word.recovery == config.recovery)
+    };
+    let word = tcp::cc::WORDS.iter().find(is_it).expect("every window has a name");
+    Written::Text(word.name.to_owned())
+}
+
+/// Which recovery by selective acknowledgements, for every `cc` that uses them.
+fn read_sack(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
+    const OFF: &str = "off";
+    const NS2: &str = "ns2";
+    let word = entry.word(&[(OFF, OFF), ("rfc6675", "rfc6675"), (NS2, NS2)])?;
+    config.sack1 = word == NS2;
+    if word == OFF && config.recovery == Recovery::Sack {
+        if config.control == Control::Reno {
+            return Err(entry.expected("rfc6675 or ns2 with cc sack; without them it is newreno"));
+        }
+        config.recovery = Recovery::NewReno;
+    }
+    Ok(())
+}
+
+fn write_sack(config: &Config) -> Written {
+    let word = match (config.recovery, config.control, config.sack1) {
+        (Recovery::NewReno, control, _) if control != Control::Reno => "off",
+        (_, _, true) => "ns2",
+        _ => "rfc6675",
+    };
+    Written::Text(word.to_owned())
+}
+
+/// `"off"`, or how many segments are acknowledged at once.
+fn read_delayed_ack(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
+    config.delayed_ack.every = match entry.data() {
+        Data::Text(text) if text == "off" => 1,
+        Data::Integer(1..=64) => entry.count(1..=64)?,
+        _ => return Err(entry.expected("off or a number of segments from 1 to 64")),
+    };
+    Ok(())
+}
+
+fn write_delayed_ack(config: &Config) -> Written {
+    match config.delayed_ack.every {
+        1 => Written::Text("off".to_owned()),
+        every => Written::Integer(u64::from(every)),
+    }
+}
+
+/// `"never"`, or after how many timeouts in a row.
+fn read_rtt_forgotten(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
+    config.rtt_forgotten_after = match entry.data() {
+        Data::Text(text) if text == "never" => u32::MAX,
+        Data::Integer(1..=1_000) => entry.count(1..=1_000)?,
+        _ => return Err(entry.expected("never or a number of timeouts from 1 to 1000")),
+    };
+    Ok(())
+}
+
+fn write_rtt_forgotten(config: &Config) -> Written {
+    match config.rtt_forgotten_after {
+        u32::MAX => Written::Text("never".to_owned()),
+        timeouts => Written::Integer(u64::from(timeouts)),
+    }
+}
+
+/// What each repetition waits, in units of the first wait.
+fn read_backoff(entry: &Entry<'_>) -> Result<Backoff, Error> {
+    let expected = format!("a list of 1 to {} whole numbers such as [1, 2, 4]", Backoff::MOST);
+    let list = entry.list(&expected)?;
+    if list.is_empty() || list.len() > Backoff::MOST {
+        return Err(entry.expected(expected));
+    }
+    let factors: Vec<u32> = list.iter().map(|factor| factor.count(1..=1_024)).collect::<Result<_, _>>()?;
+    Ok(Backoff::new(&factors))
+}
+
+fn write_backoff(backoff: Backoff) -> Written {
+    Written::List(backoff.iter().map(|&factor| Written::Integer(u64::from(factor))).collect())
+}
+
+fn name_of<T: PartialEq + Copy>(table: &[(&'static str, T)], value: T) -> Written {
+    let (name, _) = table.iter().find(|(_, other)| *other == value).expect("every value has a name");
+    Written::Text((*name).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcp::{DelayedAck, SynTimer};
 
+    /// What is written of one profile makes it of every other one: no value is without a key.
     #[test]
-    fn every_key_is_written_once() {
-        for profile in tcp::profiles() {
-            let written: Vec<&str> = write(&(profile.config)()).into_iter().map(|(key, _)| key).collect();
-            assert_eq!(written, KEYS, "{}", profile.name);
+    fn the_keys_say_everything() {
+        for from in tcp::profiles() {
+            let Config { stack, .. } = (from.config)();
+            for to in tcp::profiles() {
+                let (mut config, wanted) = ((from.config)(), (to.config)());
+                let text = crate::written::toml(&write_config(&wanted).collect());
+                let document = crate::document::parse(&text, "keys").expect("it is TOML");
+                let files = |_: &str| Err(String::new());
+                let root = Section::root(&document, crate::section::Context { origin: "keys", files: &files });
+                config = complete(stack, config, &[&root]).unwrap_or_else(|error| panic!("{error}")).config;
+                assert_eq!(config, Config { stack, ..wanted }, "{} from {}", to.name, from.name);
+            }
         }
+    }
+
+    /// A field that all profiles have alike would slip through the test above: whoever adds one says here that it has
+    /// its row, and the compiler asks.
+    #[test]
+    fn every_field_has_a_key() {
+        let Config {
+            stack: _,
+            rtt_forgotten_after: _,
+            ns2_newreno: _,
+            one_way: _,
+            mss: _,
+            header: _,
+            syn_header: _,
+            window: _,
+            receive_buffer: _,
+            initial_window: _,
+            syn_loss_resets_window: _,
+            syn_losses_forgiven: _,
+            handshake: _,
+            // `cc` and `sack`.
+            recovery: _,
+            control: _,
+            sack1: _,
+            hystart: _,
+            pacing: _,
+            pacing_burst: _,
+            ecn: _,
+            ecn_fallback: _,
+            abe: _,
+            limited_transmit: _,
+            byte_counting: _,
+            cwnd_validation: _,
+            ecn_floor: _,
+            ect: _,
+            ect_on_retransmit: _,
+            ect_on_control: _,
+            reduction: _,
+            rack: _,
+            timestamps: _,
+            dsack: _,
+            frto: _,
+            undo: _,
+            whole_segments: _,
+            fin_takes_room: _,
+            idle_restart: _,
+            idle_halves: _,
+            rtt_sampling: _,
+            granularity: _,
+            timer_wheel: _,
+            rto_initial: _,
+            rto_min: _,
+            rto_max: _,
+            rto_floor: _,
+            // `syn_timer` and `syn_backoff`, `synack_timer` and `synack_backoff`.
+            syn_timer: SynTimer { base: _, factors: _ },
+            synack_timer: SynTimer { base: _, factors: _ },
+            delayed_ack:
+                DelayedAck {
+                    every: _,
+                    timeout: _,
+                    quick: _,
+                    window_updates: _,
+                    counts_small: _,
+                    hurries_for_ecn: _,
+                    adapts: _,
+                },
+        } = profile(DEFAULT_STACK).expect("the profile is built in");
     }
 }

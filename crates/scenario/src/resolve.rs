@@ -5,13 +5,14 @@ use crate::distribution;
 use crate::document::{self, Files};
 use crate::error::Error;
 use crate::hosts;
+use crate::kept::{self, KeptFile};
 use crate::qdisc;
 use crate::scenario::{Direction, Link, Path, Record, RttSpec, Scenario};
 use crate::section::{Context, Section};
+use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
 use crate::written::{self, Fields, Written};
 use base::{Distribution, Rate, Span};
-use sha2::{Digest, Sha256};
 
 /// A load that was asked for without the number of users that offers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,7 @@ pub struct Resolved {
     text: String,
     json: serde_json::Value,
     digest: String,
+    files: Vec<KeptFile>,
 }
 
 impl Resolved {
@@ -57,14 +59,21 @@ impl Resolved {
         &self.json
     }
 
-    /// SHA-256 of [`Self::text`] without the name, in hexadecimal: two scenarios with the same digest are the same
-    /// experiment.
+    /// SHA-256 of [`Self::text`] without the name and the names of files, in hexadecimal: two scenarios with the same
+    /// digest are the same experiment.
     pub fn digest(&self) -> &str {
         &self.digest
     }
+
+    /// The files that the scenario goes on needing, in the order of their first mention: each is to lie where the
+    /// text is resolved again.
+    pub fn files(&self) -> &[KeptFile] {
+        &self.files
+    }
 }
 
-const KEYS: &[&str] = &["name", "duration", "warmup", "cooldown", "seed", "link", "path", "tcp", "traffic", "record"];
+const KEYS: &[&str] =
+    &["name", "duration", "warmup", "cooldown", "seed", "link", "path", STACKS, "tcp", "traffic", "record"];
 /// TOML's integers end here.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 const NEED_TRAFFIC: &str = "at least one [[traffic]] block";
@@ -82,6 +91,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     for (key, value) in overrides {
         document::apply_override(&mut document, key, value)?;
     }
+    stacks::copy_in(&mut document, origin, files)?;
     let root = Section::root(&document, Context { origin, files });
     root.only(&[KEYS])?;
 
@@ -90,16 +100,26 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     let seed = root.read("seed", 1, |entry| entry.whole(0..=LARGEST_SEED))?;
     let (link, link_written) = link(&root.section("link")?)?;
     let (path, path_written) = path(&root.section("path")?)?;
+    let stacks = Stacks::read(&root.section(STACKS)?)?;
     let tcp = root.section("tcp")?;
     tcp.only(&[hosts::KEYS])?;
-    let tcp_written = hosts::write(&hosts::read(&tcp, None)?);
+    let tcp_written = hosts::write(&hosts::read(&stacks, &tcp, None)?);
     let (record, record_written) = record(&root.section("record")?, times.duration)?;
 
     let mut traffic = Vec::new();
     let mut loads = Vec::new();
     let mut unknown = None;
     let mut blocks_written = Vec::new();
-    let around = Surroundings { tcp: &tcp, rtt: &path.rtt, access_rate: path.access_rate, duration: times.duration };
+    let around = Surroundings {
+        stacks: &stacks,
+        tcp: &tcp,
+        rtt: &path.rtt,
+        access_rate: path.access_rate,
+        duration: times.duration,
+        warmup: times.warmup,
+        cooldown: times.cooldown,
+        seed,
+    };
     let blocks = root.require("traffic", NEED_TRAFFIC, |entry| match entry.list(NEED_TRAFFIC)? {
         list if list.is_empty() => Err(entry.expected(NEED_TRAFFIC)),
         list => Ok(list),
@@ -116,7 +136,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
         }
     }
 
-    let fields = vec![
+    let mut fields = vec![
         ("name", Written::Text(name.clone())),
         ("duration", Written::Text(units::write_span(times.duration))),
         ("warmup", Written::Text(units::write_span(times.warmup))),
@@ -124,10 +144,13 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
         ("seed", Written::Integer(seed)),
         ("link", Written::Section(link_written)),
         ("path", Written::Section(path_written)),
+    ];
+    fields.extend(stacks.write()?.map(|written| (STACKS, written)));
+    fields.extend([
         ("tcp", Written::Section(tcp_written)),
         ("traffic", Written::Blocks(blocks_written)),
         ("record", Written::Section(record_written)),
-    ];
+    ]);
     let Times { duration, warmup, cooldown } = times;
     let scenario = match unknown {
         None => Ok(Scenario { name, duration, warmup, cooldown, seed, link, path, traffic, record }),
@@ -139,6 +162,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
         text: written::toml(&fields),
         json: written::json(&fields),
         digest: digest(&fields),
+        files: kept_files(&fields),
     })
 }
 
@@ -202,18 +226,20 @@ fn path(section: &Section<'_>) -> Result<(Path, Fields), Error> {
 }
 
 fn record(section: &Section<'_>, duration: Span) -> Result<(Record, Fields), Error> {
-    section.only(&[&["interval", "drops", "exchanges"]])?;
+    section.only(&[&["interval", "drops", "exchanges", "demands"]])?;
     let shortest = Span::from_us(10);
     let default = Span::from_ms(100).min(duration);
     let interval = section.read("interval", default, |entry| entry.span_within(shortest, duration))?;
     let drops = section.read("drops", false, |entry| entry.flag())?;
     let exchanges = section.read("exchanges", true, |entry| entry.flag())?;
+    let demands = section.read("demands", false, |entry| entry.flag())?;
     let written = vec![
         ("interval", Written::Text(units::write_span(interval))),
         ("drops", Written::Flag(drops)),
         ("exchanges", Written::Flag(exchanges)),
+        ("demands", Written::Flag(demands)),
     ];
-    Ok((Record { interval, drops, exchanges }, written))
+    Ok((Record { interval, drops, exchanges, demands }, written))
 }
 
 /// What a file is called without its folder and ending: the name of a scenario that has none.
@@ -223,6 +249,15 @@ fn stem(origin: &str) -> &str {
 }
 
 fn digest(fields: &Fields) -> String {
-    let unnamed: Fields = fields.iter().filter(|(key, _)| *key != "name").cloned().collect();
-    Sha256::digest(written::toml(&unnamed)).iter().map(|byte| format!("{byte:02x}")).collect()
+    let unnamed = fields.iter().filter(|(key, _)| *key != "name");
+    let unnamed: Fields = unnamed.map(|(key, value)| (*key, value.without_names())).collect();
+    kept::hexadecimal(&written::toml(&unnamed))
+}
+
+fn kept_files(fields: &Fields) -> Vec<KeptFile> {
+    let mut files = Vec::new();
+    fields.iter().for_each(|(_, value)| value.files(&mut files));
+    let mut seen = std::collections::BTreeSet::new();
+    files.retain(|kept| seen.insert(kept.clone()));
+    files
 }

@@ -2,6 +2,7 @@
 
 use aqm::param::Values;
 use base::{Distribution, Rate, Span};
+use std::sync::Arc;
 
 /// One experiment: a link, paths, end hosts and what they ask for.
 #[derive(Clone, Debug)]
@@ -24,6 +25,14 @@ pub struct Scenario {
     pub traffic: Vec<Traffic>,
     /// What is written down.
     pub record: Record,
+}
+
+impl Scenario {
+    /// Whether any traffic is measured packet by packet.
+    pub fn has_probes(&self) -> bool {
+        let is_probe = |udp: &Udp| matches!(udp.source, UdpSource::Probe { .. });
+        self.traffic.iter().any(|traffic| matches!(&traffic.workload, Workload::Udp(udp) if is_probe(udp)))
+    }
 }
 
 /// The bottleneck: an egress in each direction.
@@ -125,6 +134,12 @@ pub enum Workload {
     Poisson(Poisson),
     /// Unresponsive packets at a constant rate.
     Cbr(Cbr),
+    /// Unresponsive packets of other sources.
+    Udp(Udp),
+    /// Connection vectors.
+    Tmix(Tmix),
+    /// A recording of exchanges, asked again.
+    Replay(Arc<traffic::Demands>),
 }
 
 /// Closed-loop web users.
@@ -153,7 +168,7 @@ pub struct Bulk {
     /// When each starts, seconds into the run.
     pub start: Distribution,
     /// Bytes of each; `None` lasts for ever.
-    pub bytes: Option<u64>,
+    pub size: Option<Distribution>,
 }
 
 /// Transfers that arrive at random, each on a connection of its own.
@@ -180,6 +195,71 @@ pub struct Cbr {
     pub start: Distribution,
 }
 
+/// Unresponsive packets.
+#[derive(Clone, Debug)]
+pub struct Udp {
+    /// How many sources.
+    pub flows: u32,
+    /// When each starts, seconds into the run.
+    pub start: Distribution,
+    /// What each sends.
+    pub source: UdpSource,
+}
+
+/// What sources of unresponsive packets send.
+#[derive(Clone, Debug)]
+pub enum UdpSource {
+    /// At a constant rate, at times.
+    OnOff {
+        /// Rate of all together while all are on, IP packets.
+        rate: Rate,
+        /// Size of each packet, bytes (IP).
+        packet: u32,
+        /// How long a source is on, seconds.
+        on: Distribution,
+        /// How long it is off, seconds.
+        off: Distribution,
+    },
+    /// At random instants.
+    Poisson {
+        /// Packets a second of all together.
+        packets_per_s: f64,
+        /// Size of each, bytes (IP).
+        size: Distribution,
+    },
+    /// As written down.
+    Trace(Arc<[traffic::Datagram]>),
+    /// At even distances, to be measured.
+    Probe {
+        /// From one to the next.
+        interval: Span,
+        /// Size of each packet, bytes (IP).
+        packet: u32,
+    },
+}
+
+/// Connection vectors, played again.
+#[derive(Clone, Debug)]
+pub struct Tmix {
+    /// The connections that were seen.
+    pub vectors: Arc<traffic::tmix::Vectors>,
+    /// How many there are for each that was seen.
+    pub scale: f64,
+    /// Whether round-trip times are the vectors' rather than the block's.
+    pub rtt: bool,
+    /// Whether receive windows are; the hosts' window is then the largest of them.
+    pub window: bool,
+    /// Whether packets are lost as the vectors say, before the bottleneck.
+    pub loss: bool,
+}
+
+impl Workload {
+    /// Whether its hosts speak TCP.
+    pub fn speaks_tcp(&self) -> bool {
+        !matches!(self, Self::Cbr(_) | Self::Udp(_))
+    }
+}
+
 /// What is written down.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
@@ -189,4 +269,6 @@ pub struct Record {
     pub drops: bool,
     /// Whether every exchange is written down; otherwise only their distribution is.
     pub exchanges: bool,
+    /// Whether what is asked for is written down, to be replayed.
+    pub demands: bool,
 }

@@ -22,6 +22,8 @@ pub(crate) struct Section<'a> {
     key: String,
     place: Place,
     table: &'a BTreeMap<String, Node>,
+    /// A key that is another reader's.
+    hidden: Option<&'static str>,
 }
 
 /// A value being read.
@@ -37,7 +39,7 @@ impl<'a> Section<'a> {
     /// The whole document.
     pub fn root(node: &'a Node, context: Context<'a>) -> Self {
         let table = if let Data::Table(table) = &node.data { table } else { &EMPTY };
-        Self { context, key: String::new(), place: node.place, table }
+        Self { context, key: String::new(), place: node.place, table, hidden: None }
     }
 
     /// Refuses any key that is in none of the `known` lists.
@@ -57,7 +59,13 @@ impl<'a> Section<'a> {
 
     /// The value of `name`, if there is one.
     pub fn get(&self, name: &str) -> Option<Entry<'a>> {
-        self.table.get(name).map(|node| self.entry(name, node))
+        let node = self.table.get(name).filter(|_| self.hidden != Some(name));
+        node.map(|node| self.entry(name, node))
+    }
+
+    /// The same as if `name` were not given.
+    pub fn without(&self, name: &'static str) -> Self {
+        Self { key: self.key.clone(), hidden: Some(name), ..*self }
     }
 
     /// The value of `name` as `read` understands it, or `default`.
@@ -87,7 +95,7 @@ impl<'a> Section<'a> {
     pub fn section(&self, name: &str) -> Result<Self, Error> {
         match self.get(name) {
             Some(entry) => entry.section("a table"),
-            None => Ok(Self { key: join(&self.key, name), table: &EMPTY, ..*self }),
+            None => Ok(Self { key: join(&self.key, name), table: &EMPTY, hidden: None, ..*self }),
         }
     }
 
@@ -142,7 +150,8 @@ impl<'a> Entry<'a> {
     pub fn section(&self, expected: &str) -> Result<Section<'a>, Error> {
         match &self.node.data {
             Data::Table(table) => {
-                Ok(Section { context: self.context, key: self.key.clone(), place: self.node.place, table })
+                let key = self.key.clone();
+                Ok(Section { context: self.context, key, place: self.node.place, table, hidden: None })
             }
             _ => Err(self.expected(expected)),
         }

@@ -3,6 +3,7 @@
 //! The TOML is written here rather than by a library because its bytes are hashed: they must not change with a
 //! library's taste.
 
+use crate::kept::KeptFile;
 use serde_json::{Map, Number};
 use std::fmt::Write;
 
@@ -17,12 +18,16 @@ pub(crate) enum Written {
     Number(f64),
     Flag(bool),
     List(Vec<Written>),
+    /// A file that is kept beside the scenario.
+    File(KeptFile),
     /// A table on one line.
     Inline(Fields),
     /// A table under a heading of its own.
     Section(Fields),
     /// Tables under repeated headings.
     Blocks(Vec<Fields>),
+    /// Tables under headings that somebody else named, in TOML's bare keys.
+    Named(Vec<(String, Fields)>),
 }
 
 /// The fields as a TOML document.
@@ -46,15 +51,17 @@ fn json_value(value: &Written) -> serde_json::Value {
         Written::Number(x) => Number::from_f64(*x).map_or(serde_json::Value::Null, serde_json::Value::Number),
         Written::Flag(flag) => (*flag).into(),
         Written::List(list) => list.iter().map(json_value).collect(),
+        Written::File(kept) => json(&table_of(kept)),
         Written::Inline(fields) | Written::Section(fields) => json(fields),
         Written::Blocks(blocks) => blocks.iter().map(json).collect(),
+        Written::Named(named) => named.iter().map(|(name, fields)| (name.clone(), json(fields))).collect(),
     }
 }
 
 /// The plain values first, then whatever has a heading: TOML wants that order.
 fn write_section(path: &str, fields: &Fields, text: &mut String) {
     for (key, value) in fields {
-        if !matches!(value, Written::Section(_) | Written::Blocks(_)) {
+        if !matches!(value, Written::Section(_) | Written::Blocks(_) | Written::Named(_)) {
             text.push_str(key);
             text.push_str(" = ");
             write_value(value, text);
@@ -72,6 +79,12 @@ fn write_section(path: &str, fields: &Fields, text: &mut String) {
                 for fields in blocks {
                     let _ = write!(text, "\n[[{inner}]]\n");
                     write_section(&inner, fields, text);
+                }
+            }
+            Written::Named(named) => {
+                for (name, fields) in named {
+                    let _ = write!(text, "\n[{inner}.{name}]\n");
+                    write_section(&format!("{inner}.{name}"), fields, text);
                 }
             }
             _ => {}
@@ -100,6 +113,7 @@ fn write_value(value: &Written, text: &mut String) {
             }
             text.push(']');
         }
+        Written::File(kept) => write_value(&Written::Inline(table_of(kept)), text),
         Written::Inline(fields) | Written::Section(fields) => {
             text.push('{');
             for (i, (key, item)) in fields.iter().enumerate() {
@@ -112,6 +126,38 @@ fn write_value(value: &Written, text: &mut String) {
         }
         Written::Blocks(blocks) => {
             write_value(&Written::List(blocks.iter().cloned().map(Written::Inline).collect()), text);
+        }
+        Written::Named(_) => unreachable!("named tables have headings"),
+    }
+}
+
+/// A kept file as a table.
+fn table_of(kept: &KeptFile) -> Fields {
+    vec![("file", Written::Text(kept.file.clone())), ("sha256", Written::Text(kept.sha256.clone()))]
+}
+
+impl Written {
+    /// Every file in this value.
+    pub fn files(&self, found: &mut Vec<KeptFile>) {
+        match self {
+            Self::File(kept) => found.push(kept.clone()),
+            Self::List(list) => list.iter().for_each(|value| value.files(found)),
+            Self::Inline(fields) | Self::Section(fields) => fields.iter().for_each(|(_, value)| value.files(found)),
+            Self::Blocks(blocks) => blocks.iter().flatten().for_each(|(_, value)| value.files(found)),
+            Self::Text(_) | Self::Integer(_) | Self::Number(_) | Self::Flag(_) | Self::Named(_) => {}
+        }
+    }
+
+    /// The same without the names of files: only what is in them.
+    pub fn without_names(&self) -> Self {
+        let nameless = |fields: &Fields| fields.iter().map(|(key, value)| (*key, value.without_names())).collect();
+        match self {
+            Self::File(kept) => Self::Text(kept.sha256.clone()),
+            Self::List(list) => Self::List(list.iter().map(Self::without_names).collect()),
+            Self::Inline(fields) => Self::Inline(nameless(fields)),
+            Self::Section(fields) => Self::Section(nameless(fields)),
+            Self::Blocks(blocks) => Self::Blocks(blocks.iter().map(nameless).collect()),
+            Self::Text(_) | Self::Integer(_) | Self::Number(_) | Self::Flag(_) | Self::Named(_) => self.clone(),
         }
     }
 }

@@ -83,7 +83,7 @@ fn a_line_that_is_spoilt() {
             (
                 "colour = \"red\"",
                 "s.toml:1: colour = \"red\": unknown key, expected one of name, duration, warmup, cooldown, seed, link, \
-                 path, tcp, traffic, record",
+                 path, stacks, tcp, traffic, record",
             ),
             ("[link]\nRate = \"1mbit\"", "s.toml:2: link.Rate = \"1mbit\": unknown key, did you mean rate?"),
             ("[tcp]\nwindows = \"1kb\"", "s.toml:2: tcp.windows = \"1kb\": unknown key, did you mean window?"),
@@ -96,7 +96,7 @@ fn a_line_that_is_spoilt() {
                 "\"a\\nb\" = 1",
                 concat!(
                     "s.toml:1: a\\nb = 1: unknown key, expected one of name, duration, warmup, ",
-                    "cooldown, seed, link, path, tcp, traffic, record"
+                    "cooldown, seed, link, path, stacks, tcp, traffic, record"
                 ),
             ),
             // Plain values.
@@ -355,7 +355,24 @@ fn hosts() {
                 "stack = \"freebsd\"",
                 "s.toml:2: tcp.stack = \"freebsd\": expected one of freebsd4, ns2, linux; did you mean freebsd4?",
             ),
-            ("cc = \"bbr\"", "s.toml:2: tcp.cc = \"bbr\": expected one of reno, newreno, sack, cubic, dctcp"),
+            ("cc = \"vegas\"", "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, bbr"),
+            (
+                "cc = \"bbr\"\npacing = false",
+                "s.toml:3: tcp.pacing = false: expected pacing true, without which there is no bbr",
+            ),
+            (
+                "cc = \"bbr\"\nsack = \"ns2\"",
+                "s.toml:3: tcp.sack = \"ns2\": expected sack rfc6675, without which there is no bbr",
+            ),
+            (
+                "cc = \"bbr\"\nhystart = \"plus\"",
+                "s.toml:3: tcp.hystart = \"plus\": expected hystart off with bbr, which has a start of its own",
+            ),
+            (
+                "stack = \"ns2\"\npacing = true",
+                "s.toml:3: tcp.pacing = true: expected pacing false with sack ns2, which does not pace",
+            ),
+            ("hystart = true", "s.toml:2: tcp.hystart = true: expected one of off, linux, plus"),
             (
                 "cc = \"dctcp\"\necn = \"off\"",
                 "s.toml:3: tcp.ecn = \"off\": expected ecn on, without which there is no dctcp",
@@ -387,8 +404,12 @@ fn hosts() {
     );
 }
 
+const KINDS: &str = "web, bulk, poisson, cbr, onoff, udp-poisson, udp-trace, probe, tmix, replay";
+
 #[test]
 fn traffic() {
+    let unknown = read(&format!("[tcp]\nqqqqqqqqqq = 1{BULK}"), &[]).expect_err("the key is unknown");
+    let (_, tcp_keys) = unknown.split_once("expected one of ").expect("a list of keys");
     check(
         &[
             ("", "s.toml: traffic: missing, expected at least one [[traffic]] block"),
@@ -396,14 +417,14 @@ fn traffic() {
             ("traffic = 3", "s.toml:1: traffic = 3: expected at least one [[traffic]] block"),
             ("[traffic]", "s.toml:1: traffic = { }: expected at least one [[traffic]] block"),
             ("traffic = [3]", "s.toml:1: traffic.0 = 3: expected a table with a kind"),
-            ("[[traffic]]", "s.toml:1: traffic.0.kind: missing, expected one of web, bulk, poisson, cbr"),
+            ("[[traffic]]", &format!("s.toml:1: traffic.0.kind: missing, expected one of {KINDS}")),
             (
                 "[[traffic]]\nkind = \"ftp\"",
-                "s.toml:2: traffic.0.kind = \"ftp\": expected one of web, bulk, poisson, cbr",
+                &format!("s.toml:2: traffic.0.kind = \"ftp\": expected one of {KINDS}"),
             ),
             (
                 "[[traffic]]\nkind = \"blk\"",
-                "s.toml:2: traffic.0.kind = \"blk\": expected one of web, bulk, poisson, cbr; did you mean bulk?",
+                &format!("s.toml:2: traffic.0.kind = \"blk\": expected one of {KINDS}; did you mean bulk?"),
             ),
             (
                 "[[traffic]]\nkind = \"web\"",
@@ -448,15 +469,14 @@ fn traffic() {
             ),
             (
                 "[[traffic]]\nkind = \"bulk\"\nusers = 3",
-                "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, flows, \
-                 start, size, \
-                 stack, cc, ecn, ect, window, mss, initial_window, handshake, limited_transmit, byte_counting, \
-                 idle_restart, granularity, rto_initial, rto_min, rto_max, syn_timer, synack_timer, delayed_ack, \
-                 delayed_ack_timeout",
+                &format!(
+                    "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, \
+                     flows, start, size, {tcp_keys}"
+                ),
             ),
             (
                 "[[traffic]]\nkind = \"bulk\"\nsize = \"0b\"",
-                "s.toml:3: traffic.0.size = \"0b\": expected a size from 1b to 1048576gb",
+                "s.toml:3: traffic.0.size = \"0b\": expected sizes of at least 1b",
             ),
             (
                 "[[traffic]]\nkind = \"bulk\"\nstart = \"300s\"",
@@ -495,6 +515,11 @@ fn traffic() {
             (
                 "[[traffic]]\nkind = \"poisson\"\narrivals = \"1hz\"\nsize = \"0b\"",
                 "s.toml:4: traffic.0.size = \"0b\": expected sizes of at least 1b",
+            ),
+            (
+                "[[traffic]]\nkind = \"poisson\"\narrivals = \"1hz\"\nsize = \"1kb\"\none_way = true",
+                "s.toml:5: traffic.0.one_way = true: expected no one-way hosts in traffic.0, whose requests are answered: \
+                 only bulk, and poisson with request = \"0b\"",
             ),
             ("[[traffic]]\nkind = \"cbr\"", "s.toml:1: traffic.0.rate: missing, expected a rate such as 1mbit"),
             (

@@ -136,7 +136,7 @@ fn the_example_reads_as_it_says() {
     assert_eq!((web.users, scenario.traffic[0].direction), (18_670, Direction::Both));
     assert_eq!(Some(&web.model), traffic::WebModel::named("unc2001").as_ref());
     let Workload::Bulk(bulk) = &scenario.traffic[1].workload else { panic!("bulk comes second") };
-    assert_eq!((bulk.flows, bulk.bytes, &bulk.start), (16, None, &Distribution::Uniform(0.0, 10.0)));
+    assert_eq!((bulk.flows, &bulk.size, &bulk.start), (16, &None, &Distribution::Uniform(0.0, 10.0)));
     let Workload::Cbr(cbr) = &scenario.traffic[2].workload else { panic!("cbr comes third") };
     assert_eq!((cbr.flows, cbr.rate, cbr.packet), (4, Rate::from_bps(1_000_000), 573));
 }
@@ -300,7 +300,7 @@ fn overrides_replace_values_and_whole_tables() {
     assert_eq!(scenario.traffic[1].tcp.stack, "ns2");
     assert_eq!(scenario.traffic[1].tcp.window, 16_384, "what [tcp] states holds for any stack");
     let Workload::Bulk(bulk) = &scenario.traffic[1].workload else { panic!("bulk comes second") };
-    assert_eq!((bulk.flows, bulk.bytes), (100, Some(1 << 20)));
+    assert_eq!((bulk.flows, &bulk.size), (100, &Some(Distribution::Constant(1_048_576.0))));
     assert!(scenario.record.drops);
     // No bytes, which TOML's parser takes for a binary number without digits.
     let resolved =

@@ -4,6 +4,7 @@
 
 use base::{Span, Time};
 use record::{Discard, Engine, Summary};
+use std::path::Path;
 use std::process::ExitCode;
 
 #[expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that times runs and prints")]
@@ -15,8 +16,9 @@ fn main() -> ExitCode {
     };
     let overrides: Vec<(String, String)> =
         arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
-    let read = |name: &str| std::fs::read_to_string(name).map_err(|error| error.to_string());
-    let resolved = match read(&file).map(|text| scenario::resolve(&text, &file, &overrides, &read)) {
+    let folder = Path::new(&file).parent().map(Path::to_path_buf).unwrap_or_default();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+    let resolved = match std::fs::read_to_string(&file).map_err(|error| error.to_string()).map(|text| scenario::resolve(&text, &file, &overrides, &read)) {
         Ok(Ok(resolved)) => resolved,
         Ok(Err(error)) => {
             eprintln!("{error}");
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
         overhead: scenario.link.overhead,
         responses: &outcome.responses,
+        probes: &outcome.probes,
         tcp: &outcome.tcp,
         engine: &engine,
     };

@@ -53,6 +53,7 @@ fn run(file: &str, settings: &[(String, String)]) -> Result<String, String> {
         directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
         overhead: scenario.link.overhead,
         responses: &outcome.responses,
+        probes: &outcome.probes,
         tcp: &outcome.tcp,
         engine: &Engine { kind: "sim", ..Engine::default() },
     };

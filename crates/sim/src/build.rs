@@ -2,10 +2,11 @@
 
 use crate::network::Network;
 use crate::packets::{Parcel, Segments};
+use crate::probes::Probes;
 use crate::queue::EventQueue;
 use aqm::Egress;
 use aqm::registry::{self, Site};
-use base::{Rate, Stream};
+use base::{Rate, Stream, Time};
 use record::Meter;
 use scenario::{QdiscSpec, Scenario};
 use std::collections::VecDeque;
@@ -26,7 +27,9 @@ pub fn network(scenario: &Scenario) -> Network {
         access: scenario.path.access_rate,
         receiving: [VecDeque::with_capacity(64), VecDeque::with_capacity(64)],
         hosts: Vec::new(),
+        lost_before_link: [0; 2],
         writes_drops: scenario.record.drops,
+        probes: Probes::new(Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration - scenario.cooldown),
     }
 }
 

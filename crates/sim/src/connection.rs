@@ -18,6 +18,11 @@ pub enum Purpose {
         /// Number of the arrival within its block.
         number: u32,
     },
+    /// A connection vector.
+    Tmix {
+        /// Where what plays it is.
+        player: u32,
+    },
     /// Data one way, from the side that opened it.
     Bulk {
         /// Number of the flow within its block.
@@ -75,6 +80,14 @@ pub struct Connection {
     pub purpose: Purpose,
     /// The exchange under way.
     pub asked: Option<Asked>,
+}
+
+impl Connection {
+    /// Which end is on `side`: 0 opened the connection, 1 is the other.
+    #[inline]
+    pub fn who(&self, side: usize) -> usize {
+        usize::from(side != self.client as usize)
+    }
 }
 
 /// The path of a connection, but for the bottleneck.

@@ -3,7 +3,8 @@
 //! - [`queue`]: pending events in their total order;
 //! - [`network`]: the bottleneck each way, access links, delays;
 //! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
-//! - [`source`]: who asks for what;
+//! - [`source`]: who asks for what; [`replay`]: recordings of that;
+//! - [`probes`]: measured packets;
 //! - [`simulation`]: the loop, and what hosts do when a segment arrives;
 //! - [`mod@run`]: a whole run, with its warm-up, its rows and its summary.
 //!
@@ -13,10 +14,13 @@ mod build;
 mod connection;
 mod network;
 mod packets;
+mod probes;
 mod queue;
+mod replay;
 mod run;
 mod simulation;
 mod source;
+mod tmix;
 mod totals;
 
 pub use run::{Outcome, run};

@@ -12,7 +12,9 @@
 
 use crate::connection::{Connections, Path};
 use crate::packets::{Carried, Parcel, Segments, What};
+use crate::probes::Probes;
 use crate::queue::{EventQueue, Rank};
+use crate::tmix::Conditions;
 use aqm::{Ack, Cause, Egress, Packet, Tap};
 use base::{Rate, Span, Time};
 use record::{DropRow, Meter, Sink};
@@ -36,8 +38,12 @@ pub struct Network {
     pub receiving: [VecDeque<(Time, u32)>; 2],
     /// The hosts of each source, for those without connections.
     pub hosts: Vec<[u32; 2]>,
+    /// Packets of each side that were lost on its access links, where connections have losses of their own.
+    pub lost_before_link: [u64; 2],
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
+    /// Probes on their way.
+    pub probes: Probes,
 }
 
 impl Network {
@@ -51,6 +57,7 @@ impl Network {
             meter: &mut self.meters[side],
             connections,
             hosts: &self.hosts,
+            probes: &mut self.probes,
             sink,
             direction: side as u8,
             writes: self.writes_drops,
@@ -67,6 +74,7 @@ impl Network {
             meter: &mut self.meters[side],
             connections,
             hosts: &self.hosts,
+            probes: &mut self.probes,
             sink,
             direction: side as u8,
             writes: self.writes_drops,
@@ -88,6 +96,8 @@ impl Network {
             } else {
                 follow(&mut self.receiving[side], source, delivery.at, takes)
             };
+        } else if packet.is_probe() {
+            received = self.probes.crosses(packet.place(), delivery.at, takes);
         }
         self.queue.push(received, Rank::Deliver, source, What::packet(packet));
     }
@@ -116,6 +126,10 @@ pub struct Sender<'a> {
     pub path: &'a mut Path,
     /// The connection's packets on their way.
     pub in_flight: &'a mut u32,
+    /// What the connection has of its connection vector, if it plays one.
+    pub conditions: Option<&'a mut Conditions>,
+    /// See [`Network::lost_before_link`].
+    pub lost: &'a mut [u64; 2],
     /// The connection.
     pub place: u32,
     /// Which end sends.
@@ -128,10 +142,17 @@ pub struct Sender<'a> {
 
 impl Emit for Sender<'_> {
     #[inline]
-    fn emit(&mut self, segment: Segment) {
-        *self.in_flight += 1;
+    fn emit(&mut self, mut segment: Segment) {
         let free_at = &mut self.path.sends_at[self.side as usize];
         *free_at = (*free_at).max(self.now) + self.access.time_for(u64::from(segment.size));
+        if let Some(conditions) = &mut self.conditions {
+            segment.window = conditions.window(self.side, segment.window);
+            if conditions.loses(self.side) {
+                self.lost[self.side as usize] += 1;
+                return;
+            }
+        }
+        *self.in_flight += 1;
         let arrives = *free_at + self.path.delay;
         let place = self.segments.insert(Carried { segment, connection: self.place });
         let parcel = Parcel::tcp(self.path.flow, place, segment.size, segment.ecn, self.path.dscp, self.side);
@@ -145,6 +166,7 @@ struct Gate<'a> {
     meter: &'a mut Meter,
     connections: &'a mut Connections,
     hosts: &'a [[u32; 2]],
+    probes: &'a mut Probes,
     sink: &'a mut dyn Sink,
     direction: u8,
     writes: bool,
@@ -174,7 +196,9 @@ impl Tap<Parcel> for Gate<'_> {
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
         self.meter.dropped(cause, packet.is_udp());
         self.write(&packet, false, cause, now);
-        if !packet.is_udp() {
+        if packet.is_probe() {
+            self.probes.lost(packet.place(), self.sink);
+        } else if !packet.is_udp() {
             let place = self.segments.remove(packet.place()).connection;
             self.connections.get(place).in_flight -= 1;
             self.connections.release(place);
@@ -187,7 +211,9 @@ impl Tap<Parcel> for Gate<'_> {
     }
 
     fn hosts(&self, packet: &Parcel) -> Option<(u32, u32)> {
-        let hosts = if packet.is_udp() {
+        let hosts = if packet.is_probe() {
+            self.hosts[self.probes.source(packet.place()) as usize]
+        } else if packet.is_udp() {
             self.hosts[packet.place() as usize]
         } else {
             self.connections.path(self.segments.connection(packet.place())).hosts

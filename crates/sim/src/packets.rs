@@ -10,13 +10,14 @@ use tcp::Segment;
 pub struct Parcel {
     /// The connection, for a router.
     flow: FlowKey,
-    /// From the least significant bit up: [`Parcel::place`], size, ECN field, side, whether it is an unresponsive
-    /// source's, codepoint.
+    /// From the least significant bit up: [`Parcel::place`], size, ECN field, whether it is a probe, side, whether it
+    /// is an unresponsive source's, codepoint.
     bits: u64,
 }
 
 const SIZE_AT: u32 = 32;
 const ECN_AT: u32 = 48;
+const PROBE_AT: u32 = 50;
 const SIDE_AT: u32 = 56;
 const UDP_AT: u32 = 57;
 const DSCP_AT: u32 = 58;
@@ -35,7 +36,13 @@ impl Parcel {
         Self { bits: tcp.bits | 1 << UDP_AT, ..tcp }
     }
 
-    /// Where its segment is; of an unresponsive source's, which source.
+    /// The same, measured: `place` is where it is among the probes.
+    pub fn probe(flow: FlowKey, place: u32, size: u16, dscp: u8, side: u8) -> Self {
+        let udp = Self::udp(flow, place, size, dscp, side);
+        Self { bits: udp.bits | 1 << PROBE_AT, ..udp }
+    }
+
+    /// Where its segment is; of an unresponsive source's, which source; of a probe, which.
     #[inline]
     pub const fn place(self) -> u32 {
         self.bits as u32
@@ -51,6 +58,12 @@ impl Parcel {
     #[inline]
     pub const fn is_udp(self) -> bool {
         self.bits >> UDP_AT & 1 != 0
+    }
+
+    /// Whether it is a probe, which is an unresponsive source's too.
+    #[inline]
+    pub const fn is_probe(self) -> bool {
+        self.bits >> PROBE_AT & 1 != 0
     }
 }
 

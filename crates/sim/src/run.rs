@@ -11,6 +11,8 @@ pub struct Outcome {
     pub meters: [Meter; 2],
     /// Response times.
     pub responses: Responses,
+    /// What probes saw.
+    pub probes: record::Probes,
     /// TCP, within the measured window.
     pub tcp: TcpTotals,
     /// Events handled.
@@ -67,6 +69,7 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Ti
         }
     }
     simulation.assert_conserved();
+    simulation.network.probes.measured.finish(sink);
     let (start, stop) = at_start.zip(at_end).expect("the window lies within the run");
     Some(Outcome {
         tcp: stop.since(&start),
@@ -74,6 +77,7 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Ti
         bottleneck_packets: simulation.bottleneck_packets(),
         measured: to.since(from),
         responses: simulation.responses().clone(),
+        probes: simulation.network.probes.measured,
         meters: simulation.network.meters,
     })
 }
@@ -82,6 +86,7 @@ impl Simulation<'_> {
     /// Ends the interval under way and hands its rows over.
     fn take_rows(&mut self, sink: &mut dyn Sink) {
         let now = self.now();
+        self.recorder.give(sink);
         let network = &mut self.network;
         for (direction, (meter, egress)) in network.meters.iter_mut().zip(&network.egress).enumerate() {
             sink.queue(&meter.take_interval(now, direction as u8, egress.backlog(), egress.gauges()));

@@ -4,20 +4,22 @@ use crate::connection::{Asked, Connection, Connections, Opening, Purpose};
 use crate::network::{Network, Sender};
 use crate::packets::{Carried, Parcel, What};
 use crate::queue::{Event, Rank};
+use crate::replay::Recorder;
 use crate::source::{self, Demand, Source};
+use crate::tmix::Players;
 use crate::totals::Totals;
 use aqm::Packet;
 use base::{Span, Time};
 use record::{ExchangeRow, Responses, Sink};
 use scenario::{Scenario, Workload};
-use traffic::{Command, Exchange};
+use traffic::{Command, Datagrams, Exchange};
 
 /// More than any run transfers; leaves room to add to.
 const ENDLESS: u64 = 1 << 60;
 
 /// What gives a web user or session the word.
 #[derive(Clone, Copy)]
-enum Turn {
+pub(crate) enum Turn {
     /// A time that they asked for is over.
     Due,
     /// The exchange on this lane is complete.
@@ -30,27 +32,34 @@ enum Turn {
 
 /// A run under way.
 pub struct Simulation<'s> {
-    scenario: &'s Scenario,
-    now: Time,
+    pub(crate) scenario: &'s Scenario,
+    pub(crate) now: Time,
     events: u64,
     pub(crate) network: Network,
-    connections: Connections,
-    sources: Vec<Source>,
+    pub(crate) connections: Connections,
+    pub(crate) sources: Vec<Source>,
     /// The connection on each browser's lane.
     lanes: Vec<u32>,
     commands: Vec<Command>,
-    is_measuring: bool,
-    responses: Responses,
+    /// What plays connection vectors.
+    pub(crate) players: Players,
+    pub(crate) is_measuring: bool,
+    pub(crate) responses: Responses,
     retired: Totals,
+    pub(crate) recorder: Recorder,
 }
 
 impl<'s> Simulation<'s> {
     /// A run of `scenario`, at its start.
     pub fn new(scenario: &'s Scenario) -> Self {
-        let (sources, lanes) = source::sources(scenario);
+        let (mut sources, lanes) = source::sources(scenario);
         let mut network = crate::build::network(scenario);
-        for (index, source) in sources.iter().enumerate() {
+        for (index, source) in sources.iter_mut().enumerate() {
             network.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
+            if let Demand::Udp { datagrams: Datagrams::Probe(_), probe, .. } = &mut source.demand {
+                let &mut Source { block, number, client, .. } = source;
+                *probe = Some(network.probes.add_flow(index as u32, block, number, client));
+            }
         }
         let hosts = |source: &Source| source::hosts(scenario, source.block, source.number, source.client);
         network.hosts = sources.iter().map(hosts).collect();
@@ -64,9 +73,11 @@ impl<'s> Simulation<'s> {
             sources,
             lanes: vec![u32::MAX; lanes],
             commands: Vec::with_capacity(16),
+            players: Players::default(),
             is_measuring: false,
             responses: Responses::new(),
             retired,
+            recorder: Recorder::new(scenario.record.demands),
         }
     }
 
@@ -129,6 +140,7 @@ impl<'s> Simulation<'s> {
     /// What TCP has done since the start of the run.
     pub fn totals(&self) -> Totals {
         let mut totals = self.retired.clone();
+        totals.lost_before_link = self.network.lost_before_link;
         self.connections.live().for_each(|connection| totals.add(connection));
         totals
     }
@@ -156,6 +168,9 @@ impl<'s> Simulation<'s> {
     /// A packet reached its host.
     fn deliver(&mut self, packet: Parcel, sink: &mut dyn Sink) {
         if packet.is_udp() {
+            if packet.is_probe() {
+                self.network.probes.received(packet.place(), self.now, sink);
+            }
             return;
         }
         let Carried { mut segment, connection: place } = self.network.segments.remove(packet.place());
@@ -182,7 +197,9 @@ impl<'s> Simulation<'s> {
         }
         let is_answer =
             end != connection.client as usize && connection.asked.is_some_and(|asked| asked.answer_at == now);
-        if is_answer || connection.ends[end].next_wake() <= now {
+        let is_played = matches!(connection.purpose, Purpose::Tmix { player }
+            if self.players.is_due(player, connection.who(end), now));
+        if is_answer || is_played || connection.ends[end].next_wake() <= now {
             self.with_end(place, end, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
             self.attend(place, end, sink);
             self.connections.release(place);
@@ -193,19 +210,24 @@ impl<'s> Simulation<'s> {
 
     /// Calls `action` on one end of a connection, with its configuration and its way onto the network.
     #[inline]
-    fn with_end(
+    pub(crate) fn with_end(
         &mut self,
         place: u32,
         end: usize,
         action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>),
     ) {
-        let Connection { ends, path, in_flight, block, .. } = self.connections.get(place);
+        let Connection { ends, path, in_flight, block, purpose, .. } = self.connections.get(place);
         let config = &self.scenario.traffic[*block as usize].tcp;
         let mut sender = Sender {
             segments: &mut self.network.segments,
             queue: &mut self.network.queue,
             path,
             in_flight,
+            conditions: match *purpose {
+                Purpose::Tmix { player } => Some(self.players.conditions(player)),
+                _ => None,
+            },
+            lost: &mut self.network.lost_before_link,
             place,
             side: end as u8,
             access: self.network.access,
@@ -230,12 +252,18 @@ impl<'s> Simulation<'s> {
         let connection = self.connections.get(place);
         connection.is_over = true;
         self.retired.add(connection);
+        if let Purpose::Tmix { player } = connection.purpose {
+            self.players.release(player);
+        }
     }
 
     /// The application's turn at one end, after something happened there.
     fn attend(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
         let now = self.now;
         let connection = self.connections.get(place);
+        if let Purpose::Tmix { player } = connection.purpose {
+            return self.attend_vector(place, end, player, sink);
+        }
         let is_client = end == connection.client as usize;
         let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
         let endpoint = &mut connection.ends[end];
@@ -277,6 +305,15 @@ impl<'s> Simulation<'s> {
         if has_written {
             self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
         }
+        self.settle(place, end, is_aborted);
+        if let Some(asked) = completed {
+            self.complete(place, &asked, sink);
+        }
+    }
+
+    /// After the application's turn at one end: it gave up, or is over, or wants to be woken.
+    #[inline]
+    pub(crate) fn settle(&mut self, place: u32, end: usize, is_aborted: bool) {
         if is_aborted {
             self.abort(place, end);
         } else {
@@ -286,9 +323,6 @@ impl<'s> Simulation<'s> {
                 self.retire(place);
             }
             self.arm(place, end);
-        }
-        if let Some(asked) = completed {
-            self.complete(place, &asked, sink);
         }
     }
 
@@ -317,8 +351,12 @@ impl<'s> Simulation<'s> {
         let connection = self.connections.get(place);
         let (purpose, client, block) = (connection.purpose, connection.client, connection.block);
         let (source, direction) = match purpose {
-            Purpose::Web { source, .. } => (self.sources[source as usize].number, 1 - client),
+            Purpose::Web { source, lane } => match &self.sources[source as usize] {
+                Source { demand: Demand::Replay { .. }, .. } => (lane, 1 - client),
+                source => (source.number, 1 - client),
+            },
             Purpose::Single { number } => (number, 1 - client),
+            Purpose::Tmix { .. } => unreachable!("players complete their own exchanges"),
             Purpose::Bulk { number } => (number, client),
         };
         if self.is_measuring {
@@ -346,7 +384,10 @@ impl<'s> Simulation<'s> {
         let source = &mut self.sources[index as usize];
         let (block, number, client) = (source.block, source.number, source.client);
         match &mut source.demand {
-            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } => self.user(index, Turn::Due),
+            Demand::Tmix { .. } => self.begin_vectors(index),
+            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } | Demand::Replay { .. } => {
+                self.user(index, Turn::Due);
+            }
             Demand::Bulk { bytes, rtt } => {
                 let opening = source::opening(self.scenario, Purpose::Bulk { number }, block, number, client, *rtt);
                 let response_bytes = bytes.unwrap_or(ENDLESS);
@@ -368,24 +409,36 @@ impl<'s> Simulation<'s> {
                     _ => 0,
                 };
                 let rtt = source::rtt_at(&traffic.rtt, due.rtt_unit);
-                let opening = source::opening(self.scenario, Purpose::Single { number }, block, number, client, rtt);
+                let purpose = if request_bytes == 0 { Purpose::Bulk { number } } else { Purpose::Single { number } };
+                let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
                 let response_bytes = due.bytes;
                 let ask = Exchange { request_bytes, response_bytes, top_level: true, server_delay: Span::ZERO };
                 self.open(&opening, ask, true);
             }
-            Demand::Cbr { cbr, delay, flow } => {
+            Demand::Udp { datagrams, bytes, delay, flow, sends_at, probe } => {
                 let dscp = self.scenario.traffic[block as usize].dscp;
-                let packet = Parcel::udp(*flow, index, cbr.packet_bytes() as u16, dscp, client);
-                let serialized = self.network.access.time_for(u64::from(cbr.packet_bytes()));
-                let arrives = now + serialized + *delay;
-                self.network.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
-                self.network.queue.push(now + cbr.gap(), Rank::Demand, index, What::SOURCE);
+                let packet = match *probe {
+                    Some(probe) => {
+                        let place = self.network.probes.send(probe, now);
+                        Parcel::probe(*flow, place, *bytes as u16, dscp, client)
+                    }
+                    None => Parcel::udp(*flow, index, *bytes as u16, dscp, client),
+                };
+                *sends_at = (*sends_at).max(now) + self.network.access.time_for(u64::from(*bytes));
+                self.network.queue.push(*sends_at + *delay, Rank::Arrive, index, What::packet(packet));
+                if let Some(next) = datagrams.next_datagram() {
+                    *bytes = next.bytes;
+                    self.network.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
+                }
             }
         }
     }
 
     /// Lets a source of web traffic speak, and does what it says.
     fn user(&mut self, index: u32, turn: Turn) {
+        if matches!(self.sources[index as usize].demand, Demand::Replay { .. }) {
+            return self.replay(index, turn);
+        }
         let mut commands = std::mem::take(&mut self.commands);
         let now = self.now;
         let source = &mut self.sources[index as usize];
@@ -430,16 +483,13 @@ impl<'s> Simulation<'s> {
                 }
                 Command::Ask { lane, ask } => {
                     let place = *self.lane(index, lane);
-                    self.ask(place, ask, false);
+                    self.note_ask(place, &ask, false, None);
+                    self.ask(place, ask, false, now);
                 }
                 Command::Close { lane } => {
                     let place = *self.lane(index, lane);
-                    let end = client as usize;
-                    let connection = self.connections.get(place);
-                    connection.purpose = Purpose::Web { source: index, lane: Command::NO_LANE };
-                    connection.ends[end].close();
-                    self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
-                    self.arm(place, end);
+                    self.note_close(place);
+                    self.close(place, index);
                 }
                 Command::Think { span } => {
                     self.network.queue.push(now + span, Rank::Demand, index, What::SOURCE);
@@ -460,31 +510,58 @@ impl<'s> Simulation<'s> {
                 }
                 &mut lanes[lane]
             }
-            Demand::Session(_) | Demand::Bulk { .. } | Demand::Poisson { .. } | Demand::Cbr { .. } => {
+            Demand::Session(_)
+            | Demand::Bulk { .. }
+            | Demand::Poisson { .. }
+            | Demand::Udp { .. }
+            | Demand::Tmix { .. }
+            | Demand::Replay { .. } => {
                 unreachable!("only these ask again on a connection")
             }
         }
     }
 
+    /// The client of a connection of a source of web traffic closes it.
+    pub(crate) fn close(&mut self, place: u32, index: u32) {
+        let connection = self.connections.get(place);
+        let end = connection.client as usize;
+        connection.purpose = Purpose::Web { source: index, lane: Command::NO_LANE };
+        connection.ends[end].close();
+        self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
+        self.arm(place, end);
+    }
+
     /// Opens a connection and asks on it.
     fn open(&mut self, opening: &Opening, ask: Exchange, is_last: bool) -> u32 {
+        self.open_since(opening, ask, is_last, self.now)
+    }
+
+    /// Opens a connection and asks on it what has been wanted since `since`.
+    pub(crate) fn open_since(&mut self, opening: &Opening, ask: Exchange, is_last: bool, since: Time) -> u32 {
+        let place = self.open_idle(opening);
+        self.note_ask(place, &ask, is_last, Some(opening.rtt));
+        self.ask(place, ask, is_last, since);
+        place
+    }
+
+    /// Opens a connection.
+    pub(crate) fn open_idle(&mut self, opening: &Opening) -> u32 {
         let config = &self.scenario.traffic[opening.block as usize].tcp;
         let place = self.connections.open(opening, config);
         let client = opening.client as usize;
         self.connections.get(place).ends[1 - client].listen(config);
         self.with_end(place, client, |endpoint, config, now, out| endpoint.open(config, now, out));
-        self.ask(place, ask, is_last);
         place
     }
 
-    /// Asks on a connection: at once if it is open, otherwise as soon as it is.
-    fn ask(&mut self, place: u32, ask: Exchange, is_last: bool) {
+    /// Asks on a connection what has been wanted since `since`: at once if it is open, otherwise as soon as it is.
+    pub(crate) fn ask(&mut self, place: u32, ask: Exchange, is_last: bool, since: Time) {
         let now = self.now;
         let connection = self.connections.get(place);
         let client = connection.client as usize;
         let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
         let asked = Asked {
-            at: now,
+            at: since,
             open_at: now,
             request_bytes: ask.request_bytes,
             response_bytes: ask.response_bytes,

@@ -2,8 +2,12 @@
 
 use crate::connection::{Opening, Purpose};
 use base::{FlowKey, Rate, Span, Stream, Time};
-use scenario::{Direction, RttSpec, Scenario, Workload};
-use traffic::{Browser, Cbr, FlowDemand, PackMime, PoissonFlows, Residual, Session};
+use scenario::{Direction, RttSpec, Scenario, Udp, UdpSource, Workload};
+use traffic::tmix::Start;
+use traffic::{
+    Browser, Cbr, Datagrams, FlowDemand, MOST_BYTES, OnOff, PackMime, PacketTrace, Periods, PoissonFlows,
+    PoissonPackets, Probe, Replay, Residual, Session,
+};
 
 /// A source of demand.
 pub struct Source {
@@ -39,6 +43,13 @@ pub enum Demand {
         /// The place of each persistent one.
         lanes: Vec<u32>,
     },
+    /// Connection vectors.
+    Tmix {
+        /// When which of them begins.
+        starts: Vec<Start>,
+        /// The next of them.
+        next: u32,
+    },
     /// One transfer from the client.
     Bulk {
         /// Bytes; `None` lasts for ever.
@@ -56,13 +67,26 @@ pub enum Demand {
         count: u32,
     },
     /// Unresponsive packets.
-    Cbr {
-        /// Their gaps.
-        cbr: Cbr,
+    Udp {
+        /// Where they come from.
+        datagrams: Datagrams,
+        /// The size of the one that is due.
+        bytes: u32,
         /// Delay one way.
         delay: Span,
         /// How a router knows it.
         flow: FlowKey,
+        /// When its access link is free to send.
+        sends_at: Time,
+        /// Which of the probe flows it is, if it is one.
+        probe: Option<u32>,
+    },
+    /// A recording.
+    Replay {
+        /// How far it is.
+        replay: Replay,
+        /// The place of each of its connections.
+        places: Vec<u32>,
     },
 }
 
@@ -99,7 +123,10 @@ fn client_side(direction: Direction, number: u32, opener_sends: bool) -> u8 {
 pub fn hosts(scenario: &Scenario, block: u16, number: u32, client: u8) -> [u32; 2] {
     let traffic = &scenario.traffic[block as usize];
     // Of sources that alternate between the sides, each side counts its own.
-    let arrives = matches!(traffic.workload, Workload::Poisson(_) | Workload::PackMime(_));
+    let arrives = matches!(
+        traffic.workload,
+        Workload::Poisson(_) | Workload::PackMime(_) | Workload::Tmix(_) | Workload::Replay(_)
+    );
     let alternates = traffic.direction == Direction::Both && !arrives;
     let number = if alternates { number / 2 } else { number };
     let blocks = scenario.traffic.len() as u32;
@@ -118,6 +145,37 @@ pub fn hosts(scenario: &Scenario, block: u16, number: u32, client: u8) -> [u32; 
 pub fn opening(scenario: &Scenario, purpose: Purpose, block: u16, number: u32, client: u8, rtt: Span) -> Opening {
     let dscp = scenario.traffic[block as usize].dscp;
     Opening { purpose, client, block, dscp, hosts: hosts(scenario, block, number, client), rtt }
+}
+
+/// What makes the machine of one source of unresponsive packets, given its random stream.
+fn datagrams(spec: &Udp) -> Box<dyn Fn(Stream) -> Datagrams + '_> {
+    match &spec.source {
+        UdpSource::OnOff { rate, packet, on, off } => {
+            let rate = Rate::from_bps((rate.bps() / u64::from(spec.flows)).max(1));
+            let periods = Periods::new(on, off);
+            Box::new(move |stream| {
+                let source = OnOff::new(stream, rate, *packet, on.clone(), off.clone(), &periods);
+                Datagrams::OnOff(Box::new(source))
+            })
+        }
+        UdpSource::Poisson { packets_per_s, size } => {
+            let mean_gap_s = f64::from(spec.flows) / packets_per_s;
+            Box::new(move |stream| Datagrams::Poisson(PoissonPackets::new(stream, mean_gap_s, size.clone())))
+        }
+        UdpSource::Trace(packets) => Box::new(|_| Datagrams::Trace(PacketTrace::new(packets.clone()))),
+        UdpSource::Probe { interval, packet } => {
+            Box::new(|mut stream| Datagrams::Probe(Probe::new(*interval, *packet, &mut stream)))
+        }
+    }
+}
+
+/// A source of unresponsive packets that starts at `start`, and when its first is due; `None` if it has none.
+fn udp(mut datagrams: Datagrams, start: Time, delay: Span, block: u16, number: u32) -> Option<(Time, Demand)> {
+    let first = datagrams.next_datagram()?;
+    // Above every connection's number.
+    let flow = FlowKey(1 << 63 | u64::from(block) << 32 | u64::from(number));
+    let demand = Demand::Udp { datagrams, bytes: first.bytes, delay, flow, sends_at: Time::ZERO, probe: None };
+    Some((start + first.gap, demand))
 }
 
 /// Every source of the scenario, and how many lanes they have together.
@@ -165,8 +223,16 @@ pub fn sources(scenario: &Scenario) -> (Vec<Source>, usize) {
                     let mut stream = stream("flow", number);
                     let first = Time::from_secs_f64(bulk.start.draw(&mut stream));
                     let rtt = rtt_of(&traffic.rtt, number, bulk.flows, &mut stream);
-                    let demand = Demand::Bulk { bytes: bulk.bytes, rtt };
+                    let bytes = bulk.size.as_ref().map(|size| (size.draw(&mut stream) as u64).clamp(1, MOST_BYTES));
+                    let demand = Demand::Bulk { bytes, rtt };
                     add(number, client_side(traffic.direction, number, true), first, demand);
+                }
+            }
+            Workload::Tmix(tmix) => {
+                let end = Time::ZERO + scenario.duration;
+                let starts = tmix.resampling(scenario.seed, block).starts(tmix.scale, end);
+                if let Some(first) = starts.first() {
+                    add(0, client_side(traffic.direction, 0, false), first.at, Demand::Tmix { starts, next: 0 });
                 }
             }
             Workload::Poisson(poisson) => {
@@ -176,22 +242,39 @@ pub fn sources(scenario: &Scenario) -> (Vec<Source>, usize) {
                     let mut flows = PoissonFlows::new(stream("arrivals", number), gap, poisson.size.clone());
                     let next = flows.next_flow();
                     let demand = Demand::Poisson { flows, next, count: 0 };
-                    add(number, client_side(traffic.direction, number, false), Time::ZERO + next.gap, demand);
+                    // Who asks for nothing sends.
+                    let client = client_side(traffic.direction, number, poisson.request_bytes == 0);
+                    add(number, client, Time::ZERO + next.gap, demand);
                 }
             }
             Workload::Cbr(spec) => {
                 let rate = Rate::from_bps((spec.rate.bps() / u64::from(spec.flows)).max(1));
                 for number in 0..spec.flows {
                     let mut stream = stream("source", number);
-                    let cbr = Cbr::new(rate, spec.packet);
-                    let start = Span::from_secs_f64(spec.start.draw(&mut stream));
-                    let first = Time::ZERO + start + cbr.first_gap(&mut stream);
+                    let start = Time::from_secs_f64(spec.start.draw(&mut stream));
+                    let datagrams = Datagrams::cbr(Cbr::new(rate, spec.packet), &mut stream);
                     let delay = rtt_of(&traffic.rtt, number, spec.flows, &mut stream) / 2;
-                    // Above every connection's number.
-                    let flow = FlowKey(1 << 63 | (block as u64) << 32 | u64::from(number));
-                    let demand = Demand::Cbr { cbr, delay, flow };
-                    add(number, client_side(traffic.direction, number, true), first, demand);
+                    if let Some((first, demand)) = udp(datagrams, start, delay, block_index, number) {
+                        add(number, client_side(traffic.direction, number, true), first, demand);
+                    }
                 }
+            }
+            Workload::Udp(spec) => {
+                let datagrams = datagrams(spec);
+                for number in 0..spec.flows {
+                    let mut stream = stream("source", number);
+                    let start = Time::from_secs_f64(spec.start.draw(&mut stream));
+                    let delay = rtt_of(&traffic.rtt, number, spec.flows, &mut stream) / 2;
+                    if let Some((first, demand)) = udp(datagrams(stream), start, delay, block_index, number) {
+                        add(number, client_side(traffic.direction, number, true), first, demand);
+                    }
+                }
+            }
+            Workload::Replay(demands) => {
+                let replay = Replay::new(demands);
+                let first = replay.next_wake(demands).unwrap_or(Time::NEVER);
+                let places = vec![u32::MAX; demands.connections()];
+                add(0, client_side(traffic.direction, 0, false), first, Demand::Replay { replay, places });
             }
         }
     }

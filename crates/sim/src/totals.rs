@@ -13,6 +13,10 @@ pub struct Totals {
     timeouts: u64,
     recoveries: u64,
     ecn_reductions: u64,
+    /// Packets lost on the access links of either side.
+    pub lost_before_link: [u64; 2],
+    /// Whether connections have losses of their own.
+    has_own_losses: bool,
     /// Connections that ended.
     pub completed: u64,
     /// Connections that were given up.
@@ -24,12 +28,13 @@ pub struct Totals {
 impl Totals {
     /// Nothing yet.
     pub fn new(scenario: &Scenario) -> Self {
-        let is_used = scenario.traffic.iter().any(|t| !matches!(t.workload, Workload::Cbr(_)));
+        let is_used = scenario.traffic.iter().any(|t| t.workload.speaks_tcp());
         let bulk = scenario.traffic.iter().map(|traffic| match &traffic.workload {
-            Workload::Bulk(bulk) if bulk.bytes.is_none() => vec![0; bulk.flows as usize],
+            Workload::Bulk(bulk) if bulk.size.is_none() => vec![0; bulk.flows as usize],
             _ => Vec::new(),
         });
-        Self { is_used, bulk: bulk.collect(), ..Self::default() }
+        let has_own_losses = scenario.traffic.iter().any(|t| matches!(&t.workload, Workload::Tmix(tmix) if tmix.loss));
+        Self { is_used, has_own_losses, bulk: bulk.collect(), ..Self::default() }
     }
 
     /// Adds what both ends of `connection` have done.
@@ -67,6 +72,9 @@ impl Totals {
             ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
             flows_completed: self.completed - earlier.completed,
             flows_failed: self.failed - earlier.failed,
+            lost_before_link: self
+                .has_own_losses
+                .then(|| self.lost_before_link.iter().sum::<u64>() - earlier.lost_before_link.iter().sum::<u64>()),
             bulk_bytes: flows.map(|(now, then)| now - then).collect(),
         }
     }

@@ -11,14 +11,16 @@ pub mod cc;
 pub mod endpoint;
 pub mod stack;
 
+mod delivery;
 mod outstanding;
 mod rack;
 mod reassembly;
 mod rtt;
 mod segment;
+mod timer;
 
 pub use endpoint::{Emit, Endpoint, Stats};
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stack::{
-    Config, Control, DelayedAck, EcnMode, Recovery, Reduction, RtoFloor, RttSampling, SynTimer, profile, profiles,
+    Backoff, Config, Control, DelayedAck, EcnMode, Hystart, Recovery, Reduction, RtoFloor, RttSampling, SynTimer, profile, profiles,
 };

@@ -1,10 +1,13 @@
 //! What was sent and is not acknowledged yet: one record a segment, in sequence order, and the sums the sender asks
 //! for with every acknowledgement.
 
-use crate::rack::Rack;
+use crate::delivery::Sampler;
 use crate::segment::SackBlocks;
-use base::{Span, Time};
+use base::Time;
 use std::collections::VecDeque;
+use timed::Timed;
+
+mod timed;
 
 /// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +50,17 @@ pub struct Outstanding {
     records: VecDeque<Record>,
     /// Serial of the first record.
     first: Serial,
+    /// What reports and losses left to know: many connections never meet either.
+    board: Option<Box<Scoreboard>>,
+    /// Where losses are found by time.
+    timed: Option<Box<Timed>>,
+    /// The rate of delivery, where it is sampled.
+    pub(crate) sampler: Option<Box<Sampler>>,
+}
+
+/// What became of the records, all of it counted once.
+#[derive(Clone, Debug, Default)]
+struct Scoreboard {
     sacked_bytes: u64,
     lost_bytes: u64,
     resent_bytes: u64,
@@ -60,17 +74,40 @@ pub struct Outstanding {
     walked: [(u64, u64); SackBlocks::MOST],
     /// Bytes ever deemed lost.
     ever_lost_bytes: u64,
-    /// Where losses are found by time.
-    timed: Option<Box<Timed>>,
 }
 
-/// What it takes to find losses by time.
-#[derive(Clone, Debug)]
-struct Timed {
-    /// What was sent last of what arrived.
-    rack: Rack,
-    /// What was sent again and when, oldest first; what has become of it since is not noted here.
-    resent: VecDeque<(Serial, Time)>,
+impl Scoreboard {
+    /// A record in `state`, of `len` bytes, is no longer outstanding, or only reported from now on.
+    #[inline]
+    fn forget(&mut self, record: &Record) {
+        let len = u64::from(record.len);
+        self.sacked_bytes -= if record.is(SACKED) { len } else { 0 };
+        self.lost_bytes -= if record.is(LOST) { len } else { 0 };
+        self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
+    }
+
+    /// The record with this serial is to be sent again: it is deemed lost, if it was not reported.
+    fn lose(&mut self, record: &mut Record, serial: Serial) {
+        if record.is(SACKED) {
+            return;
+        }
+        if !record.is(LOST) {
+            record.state |= LOST;
+            self.lost_bytes += u64::from(record.len);
+            self.ever_lost_bytes += u64::from(record.len);
+        }
+        if !record.is(RESENT) {
+            self.resend_from = self.resend_from.min(serial);
+        }
+    }
+
+    /// What was sent again of a record does not count any more.
+    fn unsend(&mut self, record: &mut Record) {
+        if record.is(RESENT) {
+            record.state &= !RESENT;
+            self.resent_bytes -= u64::from(record.len);
+        }
+    }
 }
 
 impl Outstanding {
@@ -79,15 +116,9 @@ impl Outstanding {
         Self {
             records: VecDeque::new(),
             first: 0,
-            sacked_bytes: 0,
-            lost_bytes: 0,
-            resent_bytes: 0,
-            highest_sacked: [0; 3],
-            examined: 0,
-            resend_from: 0,
-            walked: Default::default(),
-            ever_lost_bytes: 0,
-            timed: keeps_time.then(|| Box::new(Timed { rack: Rack::new(), resent: VecDeque::new() })),
+            board: None,
+            timed: keeps_time.then(|| Box::new(Timed::new())),
+            sampler: None,
         }
     }
 
@@ -97,35 +128,56 @@ impl Outstanding {
         records.clear();
         let mut timed = if keeps_time { self.timed.take() } else { None };
         if let Some(timed) = &mut timed {
-            timed.rack = Rack::new();
-            timed.resent.clear();
+            let mut resent = std::mem::take(&mut timed.resent);
+            resent.clear();
+            **timed = Timed { resent, ..Timed::new() };
+        }
+        let mut board = self.board.take();
+        if let Some(board) = &mut board {
+            **board = Scoreboard::default();
         }
         let fresh = Self::new(keeps_time && timed.is_none());
-        *self = Self { records, timed: timed.or(fresh.timed), ..Self::new(false) };
+        *self = Self { records, board, timed: timed.or(fresh.timed), ..Self::new(false) };
+    }
+
+    /// Gives back what it takes to send, which comes again with the next segment; only while nothing is outstanding.
+    pub fn rest(&mut self) {
+        debug_assert!(self.records.is_empty(), "what is outstanding is kept");
+        self.records = VecDeque::new();
+        self.board = None;
+        if let Some(timed) = &mut self.timed {
+            timed.resent = VecDeque::new();
+        }
     }
 
     /// A new segment was sent.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u32, fin: bool, now: Time) {
         self.records.push_back(Record { seq, sent_at: now, len, fin, state: 0 });
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sent(now);
+        }
     }
 
     /// Bytes thought to be in the network out of `in_flight` that are not acknowledged (RFC 6675 §3, pipe).
     #[inline]
     pub fn pipe(&self, in_flight: u64) -> u64 {
-        in_flight + self.resent_bytes - self.sacked_bytes - self.lost_bytes
+        match &self.board {
+            None => in_flight,
+            Some(board) => in_flight + board.resent_bytes - board.sacked_bytes - board.lost_bytes,
+        }
     }
 
     /// Bytes that the receiver reported beyond a hole.
     #[inline]
     pub fn sacked_bytes(&self) -> u64 {
-        self.sacked_bytes
+        self.board.as_ref().map_or(0, |board| board.sacked_bytes)
     }
 
     /// Whether the receiver reported data beyond a hole.
     #[inline]
     pub fn has_sacked(&self) -> bool {
-        self.sacked_bytes > 0
+        self.sacked_bytes() > 0
     }
 
     /// Everything before `ack` arrived. Returns when the newest of it was sent, if that tells a round trip: nothing of
@@ -139,10 +191,22 @@ impl Outstanding {
                 break;
             }
             states |= record.state & EVER_RESENT;
+            if let Some(timed) = &mut self.timed {
+                timed.acked_resent |= record.is(EVER_RESENT);
+                if record.state & (EVER_RESENT | SACKED) == 0 && timed.acked_at.is_none() {
+                    timed.acked_at = Some(record.sent_at);
+                }
+            }
             if let Some(timed) = &mut self.timed
                 && !record.is(SACKED)
+                && !(record.is(EVER_RESENT) && timed.rack.is_of_first(record.sent_at))
             {
-                timed.rack.arrived(record.sent_at, record.end(), record.is(EVER_RESENT));
+                timed.arrived(record, self.first);
+            }
+            if let Some(sampler) = &mut self.sampler
+                && !record.is(SACKED)
+            {
+                sampler.arrived(0, record.sent_at, record.end(), record.is(EVER_RESENT));
             }
             newest = if record.state | states == 0 { Some(record.sent_at) } else { None };
             self.forget_front();
@@ -153,23 +217,26 @@ impl Outstanding {
     fn forget_front(&mut self) {
         if let Some(record) = self.records.pop_front() {
             self.first += 1;
-            if record.state != 0 {
-                let len = record.len as u64;
-                self.sacked_bytes -= if record.is(SACKED) { len } else { 0 };
-                self.lost_bytes -= if record.is(LOST) { len } else { 0 };
-                self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
+            if let Some(sampler) = &mut self.sampler {
+                sampler.forget_front();
+            }
+            if record.state != 0
+                && let Some(board) = &mut self.board
+            {
+                board.forget(&record);
             }
         }
     }
 
     /// The receiver holds these blocks above `ack`. Returns the bytes that were not known before.
     pub fn selective(&mut self, blocks: &SackBlocks, ack: u64) -> u64 {
-        let before = self.sacked_bytes;
+        let board = self.board.get_or_insert_default();
+        let (before, known) = (board.sacked_bytes, board.walked);
         let mut walked = [(0, 0); SackBlocks::MOST];
         for (slot, block) in walked.iter_mut().zip(blocks.above(ack)) {
             *slot = block;
             let (mut start, mut end) = block;
-            for &(known_start, known_end) in &self.walked {
+            for (known_start, known_end) in known {
                 if known_start <= start && start < known_end {
                     start = known_end;
                 }
@@ -179,14 +246,16 @@ impl Outstanding {
             }
             self.sack_range(start, end);
         }
-        self.walked = walked;
-        self.sacked_bytes - before
+        let board = self.board.get_or_insert_default();
+        board.walked = walked;
+        board.sacked_bytes - before
     }
 
     fn sack_range(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
         }
+        let board = self.board.get_or_insert_default();
         let from = self.records.partition_point(|r| r.seq < start);
         for (index, record) in self.records.iter_mut().enumerate().skip(from) {
             if record.end() > end {
@@ -195,31 +264,39 @@ impl Outstanding {
             if record.is(SACKED) {
                 continue;
             }
-            let len = record.len as u64;
             if let Some(timed) = &mut self.timed {
-                timed.rack.arrived(record.sent_at, record.end(), record.is(EVER_RESENT));
+                timed.arrived(record, self.first + index as u64);
+                if !record.is(EVER_RESENT) {
+                    let first = timed.reported_at.map_or(record.sent_at, |at| at.min(record.sent_at));
+                    timed.reported_at = Some(first);
+                }
             }
-            self.sacked_bytes += len;
-            self.lost_bytes -= if record.is(LOST) { len } else { 0 };
-            self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
+            if let Some(sampler) = &mut self.sampler {
+                sampler.arrived(index, record.sent_at, record.end(), record.is(EVER_RESENT));
+            }
+            board.forget(record);
+            board.sacked_bytes += u64::from(record.len);
             record.state = (record.state & EVER_RESENT) | SACKED;
             let mark = self.first + index as u64 + 1;
-            let place = self.highest_sacked.iter().position(|&other| other < mark);
+            let place = board.highest_sacked.iter().position(|&other| other < mark);
             if let Some(place) = place {
-                self.highest_sacked[place..].rotate_right(1);
-                self.highest_sacked[place] = mark;
+                board.highest_sacked[place..].rotate_right(1);
+                board.highest_sacked[place] = mark;
             }
         }
     }
 
     /// Deems lost what has three SACKed segments above it (RFC 6675 §4, IsLost, counted in segments).
     pub fn detect_losses(&mut self) {
-        let below = self.highest_sacked[2].saturating_sub(1);
-        let from = self.examined.max(self.first);
+        let Some(board) = &mut self.board else { return };
+        let below = board.highest_sacked[2].saturating_sub(1);
+        let from = board.examined.max(self.first);
         for serial in from..below {
-            self.lose((serial - self.first) as usize);
+            if let Some(record) = self.records.get_mut((serial - self.first) as usize) {
+                board.lose(record, serial);
+            }
         }
-        self.examined = from.max(below);
+        board.examined = from.max(below);
     }
 
     /// Whether the first record is deemed lost.
@@ -229,138 +306,121 @@ impl Outstanding {
 
     /// Deems the first record lost, also when it was sent again: it has to be sent once more.
     pub fn lose_front(&mut self) {
-        if let Some(record) = self.records.front_mut()
-            && record.is(RESENT)
-        {
-            record.state &= !RESENT;
-            self.resent_bytes -= record.len as u64;
+        if let Some(record) = self.records.front_mut() {
+            let board = self.board.get_or_insert_default();
+            board.unsend(record);
+            board.lose(record, self.first);
         }
-        self.lose(0);
     }
 
     /// Deems everything lost that was not reported received: the timer expired.
     pub fn lose_all(&mut self) {
-        self.resent_bytes = 0;
-        for index in 0..self.records.len() {
-            self.records[index].state &= !RESENT;
-            self.lose(index);
-        }
-    }
-
-    fn lose(&mut self, index: usize) {
-        if let Some(record) = self.records.get_mut(index)
-            && !record.is(SACKED)
-        {
-            if !record.is(LOST) {
-                record.state |= LOST;
-                self.lost_bytes += record.len as u64;
-                self.ever_lost_bytes += record.len as u64;
-            }
-            if !record.is(RESENT) {
-                self.resend_from = self.resend_from.min(self.first + index as u64);
-            }
+        let board = self.board.get_or_insert_default();
+        for (serial, record) in (self.first..).zip(&mut self.records) {
+            board.unsend(record);
+            board.lose(record, serial);
         }
     }
 
     /// The first segment that is deemed lost and was not sent again since.
     #[inline]
     pub fn next_lost(&mut self) -> Option<Record> {
-        if self.lost_bytes == self.resent_bytes {
+        let board = self.board.as_mut()?;
+        if board.lost_bytes == board.resent_bytes {
             return None;
         }
-        self.resend_from = self.resend_from.max(self.first);
-        while let Some(record) = self.records.get((self.resend_from - self.first) as usize) {
+        board.resend_from = board.resend_from.max(self.first);
+        while let Some(record) = self.records.get((board.resend_from - self.first) as usize) {
             if record.is(LOST) && !record.is(RESENT) {
                 return Some(*record);
             }
-            self.resend_from += 1;
+            board.resend_from += 1;
         }
         None
     }
 
-    /// Deems lost what was sent before something that arrived, but for what may have been reordered within `window`
-    /// (RFC 8985 §6.2 step 5). Returns when the first of that is to be deemed lost too.
-    pub fn lose_overtaken(&mut self, window: Span, now: Time) -> Option<Time> {
-        let mut timed = self.timed.take()?;
-        let patience = timed.rack.patience(window);
-        let mut due = None;
-        while let Some(&(serial, sent_at)) = timed.resent.front() {
-            let index = serial.checked_sub(self.first).map(|index| index as usize);
-            let waiting = index.and_then(|index| self.records.get_mut(index)).filter(|record| {
-                let is_out = record.is(RESENT) || !record.is(LOST | SACKED);
-                is_out && record.sent_at == sent_at
-            });
-            if let Some(record) = waiting {
-                if !timed.rack.is_overtaken(sent_at, record.end()) {
-                    break;
-                }
-                if sent_at + patience > now {
-                    due = Some(sent_at + patience);
-                    break;
-                }
-                if record.is(RESENT) {
-                    record.state &= !RESENT;
-                    self.resent_bytes -= record.len as u64;
-                    self.ever_lost_bytes += record.len as u64;
-                }
-                self.lose((serial - self.first) as usize);
-            }
-            timed.resent.pop_front();
-        }
-        self.examined = self.examined.max(self.first);
-        while let Some(record) = self.records.get((self.examined - self.first) as usize) {
-            if record.state == 0 {
-                if !timed.rack.is_overtaken(record.sent_at, record.end()) {
-                    break;
-                }
-                if record.sent_at + patience > now {
-                    let this = record.sent_at + patience;
-                    due = Some(due.map_or(this, |other: Time| other.min(this)));
-                    break;
-                }
-                self.lose((self.examined - self.first) as usize);
-            }
-            self.examined += 1;
-        }
-        self.timed = Some(timed);
-        due
-    }
-
     /// An acknowledgement is about to be read.
     #[inline]
-    pub fn begin(&mut self, now: Time) {
+    pub fn begin(&mut self, now: Time, echo: Option<u16>) {
         if let Some(timed) = &mut self.timed {
-            timed.rack.begin(now);
+            timed.rack.begin(now, echo);
+            timed.highest_before = self.board.as_ref().map_or(0, |board| board.highest_sacked[0]);
+            timed.first_original = u64::MAX;
+            (timed.acked_at, timed.reported_at, timed.acked_resent) = (None, None, false);
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.begin(now);
         }
     }
 
-    /// What was sent last of what arrived, where losses are found by time.
-    #[inline]
-    pub fn rack(&self) -> Option<&Rack> {
-        self.timed.as_ref().map(|timed| &timed.rack)
+    /// When the first segment was last sent.
+    pub fn front_sent_at(&self) -> Option<Time> {
+        self.records.front().map(|record| record.sent_at)
+    }
+
+    /// Nothing is lost after all, and nothing that was sent again is counted.
+    pub fn unlose(&mut self) {
+        if let Some(timed) = &mut self.timed {
+            // What was deemed lost again had left the list of what was sent again.
+            for (index, record) in self.records.iter().enumerate().rev() {
+                if record.is(LOST) && record.is(EVER_RESENT) && !record.is(RESENT) {
+                    timed.resent.push_front((self.first + index as u64, record.sent_at));
+                }
+            }
+        }
+        for record in &mut self.records {
+            record.state &= !(LOST | RESENT);
+        }
+        if let Some(board) = &mut self.board {
+            (board.lost_bytes, board.resent_bytes) = (0, 0);
+            board.examined = self.first;
+        }
+    }
+
+    /// Whether something that was sent again is thought to be in the network.
+    pub fn has_resent_out(&self) -> bool {
+        self.board.as_ref().is_some_and(|board| board.resent_bytes > 0)
+    }
+
+    /// Whether the first segment was sent more than once.
+    pub fn is_front_resent(&self) -> bool {
+        self.records.front().is_some_and(|record| record.is(EVER_RESENT))
+    }
+
+    /// `start..end`, beyond what is acknowledged, is reported to have come twice. Returns whether all of it was sent
+    /// twice.
+    pub fn note_twice(&mut self, start: u64, end: u64) -> bool {
+        let from = self.index_of(start);
+        let mut was_resent = false;
+        for record in self.records.iter().skip(from).take_while(|record| record.seq < end) {
+            was_resent = record.is(EVER_RESENT);
+            if !was_resent {
+                break;
+            }
+            if record.is(SACKED)
+                && let Some(timed) = &mut self.timed
+            {
+                timed.rack.note_reordering();
+            }
+        }
+        was_resent
     }
 
     /// Whether something is deemed lost.
     #[inline]
     pub fn has_lost(&self) -> bool {
-        self.lost_bytes > 0
+        self.board.as_ref().is_some_and(|board| board.lost_bytes > 0)
     }
 
     /// Bytes ever deemed lost.
     #[inline]
     pub fn ever_lost_bytes(&self) -> u64 {
-        self.ever_lost_bytes
+        self.board.as_ref().map_or(0, |board| board.ever_lost_bytes)
     }
 
     /// Whether three segments or more are reported beyond a hole.
     pub fn has_three_sacked(&self) -> bool {
-        self.highest_sacked[2] > self.first
-    }
-
-    /// Whether something was sent again and nothing is known of it.
-    #[inline]
-    pub fn has_resent(&self) -> bool {
-        self.timed.as_ref().is_some_and(|timed| !timed.resent.is_empty())
+        self.board.as_ref().is_some_and(|board| board.highest_sacked[2] > self.first)
     }
 
     /// Sends the last segment again although nothing says that it is lost; returns it.
@@ -372,6 +432,21 @@ impl Outstanding {
         if let Some(timed) = &mut self.timed {
             timed.resent.push_back((serial, now));
         }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.resent((serial - self.first) as usize);
+        }
+        Some(*record)
+    }
+
+    /// Sends the last segment that was neither reported nor sent again once more, although nothing says that it is lost;
+    /// returns it.
+    pub fn rescue(&mut self, now: Time) -> Option<Record> {
+        let record = self.records.iter_mut().rev().find(|record| record.state & SACKED == 0)?;
+        if record.state & RESENT != 0 {
+            return None;
+        }
+        record.state |= EVER_RESENT;
+        record.sent_at = now;
         Some(*record)
     }
 
@@ -402,83 +477,24 @@ impl Outstanding {
 
     /// The segment of the last [`Outstanding::next_lost`] was sent again.
     pub fn resent(&mut self, now: Time) {
-        let index = (self.resend_from - self.first) as usize;
+        let Some(board) = &mut self.board else { return };
+        let index = (board.resend_from - self.first) as usize;
         if let Some(record) = self.records.get_mut(index) {
             record.state |= RESENT | EVER_RESENT;
             record.sent_at = now;
-            self.resent_bytes += record.len as u64;
+            board.resent_bytes += u64::from(record.len);
             if let Some(timed) = &mut self.timed {
-                timed.resent.push_back((self.resend_from, now));
+                timed.resent.push_back((board.resend_from, now));
             }
-            self.resend_from += 1;
+            if let Some(sampler) = &mut self.sampler {
+                sampler.resent(index);
+            }
+            board.resend_from += 1;
         }
     }
 }
 
 #[cfg(test)]
 mod model;
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ten() -> Outstanding {
-        let mut sent = Outstanding::new(false);
-        for k in 0..10 {
-            sent.push(1 + k * 100, 100, false, Time::from_ns(k));
-        }
-        sent
-    }
-
-    fn blocks(ack: u64, ranges: &[(u64, u64)]) -> SackBlocks {
-        let mut blocks = SackBlocks::default();
-        for &(start, end) in ranges {
-            blocks.push(start - ack, end - ack);
-        }
-        blocks
-    }
-
-    #[test]
-    fn three_above_make_a_loss() {
-        let mut sent = ten();
-        assert_eq!(sent.selective(&blocks(1, &[(101, 301)]), 1), 200);
-        sent.detect_losses();
-        assert_eq!(sent.next_lost().map(|r| r.seq), None);
-        assert_eq!(sent.selective(&blocks(1, &[(101, 401)]), 1), 100);
-        sent.detect_losses();
-        assert_eq!(sent.next_lost().map(|r| r.seq), Some(1));
-        assert_eq!(sent.pipe(1000), 600);
-        sent.resent(Time::from_ns(99));
-        assert_eq!(sent.pipe(1000), 700);
-        assert_eq!(sent.next_lost().map(|r| r.seq), None);
-        assert_eq!(sent.acknowledge(401), None);
-        assert_eq!(sent.pipe(600), 600);
-        assert_eq!(sent.acknowledge(501), Some(Time::from_ns(4)));
-    }
-
-    #[test]
-    fn a_timeout_loses_what_was_not_reported() {
-        let mut sent = ten();
-        sent.selective(&blocks(1, &[(201, 401)]), 1);
-        sent.lose_all();
-        assert_eq!(sent.pipe(1000), 0);
-        let mut order = vec![];
-        while let Some(record) = sent.next_lost() {
-            order.push(record.seq);
-            sent.resent(Time::ZERO);
-        }
-        assert_eq!(order, [1, 101, 401, 501, 601, 701, 801, 901]);
-        assert_eq!(sent.pipe(1000), 800);
-    }
-
-    #[test]
-    fn a_late_arrival_is_no_loss() {
-        let mut sent = ten();
-        sent.selective(&blocks(1, &[(101, 401)]), 1);
-        sent.detect_losses();
-        // Reordered, not lost: it is reported after all.
-        sent.selective(&blocks(1, &[(101, 501)]), 1);
-        assert_eq!(sent.acknowledge(501), None);
-        assert_eq!(sent.pipe(500), 500);
-    }
-}
+mod tests;

@@ -7,6 +7,9 @@
 //! | `RACK.end_seq`     | `end`         |
 //! | `RACK.rtt`         | `rtt`         |
 //! | `RACK.min_RTT`     | `min_rtt`     |
+//! | `RACK.reordering_seen` | `saw_reordering` |
+//! | `RACK.reo_wnd_mult` | `quarters`   |
+//! | `RACK.reo_wnd_persist` | `recoveries_left` |
 
 use base::{Span, Time};
 
@@ -19,9 +22,22 @@ pub struct Rack {
     /// Of the acknowledgement at hand.
     now: Time,
     min_rtt: Span,
+    /// The timestamp that it echoes, where there are timestamps.
+    echo: Option<u16>,
     /// Whether that acknowledgement told of anything.
     is_news: bool,
+    /// Whether something that was sent once arrived after something that was sent later.
+    saw_reordering: bool,
+    /// The window that reordering is allowed, in quarters of the shortest round trip; recoveries until it is one again;
+    /// whether something came twice since it was set, and when that was.
+    quarters: u8,
+    recoveries_left: u8,
+    saw_needless: bool,
+    adapted_at: Time,
 }
+
+/// TCP_RACK_RECOVERY_THRESH, and RFC 8985 §6.2 step 4: how many recoveries a wider window lasts.
+const WIDER_FOR: u8 = 16;
 
 impl Rack {
     /// Nothing has arrived yet.
@@ -32,14 +48,21 @@ impl Rack {
             rtt: Span::ZERO,
             now: Time::ZERO,
             min_rtt: Span::from_ns(u64::MAX),
+            echo: None,
             is_news: false,
+            saw_reordering: false,
+            quarters: 1,
+            recoveries_left: 0,
+            saw_needless: false,
+            adapted_at: Time::ZERO,
         }
     }
 
     /// An acknowledgement is about to be read.
     #[inline]
-    pub fn begin(&mut self, now: Time) {
+    pub fn begin(&mut self, now: Time, echo: Option<u16>) {
         self.now = now;
+        self.echo = echo;
         self.is_news = false;
     }
 
@@ -59,6 +82,68 @@ impl Rack {
         if self.overtakes(self.sent_at, self.end, sent_at, end) {
             (self.sent_at, self.end) = (sent_at, end);
         }
+    }
+
+    /// Whether the echo is of something sent before `sent_at`: then what is acknowledged is not what was sent again there
+    /// (tcp_skb_spurious_retrans). Reports do not tell, for the echo is of what came in order.
+    #[inline]
+    pub fn is_of_first(&self, sent_at: Time) -> bool {
+        let stamp = (sent_at.ns() / 1_000_000) as u16;
+        self.echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i16) < 0)
+    }
+
+    /// What was sent once arrived after something that was sent later.
+    #[inline]
+    pub fn note_reordering(&mut self) {
+        self.saw_reordering = true;
+    }
+
+    /// Something that was sent again came twice.
+    pub fn note_needless(&mut self) {
+        self.saw_needless |= self.saw_reordering;
+    }
+
+    /// A recovery is over that was not needless.
+    pub fn note_real_recovery(&mut self) {
+        self.recoveries_left = self.recoveries_left.saturating_sub(1);
+    }
+
+    /// A recovery was taken back since all that was sent again came twice.
+    pub fn note_undone(&mut self) {
+        self.recoveries_left = (self.recoveries_left + 1).min(WIDER_FOR);
+    }
+
+    /// Sets the window that reordering is allowed, with every acknowledgement (tcp_rack_update_reo_wnd): wider by a
+    /// quarter when something came twice, at most once a round trip.
+    #[inline]
+    pub fn adapt(&mut self) {
+        if self.saw_needless && self.sent_at < self.adapted_at {
+            self.saw_needless = false;
+        }
+        if self.saw_needless {
+            self.quarters = self.quarters.saturating_add(1);
+            self.recoveries_left = WIDER_FOR;
+            self.adapted_at = self.now;
+            self.saw_needless = false;
+        } else if self.recoveries_left == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// How much reordering is allowed for (§6.2 step 4): none while none was seen, if it `is_sure` otherwise that what
+    /// is missing is lost; no more than `srtt`.
+    pub fn reordering_window(&self, is_sure: bool, srtt: Option<Span>) -> Span {
+        if is_sure && !self.saw_reordering {
+            return Span::ZERO;
+        }
+        let Some(shortest) = self.min_rtt() else { return Span::ZERO };
+        let window = shortest / 4 * u64::from(self.quarters);
+        window.min(srtt.unwrap_or(window))
+    }
+
+    /// What is missing is to be looked at again.
+    pub fn look_again(&mut self) {
+        self.is_news = true;
     }
 
     /// Whether something that was sent later than this arrived.

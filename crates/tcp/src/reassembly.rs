@@ -1,84 +1,92 @@
-//! The receiving side's out-of-order data.
+//! Data held out of order, as ranges: the receiver's beyond what it expects next, and what a sender was told of.
+//!
+//! Losses are repaired in order, so ranges come and go at either end: a ring makes that independent of how many holes a
+//! window has. Most connections never hold any and pay a pointer.
 
 use crate::segment::SackBlocks;
+use std::collections::VecDeque;
 
 /// Data received beyond the next expected byte, as ranges.
 #[derive(Clone, Debug, Default)]
-pub struct Reassembly {
+pub struct Reassembly(Option<Box<Held>>);
+
+#[derive(Clone, Debug, Default)]
+struct Held {
     /// Disjoint, not adjacent, rising.
-    ranges: Vec<(u64, u64)>,
+    ranges: VecDeque<(u64, u64)>,
     /// A sequence number in each of the most recently changed ranges, newest first (RFC 2018 §4).
     recent: [u64; SackBlocks::MOST],
 }
 
+/// More room for ranges than this is given back when all is forgotten.
+const KEPT: usize = 64;
+
 impl Reassembly {
-    /// Forgets everything but keeps its memory.
+    /// Forgets everything but keeps its memory, if that is not much.
     pub fn clear(&mut self) {
-        self.ranges.clear();
-        self.recent = [0; SackBlocks::MOST];
+        if let Some(held) = &mut self.0 {
+            held.ranges.clear();
+            held.recent = [0; SackBlocks::MOST];
+            if held.ranges.capacity() > KEPT {
+                self.0 = None;
+            }
+        }
     }
 
     /// Whether nothing is held.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.0.as_ref().is_none_or(|held| held.ranges.is_empty())
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        total(&self.ranges)
+        self.0.as_ref().map_or(0, |held| held.total(0, held.ranges.len()))
     }
 
     /// The first sequence number from `from` on that is not held while something beyond it is.
     pub fn first_gap(&self, from: u64) -> Option<u64> {
-        let at = self.range_at(from).map_or(from, |range| range.1);
-        (at < self.ranges.last()?.0).then_some(at)
+        let held = self.0.as_ref()?;
+        let at = held.range_at(from).map_or(from, |range| range.1);
+        (at < held.ranges.back()?.0).then_some(at)
     }
 
-    /// Holds `start..end`, which lies beyond the next expected byte.
-    pub fn insert(&mut self, start: u64, end: u64) {
-        self.merge(start, end);
-        let position = self.recent.iter().position(|&seq| self.range_at(seq) == self.range_at(start));
-        self.recent[..=position.unwrap_or(SackBlocks::MOST - 1)].rotate_right(1);
-        self.recent[0] = start;
+    /// Holds `start..end`, which lies beyond the next expected byte. Returns the bytes that were not held.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+        let held = self.0.get_or_insert_default();
+        let news = held.merge(start, end);
+        let position = held.recent.iter().position(|&seq| held.range_at(seq) == held.range_at(start));
+        held.recent[..=position.unwrap_or(SackBlocks::MOST - 1)].rotate_right(1);
+        held.recent[0] = start;
+        news
     }
 
     /// The same where it is not to be reported. Returns the bytes that were not held.
     pub fn merge(&mut self, start: u64, end: u64) -> u64 {
-        let first = self.ranges.partition_point(|r| r.1 < start);
-        let last = self.ranges.partition_point(|r| r.0 <= end);
-        let news;
-        if first == last {
-            self.ranges.insert(first, (start, end));
-            news = end - start;
-        } else {
-            let held = self.ranges[first];
-            if held.0 <= start && end <= held.1 {
-                return 0;
-            }
-            let merged = (start.min(held.0), end.max(self.ranges[last - 1].1));
-            news = merged.1 - merged.0 - total(&self.ranges[first..last]);
-            self.ranges[first] = merged;
-            self.ranges.drain(first + 1..last);
-        }
-        news
+        self.0.get_or_insert_default().merge(start, end)
     }
 
     /// The next expected byte after `next` arrived: what was held from there on is delivered with it.
     pub fn advance(&mut self, next: u64) -> u64 {
-        let passed = self.ranges.partition_point(|r| r.0 <= next);
-        let next = self.ranges[..passed].last().map_or(next, |r| next.max(r.1));
-        self.ranges.drain(..passed);
+        let Some(held) = &mut self.0 else { return next };
+        let mut next = next;
+        while let Some(&(start, end)) = held.ranges.front()
+            && start <= next
+        {
+            next = next.max(end);
+            held.ranges.pop_front();
+        }
         next
     }
 
     /// What to report beside the acknowledgement of `ack`: the newest block first.
     pub fn blocks(&self, ack: u64) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        let Some(held) = &self.0 else { return blocks };
         let mut reported = [(0, 0); SackBlocks::MOST];
         let mut count = 0;
-        for &seq in &self.recent {
-            if let Some(range) = self.range_at(seq)
+        for &seq in &held.recent {
+            if let Some(range) = held.range_at(seq)
                 && !reported[..count].contains(&range)
             {
                 reported[count] = range;
@@ -88,15 +96,42 @@ impl Reassembly {
         }
         blocks
     }
+}
+
+impl Held {
+    fn merge(&mut self, start: u64, end: u64) -> u64 {
+        // In order beyond a hole, as most arrive: the last range grows.
+        if let Some(last) = self.ranges.back_mut()
+            && last.1 == start
+        {
+            last.1 = end;
+            return end - start;
+        }
+        let first = self.ranges.partition_point(|r| r.1 < start);
+        let last = self.ranges.partition_point(|r| r.0 <= end);
+        if first == last {
+            self.ranges.insert(first, (start, end));
+            return end - start;
+        }
+        let held = self.ranges[first];
+        if held.0 <= start && end <= held.1 {
+            return 0;
+        }
+        let merged = (start.min(held.0), end.max(self.ranges[last - 1].1));
+        let news = merged.1 - merged.0 - self.total(first, last);
+        self.ranges[first] = merged;
+        self.ranges.drain(first + 1..last);
+        news
+    }
 
     fn range_at(&self, seq: u64) -> Option<(u64, u64)> {
         let index = self.ranges.partition_point(|r| r.1 <= seq);
         self.ranges.get(index).copied().filter(|r| r.0 <= seq)
     }
-}
 
-fn total(ranges: &[(u64, u64)]) -> u64 {
-    ranges.iter().map(|range| range.1 - range.0).sum()
+    fn total(&self, first: usize, last: usize) -> u64 {
+        self.ranges.range(first..last).map(|range| range.1 - range.0).sum()
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +150,27 @@ mod tests {
         // 15..20, 30..40 and 50..55.
         assert_eq!(held.merge(15, 55), 20);
         assert_eq!(held.bytes(), 40);
+    }
+
+    #[test]
+    fn thousands_of_holes_are_filled_from_either_end() {
+        // Every other segment of a window was lost and is sent again in order, then some from the end.
+        let mut held = Reassembly::default();
+        for seq in 0..10_000_u64 {
+            held.insert(2 * seq + 1, 2 * seq + 2);
+        }
+        assert_eq!(held.bytes(), 10_000);
+        for seq in 0..9_000_u64 {
+            assert_eq!(held.advance(2 * seq + 1), 2 * seq + 2);
+        }
+        for seq in (9_000..10_000_u64).rev() {
+            held.insert(2 * seq, 2 * seq + 1);
+        }
+        assert_eq!(held.bytes(), 2_000);
+        assert_eq!(held.blocks(18_000).above(18_000).collect::<Vec<_>>(), [(18_000, 20_000)]);
+        assert_eq!(held.advance(18_000), 20_000);
+        held.clear();
+        assert!(held.is_empty());
     }
 
     #[test]

@@ -86,8 +86,12 @@ impl RttEstimator {
     }
 
     /// The timer expired.
-    pub fn back_off(&mut self) {
+    pub fn back_off(&mut self, config: &Config) {
         self.backoff += 1;
+        if self.backoff > config.rtt_forgotten_after {
+            // BSD's tcp_timer_rexmt, TCP_MAXRXTSHIFT / 4, and ns-2's rtt_backoff: the path may be another one.
+            self.srtt_8 = 0;
+        }
     }
 
     /// Ends the back-off without a sample.
@@ -147,9 +151,24 @@ mod tests {
         let mut seen = vec![];
         for _ in 0..8 {
             seen.push(rtt.rto(&config).ns() / 1_000_000_000);
-            rtt.back_off();
+            rtt.back_off(&config);
         }
         assert_eq!(seen, [1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+
+    #[test]
+    fn after_four_timeouts_in_a_row_the_next_sample_is_the_first() {
+        let config = Config { rtt_forgotten_after: 3, ..fine() };
+        let mut rtt = RttEstimator::new(&config);
+        rtt.sample(Span::from_ms(100), 1, 1, &config);
+        (0..3).for_each(|_| rtt.back_off(&config));
+        assert_eq!(rtt.srtt(), Some(Span::from_ms(100)));
+        rtt.back_off(&config);
+        assert_eq!(rtt.srtt(), None);
+        // 300 ms, 16 times over.
+        assert_eq!(rtt.rto(&config), Span::from_ms(4_800));
+        rtt.sample(Span::from_ms(300), 1, 1, &config);
+        assert_eq!((rtt.srtt(), rtt.rto(&config)), (Some(Span::from_ms(300)), Span::from_ms(900)));
     }
 
     #[test]

@@ -19,6 +19,8 @@ impl Flags {
     pub const ECE: Self = Self(8);
     /// Congestion window reduced.
     pub const CWR: Self = Self(16);
+    /// The last of what the application wrote: nothing more may be coming soon.
+    pub const PSH: Self = Self(32);
 
     /// Whether all of `flags` are set.
     #[inline]
@@ -41,22 +43,59 @@ impl Flags {
     }
 }
 
+/// What the first block is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum First {
+    /// Held, as the others are.
+    #[default]
+    Held,
+    /// It came twice, and lies below the acknowledgement: the distances are downwards.
+    TwiceBelow,
+    /// It came twice, and lies beyond the acknowledgement.
+    TwiceBeyond,
+}
+
 /// Up to three blocks of data held beyond the cumulative acknowledgement (RFC 2018), newest first, as distances from
-/// it.
+/// it. The first may tell of data that came twice instead (RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
-    blocks: [(u32, u32); Self::MOST],
+    /// Start and end of each, in halves, so that a segment with its connection fills one cache line.
+    blocks: [[u16; 4]; Self::MOST],
     count: u8,
+    first: First,
 }
 
 impl SackBlocks {
     /// As many as fit beside timestamps.
     pub const MOST: usize = 3;
 
+    /// Adds the block that tells that `start..end` came twice, before any other.
+    pub fn push_duplicate(&mut self, start: u64, end: u64, ack: u64) {
+        debug_assert!(self.count == 0, "a duplicate is told of first");
+        if end <= ack {
+            self.push(ack - start, ack - end);
+            self.first = First::TwiceBelow;
+        } else {
+            self.push(start - ack.min(start), end - ack);
+            self.first = First::TwiceBeyond;
+        }
+    }
+
+    /// What came twice, if that is told, of a report above `ack`.
+    #[inline]
+    pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
+        let (start, end) = distances(self.blocks[0]);
+        match self.first {
+            First::Held => None,
+            First::TwiceBelow => Some((ack - start, ack - end)),
+            First::TwiceBeyond => Some((ack + start, ack + end)),
+        }
+    }
+
     /// Adds the block from `start` to `end`, as distances from the acknowledgement; ignored when full.
     pub fn push(&mut self, start: u64, end: u64) {
         if let Some(slot) = self.blocks.get_mut(self.count as usize) {
-            *slot = (start as u32, end as u32);
+            *slot = [(start >> 16) as u16, start as u16, (end >> 16) as u16, end as u16];
             self.count += 1;
         }
     }
@@ -73,10 +112,19 @@ impl SackBlocks {
         if self.count == 0 { 0 } else { 4 + 8 * self.count as u32 }
     }
 
-    /// The blocks as absolute sequence numbers above `ack`.
+    /// The blocks that are held, as absolute sequence numbers above `ack`.
     pub fn above(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.blocks[..self.count as usize].iter().map(move |&(start, end)| (ack + start as u64, ack + end as u64))
+        let from = usize::from(self.first != First::Held);
+        self.blocks[from..self.count as usize].iter().map(move |&block| {
+            let (start, end) = distances(block);
+            (ack + start, ack + end)
+        })
     }
+}
+
+fn distances([start_high, start_low, end_high, end_low]: [u16; 4]) -> (u64, u64) {
+    let join = |high: u16, low: u16| u64::from(high) << 16 | u64::from(low);
+    (join(start_high, start_low), join(end_high, end_low))
 }
 
 /// One segment.
@@ -90,6 +138,10 @@ pub struct Segment {
     pub sacks: SackBlocks,
     /// Receive window, bytes.
     pub window: u32,
+    /// When it was sent, the low bits of its sender's clock of milliseconds (RFC 7323, TSval).
+    pub stamp: u16,
+    /// The stamp of what the other end sent that last brought its sender on (TSecr).
+    pub echo: u16,
     /// Payload bytes.
     pub payload: u16,
     /// Size on the link, bytes: the IP packet.

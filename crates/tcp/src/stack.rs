@@ -2,7 +2,10 @@
 //!
 //! A profile is a starting point; a scenario may override any of its values. Each value carries its source.
 
+pub use crate::cc::{Control, Hystart};
 use base::{Ecn, Span};
+use std::fmt;
+use std::ops::Deref;
 
 /// How losses are repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,17 +16,6 @@ pub enum Recovery {
     NewReno,
     /// Selective acknowledgements and a pipe (RFC 6675).
     Sack,
-}
-
-/// How the window grows and shrinks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Control {
-    /// Additive increase, multiplicative decrease by half (RFC 5681).
-    Reno,
-    /// CUBIC (RFC 9438).
-    Cubic,
-    /// Decrease in proportion to the share of marks, each of which is echoed (RFC 8257).
-    Dctcp,
 }
 
 /// How the window comes down.
@@ -73,7 +65,41 @@ pub struct SynTimer {
     /// First waiting time.
     pub base: Span,
     /// Factor on `base` before retry 1, 2, ...; the connection is given up after the last.
-    pub factors: &'static [u32],
+    pub factors: Backoff,
+}
+
+/// How much longer each repetition waits than the first wait: a short list of factors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    factors: [u32; Self::MOST],
+    length: u8,
+}
+
+impl Backoff {
+    /// The longest list.
+    pub const MOST: usize = 16;
+
+    /// These factors, at most [`Self::MOST`].
+    pub const fn new(list: &[u32]) -> Self {
+        assert!(list.len() <= Self::MOST, "a list of factors is short");
+        let mut factors = [0; Self::MOST];
+        factors.split_at_mut(list.len()).0.copy_from_slice(list);
+        Self { factors, length: list.len() as u8 }
+    }
+}
+
+impl Deref for Backoff {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.factors[..usize::from(self.length)]
+    }
+}
+
+impl fmt::Debug for Backoff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
 }
 
 /// When acknowledgements are delayed.
@@ -94,6 +120,9 @@ pub struct DelayedAck {
     /// Whether two segments from a marked one on, and one that tells of the reduction, are acknowledged at once (Linux,
     /// `__tcp_ecn_check_ce` and `tcp_ecn_accept_cwr`).
     pub hurries_for_ecn: bool,
+    /// Whether delay and hurry follow the sender's habits, as in Linux: then `timeout` is the shortest delay (TCP_ATO_MIN),
+    /// `quick` the most that is acknowledged at once in a row.
+    pub adapts: bool,
 }
 
 /// Everything an endpoint is configured with.
@@ -109,18 +138,36 @@ pub struct Config {
     pub syn_header: u32,
     /// Receive window and send buffer, bytes.
     pub window: u64,
+    /// Receive buffer at first, of which half is offered (tcp_rmem[1]); it grows with what arrives until `window` is offered.
+    /// Zero: `window` is offered from the start. Only where delayed acknowledgements adapt.
+    pub receive_buffer: u64,
     /// Initial congestion window, segments.
     pub initial_window: u32,
     /// Whether a lost SYN or SYN/ACK reduces the initial window to one segment (RFC 5681 §3.1).
     pub syn_loss_resets_window: bool,
+    /// How many times it may be sent again without that: what is repeated once may only have been late.
+    pub syn_losses_forgiven: u32,
     /// Whether the connection is opened by a handshake; `false`: both ends start established (ns-2's one-way TCP).
     pub handshake: bool,
+    /// Whether only the opener sends, as ns-2's one-way agents do: the answer to its SYN opens both ends, and the other
+    /// end sends acknowledgements and no FIN.
+    pub one_way: bool,
     /// Loss recovery.
     pub recovery: Recovery,
     /// Congestion control.
     pub control: Control,
+    /// What ends slow start before anything is lost.
+    pub hystart: Hystart,
+    /// Whether what is sent is spread over the round trip. A controller that models the path does so in any case.
+    pub pacing: bool,
+    /// Segments that leave at once, at most, where it is: `gso_max_segs` in Linux.
+    pub pacing_burst: u32,
     /// ECN.
     pub ecn: EcnMode,
+    /// Whether a SYN that is sent again does not ask for ECN (RFC 3168 §6.1.1.1).
+    pub ecn_fallback: bool,
+    /// Whether a mark takes less of the window than a loss (RFC 8511).
+    pub abe: bool,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
     /// Whether growth counts acknowledged bytes (appropriate byte counting, RFC 3465) instead of acknowledgements.
@@ -141,23 +188,47 @@ pub struct Config {
     /// Whether losses are found by time and the last segments of a flight are probed for (RFC 8985); with
     /// [`Recovery::Sack`] alone.
     pub rack: bool,
+    /// Whether segments carry timestamps (RFC 7323), so that what was sent again is told from what was sent first and
+    /// gives round trips too; `header` has their room.
+    pub timestamps: bool,
+    /// Whether data that came twice is reported (RFC 2883); with [`Recovery::Sack`] alone.
+    pub dsack: bool,
+    /// Whether a timeout is taken back if something arrives that was thought lost and sent once (F-RTO, RFC 5682); with
+    /// `rack` alone.
+    pub frto: bool,
+    /// Whether a reduction is taken back if timestamps or reports of data that came twice say that it was needless
+    /// (RFC 3522 and 3708); with `rack` alone.
+    pub undo: bool,
     /// Whether losses are repaired as ns-2's `Agent/TCP/Sack1` does it instead of by RFC 6675; with [`Recovery::Sack`]
     /// alone.
     pub sack1: bool,
+    /// Whether losses are repaired as ns-2's `Agent/TCP/Newreno` does it instead of by RFC 6582; with
+    /// [`Recovery::NewReno`] alone.
+    pub ns2_newreno: bool,
+    /// Whether a FIN without data takes a segment's room in the congestion window.
+    pub fin_takes_room: bool,
     /// Whether the window is a whole number of segments, as in Linux: it grows by one when so many were acknowledged.
     pub whole_segments: bool,
     /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
     pub idle_restart: bool,
+    /// Whether it does so by half for each RTO, and a period in which the application used less than the window takes
+    /// half of what it did not use (RFC 2861, as Linux has it).
+    pub idle_halves: bool,
     /// Round-trip measurement.
     pub rtt_sampling: RttSampling,
     /// Clock tick of the round-trip estimator and of timeouts.
     pub granularity: Span,
+    /// Whether timers go off at the ends of slots that grow with the wait, as in Linux's timer wheel: a wait of 200 ms
+    /// takes up to 8 ms longer, one of 1 s up to 64 ms.
+    pub timer_wheel: bool,
     /// RTO before any measurement.
     pub rto_initial: Span,
     /// Smallest RTO.
     pub rto_min: Span,
     /// Largest RTO.
     pub rto_max: Span,
+    /// Timeouts in a row after which the round-trip time is forgotten: the next sample is taken for the first.
+    pub rtt_forgotten_after: u32,
     /// Where the minimum applies.
     pub rto_floor: RtoFloor,
     /// SYN retries.
@@ -166,6 +237,18 @@ pub struct Config {
     pub synack_timer: SynTimer,
     /// Delayed acknowledgements.
     pub delayed_ack: DelayedAck,
+}
+
+impl Config {
+    /// What ends slow start: nothing of the frame's where the controller models the path.
+    pub fn hystart(&self) -> Hystart {
+        if self.control.models_path() { Hystart::Off } else { self.hystart }
+    }
+
+    /// Whether what is sent is spread over the round trip.
+    pub fn is_paced(&self) -> bool {
+        self.pacing || self.control.models_path()
+    }
 }
 
 /// One value of a profile, for people.
@@ -215,6 +298,7 @@ static PROFILES: [Profile; 3] = [
             sourced("window", "16kb", "le2004: 16 kB on the end systems"),
             sourced("mss", "1460b", "Ethernet, no timestamps"),
             sourced("cc", "newreno", "FreeBSD 4.5 default (net.inet.tcp.newreno=1); no SACK in this release"),
+            sourced("hystart", "off", "not in this release"),
             sourced("initial_window", "2", "slowstart_flightsize 1, and the handshake's ACK opens one more segment"),
             sourced("rto_min", "1s", "RFC 2988; le2003: responses with a timeout mostly need 1 s or more"),
             sourced("rto_initial", "3s", "tcp_timer.h, TCPTV_SRTTDFLT"),
@@ -238,31 +322,36 @@ static PROFILES: [Profile; 3] = [
     },
     Profile {
         name: "ns2",
-        doc: "ns-2.35's one-way Agent/TCP/Sack1 and TCPSink/Sack1",
+        doc: "ns-2.35's one-way Agent/TCP/Sack1 and TCPSink/Sack1; with cc = newreno, Agent/TCP/Newreno and TCPSink",
         config: ns2,
         values: &[
-            sourced("handshake", "off", "one-way agents start with data"),
-            sourced("cc", "sack", "Agent/TCP/Sack1; its own recovery, not RFC 6675's: tcp-sack1.cc"),
+            sourced("handshake", "off", "both ends start open; with one_way, the 40-byte packet that syn_ sends first"),
+            sourced("cc", "sack", "Agent/TCP/Sack1; its own recovery, as newreno's: tcp-sack1.cc, tcp-newreno.cc"),
             sourced("initial_window", "2", "windowInit_"),
             sourced("rto_min", "200ms", "minrto_"),
             sourced("rto_initial", "3s", "rtxcur_init_"),
             sourced("granularity", "10ms", "tcpTick_"),
             sourced("ecn_floor", "1", "slowdown() halves down to one segment"),
+            sourced("ect_on_retransmit", "on", "output() sets ECT on every packet but the first"),
             sourced("delayed_ack", "each segment at once", "TCPSink/Sack1"),
             sourced("limited_transmit", "on", "singledup_"),
         ],
     },
     Profile {
         name: "linux",
-        doc: "Linux 6.x with its defaults; not F-RTO, undo of needless repairs, or pacing, which reno and cubic do without",
+        doc: "Linux 6.x with its defaults",
         config: linux,
         values: &[
             sourced("window", "6mb", "tcp_rmem[2]"),
+            sourced("receive_buffer", "128kb, half of it offered; grows", "tcp_rmem[1], tcp_rcv_space_adjust"),
             sourced("mss", "1448b", "Ethernet, timestamps (12 bytes)"),
-            sourced("cc", "cubic", "default congestion control; tcp_cubic.c, with HyStart"),
+            sourced("cc", "cubic", "default congestion control; tcp_cubic.c"),
             sourced("whole_segments", "on", "tcp_cong_avoid_ai: the window is counted in packets"),
             sourced("reduction", "over a round trip", "tcp_cwnd_reduction (RFC 6937), for losses and for marks"),
             sourced("rack", "on", "tcp_recovery.c, tcp_send_loss_probe (RFC 8985)"),
+            sourced("hystart", "linux", "tcp_cubic.c, hystart=1; with cc reno, dctcp and bbr off"),
+            sourced("pacing", "off", "with cc bbr on: SK_PACING_NEEDED; with others only where sch_fq is the qdisc"),
+            sourced("abe", "off", "Linux has none; a mark reduces as a loss does"),
             sourced("initial_window", "10", "RFC 6928"),
             sourced(
                 "rto_min",
@@ -271,21 +360,36 @@ static PROFILES: [Profile; 3] = [
             ),
             sourced("rto_initial", "1s", "TCP_TIMEOUT_INIT"),
             sourced("granularity", "1ms", "HZ = 1000"),
+            sourced("timer_wheel", "on", "kernel/time/timer.c, calc_wheel_index"),
+            sourced("fin_takes_room", "on", "tcp_cwnd_test, tcp_packets_in_flight"),
             sourced("syn_timer", "1s doubling, six retries", "tcp_syn_retries"),
+            sourced("syn_losses_forgiven", "1", "tcp_init_transfer: total_retrans > 1"),
             sourced("synack_timer", "1s doubling, five retries", "tcp_synack_retries"),
             sourced("ecn_floor", "2", "tcp_reno_ssthresh"),
-            sourced("delayed_ack", "every 2nd full segment, 40ms, the first 16 at once", "TCP_DELACK_MIN, quick ACKs"),
+            sourced(
+                "delayed_ack",
+                "every 2nd full segment; adaptive, 40ms to 200ms, 16 at once at first; sooner when what was written ends",
+                "tcp_event_data_recv, tcp_send_delayed_ack, __tcp_cleanup_rbuf",
+            ),
+            sourced("timestamps", "on", "tcp_timestamps"),
+            sourced("dsack", "on", "tcp_dsack (RFC 2883)"),
+            sourced("frto", "on", "tcp_frto (RFC 5682)"),
+            sourced("undo", "on", "tcp_try_undo_recovery and others (RFC 3522, RFC 3708)"),
+            sourced("ecn_fallback", "on", "tcp_ecn_fallback (RFC 3168 §6.1.1.1)"),
+            sourced("idle_restart", "by half for each RTO", "tcp_slow_start_after_idle, tcp_cwnd_restart (RFC 2861)"),
             sourced("limited_transmit", "on", "RFC 3042"),
         ],
     },
 ];
 
+/// Linux's default.
+const GSO_MAX_SEGS: u32 = 65_535;
 /// BSD repeats a SYN five times at the same distance, then backs off.
-const BSD_SYN_BACKOFF: &[u32] = &[1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64];
-const DOUBLING: &[u32] = &[1, 2, 4, 8, 16, 32, 64];
+const BSD_SYN_BACKOFF: Backoff = Backoff::new(&[1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64]);
+const DOUBLING: Backoff = Backoff::new(&[1, 2, 4, 8, 16, 32, 64]);
 /// tcp_synack_retries is 5, one less than tcp_syn_retries.
-const DOUBLING_FIVE: &[u32] = &[1, 2, 4, 8, 16, 32];
-const SYNCACHE: &[u32] = &[1, 2, 4, 8];
+const DOUBLING_FIVE: Backoff = Backoff::new(&[1, 2, 4, 8, 16, 32]);
+const SYNCACHE: Backoff = Backoff::new(&[1, 2, 4, 8]);
 
 fn freebsd4() -> Config {
     Config {
@@ -294,12 +398,20 @@ fn freebsd4() -> Config {
         header: 40,
         syn_header: 44,
         window: 16_384,
+        receive_buffer: 0,
         initial_window: 2,
         syn_loss_resets_window: true,
+        syn_losses_forgiven: 0,
         handshake: true,
+        one_way: false,
         recovery: Recovery::NewReno,
         control: Control::Reno,
+        hystart: Hystart::Off,
+        pacing: false,
+        pacing_burst: GSO_MAX_SEGS,
         ecn: EcnMode::Off,
+        ecn_fallback: false,
+        abe: false,
         limited_transmit: false,
         byte_counting: false,
         cwnd_validation: false,
@@ -309,14 +421,23 @@ fn freebsd4() -> Config {
         ect_on_control: false,
         reduction: Reduction::AtOnce,
         rack: false,
+        timestamps: false,
+        dsack: false,
+        frto: false,
+        undo: false,
         sack1: false,
+        ns2_newreno: false,
         whole_segments: false,
+        fin_takes_room: false,
         idle_restart: true,
+        idle_halves: false,
         rtt_sampling: RttSampling::OnePerWindow,
         granularity: Span::from_ms(10),
+        timer_wheel: false,
         rto_initial: Span::from_secs(3),
         rto_min: Span::from_secs(1),
         rto_max: Span::from_secs(64),
+        rtt_forgotten_after: 3,
         rto_floor: RtoFloor::Whole,
         syn_timer: SynTimer { base: Span::from_secs(3), factors: BSD_SYN_BACKOFF },
         synack_timer: SynTimer { base: Span::from_secs(3), factors: SYNCACHE },
@@ -327,6 +448,7 @@ fn freebsd4() -> Config {
             window_updates: true,
             counts_small: true,
             hurries_for_ecn: false,
+            adapts: false,
         },
     }
 }
@@ -338,29 +460,46 @@ fn ns2() -> Config {
         header: 40,
         syn_header: 40,
         window: 1 << 40,
+        receive_buffer: 0,
         initial_window: 2,
         syn_loss_resets_window: false,
+        syn_losses_forgiven: 0,
         handshake: false,
+        one_way: false,
         recovery: Recovery::Sack,
         control: Control::Reno,
+        hystart: Hystart::Off,
+        pacing: false,
+        pacing_burst: GSO_MAX_SEGS,
         ecn: EcnMode::Off,
+        ecn_fallback: false,
+        abe: false,
         limited_transmit: true,
         byte_counting: false,
         cwnd_validation: false,
         ecn_floor: 1,
         ect: Ecn::Ect0,
-        ect_on_retransmit: false,
+        ect_on_retransmit: true,
         ect_on_control: false,
         reduction: Reduction::AtOnce,
         rack: false,
+        timestamps: false,
+        dsack: false,
+        frto: false,
+        undo: false,
         sack1: true,
+        ns2_newreno: true,
         whole_segments: false,
+        fin_takes_room: false,
         idle_restart: false,
+        idle_halves: false,
         rtt_sampling: RttSampling::OnePerWindow,
         granularity: Span::from_ms(10),
+        timer_wheel: false,
         rto_initial: Span::from_secs(3),
         rto_min: Span::from_ms(200),
         rto_max: Span::from_secs(60),
+        rtt_forgotten_after: 3,
         rto_floor: RtoFloor::Whole,
         syn_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
         synack_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
@@ -371,6 +510,7 @@ fn ns2() -> Config {
             window_updates: false,
             counts_small: true,
             hurries_for_ecn: false,
+            adapts: false,
         },
     }
 }
@@ -382,12 +522,20 @@ fn linux() -> Config {
         header: 52,
         syn_header: 60,
         window: 6 << 20,
+        receive_buffer: 131_072,
         initial_window: 10,
         syn_loss_resets_window: true,
+        syn_losses_forgiven: 1,
         handshake: true,
+        one_way: false,
         recovery: Recovery::Sack,
         control: Control::Cubic,
+        hystart: Hystart::Linux,
+        pacing: false,
+        pacing_burst: GSO_MAX_SEGS,
         ecn: EcnMode::Off,
+        ecn_fallback: true,
+        abe: false,
         limited_transmit: true,
         byte_counting: true,
         cwnd_validation: true,
@@ -397,14 +545,23 @@ fn linux() -> Config {
         ect_on_control: false,
         reduction: Reduction::Proportional,
         rack: true,
+        timestamps: true,
+        dsack: true,
+        frto: true,
+        undo: true,
         sack1: false,
+        ns2_newreno: false,
         whole_segments: true,
+        fin_takes_room: true,
         idle_restart: true,
+        idle_halves: true,
         rtt_sampling: RttSampling::EveryAck,
         granularity: Span::from_ms(1),
+        timer_wheel: true,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_ms(200),
         rto_max: Span::from_secs(120),
+        rtt_forgotten_after: u32::MAX,
         rto_floor: RtoFloor::Variance,
         syn_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING },
         synack_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING_FIVE },
@@ -415,6 +572,7 @@ fn linux() -> Config {
             window_updates: false,
             counts_small: false,
             hurries_for_ecn: true,
+            adapts: true,
         },
     }
 }

@@ -7,7 +7,7 @@ mod common;
 use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, Fate, SERVER, delayed, plain, stack};
 use proptest::prelude::*;
-use tcp::{Config, Control, EcnMode, Recovery, Reduction, RttSampling};
+use tcp::{Config, Control, DelayedAck, EcnMode, Recovery, Reduction, RttSampling};
 
 /// How bad the network is, in both directions.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ struct Weather {
 struct Talk {
     /// Request and response of each exchange, bytes.
     exchanges: Vec<(u64, u64)>,
+    /// Who stops reading when, and for how long, ms.
+    pauses: Vec<(usize, u64, u64)>,
     /// Who closes after the last.
     closes: Closes,
 }
@@ -47,8 +49,9 @@ fn weather() -> impl Strategy<Value = Weather> {
 fn talk() -> impl Strategy<Value = Talk> {
     let bytes = prop_oneof![1..1_000_u64, 1_000..20_000_u64, 20_000..150_000_u64];
     let closes = prop_oneof![Just(Closes::Client), Just(Closes::Server), Just(Closes::Both)];
-    (prop::collection::vec((bytes.clone(), bytes), 1..5), closes)
-        .prop_map(|(exchanges, closes)| Talk { exchanges, closes })
+    let pauses = prop::collection::vec((CLIENT..=SERVER, 0..2_000_u64, 1..3_000_u64), 0..4);
+    (prop::collection::vec((bytes.clone(), bytes), 1..5), pauses, closes)
+        .prop_map(|(exchanges, pauses, closes)| Talk { exchanges, pauses, closes })
 }
 
 fn config() -> impl Strategy<Value = Config> {
@@ -57,8 +60,8 @@ fn config() -> impl Strategy<Value = Config> {
     let modes = prop_oneof![Just(EcnMode::Off), Just(EcnMode::On), Just(EcnMode::Plus), Just(EcnMode::PlusTryOnce)];
     let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp)];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
-    (stacks, recoveries, modes, controls, samplings, any::<[bool; 9]>()).prop_map(
-        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h, i])| {
+    (stacks, recoveries, modes, controls, samplings, any::<[bool; 9]>(), any::<[bool; 7]>()).prop_map(
+        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h, i], [j, k, l, m, n, o, p])| {
             let base = match name {
                 "plain" => plain(),
                 "delayed" => delayed(),
@@ -78,6 +81,13 @@ fn config() -> impl Strategy<Value = Config> {
                 reduction: if g { Reduction::Proportional } else { Reduction::AtOnce },
                 whole_segments: h,
                 ecn_floor: if e { 1 } else { 2 },
+                timestamps: j,
+                dsack: k,
+                frto: l,
+                undo: m,
+                idle_halves: n,
+                ecn_fallback: o,
+                delayed_ack: DelayedAck { adapts: p, ..base.delayed_ack },
                 handshake: name != "ns2",
                 ..base
             }
@@ -110,6 +120,9 @@ impl Weather {
 fn bench(config: &Config, weather: Weather, talk: &Talk) -> (Bench, [u64; 2]) {
     let mut bench = Bench::new(config);
     weather.over(&mut bench);
+    for &(end, from, long) in &talk.pauses {
+        bench.hold_at(from, end).resume_at(from + long, end);
+    }
     let mut asked = 0;
     let mut answered = 0;
     for (number, &(request, response)) in talk.exchanges.iter().enumerate() {
@@ -137,7 +150,8 @@ proptest! {
                 let (now, acked) = (bench.ends[end].received(), bench.ends[end].acknowledged());
                 prop_assert!(now >= received[end] && now <= written[1 - end], "in order, and nothing twice");
                 prop_assert!(acked >= acknowledged[end], "what is acknowledged stays so");
-                prop_assert!(acked <= bench.ends[1 - end].received(), "only what arrived is acknowledged");
+                let arrived = bench.ends[1 - end].received() + bench.ends[1 - end].unread();
+                prop_assert!(acked <= arrived, "only what arrived is acknowledged");
                 let has_room = bench.ends[end].cwnd() >= f64::from(config.mss) * 0.999;
                 let is_waiting = config.sack1 && bench.ends[end].next_wake().is_set();
                 prop_assert!(has_room || is_waiting, "a segment may always be sent, or will be when the timer expires");

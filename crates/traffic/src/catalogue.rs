@@ -23,6 +23,9 @@ const DSCP: Key = ("dscp", "CS0", "Differentiated Services codepoint of the pack
 const HOSTS: Key = ("hosts", "own", "hosts that flows take turns at, at each end, or [clients, servers]");
 const PAGES: Key = ("pages", "start-to-start", "what inter_page counts from: start-to-start or end-to-start");
 const REQUEST: Key = ("request", "350b", "size of a request");
+const FLOWS: Key = ("flows", "1", "how many sources");
+const START: Key = ("start", "uniform over the first seconds", "when each begins");
+const UDP_DIRECTION: Key = ("direction", "forward", "which way the packets flow");
 const FELDMANN: &str = "Feldmann, Gilbert, Huang and Willinger, SIGCOMM 1999, as quoted by pttcp (Cambridge, 2000)";
 
 /// A set of web sessions: what is drawn of pages, objects and sizes.
@@ -152,7 +155,7 @@ const ENTRIES: &[Entry] = &[
         keys: &[
             ("flows", "required", "how many"),
             ("start", "uniform over the first seconds", "when each begins"),
-            ("size", "endless", "bytes of each"),
+            ("size", "endless", "bytes of each, a size or a distribution"),
             ("direction", "forward", "which way the data flows"),
             DSCP,
             HOSTS,
@@ -184,5 +187,85 @@ const ENTRIES: &[Entry] = &[
             DSCP,
             HOSTS,
         ],
+    },
+    Entry {
+        name: "onoff",
+        doc: "Unresponsive UDP packets at a constant rate, at times: on and off periods of any distribution",
+        source: "ns-2.35, Application/Traffic/Exponential and Pareto; Willinger, Taqqu, Sherman and Wilson, ToN 5(1), \
+                 1997",
+        keys: &[
+            FLOWS,
+            ("rate", "required", "rate of all together while all are on, IP packets"),
+            ("packet", "210b", "size of each packet, IP"),
+            ("on", "exponential, mean 500ms", "how long a source is on"),
+            ("off", "exponential, mean 500ms", "how long it is off"),
+            START,
+            UDP_DIRECTION,
+            DSCP,
+            HOSTS,
+        ],
+    },
+    Entry {
+        name: "udp-poisson",
+        doc: "Unresponsive UDP packets at random instants: the arrivals of M/M/1 and M/D/1",
+        source: "Kleinrock, Queueing Systems, vol. I, 1975",
+        keys: &[
+            FLOWS,
+            ("arrivals", "required", "packets a second of all together, such as 1000hz"),
+            ("packet", "573b", "size of a packet, IP, a size or a distribution"),
+            START,
+            UDP_DIRECTION,
+            DSCP,
+            HOSTS,
+        ],
+    },
+    Entry {
+        name: "udp-trace",
+        doc: "Unresponsive UDP packets as they are written down in a file",
+        source: "ns-2.35, Application/Traffic/Trace",
+        keys: &[
+            FLOWS,
+            ("packets", "required", "file of lines time,bytes"),
+            ("start", "0s", "when each begins"),
+            UDP_DIRECTION,
+            DSCP,
+            HOSTS,
+        ],
+    },
+    Entry {
+        name: "probe",
+        doc: "A small real-time flow whose packets are measured one by one: loss, one-way delay, jitter",
+        source: "RFC 3432; the defaults are G.711 speech in RTP, RFC 3551",
+        keys: &[
+            FLOWS,
+            ("interval", "20ms", "from one packet to the next"),
+            ("packet", "200b", "size of each packet, IP"),
+            START,
+            UDP_DIRECTION,
+            DSCP,
+            HOSTS,
+        ],
+    },
+    Entry {
+        name: "tmix",
+        doc: "Connections as they were seen on a link, played again by what their applications did",
+        source: "Weigle, Adurthi, Hernandez-Campos, Jeffay and Smith, CCR 2006",
+        keys: &[
+            ("vectors", "required", "file of connection vectors, or a list of files"),
+            ("scale", "1", "connections for each that was seen: thinned or duplicated"),
+            ("load", "", "instead of scale: the throughput that the connections offer"),
+            ("loss", "true", "whether packets are lost before the link as the vectors say"),
+            ("rtt", "vectors", "round-trip times: the vectors', or a distribution"),
+            ("window", "vectors", "receive windows: the vectors', or a size"),
+            ("direction", "forward", "which way the data of those flows who did not open the connection"),
+            DSCP,
+            HOSTS,
+        ],
+    },
+    Entry {
+        name: "replay",
+        doc: "Recorded exchanges, asked again at the same instants whatever becomes of earlier answers",
+        source: "Kuzmanovic, SIGCOMM 2005",
+        keys: &[("demands", "required", "a file that aqmlab record wrote"), DSCP, HOSTS],
     },
 ];

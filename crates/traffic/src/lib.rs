@@ -1,26 +1,41 @@
-//! What applications ask for: web users and sessions, flows that arrive at random, constant-rate streams.
+//! What applications ask for: web users and sessions, flows that arrive at random, recordings of them, and streams of
+//! packets that heed nothing.
 //!
 //! Everything here is demand alone: who asks for how many bytes and when, given when earlier requests were answered.
 //! Nothing knows of packets or TCP, and nothing keeps time: a driver, simulated or live, carries the demands out and
 //! tells when they are met. Long-lived bulk flows ask for everything at once and need no machine.
 
 pub mod cbr;
+pub mod datagrams;
 pub mod farima;
 pub mod feldmann;
+pub mod onoff;
+pub mod packet_trace;
 pub mod packmime;
 pub mod piecewise;
 pub mod poisson;
+pub mod probe;
+pub mod quantities;
+pub mod replay;
 pub mod residual;
 pub mod session;
+pub mod tmix;
+pub mod udp_poisson;
 pub mod unc2001;
 pub mod web;
 
 pub use cbr::Cbr;
+pub use datagrams::{Datagram, Datagrams};
+pub use onoff::{OnOff, Periods};
+pub use packet_trace::PacketTrace;
 pub use packmime::{PackMime, PackMimeModel};
 pub use piecewise::Piecewise;
 pub use poisson::{FlowDemand, PoissonFlows};
+pub use probe::Probe;
+pub use replay::{Demands, Replay};
 pub use residual::Residual;
 pub use session::{Pages, Session, SessionModel, Sizes};
+pub use udp_poisson::PoissonPackets;
 pub use web::{Browser, Command, Exchange, WebModel};
 
 mod catalogue;

@@ -52,6 +52,9 @@ pub const PERSISTENT: f64 = 0.09;
 /// A response up to this size says that the cache is up to date, bytes.
 const VALIDATION_MAX: u64 = 275;
 
+/// One over the delay at the server, 1/s, as far as it is above 10.
+const SERVER_FREQUENCY: Distribution = Distribution::Weibull { scale: 305.0, shape: 0.63 };
+
 /// Where sizes end, bytes.
 const SIZE_MAX: u64 = 1 << 26;
 
@@ -232,8 +235,7 @@ impl PackMime {
             self.run_left = self.runs[usize::from(self.is_download)].draw(&mut self.stream).ceil();
         }
         self.run_left -= 1.0;
-        let sizes = if self.is_download { &DOWNLOADS } else { &VALIDATIONS };
-        whole_bytes(sizes.quantile(self.stream.open_unit()))
+        whole_bytes(response_quantile(self.is_download, self.stream.open_unit()))
     }
 }
 
@@ -278,6 +280,16 @@ impl PowerOfTwo {
     }
 }
 
+/// The response, a download or a validation of a cache, at probability `p` in (0, 1), bytes.
+pub fn response_quantile(is_download: bool, p: f64) -> f64 {
+    if is_download { DOWNLOADS.quantile(p) } else { VALIDATIONS.quantile(p) }
+}
+
+/// The request at probability `p` in (0, 1), bytes.
+pub fn request_quantile(p: f64) -> f64 {
+    f64::from(request(p))
+}
+
 /// The request at probability `p`.
 fn request(p: f64) -> u32 {
     let bytes = if p < 0.5 { REQUESTS_LOW.quantile(2.0 * p) } else { REQUESTS_HIGH.quantile(2.0 * p - 1.0) };
@@ -290,8 +302,13 @@ fn whole_bytes(bytes: f64) -> u64 {
 
 /// Drawn whether or not it is wanted, so that the demands stay the same without.
 fn server_delay(model: &PackMimeModel, stream: &mut Stream) -> Span {
-    let frequency = Distribution::Weibull { scale: 305.0, shape: 0.63 }.draw(stream);
+    let frequency = SERVER_FREQUENCY.draw(stream);
     if model.server_delay { Span::from_secs_f64(1.0 / frequency.max(10.0)) } else { Span::ZERO }
+}
+
+/// The delay at the server at probability `p` in (0, 1), s.
+pub fn server_delay_quantile(p: f64) -> f64 {
+    1.0 / SERVER_FREQUENCY.quantile(1.0 - p).max(10.0)
 }
 
 fn exponential(mean: f64, stream: &mut Stream) -> f64 {

@@ -54,11 +54,33 @@ size = '1000b'
 [[traffic]]
 kind = 'cbr'
 rate = '1mbit'
+[[traffic]]
+kind = 'onoff'
+rate = '1mbit'
+[[traffic]]
+kind = 'udp-poisson'
+arrivals = '100hz'
+[[traffic]]
+kind = 'udp-trace'
+packets = 'packets.csv'
+[[traffic]]
+kind = 'probe'
+[[traffic]]
+kind = 'replay'
+demands = 'demands.csv'
+[[traffic]]
+kind = 'tmix'
+vectors = 'set.cvec'
 ";
 
 fn resolve(text: &str) -> Result<Resolved, String> {
-    let no_files = |name: &str| Err(format!("no {name}"));
-    scenario::resolve(text, "smallest.toml", &[], &no_files).map_err(|error| error.to_string())
+    let files = |name: &str| match name {
+        "packets.csv" => Ok("0.5,1500\n".to_owned()),
+        "demands.csv" => Ok("0,0.5,forward,0.08,350,12000,0,1\n".to_owned()),
+        "set.cvec" => Ok("SEQ 0 1\nw 9000 9000\nr 1000\nl 0 0\n> 1\nt 1\n< 1\n".to_owned()),
+        name => Err(format!("no {name}")),
+    };
+    scenario::resolve(text, "smallest.toml", &[], &files).map_err(|error| error.to_string())
 }
 
 /// The keys that a table of a scenario may have, as the error about one that is none lists them.
@@ -105,15 +127,20 @@ fn the_scenario_page_names_every_key_with_its_default() {
     let names = |title: &str| -> Vec<String> { keys(title).into_iter().map(|(key, _)| key).collect() };
 
     let mut all = names("The run");
-    all.extend(["link", "path", "tcp", "traffic", "record"].map(str::to_owned));
+    all.extend(["link", "path", "stacks", "tcp", "traffic", "record"].map(str::to_owned));
     assert_eq!(sorted(all), sorted(known("", "")));
     for title in ["link", "path", "tcp", "record"] {
         assert_eq!(sorted(names(title)), sorted(known(&format!("[{title}]"), "")), "[{title}]");
     }
-    let kinds = ["web", "bulk", "poisson", "cbr"];
-    for (kind, given) in kinds.into_iter().zip(["users = 2", "", "arrivals = '9hz'\nsize = '1b'", "rate = '1mbit'"]) {
+    let own = [names("stacks"), names("tcp")].concat().into_iter().filter(|key| key != "stack").collect();
+    assert_eq!(sorted(own), sorted(known("[stacks.own]", "base = 'linux'")), "[stacks.own]");
+    let kinds = ["web", "bulk", "poisson", "cbr", "onoff", "udp-poisson", "udp-trace", "probe", "replay", "tmix"];
+    for kind in kinds {
+        let given =
+            SMALLEST.split("[[traffic]]").find_map(|block| block.trim().strip_prefix(&format!("kind = '{kind}'")));
+        let given = given.expect("the smallest has a block of every kind");
         let mut all = [names("traffic"), names(kind)].concat();
-        if kind != "cbr" {
+        if ["web", "bulk", "poisson", "replay", "tmix"].contains(&kind) {
             all.extend(names("tcp"));
         }
         assert_eq!(sorted(all), sorted(known("[[traffic]]", &format!("kind = '{kind}'\n{given}"))), "{kind}");
@@ -166,7 +193,9 @@ fn the_results_page_names_every_column_and_figure() {
     let text = format!("duration = '2s'\nrecord.drops = true\n{SMALLEST}");
     let resolved = resolve(&text).expect("it is a scenario");
     let scenario = resolved.scenario().expect("the users are given");
-    let mut tables = Tables::create(&folder, true, true).expect("cargo's folder can be written");
+    let mut tables = Tables::create(&folder, true, true)
+        .and_then(|tables| tables.with_probes(&folder))
+        .expect("cargo's folder can be written");
     let outcome = sim::run(scenario, &mut tables, &mut |_, _| true).expect("never broken off");
     tables.finish().expect("cargo's folder can be written");
 
@@ -174,7 +203,7 @@ fn the_results_page_names_every_column_and_figure() {
     let named = |title: &str| -> Vec<String> {
         markdown::rows_below(&guide, title).iter().map(|row| unquoted(&row[0])).collect()
     };
-    for file in ["exchanges.parquet", "queue.parquet", "drops.parquet"] {
+    for file in ["exchanges.parquet", "queue.parquet", "drops.parquet", "probes.parquet"] {
         let table = fs::File::open(folder.join(file)).expect("it was written");
         let reader = SerializedFileReader::new(table).expect("it is Parquet");
         let schema = reader.metadata().file_metadata().schema_descr();
@@ -191,6 +220,7 @@ fn the_results_page_names_every_column_and_figure() {
         directions: [(&outcome.meters[0], link.rate), (&outcome.meters[1], link.reverse_rate)],
         overhead: link.overhead,
         responses: &outcome.responses,
+        probes: &outcome.probes,
         tcp: &outcome.tcp,
         engine: &engine,
     };

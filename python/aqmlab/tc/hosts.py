@@ -20,23 +20,30 @@ USUAL_BUFFER = 6 << 20
 TIMESTAMPS = 12
 """Bytes of the timestamps option in each segment, RFC 7323 §3."""
 
+HEADERS = 40
+"""Bytes of the IPv4 and TCP headers without options."""
+
 ETHERNET_MSS = 1460
 """The payload of a segment in Ethernet's 1500 bytes, with headers of 40."""
 
 _CONTROL = {"newreno": "reno", "sack": "reno"}
 _ECN = {"off": 0}
 _USUAL = {"dscp": "CS0", "hosts": "own"}
-_EXPRESSED = {"stack", "cc", "ecn", "window", "mss", "initial_window", "idle_restart", "rto_min"}
+_EXPRESSED = {
+    *("stack", "cc", "sack", "rack", "ecn", "window", "mss", "header", "syn_header"),
+    *("initial_window", "idle_restart", "rto_min"),
+}
+_ACKNOWLEDGING = {"delayed_ack", "delayed_ack_timeout", "delayed_ack_counts", "quick_acks", "quick_acks_for_ecn"}
 
 
 def has_timestamps(tcp: Mapping[str, Any]) -> bool:
     """Whether segments carry timestamps: they take 12 bytes of a full one."""
-    return str(tcp["stack"]) == "linux"
+    return int(q.size(tcp["header"])) >= HEADERS + TIMESTAMPS
 
 
 def packet_bytes(tcp: Mapping[str, Any]) -> int:
     """A full segment as an IP packet."""
-    return int(q.size(tcp["mss"])) + 40 + (TIMESTAMPS if has_timestamps(tcp) else 0)
+    return int(q.size(tcp["mss"])) + HEADERS + (TIMESTAMPS if has_timestamps(tcp) else 0)
 
 
 def section(tcp: Tree, traffic: list[Tree]) -> Section:
@@ -56,11 +63,12 @@ def _sysctl(name: str, value: Any, *remarks: str) -> Line:
 
 def _sysctls(tcp: Tree) -> list[Line]:
     control, ecn, stack = str(tcp["cc"]), str(tcp["ecn"]), str(tcp["stack"])
-    has_rack = stack == "linux"
+    has_sack = control not in ("reno", "newreno") and tcp["sack"] != "off"
+    has_rack = bool(tcp["rack"])
     buffer = min(max(4 * int(q.size(tcp["window"])), USUAL_BUFFER), LARGEST_BUFFER)
     lines = [
         _sysctl("tcp_congestion_control", _CONTROL.get(control, control)),
-        _sysctl("tcp_sack", int(control not in ("reno", "newreno"))),
+        _sysctl("tcp_sack", int(has_sack)),
         _sysctl("tcp_timestamps", int(has_timestamps(tcp))),
         _sysctl(
             "tcp_ecn",
@@ -109,7 +117,7 @@ def linux_defaults() -> Tree:
 def _not_expressed(tcp: Tree) -> list[str]:
     """Keys in which the scenario differs from what a kernel does, and that no setting changes."""
     kernel = linux_defaults()
-    quick = {"delayed_ack", "delayed_ack_timeout"} if tcp["delayed_ack"] == "off" else set()
+    quick = _ACKNOWLEDGING if tcp["delayed_ack"] == "off" else set()
     names = [key for key in tcp if key not in _EXPRESSED | quick and not q.same(tcp[key], kernel.get(key))]
     if not names:
         return []

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use base::{Rate, Span, Time};
-use record::{DropRow, Engine, ExchangeRow, QueueRow, Sink, Summary};
+use record::{DemandRow, DropRow, Engine, ExchangeRow, ProbeRow, QueueRow, Sink, Summary};
 use scenario::Scenario;
 use serde_json::Value;
 use sim::Outcome;
@@ -14,6 +14,8 @@ pub struct Kept {
     pub exchanges: Vec<ExchangeRow>,
     pub queue: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
+    pub probes: Vec<ProbeRow>,
+    pub demands: Vec<DemandRow>,
 }
 
 impl Sink for Kept {
@@ -25,6 +27,12 @@ impl Sink for Kept {
     }
     fn drop(&mut self, row: &DropRow) {
         self.drops.push(*row);
+    }
+    fn probe(&mut self, row: &ProbeRow) {
+        self.probes.push(*row);
+    }
+    fn demand(&mut self, row: &DemandRow) {
+        self.demands.push(*row);
     }
 }
 
@@ -50,8 +58,12 @@ impl Ran {
 
 /// Runs the scenario in `text`.
 pub fn run(text: &str) -> Ran {
-    let no_files = |name: &str| Err(format!("{name}: tests read no files"));
-    let resolved = scenario::resolve(text, "test.toml", &[], &no_files).expect("a scenario");
+    run_with(text, &|name| Err(format!("{name}: tests read no files")))
+}
+
+/// Runs the scenario in `text`, which names files.
+pub fn run_with(text: &str, files: scenario::Files<'_>) -> Ran {
+    let resolved = scenario::resolve(text, "test.toml", &[], files).expect("a scenario");
     let scenario: &Scenario = resolved.scenario().expect("no load to calibrate");
     let mut rows = Kept::default();
     let outcome = sim::run(scenario, &mut rows, &mut |_: Time, _| true).expect("nobody breaks it off");
@@ -62,6 +74,7 @@ pub fn run(text: &str) -> Ran {
         directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
         overhead: scenario.link.overhead,
         responses: &outcome.responses,
+        probes: &outcome.probes,
         tcp: &outcome.tcp,
         engine: &Engine { kind: "sim", ..Engine::default() },
     };

@@ -1,7 +1,8 @@
 //! CUBIC: the window is a cubic function of the time since the last reduction, so that growth does not depend on the
 //! round-trip time; never slower than Reno would be.
 //!
-//! Source: RFC 9438.
+//! Source: RFC 9438; with ABE, RFC 8511. As Linux has it: [`cubic_linux`](super::cubic_linux), on windows of whole
+//! segments.
 //!
 //! | RFC                | here                  |
 //! |--------------------|-----------------------|
@@ -14,19 +15,71 @@
 //! # Deviations
 //! - The time since the epoch is not stopped while the application has nothing to send (§4.2 "application-limited").
 
-use super::{Acked, Congestion, Controller, Window, slow_start};
+use super::cubic_linux::CubicLinux;
+use super::{Acked, Congestion, Controller, Delivery, Window, slow_start};
+use crate::stack::Config;
 use base::{Time, maths};
 
 /// Aggressiveness, segments a cubic second (§4.1).
 const C: f64 = 0.4;
 /// What is left of the window after a reduction (§4.6).
 const BETA: f64 = 0.7;
+/// The same after a mark with ABE (RFC 8511 §3.1).
+const BETA_ECN: f64 = 0.85;
 /// Reno's increase that matches `BETA` (§4.3).
 const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// CUBIC's memory. Windows in segments.
+/// CUBIC in either writing.
+#[derive(Clone, Debug)]
+pub enum Cubic {
+    /// RFC 9438's.
+    Rfc(Box<Rfc>),
+    /// Linux's.
+    Linux(Box<CubicLinux>),
+}
+
+impl Controller for Cubic {
+    fn new(config: &Config) -> Self {
+        if config.whole_segments { Self::Linux(Controller::new(config)) } else { Self::Rfc(Controller::new(config)) }
+    }
+
+    #[inline]
+    fn watches(&self) -> bool {
+        matches!(self, Self::Linux(_))
+    }
+
+    fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
+        if let Self::Linux(cubic) = self {
+            cubic.delivered(window, delivery);
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        match self {
+            Self::Rfc(cubic) => cubic.grow(window, acked),
+            Self::Linux(cubic) => cubic.grow(window, acked),
+        }
+    }
+
+    fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
+        match self {
+            Self::Rfc(cubic) => cubic.reduced(window, congestion),
+            Self::Linux(cubic) => cubic.reduced(window, congestion),
+        }
+    }
+
+    fn timed_out(&mut self) {
+        match self {
+            Self::Rfc(cubic) => cubic.timed_out(),
+            Self::Linux(cubic) => cubic.timed_out(),
+        }
+    }
+}
+
+/// RFC 9438's memory. Windows in segments.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cubic {
+pub struct Rfc {
     peak: f64,
     prior: f64,
     seconds_to_peak: f64,
@@ -35,7 +88,11 @@ pub struct Cubic {
     after_timeout: bool,
 }
 
-impl Controller for Cubic {
+impl Controller for Rfc {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
         if window.in_slow_start() {
             return slow_start(window, acked);
@@ -68,7 +125,7 @@ impl Controller for Cubic {
         // §4.7 fast convergence
         self.peak = if cwnd < self.peak { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.epoch = None;
-        congestion.flight.min(window.cwnd) * BETA
+        congestion.flight.min(window.cwnd) * congestion.keeps(BETA, BETA_ECN)
     }
 
     fn timed_out(&mut self) {
@@ -82,14 +139,81 @@ mod tests {
     use crate::cc::Cause;
     use base::Span;
 
+    /// A window after a loss at `segments`, with the memory of it.
+    fn after_loss(segments: f64, mss: f64) -> (Rfc, Window) {
+        let mut cubic = Rfc::default();
+        let mut window = Window { cwnd: segments * mss, ssthresh: 0.0 };
+        let congestion = Congestion {
+            cause: Cause::Loss,
+            flight: window.cwnd,
+            mss,
+            whole_segments: false,
+            abe: false,
+            now: Time::ZERO,
+        };
+        window.cwnd = cubic.reduced(&window, &congestion);
+        (cubic, window)
+    }
+
+    #[test]
+    fn k_is_the_time_back_to_the_peak() {
+        // RFC 9438 (2): cbrt(0.3 W_max / 0.4). At W(K) the target is the peak, before it less, beyond more: (1).
+        for (peak, k) in [(10.0, 1.957), (100.0, 4.217), (1_000.0, 9.086)] {
+            let (mut cubic, window) = after_loss(peak, 1_000.0);
+            let of = |seconds: f64| {
+                let now = Time::ZERO + Span::from_ns((seconds * 1e9) as u64);
+                Acked { bytes: 1_000, mss: 1_000.0, byte_counting: true, whole_segments: false, srtt: None, now }
+            };
+            cubic.grow(&mut window.clone(), &of(0.0));
+            assert!((cubic.seconds_to_peak - k).abs() < 5e-4, "{}", cubic.seconds_to_peak);
+            // One acknowledgement goes (W(t) - cwnd) / cwnd of the way, from 70 % of the peak; Reno is far below.
+            let cwnd = 0.7 * peak;
+            for (seconds, target) in [(cubic.seconds_to_peak, peak), (cubic.seconds_to_peak - 1.0, peak - 0.4)] {
+                let mut at = window;
+                (cubic.reno_estimate, cubic.prior) = (0.0, f64::INFINITY);
+                cubic.grow(&mut at, &of(seconds));
+                let moved = at.cwnd / 1_000.0 - cwnd;
+                // The clamp of §4.2: half the window more at most; both are below that.
+                assert!((moved - (target - cwnd) / cwnd).abs() < 1e-6, "{peak} at {seconds}: {moved}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_reno_estimate_grows_by_its_increase_a_window() {
+        // §4.3: 3 (1 - 0.7) / (1 + 0.7) = 0.529 of a segment for a window of acknowledgements until it has reached the
+        // window before the loss, then a whole one.
+        let (mut cubic, mut window) = after_loss(10.0, 1_000.0);
+        let acked = Acked {
+            bytes: 1_000,
+            mss: 1_000.0,
+            byte_counting: true,
+            whole_segments: false,
+            srtt: None,
+            now: Time::ZERO,
+        };
+        cubic.grow(&mut window, &acked);
+        assert!((cubic.reno_estimate - (7.0 + 0.529_412 / 7.0)).abs() < 1e-6, "{}", cubic.reno_estimate);
+        cubic.reno_estimate = 10.0;
+        let cwnd = window.cwnd / 1_000.0;
+        cubic.grow(&mut window, &acked);
+        assert!((cubic.reno_estimate - (10.0 + 1.0 / cwnd)).abs() < 1e-9, "{}", cubic.reno_estimate);
+    }
+
     #[test]
     fn near_the_peak_when_the_curve_says_so() {
         // RFC 9438 (2): K = cbrt(W_max (1 - beta) / C); for 100 segments 4.217 s.
         let mss = 1000.0;
-        let mut cubic = Cubic::default();
+        let mut cubic = Rfc::default();
         let mut window = Window { cwnd: 100.0 * mss, ssthresh: 0.0 };
-        let congestion =
-            Congestion { cause: Cause::Loss, flight: window.cwnd, mss, whole_segments: false, now: Time::ZERO };
+        let congestion = Congestion {
+            cause: Cause::Loss,
+            flight: window.cwnd,
+            mss,
+            whole_segments: false,
+            abe: false,
+            now: Time::ZERO,
+        };
         window.cwnd = cubic.reduced(&window, &congestion);
         assert!((window.cwnd / mss - 70.0).abs() < 1e-9);
         let rtt = Span::from_ms(100);

@@ -1,8 +1,7 @@
-//! CUBIC as Linux has it: the same curve as RFC 9438's, on a window of whole segments and a clock of milliseconds, with
-//! HyStart to leave slow start before anything is lost.
+//! CUBIC as Linux has it: the same curve as RFC 9438's, on a window of whole segments and a clock of milliseconds. Its
+//! HyStart is in [`hystart`](super::hystart).
 //!
-//! Source: net/ipv4/tcp_cubic.c of Linux 6.12; Ha, Rhee, Xu, "CUBIC" (2008); Ha, Rhee, "Taming the elephants" (2011,
-//! HyStart).
+//! Source: net/ipv4/tcp_cubic.c of Linux 6.12; Ha, Rhee, Xu, "CUBIC" (2008); with ABE, RFC 8511.
 //!
 //! | tcp_cubic.c         | here                 |
 //! |---------------------|----------------------|
@@ -13,8 +12,6 @@
 //! | `ack_cnt`           | `reno_counted`       |
 //! | `cnt`               | `per_segment`        |
 //! | `delay_min`         | `shortest`           |
-//! | `curr_rtt`          | `round_shortest`     |
-//! | `end_seq`           | `round_end`          |
 //!
 //! Against RFC 9438: what Reno would have grows by 8/15 of a segment a window for good (no faster beyond the last
 //! peak); the shortest round-trip time stands for the smoothed one; before the first peak is known the window grows by
@@ -25,22 +22,17 @@
 //! - The epoch is not shifted over idle times.
 
 use super::{Acked, Congestion, Controller, Delivery, Window, increase, slow_start_whole};
+use crate::stack::Config;
 use base::{Span, Time, maths};
 
 /// Aggressiveness, segments a cubic second: `bic_scale` 41 of 1024 times 10.
 const C: f64 = 410.0 / 1024.0;
 /// What is left of the window after a reduction.
 const BETA: f64 = 717.0 / 1024.0;
+/// The same after a mark with ABE, which Linux does not have (RFC 8511 §3.1).
+const BETA_ECN: f64 = 0.85;
 /// Acknowledged windows for one segment of Reno's: `beta_scale` / 8.
 const RENO_WINDOWS: f64 = 15.0 / 8.0;
-/// HyStart: the window from which it looks; samples a round; bounds of the delay that ends slow start; the longest gap
-/// within a train of acknowledgements.
-const LOW_WINDOW: f64 = 16.0;
-const ROUND_SAMPLES: u32 = 8;
-const LEAST_DELAY: Span = Span::from_ms(4);
-const MOST_DELAY: Span = Span::from_ms(16);
-const TRAIN_GAP: Span = Span::from_ms(2);
-const TRAIN_ALLOWANCE: Span = Span::from_ms(1);
 /// The curve is looked at again after so long while the window stands still (HZ / 32).
 const UNCHANGED: Span = Span::from_ms(31);
 
@@ -58,55 +50,6 @@ pub struct CubicLinux {
     reno_estimate: f64,
     reno_counted: f64,
     shortest: Span,
-    start: Start,
-}
-
-/// HyStart's memory.
-#[derive(Clone, Copy, Debug)]
-struct Start {
-    is_over: bool,
-    round_began: Time,
-    round_end: u64,
-    round_shortest: Span,
-    samples: u32,
-    last_ack: Time,
-}
-
-impl Start {
-    const fn round(now: Time, end: u64) -> Self {
-        Self {
-            is_over: false,
-            round_began: now,
-            round_end: end,
-            round_shortest: Span::from_ns(u64::MAX),
-            samples: 0,
-            last_ack: now,
-        }
-    }
-
-    /// A round trip took `rtt`: whether slow start is over.
-    fn ends(&mut self, rtt: Span, shortest: Span, window: f64, delivery: &Delivery) -> bool {
-        if delivery.una > self.round_end {
-            *self = Self::round(delivery.now, delivery.nxt);
-        }
-        if window < LOW_WINDOW {
-            return false;
-        }
-        // A train of acknowledgements as long as half of the shortest round trip and a millisecond's allowance.
-        if delivery.now.since(self.last_ack) <= TRAIN_GAP {
-            self.last_ack = delivery.now;
-            self.is_over |= delivery.now.since(self.round_began) > (shortest + TRAIN_ALLOWANCE) / 2;
-        }
-        // A round whose shortest round trip is longer by an eighth.
-        self.round_shortest = self.round_shortest.min(rtt);
-        if self.samples < ROUND_SAMPLES {
-            self.samples += 1;
-        } else {
-            let delay = (shortest / 8).clamp(LEAST_DELAY, MOST_DELAY);
-            self.is_over |= self.round_shortest > shortest + delay;
-        }
-        self.is_over
-    }
 }
 
 impl Default for CubicLinux {
@@ -123,7 +66,6 @@ impl Default for CubicLinux {
             reno_estimate: 0.0,
             reno_counted: 0.0,
             shortest: Span::ZERO,
-            start: Start::round(Time::ZERO, 0),
         }
     }
 }
@@ -173,7 +115,15 @@ impl CubicLinux {
 }
 
 impl Controller for CubicLinux {
-    fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn delivered(&mut self, _window: &mut Window, delivery: &Delivery) {
         let Some(rtt) = delivery.rtt else { return };
         // Not right after a recovery: what is measured then is its queue.
         if self.epoch.is_some_and(|epoch| delivery.now.since(epoch) < Span::from_secs(1)) {
@@ -181,12 +131,6 @@ impl Controller for CubicLinux {
         }
         if self.shortest == Span::ZERO || rtt < self.shortest {
             self.shortest = rtt;
-        }
-        if !self.start.is_over
-            && window.in_slow_start()
-            && self.start.ends(rtt, self.shortest, window.cwnd / delivery.mss, delivery)
-        {
-            window.ssthresh = window.cwnd;
         }
     }
 
@@ -204,11 +148,11 @@ impl Controller for CubicLinux {
         self.last_peak = if cwnd < self.last_peak { (cwnd * (1.0 + BETA) / 2.0).floor() } else { cwnd };
         self.epoch = None;
         self.counted = 0.0;
-        congestion.down(congestion.flight * BETA)
+        congestion.down(congestion.flight * congestion.keeps(BETA, BETA_ECN))
     }
 
     fn timed_out(&mut self) {
-        // bictcp_reset; HyStart begins anew.
+        // bictcp_reset
         *self = Self::default();
     }
 }
@@ -244,8 +188,14 @@ mod tests {
         // follows the curve less its last whole segment, and is there within two round trips.
         let mut cubic = CubicLinux { shortest: Span::from_ms(100), ..CubicLinux::default() };
         let mut window = Window { cwnd: 100.0 * MSS, ssthresh: 0.0 };
-        let congestion =
-            Congestion { cause: Cause::Loss, flight: window.cwnd, mss: MSS, whole_segments: true, now: Time::ZERO };
+        let congestion = Congestion {
+            cause: Cause::Loss,
+            flight: window.cwnd,
+            mss: MSS,
+            whole_segments: true,
+            abe: false,
+            now: Time::ZERO,
+        };
         window.cwnd = cubic.reduced(&window, &congestion);
         assert_eq!(window.cwnd, 70.0 * MSS);
         let grown = grow(&mut cubic, &mut window, Span::from_ms(100), 4.2);
@@ -257,8 +207,14 @@ mod tests {
         // With 10 ms the curve is slower than 8/15 of a segment a round trip: 50 round trips.
         let mut cubic = CubicLinux { shortest: Span::from_ms(10), ..CubicLinux::default() };
         let mut window = Window { cwnd: 20.0 * MSS, ssthresh: 0.0 };
-        let congestion =
-            Congestion { cause: Cause::Loss, flight: window.cwnd, mss: MSS, whole_segments: true, now: Time::ZERO };
+        let congestion = Congestion {
+            cause: Cause::Loss,
+            flight: window.cwnd,
+            mss: MSS,
+            whole_segments: true,
+            abe: false,
+            now: Time::ZERO,
+        };
         window.cwnd = cubic.reduced(&window, &congestion);
         assert_eq!(window.cwnd, 14.0 * MSS);
         // Whole numbers on the way, of the window and of what counts for a segment, make it a little more or less: two.
@@ -270,48 +226,18 @@ mod tests {
     fn fast_convergence_gives_way() {
         let mut cubic = CubicLinux::default();
         let window = Window { cwnd: 0.0, ssthresh: 0.0 };
-        let of = |flight| Congestion { cause: Cause::Loss, flight, mss: MSS, whole_segments: true, now: Time::ZERO };
+        let of = |flight| Congestion {
+            cause: Cause::Loss,
+            flight,
+            mss: MSS,
+            whole_segments: true,
+            abe: false,
+            now: Time::ZERO,
+        };
         cubic.reduced(&window, &of(100.0 * MSS));
         assert_eq!(cubic.last_peak, 100.0);
         cubic.reduced(&window, &of(80.0 * MSS));
         // 80 (1024 + 717) / 2048 = 68.008
         assert_eq!(cubic.last_peak, 68.0);
-    }
-
-    /// Slow start with one acknowledgement every `gap`, of the given round-trip time: the window when it ends, or 200.
-    fn start(gap: Span, rtt: impl Fn(u64) -> Span) -> f64 {
-        let mut cubic = CubicLinux::default();
-        let mut window = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
-        let (mut now, mut una, mut nxt) = (Time::from_ns(1_000_000_000), 0, 10_000);
-        for k in 0..190 {
-            (now, una, nxt) = (now + gap, una + 1_000, nxt + 2_000);
-            let delivery = Delivery { bytes: 1_000, is_marked: false, una, nxt, rtt: Some(rtt(k)), mss: MSS, now };
-            cubic.delivered(&mut window, &delivery);
-            cubic.grow(&mut window, &acked(now));
-            if !window.in_slow_start() {
-                break;
-            }
-        }
-        window.cwnd / MSS
-    }
-
-    #[test]
-    fn a_longer_round_trip_ends_slow_start() {
-        // Acknowledgements too far apart for a train. 80 ms, and an eighth more is 10 ms: a queue of 9 ms does not end
-        // slow start, one of 11 ms does, in the round in which all of the samples have it.
-        let gap = Span::from_ms(3);
-        assert_eq!(start(gap, |k| Span::from_ms(if k < 40 { 80 } else { 89 })), 200.0);
-        let ended = start(gap, |k| Span::from_ms(if k < 40 { 80 } else { 91 }));
-        // The window is 50 at the 40th; that round, of less than a window, has shorter ones in it still.
-        assert!((50.0..150.0).contains(&ended), "{ended}");
-    }
-
-    #[test]
-    fn a_long_train_ends_slow_start() {
-        // One acknowledgement a millisecond: the first round from sixteen segments on that has lasted half of 40 ms and
-        // the allowance. The train counts from the start of the round.
-        let ended = start(Span::from_ms(1), |_| Span::from_ms(40));
-        assert!((16.0..60.0).contains(&ended), "{ended}");
-        assert_eq!(start(Span::from_ms(1), |_| Span::from_ms(2_000)), 200.0);
     }
 }

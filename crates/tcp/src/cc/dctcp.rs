@@ -18,6 +18,7 @@
 //!   64 segments leave no trace there; here as everywhere in the RFC it is a real number.
 
 use super::{Acked, Cause, Congestion, Controller, Delivery, Window, reno::Reno};
+use crate::stack::Config;
 
 /// Weight of the last window in the estimate (§4.2; Linux's `dctcp_shift_g` = 4).
 const GAIN: f64 = 1.0 / 16.0;
@@ -32,13 +33,15 @@ pub struct Dctcp {
     marked: u64,
     /// What has to be acknowledged for the next update.
     window_end: u64,
+    /// Whether that itself is enough (Linux), or more has to be (§3.3 step 4).
+    ends_early: bool,
     growth: Reno,
 }
 
 impl Default for Dctcp {
     fn default() -> Self {
         // §3.3: 1, so that the first mark is answered like a loss.
-        Self { alpha: 1.0, acked: 0, marked: 0, window_end: 0, growth: Reno::default() }
+        Self { alpha: 1.0, acked: 0, marked: 0, window_end: 0, ends_early: false, growth: Reno::default() }
     }
 }
 
@@ -50,12 +53,27 @@ impl Dctcp {
 }
 
 impl Controller for Dctcp {
+    const ECHOES_EACH_MARK: bool = true;
+
+    fn new(config: &Config) -> Self {
+        Self { ends_early: config.whole_segments, ..Self::default() }
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
     fn delivered(&mut self, _window: &mut Window, delivery: &Delivery) {
         self.acked += delivery.bytes;
         if delivery.is_marked {
             self.marked += delivery.bytes;
         }
-        if delivery.una <= self.window_end {
+        if self.ends_early && self.window_end == 0 {
+            // The acknowledgement that opens the connection begins the first one (dctcp_init).
+            self.window_end = delivery.nxt;
+            return;
+        }
+        if delivery.una + u64::from(self.ends_early) <= self.window_end {
             return;
         }
         // §3.3 steps 4 to 8, once a window
@@ -71,7 +89,8 @@ impl Controller for Dctcp {
     }
 
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
-        let halved = self.growth.reduced(window, congestion);
+        // ABE is not for DCTCP (RFC 8511 §1), which has an answer of its own.
+        let halved = self.growth.reduced(window, &Congestion { abe: false, ..*congestion });
         match congestion.cause {
             // §3.3 step 9; whole segments are taken off in Linux (dctcp_ssthresh)
             Cause::Mark => congestion.up(window.cwnd * (1.0 - self.alpha / 2.0)),
@@ -143,8 +162,14 @@ mod tests {
     #[test]
     fn marks_reduce_by_half_of_alpha_and_losses_by_half() {
         let window = Window { cwnd: 100_000.0, ssthresh: 0.0 };
-        let of =
-            |cause| Congestion { cause, flight: 80_000.0, mss: 1_000.0, whole_segments: false, now: base::Time::ZERO };
+        let of = |cause| Congestion {
+            cause,
+            flight: 80_000.0,
+            mss: 1_000.0,
+            whole_segments: false,
+            abe: false,
+            now: base::Time::ZERO,
+        };
         let mut dctcp = Dctcp { alpha: 0.2, ..Dctcp::default() };
         assert!((dctcp.reduced(&window, &of(Cause::Mark)) - 90_000.0).abs() < 1e-6);
         assert_eq!(dctcp.reduced(&window, &of(Cause::Loss)), 40_000.0);

@@ -1,11 +1,21 @@
-//! Congestion controllers: how the window moves. One file each, over the shared frame of [`crate::endpoint`].
+//! Congestion controllers: how the window moves. One file each, over the shared frame of [`crate::endpoint`], and a
+//! line each in `registry.rs`. What ends slow start early goes with any of them: `chosen.rs`.
 
+pub mod bbr;
+mod chosen;
 pub mod cubic;
 pub mod cubic_linux;
 pub mod dctcp;
+pub mod hystart;
+pub mod hystart_pp;
+mod registry;
 pub mod reno;
+pub mod windowed;
 
-use crate::stack;
+pub use chosen::{Chosen, Hystart};
+pub use registry::{Algorithm, Control, WORDS, Word};
+
+use crate::stack::Config;
 use base::{Span, Time};
 
 /// The congestion window, in bytes.
@@ -81,11 +91,18 @@ pub struct Congestion {
     pub mss: f64,
     /// Whether what is left is to be whole segments.
     pub whole_segments: bool,
+    /// Whether a mark is to be answered by less than a loss is (RFC 8511).
+    pub abe: bool,
     /// Now.
     pub now: Time,
 }
 
 impl Congestion {
+    /// What is to be left of the window: `loss` of it, or `mark` of it where marks are answered by less.
+    fn keeps(&self, loss: f64, mark: f64) -> f64 {
+        if self.abe && self.cause == Cause::Mark { mark } else { loss }
+    }
+
     /// `bytes`, or the whole segments in it where there are no others.
     fn down(&self, bytes: f64) -> f64 {
         if self.whole_segments { (bytes / self.mss).floor() * self.mss } else { bytes }
@@ -97,89 +114,168 @@ impl Congestion {
     }
 }
 
+/// Where loss recovery is, as a controller that models the path sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Nothing is being repaired.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout.
+    Timeout,
+}
+
+/// How fast data was delivered between two acknowledgements (draft-cheng-iccrg-delivery-rate-estimation §3.3).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Delivered {
+    /// Segments delivered in the interval.
+    pub segments: u64,
+    /// The longer of the time it took to send them and the time it took to hear of them.
+    pub interval: Span,
+    /// Segments delivered in all when the newest of these was sent.
+    pub prior: u64,
+    /// Whether the application, not the network, set the pace at some time in it.
+    pub is_app_limited: bool,
+}
+
+/// What an acknowledgement tells a controller that models the path. Counts are of segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Newly acknowledged or reported.
+    pub newly_delivered: u64,
+    /// Newly deemed lost.
+    pub newly_lost: u64,
+    /// Delivered, and deemed lost, in all.
+    pub delivered: u64,
+    /// See `delivered`.
+    pub lost: u64,
+    /// When something was last delivered.
+    pub delivered_at: Time,
+    /// In the network, before this acknowledgement and now.
+    pub prior_in_flight: u64,
+    /// See `prior_in_flight`.
+    pub in_flight: u64,
+    /// The rate of delivery, if that could be measured.
+    pub rate: Option<Delivered>,
+    /// How long the newest of what was delivered took, if it was sent once.
+    pub rtt: Option<Span>,
+    /// Whether the receiver may have waited before it acknowledged.
+    pub may_be_delayed: bool,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Span>,
+    /// When the next segment may leave.
+    pub departs_at: Time,
+    /// Loss recovery.
+    pub stage: Stage,
+    /// Payload of a full segment.
+    pub mss: f64,
+    /// Now.
+    pub now: Time,
+}
+
+/// What such a controller wants of the frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Steer {
+    /// Payload bytes a second to be sent.
+    pub bytes_per_second: f64,
+    /// Segments to be sent at once, at least.
+    pub least_burst: u64,
+    /// Whether what is in the network now says nothing of what the network could deliver.
+    pub hides_rate: bool,
+}
+
 /// A controller.
 pub trait Controller {
+    /// Whether it sets window and rate by itself, by a model of the path, with every acknowledgement: neither growth
+    /// nor a gradual reduction is asked for then, and what is sent is paced.
+    const MODELS_PATH: bool = false;
+    /// Whether its receiver echoes each mark, its sender tells marks and losses apart (RFC 8257).
+    const ECHOES_EACH_MARK: bool = false;
+
+    /// A fresh one for a connection so configured.
+    fn new(config: &Config) -> Self;
+
+    /// Whether it wants to be told what is delivered.
+    fn watches(&self) -> bool {
+        false
+    }
+
     /// An acknowledgement came, of whatever it may be; said of every one, before the others.
     fn delivered(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
     /// New data was acknowledged outside loss recovery: grow the window.
-    fn grow(&mut self, window: &mut Window, acked: &Acked);
+    fn grow(&mut self, _window: &mut Window, _acked: &Acked) {}
 
     /// There was congestion: how many bytes may be outstanding from now on, before any lower bound.
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64;
 
     /// The retransmission timer expired.
     fn timed_out(&mut self) {}
-}
 
-/// The controller a connection runs.
-#[derive(Clone, Debug)]
-pub enum Chosen {
-    /// See [`reno`].
-    Reno(reno::Reno),
-    /// See [`cubic`].
-    Cubic(cubic::Cubic),
-    /// See [`cubic_linux`].
-    CubicLinux(Box<cubic_linux::CubicLinux>),
-    /// See [`dctcp`].
-    Dctcp(dctcp::Dctcp),
-}
+    /// The last reduction was needless, and was taken back.
+    fn undone(&mut self) {}
 
-impl Chosen {
-    /// A fresh controller of the kind that is configured.
-    pub fn new(config: &stack::Config) -> Self {
-        match config.control {
-            stack::Control::Reno => Self::Reno(reno::Reno::default()),
-            stack::Control::Cubic if config.whole_segments => Self::CubicLinux(Box::default()),
-            stack::Control::Cubic => Self::Cubic(cubic::Cubic::default()),
-            stack::Control::Dctcp => Self::Dctcp(dctcp::Dctcp::default()),
-        }
+    /// The handshake took `rtt`; of one that models the path.
+    fn opened(&mut self, _window: &Window, _mss: f64, _rtt: Span, _now: Time) {}
+
+    /// Loss detection has done what it does for an acknowledgement; of one that models the path.
+    fn sampled(&mut self, _window: &mut Window, _sample: &Sample) {}
+
+    /// Something is about to be sent after the application had nothing to send; of one that models the path.
+    fn restarted(&mut self, _window: &mut Window, _mss: f64, _now: Time) {}
+
+    /// How to send on; of one that models the path.
+    fn steer(&self) -> Option<Steer> {
+        None
     }
 }
 
-impl Chosen {
-    /// Whether it wants to be told what is delivered.
-    #[inline]
-    pub fn watches(&self) -> bool {
-        matches!(self, Self::CubicLinux(_) | Self::Dctcp(_))
-    }
-}
+impl<C: Controller> Controller for Box<C> {
+    const MODELS_PATH: bool = C::MODELS_PATH;
+    const ECHOES_EACH_MARK: bool = C::ECHOES_EACH_MARK;
 
-impl Controller for Chosen {
+    fn new(config: &Config) -> Self {
+        Self::new(C::new(config))
+    }
+
+    fn watches(&self) -> bool {
+        C::watches(self)
+    }
+
     fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
-        match self {
-            Self::Reno(_) | Self::Cubic(_) => {}
-            Self::CubicLinux(cubic) => cubic.delivered(window, delivery),
-            Self::Dctcp(dctcp) => dctcp.delivered(window, delivery),
-        }
+        C::delivered(self, window, delivery);
     }
 
-    #[inline]
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
-        match self {
-            Self::Reno(reno) => reno.grow(window, acked),
-            Self::Cubic(cubic) => cubic.grow(window, acked),
-            Self::CubicLinux(cubic) => cubic.grow(window, acked),
-            Self::Dctcp(dctcp) => dctcp.grow(window, acked),
-        }
+        C::grow(self, window, acked);
     }
 
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
-        match self {
-            Self::Reno(reno) => reno.reduced(window, congestion),
-            Self::Cubic(cubic) => cubic.reduced(window, congestion),
-            Self::CubicLinux(cubic) => cubic.reduced(window, congestion),
-            Self::Dctcp(dctcp) => dctcp.reduced(window, congestion),
-        }
+        C::reduced(self, window, congestion)
     }
 
     fn timed_out(&mut self) {
-        match self {
-            Self::Reno(reno) => reno.timed_out(),
-            Self::Cubic(cubic) => cubic.timed_out(),
-            Self::CubicLinux(cubic) => cubic.timed_out(),
-            Self::Dctcp(dctcp) => dctcp.timed_out(),
-        }
+        C::timed_out(self);
+    }
+
+    fn undone(&mut self) {
+        C::undone(self);
+    }
+
+    fn opened(&mut self, window: &Window, mss: f64, rtt: Span, now: Time) {
+        C::opened(self, window, mss, rtt, now);
+    }
+
+    fn sampled(&mut self, window: &mut Window, sample: &Sample) {
+        C::sampled(self, window, sample);
+    }
+
+    fn restarted(&mut self, window: &mut Window, mss: f64, now: Time) {
+        C::restarted(self, window, mss, now);
+    }
+
+    fn steer(&self) -> Option<Steer> {
+        C::steer(self)
     }
 }
 

@@ -1,8 +1,14 @@
 //! Reno: additive increase by one segment a round trip, multiplicative decrease by half.
 //!
-//! Source: RFC 5681 §3.1; for windows of whole segments, Linux's tcp_reno_cong_avoid.
+//! Source: RFC 5681 §3.1; for windows of whole segments, Linux's tcp_reno_cong_avoid. With ABE a mark takes a fifth
+//! (RFC 8511 §3).
 
 use super::{Acked, Congestion, Controller, Window, increase, slow_start, slow_start_whole};
+use crate::stack::Config;
+
+/// What is left of the window after a loss (RFC 5681 (4)), and after a mark with ABE (RFC 8511 §3.1).
+const BETA: f64 = 0.5;
+const BETA_ECN: f64 = 0.8;
 
 /// Reno's memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +18,10 @@ pub struct Reno {
 }
 
 impl Controller for Reno {
+    fn new(_config: &Config) -> Self {
+        Self::default()
+    }
+
     #[inline]
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
         if acked.whole_segments {
@@ -31,7 +41,6 @@ impl Controller for Reno {
 
     fn reduced(&mut self, _window: &Window, congestion: &Congestion) -> f64 {
         self.counted = 0.0;
-        // RFC 5681 (4)
-        congestion.down(congestion.flight / 2.0)
+        congestion.down(congestion.flight * congestion.keeps(BETA, BETA_ECN))
     }
 }

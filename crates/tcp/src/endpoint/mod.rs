@@ -6,31 +6,41 @@
 //!
 //! - `sender.rs`: acknowledgements, loss recovery, the retransmission timer, what may be sent.
 //! - `reduction.rs`: how the window comes down gradually. `probe.rs`: losses found by time, tail loss probes.
-//! - `sack1.rs`: recovery as ns-2 has it.
+//! - `pacing.rs`: what may be sent, spread over the round trip. `sack1.rs`, `newreno.rs`: recovery as ns-2 has it.
+//! - `undoing.rs`: needless reductions taken back. `reading.rs`: readers that stop, windows that close.
+//! - `delaying.rs`: when acknowledgements wait, where that follows the sender's habits. `growing.rs`: the window, there.
+//! - `idle.rs`: the window after a pause.
 //! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
 //! - here: the state itself, opening and closing.
 //!
 //! # Deviations
-//! - The application reads at once, so the window never closes and there is no persist timer. Urgent data, RST and
-//!   simultaneous open do not occur. SYN and FIN carry no data except that a FIN rides on the last segment; a FIN takes
-//!   no room in the congestion window.
+//! - Urgent data, RST and simultaneous open do not occur. SYN and FIN carry no data except that a FIN rides on the last
+//!   segment; a FIN takes no room in the peer's window, nor in the congestion window unless so configured.
+//! - The application reads at once unless it is told to stop ([`Endpoint::hold`]).
 //! - There is no Nagle: what is written goes out at once, in a small segment if need be.
-//! - A repeated SYN still asks for ECN (RFC 3168 §6.1.1.1 leaves the choice; Linux asks only once).
 //! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
 //! - Those of loss recovery and the timer are in `sender.rs`.
 
+mod pacing;
+mod delaying;
+mod growing;
+mod idle;
+mod newreno;
 mod probe;
+mod reading;
 mod receiver;
 mod reduction;
 mod sack1;
 mod sender;
+mod undoing;
 
 use crate::cc::{Chosen, Window};
+pub(crate) use pacing::{BURSTS, MOST_BURST};
 use crate::outstanding::Outstanding;
 use crate::reassembly::Reassembly;
 use crate::rtt::RttEstimator;
 use crate::segment::{Flags, SackBlocks, Segment};
-use crate::stack::{Config, Control, EcnMode, SynTimer};
+use crate::stack::{Config, EcnMode, SynTimer};
 use base::{Ecn, Span, Time};
 
 /// Where an endpoint puts the segments it sends.
@@ -88,6 +98,8 @@ pub struct Stats {
     pub recoveries: u64,
     /// Reductions of the window by ECN echo.
     pub ecn_reductions: u64,
+    /// Reductions of the window that turned out to be needless and were taken back.
+    pub undone: u64,
 }
 
 /// One end of a connection.
@@ -101,10 +113,12 @@ pub struct Endpoint {
     fin_sent: bool,
     /// Whether both ends do ECN.
     ecn_ok: bool,
+    /// Only the opener sends, as configured.
+    is_one_way: bool,
     /// Expirations of the handshake's timer.
     syn_tries: u8,
-    /// The SYN or SYN/ACK was sent more than once, for whatever reason.
-    syn_repeated: bool,
+    /// How often the SYN or SYN/ACK was sent again, for whatever reason.
+    syn_repeats: u8,
     syn_sent_at: Time,
 
     // ── sending ──
@@ -113,11 +127,21 @@ pub struct Endpoint {
     is_gradual: bool,
     finds_by_time: bool,
     counts_deliveries: bool,
+    /// The controller sets window and rate by itself.
+    is_modelled: bool,
     /// Whether recovery is ns-2's, as configured, and whether it has anything to do.
     is_sack1: bool,
     sack1_is_busy: bool,
+    /// Whether recovery is that of ns-2's other agent.
+    is_newreno: bool,
     /// The time of the next probe is to be set anew.
     wants_probe: bool,
+    /// What is sent next is to be new data, although something is deemed lost.
+    only_new: bool,
+    /// The last segment of this recovery has been sent again with nothing else to send (RFC 6675's rescue).
+    has_rescued: bool,
+    /// What is sent next ends a burst.
+    ends_burst: bool,
     phase: Phase,
     /// Oldest sequence number not acknowledged.
     snd_una: u64,
@@ -143,7 +167,7 @@ pub struct Endpoint {
     expirations: u32,
     /// The next new segment carries CWR.
     owes_cwr: bool,
-    /// The earliest of `probe_at`, `reorder_at` and `held_until`, which most stacks never need, or earlier than that.
+    /// The earliest of `probe_at`, `reorder_at`, `held_until` and the next paced departure, which most stacks never need, or earlier than that.
     seldom_at: Time,
 
     // ── receiving ──
@@ -155,6 +179,16 @@ pub struct Endpoint {
     quick_acks_left: u32,
     delayed_ack_at: Time,
     echoes_ce: bool,
+    /// The newest stamp of the peer, to be echoed (TS.Recent).
+    peer_stamp: u16,
+    /// How much of the window the application used.
+    used: idle::Use,
+    /// What its last segment echoed (rcv_rtt_last_tsecr).
+    peer_echo: u16,
+    /// The sender's habits, where acknowledgements follow them.
+    delaying: Option<Box<delaying::Delaying>>,
+    /// A reader that stopped, or a peer without room: most connections have neither.
+    flow: Option<Box<reading::Flow>>,
 
     stats: Stats,
 
@@ -169,8 +203,12 @@ pub struct Endpoint {
     reorder_at: Time,
     /// The reduction under way, where it is gradual.
     progress: reduction::Progress,
+    /// What it takes to take the last reduction back, once there was one.
+    undoing: Option<Box<undoing::Undoing>>,
     /// Recovery as ns-2 has it, where it is configured.
     sack1: Option<Box<sack1::Sack1>>,
+    /// Pacing, where it is configured.
+    pacer: Option<Box<pacing::Pacer>>,
 }
 
 impl Endpoint {
@@ -180,18 +218,24 @@ impl Endpoint {
         let (is_gradual, finds_by_time) = (Self::reduces_gradually(config), Self::finds_by_time(config));
         let sack1 = Self::sack1_of(config);
         Self {
-            is_sack1: sack1.is_some(),
+            is_sack1: sack1.is_some() && !Self::recovers_as_newreno(config),
             sack1_is_busy: false,
+            is_newreno: Self::recovers_as_newreno(config),
             is_gradual,
             finds_by_time,
             wants_probe: false,
+            only_new: false,
+            has_rescued: false,
+            ends_burst: false,
             counts_deliveries: is_gradual || finds_by_time || controller.watches(),
+            is_modelled: config.control.models_path(),
             state: State::Listen,
             closing: false,
             fin_sent: false,
             ecn_ok: false,
+            is_one_way: config.one_way,
             syn_tries: 0,
-            syn_repeated: false,
+            syn_repeats: 0,
             syn_sent_at: Time::ZERO,
             phase: Phase::Open,
             snd_una: 0,
@@ -200,7 +244,7 @@ impl Endpoint {
             peer_window: config.window.min(u64::from(u32::MAX)),
             window: Window { cwnd: f64::from(config.initial_window * config.mss), ssthresh: f64::INFINITY },
             controller,
-            outstanding: Outstanding::new(finds_by_time),
+            outstanding: Self::sampled(Outstanding::new(finds_by_time), config),
             rtt: RttEstimator::new(config),
             timing: None,
             rto_at: Time::NEVER,
@@ -208,7 +252,9 @@ impl Endpoint {
             probe_end: None,
             reorder_at: Time::NEVER,
             progress: reduction::Progress::default(),
+            undoing: None,
             sack1,
+            pacer: Self::pacer_of(config),
             last_sent_at: Time::ZERO,
             duplicate_acks: 0,
             recover: 0,
@@ -222,9 +268,14 @@ impl Endpoint {
             held: Reassembly::default(),
             peer_fin: None,
             unacked: 0,
-            quick_acks_left: config.delayed_ack.quick,
+            quick_acks_left: if config.delayed_ack.adapts { 0 } else { config.delayed_ack.quick },
             delayed_ack_at: Time::NEVER,
             echoes_ce: false,
+            peer_stamp: 0,
+            peer_echo: 0,
+            used: idle::Use::default(),
+            delaying: Self::delaying_of(config),
+            flow: None,
             stats: Stats::default(),
         }
     }
@@ -236,7 +287,7 @@ impl Endpoint {
         let mut held = std::mem::take(&mut self.held);
         outstanding.clear(keeps_time);
         held.clear();
-        *self = Self { outstanding, held, ..Self::new(config) };
+        *self = Self { outstanding: Self::sampled(outstanding, config), held, ..Self::new(config) };
     }
 
     /// Opens the connection: sends a SYN, or starts established where the configuration has no handshake.
@@ -265,21 +316,29 @@ impl Endpoint {
     /// The application writes `bytes` more; not after [`Endpoint::close`]. Call [`Endpoint::push`] afterwards.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closing, "nothing is written after closing");
+        if self.is_modelled {
+            self.note_app_limit();
+        }
         self.written += bytes;
     }
 
     /// The application has nothing more to write. Call [`Endpoint::push`] afterwards.
     pub fn close(&mut self) {
-        self.closing = true;
+        // Where only the opener sends, the other end says nothing when it has heard everything.
+        self.closing = !(self.is_one_way && self.peer_fin.is_some());
     }
 
     /// A segment arrived.
     pub fn on_segment(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         match self.state {
             State::Established => {
+                if segment.flags.has(Flags::SYN) && config.one_way {
+                    self.answer_one_way(config, now, out);
+                    return;
+                }
                 if segment.flags.has(Flags::SYN) {
                     // The acknowledgement of a SYN/ACK was lost: say it again.
-                    self.send_ack(config, out);
+                    self.send_ack(config, now, out);
                     return;
                 }
                 self.process(segment, config, now, out);
@@ -287,7 +346,12 @@ impl Endpoint {
             State::Listen if segment.flags.has(Flags::SYN) => {
                 self.rcv_nxt = 1;
                 self.peer_window = u64::from(segment.window);
+                self.peer_stamp = segment.stamp;
                 self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                if config.one_way {
+                    self.answer_one_way(config, now, out);
+                    return;
+                }
                 self.state = State::SynReceived;
                 self.send_synack(config, now, out);
             }
@@ -310,7 +374,8 @@ impl Endpoint {
     /// Does what is due at `now`.
     pub fn on_wake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if now >= self.delayed_ack_at {
-            self.send_ack(config, out);
+            self.note_delay_was_vain(config);
+            self.send_ack(config, now, out);
         }
         if now >= self.reorder_at {
             self.reorder_at = Time::NEVER;
@@ -318,6 +383,9 @@ impl Endpoint {
         }
         if now >= self.probe_at {
             self.on_probe_timer(config, now, out);
+        }
+        if now >= self.persist_at() {
+            self.on_persist_timer(config, now, out);
         }
         if now >= self.rto_at {
             match self.state {
@@ -332,18 +400,23 @@ impl Endpoint {
             self.held_until = Time::NEVER;
             self.push(config, now, out);
         }
+        if self.pacer.as_ref().is_some_and(|pacer| now >= pacer.wakes_at()) {
+            self.push(config, now, out);
+        }
         self.note_seldom();
     }
 
     /// Brings `seldom_at` up to date: after one of its timers was set. One that was called off may still wake.
     #[inline]
     pub(super) fn note_seldom(&mut self) {
-        self.seldom_at = self.held_until.min(self.probe_at).min(self.reorder_at);
+        let paced_at = self.pacer.as_ref().map_or(Time::NEVER, |pacer| pacer.wakes_at());
+        self.seldom_at = self.held_until.min(self.probe_at).min(self.reorder_at).min(self.persist_at()).min(paced_at);
     }
 
     /// Bytes that arrived in order, and so reached the application.
     pub fn received(&self) -> u64 {
-        self.rcv_nxt.saturating_sub(1) - u64::from(self.peer_closed())
+        let fin = u64::from(self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin));
+        self.rcv_nxt.saturating_sub(1) - fin - self.unread()
     }
 
     /// Bytes that the peer has acknowledged.
@@ -364,12 +437,13 @@ impl Endpoint {
 
     /// Whether everything the peer will ever send has arrived, its FIN included.
     pub fn peer_closed(&self) -> bool {
-        self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin)
+        self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin) && self.unread() == 0
     }
 
     /// Whether nothing is left to do: both FINs sent and acknowledged, or given up.
     pub fn is_done(&self) -> bool {
-        self.is_aborted() || (self.fin_sent && self.snd_una == self.snd_nxt && self.peer_closed())
+        let (has_sent, has_heard) = (self.fin_sent && self.snd_una == self.snd_nxt, self.peer_closed());
+        self.is_aborted() || has_sent && has_heard || self.is_one_way && (has_sent || has_heard)
     }
 
     /// Whether the connection was given up after too many retries.
@@ -400,8 +474,10 @@ impl Endpoint {
     fn send_syn(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         // RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR set and is not ECN-capable itself
         // (data centres differ, RFC 8257 §3.5).
-        let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), config.ecn != EcnMode::Off);
-        let is_capable = config.ecn != EcnMode::Off && config.ect_on_control;
+        // Sent again, it may do without (§6.1.1.1): it may have been lost for asking.
+        let asks = config.ecn != EcnMode::Off && !(config.ecn_fallback && self.syn_repeats > 0);
+        let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), asks);
+        let is_capable = asks && config.ect_on_control;
         let ecn = if is_capable { config.ect } else { Ecn::NotEct };
         self.send_handshake(flags, ecn, &config.syn_timer, config, now, out);
     }
@@ -410,7 +486,7 @@ impl Endpoint {
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn_ok);
         // RFC 5562 §3: only the first SYN/ACK is ECN-capable.
         let is_plus = matches!(config.ecn, EcnMode::Plus | EcnMode::PlusTryOnce);
-        let is_capable = self.ecn_ok && (config.ect_on_control || is_plus && !self.syn_repeated);
+        let is_capable = self.ecn_ok && (config.ect_on_control || is_plus && self.syn_repeats == 0);
         let ecn = if is_capable { config.ect } else { Ecn::NotEct };
         self.send_handshake(flags, ecn, &config.synack_timer, config, now, out);
     }
@@ -427,12 +503,14 @@ impl Endpoint {
         self.snd_nxt = 1;
         self.syn_sent_at = now;
         let factor = timer.factors.get(self.syn_tries as usize).copied().unwrap_or(1);
-        self.rto_at = now + timer.base * u64::from(factor);
+        self.rto_at = config.timer(now, timer.base * u64::from(factor));
         out.emit(Segment {
             seq: 0,
             ack: self.rcv_nxt,
             sacks: SackBlocks::default(),
-            window: config.window.min(u64::from(u32::MAX)) as u32,
+            window: self.offered(config).min(u64::from(u32::MAX)) as u32,
+            stamp: Self::stamp_of(now),
+            echo: self.peer_stamp,
             payload: 0,
             size: config.syn_header as u16,
             flags,
@@ -453,26 +531,36 @@ impl Endpoint {
 
     fn repeat_handshake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.stats.retransmitted += 1;
-        self.syn_repeated = true;
+        self.syn_repeats = self.syn_repeats.saturating_add(1);
         if self.state == State::SynSent { self.send_syn(config, now, out) } else { self.send_synack(config, now, out) }
     }
 
     fn on_synack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         self.rcv_nxt = 1;
+        self.peer_stamp = segment.stamp;
         self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE);
         // RFC 5562 has the mark on a SYN/ACK echoed; DCTCP's are of data alone.
-        self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce && config.control != Control::Dctcp;
+        self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce && !config.control.echoes_each_mark();
         if self.echoes_ce && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
-            self.measure_handshake(config, now);
-            self.send_ack(config, out);
+            self.measure_handshake(segment, config, now);
+            self.send_ack(config, now, out);
             self.rcv_nxt = 0;
             self.echoes_ce = false;
             return;
         }
         self.establish(segment, config, now);
-        self.send_ack(config, out);
+        if !config.one_way {
+            self.send_ack(config, now, out);
+        }
         self.push(config, now, out);
+    }
+
+    /// The answer to a SYN where the opener alone sends: it opens this end, and nobody acknowledges it.
+    fn answer_one_way(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        self.send_synack(config, now, out);
+        self.state = State::Established;
+        (self.snd_una, self.rto_at) = (1, Time::NEVER);
     }
 
     fn on_handshake_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
@@ -483,8 +571,8 @@ impl Endpoint {
         if is_marked && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: the client waits for a SYN/ACK that is not ECN-capable. It is not open yet, so this
             // opens nothing here either; if the timer was faster, that SYN/ACK is on its way.
-            if !self.syn_repeated {
-                self.measure_handshake(config, now);
+            if self.syn_repeats == 0 {
+                self.measure_handshake(segment, config, now);
                 self.window.cwnd = f64::from(config.mss);
                 self.stats.ecn_reductions += 1;
                 self.repeat_handshake(config, now, out);
@@ -507,32 +595,55 @@ impl Endpoint {
         self.snd_una = 1;
         self.peer_window = u64::from(segment.window);
         self.rto_at = Time::NEVER;
-        self.measure_handshake(config, now);
-        if self.syn_tries > 0 {
+        self.measure_handshake(segment, config, now);
+        if self.syn_tries > 0 && config.one_way {
+            // tcp.cc, timeout: what would be left of a window of one segment is two for the threshold; only a sample ends
+            // the back-off; and bugfix_ss_ starts with one segment.
+            (0..self.syn_tries).for_each(|_| self.rtt.back_off(config));
+            let mss = f64::from(config.mss);
+            self.window = Window { cwnd: mss, ssthresh: 2.0 * mss };
+        } else if self.syn_tries > 0 {
             self.rtt.raise_initial(Span::from_secs(3));
         }
-        if self.syn_repeated && config.syn_loss_resets_window {
+        if config.syn_loss_resets_window && u32::from(self.syn_repeats) > config.syn_losses_forgiven {
             self.window.cwnd = f64::from(config.mss);
         }
         self.last_sent_at = now;
+        if self.pacer.is_some() {
+            self.open_pacing(config, now);
+        }
     }
 
-    /// Takes the round trip of the handshake, unless its answer could be to either of two packets (Karn).
-    fn measure_handshake(&mut self, config: &Config, now: Time) {
-        if !self.syn_repeated && self.rtt.srtt().is_none() {
+    /// Takes the round trip of the handshake, unless its answer could be to either of two packets (Karn), which a
+    /// timestamp tells apart.
+    fn measure_handshake(&mut self, segment: &Segment, config: &Config, now: Time) {
+        if self.rtt.srtt().is_some() {
+            return;
+        }
+        if self.syn_repeats == 0 {
             self.rtt.sample(now.since(self.syn_sent_at), self.snd_una, self.snd_nxt, config);
+        } else if config.timestamps {
+            self.rtt.sample(Self::age_of(segment.echo, now), self.snd_una, self.snd_nxt, config);
         }
     }
 
     /// A segment of an open connection: its acknowledgement first, then its data, then what may be sent now.
     fn process(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         let mut may_send = false;
+        if config.timestamps && segment.seq <= self.rcv_nxt.saturating_sub(u64::from(self.unacked)) {
+            // RFC 7323 §4.3: of the segment that the last acknowledgement asked for, not of one that came since.
+            self.peer_stamp = segment.stamp;
+        }
+        if self.is_window_probe(segment) {
+            self.send_ack(config, now, out);
+        }
         if segment.flags.has(Flags::ACK) {
             may_send = self.on_ack(segment, config, now, out);
         }
         if segment.payload > 0 || segment.flags.has(Flags::FIN) {
             self.on_data(segment, config, now, out);
         }
+        self.peer_echo = segment.echo;
         if may_send {
             self.push(config, now, out);
         }

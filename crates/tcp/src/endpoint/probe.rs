@@ -1,14 +1,13 @@
 //! Losses found by time, and the probe that a silent tail gets: RFC 8985 (RACK-TLP) in the form of Linux.
 //!
 //! # Deviations
-//! - Reordering is never found to have happened (no DSACK, no reordering in the networks here), so the reordering
-//!   window is a quarter of the shortest round trip while fewer than three segments are reported, and none otherwise.
-//! - A probe that turns out to have been needless is known by the duplicate acknowledgement that answers it, not by
-//!   DSACK.
+//! - That reordering was seen switches the rule of three reports off, as in Linux; how far it went is not measured
+//!   (`tp->reordering`), which matters there only to how the window grows.
 
 use super::{Emit, Endpoint, Phase};
 use crate::rack::Rack;
-use crate::stack::{Config, Recovery};
+use crate::segment::Segment;
+use crate::stack::{Config, Recovery, RttSampling};
 use base::{Span, Time};
 
 /// Linux's TCP_TIMEOUT_MIN, two ticks of 1000 Hz.
@@ -22,31 +21,55 @@ impl Endpoint {
 
     /// Deems lost what the acknowledgement at hand proves so, and asks for a call when more may be.
     #[inline]
-    pub(super) fn find_losses(&mut self, now: Time) {
+    pub(super) fn find_losses(&mut self, config: &Config, now: Time) {
         if !self.finds_by_time {
             self.outstanding.detect_losses();
             return;
         }
         let has_news = self.outstanding.rack().is_some_and(Rack::has_news);
         if has_news && (self.outstanding.has_sacked() || self.outstanding.has_resent()) {
-            self.find_losses_by_time(now);
+            self.find_losses_by_time(config, now);
         }
     }
 
-    fn find_losses_by_time(&mut self, now: Time) {
+    /// When what `segment` acknowledges, or else reports, was first sent, where every acknowledgement is measured: by what
+    /// was sent once, and if all was sent again by the timestamp.
+    pub(super) fn sampled_at(&self, segment: &Segment, config: &Config, now: Time) -> Option<Time> {
+        let by_stamp = || {
+            let age = Self::age_of(segment.echo, now).ns();
+            config.timestamps.then(|| Time::from_ns(now.ns().saturating_sub(age)))
+        };
+        self.outstanding.sampled_at().or_else(by_stamp)
+    }
+
+    /// A report is measured too. If what it tells of was sent after the first segment was, the timer starts again
+    /// (tcp_clean_rtx_queue): that one may have been overtaken only.
+    pub(super) fn measure_report(&mut self, config: &Config, now: Time) {
+        let Some(sent_at) = self.outstanding.sampled_at() else { return };
+        if config.rtt_sampling != RttSampling::EveryAck {
+            return;
+        }
+        let rtt = now.since(sent_at);
+        self.rtt.sample(rtt, self.snd_una, self.snd_nxt, config);
+        if self.outstanding.front_sent_at().is_some_and(|front_at| rtt > now.since(front_at)) {
+            self.rto_at = config.timer(now, self.rtt.rto(config));
+        }
+    }
+
+    fn find_losses_by_time(&mut self, config: &Config, now: Time) {
         // RFC 8985 §6.2 step 4
         let is_sure = matches!(self.phase, Phase::Recovery | Phase::Timeout) || self.outstanding.has_three_sacked();
-        let quarter = self.outstanding.rack().and_then(Rack::min_rtt).map_or(Span::ZERO, |rtt| rtt / 4);
-        let window = if is_sure { Span::ZERO } else { quarter.min(self.rtt.srtt().unwrap_or(quarter)) };
+        let srtt = self.rtt.srtt();
+        let window = self.outstanding.rack().map_or(Span::ZERO, |rack| rack.reordering_window(is_sure, srtt));
         let due = self.outstanding.lose_overtaken(window, now);
-        self.reorder_at = due.map_or(Time::NEVER, |due| due + LEAST_TIMEOUT);
+        self.reorder_at = due.map_or(Time::NEVER, |due| config.timer(now, due.since(now) + LEAST_TIMEOUT));
         self.note_seldom();
     }
 
     /// What might have been reordered has not come.
     pub(super) fn on_reorder_timer(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let before = self.outstanding.ever_lost_bytes();
-        self.find_losses_by_time(now);
+        self.find_losses_by_time(config, now);
         if self.outstanding.ever_lost_bytes() == before {
             return;
         }
@@ -70,7 +93,14 @@ impl Endpoint {
         let Some(srtt) = self.rtt.srtt() else { return };
         // A single segment may have to wait for a delayed acknowledgement.
         let more = if self.outstanding.len() == 1 { config.rto_min } else { LEAST_TIMEOUT };
-        self.probe_at = (now + srtt * 2 + more).min(self.rto_at);
+        // No later than the retransmission timer: that of the oldest segment, or, where nothing was sent, as set anew
+        // (tcp_schedule_loss_probe, advancing_rto).
+        let rto = self.rtt.rto(config);
+        let timed_from = if self.last_sent_at == now { self.outstanding.front_sent_at().unwrap_or(now) } else { now };
+        let left = (timed_from + rto).since(now);
+        let wait = srtt * 2 + more;
+        let wait = if left > Span::ZERO { wait.min(left) } else { wait };
+        self.probe_at = config.timer(now, wait).min(self.rto_at);
         self.note_seldom();
     }
 
@@ -86,7 +116,7 @@ impl Endpoint {
         }
         self.probe_end = self.probe_end.map(|probe| Probe { end: self.snd_nxt, ..probe });
         self.probe_at = Time::NEVER;
-        self.rto_at = now + self.rtt.rto(config);
+        self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
     fn resend_last(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
@@ -113,6 +143,36 @@ impl Endpoint {
         } else if is_duplicate {
             self.probe_end = None;
         }
+    }
+
+    /// Sends the last segment that was not reported again, once a recovery, if the window has room and nothing else to
+    /// send: its loss would otherwise take the timer (RFC 6675 §4, NextSeg rule 4). RACK probes for it instead.
+    pub(super) fn rescue(&mut self, pipe: u64, config: &Config, now: Time, out: &mut impl Emit) {
+        let may = self.phase == Phase::Recovery && config.recovery == Recovery::Sack && !self.finds_by_time;
+        if self.has_rescued || !may || pipe + u64::from(config.mss) > self.window.cwnd as u64 {
+            return;
+        }
+        if let Some(record) = self.outstanding.rescue(now) {
+            self.has_rescued = true;
+            self.timing = None;
+            self.emit_again(&record, config, now, out);
+        }
+    }
+}
+
+impl Endpoint {
+    /// Whether a probe is out that was old data.
+    pub(super) fn has_resent_probe(&self) -> bool {
+        self.probe_end.is_some_and(|probe| probe.is_resent)
+    }
+
+    /// A segment that ends at `end` is reported to have come twice: whether it is the probe, which was needless then.
+    pub(super) fn probe_came_twice(&mut self, end: u64) -> bool {
+        let is_probe = self.probe_end.is_some_and(|probe| probe.is_resent && probe.end == end);
+        if is_probe {
+            self.probe_end = None;
+        }
+        is_probe
     }
 }
 

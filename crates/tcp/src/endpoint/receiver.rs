@@ -2,24 +2,30 @@
 
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, SackBlocks, Segment};
-use crate::stack::{Config, Control, Recovery};
+use crate::stack::{Config, Recovery};
 use base::{Ecn, Time};
 
 impl Endpoint {
     /// Data or a FIN arrived.
     pub(super) fn on_data(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        if self.ecn_ok && config.control == Control::Dctcp {
-            self.on_ecn_field(segment, config, out);
+        if self.ecn_ok && config.control.echoes_each_mark() {
+            self.on_ecn_field(segment, config, now, out);
+            if segment.flags.has(Flags::CWR) {
+                // tcp_ecn_accept_cwr: the sender's window may be very small.
+                self.make_due();
+            }
         } else if self.ecn_ok {
             // RFC 3168 §6.1.3: echo from the mark until the sender says it has reduced.
             let hurries = config.delayed_ack.hurries_for_ecn;
             if segment.flags.has(Flags::CWR) {
                 self.echoes_ce = false;
+                self.make_due();
                 self.quick_acks_left = self.quick_acks_left.max(u32::from(hurries));
             }
             if segment.ecn == Ecn::Ce {
                 if hurries && !self.echoes_ce {
                     self.quick_acks_left = self.quick_acks_left.max(2);
+                    self.hurry_afresh(2, config);
                 }
                 self.echoes_ce = true;
             }
@@ -30,13 +36,17 @@ impl Endpoint {
         let fills_gap = !self.held.is_empty();
         if segment.seq > self.rcv_nxt {
             // RFC 5681 §4.2: a gap is reported at once.
-            self.held.insert(segment.seq, segment.end());
-            return self.send_ack(config, out);
+            self.report_before(segment, config, now, out);
+            let news = self.held.insert(segment.seq, segment.end());
+            self.note_out_of_order(segment, config, now);
+            return if news > 0 { self.report(config, now, out) } else { self.tell_twice(segment, config, now, out) };
         }
         if segment.end() <= self.rcv_nxt {
             // Old data: the acknowledgement was lost, or the retransmission was not needed.
-            return self.send_ack(config, out);
+            self.hurry_afresh(config.delayed_ack.quick, config);
+            return self.tell_twice(segment, config, now, out);
         }
+        let before = self.rcv_nxt;
         self.rcv_nxt = segment.end();
         if fills_gap {
             self.rcv_nxt = self.held.advance(self.rcv_nxt);
@@ -44,6 +54,14 @@ impl Endpoint {
         let arrived = u64::from(segment.payload);
         let is_full = u32::from(segment.payload) >= config.mss;
         self.unacked += if config.delayed_ack.counts_small { config.mss } else { u32::from(segment.payload) };
+        if self.flow.is_some() {
+            let fin = u64::from(self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin));
+            self.note_unread(self.rcv_nxt - before - fin);
+        }
+        if self.delaying.is_some() {
+            let is_read = self.reads_at_once();
+            return self.acknowledge_adaptively(segment, fills_gap, is_read, config, now, out);
+        }
         let is_quick = self.quick_acks_left > 0;
         self.quick_acks_left -= u32::from(is_quick);
         let at_once = fills_gap
@@ -52,33 +70,47 @@ impl Endpoint {
             || self.unacked > (config.delayed_ack.every - 1) * config.mss;
         if at_once && config.delayed_ack.window_updates && self.unacked >= 2 * config.mss && is_full {
             // The acknowledgement goes before the application reads, the update after.
-            let mut ack = self.segment(self.snd_nxt, 0, Flags::NONE, Ecn::NotEct, config);
+            let mut ack = self.segment(self.snd_nxt, 0, Flags::NONE, Ecn::NotEct, config, now);
             ack.window -= 2 * arrived.min(u64::from(ack.window) / 2) as u32;
             out.emit(ack);
-            self.send_ack(config, out);
+            self.send_ack(config, now, out);
         } else if at_once {
-            self.send_ack(config, out);
+            self.send_ack(config, now, out);
         } else if !self.delayed_ack_at.is_set() {
-            self.delayed_ack_at = now + config.delayed_ack.timeout;
+            self.delayed_ack_at = config.timer(now, config.delayed_ack.timeout);
         }
     }
 
     /// RFC 8257 §3.2: the echo tells of exactly what it acknowledges. What was acknowledged late so far is of the other
     /// kind when the marks begin or end, and is acknowledged by itself; the change is told at once too, as Linux does.
-    fn on_ecn_field(&mut self, segment: &Segment, config: &Config, out: &mut impl Emit) {
+    fn on_ecn_field(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         let is_marked = segment.ecn == Ecn::Ce;
         if is_marked != self.echoes_ce {
             if self.delayed_ack_at.is_set() {
-                self.send_ack(config, out);
+                self.send_ack(config, now, out);
             }
             self.echoes_ce = is_marked;
+            self.make_due();
             self.quick_acks_left = self.quick_acks_left.max(1);
         }
     }
 
+    /// Sends an acknowledgement of a segment all of which was here already, and says so where that is told (RFC 2883).
+    fn tell_twice(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        if !config.dsack || config.recovery != Recovery::Sack || segment.payload == 0 {
+            return self.send_ack(config, now, out);
+        }
+        let mut ack = self.segment(self.snd_nxt, 0, Flags::NONE, self.control_ecn(config), config, now);
+        let held = std::mem::take(&mut ack.sacks);
+        ack.sacks.push_duplicate(segment.seq, segment.end(), ack.ack);
+        held.above(ack.ack).for_each(|(start, end)| ack.sacks.push(start - ack.ack, end - ack.ack));
+        ack.size = (config.header + ack.sacks.option_bytes()) as u16;
+        out.emit(ack);
+    }
+
     /// Sends a pure acknowledgement.
-    pub(super) fn send_ack(&mut self, config: &Config, out: &mut impl Emit) {
-        let segment = self.segment(self.snd_nxt, 0, Flags::NONE, self.control_ecn(config), config);
+    pub(super) fn send_ack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let segment = self.segment(self.snd_nxt, 0, Flags::NONE, self.control_ecn(config), config, now);
         out.emit(segment);
     }
 
@@ -90,7 +122,20 @@ impl Endpoint {
 
     /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.
     #[inline]
-    pub(super) fn segment(&mut self, seq: u64, payload: u32, flags: Flags, ecn: Ecn, config: &Config) -> Segment {
+    pub(super) fn segment(
+        &mut self,
+        seq: u64,
+        payload: u32,
+        flags: Flags,
+        ecn: Ecn,
+        config: &Config,
+        now: Time,
+    ) -> Segment {
+        if self.delaying.is_some() {
+            self.note_ack_sent(config);
+        }
+        let end = seq + u64::from(payload);
+        let is_end = payload > 0 && (end == self.written || config.delayed_ack.adapts && self.pushes(seq, end, config));
         self.unacked = 0;
         self.delayed_ack_at = Time::NEVER;
         let has_sacks = config.recovery == Recovery::Sack && !self.held.is_empty();
@@ -99,11 +144,25 @@ impl Endpoint {
             seq,
             ack: self.rcv_nxt,
             sacks,
-            window: config.window.min(u64::from(u32::MAX)) as u32,
+            window: self.window_to_tell(config),
+            stamp: Self::stamp_of(now),
+            echo: self.peer_stamp,
             payload: payload as u16,
             size: (payload + config.header + sacks.option_bytes()) as u16,
-            flags: flags.with(Flags::ACK).with_if(Flags::ECE, self.echoes_ce),
+            flags: flags.with(Flags::ACK).with_if(Flags::ECE, self.echoes_ce).with_if(Flags::PSH, is_end),
             ecn,
         }
+    }
+
+    /// Whether Linux pushes in the midst of what the application wrote: at the end of a burst (__tcp_transmit_skb), or
+    /// where there are no bursts when more than half of the largest window that the peer has offered lies before
+    /// (forced_push). That is counted from the beginning of the stream, and of the peer's first offer.
+    fn pushes(&self, seq: u64, end: u64, config: &Config) -> bool {
+        if self.pacer.is_some() && config.pacing_burst > 1 {
+            return self.ends_burst;
+        }
+        let mss = u64::from(config.mss);
+        let distance = (config.receive_buffer / 4 / mss + 1) * mss;
+        config.receive_buffer > 0 && (seq - 1) / distance != (end - 1) / distance
     }
 }

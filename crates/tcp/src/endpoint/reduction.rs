@@ -10,7 +10,7 @@
 //! | `RecoverFS`      | `from`: the window, as in Linux |
 
 use super::{Endpoint, Phase};
-use crate::cc::{Cause, Congestion, Controller};
+use crate::cc::{Cause, Congestion};
 use crate::stack::{Config, Recovery, Reduction};
 use base::Time;
 
@@ -28,7 +28,9 @@ pub(super) struct Progress {
 impl Endpoint {
     /// Whether a stack brings its window down so.
     pub(super) fn reduces_gradually(config: &Config) -> bool {
-        config.reduction == Reduction::Proportional && config.recovery == Recovery::Sack && !config.sack1
+        // A controller that models the path brings the window down itself, in this frame.
+        let is_gradual = config.reduction == Reduction::Proportional || config.control.models_path();
+        is_gradual && config.recovery == Recovery::Sack && !config.sack1
     }
 
     /// Whether the window is coming down.
@@ -51,15 +53,21 @@ impl Endpoint {
         if config.whole_segments {
             self.window.cwnd = (self.window.cwnd / mss).floor() * mss;
         }
-        let congestion =
-            Congestion { cause, flight: self.window.cwnd, mss, whole_segments: config.whole_segments, now };
+        let congestion = Congestion {
+            cause,
+            flight: self.window.cwnd,
+            mss,
+            whole_segments: config.whole_segments,
+            abe: config.abe,
+            now,
+        };
         let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = left.max(2.0 * mss);
     }
 
     /// `delivered` bytes arrived during the reduction: how much may be out now.
     pub(super) fn reduce_by(&mut self, delivered: u64, goes_well: bool, config: &Config) {
-        if delivered == 0 {
+        if delivered == 0 || self.is_modelled {
             return;
         }
         let mss = f64::from(config.mss);
@@ -81,6 +89,8 @@ impl Endpoint {
     /// The reduction is through.
     pub(super) fn end_reduction(&mut self) {
         self.phase = Phase::Open;
-        self.window.cwnd = self.window.ssthresh;
+        if !self.is_modelled {
+            self.window.cwnd = self.window.ssthresh;
+        }
     }
 }

@@ -24,13 +24,12 @@
 //! - A mark's echo reduces nothing during a recovery, nor while the timer's first repair is out. In ns-2 one that
 //!   acknowledges what was sent in a recovery does, and prolongs that.
 //! - A segment with data counts as a departure only if it reports something new: ns-2's agents send one way.
-//! - After four timeouts in a row ns-2 forgets its round-trip time; here the next sample goes into the mean.
 
 use super::{Emit, Endpoint, Phase};
-use crate::cc::{Acked, Cause, Congestion, Controller};
+use crate::cc::{Acked, Cause, Congestion};
 use crate::reassembly::Reassembly;
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Control, Recovery};
+use crate::stack::{Config, Recovery};
 use base::Time;
 
 /// Reports that start a recovery: `numdupacks_`.
@@ -43,6 +42,9 @@ pub(super) struct Sack1 {
     reported: Reassembly,
     /// Segments thought to be in the network, in a recovery.
     pipe: i64,
+    /// For `newreno.rs`: what a reduction left of the window, and whether a partial acknowledgement came since.
+    pub(super) left: f64,
+    pub(super) had_partial: bool,
     /// Gaps before this were sent again in this recovery.
     repaired: u64,
     /// Where sending everything again after a timeout has come to; `None` once it is through.
@@ -52,7 +54,7 @@ pub(super) struct Sack1 {
 impl Endpoint {
     /// The state of this recovery, where a stack has it.
     pub(super) fn sack1_of(config: &Config) -> Option<Box<Sack1>> {
-        (config.sack1 && config.recovery == Recovery::Sack).then(Box::default)
+        (config.sack1 && config.recovery == Recovery::Sack || Self::recovers_as_newreno(config)).then(Box::default)
     }
 
     /// Takes the acknowledgement in `segment`, which reports something, or while there is something to repair; the
@@ -118,7 +120,7 @@ impl Endpoint {
         self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
     }
 
-    fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
+    pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: not by one that echoes congestion.
         if self.ecn_ok && segment.flags.has(Flags::ECE) {
             return;
@@ -165,7 +167,7 @@ impl Endpoint {
         self.sack1().pipe = self.outstanding.len() as i64 - i64::from(DUP_THRESH);
         self.recover = if is_new { self.snd_nxt } else { self.ecn_recover };
         self.timing = None;
-        if is_new || config.control == Control::Dctcp {
+        if is_new || config.control.echoes_each_mark() {
             self.window.cwnd = self.slow_down(config, now);
         }
         self.sack1().repaired = self.send_old(self.snd_una, config, now, out);
@@ -173,13 +175,14 @@ impl Endpoint {
     }
 
     /// Sets the threshold to what the controller leaves of the window, in whole segments, and returns what it leaves.
-    fn slow_down(&mut self, config: &Config, now: Time) -> f64 {
+    pub(super) fn slow_down(&mut self, config: &Config, now: Time) -> f64 {
         let mss = f64::from(config.mss);
         let congestion = Congestion {
             cause: Cause::Loss,
             flight: self.window.cwnd,
             mss,
             whole_segments: config.whole_segments,
+            abe: config.abe,
             now,
         };
         let left = self.controller.reduced(&self.window, &congestion);
@@ -202,7 +205,7 @@ impl Endpoint {
         self.controller.timed_out();
         self.window.cwnd = f64::from(config.mss);
         self.held_until = Time::NEVER;
-        self.rtt.back_off();
+        self.rtt.back_off(config);
         self.rto_at = now + self.rtt.rto(config);
         self.push(config, now, out);
     }
@@ -258,7 +261,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn sack1(&mut self) -> &mut Sack1 {
+    pub(super) fn sack1(&mut self) -> &mut Sack1 {
         self.sack1.as_mut().expect("asked for only where a stack has it")
     }
 

@@ -4,7 +4,7 @@
 //! (RFC 6675 §4), by time (`probe.rs`), or by the timer. Whatever is deemed lost waits in
 //! [`Outstanding`](crate::outstanding::Outstanding) and is sent again as the window allows; after a timeout that is
 //! everything not reported received, which is go-back-N where the receiver reports nothing. ns-2's own way of doing all
-//! that is `sack1.rs`.
+//! that is `sack1.rs` and `newreno.rs`.
 //!
 //! # Deviations
 //! - RFC 6582: every partial acknowledgement restarts the timer, not the first alone ("slow but steady" of its §4, as
@@ -14,17 +14,18 @@
 //!   recovery waits for the timer. What was reported stays known after a timeout, for receivers here never take it
 //!   back.
 //! - RFC 6298: fast retransmit restarts the timer, as BSD and Linux do. Where every acknowledgement is measured, one of
-//!   new data ends the back-off, as if timestamps told the retransmission from the original.
+//!   new data ends the back-off, with timestamps or without.
 //! - RFC 5681 §3.1: no more than the window counts as FlightSize, so that a second reduction, or a timeout in the midst
 //!   of repairs, does not take what is deemed lost for what is in the network. Where the window comes down gradually,
 //!   the whole of it counts, as in Linux.
-//! - No F-RTO or undo of spurious retransmissions.
 
+use super::pacing::Told;
 use super::{Emit, Endpoint, Phase, State};
-use crate::cc::{Acked, Cause, Congestion, Controller, Delivery};
+use crate::cc::{Acked, Cause, Congestion, Delivery};
 use crate::outstanding::Record;
+use crate::rack::Rack;
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Control, Recovery, RttSampling};
+use crate::stack::{Config, Recovery, RttSampling};
 use base::{Ecn, Span, Time};
 
 /// Duplicate acknowledgements, or segments reported above a hole, that make a loss.
@@ -32,6 +33,12 @@ const DUP_THRESH: u32 = 3;
 /// Retransmissions of one segment by the timer, after which the connection is given up (RFC 1122 §4.2.3.5, R2; BSD's
 /// TCP_MAXRXTSHIFT).
 const MOST_TIMEOUTS: u32 = 12;
+
+/// What a segment takes of the congestion window: its payload, and a FIN alone as much as a full one or nothing.
+#[inline]
+fn room_of(payload: u32, config: &Config) -> u64 {
+    u64::from(if payload == 0 && config.fin_takes_room { config.mss } else { payload })
+}
 
 impl Endpoint {
     /// Takes the acknowledgement in `segment`. Returns whether something may be sent now.
@@ -47,10 +54,11 @@ impl Endpoint {
         if self.is_sack1 && (self.sack1_is_busy || !segment.sacks.is_empty()) {
             return self.on_ack_sack1(segment, config, now, out);
         }
-        let (mut reported, mut ever_lost) = (0, 0);
+        let (mut reported, ever_lost) = (0, self.outstanding.ever_lost_bytes());
+        let prior_pipe = self.outstanding.pipe(self.snd_nxt - self.snd_una);
         if self.counts_deliveries {
-            self.outstanding.begin(now);
-            (reported, ever_lost) = (self.outstanding.sacked_bytes(), self.outstanding.ever_lost_bytes());
+            self.outstanding.begin(now, Self::echo_of(segment, config));
+            reported = self.outstanding.sacked_bytes();
         }
         let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
         let bytes = segment.ack.saturating_sub(self.snd_una);
@@ -58,8 +66,24 @@ impl Endpoint {
         let mut delivered = bytes;
         if self.counts_deliveries {
             delivered = bytes + self.outstanding.sacked_bytes() - reported;
+            if let Some((start, end)) = segment.sacks.duplicate(segment.ack) {
+                delivered += self.note_twice(start, end, config);
+            }
             let rtt = sent_at.map(|sent_at| now.since(sent_at));
             self.on_delivery(segment, delivered, rtt, config, now);
+            self.outstanding.tell_rack(Rack::adapt);
+        }
+        if self.undoing.is_some() {
+            if self.ecn_ok && segment.flags.has(Flags::ECE) {
+                self.forbid_undoing();
+            }
+            if bytes == 0 && self.phase == Phase::Timeout {
+                self.judge_timeout(segment, false, news > 0, config, now);
+            }
+            self.undo_twice(config);
+        }
+        if self.flow.is_some() {
+            self.hear_of_room(config);
         }
         if bytes > 0 {
             self.on_new_ack(segment, delivered, sent_at, config, now, out);
@@ -73,6 +97,9 @@ impl Endpoint {
                 segment.payload == 0 && !segment.flags.has(Flags::FIN) && !is_update
             }
         {
+            if self.finds_by_time {
+                self.measure_report(config, now);
+            }
             self.on_duplicate_ack(config, now, out);
         } else if news == 0 && !is_update {
             return false;
@@ -83,6 +110,9 @@ impl Endpoint {
         if self.is_gradual && self.is_reducing() {
             let goes_well = bytes > 0 && self.outstanding.ever_lost_bytes() == ever_lost;
             self.reduce_by(delivered, goes_well, config);
+        }
+        if self.pacer.is_some() {
+            self.steer(&Told { prior_pipe, ever_lost, bytes }, config, now);
         }
         true
     }
@@ -127,9 +157,9 @@ impl Endpoint {
     ) {
         let ack = segment.ack;
         let bytes = ack - self.snd_una;
-        let flight = (self.snd_nxt - self.snd_una) as f64;
         self.snd_una = ack;
         self.duplicate_acks = 0;
+        let sent_at = if self.finds_by_time { self.sampled_at(segment, config, now) } else { sent_at };
         self.measure(ack, sent_at, config, now);
         let mss = f64::from(config.mss);
         if self.is_gradual {
@@ -140,12 +170,27 @@ impl Endpoint {
                 Phase::Reducing => ack > self.ecn_recover,
                 Phase::Open | Phase::Timeout => false,
             };
-            if is_over {
+            if is_over && !(self.phase == Phase::Recovery && self.undo_whole(segment, config, now)) {
                 self.end_reduction();
             }
         }
-        if self.phase == Phase::Recovery {
+        if self.undoing.is_some() {
+            self.only_new = match self.phase {
+                Phase::Timeout => self.judge_timeout(segment, true, delivered > bytes, config, now),
+                Phase::Recovery if ack < self.recover => self.undo_partly(segment, config, now),
+                _ => false,
+            };
+        }
+        if self.only_new && self.phase == Phase::Recovery {
+            // What was missing is late: nothing more is deemed lost for now.
+        } else if self.phase == Phase::Recovery {
+            if self.snd_una >= self.recover && self.undo_whole(segment, config, now) {
+                return self.after_new_ack(config, now);
+            }
             self.on_ack_in_recovery(bytes as f64, config, now, out);
+            if self.is_newreno && self.after_newreno_ack(segment, bytes, config, now) {
+                return;
+            }
         } else if self.phase == Phase::Reducing {
             if self.has_new_sacked_losses(config, now) {
                 self.enter_recovery(config, now, out);
@@ -159,11 +204,12 @@ impl Endpoint {
                 _ => bytes,
             };
             if self.phase == Phase::Timeout && ack >= self.recover {
+                self.undo_whole(segment, config, now);
                 self.phase = Phase::Open;
             }
             if self.has_new_sacked_losses(config, now) && self.phase == Phase::Open {
                 self.enter_recovery(config, now, out);
-            } else if !config.cwnd_validation || self.is_window_used(flight, mss) {
+            } else if !self.is_modelled && (!config.cwnd_validation || self.is_window_used()) {
                 let srtt = self.rtt.srtt();
                 let acked = Acked {
                     bytes: counted,
@@ -180,7 +226,11 @@ impl Endpoint {
                 }
             }
         }
-        self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
+        self.after_new_ack(config, now);
+    }
+
+    fn after_new_ack(&mut self, config: &Config, now: Time) {
+        self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { config.timer(now, self.rtt.rto(config)) };
         self.wants_probe = self.finds_by_time;
     }
 
@@ -206,18 +256,11 @@ impl Endpoint {
         }
     }
 
-    /// Whether the window, not the application, limited what was sent (RFC 7661 in the form Linux has it): there was
-    /// no room for another segment.
-    fn is_window_used(&self, flight: f64, mss: f64) -> bool {
-        let is_full = flight + mss > self.window.cwnd;
-        is_full || self.window.in_slow_start() && self.window.cwnd < 2.0 * flight
-    }
-
     fn has_new_sacked_losses(&mut self, config: &Config, now: Time) -> bool {
         if config.recovery != Recovery::Sack || !(self.outstanding.has_sacked() || self.outstanding.has_resent()) {
             return false;
         }
-        self.find_losses(now);
+        self.find_losses(config, now);
         self.has_loss()
     }
 
@@ -235,6 +278,7 @@ impl Endpoint {
             let flight = (self.snd_nxt - self.snd_una) as f64;
             self.window.cwnd = match config.recovery {
                 Recovery::Sack => self.window.ssthresh,
+                Recovery::NewReno if self.is_newreno => self.window.cwnd.min(self.sack1().left),
                 // RFC 6582 §3.2 step 3, the choice that avoids a burst
                 Recovery::NewReno => self.window.ssthresh.min(flight.max(mss) + mss),
                 Recovery::Reno => self.window.ssthresh,
@@ -242,7 +286,7 @@ impl Endpoint {
             return;
         }
         match config.recovery {
-            Recovery::Sack => self.find_losses(now),
+            Recovery::Sack => self.find_losses(config, now),
             Recovery::NewReno | Recovery::Reno => {
                 // RFC 6582 §3.2 step 3, partial acknowledgement: the next hole goes out at once, and the window
                 // deflates by what was acknowledged less one segment.
@@ -260,13 +304,13 @@ impl Endpoint {
     fn on_duplicate_ack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.duplicate_acks += 1;
         match (self.phase, config.recovery) {
-            (Phase::Timeout, Recovery::Sack) if self.finds_by_time => self.find_losses(now),
+            (Phase::Timeout, Recovery::Sack) if self.finds_by_time => self.find_losses(config, now),
             (Phase::Timeout, _) => {}
-            (Phase::Recovery, Recovery::Sack) => self.find_losses(now),
+            (Phase::Recovery, Recovery::Sack) => self.find_losses(config, now),
             // Each duplicate says that a segment left the network.
             (Phase::Recovery, _) => self.window.cwnd += f64::from(config.mss),
             (Phase::Open | Phase::Reducing, Recovery::Sack) => {
-                self.find_losses(now);
+                self.find_losses(config, now);
                 self.probe_at = Time::NEVER;
                 let by_count = self.duplicate_acks >= DUP_THRESH && !self.finds_by_time;
                 let is_lost = by_count || self.has_loss();
@@ -291,27 +335,33 @@ impl Endpoint {
             self.enter_recovery_gradually(config, now);
             return;
         }
+        self.begin_undoing(self.window_before(), config);
         self.phase = Phase::Recovery;
         // A reduction by ECN in the same window was for the same congestion (RFC 3168 §6.1.2); DCTCP's may have been
         // next to nothing (RFC 8257 §3.4).
-        if self.snd_una >= self.ecn_recover || config.control == Control::Dctcp {
+        if self.is_newreno {
+            self.reduce_newreno(config, now);
+        } else if self.snd_una >= self.ecn_recover || config.control.echoes_each_mark() {
             self.reduce(Cause::Loss, self.flight(), config, now);
         } else {
             self.window.cwnd = self.window.ssthresh;
         }
         self.recover = self.snd_nxt;
+        self.has_rescued = false;
         self.timing = None;
         self.outstanding.lose_front();
         self.resend_next(config, now, out);
-        self.rto_at = now + self.rtt.rto(config);
+        self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
     /// The same where the window comes down gradually; what is lost is sent by [`Endpoint::push`].
     fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
+        self.begin_undoing(self.window_before(), config);
         if self.phase == Phase::Reducing {
             // The reduction for the echo goes on, and so does the window that it is for.
             self.recover = self.ecn_recover;
-            if config.control == Control::Dctcp {
+            self.forbid_undoing();
+            if config.control.echoes_each_mark() {
                 self.set_threshold(Cause::Loss, config, now);
             }
         } else {
@@ -323,7 +373,7 @@ impl Endpoint {
         if !self.finds_by_time {
             self.outstanding.lose_front();
         }
-        self.rto_at = now + self.rtt.rto(config);
+        self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
     /// What is outstanding, without what limited transmit sent beyond the window (RFC 5681 §3.2).
@@ -335,8 +385,8 @@ impl Endpoint {
     /// and the window with it, stays at two segments at least (RFC 5681 (4)).
     fn reduce(&mut self, cause: Cause, flight: f64, config: &Config, now: Time) -> f64 {
         let mss = f64::from(config.mss);
-        let left =
-            self.controller.reduced(&self.window, &Congestion { cause, flight, mss, whole_segments: false, now });
+        let congestion = Congestion { cause, flight, mss, whole_segments: false, abe: config.abe, now };
+        let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = left.max(2.0 * mss);
         self.window.cwnd = self.window.ssthresh;
         // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
@@ -390,12 +440,19 @@ impl Endpoint {
             self.on_timeout_sack1(config, now, out);
             return;
         }
+        self.begin_frto(self.phase == Phase::Recovery || self.phase == Phase::Timeout, is_first, config);
+        if is_first && !self.is_reducing() {
+            self.begin_undoing(self.window_before(), config);
+        }
         if self.is_gradual {
             // Not again where the window is coming down already.
             if !self.is_reducing() && is_first {
                 self.begin_reduction(Cause::Loss, config, now);
             }
             self.owes_cwr = self.ecn_ok;
+            self.controller.timed_out();
+        } else if self.is_newreno {
+            self.slow_down_newreno(config, now);
             self.controller.timed_out();
         } else if is_first {
             // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
@@ -405,14 +462,20 @@ impl Endpoint {
         self.window.cwnd = f64::from(config.mss);
         (self.held_until, self.probe_at, self.reorder_at) = (Time::NEVER, Time::NEVER, Time::NEVER);
         self.probe_end = None;
-        self.rtt.back_off();
+        self.rtt.back_off(config);
         self.phase = Phase::Timeout;
         self.recover = self.snd_nxt;
         self.timing = None;
         self.duplicate_acks = 0;
-        self.outstanding.lose_all();
+        if self.finds_by_time {
+            self.outstanding.lose_old(now);
+            // What may be on its way yet counts (tcp_enter_loss).
+            self.window.cwnd += self.outstanding.pipe(self.snd_nxt - self.snd_una) as f64;
+        } else {
+            self.outstanding.lose_all();
+        }
         self.resend_next(config, now, out);
-        self.rto_at = now + self.rtt.rto(config);
+        self.rto_at = config.timer(now, self.rtt.rto(config));
         self.push(config, now, out);
     }
 
@@ -422,7 +485,18 @@ impl Endpoint {
         if self.state != State::Established || self.held_until.is_set() {
             return;
         }
+        let before = self.snd_nxt;
         self.fill_window(config, now, out);
+        if config.cwnd_validation {
+            self.note_use(before, config);
+        }
+        if self.only_new {
+            self.only_new = false;
+            if self.phase == Phase::Timeout && self.snd_nxt <= self.recover {
+                self.end_frto();
+                self.fill_window(config, now, out);
+            }
+        }
         if self.wants_probe {
             self.wants_probe = false;
             self.schedule_probe(config, now);
@@ -431,43 +505,62 @@ impl Endpoint {
 
     /// Sends first what is lost, then what is new.
     fn fill_window(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        let mss = u64::from(config.mss);
-        if config.idle_restart && self.snd_una == self.snd_nxt && now.since(self.last_sent_at) > self.rtt.rto(config) {
-            // RFC 5681 §4.1
-            self.window.cwnd = self.window.cwnd.min((u64::from(config.initial_window) * mss) as f64);
+        let is_idle = self.snd_una == self.snd_nxt && now.since(self.last_sent_at) > self.rtt.rto(config);
+        if config.idle_restart && !self.is_modelled && is_idle {
+            self.restart_after_idle(config, now);
         }
         if self.sack1_is_busy {
             self.fill_window_sack1(config, now, out);
             return;
         }
+        if self.pacer.is_some() {
+            self.fill_paced(config, now, out);
+        } else {
+            self.fill(u64::MAX, config, now, out);
+        }
+    }
+
+    /// Sends `most` segments of that; returns how many it were.
+    pub(super) fn fill(&mut self, most: u64, config: &Config, now: Time, out: &mut impl Emit) -> u64 {
+        let mss = u64::from(config.mss);
         // Limited transmit (RFC 3042): one new segment for each of the first two duplicates. With SACK the pipe has
         // already been relieved of what they report.
-        let is_early = self.phase == Phase::Open && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
+        let may_be_early = self.phase == Phase::Open || self.phase == Phase::Timeout && self.is_newreno;
+        let is_early = may_be_early && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
         let extra = match (is_early, config.limited_transmit, config.recovery) {
             (true, true, Recovery::Reno | Recovery::NewReno) => u64::from(self.duplicate_acks) * mss,
             _ => 0,
         };
         let cwnd = self.window.cwnd as u64 + extra;
-        loop {
+        for sent in 0..most {
             let in_flight = self.snd_nxt - self.snd_una;
             let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
             if matches!(self.phase, Phase::Recovery | Phase::Timeout)
+                && !self.only_new
                 && let Some(record) = self.outstanding.next_lost()
             {
-                // A FIN takes no room.
-                if pipe + u64::from(record.len - u32::from(record.fin)) > cwnd {
-                    return;
+                if pipe + room_of(record.len - u32::from(record.fin), config) > cwnd {
+                    return sent;
                 }
                 self.resend_next(config, now, out);
                 continue;
             }
-            let Some((len, has_fin)) = self.next_new(config) else { return };
-            let len = u64::from(len);
-            if pipe + len > cwnd || in_flight + len > self.peer_window {
-                return;
+            let Some((len, has_fin)) = self.next_new(config) else {
+                self.rescue(pipe, config, now, out);
+                return sent;
+            };
+            let (room, len) = (room_of(len, config), u64::from(len));
+            if in_flight + len > self.peer_window && in_flight == 0 {
+                self.wait_for_room(config, now);
             }
+            if pipe + room > cwnd || in_flight + len > self.peer_window {
+                return sent;
+            }
+            self.ends_burst = most > 1 && sent + 1 == most;
             self.send_new(len as u32, has_fin, config, now, out);
+            self.ends_burst = false;
         }
+        most
     }
 
     /// The next new segment: its payload, and whether the FIN rides on it. `None` if there is nothing to send.
@@ -510,12 +603,16 @@ impl Endpoint {
             self.timing = Some((self.snd_nxt, now));
         }
         if !self.rto_at.is_set() {
-            self.rto_at = now + self.rtt.rto(config);
+            self.rto_at = config.timer(now, self.rtt.rto(config));
         }
         self.last_sent_at = now;
+        self.note_answer(now);
         self.progress.sent += u64::from(len);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sent(u64::from(len), now);
+        }
         self.wants_probe = self.finds_by_time;
-        let segment = self.segment(seq, len, flags, ecn, config);
+        let segment = self.segment(seq, len, flags, ecn, config, now);
         out.emit(segment);
     }
 
@@ -523,10 +620,12 @@ impl Endpoint {
     fn resend_next(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let Some(record) = self.outstanding.next_lost() else { return };
         self.outstanding.resent(now);
+        self.note_resent(now);
         self.progress.sent += u64::from(record.len);
         self.probe_at = Time::NEVER;
         if let Some((end, _)) = self.timing
             && end >= record.end()
+            && !self.is_newreno
         {
             // Karn: its acknowledgement would be ambiguous.
             self.timing = None;
@@ -537,10 +636,13 @@ impl Endpoint {
     /// Sends what `record` says once more.
     pub(super) fn emit_again(&mut self, record: &Record, config: &Config, now: Time, out: &mut impl Emit) {
         self.stats.retransmitted += 1;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sent(u64::from(record.len), now);
+        }
         self.last_sent_at = now;
         let ecn = if self.ecn_ok && config.ect_on_retransmit { config.ect } else { Ecn::NotEct };
         let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
-        let segment = self.segment(record.seq, record.len - u32::from(record.fin), flags, ecn, config);
+        let segment = self.segment(record.seq, record.len - u32::from(record.fin), flags, ecn, config, now);
         out.emit(segment);
     }
 }

@@ -8,7 +8,7 @@ use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 use tcp::{
-    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Recovery, Reduction, RtoFloor, RttSampling, Segment,
+    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Recovery, Reduction, RtoFloor, RttSampling, Segment,
 };
 
 /// The end that opens the connection.
@@ -85,6 +85,9 @@ impl fmt::Display for Packet {
 enum Action {
     Write(u64),
     Close,
+    Hold,
+    Read(u64),
+    Resume,
 }
 
 /// An application that writes when it has received enough.
@@ -119,6 +122,8 @@ pub struct Bench {
     pub writes_down: bool,
     /// Time between two packets with data, as a link of finite rate makes it; none by default.
     pub spacing: Span,
+    /// How long a packet takes one way: [`DELAY`] by default.
+    pub delay: Span,
     /// Whether an end closes when it has heard all of the other.
     pub closes_with_peer: [bool; 2],
     on_the_way: BTreeMap<(Time, u64), (usize, Segment)>,
@@ -152,6 +157,7 @@ impl Bench {
             story: vec![],
             writes_down: true,
             spacing: Span::ZERO,
+            delay: DELAY,
             closes_with_peer: [true; 2],
             on_the_way: BTreeMap::new(),
             actions: BTreeMap::new(),
@@ -188,6 +194,21 @@ impl Bench {
     /// `end` closes at `ms`.
     pub fn close_at(&mut self, ms: u64, end: usize) -> &mut Self {
         self.act_at(ms, end, Action::Close)
+    }
+
+    /// `end` stops reading at `ms`.
+    pub fn hold_at(&mut self, ms: u64, end: usize) -> &mut Self {
+        self.act_at(ms, end, Action::Hold)
+    }
+
+    /// `end`, which has stopped reading, reads `bytes` at `ms`.
+    pub fn read_at(&mut self, ms: u64, end: usize, bytes: u64) -> &mut Self {
+        self.act_at(ms, end, Action::Read(bytes))
+    }
+
+    /// `end` reads what waits at `ms`, and goes on reading.
+    pub fn resume_at(&mut self, ms: u64, end: usize) -> &mut Self {
+        self.act_at(ms, end, Action::Resume)
     }
 
     fn act_at(&mut self, ms: u64, end: usize, action: Action) -> &mut Self {
@@ -281,6 +302,9 @@ impl Bench {
         match action {
             Action::Write(bytes) => self.ends[end].write(bytes),
             Action::Close => self.ends[end].close(),
+            Action::Hold => self.with(end, |endpoint, config, _, _| endpoint.hold(config)),
+            Action::Read(bytes) => self.with(end, |endpoint, config, now, out| endpoint.read(bytes, config, now, out)),
+            Action::Resume => self.with(end, |endpoint, config, now, out| endpoint.resume(config, now, out)),
         }
         self.with(end, |endpoint, config, now, out| endpoint.push(config, now, out));
     }
@@ -296,6 +320,7 @@ impl Bench {
                     match action {
                         Action::Write(bytes) => endpoint.write(bytes),
                         Action::Close => endpoint.close(),
+                        Action::Hold | Action::Read(_) | Action::Resume => {}
                     }
                     has_written = true;
                 }
@@ -351,7 +376,7 @@ impl Bench {
             leaves = leaves.max(self.link_free_at[from]);
             self.link_free_at[from] = leaves + self.spacing;
         }
-        let arrives = leaves + DELAY;
+        let arrives = leaves + self.delay;
         let arrives = match packet.fate {
             Fate::Lose => return,
             Fate::Pass => arrives,
@@ -458,22 +483,33 @@ pub fn plain() -> Config {
         header: 40,
         syn_header: 40,
         window: 1 << 30,
+        receive_buffer: 0,
         initial_window: 2,
         handshake: false,
+        syn_losses_forgiven: 0,
         recovery: Recovery::NewReno,
         control: Control::Reno,
+        hystart: Hystart::Off,
         ecn: EcnMode::Off,
+        ecn_fallback: false,
         limited_transmit: false,
         byte_counting: false,
         cwnd_validation: false,
         reduction: Reduction::AtOnce,
         rack: false,
+        timestamps: false,
+        dsack: false,
+        frto: false,
+        undo: false,
         sack1: false,
         whole_segments: false,
         ecn_floor: 1,
         idle_restart: true,
+        idle_halves: false,
         rtt_sampling: RttSampling::EveryAck,
         granularity: Span::from_ns(1),
+        timer_wheel: false,
+        fin_takes_room: false,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_secs(1),
         rto_max: Span::from_secs(60),
@@ -485,6 +521,7 @@ pub fn plain() -> Config {
             window_updates: false,
             counts_small: true,
             hurries_for_ecn: false,
+            adapts: false,
         },
         ..stack("linux")
     }

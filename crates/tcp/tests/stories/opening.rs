@@ -39,15 +39,15 @@ fn the_handshake_gives_the_first_sample() {
 #[test]
 fn a_syn_is_repeated_as_the_stack_does() {
     // BSD: 3 s times 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64. Linux: 1 s doubling, six retries (tcp_syn_retries),
-    // 127 s in all.
-    let freebsd4 = [0, 3, 6, 9, 12, 15, 21, 33, 57, 105, 201, 393, 585].as_slice();
-    let linux = [0, 1, 3, 7, 15, 31, 63].as_slice();
-    for (name, times, end) in [("freebsd4", freebsd4, 777), ("linux", linux, 127)] {
+    // each rounded up to the next slot of the timer wheel: of 64 ms for waits below 4 s, 512 ms below 32 s, 4096 ms
+    // above.
+    let freebsd4 = [0, 3, 6, 9, 12, 15, 21, 33, 57, 105, 201, 393, 585].map(|s| s * 1000).to_vec();
+    let linux = vec![0, 1_024, 3_072, 7_104, 15_360, 31_744, 64_000];
+    for (name, expected, end) in [("freebsd4", freebsd4, 777_000), ("linux", linux, 131_072)] {
         let mut bench = exchange(&stack(name));
         bench.lose(CLIENT, Kind::Syn, &(1..20).collect::<Vec<_>>()).run();
-        let expected: Vec<u64> = times.iter().map(|s| s * 1000).collect();
         assert_eq!(bench.times(CLIENT, Kind::Syn), expected, "{name}");
-        assert!(bench.ends[CLIENT].is_aborted() && bench.now == at_ms(end * 1000), "{name}: {:?}", bench.now);
+        assert!(bench.ends[CLIENT].is_aborted() && bench.now == at_ms(end), "{name}: {:?}", bench.now);
     }
 }
 
@@ -55,8 +55,9 @@ fn a_syn_is_repeated_as_the_stack_does() {
 fn a_syn_ack_is_repeated_as_the_stack_does() {
     // The syncache: three retries at 3, 6 and 12 s distance. Linux: five, doubling from 1 s (tcp_synack_retries).
     let freebsd4 = [50, 3_050, 9_050, 21_050].as_slice();
-    let linux = [50, 1_050, 3_050, 7_050, 15_050, 31_050].as_slice();
-    for (name, times, end) in [("freebsd4", freebsd4, 45_050), ("linux", linux, 63_050)] {
+    // Its timer wheel rounds up to 64 ms, and to 512 ms from 4 s on.
+    let linux = [50, 1_088, 3_136, 7_168, 15_360, 31_744].as_slice();
+    for (name, times, end) in [("freebsd4", freebsd4, 45_050), ("linux", linux, 64_000)] {
         let mut bench = exchange(&stack(name));
         // The client's repeated SYNs are lost too: only the server's own timer is at work.
         bench.lose(CLIENT, Kind::Syn, &(2..20).collect::<Vec<_>>());
@@ -68,14 +69,15 @@ fn a_syn_ack_is_repeated_as_the_stack_does() {
 
 #[test]
 fn a_lost_syn_costs_the_timer_and_the_initial_window() {
-    for (name, retry) in [("freebsd4", 3_000), ("linux", 1_000)] {
+    // Linux forgives the first repetition (tcp_init_transfer).
+    for (name, retry, first) in [("freebsd4", 3_000, vec![1]), ("linux", 1_024, vec![1, 2, 3, 4, 5])] {
         let config = stack(name);
         let mut bench = Bench::new(&config);
         let five = 5 * u64::from(config.mss);
         bench.write(CLIENT, five).close(CLIENT).lose(CLIENT, Kind::Syn, &[1]).run();
         assert_eq!(bench.times(CLIENT, Kind::Syn), [0, retry], "{name}");
         // RFC 5681 §3.1: after the loss of a SYN the initial window is one segment.
-        assert_eq!(bench.flights(CLIENT)[0], (retry + 100, vec![1]), "{name}");
+        assert_eq!(bench.flights(CLIENT)[0], (retry + 100, first), "{name}");
         bench.assert_complete(five, 0);
     }
 }
@@ -83,30 +85,42 @@ fn a_lost_syn_costs_the_timer_and_the_initial_window() {
 #[test]
 fn after_a_lost_syn_the_first_timeout_is_three_seconds() {
     // RFC 6298 §5.7, and no sample from a SYN that was sent twice (Karn).
-    for (name, open) in [("freebsd4", 3_100), ("linux", 1_100)] {
-        let mut bench = exchange(&stack(name));
-        bench.lose(CLIENT, Kind::Syn, &[1]).lose(CLIENT, Kind::Data, &[1]).run_to(open);
-        assert_eq!(bench.ends[CLIENT].srtt(), None, "{name}");
-        bench.run();
-        assert_eq!(bench.times(CLIENT, Kind::Resent), [open + 3_000], "{name}");
-        bench.assert_complete(100, 300);
-    }
+    let mut bench = exchange(&stack("freebsd4"));
+    bench.lose(CLIENT, Kind::Syn, &[1]).lose(CLIENT, Kind::Data, &[1]).run_to(3_100);
+    assert_eq!(bench.ends[CLIENT].srtt(), None);
+    bench.run();
+    assert_eq!(bench.times(CLIENT, Kind::Resent), [6_100]);
+    bench.assert_complete(100, 300);
+}
+
+#[test]
+fn a_timestamp_tells_which_syn_was_answered() {
+    // tcp_ack_update_rtt: the second SYN, of 1024, is echoed. The request of 1124 is probed for after two round trips
+    // and 200 ms (a lone segment), or after the timeout of 100 + 200 ms as here: 1424, in a slot of 8 ms.
+    let mut bench = exchange(&stack("linux"));
+    bench.lose(CLIENT, Kind::Syn, &[1]).lose(CLIENT, Kind::Data, &[1]).run_to(1_124);
+    assert_eq!(bench.ends[CLIENT].srtt(), Some(Span::from_ms(100)));
+    bench.run();
+    assert_eq!(bench.times(CLIENT, Kind::Resent), [1_432]);
+    bench.assert_complete(100, 300);
 }
 
 #[test]
 fn a_lost_syn_ack_is_said_again_when_the_syn_comes_again() {
-    for (name, retry) in [("freebsd4", 3_050), ("linux", 1_050)] {
+    // Linux forgives the first repetition (tcp_init_transfer).
+    for (name, retry, first) in [("freebsd4", 3_050, vec![1]), ("linux", 1_074, vec![1, 2, 3, 4, 5])] {
         let config = stack(name);
         let five = 5 * u64::from(config.mss);
         let mut bench = Bench::new(&config);
         bench.write(CLIENT, 100).answer(SERVER, 100, five, true).lose(SERVER, Kind::SynAck, &[1]);
         bench.run_to(retry + 100);
         assert_eq!(bench.times(SERVER, Kind::SynAck), [50, retry], "{name}");
-        // Its acknowledgement could be for either of the two (Karn).
-        assert_eq!(bench.ends[SERVER].srtt(), None, "{name}");
+        // Its acknowledgement could be for either of the two (Karn), but for the timestamp that it echoes.
+        let told = config.timestamps.then_some(Span::from_ms(100));
+        assert_eq!(bench.ends[SERVER].srtt(), told, "{name}");
         bench.run();
         // RFC 5681 §3.1: a SYN/ACK was lost, so the server begins with one segment.
-        assert_eq!(bench.flights(SERVER)[0].1, [1], "{name}");
+        assert_eq!(bench.flights(SERVER)[0].1, first, "{name}");
         assert_eq!(bench.ends[SERVER].stats().retransmitted, 1, "{name}");
         bench.assert_complete(100, five);
     }
@@ -136,7 +150,7 @@ fn the_request_stands_in_for_a_lost_last_ack() {
 
 #[test]
 fn a_lost_last_ack_with_nothing_behind_it_costs_a_syn_ack() {
-    for (name, retry) in [("freebsd4", 3_050), ("linux", 1_050)] {
+    for (name, retry) in [("freebsd4", 3_050), ("linux", 1_088)] {
         let config = stack(name);
         let mut bench = Bench::new(&config);
         bench.lose(CLIENT, Kind::Ack, &[1]).run_to(20_000);

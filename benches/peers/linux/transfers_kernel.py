@@ -1,0 +1,104 @@
+"""The kernel's side of the packet-by-packet comparison: records single transfers of a Linux kernel's TCP.
+
+    python benches/peers/linux/transfers_kernel.py KERNEL [RECORD ...]
+
+records all cases of transfers_cases.py in testdata/linux/transfers, or those of the records that are named.
+`cargo test -p aqmlab-tcp --test linux_transfers -- --nocapture` replays them. KERNEL is the program that `build`,
+beside this file, makes: Linux as a process whose clock stands still while anything works. Two hosts in it are network
+namespaces; what is between them is transfers_path.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transfers_cases import RECORDS, Case, cases
+from transfers_path import LIBC, Transfer, build_hosts
+
+HERE = Path(__file__).resolve()
+
+
+def inside(folder: Path) -> None:
+    """Runs what is asked for; this is what the kernel starts."""
+    LIBC.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: to the nanosecond
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))  # ppoll(2) may be late by a thousandth for all others
+    Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+    file = (folder / "asked").read_text()
+    asked = [case for case in cases() if case.file == file]
+    devices = build_hosts(asked[0].sends_bursts)
+    told = [Transfer(case, devices).run() for case in asked]
+    (folder / "told.json").write_text(json.dumps({"kernel": os.uname().release, "transfers": told}))
+
+
+def outside(kernel: str, file: str) -> dict[str, Any]:
+    """Starts the kernel for the cases of one record."""
+    with tempfile.TemporaryDirectory(prefix="transfers-") as name:
+        folder = Path(name)
+        (folder / "asked").write_text(file)
+        init = folder / "init"
+        init.write_text(
+            "#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"
+            "mount -t proc p /proc; mount -t sysfs s /sys; mount -t tmpfs t /run; mkdir -p /run/netns\n"
+            "mount -t devtmpfs d /dev\n"
+            f"{sys.executable} -B {HERE} --inside {folder} >{folder}/log 2>&1\n"
+            "echo o > /proc/sysrq-trigger; sleep 9\n"
+        )
+        init.chmod(0o755)
+        words = [kernel, "mem=1G", "time-travel=inf-cpu", "rootfstype=hostfs", "root=/dev/root", "rootflags=/", "rw"]
+        words += [f"init={init}", "con=null", "con0=null"]
+        quiet = subprocess.DEVNULL
+        subprocess.run(words, stdin=quiet, stdout=quiet, stderr=quiet, check=False, timeout=3600)
+        if not (folder / "told.json").exists():
+            raise SystemExit(f"{file}: no result; {(folder / 'log').read_text()[-2000:]}")
+        told: dict[str, Any] = json.loads((folder / "told.json").read_text())
+    return told
+
+
+def record(first: Case, told: dict[str, Any]) -> str:
+    """The text of a record: a line a transfer."""
+    route = first.route
+    head = {
+        "kernel": told["kernel"],
+        "cc": first.cc,
+        "ecn": first.ecn,
+        "gso": first.sends_bursts,
+        "rate_bps": route.rate_bps,
+        "rtt_ms": route.rtt_ms,
+    }
+    lines = ",\n".join(json.dumps(one, separators=(",", ":")) for one in told["transfers"])
+    return f'{json.dumps(head)[:-1]}, "transfers": [\n{lines}\n]}}\n'
+
+
+def record_all(kernel: str, names: Sequence[str]) -> None:
+    """Records what is named, or all."""
+    first = {case.file: case for case in reversed(list(cases()))}
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    for file in names or dict.fromkeys(case.file for case in cases()):
+        began = time.monotonic()
+        told = outside(kernel, file)
+        (RECORDS / f"{file}.json").write_text(record(first[file], told))
+        print(f"{file}: {len(told['transfers'])} transfers, {time.monotonic() - began:.0f} s", flush=True)
+
+
+def main() -> None:
+    """The command line."""
+    if len(sys.argv) == 3 and sys.argv[1] == "--inside":
+        inside(Path(sys.argv[2]))
+        return
+    files = {case.file for case in cases()}
+    unknown = [word for word in sys.argv[2:] if word not in files]
+    if len(sys.argv) < 2 or unknown:
+        raise SystemExit(f"{unknown[0]}: expected one of {', '.join(sorted(files))}" if unknown else __doc__)
+    record_all(sys.argv[1], sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+//! What probe flows saw: loss, one-way delay and its variation, packet by packet.
+//!
+//! - One-way delay: from the instant at which the sender has the packet to that at which the receiver has all of it
+//!   (RFC 7679), its own serialization included.
+//! - Loss: a packet that was dropped (RFC 7680). A run of losses is consecutive lost packets of one flow, a loss period
+//!   of RFC 3357.
+//! - Jitter: the mean of |D|, the difference of the one-way delays of successive packets that were received (RFC 3550
+//!   §6.4.1, of which its J is a moving average; RFC 3393's variation where none was lost between them).
+//!
+//! A packet counts if it was sent within the measured window and its fate was known when the run ended. Fates are told
+//! in any order and settled in the order of sending: a discipline may drop a packet before it sends an earlier one.
+
+use crate::rows::{ProbeRow, Sink};
+use base::{Span, Time};
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// All probe flows of a run.
+#[derive(Clone, Debug)]
+pub struct Probes {
+    flows: Vec<Flow>,
+    window: (Time, Time),
+    sent: u64,
+    lost: u64,
+    /// One-way delays, in units of 100 ns.
+    delays: Histogram<u64>,
+    jitter_ns: u128,
+    jitter_count: u64,
+    /// How many runs of losses there were of each length; the last holds all longer ones.
+    runs: [u64; 64],
+    /// Losses in all of them.
+    run_losses: u64,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+struct Flow {
+    traffic: u16,
+    source: u32,
+    direction: u8,
+    /// Number of the packet in front.
+    first: u32,
+    /// Packets whose fate, or that of one before, is not known.
+    packets: VecDeque<Packet>,
+    /// Delay of the last packet received.
+    delay: Option<Span>,
+    /// Losses in a row so far.
+    run: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    sent_at: Time,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Unknown,
+    Received(Time),
+    Lost,
+}
+
+/// Unit of the histogram of delays, and the longest it tells apart: ten minutes.
+const UNIT_NS: u64 = 100;
+const MOST: u64 = 600_000_000_000 / UNIT_NS;
+
+impl Probes {
+    /// No flows; packets sent from `from` on and before `to` count.
+    pub fn new(from: Time, to: Time) -> Self {
+        Self {
+            flows: Vec::new(),
+            window: (from, to),
+            sent: 0,
+            lost: 0,
+            delays: Histogram::new_with_bounds(1, MOST, 3).expect("the bounds are in order"),
+            jitter_ns: 0,
+            jitter_count: 0,
+            runs: [0; 64],
+            run_losses: 0,
+        }
+    }
+
+    /// One more flow: its block of traffic, its number within that and its direction. The answer is its number here.
+    pub fn add_flow(&mut self, traffic: u16, source: u32, direction: u8) -> u32 {
+        let (packets, delay) = (VecDeque::with_capacity(16), None);
+        self.flows.push(Flow { traffic, source, direction, first: 0, packets, delay, run: 0 });
+        self.flows.len() as u32 - 1
+    }
+
+    /// A flow sends a packet at `now`; the answer is its number.
+    pub fn sent(&mut self, flow: u32, now: Time) -> u32 {
+        let flow = &mut self.flows[flow as usize];
+        flow.packets.push_back(Packet { sent_at: now, fate: Fate::Unknown });
+        flow.first + flow.packets.len() as u32 - 1
+    }
+
+    /// The receiver has all of a packet.
+    pub fn received(&mut self, flow: u32, packet: u32, now: Time, sink: &mut dyn Sink) {
+        self.tell(flow, packet, Fate::Received(now), sink);
+    }
+
+    /// A packet is lost.
+    pub fn lost(&mut self, flow: u32, packet: u32, sink: &mut dyn Sink) {
+        self.tell(flow, packet, Fate::Lost, sink);
+    }
+
+    /// The run is over: packets on their way have no fate, those behind them may.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        for index in 0..self.flows.len() {
+            while let Some(packet) = self.flows[index].packets.pop_front() {
+                self.settle(index, packet, sink);
+            }
+            self.end_run(index);
+        }
+    }
+
+    fn tell(&mut self, flow: u32, packet: u32, fate: Fate, sink: &mut dyn Sink) {
+        let index = flow as usize;
+        let flow = &mut self.flows[index];
+        flow.packets[(packet - flow.first) as usize].fate = fate;
+        while let Some(packet) = self.flows[index].packets.front().copied().filter(|p| p.fate != Fate::Unknown) {
+            self.flows[index].packets.pop_front();
+            self.settle(index, packet, sink);
+        }
+    }
+
+    /// Counts a packet, if it does count; all before it have been.
+    fn settle(&mut self, index: usize, packet: Packet, sink: &mut dyn Sink) {
+        let flow = &mut self.flows[index];
+        let sequence = flow.first;
+        flow.first += 1;
+        if packet.sent_at < self.window.0 || packet.sent_at >= self.window.1 {
+            return;
+        }
+        let delay = match packet.fate {
+            Fate::Unknown => return,
+            Fate::Lost => None,
+            Fate::Received(at) => Some(at.since(packet.sent_at)),
+        };
+        sink.probe(&ProbeRow {
+            // Divided: whole milliseconds are the numbers nearest to theirs.
+            sent_s: packet.sent_at.ns() as f64 / 1e9,
+            delay_s: delay.map(|delay| delay.ns() as f64 / 1e9),
+            packet: sequence,
+            traffic: flow.traffic,
+            source: flow.source,
+            direction: flow.direction,
+        });
+        self.sent += 1;
+        let Some(delay) = delay else {
+            flow.run += 1;
+            self.lost += 1;
+            return;
+        };
+        self.delays.saturating_record(delay.ns() / UNIT_NS);
+        if let Some(before) = flow.delay.replace(delay) {
+            self.jitter_ns += u128::from(delay.abs_diff(before).ns());
+            self.jitter_count += 1;
+        }
+        self.end_run(index);
+    }
+
+    fn end_run(&mut self, index: usize) {
+        let run = std::mem::take(&mut self.flows[index].run);
+        if run > 0 {
+            let last = self.runs.len() - 1;
+            self.runs[(run as usize).min(last)] += 1;
+            self.run_losses += u64::from(run);
+        }
+    }
+
+    /// The part of the summary: null throughout where there are no probes.
+    pub fn to_json(&self) -> Value {
+        let is_used = !self.flows.is_empty();
+        let runs: u64 = self.runs.iter().sum();
+        let has_arrived = self.sent > self.lost;
+        let delay = |ns: u64| has_arrived.then(|| (ns * UNIT_NS) as f64 * 1e-9);
+        let quantile = |q| delay(self.delays.value_at_quantile(q));
+        json!({
+            "sent_packets": is_used.then_some(self.sent),
+            "lost_packets": is_used.then_some(self.lost),
+            "loss_ratio": (self.sent > 0).then(|| self.lost as f64 / self.sent as f64),
+            "loss_run_mean": (runs > 0).then(|| self.run_losses as f64 / runs as f64),
+            "loss_runs": self.runs.iter().rposition(|&n| n > 0).map(|last| self.runs[1..=last].to_vec()),
+            "one_way_delay_s": {
+                "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
+                "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
+            },
+            "jitter_mean_s":
+                (self.jitter_count > 0).then(|| self.jitter_ns as f64 * 1e-9 / self.jitter_count as f64),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{DropRow, ExchangeRow, QueueRow};
+
+    #[derive(Default)]
+    struct Kept(Vec<ProbeRow>);
+
+    impl Sink for Kept {
+        fn exchange(&mut self, _row: &ExchangeRow) {}
+        fn queue(&mut self, _row: &QueueRow) {}
+        fn drop(&mut self, _row: &DropRow) {}
+        fn probe(&mut self, row: &ProbeRow) {
+            self.0.push(*row);
+        }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    /// Ten packets 20 ms apart, of which the first is sent before the window and the last still under way at the end.
+    /// Fates come in another order than the packets.
+    #[test]
+    fn fates_are_settled_in_the_order_of_sending() {
+        let (mut probes, mut rows) = (Probes::new(at(20), at(1000)), Kept::default());
+        let flow = probes.add_flow(3, 7, 1);
+        for k in 0..10 {
+            assert_eq!(probes.sent(flow, at(20 * k)), k as u32);
+        }
+        // Lost: 3, 4, 7. Delays: 1, 2 and 5 take 30, 34 and 31 ms; 6 and 8 32 ms.
+        probes.lost(flow, 4, &mut rows);
+        probes.received(flow, 0, at(30), &mut rows);
+        probes.received(flow, 2, at(40 + 34), &mut rows);
+        assert!(rows.0.is_empty(), "before packet 1 is known, nothing after it counts");
+        probes.received(flow, 1, at(20 + 30), &mut rows);
+        probes.lost(flow, 7, &mut rows);
+        probes.lost(flow, 3, &mut rows);
+        for (k, ms) in [(5, 31), (6, 32), (8, 32)] {
+            probes.received(flow, k, at(20 * u64::from(k) + ms), &mut rows);
+        }
+        probes.finish(&mut rows);
+        assert_eq!(rows.0.iter().map(|row| row.packet).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!((rows.0[0].traffic, rows.0[0].source, rows.0[0].direction), (3, 7, 1));
+        assert_eq!((rows.0[0].delay_s, rows.0[2].delay_s), (Some(0.03), None));
+        let found = probes.to_json();
+        assert_eq!((&found["sent_packets"], &found["lost_packets"]), (&json!(8), &json!(3)));
+        assert_eq!((&found["loss_runs"], &found["loss_run_mean"]), (&json!([1, 1]), &json!(1.5)));
+        // Successive packets received: 30, 34, 31, 32, 32 ms.
+        let jitter = found["jitter_mean_s"].as_f64().expect("a number");
+        assert!((jitter - (0.004 + 0.003 + 0.001) / 4.0).abs() < 1e-12, "{jitter}");
+    }
+
+    #[test]
+    fn without_probes_there_is_nothing() {
+        let found = Probes::new(at(0), at(1)).to_json();
+        let Value::Object(keys) = found else { panic!("an object") };
+        let is_nothing = |value: &Value| match value {
+            Value::Object(inner) => inner.values().all(Value::is_null),
+            value => value.is_null(),
+        };
+        assert!(keys.values().all(is_nothing), "{keys:?}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Connections that play connection vectors: their conditions, and their applications' turns.
+//!
+//! A packet that a vector has lost is lost on its sender's own access link, before it reaches the bottleneck, which
+//! never hears of it: the link's counts are of what is offered to it. These losses are counted by themselves.
+
+use crate::connection::{Opening, Purpose};
+use crate::packets::What;
+use crate::queue::Rank;
+use crate::simulation::Simulation;
+use crate::source::{self, Demand};
+use base::{Stream, Time};
+use record::{ExchangeRow, Sink};
+use scenario::{Tmix, Workload};
+use traffic::tmix::{Finished, Player, Start};
+
+/// What plays a vector on a connection.
+pub struct Playing {
+    player: Player,
+    /// Number of the connection within its block.
+    number: u32,
+    /// What the connection has of its vector.
+    pub conditions: Conditions,
+}
+
+/// The conditions of a connection that are its vector's, by side.
+pub struct Conditions {
+    /// Largest window that each side tells the other.
+    windows: [u32; 2],
+    losses: Option<Box<Losses>>,
+}
+
+/// Random losses of what each side sends.
+struct Losses {
+    shares: [f64; 2],
+    stream: Stream,
+}
+
+impl Conditions {
+    /// The window that `side` tells, which has room for `window` bytes.
+    #[inline]
+    pub fn window(&self, side: u8, window: u32) -> u32 {
+        window.min(self.windows[side as usize])
+    }
+
+    /// Whether a packet that `side` sends is lost.
+    #[inline]
+    pub fn loses(&mut self, side: u8) -> bool {
+        self.losses.as_mut().is_some_and(|losses| {
+            let share = losses.shares[side as usize];
+            share > 0.0 && losses.stream.chance(share)
+        })
+    }
+}
+
+/// All that play, by place.
+#[derive(Default)]
+pub struct Players {
+    slots: Vec<Playing>,
+    free: Vec<u32>,
+}
+
+impl Players {
+    fn add(&mut self, playing: Playing) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.slots[place as usize] = playing;
+            place
+        } else {
+            self.slots.push(playing);
+            self.slots.len() as u32 - 1
+        }
+    }
+
+    /// The conditions at `place`.
+    #[inline]
+    pub fn conditions(&mut self, place: u32) -> &mut Conditions {
+        &mut self.slots[place as usize].conditions
+    }
+
+    /// Whether an end, 0 the initiator, of the one at `place` has waited for something that is due.
+    pub fn is_due(&self, place: u32, end: usize, now: Time) -> bool {
+        self.slots[place as usize].player.is_due(end, now)
+    }
+
+    /// Gives a place back.
+    pub fn release(&mut self, place: u32) {
+        self.free.push(place);
+    }
+}
+
+impl Simulation<'_> {
+    /// The connections of source `index` that are due begin.
+    pub(crate) fn begin_vectors(&mut self, index: u32) {
+        loop {
+            let source = &mut self.sources[index as usize];
+            let Demand::Tmix { starts, next } = &mut source.demand else { return };
+            let Some(&start) = starts.get(*next as usize) else { return };
+            if start.at > self.now {
+                return self.network.queue.push(start.at, Rank::Demand, index, What::SOURCE);
+            }
+            let number = *next;
+            *next += 1;
+            let block = source.block;
+            self.begin_vector(block, number, start);
+        }
+    }
+
+    fn begin_vector(&mut self, block: u16, number: u32, start: Start) {
+        let scenario = self.scenario;
+        let traffic = &scenario.traffic[block as usize];
+        let Workload::Tmix(tmix) = &traffic.workload else { return };
+        let Start { vector, copy, .. } = start;
+        let of_vector = tmix.vectors.get(vector);
+        let client = u8::from(Tmix::is_forward(traffic.direction, vector));
+        // By side rather than by who opens.
+        let by_side = |pair: [f64; 2]| if client == 0 { pair } else { [pair[1], pair[0]] };
+        let stream = |what: &str| Stream::named(scenario.seed, &format!("traffic/{block}/{what}/{copy}/{vector}"));
+        let shares = by_side(of_vector.loss());
+        let is_lossy = tmix.loss && shares != [0.0; 2];
+        // A sender waits until a whole segment fits.
+        let windows = if tmix.window { of_vector.windows() } else { [u32::MAX; 2] };
+        let windows = windows.map(|window| window.max(traffic.tcp.mss));
+        let playing = Playing {
+            player: Player::new(&tmix.vectors, vector, self.now),
+            number,
+            conditions: Conditions {
+                windows: if client == 0 { windows } else { [windows[1], windows[0]] },
+                losses: is_lossy.then(|| Box::new(Losses { shares, stream: stream("loss") })),
+            },
+        };
+        let rtt = if tmix.rtt { of_vector.rtt() } else { source::rtt_at(&traffic.rtt, stream("rtt").open_unit()) };
+        let player = self.players.add(playing);
+        let purpose = Purpose::Tmix { player };
+        let opening: Opening = source::opening(scenario, purpose, block, number, client, rtt);
+        let place = self.open_idle(&opening);
+        // Without a handshake both ends are open at once.
+        for end in [client, 1 - client] {
+            self.attend_vector(place, end.into(), player, &mut record::Discard);
+        }
+    }
+
+    /// The turn of the application at one end of a connection that plays a vector.
+    pub(crate) fn attend_vector(&mut self, place: u32, end: usize, player: u32, sink: &mut dyn Sink) {
+        let now = self.now;
+        let connection = self.connections.get(place);
+        let block = connection.block;
+        let Workload::Tmix(tmix) = &self.scenario.traffic[block as usize].workload else { return };
+        let who = connection.who(end);
+        let endpoint = &mut connection.ends[end];
+        let playing = &mut self.players.slots[player as usize];
+        let mut finished = None;
+        let mut has_written = false;
+        if endpoint.is_established() {
+            let turn = playing.player.turn(&tmix.vectors, who, endpoint.received(), endpoint.peer_closed(), now);
+            if turn.write > 0 {
+                endpoint.write(turn.write);
+                has_written = true;
+            }
+            if turn.close && !endpoint.is_closing() {
+                endpoint.close();
+                has_written = true;
+            }
+            if let Some(due) = turn.wake_at {
+                self.network.queue.push(due, Rank::Wake, place, What::end(end));
+            }
+            finished = turn.finished;
+        }
+        let is_aborted = endpoint.is_aborted();
+        if let Some(finished) = finished {
+            let (number, direction) = (playing.number, 1 - connection.client);
+            self.exchanged(&finished, block, number, direction, sink);
+        }
+        if has_written {
+            self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
+        }
+        self.settle(place, end, is_aborted);
+    }
+
+    fn exchanged(&mut self, finished: &Finished, traffic: u16, source: u32, direction: u8, sink: &mut dyn Sink) {
+        if !self.is_measuring {
+            return;
+        }
+        let response_time_s = self.now.since(finished.since).secs_f64();
+        self.responses.record(response_time_s);
+        sink.exchange(&ExchangeRow {
+            start_s: finished.since.secs_f64(),
+            response_time_s,
+            setup_s: finished.open_at.since(finished.since).secs_f64(),
+            request_bytes: u32::try_from(finished.request_bytes).unwrap_or(u32::MAX),
+            response_bytes: finished.response_bytes,
+            traffic,
+            source,
+            direction,
+        });
+    }
+}

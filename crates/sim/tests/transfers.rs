@@ -1,0 +1,66 @@
+//! Transfers at random instants and finite bulk transfers, against what a hand finds.
+
+mod common;
+
+use common::run;
+
+/// A link that is shared equally serves Poisson arrivals as an M/G/1 queue with processor sharing: a transfer of x
+/// bytes takes x/(C (1 - rho)) in the mean, whatever the distribution of sizes (Kleinrock 1976, vol. II §4.4). Under
+/// DRR, with round trips short against transfers, TCP comes to that.
+#[test]
+fn random_transfers_take_as_long_as_under_processor_sharing() {
+    let ran = run(r#"
+        duration = "10000s"
+        warmup = "100s"
+        record.interval = "10s"
+        link = { rate = "10mbit", reverse_rate = "100mbit", qdisc = { kind = "drr", limit = "100000p" } }
+        path.rtt = "1ms"
+        tcp = { stack = "linux", window = "64kb" }
+        [[traffic]]
+        kind = "poisson"
+        arrivals = "2.5hz"
+        size = { pareto = { mean = "240000b", shape = 2.5 } }
+    "#);
+    // Of 1,500 bytes on the link 1,448 are data; sizes below one segment do not occur.
+    let rate = 10e6 / 8.0 * 1448.0 / 1500.0;
+    let load = 2.5 * 240_000.0 / rate;
+    let rows = &ran.rows.exchanges;
+    // Slowdowns against an idle link, of transfers in twenty parts of the run: their spread tells the standard error.
+    let slowdown = |row: &record::ExchangeRow| row.response_time_s / (row.response_bytes as f64 / rate);
+    let parts: Vec<f64> = rows
+        .chunks(rows.len() / 20)
+        .take(20)
+        .map(|part| part.iter().map(slowdown).sum::<f64>() / part.len() as f64)
+        .collect();
+    let mean = parts.iter().sum::<f64>() / 20.0;
+    let error = (parts.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 19.0 / 20.0).sqrt();
+    let expected = 1.0 / (1.0 - load);
+    // Handshake and request take two round trips more: 2 ms against x bytes at the rate, in the mean over 1/x, which is
+    // shape/(shape + 1) over the smallest size of a Pareto.
+    let overhead = 0.002 * rate * (2.5 / 3.5) / (240_000.0 * 1.5 / 2.5);
+    assert!(error < 0.015 * expected, "the run tells the mean to a few per cent: {error}");
+    assert!((mean - expected).abs() < 4.0 * error + overhead, "{mean} against {expected}, standard error {error}");
+}
+
+/// Sizes of finite transfers are drawn for each flow, from the stated distribution, with a file's as with any.
+#[test]
+fn each_transfer_has_its_own_size() {
+    let ran = run(r#"
+        duration = "100s"
+        warmup = "0s"
+        link = { rate = "100mbit", qdisc = { kind = "pfifo", limit = "10000p" } }
+        [[traffic]]
+        kind = "bulk"
+        flows = 2000
+        size = { table = [["10kb", 0.0], ["20kb", 0.5], ["20kb", 1.0]] }
+    "#);
+    let sizes: Vec<u64> = ran.rows.exchanges.iter().map(|row| row.response_bytes).collect();
+    assert_eq!(sizes.len(), 2000, "all are complete");
+    // Half of them are uniform from 10 to 20 kb, the others 20 kb: four standard errors.
+    let large = sizes.iter().filter(|&&size| size == 20 * 1024).count() as f64;
+    assert!((large - 1000.0).abs() < 4.0 * 500_f64.sqrt(), "{large}");
+    let small: Vec<f64> = sizes.iter().filter(|&&size| size < 20 * 1024).map(|&size| size as f64 / 1024.0).collect();
+    let mean = small.iter().sum::<f64>() / small.len() as f64;
+    assert!((mean - 15.0).abs() < 4.0 * 10.0 / (12.0 * small.len() as f64).sqrt(), "{mean} kb");
+    assert!(small.iter().all(|&size| size >= 10.0));
+}

@@ -1,0 +1,97 @@
+//! What a connection runs: a controller, and what ends its slow start before anything is lost.
+
+use super::{Acked, Algorithm, Congestion, Controller, Delivery, Window, hystart, hystart_pp};
+use crate::stack::Config;
+
+/// When slow start ends, before anything is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hystart {
+    /// Not.
+    Off,
+    /// See [`hystart`](super::hystart).
+    Linux,
+    /// See [`hystart_pp`](super::hystart_pp).
+    Plus,
+}
+
+/// What looks for the end of slow start.
+#[derive(Clone, Debug)]
+enum Start {
+    Linux(hystart::Start),
+    Plus(hystart_pp::Start),
+}
+
+/// The controller of a connection and what ends its slow start.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    algorithm: Algorithm,
+    start: Option<Box<Start>>,
+}
+
+impl Chosen {
+    /// Fresh ones as configured.
+    pub fn new(config: &Config) -> Self {
+        let start = match config.hystart() {
+            Hystart::Off => None,
+            Hystart::Linux => Some(Box::new(Start::Linux(hystart::Start::default()))),
+            Hystart::Plus => Some(Box::new(Start::Plus(hystart_pp::Start::new(config.is_paced())))),
+        };
+        Self { algorithm: Algorithm::new(config), start }
+    }
+
+    /// The controller.
+    pub fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
+    }
+
+    /// The controller, to be told what is told to it alone.
+    pub(crate) fn algorithm_mut(&mut self) -> &mut Algorithm {
+        &mut self.algorithm
+    }
+
+    /// Whether it wants to be told what is delivered.
+    #[inline]
+    pub fn watches(&self) -> bool {
+        self.start.is_some() || self.algorithm.watches()
+    }
+
+    /// See [`Controller::delivered`].
+    pub fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
+        self.algorithm.delivered(window, delivery);
+        if let Some(start) = &mut self.start {
+            match &mut **start {
+                Start::Linux(start) => start.delivered(window, delivery),
+                Start::Plus(start) => start.delivered(window, delivery),
+            }
+        }
+    }
+
+    /// See [`Controller::grow`].
+    #[inline]
+    pub fn grow(&mut self, window: &mut Window, acked: &Acked) {
+        if let Some(start) = &mut self.start
+            && let Start::Plus(start) = &mut **start
+            && window.in_slow_start()
+        {
+            return start.grow(window, acked);
+        }
+        self.algorithm.grow(window, acked);
+    }
+
+    /// See [`Controller::reduced`].
+    pub fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
+        // RFC 9406 §4.3: the first slow start alone.
+        self.start.take_if(|start| matches!(**start, Start::Plus(_)));
+        self.algorithm.reduced(window, congestion)
+    }
+
+    /// See [`Controller::timed_out`].
+    pub fn timed_out(&mut self) {
+        if let Some(start) = &mut self.start
+            && let Start::Linux(start) = &mut **start
+        {
+            *start = hystart::Start::default();
+        }
+        self.algorithm.timed_out();
+    }
+}

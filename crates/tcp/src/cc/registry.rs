@@ -1,0 +1,135 @@
+//! All controllers: their words, their types, and one type that is any of them.
+
+use super::{Acked, Congestion, Controller, Delivery, Sample, Steer, Window, bbr, cubic, dctcp, reno};
+use crate::stack::{Config, Recovery};
+use base::{Span, Time};
+
+/// A word for `cc` in scenarios.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// The word.
+    pub name: &'static str,
+    /// How losses are repaired with it.
+    pub recovery: Recovery,
+    /// The controller.
+    pub control: Control,
+}
+
+/// All controllers: what they do, their name, their type, and the words for them with the recovery that goes with each.
+macro_rules! controllers {
+    ($($(#[$doc:meta])* $name:ident($state:ty): $($word:literal $recovery:ident),+;)+) => {
+        /// How the window grows and shrinks.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Control {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Control {
+            /// See [`Controller::MODELS_PATH`].
+            pub const fn models_path(self) -> bool {
+                match self {
+                    $(Self::$name => <$state as Controller>::MODELS_PATH,)+
+                }
+            }
+
+            /// See [`Controller::ECHOES_EACH_MARK`].
+            pub const fn echoes_each_mark(self) -> bool {
+                match self {
+                    $(Self::$name => <$state as Controller>::ECHOES_EACH_MARK,)+
+                }
+            }
+        }
+
+        /// Every word for `cc`.
+        pub static WORDS: &[Word] = &[
+            $($(Word { name: $word, recovery: Recovery::$recovery, control: Control::$name },)+)+
+        ];
+
+        /// The controller a connection runs.
+        #[derive(Clone, Debug)]
+        pub enum Algorithm {
+            $($(#[$doc])* $name($state),)+
+        }
+
+        impl Controller for Algorithm {
+            fn new(config: &Config) -> Self {
+                match config.control {
+                    $(Control::$name => Self::$name(<$state as Controller>::new(config)),)+
+                }
+            }
+
+            #[inline]
+            fn watches(&self) -> bool {
+                match self {
+                    $(Self::$name(state) => state.watches(),)+
+                }
+            }
+
+            fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
+                match self {
+                    $(Self::$name(state) => state.delivered(window, delivery),)+
+                }
+            }
+
+            #[inline]
+            fn grow(&mut self, window: &mut Window, acked: &Acked) {
+                match self {
+                    $(Self::$name(state) => state.grow(window, acked),)+
+                }
+            }
+
+            fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
+                match self {
+                    $(Self::$name(state) => state.reduced(window, congestion),)+
+                }
+            }
+
+            fn timed_out(&mut self) {
+                match self {
+                    $(Self::$name(state) => state.timed_out(),)+
+                }
+            }
+
+            fn undone(&mut self) {
+                match self {
+                    $(Self::$name(state) => state.undone(),)+
+                }
+            }
+
+            fn opened(&mut self, window: &Window, mss: f64, rtt: Span, now: Time) {
+                match self {
+                    $(Self::$name(state) => state.opened(window, mss, rtt, now),)+
+                }
+            }
+
+            fn sampled(&mut self, window: &mut Window, sample: &Sample) {
+                match self {
+                    $(Self::$name(state) => state.sampled(window, sample),)+
+                }
+            }
+
+            fn restarted(&mut self, window: &mut Window, mss: f64, now: Time) {
+                match self {
+                    $(Self::$name(state) => state.restarted(window, mss, now),)+
+                }
+            }
+
+            fn steer(&self) -> Option<Steer> {
+                match self {
+                    $(Self::$name(state) => state.steer(),)+
+                }
+            }
+        }
+    };
+}
+
+controllers! {
+    /// Additive increase, multiplicative decrease by half (RFC 5681).
+    Reno(reno::Reno): "reno" Reno, "newreno" NewReno, "sack" Sack;
+    /// CUBIC (RFC 9438).
+    Cubic(cubic::Cubic): "cubic" Sack;
+    /// Decrease in proportion to the share of marks, each of which is echoed (RFC 8257).
+    Dctcp(Box<dctcp::Dctcp>): "dctcp" Sack;
+    /// BBR v1: rate and window from a model of the path.
+    Bbr(Box<bbr::Bbr>): "bbr" Sack;
+}

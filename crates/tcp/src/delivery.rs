@@ -1,0 +1,267 @@
+//! How fast the network delivers: one sample an acknowledgement, from what was delivered between the sending of a
+//! segment and its acknowledgement.
+//!
+//! Source: draft-cheng-iccrg-delivery-rate-estimation; net/ipv4/tcp_rate.c of Linux. With every segment sent goes a
+//! note of what had been delivered then. When it arrives, what was delivered since, over the longer of the time that it
+//! took to send that and the time that it took to hear of it, is the rate: acknowledgements that come in a bunch do not
+//! make it larger than the rate at which data was sent. No sample is taken over less than the shortest round trip.
+//!
+//! | draft                    | tcp_rate.c         | here                  |
+//! |--------------------------|--------------------|-----------------------|
+//! | `C.delivered`            | `delivered`        | `delivered`, segments |
+//! | `C.delivered_time`       | `delivered_mstamp` | `delivered_at`        |
+//! | `C.first_sent_time`      | `first_tx_mstamp`  | `first_sent_at`       |
+//! | `C.app_limited`          | `app_limited`      | `limited_until`       |
+//! | `P.delivered`, ...       | `tx`               | [`Note`]              |
+//! | `rs`                     | `rate_sample`      | `newest`              |
+
+use crate::cc::Delivered;
+use base::{Span, Time};
+use std::collections::VecDeque;
+
+/// What goes with a segment that is out.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    delivered: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    is_limited: bool,
+}
+
+/// The segment sent last of those of which the acknowledgement at hand tells.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    note: Note,
+    sent_at: Time,
+    end: u64,
+    was_resent: bool,
+}
+
+/// The estimator: for connections whose controller models the path.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    mss: u64,
+    /// One a segment that is outstanding, in its order.
+    notes: VecDeque<Note>,
+    delivered: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    /// Samples are limited by the application until so much is delivered; 0 if they are not.
+    limited_until: u64,
+    min_rtt: Span,
+    now: Time,
+    newly_delivered: u64,
+    newest: Option<Newest>,
+}
+
+impl Sampler {
+    /// Nothing was sent yet; a full segment is of `mss` bytes.
+    pub fn new(mss: u32) -> Self {
+        Self {
+            mss: u64::from(mss),
+            notes: VecDeque::new(),
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            first_sent_at: Time::ZERO,
+            limited_until: 0,
+            min_rtt: Span::from_ns(u64::MAX),
+            now: Time::ZERO,
+            newly_delivered: 0,
+            newest: None,
+        }
+    }
+
+    /// A new segment was sent.
+    #[inline]
+    pub fn sent(&mut self, now: Time) {
+        if self.notes.is_empty() {
+            (self.first_sent_at, self.delivered_at) = (now, now);
+        }
+        self.notes.push_back(self.note());
+    }
+
+    /// The segment in this place of those outstanding was sent again.
+    pub fn resent(&mut self, index: usize) {
+        self.notes[index] = self.note();
+    }
+
+    fn note(&self) -> Note {
+        Note {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            is_limited: self.is_limited(),
+        }
+    }
+
+    /// An acknowledgement is about to be read.
+    #[inline]
+    pub fn begin(&mut self, now: Time) {
+        (self.now, self.newly_delivered, self.newest) = (now, 0, None);
+    }
+
+    /// It tells that the segment in this place, last sent at `sent_at`, arrived.
+    pub fn arrived(&mut self, index: usize, sent_at: Time, end: u64, was_resent: bool) {
+        self.newly_delivered += 1;
+        if !was_resent {
+            self.min_rtt = self.min_rtt.min(self.now.since(sent_at));
+        }
+        let is_newer = self
+            .newest
+            .is_none_or(|newest| sent_at > self.first_sent_at || sent_at == self.first_sent_at && end > newest.end);
+        if is_newer {
+            self.newest = Some(Newest { note: self.notes[index], sent_at, end, was_resent });
+            self.first_sent_at = sent_at;
+        }
+    }
+
+    /// The first segment is not outstanding any more.
+    #[inline]
+    pub fn forget_front(&mut self) {
+        self.notes.pop_front();
+    }
+
+    /// Everything that the acknowledgement tells was said; returns the rate, if it tells one.
+    pub fn sample(&mut self) -> Option<Delivered> {
+        self.delivered += self.newly_delivered;
+        if self.delivered > self.limited_until {
+            self.limited_until = 0;
+        }
+        if self.newly_delivered > 0 {
+            self.delivered_at = self.now;
+        }
+        let newest = self.newest?;
+        let sending = newest.sent_at.since(newest.note.first_sent_at);
+        let hearing = self.now.since(newest.note.delivered_at);
+        let interval = sending.max(hearing);
+        // Less than a round trip: a segment that was sent again without need, told of by the acknowledgement of the
+        // first. Before there is a round trip, nothing is known.
+        (self.min_rtt.ns() < u64::MAX && interval >= self.min_rtt && interval > Span::ZERO).then_some(Delivered {
+            segments: self.delivered - newest.note.delivered,
+            interval,
+            prior: newest.note.delivered,
+            is_app_limited: newest.note.is_limited,
+        })
+    }
+
+    /// What is in the network says nothing of what it could deliver: as long as these segments are there.
+    pub fn limit(&mut self, in_flight: u64) {
+        self.limited_until = (self.delivered + in_flight).max(1);
+    }
+
+    /// Payload of a full segment.
+    pub fn mss(&self) -> u64 {
+        self.mss
+    }
+
+    /// Whether the application, or the controller by itself, sets the pace.
+    #[inline]
+    pub fn is_limited(&self) -> bool {
+        self.limited_until > 0
+    }
+
+    /// Segments delivered in all.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Of which these by the acknowledgement at hand.
+    pub fn newly_delivered(&self) -> u64 {
+        self.newly_delivered
+    }
+
+    /// When something was last delivered.
+    pub fn delivered_at(&self) -> Time {
+        self.delivered_at
+    }
+
+    /// How long the newest of what the acknowledgement at hand tells of took, if it was sent once.
+    pub fn rtt(&self) -> Option<Span> {
+        self.newest.filter(|newest| !newest.was_resent).map(|newest| self.now.since(newest.sent_at))
+    }
+
+    /// The shortest round trip seen; none before the first.
+    pub fn min_rtt(&self) -> Option<Span> {
+        (self.min_rtt.ns() < u64::MAX).then_some(self.min_rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    /// Says that the oldest segment, sent at `sent`, arrived at `ms`.
+    fn acknowledge(sampler: &mut Sampler, sent: u64, ms: u64) -> Option<Delivered> {
+        sampler.begin(at(ms));
+        sampler.arrived(0, at(sent), 1, false);
+        sampler.forget_front();
+        sampler.sample()
+    }
+
+    #[test]
+    fn a_window_over_a_round_trip() {
+        // Ten segments at 0, 10, ..., 90 ms; each is acknowledged after 100 ms. The first tells of one in 100 ms, and
+        // what is sent on its acknowledgement of ten in 100 ms.
+        let mut sampler = Sampler::new(1_000);
+        (0..10).for_each(|k| sampler.sent(at(10 * k)));
+        for k in 0..10 {
+            let rate = acknowledge(&mut sampler, 10 * k, 100 + 10 * k).expect("it took a round trip");
+            // The interval began with the first segment: all of them were sent before anything was delivered.
+            assert_eq!((rate.segments, rate.interval), (k + 1, Span::from_ms(100 + 10 * k)));
+            sampler.sent(at(100 + 10 * k));
+        }
+        for k in 0..10 {
+            let rate = acknowledge(&mut sampler, 100 + 10 * k, 200 + 10 * k).expect("it took a round trip");
+            assert_eq!((rate.segments, rate.interval, rate.prior), (10, Span::from_ms(100), k + 1));
+        }
+    }
+
+    #[test]
+    fn a_bunch_of_acknowledgements_does_not_raise_the_rate() {
+        // Sent one in 10 ms, all told of at once 100 ms after the last: ten segments took 90 ms to send and 100 ms and
+        // 90 ms to be heard of.
+        let mut sampler = Sampler::new(1_000);
+        (0..10).for_each(|k| sampler.sent(at(10 * k)));
+        sampler.begin(at(190));
+        (0..10).for_each(|k| sampler.arrived(k, at(10 * k as u64), k as u64, false));
+        (0..10).for_each(|_| sampler.forget_front());
+        let rate = sampler.sample().expect("it took a round trip");
+        assert_eq!((rate.segments, rate.interval), (10, Span::from_ms(190)));
+    }
+
+    #[test]
+    fn what_the_application_limited_is_marked_until_it_is_delivered() {
+        let mut sampler = Sampler::new(1_000);
+        sampler.sent(at(0));
+        // The application had nothing to send while one segment was out; then it wrote three.
+        sampler.limit(1);
+        (1..4).for_each(|k| sampler.sent(at(10 * k)));
+        let limited: Vec<bool> = (0..4)
+            .map(|k| acknowledge(&mut sampler, 10 * k, 100 + 10 * k).expect("it took a round trip").is_app_limited)
+            .collect();
+        assert_eq!(limited, [false, true, true, true]);
+        assert!(!sampler.is_limited(), "the gap was delivered");
+        sampler.sent(at(140));
+        assert!(!acknowledge(&mut sampler, 140, 240).expect("it took a round trip").is_app_limited);
+    }
+
+    #[test]
+    fn no_sample_over_less_than_a_round_trip() {
+        let mut sampler = Sampler::new(1_000);
+        sampler.sent(at(0));
+        assert!(acknowledge(&mut sampler, 0, 100).is_some());
+        // Sent again at 290 ms, and told of by the acknowledgement of the first transmission at 300 ms.
+        sampler.sent(at(200));
+        sampler.sent(at(205));
+        sampler.delivered_at = at(285);
+        sampler.first_sent_at = at(285);
+        sampler.resent(0);
+        sampler.begin(at(300));
+        sampler.arrived(0, at(290), 1, true);
+        assert_eq!((sampler.sample(), sampler.rtt()), (None, None));
+    }
+}

@@ -1,0 +1,134 @@
+//! A receive window that grows with what arrives: Linux's autotuning.
+//!
+//! A connection is offered half of a small buffer at first. Every segment that arrives lets the offer grow by two, up to
+//! what the buffer holds; and the buffer grows when more arrived in a round trip than in any before, to twice that, and
+//! more if the sender is still speeding up. The sender seldom notices: the offer stays ahead of it. But a receiver
+//! whose window has just grown acknowledges at once, so that in slow start every segment is acknowledged.
+//!
+//! Source: Linux 6.12, tcp_input.c: tcp_init_buffer_space, tcp_grow_window, tcp_rcv_space_adjust, tcp_rcv_rtt_measure_ts.
+//!
+//! | Linux               | here        |
+//! |---------------------|-------------|
+//! | `rcv_ssthresh`      | `offer`     |
+//! | `window_clamp`      | `most`      |
+//! | `sk_rcvbuf`         | `buffer`    |
+//! | `rcvq_space.space`, `.seq`, `.time` | `arrived`, `from`, `since` |
+//! | `rcv_rtt_est.rtt_us`| `round_trip_8` |
+//!
+//! # Deviations
+//! - A full segment takes 2304 bytes of buffer, a page's half and its header, whatever the network card; small ones let
+//!   the window grow as full ones do.
+//! - The round trip is measured by timestamps alone.
+
+use crate::segment::Segment;
+use crate::stack::Config;
+use base::{Span, Time};
+
+/// What a full segment takes of the buffer (`truesize`).
+const FULL: u64 = 2304;
+/// Payload in 256 bytes of buffer, before the first full segment and after (`scaling_ratio`).
+const SHARE_AT_FIRST: u64 = 128;
+const SHARE: u64 = 1448 * 256 / FULL;
+/// The least payload that lets the window grow.
+const LEAST: u64 = 128;
+
+/// What the window may be, and why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Growing {
+    pub(super) offer: u64,
+    most: u64,
+    buffer: u64,
+    share: u64,
+    arrived: u64,
+    from: u64,
+    since: Time,
+    round_trip_8: u64,
+}
+
+impl Growing {
+    pub(super) fn new(config: &Config) -> Self {
+        let mss = u64::from(config.mss);
+        let half = (config.receive_buffer * SHARE_AT_FIRST / 256).min(config.window);
+        let most = half.saturating_sub(mss).max(2 * mss).min(config.window);
+        let offer = if config.receive_buffer == 0 { config.window } else { most.min(half - half % mss).max(mss) };
+        Self {
+            offer,
+            most,
+            buffer: config.receive_buffer,
+            share: SHARE_AT_FIRST,
+            arrived: offer.min(10 * mss),
+            from: 1,
+            since: Time::ZERO,
+            round_trip_8: 0,
+        }
+    }
+
+    /// How much of the buffer may be taken up.
+    pub(super) fn space(&self, config: &Config) -> u64 {
+        if self.buffer == 0 { config.window } else { (self.buffer * self.share / 256).min(config.window) }
+    }
+
+    /// A segment larger than any before came.
+    pub(super) fn note_full(&mut self, config: &Config) {
+        if self.buffer > 0 {
+            self.share = SHARE;
+            self.most = self.most.max(self.space(config));
+        }
+    }
+
+    /// Whether the window is smaller than it may be.
+    #[inline]
+    pub(super) fn may_grow(&self, config: &Config) -> bool {
+        self.buffer > 0 && self.offer < self.most.min(self.space(config))
+    }
+
+    /// `segment` came, and `taken` bytes of payload are in the buffer. Returns whether the window grew.
+    pub(super) fn grow(&mut self, segment: &Segment, taken: u64, config: &Config) -> bool {
+        let len = u64::from(segment.payload);
+        let taken = taken * FULL * self.share / 256 / u64::from(config.mss);
+        let room = self.most.min(self.space(config).saturating_sub(taken)).saturating_sub(self.offer);
+        if len < LEAST || room == 0 {
+            return false;
+        }
+        self.offer += room.min(2 * len.max(config.mss.into()));
+        true
+    }
+
+    /// `segment`, a full one, echoes what nothing before did: a round trip.
+    pub(super) fn measure(&mut self, segment: &Segment, stamp: u16) {
+        let sample = Span::from_ms(u64::from(stamp.wrapping_sub(segment.echo))).ns();
+        if sample == 0 {
+            return;
+        }
+        self.round_trip_8 = if self.round_trip_8 == 0 || 8 * sample < self.round_trip_8 {
+            8 * sample
+        } else {
+            self.round_trip_8 - self.round_trip_8 / 8 + sample
+        };
+    }
+
+    /// The round trip; zero before the first.
+    pub(super) fn round_trip(&self) -> Span {
+        Span::from_ns(self.round_trip_8 / 8)
+    }
+
+    /// The application has read everything before `read`, and is about to read all before `next`. What it reads of a
+    /// repaired hole counts in the next round trip, but for the first segment.
+    pub(super) fn adjust(&mut self, read: u64, next: u64, config: &Config, now: Time) {
+        if self.round_trip_8 == 0 || now.since(self.since).ns() < self.round_trip_8 / 8 || self.buffer == 0 {
+            return;
+        }
+        let arrived = (read - self.from).saturating_sub(next - read);
+        if arrived > self.arrived {
+            let enough = 2 * arrived + 16 * u64::from(config.mss);
+            let speeding_up = enough * (arrived - self.arrived) / self.arrived;
+            let window = (enough + 2 * speeding_up).min(config.window);
+            let buffer = window * 256 / self.share;
+            if buffer > self.buffer {
+                (self.buffer, self.most) = (buffer, window);
+            }
+            self.arrived = arrived;
+        }
+        (self.from, self.since) = (read, now);
+    }
+}

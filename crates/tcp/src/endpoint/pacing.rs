@@ -1,0 +1,346 @@
+//! Pacing: what may be sent is spread over the round trip, in bursts of a millisecond's worth.
+//!
+//! Source: the internal pacing of Linux's TCP (tcp_pacing_check, tcp_update_skb_after_send, tcp_tso_autosize,
+//! tcp_update_pacing_rate). Each burst moves the time at which the next one may depart by what it takes at the rate, in
+//! payload; a connection that comes late is forgiven half of that at most. Under a controller that models the path the
+//! rate is the controller's; under others 200 % of window over round trip up to half of the threshold, and 120 %
+//! beyond.
+//!
+//! # Deviations
+//! - The first ten segments go out at once, as in Linux, counted in segments sent rather than in skbs.
+//! - A burst is not put off until the window has room for all of it (tcp_tso_should_defer), and nothing limits what
+//!   waits in the host's own queue (TSQ).
+
+use super::{Emit, Endpoint, Phase};
+use crate::cc::{Algorithm, Controller, Sample, Stage, Window};
+use crate::delivery::Sampler;
+use crate::outstanding::Outstanding;
+use crate::rack::Rack;
+use crate::stack::Config;
+use base::{Span, Time};
+
+/// Linux does not pace the first ten segments.
+const UNPACED: u64 = 10;
+/// Most bytes of a burst: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
+pub(crate) const MOST_BURST: u64 = 65_536 - 1 - 320;
+/// Bursts of a second: `sk_pacing_shift` 10.
+pub(crate) const BURSTS: f64 = 1_024.0;
+/// tcp_min_tso_segs.
+const LEAST_BURST: u64 = 2;
+/// tcp_pacing_ss_ratio and tcp_pacing_ca_ratio.
+const SLOW_START_RATIO: f64 = 2.0;
+const AVOIDANCE_RATIO: f64 = 1.2;
+
+/// When the next burst may depart, and how large it is.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    /// Payload bytes a second; infinite before it is known.
+    rate: f64,
+    least_burst: u64,
+    /// When the next burst may depart: `tcp_wstamp_ns`.
+    departs_at: Time,
+    /// What was sent at the last instant and is not in `departs_at` yet, bytes; and when.
+    unsettled: u64,
+    sent_at: Time,
+    /// Segments ever sent, as far as they matter.
+    segments: u64,
+    /// When there is something to send that has to wait until then.
+    wakes_at: Time,
+}
+
+impl Pacer {
+    fn new() -> Self {
+        Self {
+            rate: f64::INFINITY,
+            least_burst: LEAST_BURST,
+            departs_at: Time::ZERO,
+            unsettled: 0,
+            sent_at: Time::ZERO,
+            segments: 0,
+            wakes_at: Time::NEVER,
+        }
+    }
+
+    /// A segment was sent.
+    #[inline]
+    pub(super) fn sent(&mut self, bytes: u64, now: Time) {
+        if self.sent_at != now {
+            self.settle();
+        }
+        self.sent_at = now;
+        self.unsettled += bytes;
+        self.segments = (self.segments + 1).min(UNPACED);
+    }
+
+    /// What was sent last moves the next departure.
+    fn settle(&mut self) {
+        if self.unsettled == 0 {
+            return;
+        }
+        let bytes = std::mem::take(&mut self.unsettled);
+        let late = self.sent_at.since(self.departs_at);
+        self.departs_at = self.departs_at.max(self.sent_at);
+        if self.rate < f64::INFINITY && self.segments >= UNPACED {
+            let takes = Span::from_ns((bytes as f64 * 1e9 / self.rate) as u64);
+            self.departs_at += takes.saturating_sub(late.min(takes / 2));
+        }
+    }
+
+    /// When the next burst may depart.
+    pub(super) fn departs_at(&mut self) -> Time {
+        self.settle();
+        self.departs_at
+    }
+
+    /// When there is something to send that waits; never if there is not.
+    #[inline]
+    pub(super) fn wakes_at(&self) -> Time {
+        self.wakes_at
+    }
+
+    /// Payload bytes a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// Segments of a burst.
+    fn burst(&self, min_rtt: Option<Span>, mss: u64, most: u32) -> u64 {
+        let mut bytes = ((self.rate / BURSTS) as u64).min(MOST_BURST);
+        // tcp_tso_rtt_log: near peers get more, halved with every 2^9 us.
+        let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
+        bytes += if shift < 32 { MOST_BURST >> shift } else { 0 };
+        (bytes.min(MOST_BURST) / mss).max(self.least_burst).min(u64::from(most))
+    }
+}
+
+impl Endpoint {
+    /// The pacer, where a stack has one.
+    pub(super) fn pacer_of(config: &Config) -> Option<Box<Pacer>> {
+        config.is_paced().then(|| Box::new(Pacer::new()))
+    }
+
+    /// `outstanding`, with the rate of delivery sampled where the controller asks for it.
+    pub(super) fn sampled(mut outstanding: Outstanding, config: &Config) -> Outstanding {
+        outstanding.sampler = config.control.models_path().then(|| Box::new(Sampler::new(config.mss)));
+        outstanding
+    }
+
+    /// Payload bytes a second at which data is sent; infinite before that is known, none without pacing.
+    pub fn pacing_rate(&self) -> Option<f64> {
+        self.pacer.as_ref().map(|pacer| pacer.rate())
+    }
+
+    /// The congestion controller.
+    pub fn controller(&self) -> &Algorithm {
+        self.controller.algorithm()
+    }
+
+    /// Sends what may be sent, burst by burst, and asks for a call when the next one may depart.
+    pub(super) fn fill_paced(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let mss = u64::from(config.mss);
+        if self.is_modelled {
+            self.note_restart(config, now);
+        }
+        loop {
+            let min_rtt = self.shortest_rtt();
+            let Some(pacer) = &mut self.pacer else { return };
+            pacer.wakes_at = Time::NEVER;
+            if pacer.departs_at() > now {
+                break;
+            }
+            let burst = pacer.burst(min_rtt, mss, config.pacing_burst);
+            if self.fill(burst, config, now, out) < burst {
+                return;
+            }
+        }
+        if self.may_send(config)
+            && let Some(pacer) = &mut self.pacer
+        {
+            pacer.wakes_at = pacer.departs_at();
+            self.note_seldom();
+        }
+    }
+
+    /// Whether there is something to send that the window lets out.
+    fn may_send(&mut self, config: &Config) -> bool {
+        let in_flight = self.snd_nxt - self.snd_una;
+        let (pipe, cwnd) = (self.outstanding.pipe(in_flight), self.window.cwnd as u64);
+        let is_repairing = matches!(self.phase, Phase::Recovery | Phase::Timeout);
+        if is_repairing && let Some(record) = self.outstanding.next_lost() {
+            return pipe + u64::from(record.len) <= cwnd;
+        }
+        self.next_new(config).is_some_and(|(len, _)| {
+            let len = u64::from(len);
+            pipe + len <= cwnd && in_flight + len <= self.peer_window
+        })
+    }
+
+    fn shortest_rtt(&self) -> Option<Span> {
+        let sampled = self.outstanding.sampler.as_ref().and_then(|sampler| sampler.min_rtt());
+        sampled.or_else(|| self.outstanding.rack().and_then(Rack::min_rtt)).or_else(|| self.rtt.srtt())
+    }
+
+    /// The handshake took a round trip: a controller that models the path starts from it.
+    pub(super) fn open_pacing(&mut self, config: &Config, now: Time) {
+        if let Some(rtt) = self.rtt.srtt()
+            && self.is_modelled
+        {
+            self.controller.algorithm_mut().opened(&self.window, f64::from(config.mss), rtt, now);
+        }
+        self.set_pacing_rate(config);
+    }
+
+    /// Sets the rate to the controller's, or by window and round-trip time.
+    fn set_pacing_rate(&mut self, config: &Config) {
+        let Some(pacer) = &mut self.pacer else { return };
+        // What is sent is paid for at the rate at which it was sent.
+        pacer.settle();
+        if let Some(steer) = self.controller.algorithm().steer() {
+            (pacer.rate, pacer.least_burst) = (steer.bytes_per_second, steer.least_burst);
+        } else if let Some(srtt) = self.rtt.srtt() {
+            let Window { cwnd, ssthresh } = self.window;
+            let ratio = if cwnd < ssthresh / 2.0 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
+            let outstanding = (self.outstanding.len() as u64 * u64::from(config.mss)) as f64;
+            pacer.rate = cwnd.max(outstanding) * ratio / srtt.secs_f64();
+        }
+    }
+
+    /// An acknowledgement was read; `ack` is what was known before.
+    pub(super) fn steer(&mut self, ack: &Told, config: &Config, now: Time) {
+        if self.is_modelled {
+            self.sample(ack, config, now);
+        }
+        self.set_pacing_rate(config);
+    }
+
+    fn sample(&mut self, ack: &Told, config: &Config, now: Time) {
+        let mss = u64::from(config.mss);
+        let in_flight = self.outstanding.pipe(self.snd_nxt - self.snd_una).div_ceil(mss);
+        let lost = self.outstanding.ever_lost_bytes();
+        let departs_at = self.pacer.as_mut().map_or(now, |pacer| pacer.departs_at());
+        let Some(sampler) = &mut self.outstanding.sampler else { return };
+        let rate = sampler.sample();
+        let newly_delivered = sampler.newly_delivered();
+        let sample = Sample {
+            newly_delivered,
+            newly_lost: (lost - ack.ever_lost).div_ceil(mss),
+            delivered: sampler.delivered(),
+            lost: lost.div_ceil(mss),
+            delivered_at: sampler.delivered_at(),
+            prior_in_flight: ack.prior_pipe.div_ceil(mss),
+            in_flight,
+            rate,
+            rtt: sampler.rtt(),
+            // Linux's FLAG_ACK_MAYBE_DELAYED: one small segment, and nothing else was delivered since it was sent.
+            may_be_delayed: newly_delivered == 1
+                && ack.bytes < mss
+                && rate.is_none_or(|rate| rate.prior + 1 == sampler.delivered()),
+            srtt: self.rtt.srtt(),
+            departs_at,
+            stage: match self.phase {
+                Phase::Open | Phase::Reducing => Stage::Open,
+                Phase::Recovery => Stage::Recovery,
+                Phase::Timeout => Stage::Timeout,
+            },
+            mss: f64::from(config.mss),
+            now,
+        };
+        self.controller.algorithm_mut().sampled(&mut self.window, &sample);
+        let hides_rate = self.controller.algorithm().steer().is_some_and(|steer| steer.hides_rate);
+        if hides_rate && let Some(sampler) = &mut self.outstanding.sampler {
+            sampler.limit(in_flight);
+        }
+    }
+
+    /// The application is about to write: whether it let the network wait (tcp_rate_check_app_limited).
+    pub(super) fn note_app_limit(&mut self) {
+        let pipe = self.outstanding.pipe(self.snd_nxt - self.snd_una);
+        let has_lost = self.outstanding.next_lost().is_some();
+        let Some(sampler) = &mut self.outstanding.sampler else { return };
+        let mss = sampler.mss();
+        let has_room = pipe + mss <= self.window.cwnd as u64;
+        if self.written.saturating_sub(self.snd_nxt) < mss && has_room && !has_lost {
+            sampler.limit(pipe.div_ceil(mss));
+        }
+    }
+
+    /// Tells the controller if something is about to be sent when nothing is in the network, the application having
+    /// had nothing to send.
+    fn note_restart(&mut self, config: &Config, now: Time) {
+        let is_idle = self.snd_una == self.snd_nxt && self.next_new(config).is_some();
+        if is_idle && self.outstanding.sampler.as_ref().is_some_and(|sampler| sampler.is_limited()) {
+            self.controller.algorithm_mut().restarted(&mut self.window, f64::from(config.mss), now);
+            self.set_pacing_rate(config);
+        }
+    }
+}
+
+/// What was known before an acknowledgement was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// Bytes in the network.
+    pub(super) prior_pipe: u64,
+    /// Bytes ever deemed lost.
+    pub(super) ever_lost: u64,
+    /// Bytes it newly acknowledges.
+    pub(super) bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> Time {
+        Time::from_ns(ns)
+    }
+
+    /// A pacer beyond its first ten segments that may send now.
+    fn pacer(rate: f64) -> Pacer {
+        Pacer { rate, segments: UNPACED, ..Pacer::new() }
+    }
+
+    #[test]
+    fn a_burst_takes_what_its_bytes_take() {
+        // 1 MB/s: 3000 bytes in 3 ms, sent as they may be.
+        let mut pacer = pacer(1e6);
+        for k in 0..10 {
+            let now = at(3_000_000 * k);
+            assert_eq!(pacer.departs_at(), now);
+            (0..3).for_each(|_| pacer.sent(1_000, now));
+        }
+    }
+
+    #[test]
+    fn half_of_it_is_forgiven_to_a_late_one() {
+        let mut pacer = pacer(1e6);
+        pacer.sent(3_000, at(0));
+        // 1 ms late: that much less to wait. 5 ms late: half of 3 ms.
+        pacer.sent(3_000, at(4_000_000));
+        assert_eq!(pacer.departs_at(), at(6_000_000));
+        pacer.sent(3_000, at(11_000_000));
+        assert_eq!(pacer.departs_at(), at(12_500_000));
+    }
+
+    #[test]
+    fn the_first_ten_segments_are_not_paced() {
+        let mut pacer = Pacer { rate: 1e6, ..Pacer::new() };
+        (0..9).for_each(|_| pacer.sent(1_000, at(0)));
+        assert_eq!(pacer.departs_at(), at(0));
+        // The burst that has the tenth is the first to count.
+        (0..2).for_each(|_| pacer.sent(1_000, at(0)));
+        assert_eq!(pacer.departs_at(), at(2_000_000));
+    }
+
+    #[test]
+    fn bursts_are_a_millisecond_but_two_segments_and_64_kilobytes_at_most() {
+        let far = Some(Span::from_ms(40));
+        for (rate, segments) in [(1e5, 2), (1.024e6 * 5.5, 5), (1e9, 65)] {
+            assert_eq!(pacer(rate).burst(far, 1_000, 100), segments, "{rate}");
+        }
+        // Near by: 65215 >> 4 more with 2.1 ms (2100 us >> 9 = 4).
+        assert_eq!(pacer(1e5).burst(Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
+        assert_eq!(pacer(f64::INFINITY).burst(far, 1_000, 100), 65);
+        // Or as many as are allowed.
+        assert_eq!(pacer(1e5).burst(far, 1_000, 1), 1);
+    }
+}

@@ -1,0 +1,117 @@
+//! Single transfers of the stack `linux` against those of a Linux kernel: the same path, the same applications, the
+//! same packets lost, marked, late or out of order. What was recorded, and how, is in `benches/peers/linux`
+//! (`transfers_kernel.py`) and docs/validation.md.
+//!
+//! `TRANSFER="cubic-10m-40ms: segment 3, 10" cargo test -p aqmlab-tcp --test linux_transfers -- --nocapture` tells one
+//! transfer packet by packet, the kernel's beside ours; `TRANSFER=differences` lists all that differ in anything.
+
+#![expect(clippy::print_stdout, reason = "the table is for people to read")]
+
+mod pair;
+mod path;
+mod record;
+
+use pair::{Pair, is_close};
+use record::records;
+use std::collections::BTreeMap;
+use std::env;
+
+/// Transfers whose completion times may differ, and why.
+const EXCUSED: &[(&str, &str)] = &[(
+    "bbr-10m-100ms: last two, 1000",
+    "the probe for the tail waits for about 504 ms, from which on the slots of the timer wheel are of 64 ms and not of 8: \
+     a round-trip time that differs by some milliseconds makes it 96 ms later",
+)];
+/// The sizes that are columns of the table, in segments.
+const SIZES: [u64; 5] = [1, 3, 10, 100, 1000];
+
+#[test]
+fn transfers_take_as_long_as_linuxs() {
+    let records = records();
+    assert!(!records.is_empty(), "testdata/linux/transfers is empty");
+    let told = env::var("TRANSFER").unwrap_or_default();
+    println!("Linux {}\n", records[0].kernel);
+    println!("| path | what happens | 1 | 3 | 10 | 100 | 1000 | as long | same packets | at the same time | window |");
+    println!("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    let (mut wrong, mut used) = (vec![], vec![false; EXCUSED.len()]);
+    for record in &records {
+        let Some(config) = path::stack(record) else { continue };
+        let replay = |transfer| Pair { record, transfer, ours: path::replay(record, transfer, &config) };
+        let pairs: Vec<Pair<'_>> = record.transfers.iter().map(replay).collect();
+        let mut groups: BTreeMap<(usize, &str), BTreeMap<u64, Vec<&Pair<'_>>>> = BTreeMap::new();
+        for pair in &pairs {
+            // In the order in which they were recorded.
+            let (group, _) = pair.transfer.group.rsplit_once(", ").expect("a group says how large its transfers are");
+            let first = pairs
+                .iter()
+                .position(|other| {
+                    other.transfer.group.starts_with(group) && other.transfer.group[group.len()..].starts_with(", ")
+                })
+                .expect("it is there");
+            groups.entry((first, group)).or_default().entry(pair.transfer.segments).or_default().push(pair);
+            if told == pair.name() {
+                println!("{}", pair.story());
+            } else if told == "differences" {
+                pair.difference().iter().for_each(|difference| println!("{difference}"));
+            }
+        }
+        for ((_, group), sizes) in &groups {
+            println!("{}", row(&record.name, group, sizes));
+            for (size, pairs) in sizes {
+                let (theirs, ours) = medians(pairs);
+                if !is_close(theirs, ours) {
+                    wrong.push(format!("{}: {group}, {size}: {theirs} and {ours} us in the median", record.name));
+                }
+            }
+        }
+        for pair in pairs.iter().filter(|pair| !pair.is_close() && !pair.transfer.group.starts_with("1 %")) {
+            match EXCUSED.iter().position(|excuse| pair.name() == excuse.0) {
+                Some(excuse) => used[excuse] = true,
+                None => wrong.push(pair.difference().expect("it is not close")),
+            }
+        }
+    }
+    for (name, reason) in EXCUSED {
+        println!("\nExcused: {name}: {reason}.");
+    }
+    let idle: Vec<&str> = EXCUSED.iter().zip(&used).filter(|(_, used)| !**used).map(|(excuse, _)| excuse.0).collect();
+    assert!(idle.is_empty(), "excused, but as long as Linux's: {idle:?}");
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A line of the table.
+fn row(record: &str, group: &str, sizes: &BTreeMap<u64, Vec<&Pair<'_>>>) -> String {
+    let cell = |size| {
+        sizes.get(size).map_or(String::new(), |pairs| {
+            let (theirs, ours) = medians(pairs);
+            format!("{:.1} ms, {:+.1} %", theirs / 1e3, (ours / theirs - 1.0) * 100.0)
+        })
+    };
+    let cells: Vec<String> = SIZES.iter().map(cell).collect();
+    let all: Vec<&Pair<'_>> = sizes.values().flatten().copied().collect();
+    let share =
+        |test: fn(&Pair<'_>) -> bool| format!("{} of {}", all.iter().filter(|pair| test(pair)).count(), all.len());
+    let windows: Vec<f64> = all.iter().filter_map(|pair| pair.window_difference()).collect();
+    let window = if windows.is_empty() { String::new() } else { format!("{:.1} %", median(windows) * 100.0) };
+    format!(
+        "| {record} | {group} | {} | {} | {} | {} | {window} |",
+        cells.join(" | "),
+        share(|pair| pair.is_close()),
+        share(|pair| pair.has_same_order()),
+        share(|pair| pair.has_same_times()),
+    )
+}
+
+/// The medians of completion times, the kernel's first. A transfer that was never complete counts as endless.
+fn medians(pairs: &[&Pair<'_>]) -> (f64, f64) {
+    let of = |completed: fn(&Pair<'_>) -> Option<f64>| {
+        median(pairs.iter().map(|pair| completed(pair).unwrap_or(f64::INFINITY)).collect())
+    };
+    (of(|pair| pair.transfer.completed_us), of(|pair| pair.ours.completed_us))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
+}

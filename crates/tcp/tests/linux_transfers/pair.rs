@@ -1,0 +1,140 @@
+//! A transfer as the kernel did it and as aqmlab does it: how far they agree.
+
+use crate::path::Replay;
+use crate::record::{Record, Transfer, Word};
+
+/// A completion time agrees within this share of the kernel's, or within [`CLOSE_US`].
+const CLOSE: f64 = 0.03;
+const CLOSE_US: f64 = 1000.0;
+/// Packets are sent at the same time when no more than this lies between: a tick of the kernel's timers, and as much
+/// again for a timer that is set on the other side of one.
+const SAME_US: f64 = 2000.0;
+
+/// A transfer, done by both.
+pub struct Pair<'a> {
+    pub record: &'a Record,
+    pub transfer: &'a Transfer,
+    pub ours: Replay,
+}
+
+impl Pair<'_> {
+    /// Its name among all.
+    pub fn name(&self) -> String {
+        format!("{}: {}", self.record.name, self.transfer.name)
+    }
+
+    /// Whether it took as long.
+    pub fn is_close(&self) -> bool {
+        match (self.transfer.completed_us, self.ours.completed_us) {
+            (Some(theirs), Some(ours)) => is_close(theirs, ours),
+            (theirs, ours) => theirs.is_none() && ours.is_none(),
+        }
+    }
+
+    /// Whether the same data was sent in the same order, as far as it was kept: all of it, or what was sent again.
+    pub fn has_same_order(&self) -> bool {
+        let (theirs, ours) = self.packets();
+        theirs.len() == ours.len() && theirs.iter().zip(&ours).all(|(theirs, ours)| theirs.what == ours.what)
+    }
+
+    /// Whether it was sent at the same times, too.
+    pub fn has_same_times(&self) -> bool {
+        let (theirs, ours) = self.packets();
+        self.has_same_order()
+            && theirs.iter().zip(&ours).all(|(theirs, ours)| (theirs.at_us - ours.at_us).abs() <= SAME_US)
+    }
+
+    /// The data that the server sent, and its FIN; without pure acknowledgements.
+    fn packets(&self) -> (Vec<&Word>, Vec<&Word>) {
+        let (theirs, ours) = match (&self.transfer.server, &self.transfer.again) {
+            (Some(theirs), _) => (theirs, &self.ours.server),
+            (None, Some(theirs)) => (theirs, &self.ours.again),
+            (None, None) => panic!("{}: no packets were kept", self.transfer.name),
+        };
+        (data(theirs), data(ours))
+    }
+
+    /// The mean difference between the windows while the answer was on its way, as a share of the kernel's mean.
+    pub fn window_difference(&self) -> Option<f64> {
+        let end = self.transfer.completed_us?;
+        let begin = self.transfer.windows.first()?.0;
+        let mut times: Vec<f64> = self.transfer.windows.iter().chain(&self.ours.windows).map(|&(at, _)| at).collect();
+        times.retain(|at| (begin..end).contains(at));
+        times.push(end);
+        times.sort_by(f64::total_cmp);
+        let (mut difference, mut area) = (0.0, 0.0);
+        for span in times.windows(2) {
+            let (theirs, ours) = (window_at(&self.transfer.windows, span[0]), window_at(&self.ours.windows, span[0]));
+            difference += (theirs - ours).abs() * (span[1] - span[0]);
+            area += theirs * (span[1] - span[0]);
+        }
+        (area > 0.0).then(|| difference / area)
+    }
+
+    /// What is different, in a line; none if nothing is.
+    pub fn difference(&self) -> Option<String> {
+        let what = match (self.is_close(), self.has_same_order(), self.has_same_times()) {
+            (true, true, true) => return None,
+            (false, _, _) => "NOT CLOSE",
+            (true, false, _) => "other packets",
+            (true, true, false) => "other times",
+        };
+        let ms = |us: Option<f64>| us.unwrap_or(f64::NAN) / 1e3;
+        Some(format!(
+            "{}: complete after {:.3} and {:.3} ms, {} and {} packets: {what}",
+            self.name(),
+            ms(self.transfer.completed_us),
+            ms(self.ours.completed_us),
+            self.transfer.sent,
+            self.ours.sent,
+        ))
+    }
+
+    /// Packet by packet, side by side, with the windows.
+    pub fn story(&self) -> String {
+        let mut cells: Vec<(f64, usize, String)> = vec![];
+        let mut put = |words: &[Word], column: usize| {
+            cells.extend(words.iter().map(|word| (word.at_us, column, word.what.clone())));
+        };
+        let transfer = self.transfer;
+        if let (Some(server), Some(client)) = (&transfer.server, &transfer.client) {
+            put(server, 0);
+            put(client, 1);
+            put(&self.ours.server, 3);
+            put(&self.ours.client, 4);
+        } else if let Some(again) = &transfer.again {
+            put(again, 0);
+            put(&self.ours.again, 3);
+        }
+        for (windows, column) in [(&transfer.windows, 2), (&self.ours.windows, 5)] {
+            cells.extend(windows.iter().map(|(at, window)| (*at, column, format!("cwnd {window}"))));
+        }
+        cells.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mut lines = vec![format!("{} {:?}", self.name(), transfer.rules), line("ms", &HEADS)];
+        for (at_us, column, what) in &cells {
+            let mut row = [""; 6];
+            row[*column] = what;
+            lines.push(line(&format!("{:.3}", at_us / 1e3), &row));
+        }
+        lines.join("\n")
+    }
+}
+
+const HEADS: [&str; 6] = ["kernel: server", "client", "", "ours: server", "client", ""];
+
+fn line(at: &str, [a, b, c, d, e, f]: &[&str; 6]) -> String {
+    format!("{at:>10}  {a:>14} {b:>20} {c:>9} || {d:>14} {e:>20} {f:>9}")
+}
+
+/// Whether two completion times agree.
+pub fn is_close(theirs: f64, ours: f64) -> bool {
+    (theirs - ours).abs() <= (CLOSE * theirs).max(CLOSE_US)
+}
+
+fn data(words: &[Word]) -> Vec<&Word> {
+    words.iter().filter(|word| !word.what.starts_with('A')).collect()
+}
+
+fn window_at(windows: &[(f64, f64)], at: f64) -> f64 {
+    windows.iter().take_while(|window| window.0 <= at).last().or(windows.first()).map_or(0.0, |window| window.1)
+}

@@ -1,0 +1,347 @@
+//! The same path and the same applications as in `benches/peers/linux/transfers_path.py`, between two endpoints.
+
+use crate::record::{Record, Transfer, Word};
+use base::{Ecn, Span, Time};
+use std::collections::BTreeMap;
+use tcp::{Config, Control, EcnMode, Emit, Endpoint, Flags, Hystart, Recovery, Segment};
+
+/// Bytes of the request.
+const REQUEST: u64 = 300;
+/// Longer than any timer that is met here.
+const PATIENCE: Span = Span::from_secs(200);
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+/// One transfer, as aqmlab does it.
+pub struct Replay {
+    pub completed_us: Option<f64>,
+    pub sent: u64,
+    pub server: Vec<Word>,
+    pub client: Vec<Word>,
+    pub again: Vec<Word>,
+    pub windows: Vec<(f64, f64)>,
+}
+
+/// The stack of a record's hosts; none where the controller is not there.
+pub fn stack(record: &Record) -> Option<Config> {
+    let linux = (tcp::profile("linux").expect("a built-in profile").config)();
+    let control = match record.cc.as_str() {
+        "reno" => Control::Reno,
+        "cubic" => Control::Cubic,
+        "dctcp" => Control::Dctcp,
+        "bbr" => Control::Bbr,
+        _ => return None,
+    };
+    let ecn = if record.ecn { EcnMode::On } else { EcnMode::Off };
+    // HyStart is CUBIC's (tcp_cubic.c).
+    let hystart = if control == Control::Cubic { linux.hystart } else { Hystart::Off };
+    // Where the kernel's device parted the segments of a burst, it sent bursts; elsewhere gso_max_segs was 1.
+    let pacing_burst = if record.sends_bursts { linux.pacing_burst } else { 1 };
+    Some(Config { recovery: Recovery::Sack, control, hystart, pacing_burst, ecn, ..linux })
+}
+
+/// Does a transfer once more.
+pub fn replay(record: &Record, transfer: &Transfer, config: &Config) -> Replay {
+    let mut path = Path::new(record, transfer, config);
+    path.run();
+    path.replay
+}
+
+struct Path<'a> {
+    config: &'a Config,
+    ends: [Endpoint; 2],
+    now: Time,
+    rate_bps: u64,
+    delay: Span,
+    script: Script,
+    free_at: [Time; 2],
+    due: BTreeMap<(Time, u64), (usize, Segment)>,
+    order: u64,
+    /// Packets that wait for as many more of their direction.
+    held: Vec<(u64, usize, Segment)>,
+    bytes: u64,
+    has_asked: bool,
+    highest: u64,
+    replay: Replay,
+}
+
+impl<'a> Path<'a> {
+    fn new(record: &Record, transfer: &Transfer, config: &'a Config) -> Self {
+        let mut ends = [Endpoint::new(config), Endpoint::new(config)];
+        ends[SERVER].listen(config);
+        Self {
+            config,
+            ends,
+            now: Time::ZERO,
+            rate_bps: record.rate_bps,
+            delay: Span::from_us(record.rtt_ms * 500),
+            script: Script::new(&transfer.rules),
+            free_at: [Time::ZERO; 2],
+            due: BTreeMap::new(),
+            order: 0,
+            held: vec![],
+            bytes: transfer.segments * u64::from(config.mss),
+            has_asked: false,
+            highest: 0,
+            replay: Replay {
+                completed_us: None,
+                sent: 0,
+                server: vec![],
+                client: vec![],
+                again: vec![],
+                windows: vec![],
+            },
+        }
+    }
+
+    fn run(&mut self) {
+        self.with(CLIENT, |end, config, now, out| end.open(config, now, out));
+        while !(self.due.is_empty() && self.ends.iter().all(Endpoint::is_done)) {
+            let arrival = self.due.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
+            let wakes = [self.ends[CLIENT].next_wake(), self.ends[SERVER].next_wake()];
+            let next = arrival.min(wakes[CLIENT]).min(wakes[SERVER]);
+            if next > Time::ZERO + PATIENCE {
+                return;
+            }
+            self.now = next;
+            if arrival == next {
+                let (_, (to, segment)) = self.due.pop_first().expect("there is a first packet");
+                self.with(to, |end, config, now, out| end.on_segment(&segment, config, now, out));
+                self.attend(to);
+            } else {
+                let who = usize::from(wakes[CLIENT] != next);
+                self.with(who, |end, config, now, out| end.on_wake(config, now, out));
+            }
+        }
+    }
+
+    /// The application's turn.
+    fn attend(&mut self, who: usize) {
+        if !self.ends[who].is_established() {
+            return;
+        }
+        if who == CLIENT {
+            if !self.has_asked {
+                self.has_asked = true;
+                self.write(CLIENT, REQUEST);
+            }
+            if self.ends[CLIENT].received() == self.bytes && self.replay.completed_us.is_none() {
+                self.replay.completed_us = Some(in_us(self.now));
+            }
+            if self.ends[CLIENT].peer_closed() && !self.ends[CLIENT].is_closing() {
+                self.close(CLIENT);
+            }
+        } else if self.ends[SERVER].received() == REQUEST && !self.ends[SERVER].is_closing() {
+            self.write(SERVER, self.bytes);
+            self.close(SERVER);
+        }
+    }
+
+    fn write(&mut self, who: usize, bytes: u64) {
+        self.ends[who].write(bytes);
+        self.with(who, |end, config, now, out| end.push(config, now, out));
+    }
+
+    fn close(&mut self, who: usize) {
+        self.ends[who].close();
+        self.with(who, |end, config, now, out| end.push(config, now, out));
+    }
+
+    fn with(&mut self, who: usize, action: impl FnOnce(&mut Endpoint, &Config, Time, &mut Sent)) {
+        let mut sent = Sent(vec![]);
+        action(&mut self.ends[who], self.config, self.now, &mut sent);
+        for segment in sent.0 {
+            self.send(segment, who);
+        }
+        self.note_window();
+    }
+
+    /// A packet enters the path.
+    fn send(&mut self, mut segment: Segment, from: usize) {
+        let fate = self.script.fate(&segment, from, self.config.mss);
+        self.write_down(&segment, from, fate);
+        let mut leaves = self.now.max(self.free_at[from]);
+        match fate {
+            Fate::Lose => return,
+            Fate::Stall(by) => leaves = leaves + by,
+            Fate::Mark if segment.ecn.is_ect() => segment.ecn = Ecn::Ce,
+            Fate::Pass | Fate::Mark | Fate::Late(_) | Fate::Hold(_) => {}
+        }
+        leaves = leaves + Span::from_ns(u64::from(segment.size) * 8 * 1_000_000_000 / self.rate_bps);
+        self.free_at[from] = leaves;
+        if let Fate::Hold(packets) = fate {
+            self.held.push((packets, from, segment));
+            return;
+        }
+        let late = if let Fate::Late(by) = fate { by } else { Span::ZERO };
+        let arrives = leaves + self.delay + late;
+        self.put(arrives, from, segment);
+        for entry in self.held.iter_mut().filter(|entry| entry.1 == from) {
+            entry.0 -= 1;
+        }
+        let (through, held) = std::mem::take(&mut self.held).into_iter().partition(|entry| entry.0 == 0);
+        self.held = held;
+        let through: Vec<(u64, usize, Segment)> = through;
+        through.into_iter().for_each(|(_, from, segment)| self.put(arrives, from, segment));
+    }
+
+    /// A packet is on its way.
+    fn put(&mut self, arrives: Time, from: usize, segment: Segment) {
+        self.order += 1;
+        self.due.insert((arrives, self.order), (1 - from, segment));
+    }
+
+    fn write_down(&mut self, segment: &Segment, from: usize, fate: Fate) {
+        let (mss, at_us) = (u64::from(self.config.mss), in_us(self.now));
+        let mut tail = String::new();
+        let flags = [(Flags::FIN, 'F'), (Flags::ECE, 'E'), (Flags::CWR, 'W')];
+        tail.extend(flags.iter().filter(|(flag, _)| segment.flags.has(*flag)).map(|(_, name)| name));
+        tail.push_str(match fate {
+            Fate::Pass => "",
+            Fate::Lose => "x",
+            Fate::Mark => "m",
+            Fate::Late(_) | Fate::Hold(_) | Fate::Stall(_) => "d",
+        });
+        let is_syn = segment.flags.has(Flags::SYN);
+        if from == CLIENT {
+            let kind = match (is_syn, segment.payload) {
+                (true, _) => "S".to_owned(),
+                (false, 0) => (segment.ack.saturating_sub(1)).div_ceil(mss).to_string(),
+                (false, _) => "R".to_owned(),
+            };
+            let twice = segment.sacks.duplicate(segment.ack);
+            let blocks = twice.into_iter().chain(segment.sacks.above(segment.ack));
+            let blocks: String =
+                blocks.map(|(a, b)| format!(",{}-{}", (a - 1) / mss + 1, (b - 1).div_ceil(mss))).collect();
+            self.replay.client.push(Word { at_us, what: format!("{kind}{blocks}{tail}") });
+            return;
+        }
+        let kind = match (is_syn, segment.payload, segment.flags.has(Flags::FIN)) {
+            (true, _, _) => "S".to_owned(),
+            (false, 0, false) => "A".to_owned(),
+            (false, 0, true) => String::new(),
+            (false, _, _) => ((segment.seq - 1) / mss + 1).to_string(),
+        };
+        let word = Word { at_us, what: format!("{kind}{tail}") };
+        if segment.payload > 0 {
+            self.replay.sent += 1;
+            if segment.seq < self.highest {
+                self.replay.again.push(word.clone());
+            }
+            self.highest = self.highest.max(segment.seq + u64::from(segment.payload));
+        }
+        self.replay.server.push(word);
+    }
+
+    fn note_window(&mut self) {
+        let window = (self.ends[SERVER].cwnd() / f64::from(self.config.mss)).floor();
+        if self.replay.windows.last().is_none_or(|last| last.1 != window) {
+            self.replay.windows.push((in_us(self.now), window));
+        }
+    }
+}
+
+/// What an endpoint sends in one call.
+struct Sent(Vec<Segment>);
+
+impl Emit for Sent {
+    fn emit(&mut self, segment: Segment) {
+        self.0.push(segment);
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Pass,
+    Lose,
+    Mark,
+    Late(Span),
+    /// Waits for so many more.
+    Hold(u64),
+    /// And what comes after it.
+    Stall(Span),
+}
+
+/// What becomes of which packet.
+struct Script {
+    fates: BTreeMap<(String, u64, u64), Fate>,
+    seen: BTreeMap<(&'static str, u64), u64>,
+}
+
+impl Script {
+    fn new(rules: &[String]) -> Self {
+        let mut fates = BTreeMap::new();
+        for rule in rules {
+            let words: Vec<&str> = rule.split(' ').collect();
+            let number = |at: usize, default: u64| {
+                words.get(at).map_or(default, |word| word.parse().expect("a rule has whole numbers"))
+            };
+            let amount = number(4, 0);
+            let fate = match words[0] {
+                "lose" => Fate::Lose,
+                "mark" => Fate::Mark,
+                "late" => Fate::Late(Span::from_ms(amount)),
+                "hold" => Fate::Hold(amount),
+                "stall" => Fate::Stall(Span::from_ms(amount)),
+                other => panic!("{rule}: {other} is no fate"),
+            };
+            for which in words[2].split(',') {
+                let which = which.parse().expect("a rule has whole numbers");
+                fates.insert((words[1].to_owned(), which, number(3, 1)), fate);
+            }
+        }
+        Self { fates, seen: BTreeMap::new() }
+    }
+
+    /// Counts one more of them.
+    fn count(&mut self, what: &'static str, number: u64) -> u64 {
+        let seen = self.seen.entry((what, number)).or_insert(0);
+        *seen += 1;
+        *seen
+    }
+
+    fn fate(&mut self, segment: &Segment, from: usize, mss: u32) -> Fate {
+        let what = match (segment.flags.has(Flags::SYN), segment.payload, from) {
+            (true, _, _) => {
+                if segment.flags.has(Flags::ACK) {
+                    "synack"
+                } else {
+                    "syn"
+                }
+            }
+            (false, 0, CLIENT) => {
+                if segment.flags.has(Flags::FIN) {
+                    "client fin"
+                } else {
+                    "ack"
+                }
+            }
+            (false, 0, _) => {
+                if segment.flags.has(Flags::FIN) {
+                    "fin"
+                } else {
+                    "server ack"
+                }
+            }
+            (false, _, CLIENT) => "request",
+            (false, _, _) => {
+                let number = (segment.seq - 1) / u64::from(mss) + 1;
+                let attempt = self.count("data", number);
+                let payload = self.count("payload", 0);
+                let fate = self.fates.get(&("data".to_owned(), number, attempt));
+                return fate
+                    .or_else(|| self.fates.get(&("payload".to_owned(), payload, 1)))
+                    .copied()
+                    .unwrap_or(Fate::Pass);
+            }
+        };
+        let count = self.count(what, 0);
+        self.fates.get(&(what.to_owned(), count, 1)).copied().unwrap_or(Fate::Pass)
+    }
+}
+
+fn in_us(at: Time) -> f64 {
+    at.ns() as f64 / 1e3
+}

@@ -1,0 +1,167 @@
+//! On/off sources: a constant rate for a while, silence for a while, and so on, whatever becomes of the packets.
+//!
+//! With exponential times a model of voice with silence suppression; with Pareto times whose variance is infinite, many
+//! of them together are self-similar (Willinger, Taqqu, Sherman and Wilson, IEEE/ACM ToN 5(1), 1997): with tail index
+//! a, Hurst parameter (3 - a)/2.
+//!
+//! | there | here |
+//! |---|---|
+//! | on- and off-period | `on`, `off` |
+//! | rate while on | `pacing` |
+//!
+//! Packets are due at even distances of time spent on: what an on-period leaves over of a distance counts in the next.
+//! So the mean rate is exactly the rate while on times the share of time on, however short the on-periods. ns-2's
+//! `Application/Traffic/Exponential` and `Pareto` round each on-period to whole packets, at least one, instead. A
+//! source starts in its long-term rhythm: on with the probability of being on, in the middle of a period.
+
+use crate::datagrams::Datagram;
+use crate::{Cbr, Residual};
+use base::{Distribution, Rate, Span, Stream};
+
+/// Twice the longest run: a packet beyond is none.
+const LONGEST: Span = Span::from_secs(2_000_000);
+
+/// The periods of a source, which sources share.
+#[derive(Clone, Debug)]
+pub struct Periods {
+    on: Residual,
+    off: Residual,
+}
+
+/// An on/off source.
+#[derive(Clone, Debug)]
+pub struct OnOff {
+    stream: Stream,
+    on: Distribution,
+    off: Distribution,
+    pacing: Cbr,
+    /// What is left of the on-period under way.
+    left: Span,
+    /// Silence before the first packet's distance begins to run, and that distance.
+    first: Option<(Span, Span)>,
+}
+
+impl Periods {
+    /// Those of sources that are on and off for spans of these distributions in seconds. Their means are finite, that
+    /// of `on` is above zero.
+    pub fn new(on: &Distribution, off: &Distribution) -> Self {
+        Self { on: Residual::of(on), off: Residual::of(off) }
+    }
+
+    /// The share of time a source is on.
+    pub fn share_on(&self) -> f64 {
+        self.on.mean() / (self.on.mean() + self.off.mean())
+    }
+}
+
+impl OnOff {
+    /// A source of `rate` while it is on, IP header included, in IP packets of `packet_bytes`.
+    pub fn new(
+        mut stream: Stream,
+        rate: Rate,
+        packet_bytes: u32,
+        on: Distribution,
+        off: Distribution,
+        periods: &Periods,
+    ) -> Self {
+        let pacing = Cbr::new(rate, packet_bytes);
+        let distance = pacing.first_gap(&mut stream);
+        let is_on = stream.chance(periods.share_on());
+        let (silence, left) = if is_on {
+            (Span::ZERO, Span::from_secs_f64(periods.on.draw(&mut stream)))
+        } else {
+            (Span::from_secs_f64(periods.off.draw(&mut stream)), Span::from_secs_f64(on.draw(&mut stream)))
+        };
+        Self { stream, on, off, pacing, left, first: Some((silence, distance)) }
+    }
+
+    /// The next packet; `None` if it lies beyond any run.
+    pub fn next_datagram(&mut self) -> Option<Datagram> {
+        let (mut gap, mut distance) = self.first.take().unwrap_or_else(|| (Span::ZERO, self.pacing.gap()));
+        while distance > self.left {
+            distance = distance.saturating_sub(self.left);
+            let silence = Span::from_secs_f64(self.off.draw(&mut self.stream));
+            gap = gap + self.left + silence;
+            self.left = Span::from_secs_f64(self.on.draw(&mut self.stream));
+            if gap > LONGEST {
+                return None;
+            }
+        }
+        self.left = self.left.saturating_sub(distance);
+        Some(Datagram { gap: gap + distance, bytes: self.pacing.packet_bytes() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Time;
+
+    fn source(number: u32, on: &Distribution, off: &Distribution) -> OnOff {
+        let stream = Stream::named(1, &format!("traffic/0/source/{number}"));
+        OnOff::new(stream, Rate::from_bps(800_000), 1_000, on.clone(), off.clone(), &Periods::new(on, off))
+    }
+
+    /// The instants of all packets up to `end`.
+    fn instants(mut source: OnOff, end: Time) -> Vec<Time> {
+        let mut now = Time::ZERO;
+        std::iter::from_fn(|| {
+            now += source.next_datagram()?.gap;
+            (now <= end).then_some(now)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn constant_periods_are_kept_to_the_nanosecond() {
+        // A packet each 10 ms of time on; 25 ms on and 75 ms off: five packets in two cycles, for ever.
+        let (on, off) = (Distribution::Constant(0.025), Distribution::Constant(0.075));
+        for number in 0..20 {
+            let sent = instants(source(number, &on, &off), Time::from_secs_f64(100.0));
+            assert!((2_499..=2_501).contains(&sent.len()), "{} packets in 1,000 cycles", sent.len());
+            assert!(sent.windows(6).all(|w| w[5].since(w[0]) == Span::from_ms(200)), "source {number}");
+            let mut gaps: Vec<u64> = sent.windows(2).map(|w| w[1].since(w[0]).ns() / 1_000_000).collect();
+            gaps.dedup();
+            assert!(gaps.iter().all(|gap| [10, 85].contains(gap)), "on or across one silence: {gaps:?}");
+        }
+    }
+
+    #[test]
+    fn without_silence_it_is_a_constant_rate() {
+        let (on, off) = (Distribution::Exponential { mean: 0.003 }, Distribution::Constant(0.0));
+        let sent = instants(source(0, &on, &off), Time::from_secs_f64(10.0));
+        assert!(sent.windows(2).all(|w| w[1].since(w[0]) == Span::from_ms(10)));
+    }
+
+    /// The mean rate from the first instant on: short on-periods are not rounded up to whole packets. Renewal theory:
+    /// over a long time t the time on of exponential periods has the variance 2 t a²b²/(a+b)³ (Cox 1962, §7.4).
+    #[test]
+    fn the_mean_rate_is_the_share_of_time_on() {
+        for (a, b) in [(0.5, 0.5), (0.004, 0.016)] {
+            let (on, off) = (Distribution::Exponential { mean: a }, Distribution::Exponential { mean: b });
+            let (n, t): (u32, f64) = (400, 50.0);
+            let count = |number| instants(source(number, &on, &off), Time::from_secs_f64(t)).len() as f64;
+            let mean = (0..n).map(count).sum::<f64>() / f64::from(n);
+            let wanted = t * 100.0 * a / (a + b);
+            let sd = 100.0 * (2.0 * t * a * a * b * b / (a + b).powi(3)).sqrt();
+            // Four standard errors of the mean of n sources, and that a count is whole.
+            let bound = 4.0 * ((sd * sd + 1.0 / 12.0) / f64::from(n)).sqrt();
+            assert!((mean - wanted).abs() < bound, "{mean} packets against {wanted}, within {bound}");
+        }
+    }
+
+    /// The same in the first second alone, with periods so long that a source which began on, or at the beginning of a
+    /// period, would be far off: stationary from the start.
+    #[test]
+    fn it_starts_in_its_long_term_rhythm() {
+        let on = Distribution::Pareto { scale: 20.0, shape: 1.5 };
+        let off = Distribution::Pareto { scale: 60.0, shape: 1.5 };
+        let n = 4_000;
+        let first = |number| instants(source(number, &on, &off), Time::from_secs_f64(1.0)).len() as f64 / 100.0;
+        let mean = (0..n).map(first).sum::<f64>() / f64::from(n);
+        // The share of time on is 1/4; within a second a source is all but always on or off, so that four standard
+        // errors are those of a coin, and its residual's table is within a thousandth of the mean.
+        let bound = 4.0 * (0.25_f64 * 0.75 / f64::from(n)).sqrt() + 0.001;
+        assert!((mean - 0.25).abs() < bound, "{mean}");
+    }
+}

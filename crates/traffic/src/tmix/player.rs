@@ -1,0 +1,345 @@
+//! Plays one connection vector: what each end of an open connection writes, and when.
+//!
+//! A driver gives an end its turn whenever something happened there: it is open, data arrived, a time is over. It says
+//! how much arrived so far; a turn too many is harmless. What the end does is a [`Turn`].
+
+use super::{ACCEPTOR, INITIATOR, Unit, Vectors};
+use base::{Span, Time};
+
+/// A vector being played: where both ends are in it. Sequential vectors have one place for both.
+#[derive(Clone, Debug)]
+pub struct Player {
+    vector: u32,
+    is_concurrent: bool,
+    /// The initiator has had a turn.
+    is_open: bool,
+    /// Units still to come, of both or of each: from here to there.
+    next: [u32; 2],
+    end: [u32; 2],
+    /// When the next unit is due, once that is known.
+    due: [Time; 2],
+    /// What each end will have received when all that was written has arrived; of concurrent vectors when all is.
+    awaited: [u64; 2],
+    asked: Option<Asked>,
+}
+
+/// An exchange under way.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    since: Time,
+    open_at: Time,
+    request_bytes: u64,
+    response_bytes: u64,
+    /// What the initiator will have received then.
+    response_end: u64,
+}
+
+/// What an end does in its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Turn {
+    /// Bytes it writes.
+    pub write: u64,
+    /// Whether it then closes.
+    pub close: bool,
+    /// When it wants its next turn for a time that it waits; said once.
+    pub wake_at: Option<Time>,
+    /// What is complete by what has arrived.
+    pub finished: Option<Finished>,
+}
+
+/// An epoch, from the writing of its request to the arrival of all of its response; the first one of a connection from
+/// the opening of that. Of a concurrent vector: all of it, from its opening.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Finished {
+    /// Since when it has been asked for.
+    pub since: Time,
+    /// When the connection was open; `since` where it was already.
+    pub open_at: Time,
+    /// Bytes of the initiator.
+    pub request_bytes: u64,
+    /// Bytes of the acceptor.
+    pub response_bytes: u64,
+}
+
+impl Player {
+    /// Begins to play `vector` of `vectors`, whose connection is opened `now`.
+    pub fn new(vectors: &Vectors, vector: u32, now: Time) -> Self {
+        let played = vectors.get(vector);
+        let first = vectors.heads[vector as usize].first;
+        let end = first + played.units().len() as u32;
+        let mut player = Self {
+            vector,
+            is_concurrent: played.is_concurrent(),
+            is_open: false,
+            next: [first; 2],
+            end: [end; 2],
+            due: [Time::NEVER; 2],
+            awaited: [0; 2],
+            asked: None,
+        };
+        if player.is_concurrent {
+            let turn = first + played.units().partition_point(|unit| unit.end() == INITIATOR) as u32;
+            (player.end[INITIATOR], player.next[ACCEPTOR]) = (turn, turn);
+            let [request_bytes, response_bytes] = played.bytes();
+            player.awaited = [response_bytes, request_bytes];
+            let response_end = response_bytes;
+            player.asked = Some(Asked { since: now, open_at: now, request_bytes, response_bytes, response_end });
+        } else {
+            player.asked = player.asked_by(played.units(), now);
+        }
+        player
+    }
+
+    /// Which vector it is.
+    pub fn vector(&self) -> u32 {
+        self.vector
+    }
+
+    /// Whether a time that `end` waits is over.
+    #[inline]
+    pub fn is_due(&self, end: usize, now: Time) -> bool {
+        self.due[self.place(end)] <= now
+    }
+
+    /// The turn of `end`, whose side of the connection is open, to which `received` bytes came so far, and all there
+    /// will ever be if `is_closed` by the peer.
+    #[inline]
+    pub fn turn(&mut self, vectors: &Vectors, end: usize, received: u64, is_closed: bool, now: Time) -> Turn {
+        let mut turn = Turn { finished: self.finished(end, received), ..Turn::default() };
+        let place = self.place(end);
+        if end == INITIATOR && !self.is_open {
+            self.is_open = true;
+            // What is under way already was asked for when the connection was opened.
+            if let Some(asked) = &mut self.asked {
+                asked.open_at = now;
+            }
+        }
+        while self.next[place] < self.end[place] {
+            let unit = vectors.units[self.next[place] as usize];
+            if unit.end() != end {
+                break;
+            }
+            if self.due[place] == Time::NEVER {
+                // From here on it waits: the connection is open, and what there was to arrive has.
+                if !self.is_concurrent && received < self.awaited[end] {
+                    break;
+                }
+                self.wait(place, unit.wait(), now, &mut turn);
+            }
+            if self.due[place] > now {
+                break;
+            }
+            self.next[place] += 1;
+            self.due[place] = Time::NEVER;
+            if unit.closes() {
+                turn.close = true;
+                break;
+            }
+            turn.write += unit.bytes();
+            if !self.is_concurrent {
+                let rest = &vectors.units[self.next[place] as usize - 1..self.end[place] as usize];
+                self.asked = self.asked.or_else(|| self.asked_by(rest, now));
+                self.awaited[1 - end] += unit.bytes();
+            }
+            // From writing to the next unit of the same end.
+            if self.next[place] < self.end[place] {
+                let next = vectors.units[self.next[place] as usize];
+                if next.end() == end {
+                    self.wait(place, next.wait(), now, &mut turn);
+                }
+            }
+        }
+        // Whoever does not say when it closes does so once it has seen the other end close.
+        let has_more = self.next[place] < self.end[place];
+        turn.close |= is_closed && !has_more;
+        turn
+    }
+
+    /// Where `end` is kept.
+    #[inline]
+    fn place(&self, end: usize) -> usize {
+        if self.is_concurrent { end } else { 0 }
+    }
+
+    fn wait(&mut self, place: usize, wait: Span, now: Time, turn: &mut Turn) {
+        self.due[place] = now + wait;
+        turn.wake_at = (wait > Span::ZERO).then_some(self.due[place]);
+    }
+
+    /// The exchange that the first of the units `next` begins: if it is the initiator's, and the one after it answers.
+    fn asked_by(&self, next: &[Unit], now: Time) -> Option<Asked> {
+        let [request, response, ..] = next else { return None };
+        let is_exchange = request.end() == INITIATOR && response.end() == ACCEPTOR && !response.closes();
+        is_exchange.then(|| Asked {
+            since: now,
+            open_at: now,
+            request_bytes: request.bytes(),
+            response_bytes: response.bytes(),
+            response_end: self.awaited[INITIATOR] + response.bytes(),
+        })
+    }
+
+    /// What is complete now that `end` has `received` so much.
+    #[inline]
+    fn finished(&mut self, end: usize, received: u64) -> Option<Finished> {
+        let asked = self.asked?;
+        if self.is_concurrent {
+            // Whichever end has all of it last; what it has counts down what is awaited.
+            if received >= self.awaited[end] {
+                self.awaited[end] = u64::MAX;
+            }
+            if self.awaited != [u64::MAX; 2] {
+                return None;
+            }
+        } else if end != INITIATOR || received < asked.response_end {
+            return None;
+        }
+        self.asked = None;
+        let Asked { since, open_at, request_bytes, response_bytes, .. } = asked;
+        Some(Finished { since, open_at, request_bytes, response_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tmix::reading;
+
+    const HALF: Span = Span::from_ms(50);
+    const HEAD: &str = "w 1000 1000\nr 100000\nl 0 0\n";
+
+    /// What happened where: (end, milliseconds, what).
+    type Story = Vec<(usize, u64, String)>;
+
+    /// Plays the only vector of `text` over a network that takes half a round trip of 100 ms for anything, and opens
+    /// connections as TCP does: the initiator's side after a round trip, the acceptor's half of one later. The ends
+    /// get a turn whenever something happens, and one in between for nothing.
+    fn play(text: &str) -> (Story, Vec<Finished>) {
+        let vectors = reading::read(text).expect("a set");
+        let mut player = Player::new(&vectors, 0, Time::ZERO);
+        let opened = [Time::ZERO + HALF * 2, Time::ZERO + HALF * 3];
+        // When which end gets a turn, and what then arrives there.
+        let mut events: Vec<(Time, usize, u64, bool)> = vec![(opened[0], 0, 0, false), (opened[1], 1, 0, false)];
+        let (mut received, mut sees_close, mut closed) = ([0; 2], [false; 2], [false; 2]);
+        let (mut story, mut finished) = (Vec::new(), Vec::new());
+        while let Some(first) = (0..events.len()).min_by_key(|&i| events[i].0) {
+            let (now, end, bytes, closes) = events.remove(first);
+            received[end] += bytes;
+            sees_close[end] |= closes;
+            if now < opened[end] {
+                events.push((opened[end], end, 0, false));
+                continue;
+            }
+            for _ in 0..2 {
+                let turn = player.turn(&vectors, end, received[end], sees_close[end], now);
+                let ms = now.ns() / 1_000_000;
+                if turn.write > 0 {
+                    story.push((end, ms, turn.write.to_string()));
+                }
+                let close = turn.close && !closed[end];
+                if close {
+                    closed[end] = true;
+                    story.push((end, ms, "closes".to_owned()));
+                }
+                if turn.write > 0 || close {
+                    events.push((now + HALF, 1 - end, turn.write, close));
+                }
+                events.extend(turn.wake_at.map(|at| (at, end, 0, false)));
+                finished.extend(turn.finished);
+            }
+        }
+        assert_eq!(closed, [true; 2], "{story:?}");
+        (story, finished)
+    }
+
+    fn told(story: &[(usize, u64, &str)]) -> Story {
+        story.iter().map(|&(end, ms, what)| (end, ms, what.to_owned())).collect()
+    }
+
+    /// (asked for at, open at, request, response), in milliseconds and bytes.
+    fn ms(finished: &[Finished]) -> Vec<(u64, u64, u64, u64)> {
+        let row = |at: Time| at.ns() / 1_000_000;
+        finished.iter().map(|f| (row(f.since), row(f.open_at), f.request_bytes, f.response_bytes)).collect()
+    }
+
+    #[test]
+    fn ends_take_turns() {
+        let (story, finished) =
+            play(&format!("SEQ 0 2 1 1\n{HEAD}> 300\nt 7000\n< 5000\nt 200000\n> 400\nt 0\n< 60\nt 3000000\n"));
+        assert_eq!(
+            story,
+            // Open at 100; there at 150, thinks 7, back at 207, thinks 200, there at 457, which answers at once.
+            told(&[
+                (0, 100, "300"),
+                (1, 157, "5000"),
+                (0, 407, "400"),
+                (1, 457, "60"),
+                (1, 3_457, "closes"),
+                (0, 3_507, "closes"),
+            ])
+        );
+        assert_eq!(ms(&finished), [(0, 100, 300, 5000), (407, 407, 400, 60)]);
+    }
+
+    #[test]
+    fn the_same_end_waits_from_writing() {
+        let (story, finished) = play(&format!(
+            "SEQ 0 5 1 1\n{HEAD}> 10\nt 5000\n> 20\nt 1000\n< 30\nt 2000\n< 40\nt 9000\n> 50\nt 0\n> 60\nt 4000\n"
+        ));
+        assert_eq!(
+            story,
+            // The second is written 5 after the first; both are there at 155; the acceptor writes at 156 and 158; the
+            // last byte is here at 208. Two units without a wait between them are one write.
+            told(&[
+                (0, 100, "10"),
+                (0, 105, "20"),
+                (1, 156, "30"),
+                (1, 158, "40"),
+                (0, 217, "110"),
+                (0, 221, "closes"),
+                (1, 271, "closes"),
+            ])
+        );
+        // Only the second request has an answer of its own.
+        assert_eq!(ms(&finished), [(105, 105, 20, 30)]);
+    }
+
+    #[test]
+    fn an_acceptor_may_speak_first() {
+        let (story, finished) = play(&format!("SEQ 0 2 1 1\n{HEAD}< 80\nt 10000\n> 5\nt 20000\n< 6\nt 0\n"));
+        let expected = [(1, 150, "80"), (0, 210, "5"), (1, 280, "6"), (1, 280, "closes"), (0, 330, "closes")];
+        assert_eq!((story, ms(&finished)), (told(&expected), vec![(210, 210, 5, 6)]));
+    }
+
+    #[test]
+    fn independent_ends_wait_for_nobody() {
+        let (story, finished) = play(&format!(
+            "CONC 0 2 2 1 1\n{HEAD}c> 10\nt> 100000\nc> 20\nt> 1000\nt< 30000\nc< 7\nt< 2000\nc< 8\nt< 500000\n"
+        ));
+        assert_eq!(
+            story,
+            told(&[
+                (0, 100, "10"),
+                (1, 180, "7"),
+                (1, 182, "8"),
+                (0, 200, "20"),
+                (0, 201, "closes"),
+                (1, 682, "closes"),
+            ])
+        );
+        // All is there when the initiator's last bytes are, at 250.
+        assert_eq!(ms(&finished), [(0, 100, 30, 15)]);
+    }
+
+    #[test]
+    fn who_says_nothing_closes_after_the_other() {
+        let (story, _) = play(&format!("CONC 0 1 2 1 1\n{HEAD}c> 10\nt> 0\nc< 7\nt< 400000\nc< 8\n"));
+        // The acceptor sees the close at 150 and has still to write at 550.
+        assert_eq!(
+            story,
+            told(&[(0, 100, "10"), (0, 100, "closes"), (1, 150, "7"), (1, 550, "8"), (1, 550, "closes")])
+        );
+        let (story, _) = play(&format!("CONC 0 0 1 1 1\n{HEAD}c< 7\n"));
+        assert_eq!(story, told(&[(1, 150, "7"), (1, 1_150, "closes"), (0, 1_200, "closes")]));
+    }
+}

@@ -1,0 +1,265 @@
+//! Fewer or more connections than were seen: thinning and duplicating.
+//!
+//! A set is played at a `scale`, how many connections there are for each that was seen.
+//!
+//! - **Thinning**: each connection is kept or not by a draw of its own, independent of all others. Below 1 the share
+//!   that is kept is `scale`; arrivals that come in bursts come in thinner bursts.
+//! - **Duplicating**: copies of the whole set are laid over it. Each copy begins at a random offset of its own and goes
+//!   round: what that moves beyond the end of the set begins at its start. Within a copy connections keep their
+//!   distances, and with these the correlation of arrivals over long times that drawing instants independently
+//!   (Poisson resampling) would destroy (block resampling: Hernandez-Campos 2006). The last copy is thinned.
+//!
+//! Both are one rule: vector i, with its draw u in (0, 1), is in copy k = 0, 1, ... if u < scale - k. A larger scale keeps
+//! all that a smaller one plays, at the same instants. So the scale for a **load** is found by counting up: connections
+//! are taken in the order of their draws, copy after copy, until what they offer within a window comes to it (byte-driven
+//! resampling: by numbers of connections alone, a few that carry half of the bytes would decide the load).
+//!
+//! What a connection offers when is estimated on a network with nothing but propagation delay: a unit takes half a round
+//! trip, and another one for each further receive window that it fills. Slow start, losses and queues make it later.
+
+use super::{INITIATOR, Vector, Vectors};
+use base::{Span, Stream, Time};
+
+/// A connection begins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Start {
+    /// When.
+    pub at: Time,
+    /// Which vector it plays.
+    pub vector: u32,
+    /// In which copy of the set.
+    pub copy: u32,
+}
+
+/// The draws of thinning and duplicating: what a scale plays follows from them.
+pub struct Resampling<'v> {
+    vectors: &'v Vectors,
+    /// Of each vector, in their order.
+    draws: Vec<f64>,
+    /// From the start of the set to where it begins again, in microseconds.
+    period_us: u64,
+    /// Gives the offset of a copy, as a fraction of the period; of the first it is 0.
+    offset: Box<dyn Fn(u32) -> f64 + 'v>,
+}
+
+/// Most copies there are.
+pub const MOST_COPIES: u32 = 1000;
+
+/// Packets that carry data, by the field's habit: 1,460 bytes in each, 40 of headers, an acknowledgement for every two.
+const SEGMENT: u64 = 1460;
+const HEADERS: u64 = 40;
+
+impl<'v> Resampling<'v> {
+    /// The draws for `vectors`: `keep` gives the vectors' in their order, `offset` each copy's own stream.
+    pub fn new(vectors: &'v Vectors, mut keep: Stream, offset: impl Fn(u32) -> Stream + 'v) -> Self {
+        let draws = (0..vectors.len()).map(|_| keep.open_unit()).collect();
+        // The set lasts until a connection more would have come.
+        let last = vectors.heads.last().map_or(0, |head| head.start_us);
+        let gap = last / (vectors.len() as u64).saturating_sub(1).max(1);
+        let period_us = (last + gap).max(1);
+        let offset = Box::new(move |copy| if copy == 0 { 0.0 } else { offset(copy).unit() });
+        Self { vectors, draws, period_us, offset }
+    }
+
+    /// The connections that begin before `end` at `scale`, in their order.
+    pub fn starts(&self, scale: f64, end: Time) -> Vec<Start> {
+        let mut starts = Vec::new();
+        for copy in 0..scale.ceil() as u32 {
+            let offset = self.offset(copy);
+            let threshold = scale - f64::from(copy);
+            for (vector, _) in (0..).zip(&self.draws).filter(|&(_, &draw)| draw < threshold) {
+                let at = self.start(vector, offset);
+                if at < end {
+                    starts.push(Start { at, vector, copy });
+                }
+            }
+        }
+        starts.sort_unstable();
+        starts
+    }
+
+    /// The scale at which `wanted` bytes are offered in IP packets within `window`: of what the initiators send, or the
+    /// acceptors, as `counts` says.
+    ///
+    /// # Errors
+    /// What [`MOST_COPIES`] copies offer, where that is less.
+    pub fn scale_for(&self, wanted: f64, window: [Time; 2], counts: [bool; 2]) -> Result<f64, f64> {
+        let mut order: Vec<u32> = (0..self.draws.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| self.draws[a as usize].total_cmp(&self.draws[b as usize]));
+        let mut offered = 0.0;
+        for copy in 0..MOST_COPIES {
+            let offset = self.offset(copy);
+            let mut draw_before = 0.0;
+            for (place, &vector) in order.iter().enumerate() {
+                let draw = self.draws[vector as usize];
+                let start = self.start(vector, offset);
+                let bytes = if start < window[1] { self.vectors.get(vector).offers(start, window) } else { [0; 2] };
+                let more: u64 = bytes.into_iter().zip(counts).filter(|(_, counts)| *counts).map(|(n, _)| n).sum();
+                if offered + more as f64 >= wanted {
+                    // With this connection or without it, whichever comes nearer: half-way to its neighbour's draw.
+                    let is_in = offered + more as f64 - wanted < wanted - offered;
+                    let after = order.get(place + 1).map_or(1.0, |&next| self.draws[next as usize]);
+                    let neighbour = if is_in { after } else { draw_before };
+                    return Ok(f64::from(copy) + 0.5 * (draw + neighbour));
+                }
+                offered += more as f64;
+                draw_before = draw;
+            }
+            // The copies differ by what their offsets bring into the window, but not by half of it for ever.
+            let most = offered / f64::from(copy + 1) * f64::from(MOST_COPIES);
+            if most < 0.5 * wanted {
+                return Err(most);
+            }
+        }
+        Err(offered)
+    }
+
+    /// The offset of a copy, in microseconds.
+    fn offset(&self, copy: u32) -> u64 {
+        ((self.offset)(copy) * self.period_us as f64) as u64
+    }
+
+    /// When a copy with this offset plays `vector`.
+    fn start(&self, vector: u32, offset_us: u64) -> Time {
+        let at = self.vectors.heads[vector as usize].start_us + offset_us;
+        Time::ZERO + Span::from_us(if at >= self.period_us { at - self.period_us } else { at })
+    }
+}
+
+impl Vector<'_> {
+    /// Bytes in IP packets that initiator and acceptor send within `window` if the connection begins at `start`, on a
+    /// network without anything but delay, with full receive windows from the first.
+    fn offers(&self, start: Time, window: [Time; 2]) -> [u64; 2] {
+        let mut bytes = [0.0; 2];
+        let half = self.rtt() / 2;
+        let mut send = |end: usize, at: Time, size: u64| {
+            let takes = self.rtt() * size.div_ceil(self.windows()[1 - end].into()).saturating_sub(1);
+            let segments = size.div_ceil(SEGMENT);
+            let inside = share_inside([at, at + takes], window);
+            bytes[end] += inside * (size + segments * HEADERS) as f64;
+            bytes[1 - end] += inside * (segments.div_ceil(2) * HEADERS) as f64;
+            at + takes
+        };
+        // When each end may begin: its side is open, or it wrote, or all of the other's unit arrived.
+        let mut ready = [start + self.rtt(), start + self.rtt() + half];
+        for unit in self.units() {
+            let end = unit.end();
+            let at = ready[end] + unit.wait();
+            let sent = send(end, at, unit.bytes());
+            ready[end] = at;
+            if !self.is_concurrent() {
+                ready[1 - end] = ready[1 - end].max(sent + half);
+            }
+        }
+        if window[0] <= start && start < window[1] {
+            // SYN, the ACK that completes the handshake, FIN; SYN/ACK and FIN.
+            bytes[INITIATOR] += (3 * HEADERS) as f64;
+            bytes[1 - INITIATOR] += (2 * HEADERS) as f64;
+        }
+        bytes.map(|bytes| bytes as u64)
+    }
+}
+
+/// The share of a time that lies within `window`; of an instant all or nothing.
+fn share_inside(time: [Time; 2], window: [Time; 2]) -> f64 {
+    let from = time[0].max(window[0]);
+    let to = time[1].min(window[1]);
+    if time[0] == time[1] {
+        return f64::from(u8::from(window[0] <= time[0] && time[0] < window[1]));
+    }
+    if from < to { to.since(from).ns() as f64 / time[1].since(time[0]).ns() as f64 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tmix::reading;
+
+    /// `count` connections, a millisecond apart, that ask for 100 bytes and get `bytes`.
+    fn set(count: u64, bytes: impl Fn(u64) -> u64) -> Vectors {
+        let vector = |i: u64| {
+            format!("SEQ {} 1 0 {i}\nw 9000 9000\nr 20000\nl 0 0\n> 100\nt 0\n< {}\nt 0\n", i * 1000, bytes(i))
+        };
+        reading::read(&(0..count).map(vector).collect::<String>()).expect("sound")
+    }
+
+    fn resampling(vectors: &Vectors) -> Resampling<'_> {
+        Resampling::new(vectors, Stream::named(7, "keep"), |copy| Stream::named(7, &format!("offset/{copy}")))
+    }
+
+    #[test]
+    fn a_scale_of_one_is_the_set_itself() {
+        let vectors = set(500, |i| i + 1);
+        let starts = resampling(&vectors).starts(1.0, Time::from_secs_f64(0.25));
+        let expected: Vec<_> = (0..250).map(|i| (i * 1_000_000, i as u32)).collect();
+        assert_eq!(starts.iter().map(|s| (s.at.ns(), s.vector)).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_share_is_kept_and_copies_are_whole() {
+        let vectors = set(10_000, |_| 1000);
+        let (resampling, end) = (resampling(&vectors), Time::from_secs_f64(10.0));
+        for scale in [0.1, 0.5, 0.9, 1.0, 1.3, 2.0, 3.7] {
+            let starts = resampling.starts(scale, end);
+            let partial: f64 = scale - f64::floor(scale);
+            // Coin flips: five standard deviations.
+            let slack = 5.0 * (partial * (1.0 - partial) * 1e4).sqrt();
+            let count = starts.len() as f64;
+            assert!((count - scale * 1e4).abs() <= slack, "{count} at {scale}");
+            assert!(starts.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        }
+    }
+
+    #[test]
+    fn a_larger_scale_keeps_what_a_smaller_one_has() {
+        let vectors = set(2_000, |_| 1000);
+        let (resampling, end) = (resampling(&vectors), Time::from_secs_f64(2.0));
+        let scales = [0.2, 0.7, 1.0, 1.5, 2.5];
+        for pair in scales.windows(2) {
+            let [few, many] = [pair[0], pair[1]].map(|scale| resampling.starts(scale, end));
+            assert!(few.iter().all(|start| many.binary_search(start).is_ok()), "{pair:?}");
+        }
+    }
+
+    /// A copy keeps the distances between its connections, going round, and is not laid exactly over the first.
+    #[test]
+    fn copies_are_turned_as_a_whole() {
+        let vectors = set(1_000, |_| 1000);
+        let starts = resampling(&vectors).starts(2.0, Time::from_secs_f64(1.0));
+        assert_eq!(starts.len(), 2_000, "the set lasts a second: nothing is moved out of it");
+        let turned: Vec<u64> = starts
+            .iter()
+            .filter(|s| s.copy == 1)
+            .map(|s| (s.at.ns() / 1000 + 1_000_000 - u64::from(s.vector) * 1000) % 1_000_000)
+            .collect();
+        assert!(turned[0] > 0 && turned.iter().all(|&offset| offset == turned[0]), "{}", turned[0]);
+    }
+
+    #[test]
+    fn a_load_is_met_by_bytes() {
+        // Nine of ten are mice; of the others each has as much as ninety.
+        let vectors = set(20_000, |i| if i.is_multiple_of(10) { 90_000 } else { 1_000 });
+        let resampling = resampling(&vectors);
+        // All that begin and end within: a round trip of 20 ms, the request, half a round trip.
+        let window = [Time::from_secs_f64(2.0), Time::from_secs_f64(10.0)];
+        // 8,000 connections: 7,200 of 1,000 bytes in a packet, 800 of 90,000 in 62, a SYN/ACK and a FIN each and an
+        // acknowledgement of the request.
+        let all = 7_200.0 * 1_040.0 + 800.0 * (90_000.0 + 62.0 * 40.0) + 8_000.0 * 120.0;
+        for share in [0.05, 0.5, 0.95, 1.7, 4.2] {
+            let wanted = share * all;
+            let scale = resampling.scale_for(wanted, window, [false, true]).expect("there is as much");
+            let offered: u64 = resampling
+                .starts(scale, Time::from_secs_f64(10.0))
+                .iter()
+                .map(|start| vectors.get(start.vector).offers(start.at, window)[1])
+                .sum();
+            // To within the largest connection.
+            assert!((offered as f64 - wanted).abs() <= 93_000.0, "{offered} of {wanted} at {scale}");
+            // The draws of 800 elephants decide; of copies besides, how many lie in the window.
+            assert!((scale / share - 1.0).abs() < 0.2, "{scale} for {share}");
+        }
+        assert!(resampling.scale_for(1e15, window, [false, true]).is_err_and(|most| most > 100.0 * all));
+        let early = [Time::from_secs_f64(30.0), Time::from_secs_f64(40.0)];
+        assert_eq!(resampling.scale_for(1e6, early, [true; 2]), Err(0.0), "the set is over by then");
+    }
+}

@@ -1,0 +1,179 @@
+"""Reads capture files: pcap and pcapng, either byte order, a frame at a time.
+
+pcap: draft-ietf-opsawg-pcap; pcapng: draft-ietf-opsawg-pcapng; the numbers of link types: tcpdump.org/linktypes.html.
+Written here and not taken from a library, as those at hand read a file that is cut off as if it ended there, and a
+pcapng of several interfaces as if all had the first one's clock.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from aqmlab.errors import BadInput
+
+_PCAP = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
+_SECTION = 0x0A0D0D0A
+_INTERFACE, _OLD_PACKET, _PLAIN_PACKET, _PACKET = 1, 2, 3, 6
+_BYTE_ORDER = 0x1A2B3C4D
+_RESOLUTION, _OFFSET = 9, 14
+# No frame is longer; a length beyond is a damaged file.
+_LONGEST = 1 << 24
+
+
+class Frame(NamedTuple):
+    """A captured frame."""
+
+    time_ns: int
+    link_type: int
+    data: bytes
+    """As much of it as was captured."""
+    length: int
+    """How long it was on the wire."""
+
+
+@dataclass
+class _Interface:
+    link_type: int
+    ticks_per_s: int = 1_000_000
+    offset_s: int = 0
+
+    def time_ns(self, ticks: int) -> int:
+        return ticks * 1_000_000_000 // self.ticks_per_s + self.offset_s * 1_000_000_000
+
+
+def frames(path: Path) -> Iterator[Frame]:
+    """Every frame of a capture; raises `BadInput` where the file is none, or ends in the middle of one."""
+    try:
+        with path.open("rb") as file:
+            bytes_in = _Bytes(path, file)
+            magic = bytes_in.take(4, "its first bytes")
+            for order in "<>":
+                (word,) = struct.unpack(order + "I", magic)
+                if word in _PCAP:
+                    yield from _pcap(bytes_in, order, _PCAP[word])
+                    return
+            if magic == struct.pack(">I", _SECTION):
+                yield from _pcapng(bytes_in)
+                return
+            raise BadInput(f"{path}: expected a capture in pcap or pcapng, begins with {magic.hex(' ')}")
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+
+
+class _Bytes:
+    """The bytes of a file, which have to be there."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path = path
+        self.file = file
+        self.taken = 0
+        self.packets = 0
+
+    def take(self, count: int, what: str) -> bytes:
+        data = self.file.read(count)
+        self.taken += len(data)
+        if len(data) < count:
+            raise BadInput(
+                f"{self.path}: cut off at byte {self.taken}: expected {count - len(data)} more of {what}, "
+                f"after {self.packets} whole packets"
+            )
+        return data
+
+    def head(self, count: int, what: str) -> bytes:
+        """As `take`, but nothing at the end of the file."""
+        data = self.file.read(count)
+        self.taken += len(data)
+        return data + self.take(count - len(data), what) if data else b""
+
+    def refuse(self, problem: str) -> BadInput:
+        return BadInput(f"{self.path}: {problem}, at byte {self.taken}, after {self.packets} whole packets")
+
+
+def _pcap(file: _Bytes, order: str, ns_per_tick: int) -> Iterator[Frame]:
+    header = file.take(20, "the file header")
+    major, _, _, _, _, link = struct.unpack(order + "HHiIII", header)
+    if major != 2:
+        raise BadInput(f"{file.path}: pcap version {major}: expected version 2")
+    # The upper bits tell of frame check sequences.
+    link_type = link & 0xFFFF
+    record = struct.Struct(order + "IIII")
+    while head := file.head(16, "a packet header"):
+        seconds, fraction, captured, length = record.unpack(head)
+        if captured > _LONGEST:
+            raise file.refuse(f"a packet of {captured} bytes: expected at most {_LONGEST}")
+        data = file.take(captured, "a packet")
+        file.packets += 1
+        yield Frame(seconds * 1_000_000_000 + fraction * ns_per_tick, link_type, data, length)
+
+
+def _pcapng(file: _Bytes) -> Iterator[Frame]:
+    interfaces: list[_Interface] = []
+    order = "<"
+    kind = _SECTION
+    head = file.take(4, "a block header")
+    while True:
+        if kind == _SECTION:
+            magic = file.take(4, "a section header")
+            order = "<" if struct.unpack("<I", magic)[0] == _BYTE_ORDER else ">"
+            if struct.unpack(order + "I", magic)[0] != _BYTE_ORDER:
+                raise file.refuse(f"byte order {magic.hex(' ')}: expected a section of a pcapng file")
+            interfaces = []
+        (total,) = struct.unpack(order + "I", head)
+        # Type, length and, of a section, byte order are read; the length comes again at the end.
+        rest = total - (12 if kind == _SECTION else 8)
+        if total % 4 or rest < 4 or total > _LONGEST:
+            raise file.refuse(f"a block of {total} bytes: expected a multiple of 4 up to {_LONGEST}")
+        body = file.take(rest, "a block")[:-4]
+        try:
+            frame = _block(file, kind, body, order, interfaces)
+        except struct.error:
+            raise file.refuse(f"a block of type {kind} and {total} bytes: expected a longer one") from None
+        if frame is not None:
+            file.packets += 1
+            yield frame
+        begin = file.head(8, "a block header")
+        if not begin:
+            return
+        # A section's type reads the same in both orders; its length may be in another one than so far.
+        kind, head = struct.unpack(order + "I", begin[:4])[0], begin[4:]
+
+
+def _block(file: _Bytes, kind: int, body: bytes, order: str, interfaces: list[_Interface]) -> Frame | None:
+    if kind == _INTERFACE:
+        interfaces.append(_interface(body, order))
+        return None
+    if kind == _PLAIN_PACKET:
+        raise file.refuse("a packet without a time: expected enhanced packet blocks")
+    if kind == _PACKET:
+        number, high, low, captured, length = struct.unpack_from(order + "IIIII", body)
+    elif kind == _OLD_PACKET:
+        number, _, high, low, captured, length = struct.unpack_from(order + "HHIIII", body)
+    else:
+        return None
+    if number >= len(interfaces):
+        raise file.refuse(f"a packet of interface {number}: expected one of {len(interfaces)} described so far")
+    if captured > len(body) - 20:
+        raise file.refuse(f"a packet of {captured} bytes in a block of {len(body)}: expected a longer block")
+    interface = interfaces[number]
+    data = body[20 : 20 + captured]
+    return Frame(interface.time_ns((high << 32) | low), interface.link_type, data, length)
+
+
+def _interface(body: bytes, order: str) -> _Interface:
+    link_type, _, _ = struct.unpack_from(order + "HHI", body)
+    made = _Interface(link_type)
+    at = 8
+    while at + 4 <= len(body):
+        code, length = struct.unpack_from(order + "HH", body, at)
+        value = body[at + 4 : at + 4 + length]
+        if code == 0:
+            break
+        if code == _RESOLUTION and value:
+            exponent = value[0] & 0x7F
+            made.ticks_per_s = (2 if value[0] & 0x80 else 10) ** exponent
+        elif code == _OFFSET and len(value) == 8:
+            (made.offset_s,) = struct.unpack(order + "q", value)
+        at += 4 + length + -length % 4
+    return made

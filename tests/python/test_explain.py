@@ -1,0 +1,108 @@
+"""What `aqmlab explain` tells of what is drawn: models, distributions in files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aqmlab import cli, engine
+from conftest import NATIVE, ROOT
+
+
+@pytest.fixture(autouse=True)
+def compiled(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "native", NATIVE)
+
+
+def test_a_model_tells_what_it_draws(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["explain", "web/unc2001", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["quantities"]}
+    response = rows["response"]
+    # The studies' figures: mean 7.2 kB; about 90 % up to 10 kB with under a quarter of the bytes (docs/validation.md).
+    assert response["mean"] == pytest.approx(7_200, rel=0.005)
+    assert response["up_to"]["10kb"]["of_values"] == pytest.approx(0.895, abs=1e-6)
+    assert response["up_to"]["10kb"]["of_bytes"] == pytest.approx(0.248, abs=5e-4)
+    assert rows["think time"]["unit"] == "s"
+    assert cli.invoke(["explain", "web/unc2001"]) == 0
+    shown = capsys.readouterr().out
+    assert "think time" in shown and "89.5 % are up to 10 kB and have 24.8 % of the bytes" in shown
+
+
+def test_every_web_model_draws_something_and_bulk_nothing() -> None:
+    for row in engine.traffic_models():
+        assert bool(engine.quantities(row["name"])) == row["name"].startswith("web/"), row["name"]
+
+
+def test_a_pareto_is_as_its_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["explain", "web/feldmann-pareto1", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["quantities"]}
+    # Scale 2 kB, shape 1.2: the largest 1 % carry 0.01^(1 - 1/1.2) of the bytes.
+    assert rows["object"]["mean"] == pytest.approx(12_000)
+    assert rows["object"]["quantiles"]["p90"] == pytest.approx(2_000 * 0.1 ** (-1 / 1.2))
+    assert rows["object"]["share_of_largest"]["1%"] == pytest.approx(0.01 ** (1 - 1 / 1.2))
+
+
+def test_a_table_tells_its_mean_and_quantiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rtts.csv"
+    path.write_text("# measured\nrtt_ms,probability\n10,0\n50,0.5\n300,1\n")
+    assert cli.invoke(["explain", str(path), "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["unit"] == "s"
+    assert row["mean"] == pytest.approx((0.030 + 0.175) / 2)
+    assert row["quantiles"]["p25"] == pytest.approx(0.030)
+    assert row["quantiles"]["p75"] == pytest.approx(0.175)
+    # From 250 to 300 ms, a tenth of all.
+    assert row["share_of_largest"]["10%"] == pytest.approx(0.1 * 0.275 / 0.1025)
+    path.write_text("size_bytes,probability\n1000,0.5\n3000,1\n")
+    assert cli.invoke(["explain", str(path), "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    # Half are an atom at 1000.
+    assert (row["unit"], row["mean"]) == ("bytes", pytest.approx(1_500))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("rtt_ms,probability\n10,0\n50,0.5\n30,1\n", 4, "30,1: expected values and probabilities that do not fall"),
+        ("10,0\n50,0.5\n60,0.4\n", 3, "60,0.4: expected values and probabilities that do not fall"),
+        ("size_bytes,p\n-10,0\n", 2, "-10,0: expected value,cumulative probability, neither negative"),
+        ("size_bytes,p\n10,0\n20,0.9\n", 3, "20,0.9: expected 1 as the last cumulative probability"),
+        ("size_bytes,p\n10,1.5\n", 2, "10,1.5: expected a cumulative probability from 0 to 1"),
+        ("10\n", 1, "10: expected value,cumulative probability"),
+        ("", 1, "expected lines of value,cumulative probability"),
+    ],
+)
+def test_a_bad_table_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, line: int, problem: str
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    assert cli.invoke(["explain", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert said.err.startswith(f"aqmlab: {path}:{line}: {problem}")
+
+
+def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.csv"
+    assert cli.invoke(["explain", str(path)]) == 2
+    assert capsys.readouterr().err == f"aqmlab: {path}: cannot be read: No such file or directory\n"
+    path.write_bytes(b"\xff\xfe1,2\n")
+    assert cli.invoke(["explain", str(path)]) == 2
+    assert "byte 0 is no text: expected UTF-8" in capsys.readouterr().err
+
+
+def test_the_set_in_the_tree_is_what_the_tool_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import synthetic_vectors
+
+    written = tmp_path / "x.cvec"
+    assert synthetic_vectors.main([str(written)]) == 0
+    assert written.read_bytes() == synthetic_vectors.TARGET.read_bytes()
+    # The shares are those aimed at, but for what FTP's control connections and the draws of turns add.
+    drawn = synthetic_vectors.connections()
+    total = sum(unit.size_bytes for _, vector in drawn for unit in vector.units)
+    for name, share in synthetic_vectors.SHARES.items():
+        found = sum(unit.size_bytes for other, vector in drawn if other == name for unit in vector.units) / total
+        assert found == pytest.approx(share, abs=0.015), name
+    assert len(engine.vectors(written)) == len(drawn)

@@ -1,0 +1,130 @@
+"""Recording and replay through the command line, with the compiled engine."""
+
+import json
+
+import polars as pl
+import pytest
+
+import aqmlab
+from aqmlab import cli, engine
+from aqmlab import scenario as scenarios
+from aqmlab.errors import BadInput
+from conftest import NATIVE
+
+SCENARIO = """
+duration = "40s"
+warmup = "0s"
+seed = 5
+
+[link]
+rate = "2mbit"
+qdisc = { kind = "pi", qref = "10p", ecn = true }
+
+[[traffic]]
+kind = "web"
+users = 300
+ecn = "on"
+hosts = 50
+
+[[traffic]]
+kind = "bulk"
+flows = 2
+size = { pareto = { mean = "30000b", shape = 1.5 } }
+
+[[traffic]]
+kind = "probe"
+"""
+
+EXCHANGE = ("traffic", "source", "start_s", "request_bytes", "response_bytes", "direction")
+
+
+@pytest.fixture
+def scenario(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    path = tmp_path / "web.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def recorded(scenario, tmp_path):
+    return aqmlab.record(scenario, tmp_path / "demands.csv")
+
+
+def test_what_asks_is_recorded_and_all_else_stays(scenario, recorded, tmp_path, capsys):
+    assert cli.invoke(["record", str(scenario), "-o", str(tmp_path / "again.csv"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["uncongested_rate_bps"] == 20e6
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "demands.csv").read_bytes()
+    lines = pl.read_csv(tmp_path / "demands.csv")
+    (demands,) = recorded.demands
+    assert demands.traffic == 0
+    assert demands.exchanges == lines["request_bytes"].is_not_null().sum() > 300
+    assert demands.connections == lines["connection"].n_unique()
+    before = engine.resolve(SCENARIO, "s.toml").scenario
+    after = scenarios.read(tmp_path / "demands.toml").tree
+    assert after["link"]["qdisc"] == before["link"]["qdisc"]
+    assert after["traffic"][0] == {
+        "kind": "replay",
+        "demands": "demands.csv",
+        "hosts": 50,
+        "dscp": "CS0",
+        "ecn": "on",
+    }
+    assert after["traffic"][1:] == before["traffic"][1:]
+
+
+def test_disciplines_meet_the_same_demands(recorded, tmp_path):
+    # Time to answer everything.
+    compared = aqmlab.compare(
+        tmp_path / "demands.toml", "pfifo limit 20p", "pi qref 10p", set={"duration": "200s"}, out=tmp_path / "out"
+    )
+    one, other = (column.result for column in compared.columns)
+    assert one.manifest["demand_digest"] == other.manifest["demand_digest"]
+    asked = [result.exchanges.filter(pl.col("traffic") == 0).select(EXCHANGE).sort(EXCHANGE) for result in (one, other)]
+    assert asked[0].equals(asked[1])
+    assert asked[0].height == recorded.demands[0].exchanges
+    assert one.digest != other.digest
+    # The demands travel with the results, which run again by themselves.
+    (tmp_path / "demands.csv").unlink()
+    assert aqmlab.run(one.folder / "scenario.toml").digest == one.digest
+
+
+def test_on_the_uncongested_link_answers_come_as_recorded(scenario, recorded, tmp_path):
+    link = {"rate": "20mbit", "qdisc": {"kind": "pfifo", "limit": "100000p"}}
+    original = aqmlab.run(scenario, set={"link": link}).exchanges
+    again = aqmlab.run(tmp_path / "demands.toml", set={"link": link}).exchanges
+    times = ("start_s", "response_time_s")
+    original, again = (frame.select(*times).sort(times) for frame in (original, again))
+    assert original.equals(again)
+
+
+def test_probes_are_in_the_table_and_in_the_summary(recorded, tmp_path):
+    result = aqmlab.run(tmp_path / "demands.toml", out=tmp_path / "out")
+    probes = result.probes
+    summary = result.summary["probes"]
+    assert summary["sent_packets"] == probes.height
+    assert summary["lost_packets"] == probes["delay_s"].null_count()
+    assert summary["one_way_delay_s"]["p50"] == pytest.approx(probes["delay_s"].quantile(0.5), rel=2e-3)
+    assert "probes.parquet" in result.manifest["tables"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("demands.csv", "demands.csv: exists; expected the name of a new file"),
+        ("web.csv", "web.toml: exists; expected the name of a new file"),
+        ("other.toml", "other.toml: expected the name of a file of demands"),
+        ("no/demands.csv", "no is no folder"),
+    ],
+)
+def test_nothing_is_overwritten(scenario, recorded, tmp_path, name, said):
+    with pytest.raises(BadInput, match=said):
+        aqmlab.record(scenario, tmp_path / name)
+
+
+def test_traffic_that_asks_for_nothing_is_refused(scenario, tmp_path):
+    scenario.write_text('[[traffic]]\nkind = "cbr"\nrate = "1mbit"\n')
+    with pytest.raises(BadInput, match="traffic: nothing to record"):
+        aqmlab.record(scenario, tmp_path / "demands.csv")
+    assert not (tmp_path / "demands.toml").exists()

@@ -1,0 +1,414 @@
+"""From a capture to connection vectors and back through both text formats: our own packets, our own vectors."""
+
+import ipaddress
+import json
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aqmlab import cli, engine
+from aqmlab.errors import BadInput
+from aqmlab.vectors import ACCEPTOR, FORMATS, INITIATOR, Unit, Vector, convert, write
+from captures import (
+    ACK,
+    FIN,
+    LINKS,
+    PSH,
+    RST,
+    SYN,
+    US,
+    Ends,
+    Packet,
+    block,
+    frames_of,
+    in_order,
+    packets_of,
+    pcap,
+    pcapng,
+)
+from conftest import NATIVE
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+INIT, ACC = INITIATOR, ACCEPTOR
+RTT_US = 80_000
+PLAIN = {"windows": (64_000, 32_000), "rtt_us": RTT_US}
+WEB = Vector(
+    0,
+    False,
+    (Unit(INIT, 0, 350), Unit(ACC, 51_257, 7_200), Unit(INIT, 2_000_000, 90), Unit(ACC, 9, 1), Unit(ACC, 3_000_000, 0)),
+    **PLAIN,  # type: ignore[arg-type]
+)
+MAIL = replace(
+    WEB,
+    units=(
+        Unit(ACC, 0, 80),
+        Unit(INIT, 7, 20),
+        Unit(ACC, 1, 30),
+        Unit(ACC, 700_000, 12),
+        Unit(INIT, 40, 6),
+        Unit(INIT, 2, 0),
+    ),
+)
+PEERS = replace(
+    WEB,
+    is_concurrent=True,
+    units=(
+        *(Unit(INIT, 0, 222), Unit(INIT, 62_436_302, 16), Unit(INIT, 725, 0)),
+        *(Unit(ACC, 0, 726), Unit(ACC, 600_000, 84), Unit(ACC, 99_000_000, 0)),
+    ),
+)
+KNOWN = {"web": WEB, "mail": MAIL, "peers": PEERS}
+
+
+@pytest.fixture
+def compiled(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's own reader, so that a file goes through both halves."""
+    monkeypatch.setattr(engine, "native", NATIVE)
+
+
+def converted(tmp_path: Path, capture: bytes, form: str = "original", **options: object) -> list[Vector]:
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(capture)
+    convert(source, target, form, **options)  # type: ignore[arg-type]
+    return engine.vectors(target)
+
+
+def sizes(vector: Vector) -> list[tuple[int, int]]:
+    return [(unit.side, unit.size_bytes) for unit in vector.units if unit.size_bytes]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", KNOWN)
+def test_vectors_come_back_from_their_packets(tmp_path: Path, name: str, form: str) -> None:
+    capture = pcap(frames_of(packets_of(KNOWN[name])))
+    assert converted(tmp_path, capture, form) == [KNOWN[name]]
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("version", [4, 6])
+def test_every_link_type_and_file_format(tmp_path: Path, link: str, version: int) -> None:
+    frames = frames_of(packets_of(WEB), link, version)
+    number = LINKS[link][0]
+    files = [
+        *(pcap(frames, number, order, nano) for order in "<>" for nano in (True, False)),
+        *(pcapng(frames, number, order, exponent) for order in "<>" for exponent in (6, 9)),
+        # Headers are enough.
+        pcap(frames, number, snap=110),
+    ]
+    for file in files:
+        assert converted(tmp_path, file) == [WEB]
+
+
+units = st.lists(
+    st.tuples(st.sampled_from([INIT, ACC]), st.integers(1, 5 * 10**6), st.integers(1, 20_000)), min_size=1, max_size=12
+)
+
+
+@st.composite
+def sequential(draw: st.DrawFn) -> Vector:
+    made: list[Unit] = []
+    for side, wait, size in draw(units):
+        # An end that goes on after less than the quiet time is still in the same unit; the first comes at once.
+        wait = 0 if not made else wait + 500_001 if made[-1].side == side else wait
+        made.append(Unit(side, wait, size))
+    made.append(Unit(made[-1].side, draw(st.integers(1, 10**6)), 0))
+    return replace(WEB, units=tuple(made))
+
+
+@settings(max_examples=150, deadline=None)
+@given(vector=sequential(), near=st.integers(0, 200_000), far=st.integers(1, 200_000))
+def test_any_sequential_connection_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, vector: Vector, near: int, far: int
+) -> None:
+    tmp_path = tmp_path_factory.mktemp("any")
+    packets = packets_of(vector, near_us=near, far_us=far)
+    assert converted(tmp_path, pcap(frames_of(packets))) == [replace(vector, rtt_us=2 * (near + far))]
+
+
+concurrent_units = st.lists(st.tuples(st.integers(500_001, 5 * 10**6), st.integers(1, 5_000)), max_size=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ours=concurrent_units, theirs=concurrent_units, ends=st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)))
+def test_any_concurrent_connection_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    ours: list[tuple[int, int]],
+    theirs: list[tuple[int, int]],
+    ends: tuple[int, int],
+) -> None:
+    tmp_path = tmp_path_factory.mktemp("any")
+    expected: list[list[Unit]] = []
+    for side, more in ((INIT, ours), (ACC, theirs)):
+        expected.append([Unit(side, 0, 100), *(Unit(side, wait, size) for wait, size in more)])
+        expected[side].append(Unit(side, ends[side] + 10**8 * side, 0))
+    vector = replace(PEERS, units=tuple(expected[INIT] + expected[ACC]))
+    assert converted(tmp_path, pcap(frames_of(packets_of(vector)))) == [vector]
+
+
+def test_one_pair_of_crossing_segments_makes_a_connection_concurrent(tmp_path: Path) -> None:
+    """The third request leaves before the second answer is there; the answer does not acknowledge it either."""
+    ends = Ends()
+    at = ends.handshake()
+    _, there = ends.data(at, INIT, 0, 100, 0)
+    _, back = ends.data(there, ACC, 0, 3_000, 100)
+    _, there = ends.data(back, INIT, 100, 100, 3_000)
+    ends.data(back + 5, INIT, 200, 100, 3_000)
+    ends.data(there, ACC, 3_000, 500, 200)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    assert vector.is_concurrent
+    assert sizes(vector) == [(INIT, 300), (ACC, 3_500)]
+
+
+def sequential_with(change: str) -> list[Packet]:
+    """A request, an answer of ten segments of which the fourth has an accident, a second request."""
+    ends = Ends()
+    at = ends.handshake()
+    _, there = ends.data(at, INIT, 0, 100, 0)
+    arrived = there
+    for number in range(10):
+        sent = there + 10 * number
+        arrived = ends.send(sent, ACC, ACK | PSH, 1000 * number, 1000, 100)
+    victim = ends.packets[-7]
+    if change == "lost behind":
+        again = there + 300_000
+        arrived = ends.send(again, ACC, ACK | PSH, 3000, 1000, 100)
+    if change == "lost before":
+        ends.packets.remove(victim)
+        arrived = ends.send(there + 300_000, ACC, ACK | PSH, 3000, 1000, 100)
+    if change == "reordered":
+        ends.packets[ends.packets.index(victim)] = replace(victim, time_ns=victim.time_ns + 25 * US)
+    if change == "not captured":
+        ends.packets.remove(victim)
+    ends.send(arrived, INIT, ACK, 100, 0, 10_000)
+    ends.data(arrived + 2_000, INIT, 100, 50, 10_000)
+    return in_order(ends.packets)
+
+
+@pytest.mark.parametrize(
+    ("change", "loss"),
+    # One of the answer's ten segments is lost: of eleven seen one is again where it was lost behind the vantage point,
+    # of ten seen one comes late where it was lost before.
+    [("nothing", 0.0), ("lost behind", 1 / 11), ("lost before", 1 / 10), ("reordered", 0.0), ("not captured", 0.0)],
+)
+def test_losses_and_reordering_change_no_size_and_no_think_time(tmp_path: Path, change: str, loss: float) -> None:
+    (vector,) = converted(tmp_path, pcap(frames_of(sequential_with(change))))
+    # The answer's first segment leaves when the request is there; the next request 2 ms after the last arrived.
+    assert [(u.side, u.wait_us, u.size_bytes) for u in vector.units[:-1]] == [
+        (INIT, 0, 100),
+        (ACC, 1, 10_000),
+        (INIT, 2_000, 50),
+    ]
+    assert vector.losses == (0.0, pytest.approx(loss, abs=1e-6))
+    assert vector.rtt_us == RTT_US
+
+
+def test_data_that_the_capture_misses_at_the_end_of_a_unit_are_known_by_their_acknowledgement(tmp_path: Path) -> None:
+    packets = packets_of(WEB)
+    last = max((p for p in packets if p.side == ACC and p.payload), key=lambda p: p.sequence if p.payload == 200 else 0)
+    packets.remove(last)
+    (vector,) = converted(tmp_path, pcap(frames_of(packets)))
+    assert [unit.size_bytes for unit in vector.units] == [350, 7_200, 90, 1, 0]
+
+
+def test_a_closed_window_and_a_keep_alive_are_no_pause_and_no_loss(tmp_path: Path) -> None:
+    ends = Ends()
+    at = ends.handshake()
+    _, there = ends.data(at, INIT, 0, 1000, 0)
+    closed = ends.packets[-1]
+    ends.packets[-1] = replace(closed, window=0)
+    opens = there + 3_000_000
+    there = ends.send(opens, ACC, ACK, 0, 0, 1000)
+    ends.data(there + 1, INIT, 1000, 500, 0)
+    # RFC 1122: the last byte again, all acknowledged.
+    ends.send(there + 10**7, INIT, ACK, 1499, 1, 0)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    assert sizes(vector) == [(INIT, 1500)]
+    assert vector.losses == (0.0, 0.0)
+
+
+def test_retransmitted_handshakes_tell_no_round_trip_time_if_the_data_do(tmp_path: Path) -> None:
+    packets = packets_of(WEB)
+    syn = packets[0]
+    early = replace(syn, time_ns=syn.time_ns - 3 * 10**9)
+    frames = [(time + 4 * 10**9, frame) for time, frame in frames_of([early, *packets])]
+    (vector,) = converted(tmp_path, pcap(frames))
+    # Relative to the capture's first frame, which is the first SYN; the wait of the first unit is unchanged.
+    assert vector == WEB
+
+
+def many(count: int, **options: object) -> list[Packet]:
+    """Connections that overlap, the first of them the longest."""
+    made: list[Packet] = []
+    for number in range(count):
+        wait = 10**7 if number == 0 else 1000 * number
+        vector = replace(
+            WEB, start_us=20_000 * number, units=(WEB.units[0], Unit(ACC, wait, 500 + number), WEB.units[-1])
+        )
+        made += packets_of(vector, ports=(1000 + number, 80), **options)
+    return in_order(made)
+
+
+def test_vectors_are_written_in_the_order_of_their_starts(tmp_path: Path) -> None:
+    found = converted(tmp_path, pcap(frames_of(many(20))))
+    assert [vector.start_us for vector in found] == [20_000 * number for number in range(20)]
+    assert [vector.units[1].size_bytes for vector in found] == list(range(500, 520))
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    whole = packets_of(WEB)
+    begins = [replace(p, ports=(1, 80)) for p in packets_of(WEB)[3:]]
+    unanswered = [replace(whole[0], ports=(2, 80))]
+    refused = [replace(whole[0], ports=(3, 80)), replace(whole[1], ports=(3, 80), flags=RST | ACK)]
+    silent = [replace(p, ports=(4, 80)) for p in whole[:3]]
+    no_synack = [replace(p, ports=(5, 80)) for p in whole if not p.flags & SYN or p.side == INIT]
+    cut = [replace(p, ports=(6, 80)) for p in whole[:8]]
+    packets = in_order([*whole, *begins, *unanswered, *refused, *silent, *no_synack, *cut])
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    other = [(0, bytes(12) + b"\x08\x06" + bytes(28)), (0, frames_of(whole)[0][1][:40])]
+    source.write_bytes(pcap([*other, *frames_of(packets)]))
+    counts = convert(source, target).as_dict()
+    assert counts["sequential"] == 2
+    assert counts["unfinished"] == 1
+    assert counts["without_beginning"] == 2
+    assert counts["without_answer"] == 1
+    assert counts["without_data"] == 2
+    assert (counts["other_frames"], counts["unreadable_frames"]) == (1, 1)
+    assert counts["frames"] == len(packets) + 2
+    # The connection that goes on beyond the capture has no close: its lines end with a size.
+    assert [lines.split()[-2] for lines in target.read_text().split("SEQ")[1:]] == ["t", "<"]
+
+
+def test_a_port_that_is_used_again_is_another_connection(tmp_path: Path) -> None:
+    first = packets_of(WEB)
+    again = packets_of(replace(WEB, start_us=first[-1].time_ns // US + 1000), isn=(123, 456))
+    found = converted(tmp_path, pcap(frames_of([*first, *again])))
+    assert [vector.units for vector in found] == [WEB.units, WEB.units]
+
+
+def test_a_reset_ends_a_connection(tmp_path: Path) -> None:
+    ends = Ends()
+    at = ends.handshake()
+    sent, there = ends.data(at, INIT, 0, 100, 0)
+    ends.send(sent + 40_000, INIT, RST, 100)
+    ends.send(there, ACC, ACK | PSH, 0, 500, 100)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    # It closes both ends; what arrives later belongs to nothing.
+    assert [(unit.side, unit.wait_us, unit.size_bytes) for unit in vector.units] == [(INIT, 0, 100), (INIT, 40_000, 0)]
+
+
+def test_only_connections_that_begin_in_a_network(tmp_path: Path) -> None:
+    capture = pcap(frames_of(packets_of(WEB)))
+    inside = ipaddress.ip_network("10.0.0.0/8")
+    assert converted(tmp_path, capture, network=inside) == [WEB]
+    with pytest.raises(BadInput, match="1 from elsewhere"):
+        converted(tmp_path, capture, network=ipaddress.ip_network("192.168.0.0/16"))
+
+
+GOOD = pcap(frames_of(packets_of(WEB)))
+GOOD_NG = pcapng(frames_of(packets_of(WEB)))
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "cut off at byte 0: expected 4 more of its first bytes"),
+        (b"not a capture", "expected a capture in pcap or pcapng, begins with 6e 6f 74 20"),
+        (GOOD[:20], "cut off at byte 20: expected 4 more of the file header"),
+        (GOOD[:-1], r"cut off at byte \d+: expected 1 more of a packet, after 20 whole packets"),
+        (GOOD[: 24 + 7], "expected 9 more of a packet header, after 0 whole packets"),
+        (GOOD_NG[:-3], "expected 3 more of a block, after 20 whole packets"),
+        (pcap(frames_of(packets_of(WEB)), link=105), "link type 105: expected Ethernet"),
+        (pcapng(frames_of(packets_of(WEB)), link=105), "link type 105: expected Ethernet"),
+        (GOOD[:4] + b"\x01" + GOOD[5:], "pcap version 1: expected version 2"),
+        (GOOD[:32] + b"\xff\xff\xff\xff" + GOOD[36:], "a packet of 4294967295 bytes: expected at most"),
+        (GOOD_NG[:28] + block("<", 3, bytes(8)), "a packet without a time"),
+        (GOOD_NG[:28] + block("<", 6, bytes(20)), "interface 0: expected one of 0"),
+        (GOOD_NG[:28] + block("<", 6, bytes(4)), "a block of type 6 and 16 bytes: expected a longer one"),
+        (GOOD_NG[:28] + struct.pack("<II", 6, 13), "a block of 13 bytes: expected a multiple of 4"),
+        (GOOD_NG[:8] + b"abcd" + GOOD_NG[12:], "byte order 61 62 63 64"),
+        (pcap([]), "expected a TCP connection with its SYN and data, found 0 frames"),
+    ],
+)
+def test_a_bad_capture_is_one_line_and_leaves_nothing(tmp_path: Path, data: bytes, problem: str, capsys) -> None:  # type: ignore[no-untyped-def]
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(data)
+    with pytest.raises(BadInput, match=problem) as raised:
+        convert(source, target)
+    assert str(raised.value).startswith(str(source))
+    assert cli.invoke(["vectors", str(source), "-o", str(target)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [source]
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_no_damage_does_worse_than_a_line(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    tmp_path = tmp_path_factory.mktemp("damaged")
+    file = bytearray(data.draw(st.sampled_from([GOOD, GOOD_NG])))
+    for _ in range(data.draw(st.integers(1, 5))):
+        file[data.draw(st.integers(0, len(file) - 1))] = data.draw(st.integers(0, 255))
+    del file[data.draw(st.integers(0, len(file))) :]
+    try:
+        found = converted(tmp_path, bytes(file))
+    except BadInput:
+        return
+    assert all(unit.size_bytes >= 0 and unit.wait_us >= 0 for vector in found for unit in vector.units)
+
+
+def test_the_formats_are_those_of_ns_2() -> None:
+    """A sequential and a concurrent connection, letter by letter: ns-2.35's parser reads these lines."""
+    vector = replace(WEB, losses=(0.01, 0.0))
+    lines = ["SEQ 0 2 3 3", "w 64000 32000", "r 80000", "l 0.010000 0.000000", "> 350", "t 51257", "< 7200"]
+    assert write(vector, 3).split("\n")[:7] == lines
+    assert write(vector, 3).split("\n")[7:] == ["t 2000000", "> 90", "t 9", "< 1", "t 3000000", ""]
+    units = ["I 0 0 350", "A 0 51257 7200", "I 0 2000000 90", "A 0 9 1", "A 3000000 0 0", ""]
+    assert write(vector, 3, "alternate").split("\n")[4:] == units
+    assert write(PEERS, 1).split("\n")[0] == "CONC 0 2 2 1 1"
+    concurrent = ["c> 222", "t> 62436302", "c> 16", "t> 725", "c< 726", "t< 600000", "c< 84", "t< 99000000", ""]
+    assert write(PEERS, 1).split("\n")[4:] == concurrent
+
+
+def test_the_verb(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(pcap(frames_of(many(3))))
+    assert cli.invoke(["vectors", str(source), "-o", str(target), "--format", "alternate", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sequential"] == 3
+    assert target.read_text().startswith("S 0 1 1 1\n")
+    assert cli.invoke(["vectors", str(source), "-o", str(target), "--quiet-time", "1s"]) == 0
+    assert "3 sequential" in capsys.readouterr().out
+    assert cli.invoke(["vectors", str(source), "-o", str(target), "--format", "other"]) == 2
+    assert capsys.readouterr().err == "aqmlab: --format other: expected one of original, alternate\n"
+    assert cli.invoke(["vectors", str(source), "-o", str(target), "--from", "10.0.0/8"]) == 2
+    assert capsys.readouterr().err == "aqmlab: --from 10.0.0/8: expected a network such as 10.0.0.0/8\n"
+
+
+def test_explain_tells_what_a_set_asks_for(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "x.cvec"
+    path.write_text(write(WEB, 1) + write(replace(PEERS, start_us=4_000_000), 2))
+    assert cli.invoke(["explain", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["connections"], found["concurrent"], found["span_s"]) == (2, 1, 4.0)
+    assert (found["initiator_bytes"], found["acceptor_bytes"]) == (350 + 90 + 222 + 16, 7_200 + 1 + 726 + 84)
+    rows = {row["name"]: row for row in found["quantities"]}
+    assert rows["unit of the acceptor"]["mean"] == (7_200 + 1 + 726 + 84) / 4
+    # A tenth of four units is the largest in part; of a hundredth the same.
+    assert rows["unit of the acceptor"]["share_of_largest"]["10%"] == pytest.approx(0.4 * 7_200 / 8_011)
+    assert rows["unit of the acceptor"]["up_to"]["10kb"] == {"of_values": 1.0, "of_bytes": 1.0}
+    assert rows["epochs of a sequential connection"]["quantiles"]["p50"] == 2
+    assert rows["round-trip time"]["quantiles"]["p99"] == pytest.approx(0.08)
+    assert cli.invoke(["explain", str(path)]) == 0
+    assert "2 connections in 4 s, 1 of them concurrent" in capsys.readouterr().out
+    path.write_text("SEQ 0 1 1 1\nw 1 1\nr 1\nl 0 0\n> -5\n")
+    assert cli.invoke(["explain", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"aqmlab: {path}:5: found -5, expected a size in bytes")
+
+
+def test_flags_are_those_of_the_reader() -> None:
+    from aqmlab.vectors import segments
+
+    assert (segments.FIN, segments.SYN, segments.RST, segments.ACK) == (FIN, SYN, RST, ACK)
