@@ -102,6 +102,7 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 	cargo test --locked --package aqmlab-aqm --test vectors --test theory --test closed_forms --test equilibria
 	cargo test --locked --package aqmlab-sim --test disciplines --test cake
 	cargo test --locked --package aqmlab-scenario --test linux --test linux_cake --test linux_random -- --nocapture
+	cargo test --locked --package aqmlab-tcp --test linux_transfers -- --nocapture
 	$(BIN)/python -m aqmlab.oracle testdata/vectors
 	cargo build --locked --release --package aqmlab-scenario --example replay
 	$(BIN)/python -m aqmlab.oracle.conformance compare target/release/examples/replay 1000

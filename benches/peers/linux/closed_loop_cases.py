@@ -34,6 +34,8 @@ class Case:
     seconds: float = 50.0
     runs: int = 3
     """Of the kernel: each has its own times of start, and whatever the discipline draws."""
+    bucket: int = 1600
+    """Of HTB, bytes. A link that has been idle sends two packets at once with 1600, one after the other with 10."""
 
     @property
     def rate_bps(self) -> float:
@@ -97,7 +99,9 @@ def cubic10() -> list[Case]:
 
     def case(name: str, qdisc: str, ours: dict[str, Any], ecn: bool = False) -> Case:
         title = f"10 cubic, 20 to 160 ms, 40 Mb/s{', ECN' if ecn else ''}: {qdisc.split()[0]}"
-        return Case(f"cubic10-{name}", title, qdisc, ours, "40mbit", 10, [20, 40, 80, 160], "cubic", ecn)
+        # PIE with ECN: see reno5.
+        runs = 30 if name == "pie-ecn" else 3
+        return Case(f"cubic10-{name}", title, qdisc, ours, "40mbit", 10, [20, 40, 80, 160], "cubic", ecn, runs=runs)
 
     return [
         case("pfifo", "pfifo limit 200", {"kind": "pfifo", "limit": "200p"}),
@@ -136,6 +140,7 @@ def others() -> list[Case]:
             [60],
             "cubic",
             seconds=40.0,
+            runs=10,
         ),
         Case(
             "dctcp4-step",
@@ -151,4 +156,46 @@ def others() -> list[Case]:
     ]
 
 
-CASES: tuple[Case, ...] = (*reno5(), *cubic10(), *others())
+def few_and_many() -> list[Case]:
+    """One flow and twenty, on slow links and on a fast one."""
+    step = "codel ce_threshold 5ms target 50ms interval 200ms"
+    marks = CODEL | {"ce_threshold": "5ms", "target": "50ms", "interval": "200ms"}
+    return [
+        case("1 reno, 40 ms, 5 Mb/s", *pfifo(30), seconds=110.0),
+        case("1 cubic, 40 ms, 5 Mb/s", "codel", CODEL, seconds=110.0),
+        case("20 reno, 20 to 160 ms, 5 Mb/s", *pfifo(60), runs=5),
+        case("20 cubic, 20 to 160 ms, 10 Mb/s", "pie", PIE, runs=5),
+        case("20 cubic, 20 to 160 ms, 200 Mb/s", "fq_codel", FQ_CODEL, seconds=25.0),
+        case("1 dctcp, 20 ms, 10 Mb/s, ECN", step, marks),
+        case("20 dctcp, 20 to 160 ms, 20 Mb/s, ECN", "fq_codel", FQ_CODEL, runs=5),
+    ]
+
+
+def bbr() -> list[Case]:
+    """Flows of BBR. How their probes for bandwidth fall together is chance: many runs, and long ones."""
+    return [
+        case("1 bbr, 40 ms, 5 Mb/s", *pfifo(50), seconds=110.0, runs=10),
+        case("2 bbr, 40 ms, 20 Mb/s", *pfifo(100), seconds=110.0, runs=20),
+        case("4 bbr, 20 to 160 ms, 20 Mb/s", "codel", CODEL, seconds=110.0, runs=12),
+        case("2 bbr, 40 ms, 10 Mb/s", "fq_codel", FQ_CODEL, seconds=110.0, runs=12),
+        case("4 bbr, 20 to 160 ms, 20 Mb/s", *pfifo(200), seconds=110.0, runs=12),
+    ]
+
+
+def pfifo(limit: int) -> tuple[str, dict[str, Any]]:
+    """The discipline in tc's words and in ours."""
+    return f"pfifo limit {limit}", {"kind": "pfifo", "limit": f"{limit}p"}
+
+
+def case(flows: str, qdisc: str, ours: dict[str, Any], **more: Any) -> Case:
+    """A case out of words such as `4 bbr, 20 to 160 ms, 20 Mb/s`, with `, ECN` or without."""
+    number_cc, delays, rate, *rest = flows.split(", ")
+    number, cc = number_cc.split()
+    rtts: list[float] = [20, 40, 80, 160] if "to" in delays else [float(delays.split()[0])]
+    kind = "step" if "ce_threshold" in qdisc else qdisc.split()[0]
+    title = f"{flows}: {'marks above 5 ms' if kind == 'step' else kind}"
+    speed = f"{rate.split()[0]}mbit"
+    return Case(f"{cc}{number}-{kind}", title, qdisc, ours, speed, int(number), rtts, cc, bool(rest), bucket=10, **more)
+
+
+CASES: tuple[Case, ...] = (*reno5(), *cubic10(), *others(), *few_and_many(), *bbr())

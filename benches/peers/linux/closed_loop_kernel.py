@@ -102,7 +102,7 @@ def build(case: Case) -> list[str]:
         shell(f"tc -n {host} qdisc add dev e0 root {delay}")
         shell(f"tc -n R qdisc add dev p{number} root {delay}")
     # Hosts may use what is allowed here.
-    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text("reno cubic dctcp")
+    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text("reno cubic dctcp bbr")
     Path("/proc/sys/net/ipv4/tcp_mem").write_text("1000000 1000000 1000000")
     for host in ("R", *senders, "B"):
         on_host(host, lambda: configure(case))
@@ -144,9 +144,10 @@ def join(host: str, port: str, router_port: str, net: str) -> None:
 
 def bottleneck(case: Case) -> list[str]:
     """The commands that make the bottleneck."""
+    bucket = f"burst {case.bucket} cburst {case.bucket}"
     return [
         "tc qdisc add dev r1 root handle 1: htb default 1",
-        f"tc class add dev r1 parent 1: classid 1:1 htb rate {case.rate} burst 1600 cburst 1600 quantum 1514",
+        f"tc class add dev r1 parent 1: classid 1:1 htb rate {case.rate} {bucket} quantum 1514",
         f"tc qdisc add dev r1 parent 1:1 handle 10: {case.qdisc}",
     ]
 

@@ -8,7 +8,7 @@ use crate::packets::What;
 use crate::queue::Rank;
 use crate::simulation::Simulation;
 use crate::source::{self, Demand};
-use base::{Stream, Time};
+use base::{Span, Stream, Time};
 use record::{ExchangeRow, Sink};
 use scenario::{Tmix, Workload};
 use traffic::tmix::{Finished, Player, Start};
@@ -18,9 +18,14 @@ pub struct Playing {
     player: Player,
     /// Number of the connection within its block.
     number: u32,
+    /// Nobody has anything to say for a while.
+    is_pausing: bool,
     /// What the connection has of its vector.
     pub conditions: Conditions,
 }
+
+/// A pause as long as this is worth giving memory back for.
+const PAUSE: Span = Span::from_secs(1);
 
 /// The conditions of a connection that are its vector's, by side.
 pub struct Conditions {
@@ -122,6 +127,7 @@ impl Simulation<'_> {
         let playing = Playing {
             player: Player::new(&tmix.vectors, vector, self.now),
             number,
+            is_pausing: false,
             conditions: Conditions {
                 windows: if client == 0 { windows } else { [windows[1], windows[0]] },
                 losses: is_lossy.then(|| Box::new(Losses { shares, stream: stream("loss") })),
@@ -154,15 +160,20 @@ impl Simulation<'_> {
             if turn.write > 0 {
                 endpoint.write(turn.write);
                 has_written = true;
+                playing.is_pausing = false;
             }
             if turn.close && !endpoint.is_closing() {
                 endpoint.close();
                 has_written = true;
             }
             if let Some(due) = turn.wake_at {
+                playing.is_pausing = due.since(now) >= PAUSE;
                 self.network.queue.push(due, Rank::Wake, place, What::end(end));
             }
             finished = turn.finished;
+            if playing.is_pausing {
+                endpoint.rest();
+            }
         }
         let is_aborted = endpoint.is_aborted();
         if let Some(finished) = finished {

@@ -52,10 +52,10 @@ impl Totals {
     /// Adds what the end on `side` has done.
     pub fn add_end(&mut self, side: usize, end: &tcp::Endpoint) {
         let stats = end.stats();
-        self.retransmitted += stats.retransmitted;
-        self.timeouts += stats.timeouts;
-        self.recoveries += stats.recoveries;
-        self.ecn_reductions += stats.ecn_reductions;
+        self.retransmitted += u64::from(stats.retransmitted);
+        self.timeouts += u64::from(stats.timeouts);
+        self.recoveries += u64::from(stats.recoveries);
+        self.ecn_reductions += u64::from(stats.ecn_reductions);
         // What the right side received came forward.
         self.delivered[1 - side] += end.received();
     }

@@ -43,7 +43,7 @@ fn run(config: &Config, packets: u64, mut lost: impl FnMut(u64) -> bool + 'stati
     let after = bench.ends[CLIENT].stats();
     Ran {
         window: segments * RTT / bench.now.since(from).secs_f64(),
-        reductions: after.timeouts + after.recoveries - stats.timeouts - stats.recoveries,
+        reductions: u64::from(after.timeouts + after.recoveries - stats.timeouts - stats.recoveries),
     }
 }
 

@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("scenario", &["base", "aqm", "tcp", "traffic"]),
     ("record", &["base", "aqm"]),
     ("sim", &["base", "aqm", "tcp", "traffic", "scenario", "record"]),
+    ("live", &["base", "aqm", "scenario", "record"]),
     ("python", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
     ("xtask", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
 ];

@@ -11,7 +11,8 @@
 //! - `delaying.rs`: when acknowledgements wait, where that follows the sender's habits. `growing.rs`: the window, there.
 //! - `idle.rs`: the window after a pause.
 //! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
-//! - here: the state itself, opening and closing.
+//! - `handshake.rs`: opening.
+//! - here: the state itself, and closing.
 //!
 //! # Deviations
 //! - Urgent data, RST and simultaneous open do not occur. SYN and FIN carry no data except that a FIN rides on the last
@@ -21,11 +22,12 @@
 //! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
 //! - Those of loss recovery and the timer are in `sender.rs`.
 
-mod pacing;
 mod delaying;
 mod growing;
+mod handshake;
 mod idle;
 mod newreno;
+mod pacing;
 mod probe;
 mod reading;
 mod receiver;
@@ -35,13 +37,13 @@ mod sender;
 mod undoing;
 
 use crate::cc::{Chosen, Window};
-pub(crate) use pacing::{BURSTS, MOST_BURST};
 use crate::outstanding::Outstanding;
 use crate::reassembly::Reassembly;
 use crate::rtt::RttEstimator;
-use crate::segment::{Flags, SackBlocks, Segment};
-use crate::stack::{Config, EcnMode, SynTimer};
-use base::{Ecn, Span, Time};
+use crate::segment::{Flags, Segment};
+use crate::stack::{Config, EcnMode};
+use base::{Span, Time};
+pub(crate) use pacing::{BURSTS, MOST_BURST};
 
 /// Where an endpoint puts the segments it sends.
 pub trait Emit {
@@ -91,15 +93,27 @@ pub struct Stats {
     /// Segments with data or a FIN sent for the first time.
     pub segments: u64,
     /// Segments sent again.
-    pub retransmitted: u64,
+    pub retransmitted: u32,
     /// Expirations of the retransmission timer, of SYN and SYN/ACK too.
-    pub timeouts: u64,
+    pub timeouts: u32,
     /// Reductions of the window by fast recovery.
-    pub recoveries: u64,
+    pub recoveries: u32,
     /// Reductions of the window by ECN echo.
-    pub ecn_reductions: u64,
+    pub ecn_reductions: u32,
     /// Reductions of the window that turned out to be needless and were taken back.
-    pub undone: u64,
+    pub undone: u32,
+}
+
+/// The segment being timed, where one is at a time: one past its end, and when it was sent.
+#[derive(Clone, Copy, Debug)]
+struct Timing {
+    end: u64,
+    sent_at: Time,
+}
+
+impl Timing {
+    /// None is.
+    const NONE: Self = Self { end: u64::MAX, sent_at: Time::ZERO };
 }
 
 /// One end of a connection.
@@ -119,7 +133,6 @@ pub struct Endpoint {
     syn_tries: u8,
     /// How often the SYN or SYN/ACK was sent again, for whatever reason.
     syn_repeats: u8,
-    syn_sent_at: Time,
 
     // ── sending ──
     /// Whether the window comes down gradually, losses are found by time, and deliveries are counted for either or for
@@ -153,8 +166,7 @@ pub struct Endpoint {
     window: Window,
     outstanding: Outstanding,
     rtt: RttEstimator,
-    /// The segment being timed: one past its end, and when it was sent (one-at-a-time sampling).
-    timing: Option<(u64, Time)>,
+    timing: Timing,
     rto_at: Time,
     last_sent_at: Time,
     duplicate_acks: u32,
@@ -173,7 +185,8 @@ pub struct Endpoint {
     // ── receiving ──
     rcv_nxt: u64,
     held: Reassembly,
-    peer_fin: Option<u64>,
+    /// The sequence number of the peer's FIN, once it has come; beyond all others before.
+    peer_fin: u64,
     /// Bytes in order since the last acknowledgement; a small segment counts as a full one where segments count.
     unacked: u32,
     quick_acks_left: u32,
@@ -236,7 +249,6 @@ impl Endpoint {
             is_one_way: config.one_way,
             syn_tries: 0,
             syn_repeats: 0,
-            syn_sent_at: Time::ZERO,
             phase: Phase::Open,
             snd_una: 0,
             snd_nxt: 0,
@@ -246,7 +258,7 @@ impl Endpoint {
             controller,
             outstanding: Self::sampled(Outstanding::new(finds_by_time), config),
             rtt: RttEstimator::new(config),
-            timing: None,
+            timing: Timing::NONE,
             rto_at: Time::NEVER,
             probe_at: Time::NEVER,
             probe_end: None,
@@ -266,7 +278,7 @@ impl Endpoint {
             seldom_at: Time::NEVER,
             rcv_nxt: 0,
             held: Reassembly::default(),
-            peer_fin: None,
+            peer_fin: u64::MAX,
             unacked: 0,
             quick_acks_left: if config.delayed_ack.adapts { 0 } else { config.delayed_ack.quick },
             delayed_ack_at: Time::NEVER,
@@ -313,6 +325,16 @@ impl Endpoint {
         self.ecn_ok = config.ecn != EcnMode::Off;
     }
 
+    /// Gives back what an idle connection does not need and the next segment brings again; what is outstanding stays.
+    pub fn rest(&mut self) {
+        if self.snd_una == self.snd_nxt {
+            self.outstanding.rest();
+        }
+        if self.held.is_empty() {
+            self.held = Reassembly::default();
+        }
+    }
+
     /// The application writes `bytes` more; not after [`Endpoint::close`]. Call [`Endpoint::push`] afterwards.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.closing, "nothing is written after closing");
@@ -325,7 +347,7 @@ impl Endpoint {
     /// The application has nothing more to write. Call [`Endpoint::push`] afterwards.
     pub fn close(&mut self) {
         // Where only the opener sends, the other end says nothing when it has heard everything.
-        self.closing = !(self.is_one_way && self.peer_fin.is_some());
+        self.closing = !(self.is_one_way && self.peer_fin < u64::MAX);
     }
 
     /// A segment arrived.
@@ -415,7 +437,7 @@ impl Endpoint {
 
     /// Bytes that arrived in order, and so reached the application.
     pub fn received(&self) -> u64 {
-        let fin = u64::from(self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin));
+        let fin = u64::from(self.rcv_nxt > self.peer_fin);
         self.rcv_nxt.saturating_sub(1) - fin - self.unread()
     }
 
@@ -437,7 +459,7 @@ impl Endpoint {
 
     /// Whether everything the peer will ever send has arrived, its FIN included.
     pub fn peer_closed(&self) -> bool {
-        self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin) && self.unread() == 0
+        self.rcv_nxt > self.peer_fin && self.unread() == 0
     }
 
     /// Whether nothing is left to do: both FINs sent and acknowledged, or given up.
@@ -469,162 +491,6 @@ impl Endpoint {
     /// Smoothed round-trip time, once measured.
     pub fn srtt(&self) -> Option<Span> {
         self.rtt.srtt()
-    }
-
-    fn send_syn(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        // RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR set and is not ECN-capable itself
-        // (data centres differ, RFC 8257 §3.5).
-        // Sent again, it may do without (§6.1.1.1): it may have been lost for asking.
-        let asks = config.ecn != EcnMode::Off && !(config.ecn_fallback && self.syn_repeats > 0);
-        let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), asks);
-        let is_capable = asks && config.ect_on_control;
-        let ecn = if is_capable { config.ect } else { Ecn::NotEct };
-        self.send_handshake(flags, ecn, &config.syn_timer, config, now, out);
-    }
-
-    fn send_synack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn_ok);
-        // RFC 5562 §3: only the first SYN/ACK is ECN-capable.
-        let is_plus = matches!(config.ecn, EcnMode::Plus | EcnMode::PlusTryOnce);
-        let is_capable = self.ecn_ok && (config.ect_on_control || is_plus && self.syn_repeats == 0);
-        let ecn = if is_capable { config.ect } else { Ecn::NotEct };
-        self.send_handshake(flags, ecn, &config.synack_timer, config, now, out);
-    }
-
-    fn send_handshake(
-        &mut self,
-        flags: Flags,
-        ecn: Ecn,
-        timer: &SynTimer,
-        config: &Config,
-        now: Time,
-        out: &mut impl Emit,
-    ) {
-        self.snd_nxt = 1;
-        self.syn_sent_at = now;
-        let factor = timer.factors.get(self.syn_tries as usize).copied().unwrap_or(1);
-        self.rto_at = config.timer(now, timer.base * u64::from(factor));
-        out.emit(Segment {
-            seq: 0,
-            ack: self.rcv_nxt,
-            sacks: SackBlocks::default(),
-            window: self.offered(config).min(u64::from(u32::MAX)) as u32,
-            stamp: Self::stamp_of(now),
-            echo: self.peer_stamp,
-            payload: 0,
-            size: config.syn_header as u16,
-            flags,
-            ecn,
-        });
-    }
-
-    fn retry_syn(&mut self, timer: &SynTimer, config: &Config, now: Time, out: &mut impl Emit) {
-        self.stats.timeouts += 1;
-        self.syn_tries += 1;
-        if usize::from(self.syn_tries) >= timer.factors.len() {
-            self.state = State::Aborted;
-            self.rto_at = Time::NEVER;
-            return;
-        }
-        self.repeat_handshake(config, now, out);
-    }
-
-    fn repeat_handshake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        self.stats.retransmitted += 1;
-        self.syn_repeats = self.syn_repeats.saturating_add(1);
-        if self.state == State::SynSent { self.send_syn(config, now, out) } else { self.send_synack(config, now, out) }
-    }
-
-    fn on_synack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        self.rcv_nxt = 1;
-        self.peer_stamp = segment.stamp;
-        self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE);
-        // RFC 5562 has the mark on a SYN/ACK echoed; DCTCP's are of data alone.
-        self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce && !config.control.echoes_each_mark();
-        if self.echoes_ce && config.ecn == EcnMode::PlusTryOnce {
-            // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
-            self.measure_handshake(segment, config, now);
-            self.send_ack(config, now, out);
-            self.rcv_nxt = 0;
-            self.echoes_ce = false;
-            return;
-        }
-        self.establish(segment, config, now);
-        if !config.one_way {
-            self.send_ack(config, now, out);
-        }
-        self.push(config, now, out);
-    }
-
-    /// The answer to a SYN where the opener alone sends: it opens this end, and nobody acknowledges it.
-    fn answer_one_way(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        self.send_synack(config, now, out);
-        self.state = State::Established;
-        (self.snd_una, self.rto_at) = (1, Time::NEVER);
-    }
-
-    fn on_handshake_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        if !segment.flags.has(Flags::ACK) || segment.ack < 1 {
-            return;
-        }
-        let is_marked = self.ecn_ok && segment.flags.has(Flags::ECE);
-        if is_marked && config.ecn == EcnMode::PlusTryOnce {
-            // RFC 5562 §3.2: the client waits for a SYN/ACK that is not ECN-capable. It is not open yet, so this
-            // opens nothing here either; if the timer was faster, that SYN/ACK is on its way.
-            if self.syn_repeats == 0 {
-                self.measure_handshake(segment, config, now);
-                self.window.cwnd = f64::from(config.mss);
-                self.stats.ecn_reductions += 1;
-                self.repeat_handshake(config, now, out);
-            }
-            return;
-        }
-        self.establish(segment, config, now);
-        if is_marked {
-            // ECN+: start with one segment, at once, and say so.
-            self.window.cwnd = f64::from(config.mss);
-            self.stats.ecn_reductions += 1;
-            self.owes_cwr = true;
-        }
-        self.process(segment, config, now, out);
-        self.push(config, now, out);
-    }
-
-    fn establish(&mut self, segment: &Segment, config: &Config, now: Time) {
-        self.state = State::Established;
-        self.snd_una = 1;
-        self.peer_window = u64::from(segment.window);
-        self.rto_at = Time::NEVER;
-        self.measure_handshake(segment, config, now);
-        if self.syn_tries > 0 && config.one_way {
-            // tcp.cc, timeout: what would be left of a window of one segment is two for the threshold; only a sample ends
-            // the back-off; and bugfix_ss_ starts with one segment.
-            (0..self.syn_tries).for_each(|_| self.rtt.back_off(config));
-            let mss = f64::from(config.mss);
-            self.window = Window { cwnd: mss, ssthresh: 2.0 * mss };
-        } else if self.syn_tries > 0 {
-            self.rtt.raise_initial(Span::from_secs(3));
-        }
-        if config.syn_loss_resets_window && u32::from(self.syn_repeats) > config.syn_losses_forgiven {
-            self.window.cwnd = f64::from(config.mss);
-        }
-        self.last_sent_at = now;
-        if self.pacer.is_some() {
-            self.open_pacing(config, now);
-        }
-    }
-
-    /// Takes the round trip of the handshake, unless its answer could be to either of two packets (Karn), which a
-    /// timestamp tells apart.
-    fn measure_handshake(&mut self, segment: &Segment, config: &Config, now: Time) {
-        if self.rtt.srtt().is_some() {
-            return;
-        }
-        if self.syn_repeats == 0 {
-            self.rtt.sample(now.since(self.syn_sent_at), self.snd_una, self.snd_nxt, config);
-        } else if config.timestamps {
-            self.rtt.sample(Self::age_of(segment.echo, now), self.snd_una, self.snd_nxt, config);
-        }
     }
 
     /// A segment of an open connection: its acknowledgement first, then its data, then what may be sent now.

@@ -4,7 +4,7 @@
 //! - That reordering was seen switches the rule of three reports off, as in Linux; how far it went is not measured
 //!   (`tp->reordering`), which matters there only to how the window grows.
 
-use super::{Emit, Endpoint, Phase};
+use super::{Emit, Endpoint, Phase, Timing};
 use crate::rack::Rack;
 use crate::segment::Segment;
 use crate::stack::{Config, Recovery, RttSampling};
@@ -154,7 +154,7 @@ impl Endpoint {
         }
         if let Some(record) = self.outstanding.rescue(now) {
             self.has_rescued = true;
-            self.timing = None;
+            self.timing = Timing::NONE;
             self.emit_again(&record, config, now, out);
         }
     }

@@ -31,7 +31,7 @@ impl Endpoint {
             }
         }
         if segment.flags.has(Flags::FIN) {
-            self.peer_fin = Some(segment.end() - 1);
+            self.peer_fin = segment.end() - 1;
         }
         let fills_gap = !self.held.is_empty();
         if segment.seq > self.rcv_nxt {
@@ -55,7 +55,7 @@ impl Endpoint {
         let is_full = u32::from(segment.payload) >= config.mss;
         self.unacked += if config.delayed_ack.counts_small { config.mss } else { u32::from(segment.payload) };
         if self.flow.is_some() {
-            let fin = u64::from(self.peer_fin.is_some_and(|fin| self.rcv_nxt > fin));
+            let fin = u64::from(self.rcv_nxt > self.peer_fin);
             self.note_unread(self.rcv_nxt - before - fin);
         }
         if self.delaying.is_some() {

@@ -25,7 +25,7 @@
 //!   acknowledges what was sent in a recovery does, and prolongs that.
 //! - A segment with data counts as a departure only if it reports something new: ns-2's agents send one way.
 
-use super::{Emit, Endpoint, Phase};
+use super::{Emit, Endpoint, Phase, Timing};
 use crate::cc::{Acked, Cause, Congestion};
 use crate::reassembly::Reassembly;
 use crate::segment::{Flags, Segment};
@@ -166,7 +166,7 @@ impl Endpoint {
         self.phase = Phase::Recovery;
         self.sack1().pipe = self.outstanding.len() as i64 - i64::from(DUP_THRESH);
         self.recover = if is_new { self.snd_nxt } else { self.ecn_recover };
-        self.timing = None;
+        self.timing = Timing::NONE;
         if is_new || config.control.echoes_each_mark() {
             self.window.cwnd = self.slow_down(config, now);
         }
@@ -199,7 +199,7 @@ impl Endpoint {
         sack1.back_at = Some(una);
         self.sack1_is_busy = true;
         self.phase = Phase::Timeout;
-        (self.recover, self.duplicate_acks, self.timing) = (self.snd_nxt, 0, None);
+        (self.recover, self.duplicate_acks, self.timing) = (self.snd_nxt, 0, Timing::NONE);
         // At every expiration, of the window as it is then.
         self.slow_down(config, now);
         self.controller.timed_out();

@@ -20,7 +20,7 @@
 //!   the whole of it counts, as in Linux.
 
 use super::pacing::Told;
-use super::{Emit, Endpoint, Phase, State};
+use super::{Emit, Endpoint, Phase, State, Timing};
 use crate::cc::{Acked, Cause, Congestion, Delivery};
 use crate::outstanding::Record;
 use crate::rack::Rack;
@@ -246,10 +246,9 @@ impl Endpoint {
                 }
             }
             RttSampling::OnePerWindow => {
-                if let Some((end, sent_at)) = self.timing
-                    && ack >= end
-                {
-                    self.timing = None;
+                if ack >= self.timing.end {
+                    let sent_at = self.timing.sent_at;
+                    self.timing = Timing::NONE;
                     self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
                 }
             }
@@ -348,7 +347,7 @@ impl Endpoint {
         }
         self.recover = self.snd_nxt;
         self.has_rescued = false;
-        self.timing = None;
+        self.timing = Timing::NONE;
         self.outstanding.lose_front();
         self.resend_next(config, now, out);
         self.rto_at = config.timer(now, self.rtt.rto(config));
@@ -465,7 +464,7 @@ impl Endpoint {
         self.rtt.back_off(config);
         self.phase = Phase::Timeout;
         self.recover = self.snd_nxt;
-        self.timing = None;
+        self.timing = Timing::NONE;
         self.duplicate_acks = 0;
         if self.finds_by_time {
             self.outstanding.lose_old(now);
@@ -599,8 +598,8 @@ impl Endpoint {
         self.snd_nxt += u64::from(sequence_len);
         self.outstanding.push(seq, sequence_len, has_fin, now);
         self.stats.segments += 1;
-        if self.timing.is_none() && config.rtt_sampling == RttSampling::OnePerWindow {
-            self.timing = Some((self.snd_nxt, now));
+        if self.timing.end == Timing::NONE.end && config.rtt_sampling == RttSampling::OnePerWindow {
+            self.timing = Timing { end: self.snd_nxt, sent_at: now };
         }
         if !self.rto_at.is_set() {
             self.rto_at = config.timer(now, self.rtt.rto(config));
@@ -623,12 +622,9 @@ impl Endpoint {
         self.note_resent(now);
         self.progress.sent += u64::from(record.len);
         self.probe_at = Time::NEVER;
-        if let Some((end, _)) = self.timing
-            && end >= record.end()
-            && !self.is_newreno
-        {
+        if self.timing.end >= record.end() && !self.is_newreno {
             // Karn: its acknowledgement would be ambiguous.
-            self.timing = None;
+            self.timing = Timing::NONE;
         }
         self.emit_again(&record, config, now, out);
     }

@@ -262,7 +262,7 @@ impl Endpoint {
             return if is_probe { end - start } else { 0 };
         };
         undoing.twice += segments;
-        if u64::from(undoing.twice) > resent {
+        if undoing.twice > resent {
             // The network has sent it twice.
             return 0;
         }

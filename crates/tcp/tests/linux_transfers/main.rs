@@ -34,12 +34,17 @@ fn transfers_take_as_long_as_linuxs() {
     println!("| path | what happens | 1 | 3 | 10 | 100 | 1000 | as long | same packets | at the same time | window |");
     println!("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     let (mut wrong, mut used) = (vec![], vec![false; EXCUSED.len()]);
+    let (mut all, mut close, mut ordered, mut timed) = (0, 0, 0, 0);
     for record in &records {
         let Some(config) = path::stack(record) else { continue };
         let replay = |transfer| Pair { record, transfer, ours: path::replay(record, transfer, &config) };
         let pairs: Vec<Pair<'_>> = record.transfers.iter().map(replay).collect();
         let mut groups: BTreeMap<(usize, &str), BTreeMap<u64, Vec<&Pair<'_>>>> = BTreeMap::new();
         for pair in &pairs {
+            all += 1;
+            close += usize::from(pair.is_close());
+            ordered += usize::from(pair.has_same_order());
+            timed += usize::from(pair.has_same_times());
             // In the order in which they were recorded.
             let (group, _) = pair.transfer.group.rsplit_once(", ").expect("a group says how large its transfers are");
             let first = pairs
@@ -71,6 +76,7 @@ fn transfers_take_as_long_as_linuxs() {
             }
         }
     }
+    println!("| all | | | | | | | {close} of {all} | {ordered} of {all} | {timed} of {all} | |");
     for (name, reason) in EXCUSED {
         println!("\nExcused: {name}: {reason}.");
     }

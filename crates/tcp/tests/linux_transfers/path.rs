@@ -164,11 +164,11 @@ impl<'a> Path<'a> {
         let mut leaves = self.now.max(self.free_at[from]);
         match fate {
             Fate::Lose => return,
-            Fate::Stall(by) => leaves = leaves + by,
+            Fate::Stall(by) => leaves += by,
             Fate::Mark if segment.ecn.is_ect() => segment.ecn = Ecn::Ce,
             Fate::Pass | Fate::Mark | Fate::Late(_) | Fate::Hold(_) => {}
         }
-        leaves = leaves + Span::from_ns(u64::from(segment.size) * 8 * 1_000_000_000 / self.rate_bps);
+        leaves += Span::from_ns(u64::from(segment.size) * 8 * 1_000_000_000 / self.rate_bps);
         self.free_at[from] = leaves;
         if let Fate::Hold(packets) = fate {
             self.held.push((packets, from, segment));

@@ -157,3 +157,23 @@ fn an_old_acknowledgement_does_not_bring_back_an_old_window() {
     assert_eq!(late.window, 16_384 - 2 * 1_460, "it is one with the smaller window");
     assert_eq!(bench.flights(CLIENT).last(), Some(&(5_000, (41..=51).collect())));
 }
+
+#[test]
+fn reports_beyond_the_third_wait_for_each_other() {
+    // Segments 0.1 ms apart behind a hole, to a receiver that is in no hurry and has measured no round trip of data:
+    // it reports three at once, and then waits for the 0.1 ms of the timer's slack, in which one more comes.
+    let linux = stack("linux");
+    let config = Config {
+        receive_buffer: 0,
+        initial_window: 20,
+        delayed_ack: DelayedAck { quick: 0, ..linux.delayed_ack },
+        ..linux
+    };
+    let mut bench = Bench::new(&config);
+    bench.spacing = Span::from_us(100);
+    bench.write(CLIENT, 20 * u64::from(config.mss)).lose(CLIENT, Kind::Data, &[3]).run_to(153);
+    let at: Vec<u64> = bench.packets(SERVER, Kind::Ack).map(|packet| packet.at.ns() / 1_000).collect();
+    assert_eq!(at[0], 150_100);
+    assert_eq!(at[1..4], [150_300, 150_400, 150_500]);
+    assert_eq!(at[4..], [150_700, 150_900, 151_100, 151_300, 151_500, 151_700, 151_900]);
+}

@@ -116,6 +116,18 @@ fn closing_waits_for_what_is_unsent() {
 }
 
 #[test]
+fn a_fin_waits_for_room_where_it_takes_some() {
+    // Ten segments fill Linux's first window; the FIN is an eleventh packet there (tcp_cwnd_test), and goes with the
+    // first acknowledgement, 100 ms later. BSD's goes at once.
+    for (fin_takes_room, at) in [(true, 300), (false, 200)] {
+        let config = Config { fin_takes_room, ..stack("linux") };
+        let mut bench = Bench::new(&config);
+        bench.write_at(200, CLIENT, 10 * u64::from(config.mss)).close_at(200, CLIENT).run_to(310);
+        assert_eq!(fins(&bench, CLIENT), [at], "{fin_takes_room}");
+    }
+}
+
+#[test]
 fn closing_without_a_word() {
     for name in ["freebsd4", "linux"] {
         let mut bench = Bench::new(&stack(name));

@@ -1,0 +1,73 @@
+//! Network namespaces that last as long as somebody holds them.
+//!
+//! A namespace is held by a file descriptor, not by a name: it goes, with every interface in it, when the last process
+//! that holds or inhabits it goes, however that ends. Nothing has to be removed.
+
+use crate::tun::Tun;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+use std::io;
+use std::path::Path;
+
+/// A network namespace (network_namespaces(7)).
+#[derive(Debug)]
+pub struct Namespace {
+    file: OwnedFd,
+}
+
+impl Namespace {
+    /// A new one, without any interface that is up.
+    ///
+    /// # Errors
+    /// Without the right to make one: CAP_SYS_ADMIN, in a user namespace of one's own where there are such.
+    pub fn new() -> io::Result<Self> {
+        on_a_thread(|| {
+            leave()?;
+            Self::of(Path::new("/proc/thread-self/ns/net"))
+        })
+    }
+
+    /// The one at `path`: `/run/netns/NAME` or `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    /// Where it is not there, or may not be opened.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
+            let error = io::Error::from(error);
+            io::Error::new(error.kind(), format!("network namespace {}: {error}", path.display()))
+        })?;
+        Ok(Self { file })
+    }
+
+    /// Does `work` on a thread within: sockets that it opens and programs that it starts are of this namespace.
+    ///
+    /// # Errors
+    /// Without the right to enter; otherwise those of `work`.
+    pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        on_a_thread(|| {
+            move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
+            work()
+        })
+    }
+
+    /// The TUN device `name` of this namespace, see [`Tun::open`].
+    ///
+    /// # Errors
+    /// Those of [`Namespace::within`] and [`Tun::open`].
+    pub fn tun(&self, name: &str) -> io::Result<Tun> {
+        self.within(|| Tun::open(name))
+    }
+}
+
+/// A namespace is a thread's: what is done in another one is done by a thread that ends after.
+fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+#[expect(unsafe_code, reason = "rustix cannot know which of the things left apart others rely on")]
+fn leave() -> io::Result<()> {
+    // SAFETY: of this thread only the network namespace is parted from the others'; memory and files stay shared.
+    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?)
+}
