@@ -34,7 +34,7 @@ class Case:
     seconds: float = 50.0
     runs: int = 3
     """Of the kernel: each has its own times of start, and whatever the discipline draws."""
-    bucket: int = 1600
+    bucket: int = 10
     """Of HTB, bytes. A link that has been idle sends two packets at once with 1600, one after the other with 10."""
 
     @property

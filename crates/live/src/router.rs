@@ -68,12 +68,12 @@ impl<C: Clock> Router<C> {
     fn read(&mut self, side: usize) -> io::Result<()> {
         for _ in 0..BATCH {
             let Some(place) = self.network.take() else {
-                // Read all the same: what waits must not come later than it was sent.
-                let mut nowhere = [0; 1];
-                while self.ports[side].read(&mut nowhere)?.is_some() {
-                    self.network.no_room(side);
+                // Read all the same: what waits outside would come later than it was sent.
+                if self.ports[side].read(&mut [0])?.is_none() {
+                    return Ok(());
                 }
-                return Ok(());
+                self.network.no_room(side);
+                continue;
             };
             let read = self.ports[side].read(self.network.buffer(place));
             let Ok(Some(size)) = read else {

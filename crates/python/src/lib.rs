@@ -59,8 +59,8 @@ fn equilibrium(text: &str, origin: &str) -> PyResult<String> {
     Ok(catalogues::equilibrium(&scenario.link).to_string())
 }
 
-/// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON. Files that it names lie
-/// beside `origin`.
+/// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON. Files that it names
+/// lie beside `origin`.
 #[pyfunction]
 #[pyo3(signature = (resolved_toml, directory, progress, origin="scenario.toml"))]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]

@@ -4,8 +4,8 @@
 //! make sense with one line that names the file, the key, the value and what was expected. What leaves this crate is
 //! complete and consistent: whoever runs it need not look for errors again.
 //!
-//! Nothing here opens a file: the text of a file that a scenario names comes through [`Files`]. Distributions are copied
-//! into the resolved text; larger files are named there with the digest of their content ([`KeptFile`]).
+//! Nothing here opens a file: the text of a file that a scenario names comes through [`Files`]. Distributions are
+//! copied into the resolved text; larger files are named there with the digest of their content ([`KeptFile`]).
 
 pub mod units;
 
@@ -33,6 +33,6 @@ pub use error::Error;
 pub use kept::KeptFile;
 pub use resolve::{LoadRequest, Resolved, resolve};
 pub use scenario::{
-    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Record, RttSpec, Scenario, Sessions, Tmix, Traffic, Web,
-    Udp, UdpSource, Workload,
+    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Record, RttSpec, Scenario, Sessions, Tmix, Traffic,
+    Udp, UdpSource, Web, Workload,
 };

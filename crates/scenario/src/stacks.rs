@@ -1,7 +1,7 @@
 //! Stack profiles of a scenario's own: `[stacks.NAME]`, each a base and what differs from it.
 //!
-//! `stack = "mine.toml"` names a file with the same keys. It is copied in as `[stacks.mine]` before anything is read, so
-//! that the resolved scenario needs no file.
+//! `stack = "mine.toml"` names a file with the same keys. It is copied in as `[stacks.mine]` before anything is read,
+//! so that the resolved scenario needs no file.
 
 use crate::document::{self, Data, Files, Node, Place};
 use crate::error::Error;

@@ -18,7 +18,10 @@ fn main() -> ExitCode {
         arguments.filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
     let folder = Path::new(&file).parent().map(Path::to_path_buf).unwrap_or_default();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-    let resolved = match std::fs::read_to_string(&file).map_err(|error| error.to_string()).map(|text| scenario::resolve(&text, &file, &overrides, &read)) {
+    let resolved = match std::fs::read_to_string(&file)
+        .map_err(|error| error.to_string())
+        .map(|text| scenario::resolve(&text, &file, &overrides, &read))
+    {
         Ok(Ok(resolved)) => resolved,
         Ok(Err(error)) => {
             eprintln!("{error}");

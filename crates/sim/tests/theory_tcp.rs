@@ -3,6 +3,7 @@
 
 mod common;
 
+use base::maths::ln;
 use common::{Ran, run};
 
 /// RED: every packet has the same chance of being lost, whosever it is.
@@ -29,7 +30,7 @@ fn flows(discipline: &str, hosts: &str, rtts_ms: &[u32], each: usize) -> Ran {
 fn slope(ran: &Ran, each: usize) -> f64 {
     let shares: Vec<u64> = ran.outcome.tcp.bulk_bytes.chunks(each).map(|flows| flows.iter().sum()).collect();
     let wait = ran.number("forward.queue_delay_mean_s");
-    (shares[0] as f64 / shares[1] as f64).ln() / ((0.16 + wait) / (0.04 + wait)).ln()
+    ln(shares[0] as f64 / shares[1] as f64) / ln((0.16 + wait) / (0.04 + wait))
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn short_round_trips_get_more_by_one_power_under_red() {
         let ran = flows(RED, hosts, &[40, 160], 4);
         // Reductions as the packets are shared, a fifth to the long ones: three times half of both roots.
         let reductions = ran.outcome.tcp.recoveries as f64;
-        let chance = 1.5 * (1.0 / (0.8 * reductions) + 1.0 / (0.2 * reductions)).sqrt() / 4.0_f64.ln();
+        let chance = 1.5 * (1.0 / (0.8 * reductions) + 1.0 / (0.2 * reductions)).sqrt() / ln(4.0);
         assert!((slope(&ran, 4) - 1.0).abs() < chance, "{hosts}: {:.3}, chance {chance:.3}", slope(&ran, 4));
     }
 }

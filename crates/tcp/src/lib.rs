@@ -22,5 +22,6 @@ mod timer;
 pub use endpoint::{Emit, Endpoint, Stats};
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stack::{
-    Backoff, Config, Control, DelayedAck, EcnMode, Hystart, Recovery, Reduction, RtoFloor, RttSampling, SynTimer, profile, profiles,
+    Backoff, Config, Control, DelayedAck, EcnMode, Hystart, Recovery, Reduction, RtoFloor, RttSampling, SynTimer,
+    profile, profiles,
 };

@@ -438,8 +438,8 @@ impl Outstanding {
         Some(*record)
     }
 
-    /// Sends the last segment that was neither reported nor sent again once more, although nothing says that it is lost;
-    /// returns it.
+    /// Sends the last segment that was neither reported nor sent again once more, although nothing says that it is
+    /// lost; returns it.
     pub fn rescue(&mut self, now: Time) -> Option<Record> {
         let record = self.records.iter_mut().rev().find(|record| record.state & SACKED == 0)?;
         if record.state & RESENT != 0 {

@@ -84,8 +84,8 @@ impl Rack {
         }
     }
 
-    /// Whether the echo is of something sent before `sent_at`: then what is acknowledged is not what was sent again there
-    /// (tcp_skb_spurious_retrans). Reports do not tell, for the echo is of what came in order.
+    /// Whether the echo is of something sent before `sent_at`: then what is acknowledged is not what was sent again
+    /// there (tcp_skb_spurious_retrans). Reports do not tell, for the echo is of what came in order.
     #[inline]
     pub fn is_of_first(&self, sent_at: Time) -> bool {
         let stamp = (sent_at.ns() / 1_000_000) as u16;

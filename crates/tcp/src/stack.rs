@@ -120,8 +120,8 @@ pub struct DelayedAck {
     /// Whether two segments from a marked one on, and one that tells of the reduction, are acknowledged at once (Linux,
     /// `__tcp_ecn_check_ce` and `tcp_ecn_accept_cwr`).
     pub hurries_for_ecn: bool,
-    /// Whether delay and hurry follow the sender's habits, as in Linux: then `timeout` is the shortest delay (TCP_ATO_MIN),
-    /// `quick` the most that is acknowledged at once in a row.
+    /// Whether delay and hurry follow the sender's habits, as in Linux: then `timeout` is the shortest delay
+    /// (TCP_ATO_MIN), `quick` the most that is acknowledged at once in a row.
     pub adapts: bool,
 }
 
@@ -138,8 +138,8 @@ pub struct Config {
     pub syn_header: u32,
     /// Receive window and send buffer, bytes.
     pub window: u64,
-    /// Receive buffer at first, of which half is offered (tcp_rmem[1]); it grows with what arrives until `window` is offered.
-    /// Zero: `window` is offered from the start. Only where delayed acknowledgements adapt.
+    /// Receive buffer at first, of which half is offered (tcp_rmem[1]); it grows with what arrives until `window` is
+    /// offered. Zero: `window` is offered from the start. Only where delayed acknowledgements adapt.
     pub receive_buffer: u64,
     /// Initial congestion window, segments.
     pub initial_window: u32,

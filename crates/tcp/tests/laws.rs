@@ -3,7 +3,7 @@
 
 mod common;
 
-use base::maths::pow;
+use base::maths::{ln, pow};
 use base::{Stream, Time};
 use common::{Bench, CLIENT, Fate, Kind, plain};
 use tcp::{Config, Control, EcnMode, Recovery, Reduction};
@@ -309,7 +309,7 @@ fn throughput(
 
 /// The exponent `a` in throughput ~ 1 / RTT^a, from round-trip times of 100 and 200 ms.
 fn slope(short: f64, long: f64) -> f64 {
-    (short / long).ln() / 2.0_f64.ln()
+    ln(short / long) / ln(2.0)
 }
 
 /// Loses the first packet sent after each multiple of the period, and one early, before slow start gets far.
@@ -328,7 +328,7 @@ fn reno_is_unfair_to_long_round_trips_by_one_power_or_two() {
     let config = Config { limited_transmit: true, ..of(Recovery::Sack) };
     let [short, long] = [0, 100].map(|extra| throughput(&config, extra, 200, at_common_instants(20_000)));
     let recovery = ((20.0 - RTT) / (20.0 - 2.0 * RTT)).log2();
-    assert!((slope(short, long) - 2.0 - recovery).abs() < DISCRETE / 147.0 / 2.0_f64.ln(), "{}", slope(short, long));
+    assert!((slope(short, long) - 2.0 - recovery).abs() < DISCRETE / 147.0 / ln(2.0), "{}", slope(short, long));
     // Losses of the same share of packets: windows are the same, 1 / RTT. The short one meets 2600 of them, the long
     // one half of that: three times the root of both, each worth half.
     let p = 0.003;
@@ -336,7 +336,7 @@ fn reno_is_unfair_to_long_round_trips_by_one_power_or_two() {
         let mut losses = Stream::named(1, "losses");
         throughput(&config, extra, 4_000, move |_| losses.chance(p))
     });
-    let chance = 1.5 * (1.0 / 2_600.0 + 1.0 / 1_300.0_f64).sqrt() / 2.0_f64.ln();
+    let chance = 1.5 * (1.0 / 2_600.0 + 1.0 / 1_300.0_f64).sqrt() / ln(2.0);
     assert!((slope(short, long) - 1.0).abs() < chance, "{}", slope(short, long));
 }
 

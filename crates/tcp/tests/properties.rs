@@ -50,8 +50,11 @@ fn talk() -> impl Strategy<Value = Talk> {
     let bytes = prop_oneof![1..1_000_u64, 1_000..20_000_u64, 20_000..150_000_u64];
     let closes = prop_oneof![Just(Closes::Client), Just(Closes::Server), Just(Closes::Both)];
     let pauses = prop::collection::vec((CLIENT..=SERVER, 0..2_000_u64, 1..3_000_u64), 0..4);
-    (prop::collection::vec((bytes.clone(), bytes), 1..5), pauses, closes)
-        .prop_map(|(exchanges, pauses, closes)| Talk { exchanges, pauses, closes })
+    (prop::collection::vec((bytes.clone(), bytes), 1..5), pauses, closes).prop_map(|(exchanges, pauses, closes)| Talk {
+        exchanges,
+        pauses,
+        closes,
+    })
 }
 
 fn config() -> impl Strategy<Value = Config> {

@@ -16,8 +16,8 @@
 //! concurrent one each end for itself.
 //!
 //! Sources: Weigle, Adurthi, Hernandez-Campos, Jeffay and Smith, "Tmix: A Tool for Generating Realistic TCP Application
-//! Workloads in ns-2", CCR 36(3), 2006; the chapter on Tmix of the ns-2 manual (2.35); Hernandez-Campos, "Generation and
-//! Validation of Empirically-Derived TCP Application Workloads", UNC 2006 (the a-b-t model; resampling).
+//! Workloads in ns-2", CCR 36(3), 2006; the chapter on Tmix of the ns-2 manual (2.35); Hernandez-Campos, "Generation
+//! and Validation of Empirically-Derived TCP Application Workloads", UNC 2006 (the a-b-t model; resampling).
 //!
 //! - [`reading`]: both published formats. [`player`]: the machine that plays a vector. [`resampling`]: fewer or more
 //!   connections than were seen.

@@ -42,8 +42,8 @@ const LONGEST: Span = Span::from_ms(200);
 const UNBOUNDED: Span = Span::from_ms(500);
 /// TCP_MSS_DEFAULT: what a full segment is taken to hold at first, and the least that is believed if two in a row do.
 const FULL_AT_FIRST: u32 = 536;
-/// TCP_MIN_MSS and a header without options, less one with timestamps: the least that is believed of what is not the end
-/// of something.
+/// TCP_MIN_MSS and a header without options, less one with timestamps: the least that is believed of what is not the
+/// end of something.
 const LEAST_FULL: u32 = 76;
 /// Reports of data out of order that are sent at once: TCP_FASTRETRANS_THRESH. Most that wait: tcp_comp_sack_nr.
 const REPORTS_AT_ONCE: u8 = 3;
@@ -159,7 +159,8 @@ impl Endpoint {
         }
     }
 
-    /// New data or a FIN came in order; it closed a gap if `fills_gap`, and `is_read` if the application has it already.
+    /// New data or a FIN came in order; it closed a gap if `fills_gap`, and `is_read` if the application has it
+    /// already.
     pub(super) fn acknowledge_adaptively(
         &mut self,
         segment: &Segment,

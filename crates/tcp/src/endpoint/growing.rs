@@ -1,11 +1,12 @@
 //! A receive window that grows with what arrives: Linux's autotuning.
 //!
-//! A connection is offered half of a small buffer at first. Every segment that arrives lets the offer grow by two, up to
-//! what the buffer holds; and the buffer grows when more arrived in a round trip than in any before, to twice that, and
-//! more if the sender is still speeding up. The sender seldom notices: the offer stays ahead of it. But a receiver
+//! A connection is offered half of a small buffer at first. Every segment that arrives lets the offer grow by two, up
+//! to what the buffer holds; and the buffer grows when more arrived in a round trip than in any before, to twice that,
+//! and more if the sender is still speeding up. The sender seldom notices: the offer stays ahead of it. But a receiver
 //! whose window has just grown acknowledges at once, so that in slow start every segment is acknowledged.
 //!
-//! Source: Linux 6.12, tcp_input.c: tcp_init_buffer_space, tcp_grow_window, tcp_rcv_space_adjust, tcp_rcv_rtt_measure_ts.
+//! Source: Linux 6.12, tcp_input.c: tcp_init_buffer_space, tcp_grow_window, tcp_rcv_space_adjust,
+//! tcp_rcv_rtt_measure_ts.
 //!
 //! | Linux               | here        |
 //! |---------------------|-------------|

@@ -133,8 +133,8 @@ impl Endpoint {
         self.rto_at = Time::NEVER;
         self.measure_handshake(segment, config, now);
         if self.syn_tries > 0 && config.one_way {
-            // tcp.cc, timeout: what would be left of a window of one segment is two for the threshold; only a sample ends
-            // the back-off; and bugfix_ss_ starts with one segment.
+            // tcp.cc, timeout: what would be left of a window of one segment is two for the threshold; only a sample
+            // ends the back-off; and bugfix_ss_ starts with one segment.
             (0..self.syn_tries).for_each(|_| self.rtt.back_off(config));
             let mss = f64::from(config.mss);
             self.window = Window { cwnd: mss, ssthresh: 2.0 * mss };

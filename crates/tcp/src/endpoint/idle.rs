@@ -43,8 +43,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the window, not the application, limits what is sent (tcp_is_cwnd_limited): only then does it grow, but in
-    /// slow start to twice what was outstanding in any case.
+    /// Whether the window, not the application, limits what is sent (tcp_is_cwnd_limited): only then does it grow, but
+    /// in slow start to twice what was outstanding in any case.
     pub(super) fn is_window_used(&self) -> bool {
         self.used.is_limited || self.window.in_slow_start() && self.window.cwnd < 2.0 * self.used.most as f64
     }

@@ -8,7 +8,8 @@
 //! - `reduction.rs`: how the window comes down gradually. `probe.rs`: losses found by time, tail loss probes.
 //! - `pacing.rs`: what may be sent, spread over the round trip. `sack1.rs`, `newreno.rs`: recovery as ns-2 has it.
 //! - `undoing.rs`: needless reductions taken back. `reading.rs`: readers that stop, windows that close.
-//! - `delaying.rs`: when acknowledgements wait, where that follows the sender's habits. `growing.rs`: the window, there.
+//! - `delaying.rs`: when acknowledgements wait, where that follows the sender's habits. `growing.rs`: the window,
+//!   there.
 //! - `idle.rs`: the window after a pause.
 //! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
 //! - `handshake.rs`: opening.
@@ -179,7 +180,8 @@ pub struct Endpoint {
     expirations: u32,
     /// The next new segment carries CWR.
     owes_cwr: bool,
-    /// The earliest of `probe_at`, `reorder_at`, `held_until` and the next paced departure, which most stacks never need, or earlier than that.
+    /// The earliest of `probe_at`, `reorder_at`, `held_until` and the next paced departure, which most stacks never
+    /// need, or earlier than that.
     seldom_at: Time,
 
     // ── receiving ──

@@ -3,7 +3,8 @@
 //! Source: ns-2.35, tcp-newreno.cc, tcp-reno.cc, tcp.cc, with its defaults: `newreno_changes1_` and
 //! `partial_window_deflation_` on, `newreno_changes_` and `exit_recovery_fix_` off.
 //!
-//! - The window is half of the former one, whatever was outstanding, also below two segments; the threshold is the whole
+//! - The window is half of the former one, whatever was outstanding, also below two segments; the threshold is the
+//!   whole
 //!   segments of it, at least two. The timer does that every time it expires.
 //! - The first partial acknowledgement of a recovery restarts the timer, the others do not (`firstpartial_`; the
 //!   "impatient" variant of RFC 6582 §4): a window with many losses ends in a timeout.

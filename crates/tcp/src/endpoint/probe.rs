@@ -32,8 +32,8 @@ impl Endpoint {
         }
     }
 
-    /// When what `segment` acknowledges, or else reports, was first sent, where every acknowledgement is measured: by what
-    /// was sent once, and if all was sent again by the timestamp.
+    /// When what `segment` acknowledges, or else reports, was first sent, where every acknowledgement is measured: by
+    /// what was sent once, and if all was sent again by the timestamp.
     pub(super) fn sampled_at(&self, segment: &Segment, config: &Config, now: Time) -> Option<Time> {
         let by_stamp = || {
             let age = Self::age_of(segment.echo, now).ns();

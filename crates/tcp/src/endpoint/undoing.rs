@@ -2,9 +2,9 @@
 //!
 //! Three things tell. An acknowledgement that echoes a timestamp from before the first retransmission was caused by
 //! what was sent first (Eifel, RFC 3522 and 4015). Every retransmission is reported to have come twice (RFC 3708, on
-//! RFC 2883's reports). After a timeout, something that was sent once and is taken for lost arrives (F-RTO, RFC 5682 §3,
-//! with selective acknowledgements: the first acknowledgement after the timeout lets new data out, not old, so that the
-//! next one tells). The window is then what it was, and nothing is lost any more. An echo of a mark forbids it: the
+//! RFC 2883's reports). After a timeout, something that was sent once and is taken for lost arrives (F-RTO, RFC 5682
+//! §3, with selective acknowledgements: the first acknowledgement after the timeout lets new data out, not old, so that
+//! the next one tells). The window is then what it was, and nothing is lost any more. An echo of a mark forbids it: the
 //! reduction was due.
 //!
 //! Source: Linux 6.12, tcp_input.c: tcp_init_undo, tcp_may_undo, tcp_try_undo_recovery, _partial, _dsack and _loss,

@@ -98,8 +98,8 @@ impl Outstanding {
         due
     }
 
-    /// Deems everything lost that was not reported received, as [`Outstanding::lose_all`] does, but for what was sent so shortly before `now` that it may be on its way, the first segment excepted
-    /// (tcp_timeout_mark_lost).
+    /// Deems everything lost that was not reported received, as [`Outstanding::lose_all`] does, but for what was sent
+    /// so shortly before `now` that it may be on its way, the first segment excepted (tcp_timeout_mark_lost).
     pub fn lose_old(&mut self, now: Time) {
         let patience = self.rack().map_or(Span::ZERO, |rack| rack.patience(Span::ZERO));
         let board = self.board.get_or_insert_default();
@@ -111,8 +111,8 @@ impl Outstanding {
         }
     }
 
-    /// When the first of what the acknowledgement at hand acknowledges was sent, or else the first of what it reports, if
-    /// that tells a round trip (tcp_ack_update_rtt).
+    /// When the first of what the acknowledgement at hand acknowledges was sent, or else the first of what it reports,
+    /// if that tells a round trip (tcp_ack_update_rtt).
     pub fn sampled_at(&self) -> Option<Time> {
         let timed = self.timed.as_ref()?;
         timed.acked_at.filter(|_| !timed.acked_resent).or(timed.reported_at)

@@ -8,7 +8,8 @@ use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 use tcp::{
-    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Recovery, Reduction, RtoFloor, RttSampling, Segment,
+    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Recovery, Reduction, RtoFloor, RttSampling,
+    Segment,
 };
 
 /// The end that opens the connection.

@@ -63,9 +63,9 @@ fn one_by_one(config: &Config, count: u64) -> Bench {
 
 #[test]
 fn a_delay_in_vain_is_doubled() {
-    // One segment fits the window, and each is alone. tcp_delack_timer_handler doubles the delay whenever it was in vain:
-    // 40 ms (TCP_ATO_MIN), 80, 160, and no more than 200 (TCP_DELACK_MAX). The pauses, a round trip of 100 ms and the
-    // delay before, are longer than the delay, so that nothing brings it down. The last segment is read.
+    // One segment fits the window, and each is alone. tcp_delack_timer_handler doubles the delay whenever it was in
+    // vain: 40 ms (TCP_ATO_MIN), 80, 160, and no more than 200 (TCP_DELACK_MAX). The pauses, a round trip of 100 ms and
+    // the delay before, are longer than the delay, so that nothing brings it down. The last segment is read.
     let mut bench = one_by_one(&adapting(0), 6);
     bench.run();
     let acks = bench.acks(SERVER);
@@ -142,8 +142,8 @@ fn a_fin_waits_for_the_other_ends() {
 #[test]
 fn a_window_that_grows_makes_for_hurry() {
     // tcp_grow_window. Half of the buffer of 128 kB less a segment is offered at first, 64536 bytes, and two segments
-    // more with every one that comes, up to 160/256 of it less what that one takes, 81920 - 1440: eight steps. With them
-    // nothing waits; the ninth segment does.
+    // more with every one that comes, up to 160/256 of it less what that one takes, 81920 - 1440: eight steps. With
+    // them nothing waits; the ninth segment does.
     let config = Config { initial_window: 40, window: 1 << 30, receive_buffer: 131_072, ..adapting(0) };
     let mut bench = Bench::new(&config);
     bench.spacing = Span::from_ms(1);

@@ -167,7 +167,8 @@ fn coarse_clocks_time_out_on_the_tick() {
     bench.write(CLIENT, 100).answer(SERVER, 100, 1_000, true).lose(SERVER, Kind::Data, &[1]).run();
     assert_eq!(bench.times(SERVER, Kind::Resent), [1_150]);
     bench.assert_complete(100, 1_000);
-    // Linux adds its 200 ms to the smoothed round trip, 100 + max(4 x 50, 200), and the slot of its timer wheel is 8 ms.
+    // Linux adds its 200 ms to the smoothed round trip, 100 + max(4 x 50, 200), and the slot of its timer wheel is 8
+    // ms.
     let mut bench = Bench::new(&stack("linux"));
     bench.write(CLIENT, 100).answer(SERVER, 100, 1_000, true).lose(SERVER, Kind::Data, &[1]).run();
     assert_eq!(bench.times(SERVER, Kind::Resent), [456]);

@@ -1,5 +1,5 @@
-//! Needless reductions taken back: timestamps (RFC 3522), reports of what came twice (RFC 2883, 3708), F-RTO (RFC 5682);
-//! and how much reordering is allowed for (RFC 8985 §6.2).
+//! Needless reductions taken back: timestamps (RFC 3522), reports of what came twice (RFC 2883, 3708), F-RTO (RFC
+//! 5682); and how much reordering is allowed for (RFC 8985 §6.2).
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, plain};
 use base::Span;
@@ -25,9 +25,10 @@ fn repairing() -> Config {
     }
 }
 
-/// Ten segments leave at 100 and are late by 800 ms. The probe of 302, after two round trips and two ticks, is lost; the
-/// timer expires 300 ms after it, for the handshake took 100 ms, and what it sends again is later still. The application
-/// has more by then, which the window has no room for. The ten are acknowledged at 1000, before the timer is due again.
+/// Ten segments leave at 100 and are late by 800 ms. The probe of 302, after two round trips and two ticks, is lost;
+/// the timer expires 300 ms after it, for the handshake took 100 ms, and what it sends again is later still. The
+/// application has more by then, which the window has no room for. The ten are acknowledged at 1000, before the timer
+/// is due again.
 fn spike(config: &Config) -> Bench {
     let mut bench = Bench::new(config);
     bench.write(CLIENT, 10_000).write_at(500, CLIENT, 30_000).close_at(500, CLIENT);
@@ -135,9 +136,9 @@ fn a_timestamp_tells_so_before_the_retransmission_is_heard_of() {
 
 #[test]
 fn reordering_that_was_seen_is_waited_for() {
-    // RFC 8985 §6.2 step 4: once something came late that was sent once, three reports are no proof any more. The second
-    // of ten comes 10 ms late first, which is reordering: the quarter of 25 ms is waited for from then on. In the flight
-    // of 300 another is late by 20 ms, with more than three behind it, and nothing is sent again.
+    // RFC 8985 §6.2 step 4: once something came late that was sent once, three reports are no proof any more. The
+    // second of ten comes 10 ms late first, which is reordering: the quarter of 25 ms is waited for from then on. In
+    // the flight of 300 another is late by 20 ms, with more than three behind it, and nothing is sent again.
     let config = Config { undo: true, ..repairing() };
     let mut bench = Bench::new(&config);
     bench.spacing = Span::from_us(100);

@@ -81,8 +81,8 @@ fn a_window_update_that_is_lost_is_asked_for() {
 
 #[test]
 fn no_silly_windows() {
-    // RFC 9293 §3.8.6.2.2: 100 bytes read at a time, every 10 ms, from 200 on. The edge moves by a segment at least, and
-    // the sender's segments are full.
+    // RFC 9293 §3.8.6.2.2: 100 bytes read at a time, every 10 ms, from 200 on. The edge moves by a segment at least,
+    // and the sender's segments are full.
     let mut bench = Bench::new(&eight());
     bench.hold_at(0, SERVER).write_at(0, CLIENT, 20_000).close_at(1, CLIENT);
     (0..200).for_each(|k| {
@@ -119,9 +119,9 @@ fn a_fin_needs_no_room() {
 
 #[test]
 fn linux_closes_its_window_at_a_sixteenth() {
-    // __tcp_select_window, with a buffer that does not grow as nothing is read: 64088 bytes are offered (131072 / 2, less
-    // a segment), and less and less once the buffer has no more than that. The window closes; reading a sixteenth and
-    // more tells of nothing until it can be offered twice what is (__tcp_cleanup_rbuf).
+    // __tcp_select_window, with a buffer that does not grow as nothing is read: 64088 bytes are offered (131072 / 2,
+    // less a segment), and less and less once the buffer has no more than that. The window closes; reading a sixteenth
+    // and more tells of nothing until it can be offered twice what is (__tcp_cleanup_rbuf).
     let config = stack("linux");
     let mut bench = Bench::new(&config);
     bench.hold_at(0, SERVER).write_at(100, CLIENT, 200_000).run_to(3_000);

@@ -12,9 +12,9 @@
 //! c> c< bytes    t> t< wait      concurrent: the same, each end for itself
 //! ```
 //!
-//! The alternate format (ns-2 manual) has `S` and `C` for `SEQ` and `CONC`, the same lines `w r l m`, and a unit a line:
-//! `I` or `A`, the wait from when this end wrote its unit before, the wait from when the other end's unit arrived, bytes.
-//! Zero bytes close. One of the waits is always 0, and the order of lines says which one counts.
+//! The alternate format (ns-2 manual) has `S` and `C` for `SEQ` and `CONC`, the same lines `w r l m`, and a unit a
+//! line: `I` or `A`, the wait from when this end wrote its unit before, the wait from when the other end's unit
+//! arrived, bytes. Zero bytes close. One of the waits is always 0, and the order of lines says which one counts.
 //!
 //! `#` begins a comment. An epoch is counted at every unit of the initiator, and at every one of the acceptor that does
 //! not follow one of the initiator; so are those of UNC's published vectors.

@@ -9,13 +9,15 @@
 //!   distances, and with these the correlation of arrivals over long times that drawing instants independently
 //!   (Poisson resampling) would destroy (block resampling: Hernandez-Campos 2006). The last copy is thinned.
 //!
-//! Both are one rule: vector i, with its draw u in (0, 1), is in copy k = 0, 1, ... if u < scale - k. A larger scale keeps
-//! all that a smaller one plays, at the same instants. So the scale for a **load** is found by counting up: connections
-//! are taken in the order of their draws, copy after copy, until what they offer within a window comes to it (byte-driven
-//! resampling: by numbers of connections alone, a few that carry half of the bytes would decide the load).
+//! Both are one rule: vector i, with its draw u in (0, 1), is in copy k = 0, 1, ... if u < scale - k. A larger scale
+//! keeps all that a smaller one plays, at the same instants. So the scale for a **load** is found by counting up:
+//! connections are taken in the order of their draws, copy after copy, until what they offer within a window comes to
+//! it (byte-driven resampling: by numbers of connections alone, a few that carry half of the bytes would decide the
+//! load).
 //!
-//! What a connection offers when is estimated on a network with nothing but propagation delay: a unit takes half a round
-//! trip, and another one for each further receive window that it fills. Slow start, losses and queues make it later.
+//! What a connection offers when is estimated on a network with nothing but propagation delay: a unit takes half a
+//! round trip, and another one for each further receive window that it fills. Slow start, losses and queues make it
+//! later.
 
 use super::{INITIATOR, Vector, Vectors};
 use base::{Span, Stream, Time};
