@@ -103,7 +103,7 @@ def compare(
     name = None if as_file is None else as_file.tree.get("name")
     comparison.write_plan(folder, name, entries, against, plan)
     if as_file is not None:
-        tree = {**as_file.tree, "seed": int(first)}
+        tree = store.keep_named_files({**as_file.tree, "seed": int(first)}, as_file.origin, folder)
         store.write_text(folder / comparison.SOURCE, toml_text.dumps(tree))
     for planned in jobs_of.values():
         if reps > 1:
@@ -153,8 +153,8 @@ def record(
     """
     monitor, at_once = monitor or Silent(), _jobs(jobs)
     given = _source(scenario, set, seed)
-    recording.claim(Path(out))
-    resolved = _resolve(Source({key: item for key, item in given.tree.items() if key != "variant"}, given.origin), 1)
+    resolved = _resolve(variants.without_variants(given), 1)
+    recording.claim(Path(out), resolved)
     found = _calibrate(resolved, at_once, monitor, uncongested_rate)
     planned = _plan_runs(resolved, found, 1, Path(out), resolved.name)[0].resolved
     rate = _rate(uncongested_rate) or _uncongested_rate(planned)

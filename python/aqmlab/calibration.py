@@ -153,9 +153,14 @@ def _calibration_tree(tree: Tree, traffic: int, rate_bps: float) -> Tree:
     block = {name: item for name, item in base["traffic"][traffic].items() if name != "load"}
     base["name"] = "calibration"
     base["traffic"] = [block]
-    for table in (base.get("tcp", {}), block):
-        if "ecn" in table:
-            table["ecn"] = "off"  # nothing is ever marked where nothing queues
+    tcp = base.get("tcp", {})
+    if "cc" in block:
+        # The scenario's own, which is about to go, may be what this congestion control rests on.
+        block.setdefault("ecn", tcp.get("ecn", "off"))
+    for table in (tcp, block):
+        # Nothing is ever marked where nothing queues; but there is no DCTCP without ECN.
+        if "ecn" in table and table.get("cc", tcp.get("cc")) != "dctcp":
+            table["ecn"] = "off"
     if "record" in base:
         # Only throughput is asked for.
         base["record"] = {**base["record"], "drops": False, "exchanges": False, "demands": False}

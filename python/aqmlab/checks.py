@@ -8,9 +8,16 @@ from typing import Any
 
 import polars as pl
 
+from aqmlab.engine import Reached
+
 LOAD_TOLERANCE = 0.01
 """Relative error allowed between the wanted load and the one the calibrated population offers: loads are spoken of in
 whole per cent (90, 98, 105 in Le et al.), so half of the distance between two of them is the most that may be lost."""
+
+
+CHOSEN_TOLERANCE = 0.05
+"""The same for connections chosen from a set of vectors: they are whole, large ones leave gaps, and a set that comes no
+nearer than this is refused."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +38,14 @@ def of_run(
     exchanges: Path | None,
     queue: pl.DataFrame,
     calibrations: Sequence[dict[str, Any]],
+    reached: Sequence[Reached] = (),
 ) -> list[Check]:
     """All checks of one run; the table of exchanges is read in passing, for it may be large."""
     checks = [_conservation(queue), _utilisation(summary)]
     if exchanges is not None:
         facts = _facts(exchanges)
         checks += [_completed(summary, facts), _response_times(facts)]
-    return checks + [_load(calibration) for calibration in calibrations]
+    return checks + [_load(calibration) for calibration in calibrations] + [_reached(found) for found in reached]
 
 
 def _conservation(queue: pl.DataFrame) -> Check:
@@ -108,3 +116,13 @@ def _load(calibration: dict[str, Any]) -> Check:
         f"wanted {calibration['load_bps'] / 1e6:g} Mb/s ({error:+.2%}, at most {LOAD_TOLERANCE:.0%}; {each})"
     )
     return Check("the offered load is the wanted one", abs(error) <= LOAD_TOLERANCE, detail)
+
+
+def _reached(found: Reached) -> Check:
+    error = found.offered_bps / found.load_bps - 1
+    detail = (
+        f"traffic.{found.traffic}: {found.scale:g} copies of the connections, {found.left_out:,} of them left out, "
+        f"offer {found.offered_bps / 1e6:.3f} Mb/s, wanted {found.load_bps / 1e6:g} Mb/s ({error:+.2%}, at most "
+        f"{CHOSEN_TOLERANCE:.0%})"
+    )
+    return Check("the chosen connections offer the wanted load", abs(error) <= CHOSEN_TOLERANCE, detail)

@@ -272,6 +272,9 @@ def explain(
         for alias in (row["name"], *row.get("aliases", []))
     }
     if name not in rows and Path(name).suffix in (".csv", ".cvec"):
+        if rate is not None or settings:
+            unused = f"--rate {rate}" if rate is not None else f"--set {settings[0]}"
+            raise BadInput(f"explain {name}: {unused}: expected a discipline, which a file is not")
         _explain_file(Path(name), as_json)
         return
     if name not in rows:

@@ -30,6 +30,20 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """A load for which connections were chosen from a set of vectors, and what those offer."""
+
+    traffic: int
+    """Which block, from 0."""
+    load_bps: float
+    offered_bps: float
+    scale: float
+    """Copies of the set."""
+    left_out: int
+    """Connections left out of them."""
+
+
+@dataclass(frozen=True)
 class KeptFile:
     """A file that a scenario goes on needing: it is too large to be copied into the text."""
 
@@ -49,6 +63,7 @@ class Resolved:
     loads: tuple[Load, ...]
     origin: str = field(compare=False)
     files: tuple[KeptFile, ...] = ()
+    reached: tuple[Reached, ...] = ()
 
     @property
     def name(self) -> str:
@@ -64,7 +79,8 @@ def resolve(text: str, origin: str, overrides: Sequence[tuple[str, str]] = ()) -
         raise BadInput(str(error)) from None
     loads = tuple(Load(int(row["traffic"]), float(row["load_bps"]), row["direction"]) for row in answer["loads"])
     files = tuple(KeptFile(row["file"], row["sha256"]) for row in answer["files"])
-    return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin, files)
+    reached = tuple(Reached(**row) for row in answer.get("reached", []))
+    return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin, files, reached)
 
 
 def equilibrium(resolved: Resolved) -> dict[str, float] | None:

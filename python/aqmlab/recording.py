@@ -9,6 +9,7 @@ import os.path
 import shutil
 import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.progress import Monitor
 from aqmlab.results import Json
+
+ASKING = ("web", "poisson")
+"""The kinds of traffic that ask for exchanges, and so can be recorded."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +50,30 @@ class Recording:
         return asdict(self)
 
 
-def claim(out: Path) -> None:
+def claim(out: Path, resolved: Resolved) -> None:
     """Makes sure that a recording can go to `out`, before anything runs."""
     if out.suffix in ("", ".toml"):
         raise BadInput(f"{out}: expected the name of a file of demands, such as demands.csv; its scenario gets .toml")
-    for path in (out, out.with_suffix(".toml")):
-        if path.exists():
+    asking = [k for k, block in enumerate(resolved.scenario["traffic"]) if block["kind"] in ASKING]
+    if not asking:
+        raise BadInput(
+            f"{resolved.origin}: traffic: nothing to record; expected a block that asks for exchanges: web or poisson"
+        )
+    for path in (out, out.with_suffix(".toml"), *_places(out, asking).values()):
+        if path.exists() or path.is_symlink():
             raise BadInput(f"{path}: exists; expected the name of a new file")
     if not out.parent.is_dir():
         raise BadInput(f"{out}: {out.parent} is no folder; expected a place that exists")
+    try:
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
+
+
+def _places(out: Path, asking: Sequence[int]) -> dict[int, Path]:
+    """The files of the demands of these blocks: of several each gets its number before the ending."""
+    return {k: out if len(asking) == 1 else out.with_name(f"{out.stem}-{k}{out.suffix}") for k in asking}
 
 
 def record(resolved: Resolved, rate_bps: float, given: Tree, out: Path, monitor: Monitor) -> Recording:
@@ -73,23 +92,21 @@ def record(resolved: Resolved, rate_bps: float, given: Tree, out: Path, monitor:
         runner.in_parallel([lambda stop: _observe(to_run, Path(folder), stop, monitor)], 1)
         written = {k: path for k in range(len(tree["traffic"])) if (path := Path(folder) / f"demands-{k}.csv").exists()}
         if not written:
-            raise BadInput(
-                f"{resolved.origin}: traffic: nothing to record; "
-                "expected a block that asks for exchanges: web or poisson"
-            )
-        found = []
-        for k, path in written.items():
-            place = out if len(written) == 1 else out.with_name(f"{out.stem}-{k}{out.suffix}")
-            if place.exists():
-                raise BadInput(f"{place}: exists; expected the name of a new file")
-            found.append(_described(k, place, path))
-            shutil.move(path, place)
-    replaying = _replaying(tree, found, resolved, out.parent)
-    for name in {"reverse_rate", "reverse_qdisc"} - given.get("link", {}).keys():
-        replaying["link"].pop(name)
-    if "variant" in given:
-        replaying["variant"] = given["variant"]
-    store.write_text(out.with_suffix(".toml"), toml_text.dumps(replaying))
+            raise BadInput(f"{resolved.origin}: traffic: nothing to record; nobody asked for anything in this time")
+        places = _places(out, list(written))
+        found = [_described(k, places[k], path) for k, path in written.items()]
+        text = toml_text.dumps(_replaying(tree, given, found, resolved, out.parent))
+        for path in (*places.values(), out.with_suffix(".toml")):
+            if path.exists():
+                raise BadInput(f"{path}: exists by now; expected the name of a new file")
+        try:
+            for k, path in written.items():
+                shutil.move(path, places[k])
+            store.write_text(out.with_suffix(".toml"), text)
+        except BaseException:
+            for path in places.values():
+                path.unlink(missing_ok=True)
+            raise
     return Recording(str(out.with_suffix(".toml")), rate_bps, tuple(found))
 
 
@@ -111,14 +128,31 @@ def _described(traffic: int, place: Path, path: Path) -> Demands:
     return Demands(traffic, str(place), **{name: int(value or 0) for name, value in row.items()})
 
 
-def _replaying(tree: Tree, found: list[Demands], resolved: Resolved, folder: Path) -> Tree:
-    """The scenario with replays in the places of what was recorded; names of other files as seen from `folder`."""
+def _replaying(tree: Tree, given: Tree, found: list[Demands], resolved: Resolved, folder: Path) -> Tree:
+    """The scenario with replays in the places of what was recorded; names of other files as seen from `folder`.
+
+    The hosts' TCP and the variants are as the author gave them: with every key of a stack written out, another `stack`
+    or `cc` would change nothing, or contradict them.
+    """
     here = Path(resolved.origin).parent
     names = {(kept.file, kept.sha256): os.path.relpath(str(here / kept.file), str(folder)) for kept in resolved.files}
     result: Tree = scenario.with_files_called(tree, names)
+    given = scenario.with_files_renamed(given, lambda name, _: os.path.relpath(str(here / name), str(folder)))
+    of_tcp = scenario.tcp_keys(tree)
+    for position, block in enumerate(result["traffic"]):
+        own = given["traffic"][position]
+        # Vectors have windows too, and a block of them a `window` that says whose count.
+        resolved_keys = {name: item for name, item in block.items() if name not in of_tcp}
+        result["traffic"][position] = {**resolved_keys, **{name: own[name] for name in own if name in of_tcp}}
     for demands in found:
         block = result["traffic"][demands.traffic]
         # What the file does not say: the hosts' TCP, their number, the codepoint.
-        kept_keys = {name: item for name, item in block.items() if name in result["tcp"] or name in ("dscp", "hosts")}
+        kept_keys = {name: item for name, item in block.items() if name in of_tcp or name in ("dscp", "hosts")}
         result["traffic"][demands.traffic] = {"kind": "replay", "demands": Path(demands.file).name, **kept_keys}
+    for name in ("stacks", "tcp", "variant"):
+        result.pop(name, None)
+        if name in given:
+            result[name] = given[name]
+    for name in {"reverse_rate", "reverse_qdisc"} - given.get("link", {}).keys():
+        result["link"].pop(name)
     return result

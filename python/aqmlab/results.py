@@ -179,7 +179,8 @@ class Result:
 def merge_summaries(summaries: Sequence[Json]) -> Json:
     """The means over independent runs, and under `half_width_95` half the widths of their 95 % intervals.
 
-    A number that is null in any run is null; texts and flags are those of the first run.
+    A number that is null in any run is null; counts by size that are null are none, unless they are in all runs; texts
+    and flags are those of the first run.
     """
     merged = _means(list(summaries))
     assert isinstance(merged, dict)
@@ -203,9 +204,10 @@ def _means(values: list[Any]) -> Any:
         return {key: _means([value.get(key) for value in values]) for key in first}
     if all(_is_number(value) for value in values):
         return sum(values) / len(values)
-    if all(isinstance(value, list) for value in values):  # counts by size, as far as there are any
-        longest = max(map(len, values))
-        return [_means([value[k] if k < len(value) else 0 for value in values]) for k in range(longest)]
+    if any(isinstance(value, list) for value in values):  # counts by size, as far as there are any
+        counts = [value or [] for value in values]
+        longest = max(map(len, counts))
+        return [_means([count[k] if k < len(count) else 0 for count in counts]) for k in range(longest)]
     return None if any(value is None for value in values) else first
 
 

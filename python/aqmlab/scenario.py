@@ -8,8 +8,8 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,15 @@ UNCONGESTED_LIMIT = "100000p"
 UNCONGESTED_FACTOR = 10
 """The uncongested link is this much faster than the link itself: 1 Gb/s for 100 Mb/s in Le et al. (2003, 2007)."""
 
-DEMANDS = ("duration", "warmup", "cooldown", "path", "tcp", "traffic")
+DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
 
 ScenarioLike = str | Path | Mapping[str, Any]
 """A path, the text of a scenario, or its tables."""
+
+
+FILE_KEYS = ("table", "vectors", "demands", "packets", "file", "stack")
+"""The keys of a scenario that name files; `stack` does where its value ends in .toml."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +40,42 @@ class Source:
 
     tree: Tree
     origin: str
+    text: str | None = None
+    """What the author wrote, if the tree is that with `settings`: complaints then name its lines."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Dotted keys set since, with their values in TOML."""
+    file: str | None = None
+    """The file whose lines those of the text are, where `origin` says more than its name."""
 
     def with_changes(self, changes: Mapping[str, Any]) -> "Source":
         """The same with some dotted keys set."""
         tree = copy.deepcopy(self.tree)
         for key, item in changes.items():
             set_key(tree, key, item, self.origin)
-        return Source(tree, self.origin)
+        settings = tuple((key, toml_text.value(item)) for key, item in changes.items())
+        return replace(self, tree=tree, settings=self.settings + settings)
+
+    def with_tree(self, tree: Tree) -> "Source":
+        """Other tables by the same author, whose text says something else."""
+        return replace(self, tree=tree, text=None, settings=())
 
     def resolve(self) -> Resolved:
         """Has the engine check it."""
-        return engine.resolve(toml_text.dumps(self.tree), self.origin)
+        text = toml_text.dumps(self.tree) if self.text is None else self.text
+        try:
+            return engine.resolve(text, self.origin, () if self.text is None else self.settings)
+        except BadInput as error:
+            raise BadInput(self._placed(str(error))) from None
+
+    def _placed(self, complaint: str) -> str:
+        """A complaint of the engine with the author's line, or with none where the line is not the author's."""
+        if complaint.startswith("override: "):
+            return complaint.replace("override", self.origin, 1)
+        line = re.compile(rf"{re.escape(self.origin)}:(\d+): ").match(complaint)
+        if line is None:
+            return complaint
+        place = self.origin if self.text is None else f"{self.file or self.origin}:{line[1]}"
+        return f"{place}: {complaint[line.end() :]}"
 
 
 def read(scenario: ScenarioLike) -> Source:
@@ -54,7 +83,7 @@ def read(scenario: ScenarioLike) -> Source:
     if isinstance(scenario, Mapping):
         return Source(copy.deepcopy(dict(scenario)), "<scenario>")
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
-        return Source(_parse(scenario, "<scenario>"), "<scenario>")
+        return Source(_parse(scenario, "<scenario>"), "<scenario>", scenario)
     path = Path(scenario)
     try:
         text = path.read_text(encoding="utf-8")
@@ -66,7 +95,7 @@ def read(scenario: ScenarioLike) -> Source:
         raise BadInput(f"{path}: {error.strerror or error}; expected a scenario in TOML") from None
     tree = _parse(text, str(path))
     tree.setdefault("name", path.stem)
-    return Source(tree, str(path))
+    return Source(tree, str(path), text)
 
 
 def _parse(text: str, origin: str) -> Tree:
@@ -146,6 +175,54 @@ def with_users(tree: Tree, traffic: int, users: int) -> Tree:
     return result
 
 
+def changes_of(base: Tree, change: Mapping[str, Any], path: str = "") -> dict[str, Any] | None:
+    """The dotted keys to set in `base` for what `merged` makes of it; None where a key cannot be written with dots."""
+    result: dict[str, Any] = {}
+    for name, item in change.items():
+        if "." in name:
+            return None
+        old = base.get(name)
+        if isinstance(item, Mapping) and isinstance(old, dict) and "kind" not in item:
+            below = changes_of(old, item, f"{path}{name}.")
+            if below is None:
+                return None
+            result |= below
+        else:
+            result[f"{path}{name}"] = item
+    return result
+
+
+def text_without(text: str, table: str, rest: Tree) -> str | None:
+    """The text with blank lines in place of `[[table]]` and its sub-tables, the other lines where they were.
+
+    None unless just `rest` is left.
+    """
+    header = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_-]+)")
+    own = re.compile(rf"\s*\[\[?\s*{re.escape(table)}\s*[.\]]")
+    kept, inside = [], False
+    for line in text.split("\n"):
+        if header.match(line):
+            inside = own.match(line) is not None
+        kept.append("" if inside else line)
+    try:
+        left = tomllib.loads("\n".join(kept))
+    except tomllib.TOMLDecodeError:
+        return None
+    return "\n".join(kept) if left == rest else None
+
+
+def with_files_renamed(item: Any, renamed: Callable[[str, bool], str], key: str = "") -> Any:
+    """The same with other names for files; `renamed` is told the name, and whether it is that of a stack."""
+    last = key.rpartition(".")[2]
+    if isinstance(item, Mapping):
+        return {name: with_files_renamed(entry, renamed, name) for name, entry in item.items()}
+    if isinstance(item, list):
+        return [with_files_renamed(entry, renamed, key) for entry in item]
+    if not isinstance(item, str) or last not in FILE_KEYS or (last == "stack" and not item.endswith(".toml")):
+        return item
+    return renamed(item, last == "stack")
+
+
 def with_files_called(item: Any, names: Mapping[tuple[str, str], str]) -> Any:
     """The same with other names for files, by their old name and their digest."""
     if isinstance(item, Mapping):
@@ -158,11 +235,21 @@ def with_files_called(item: Any, names: Mapping[tuple[str, str], str]) -> Any:
 def demand_digest(tree: Tree) -> str:
     """Two runs with the same demand digest and seed draw the same demands and can be compared pair by pair.
 
-    It covers who asks for what over which paths in which window, and leaves out the link, its disciplines, ECN and
-    congestion control: these change how demands are met, not what is demanded. So does what a file is called, for the
-    digest of its content stands beside it.
+    It covers who asks for what over which paths in which window, and leaves out what says how demands are met: the
+    link, its disciplines, and all of the hosts' TCP, in `[tcp]`, `[stacks]` and the blocks alike. TCP changes who
+    asks for what only where connections are chosen from a set for a load: by what they can send in the measured window,
+    which depends on the hosts' windows and segments. What a file is called is left out too, for the digest of its
+    content stands beside it.
     """
-    return digest({key: _without(tree.get(key), ("ecn", "cc", "file")) for key in DEMANDS})
+    facts = {key: _without(tree.get(key), ("file", *tcp_keys(tree))) for key in DEMANDS}
+    hosts = [{**tree.get("tcp", {}), **block} for block in tree["traffic"]]
+    chosen = [[each.get("window"), each.get("mss")] for each in hosts if each["kind"] == "tmix" and "load" in each]
+    return digest({**facts, "chosen": chosen})
+
+
+def tcp_keys(tree: Tree) -> set[str]:
+    """The keys that say something of a block's TCP: a resolved scenario has each of them in `[tcp]`."""
+    return {"stack", "cc", "ecn", *tree.get("tcp", {})}
 
 
 def _without(item: Any, keys: Sequence[str]) -> Any:

@@ -8,16 +8,17 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from aqmlab import checks, engine, toml_text
-from aqmlab.engine import Resolved
+from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, Result, merge_summaries, read_json
-from aqmlab.scenario import demand_digest, digest, with_files_called
+from aqmlab.scenario import demand_digest, digest, with_files_called, with_files_renamed
 from aqmlab.scenario import read as read_scenario
 
 SLICE_ROWS = 1 << 19
@@ -91,21 +92,51 @@ def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
     names: dict[tuple[str, str], str] = {}
     for kept in resolved.files:
         source = Path(resolved.origin).parent / kept.file
-        name = f"{kept.sha256[:12]}-{source.name.removeprefix(f'{kept.sha256[:12]}-')}"
+        name = _kept_name(source, kept.sha256)
         names[kept.file, kept.sha256] = f"{FILES}/{name}"
-        beside = next(final.parent.glob(f"[!.]*/{FILES}/{name}"), None)
-        try:
-            if beside is not None:
-                with contextlib.suppress(OSError):
-                    os.link(beside, folder / name)
-            if not (folder / name).exists():
-                shutil.copyfile(source, folder / name)
-        except OSError as error:
-            raise BadInput(f"{source}: cannot be copied to the results: {error.strerror or error}") from None
+        above = [final.parent.parent / FILES / name, final.parent / FILES / name]
+        _copy(source, folder / name, [*filter(Path.exists, above), *final.parent.glob(f"[!.]*/{FILES}/{name}")])
     tree = with_files_called(read_scenario(resolved.toml).tree, names)
     copied = engine.resolve(toml_text.dumps(tree), str(partial / "scenario.toml"))
     assert copied.digest == resolved.digest, "a digest leaves out what files are called"
     return copied
+
+
+def keep_named_files(tree: Tree, origin: str, folder: Path) -> Tree:
+    """The tables of a scenario at `origin` as they are to stand in `folder`, with copies there of the files they name.
+
+    Unlike `keep_files` of what the author wrote, where tables and stacks are files too; a stack is called what its file
+    is, which therefore keeps its name.
+    """
+
+    def renamed(name: str, is_stack: bool) -> str:
+        source = Path(origin).parent / name
+        if not source.is_file():
+            return name  # what no run has missed: a key that a variant or a setting replaces
+        sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
+        kept = f"{sha256[:12]}/{source.name}" if is_stack else _kept_name(source, sha256)
+        (folder / FILES / kept).parent.mkdir(parents=True, exist_ok=True)
+        _copy(source, folder / FILES / kept, [])
+        return f"{FILES}/{kept}"
+
+    kept: Tree = with_files_renamed(tree, renamed)
+    return kept
+
+
+def _kept_name(source: Path, sha256: str) -> str:
+    return f"{sha256[:12]}-{source.name.removeprefix(f'{sha256[:12]}-')}"
+
+
+def _copy(source: Path, target: Path, same: Sequence[Path]) -> None:
+    """Makes `target` a copy of `source`, or another name of what is the same already, where the file system can."""
+    try:
+        if same:
+            with contextlib.suppress(OSError):
+                os.link(same[0], target)
+        if not target.exists():
+            shutil.copyfile(source, target)
+    except OSError as error:
+        raise BadInput(f"{source}: cannot be copied to the results: {error.strerror or error}") from None
 
 
 def finish_run(
@@ -115,7 +146,8 @@ def finish_run(
     names = ("exchanges", "queue", "drops", "probes")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
     contents = {name: _table_digest(path) for name, path in tables.items()}
-    found = checks.of_run(summary, tables.get("exchanges"), pl.read_parquet(tables["queue"]), calibrations)
+    queue = pl.read_parquet(tables["queue"])
+    found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached)
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)
     write_json(
@@ -131,6 +163,7 @@ def finish_run(
                 f"{name}.parquet": {"rows": _rows(path), "sha256": contents[name]} for name, path in tables.items()
             },
             "calibration": list(calibrations),
+            "reached": [asdict(reached) for reached in resolved.reached],
             "wall_s": wall_s,
             "self_checks": [check.as_dict() for check in found],
         },
@@ -161,10 +194,19 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
             "scenario_digest": runs[0].manifest["scenario_digest"],
             "demand_digest": runs[0].manifest["demand_digest"],
             "calibration": runs[0].manifest["calibration"],
+            # Of each run, for each chooses anew.
+            "reached": [
+                dict(found, run=name) for name, run in zip(names, runs, strict=True) for found in _reached(run)
+            ],
             "wall_s": sum(run.manifest["wall_s"] for run in runs),
             "self_checks": found,
         },
     )
+
+
+def _reached(run: Result) -> list[Json]:
+    found: list[Json] = run.manifest.get("reached", [])
+    return found
 
 
 def is_finished(folder: Path, scenario_digest: str) -> bool:

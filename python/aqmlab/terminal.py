@@ -373,7 +373,7 @@ def converted(out: Console, found: Converted) -> None:
     )
     out.print(
         f"{count['initiator_bytes']} B from initiators, {count['acceptor_bytes']} B from acceptors; "
-        f"{count['unfinished']} connections still open at the end",
+        f"{count['unfinished']} connections whose end is missing",
         soft_wrap=True,
     )
     left = [
@@ -393,6 +393,8 @@ def converted(out: Console, found: Converted) -> None:
         for key, text in (
             ("unreadable_frames", "frames without whole headers or fragments"),
             ("missed_bytes", "bytes acknowledged but not captured"),
+            ("earlier_frames", "frames earlier than one before them"),
+            ("beyond_limits", "connections with times or sizes beyond what is read, cut to that"),
         )
         if count[key] != "0"
     ]

@@ -6,12 +6,12 @@ tables laid over it (`[variant.link.qdisc]`; a table with a `kind` replaces the 
 the one the others are measured against.
 """
 
-import copy
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab import engine, scenario
+from aqmlab import engine, scenario, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
@@ -39,14 +39,24 @@ def has_variants(source: Source) -> bool:
 
 def from_file(source: Source) -> list[Variant]:
     """The variants of a comparison file."""
-    base = copy.deepcopy(source.tree)
-    tables = base.pop("variant", [])
+    tables = source.tree.get("variant", [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables) or not tables:
         raise BadInput(f"{source.origin}: variant: expected one or more [[variant]] tables")
-    return _named([_variant(base, table, position, source.origin) for position, table in enumerate(tables)])
+    return _named([_variant(without_variants(source), table, position) for position, table in enumerate(tables)])
 
 
-def _variant(base: Tree, table: Mapping[str, Any], position: int, origin: str) -> Variant:
+def without_variants(source: Source) -> Source:
+    """The scenario that the variants change, with its text where that can be told from theirs."""
+    tree = {key: item for key, item in source.tree.items() if key != "variant"}
+    if source.text is None:
+        return source.with_tree(tree)
+    written = tomllib.loads(source.text)
+    written.pop("variant", None)
+    return replace(source, tree=tree, text=scenario.text_without(source.text, "variant", written))
+
+
+def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant:
+    base, origin = source.tree, source.origin
     where = f"{origin}: variant.{position}"
     name = table.get("name")
     if not isinstance(name, str) or not name.strip():
@@ -57,11 +67,20 @@ def _variant(base: Tree, table: Mapping[str, Any], position: int, origin: str) -
     for flag in ("uncongested", "baseline"):
         if not isinstance(table.get(flag, False), bool):
             raise BadInput(f"{where}.{flag}: {table[flag]!r}: expected true or false")
-    tree = scenario.merged(base, {key: item for key, item in table.items() if key not in OWN_KEYS})
+    change = {key: item for key, item in table.items() if key not in OWN_KEYS}
+    tree = scenario.merged(base, change)
+    keys = scenario.changes_of(base, change)
     # What a variant says of the queue it says of both directions.
-    if "qdisc" in table.get("link", {}) and "reverse_qdisc" not in table["link"]:
-        tree["link"].pop("reverse_qdisc", None)
-    changed = Source({**tree, "name": name}, f"{origin} [{scenario.slug(name)}]").with_changes(settings)
+    says_both = "qdisc" in table.get("link", {}) and "reverse_qdisc" not in table["link"]
+    if says_both and tree["link"].pop("reverse_qdisc", None) is not None and keys is not None:
+        # A text cannot be told to lose a table, only to have the same in it: no good if that is changed again.
+        is_changed = any(key.startswith("link.reverse_qdisc.") for key in settings)
+        keys = None if is_changed else {**keys, "link.reverse_qdisc": tree["link"]["qdisc"]}
+    changed = Source({**tree, "name": name}, f"{origin} [{scenario.slug(name)}]", file=origin)
+    if keys is not None and source.text is not None:
+        written = tuple((key, toml_text.value(item)) for key, item in {**keys, "name": name}.items())
+        changed = replace(changed, text=source.text, settings=source.settings + written)
+    changed = changed.with_changes(settings)
     return Variant(name, changed, table.get("uncongested", False), table.get("baseline", False))
 
 
@@ -69,7 +88,7 @@ def written_out(source: Source, specs: Sequence[str]) -> Source:
     """The comparison file that says the same as a scenario and disciplines in `tc`'s words, or `uncongested`."""
     if has_variants(source):
         raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables takes no disciplines beside it")
-    return Source({**source.tree, "variant": [_table_of(spec) for spec in specs]}, source.origin)
+    return replace(source, tree={**source.tree, "variant": [_table_of(spec) for spec in specs]})
 
 
 def _table_of(spec: str) -> Tree:

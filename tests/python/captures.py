@@ -174,16 +174,16 @@ def pcap(
 ) -> bytes:
     """A pcap file."""
     magic, tick = (0xA1B23C4D, 1) if nano else (0xA1B2C3D4, 1000)
-    out = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap, link)
+    out = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap, link))
     for time_ns, frame in frames:
         seconds, rest = divmod(time_ns, 10**9)
         out += struct.pack(order + "IIII", seconds, rest // tick, min(snap, len(frame)), len(frame)) + frame[:snap]
-    return out
+    return bytes(out)
 
 
 def pcapng(frames: list[tuple[int, bytes]], link: int = 1, order: str = "<", exponent: int = 9) -> bytes:
     """A pcapng file of two interfaces, of which the second is used and ticks in 10^-exponent s."""
-    out = block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+    out = bytearray(block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)))
     out += block(order, 1, struct.pack(order + "HHI", 105, 0, 0))
     option = struct.pack(order + "HHB3xHH", 9, 1, exponent, 0, 0)
     out += block(order, 1, struct.pack(order + "HHI", link, 0, 0) + option)
@@ -192,7 +192,7 @@ def pcapng(frames: list[tuple[int, bytes]], link: int = 1, order: str = "<", exp
         ticks = time_ns * 10**exponent // 10**9
         head = struct.pack(order + "IIIII", 1, ticks >> 32, ticks & 0xFFFF_FFFF, len(frame), len(frame))
         out += block(order, 6, head + frame)
-    return out
+    return bytes(out)
 
 
 def block(order: str, kind: int, body: bytes) -> bytes:

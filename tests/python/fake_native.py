@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab import toml_text
+from aqmlab import scenario, toml_text
 
 
 class ScenarioError(ValueError):
@@ -56,8 +56,9 @@ def _quantity(value: Any, units: dict[str, float], where: str, example: str) -> 
 
 
 def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
-    assert overrides == []
     tree = tomllib.loads(text)
+    for key, written in overrides:
+        scenario.set_key(tree, key, tomllib.loads(f"value = {written}")["value"], origin)
     for key in tree:
         if key not in TOP:
             raise ScenarioError(f"{origin}: {key}: unknown key; expected one of {', '.join(sorted(TOP))}")
@@ -88,7 +89,9 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
             loads.append({"traffic": position, "load_bps": load_bps, "direction": block["direction"]})
     resolved = toml_text.dumps(tree)
     digest = hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
-    return json.dumps({"toml": resolved, "scenario": tree, "digest": digest, "loads": loads, "files": []})
+    return json.dumps(
+        {"toml": resolved, "scenario": tree, "digest": digest, "loads": loads, "files": [], "reached": []}
+    )
 
 
 def equilibrium(text: str, origin: str) -> str:

@@ -5,9 +5,9 @@ import pytest
 
 import aqmlab
 import fake_native
-from aqmlab import calibration
+from aqmlab import calibration, engine, scenario, toml_text
 from aqmlab.errors import BadInput
-from conftest import BASE
+from conftest import BASE, NATIVE
 
 
 def test_the_population_that_offers_the_load_is_found():
@@ -33,6 +33,25 @@ def test_one_calibration_serves_every_discipline_and_is_remembered():
     assert not aqmlab.calibrate(BASE, seed=8)[0].cached
     assert not aqmlab.calibrate(BASE, set={"traffic.0.load": "90mbit"})[0].cached
     assert not aqmlab.calibrate(BASE, fresh=True)[0].cached
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        {"tcp": {"stack": "linux", "cc": "dctcp"}},
+        {"tcp": {"ecn": "on"}, "traffic.0.cc": "dctcp"},
+        {"tcp": {"stack": "linux", "cc": "dctcp", "ecn": "on"}, "traffic.0.cc": "reno"},
+        {"stacks.mine": {"base": "linux", "cc": "dctcp"}, "traffic.0.stack": "mine"},
+    ],
+)
+def test_hosts_that_cannot_do_without_ecn_are_calibrated(hosts, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    resolved = scenario.read(BASE).with_changes(hosts).resolve()
+    tree = calibration._calibration_tree(calibration.engine_tree(resolved), 0, 1e9)
+    tcp = {**tree["tcp"], **tree["traffic"][0]}
+    assert tcp["ecn"] == ("on" if tcp["cc"] == "dctcp" else "off")
+    again = engine.resolve(toml_text.dumps(scenario.with_users(tree, 0, 10)), "again")
+    assert again.scenario["traffic"][0]["users"] == 10
 
 
 def test_a_broken_cache_costs_time_only():

@@ -66,6 +66,8 @@ def test_a_discipline_is_worked_out_before_a_link(capsys):
         (["pi", "--rate", "10mbit", "--set", "kind=red"], "--set kind"),
         (["pi", "--rate", "10mbit", "--set", "qref"], "expected key=value"),
         (["pie", "--rate", "10mbit"], "explain pie: expected one of"),
+        (["x.csv", "--rate", "10mbit"], "explain x.csv: --rate 10mbit: expected a discipline"),
+        (["x.cvec", "--set", "a=1"], "explain x.cvec: --set a=1: expected a discipline"),
     ],
 )
 def test_what_cannot_be_worked_out_is_named_in_one_line(capsys, arguments, named):

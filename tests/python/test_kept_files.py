@@ -1,12 +1,14 @@
 """Files that a scenario names and that stay files: a result keeps them, and they are what they were. Needs the compiled
 engine."""
 
+import shutil
 import tomllib
+from dataclasses import asdict, replace
 
 import pytest
 
 import aqmlab
-from aqmlab import engine, scenario
+from aqmlab import checks, engine, scenario
 from aqmlab.errors import BadInput
 from conftest import NATIVE
 
@@ -74,3 +76,63 @@ def test_a_file_that_cannot_be_used_starts_nothing(campus, tmp_path):
 def test_variants_play_the_same_connections(campus, tmp_path):
     found = aqmlab.compare(campus, "pfifo", "codel", out=tmp_path / "both", jobs=1)
     assert len({column.result.manifest["demand_digest"] for column in found.columns}) == 1
+
+
+@pytest.mark.parametrize("reps", [1, 2])
+def test_a_comparison_is_repeated_from_its_folder_alone(campus, tmp_path, reps):
+    (tmp_path / "data/rtts.csv").write_text("rtt_ms,probability\n10,0\n50,1\n")
+    (tmp_path / "data/trace.txt").write_text("time_s,bytes\n0.1,500\n0.2,500\n")
+    (tmp_path / "data/mine.toml").write_text('base = "linux"\nwindow = "20kb"\n')
+    campus.write_text(
+        SCENARIO
+        + '[path]\nrtt = { table = "data/rtts.csv" }\n'
+        + '[[traffic]]\nkind = "udp-trace"\npackets = "data/trace.txt"\n'
+        + '[[traffic]]\nkind = "bulk"\nflows = 2\n'
+        + '[[variant]]\nname = "a"\ntcp.stack = "data/mine.toml"\n'
+        + '[[variant]]\nname = "b"\nset = { "traffic.2.stack" = "data/mine.toml", "traffic.2.cc" = "cubic" }\n'
+        + '[[variant]]\nname = "c"\nset = { "path.rtt" = { table = "data/rtts.csv" } }\n'
+    )
+    found = aqmlab.compare(campus, out=tmp_path / "out", jobs=1, reps=reps)
+    assert found.column("a").result.scenario["tcp"]["stack"] == "mine"
+    shutil.rmtree(tmp_path / "data")
+    campus.unlink()
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    again = aqmlab.compare(tmp_path / "elsewhere/comparison.toml", jobs=1, reps=reps)
+    assert again.digest == found.digest
+    # One copy of the vectors, however many runs there are.
+    copies = list((tmp_path / "elsewhere").rglob("*-campus.cvec"))
+    assert len(copies) == 1 + 3 * reps and all(path.samefile(copies[0]) for path in copies)
+
+
+def test_hosts_of_any_kind_meet_the_same_demands(campus):
+    def of(**tcp):
+        changes = {f"tcp.{key}": item for key, item in tcp.items()}
+        web = {"kind": "web", "users": 5}
+        source = scenario.read(campus).with_changes({**changes, "traffic": [web, {**web, **tcp}]})
+        return scenario.demand_digest(source.resolve().scenario)
+
+    same = of()
+    assert of(stack="linux", cc="reno") == of(stack="linux", cc="cubic") == same
+    assert of(stack="linux", cc="bbr") == of(stack="linux", cc="dctcp", ecn="on") == same
+    assert of(stack="ns2", mss="536b") == same
+
+
+def test_what_was_chosen_for_a_load_is_told_and_is_the_demand(campus, tmp_path):
+    changes = {"duration": "12s", "traffic.0.load": "60kbit"}
+    found = aqmlab.run(campus, set=changes, out=tmp_path / "out", reps=2, jobs=1)
+    resolved = scenario.read(campus).with_changes(changes).resolve()
+    (chosen,) = found.runs[0].manifest["reached"]
+    assert chosen == asdict(resolved.reached[0])
+    assert (chosen["traffic"], chosen["load_bps"]) == (0, 60e3)
+    assert chosen["offered_bps"] == pytest.approx(60e3, rel=checks.CHOSEN_TOLERANCE)
+    assert [each["run"] for each in found.manifest["reached"]] == ["rep-1", "rep-2"]
+    checked = [check for check in found.manifest["self_checks"] if "chosen connections" in check["name"]]
+    assert len(checked) == 2 and all(check["holds"] for check in checked)
+    off = replace(resolved.reached[0], offered_bps=70e3)
+    assert not checks._reached(off).holds
+
+    def demand(**tcp):
+        source = scenario.read(campus).with_changes({**changes, **{f"tcp.{key}": item for key, item in tcp.items()}})
+        return scenario.demand_digest(source.resolve().scenario)
+
+    assert demand(stack="linux", cc="reno") == demand(stack="linux", cc="bbr") != demand(stack="linux", mss="536b")

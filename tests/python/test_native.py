@@ -1,6 +1,7 @@
 """The compiled engine keeps what it promises to the Python side. Needs it built, as `make test` does."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import aqmlab
 import fake_native
 from aqmlab import cli, engine, scenario, toml_text, variants
+from aqmlab.errors import BadInput
 from conftest import NATIVE, ROOT
 from test_bad_input import WRONG_SCENARIOS
 
@@ -50,6 +52,81 @@ def test_bad_input_is_one_line_that_names_it(what, tmp_path, capsys):
     assert said.out == "" and len(said.err.splitlines()) == 1
     assert "bad.toml" in said.err and named in said.err
     assert not (tmp_path / "out").exists()
+
+
+LINES = """# What is congested
+# is the link
+name = "lines"
+
+duration = "3s"
+[link]
+rate = "10mbit"
+
+[[variant]]  # the first
+name = "tail"
+
+[variant.link.qdisc]
+kind = "pfifo"
+
+[[traffic]]
+# many of them
+kind = "bulk"
+flws = 3
+
+[[variant]]
+name = "a law"
+link.qdisc = { kind = "pi" }
+"""
+
+
+@pytest.mark.parametrize("verb", ["run", "compare", "words"])
+@pytest.mark.parametrize("settings", [[], ["--set", "traffic.0.kind=poisson"], ["--set", "seed=5", "--set", "name=a"]])
+def test_complaints_name_the_authors_line(verb, settings, tmp_path, capsys):
+    alone = LINES.replace("[[variant]]  # the first\nname", "# x\n# x").replace("[variant.link.qdisc]", "[link.qdisc]")
+    text = LINES if verb == "compare" else alone[: alone.index("[[variant]]")]
+    path = tmp_path / "lines.toml"
+    path.write_text(text)
+    words = ["compare", str(path), "red", "pi"] if verb == "words" else [verb, str(path)]
+    line = text.split("\n").index("flws = 3") + 1
+    assert cli.invoke([*words, *settings, "-o", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"aqmlab: {path}:{line}: traffic.0.flws = 3: unknown key"), said
+
+
+@pytest.mark.parametrize("changes", [{"link.qdisc": {"kind": "pi", "qrf": "24p"}}, {"link.rate": "10"}])
+def test_no_line_is_named_for_what_stands_in_none(changes, tmp_path):
+    key, item = max((f"{k}.qrf", v["qrf"]) if isinstance(v, dict) else (k, v) for k, v in changes.items())
+    path = tmp_path / "lines.toml"
+    path.write_text(SHORT)
+    with pytest.raises(BadInput, match=rf'^{path}: {key} = "{item}": '):
+        aqmlab.run(path, set=changes)
+    path.write_text(SHORT + f'[[variant]]\nname = "B 1"\nset = {toml_text.value(changes)}\n')
+    with pytest.raises(BadInput, match=rf'^{path} \[b-1\]: {key} = "{item}": '):
+        aqmlab.compare(path)
+    # Keys that no setting can name leave tables without a text, which have no lines.
+    path.write_text(SHORT + '[[variant]]\nname = "b"\n[variant."a.b"]\nx = 1\n')
+    with pytest.raises(BadInput, match=rf"^{path} \[b\]: a\.b = .*: unknown key"):
+        aqmlab.compare(path)
+
+
+def test_a_text_and_its_tables_are_the_same_scenario():
+    text = (
+        SHORT
+        + '[link.reverse_qdisc]\nkind = "red"\n'
+        + "".join(
+            f'[[variant]]\nname = "{name}"\n{change}\n'
+            for name, change in (
+                ("a", 'link.qdisc.kind = "pi"'),
+                ("b", 'link.qdisc = { kind = "pi", qref = "10p" }\nset = { "link.reverse_qdisc.kind" = "pfifo" }'),
+                ("c", '[variant.tcp]\nstack = "linux"\ncc = "cubic"\n[variant.path]\nrtt = "20ms"'),
+                ("d", 'traffic = [ { kind = "bulk" } ]\nset = { "traffic.0.flows" = 3 }\nuncongested = true'),
+            )
+        )
+    )
+    for variant in variants.from_file(scenario.read(text).with_changes({"seed": 4})):
+        # What no setting of keys can say has no text, and no lines.
+        assert (variant.source.text is None) == (variant.name == "b")
+        assert variant.source.resolve() == replace(variant.source, text=None).resolve()
 
 
 @pytest.mark.parametrize("entries", ["0.1,-5\n1,10\n", "0.1,five\n1,ten\n"])

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab import cli, engine
+from aqmlab import cli, engine, store, variants
 from aqmlab import scenario as scenarios
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Interrupted
 from conftest import NATIVE
 
 SCENARIO = """
@@ -72,6 +72,50 @@ def test_what_asks_is_recorded_and_all_else_stays(scenario, recorded, tmp_path, 
         "ecn": "on",
     }
     assert after["traffic"][1:] == before["traffic"][1:]
+    assert "tcp" not in after
+
+
+def test_the_replays_hosts_are_the_authors_and_can_be_changed(scenario, tmp_path):
+    (tmp_path / "mine.toml").write_text('base = "linux"\ncc = "reno"\n')
+    (tmp_path / "out").mkdir()
+    text = SCENARIO.replace("users = 300", 'users = 300\nstack = "mine.toml"\ncc = "cubic"').replace("40s", "8s")
+    variant = '[[variant]]\nname = "{}"\ntcp.cc = "{}"\n'
+    scenario.write_text(
+        text + '[tcp]\nstack = "linux"\ncc = "reno"\n' + variant.format("a", "bbr") + variant.format("b", "cubic")
+    )
+    aqmlab.record(scenario, tmp_path / "out/demands.csv")
+    written = scenarios.read(tmp_path / "out/demands.toml")
+    assert written.tree["tcp"] == {"stack": "linux", "cc": "reno"}
+    replay = written.tree["traffic"][0]
+    assert replay["stack"] == "../mine.toml" and replay["cc"] == "cubic" and "hystart" not in replay
+    alone = variants.without_variants(written)
+    assert alone.with_changes({"tcp": {"stack": "ns2"}}).resolve() != alone.resolve()
+    a, b = (variant.source.resolve().scenario for variant in variants.from_file(written))
+    assert (a["tcp"]["cc"], b["tcp"]["cc"]) == ("bbr", "cubic")
+    assert aqmlab.compare(tmp_path / "out/demands.toml", jobs=1).reps == 1
+
+
+@pytest.mark.parametrize("taken", ["demands-0.csv", "demands-2.csv", "demands.csv", "demands.toml"])
+def test_every_name_is_claimed_before_anything_runs(scenario, tmp_path, taken, monkeypatch):
+    poisson = '[[traffic]]\nkind = "poisson"\narrivals = "10hz"\nsize = "9kb"\n'
+    scenario.write_text(SCENARIO[: SCENARIO.index('[[traffic]]\nkind = "probe"')] + poisson)
+    (tmp_path / taken).write_text("mine")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(engine, "simulate", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(BadInput, match=rf"{taken}: exists"):
+        aqmlab.record(scenario, tmp_path / "demands.csv")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_recording_that_cannot_be_finished_leaves_nothing(scenario, tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(store, "write_text", stopped)
+    with pytest.raises(Interrupted, match="nothing was written"):
+        aqmlab.record(scenario, tmp_path / "demands.csv", set={"duration": "5s"})
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_disciplines_meet_the_same_demands(recorded, tmp_path):

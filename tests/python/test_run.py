@@ -113,6 +113,15 @@ def test_merging_keeps_null_as_null_and_never_makes_it_zero():
     assert merged["half_width_95"]["a"]["x"] is None
 
 
+def test_runs_without_losses_count_as_none_in_the_merged_counts():
+    def merged(*counts):
+        return results.merge_summaries([{"seed": k, "a": {"loss_runs": runs}} for k, runs in enumerate(counts)])["a"]
+
+    assert merged([4, 2], None) == merged(None, [4, 2]) == {"loss_runs": [2.0, 1.0]}
+    assert merged([4, 2], [2], None) == {"loss_runs": [2.0, 2 / 3]}
+    assert merged(None, None) == {"loss_runs": None}
+
+
 def test_a_comparison_file_is_not_run(base):
     with pytest.raises(BadInput, match="compare"):
         aqmlab.run(BASE + '[[variant]]\nname = "a"\n')

@@ -58,9 +58,20 @@ def test_demands_are_the_same_whatever_the_link_does_and_others_otherwise():
     assert changed("tcp.ecn", "on") == same
     assert changed("traffic.0.ecn", "on") == same
     assert changed("name", "other") == same
+    assert changed("tcp.stack", "linux") == same
     assert changed("path.rtt", "80ms") != same
     assert changed("traffic.0.model", "packmime") != same
     assert changed("duration", "40s") != same
+
+
+def test_a_table_is_left_out_of_a_text_only_if_nothing_else_changes():
+    text = "a = 1\n[[variant]]\nb = 2\n  [ variant.c ]\nd = 3\n[e]\nf = 4\n[variants]\ng = 5\n"
+    rest = {"a": 1, "e": {"f": 4}, "variants": {"g": 5}}
+    assert scenario.text_without(text, "variant", rest) == "a = 1\n\n\n\n\n[e]\nf = 4\n[variants]\ng = 5\n"
+    # Within a text, a line may look like the head of a table.
+    quoted = 'a = """\n[[variant]]\n"""\n[[variant]]\nname = "x"\n'
+    assert scenario.text_without(quoted, "variant", {"a": "[[variant]]\n"}) is None
+    assert scenario.text_without('variant = [{ name = "x" }]\na = 1\n', "variant", {"a": 1}) is None
 
 
 def test_rates_and_times_are_read_with_their_units_only():

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import struct
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from captures import (
     ACK,
     FIN,
     LINKS,
+    MSS,
     PSH,
     RST,
     SYN,
@@ -74,6 +76,7 @@ def compiled(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def converted(tmp_path: Path, capture: bytes, form: str = "original", **options: object) -> list[Vector]:
     source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
     source.write_bytes(capture)
+    target.unlink(missing_ok=True)
     convert(source, target, form, **options)  # type: ignore[arg-type]
     return engine.vectors(target)
 
@@ -133,20 +136,20 @@ def test_any_sequential_connection_comes_back(
 concurrent_units = st.lists(st.tuples(st.integers(500_001, 5 * 10**6), st.integers(1, 5_000)), max_size=6)
 
 
+@st.composite
+def concurrent(draw: st.DrawFn) -> Vector:
+    made: list[Unit] = []
+    for side in (INIT, ACC):
+        made.append(Unit(side, 0, 100))
+        made += [Unit(side, wait, size) for wait, size in draw(concurrent_units)]
+        made.append(Unit(side, draw(st.integers(1, 10**6)) + 10**8 * side, 0))
+    return replace(PEERS, units=tuple(made))
+
+
 @settings(max_examples=150, deadline=None)
-@given(ours=concurrent_units, theirs=concurrent_units, ends=st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)))
-def test_any_concurrent_connection_comes_back(
-    tmp_path_factory: pytest.TempPathFactory,
-    ours: list[tuple[int, int]],
-    theirs: list[tuple[int, int]],
-    ends: tuple[int, int],
-) -> None:
+@given(vector=concurrent())
+def test_any_concurrent_connection_comes_back(tmp_path_factory: pytest.TempPathFactory, vector: Vector) -> None:
     tmp_path = tmp_path_factory.mktemp("any")
-    expected: list[list[Unit]] = []
-    for side, more in ((INIT, ours), (ACC, theirs)):
-        expected.append([Unit(side, 0, 100), *(Unit(side, wait, size) for wait, size in more)])
-        expected[side].append(Unit(side, ends[side] + 10**8 * side, 0))
-    vector = replace(PEERS, units=tuple(expected[INIT] + expected[ACC]))
     assert converted(tmp_path, pcap(frames_of(packets_of(vector)))) == [vector]
 
 
@@ -259,6 +262,178 @@ def test_vectors_are_written_in_the_order_of_their_starts(tmp_path: Path) -> Non
     assert [vector.units[1].size_bytes for vector in found] == list(range(500, 520))
 
 
+def test_time_stamps_that_fall_a_little_give_starts_in_order(tmp_path: Path) -> None:
+    """As of a network card with several queues: the second connection comes later in the file and began earlier."""
+    first = packets_of(replace(WEB, start_us=5_000))
+    second = packets_of(replace(WEB, start_us=4_000), ports=(7, 80))
+    found = converted(tmp_path, pcap(frames_of([*first[:-1], second[0], first[-1], *second[1:]])[:-1]))
+    # The first frame is not the earliest one, which starts are counted from.
+    assert [vector.start_us for vector in found] == [0, 1_000]
+
+
+def test_a_clock_that_goes_back_far_or_leaps_is_a_line(tmp_path: Path) -> None:
+    whole = packets_of(WEB)
+    again = [replace(p, ports=(7, 80)) for p in whole]
+    late = [replace(p, time_ns=p.time_ns + 20 * 10**9) for p in whole]
+    back = (late[-1].time_ns - again[0].time_ns) / 1e9
+    with pytest.raises(BadInput) as raised:
+        converted(tmp_path, pcap(frames_of([*late, *again])))
+    assert str(raised.value).endswith(
+        f"frame {len(late) + 1} is {back:.6g} s earlier than one before: "
+        "expected frames in the order of their times, up to 10 s; reordercap sorts them"
+    )
+    # A frame without a time before those of today.
+    stray = (0, bytes(12) + b"\x08\x06" + bytes(28))
+    today = [(time + 1_700_000_000 * 10**9, frame) for time, frame in frames_of(packets_of(WEB))]
+    with pytest.raises(BadInput, match=r"frame 2 begins a connection 1\.968e\+04 days after the first frame"):
+        converted(tmp_path, pcap([stray, *today]))
+
+
+def kept_alive(for_us: int) -> list[Packet]:
+    """A request, acknowledgements every two hours for so long, another request, an answer."""
+    ends = Ends()
+    at = ends.handshake()
+    ends.data(at, INIT, 0, 100, 0)
+    for late in range(7_200_000_000, for_us, 7_200_000_000):
+        ends.send(at + late, INIT, ACK, 100, 0, 0)
+    _, there = ends.data(at + for_us, INIT, 100, 50, 0)
+    ends.data(there, ACC, 0, 10, 150)
+    return in_order(ends.packets)
+
+
+def test_what_readers_refuse_is_cut_and_counted(tmp_path: Path) -> None:
+    limit = 1 << 40
+    (vector,) = converted(tmp_path, pcap(frames_of(kept_alive(limit + 1))))
+    assert [unit.wait_us for unit in vector.units[:3]] == [0, limit - 1, 1]
+    (vector,) = converted(tmp_path, pcap(frames_of(kept_alive(limit - 1))))
+    assert vector.units[1].wait_us == limit - 1
+    target = tmp_path / "y.cvec"
+    source = tmp_path / "y.pcap"
+    source.write_bytes(pcap(frames_of(packets_of(WEB, near_us=200_000_000, far_us=101_000_000))))
+    assert convert(source, target).as_dict()["beyond_limits"] == 1
+    assert engine.vectors(target)[0].rtt_us == 600_000_000
+
+
+def test_a_connection_silent_for_longer_than_any_keep_alive_is_left(tmp_path: Path) -> None:
+    silence = 7_440 * 10**9
+    whole = packets_of(WEB)
+    cut = next(k for k, packet in enumerate(whole) if packet.payload == 90)
+    gap = whole[cut].time_ns - whole[cut - 1].time_ns
+    source = tmp_path / "x.pcap"
+    for pause, units, beginnings in ((silence, 4, 0), (silence + 1, 2, 1)):
+        parts = [*whole[:cut], *(replace(p, time_ns=p.time_ns + pause - gap) for p in whole[cut:])]
+        source.write_bytes(pcap(frames_of(parts)))
+        target = tmp_path / f"{pause}.cvec"
+        counts = convert(source, target).as_dict()
+        (vector,) = engine.vectors(target)
+        assert len(sizes(vector)) == units
+        assert (counts["unfinished"], counts["without_beginning"]) == (beginnings, beginnings)
+
+
+jitter = st.lists(st.integers(0, 10**10), min_size=1, max_size=40)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    vectors=st.lists(st.tuples(sequential() | concurrent(), st.integers(0, 10**9)), min_size=1, max_size=4),
+    near=st.integers(0, 10**5) | st.integers(0, 4 * 10**8),
+    far=st.integers(1, 10**5),
+    stretch=st.sampled_from([1, 1, 10**3, 10**5]),
+    early=jitter,
+    form=st.sampled_from(FORMATS),
+)
+def test_whatever_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory,
+    vectors: list[tuple[Vector, int]],
+    near: int,
+    far: int,
+    stretch: int,
+    early: list[int],
+    form: str,
+) -> None:
+    """Any connections with any paths, stretched to years, and stamped early by up to the time that may fall."""
+    tmp_path = tmp_path_factory.mktemp("any")
+    packets: list[Packet] = []
+    for number, (vector, start) in enumerate(vectors):
+        packets += packets_of(replace(vector, start_us=start), near_us=near, far_us=far, ports=(1000 + number, 80))
+    frames = frames_of([replace(p, time_ns=p.time_ns * stretch) for p in in_order(packets)])
+    frames = [(max(time - early[i % len(early)], 0), frame) for i, (time, frame) in enumerate(frames)]
+    (tmp_path / "x.pcapng").write_bytes(pcapng(frames))
+    target = tmp_path / "x.cvec"
+    try:
+        counts = convert(tmp_path / "x.pcapng", target, form).as_dict()
+    except BadInput as refused:
+        # A path longer than connections are waited for, or a start beyond what the format holds.
+        assert "without data" in str(refused) or "days after the first frame" in str(refused)
+        assert list(tmp_path.iterdir()) == [tmp_path / "x.pcapng"]
+        return
+    found = engine.vectors(target)
+    assert len(found) == counts["sequential"] + counts["concurrent"]
+    assert sum(vector.bytes_from(INIT) for vector in found) == counts["initiator_bytes"]
+
+
+def paced(ends: Ends, at: int, side: int, begin: int, segments: int) -> tuple[int, int]:
+    """Sends a segment a millisecond, each acknowledged; the answer is when the last was sent and when it is there."""
+    sent = at
+    for number in range(segments):
+        sent, there = ends.data(at + 1_000 * number, side, begin + MSS * number, MSS, 0)
+    return sent, there
+
+
+def test_a_writer_that_takes_its_time_pauses_from_its_beginning(tmp_path: Path) -> None:
+    """Players count from the writing of a unit: 2 MB in 2 s, a second, 1 kB, which is 3 s after the 2 MB began."""
+    ends = Ends()
+    at = ends.handshake()
+    last, _ = paced(ends, at, INIT, 0, 2_000)
+    again, there = ends.data(last + 1_001_000, INIT, 2_000_000, 1_000, 0)
+    assert again - at == 3_000_000
+    ends.data(there, ACC, 0, 10, 2_001_000)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    assert [(u.side, u.wait_us, u.size_bytes) for u in vector.units[:3]] == [
+        (INIT, 0, 2_000_000),
+        (INIT, 3_000_000, 1_000),
+        (ACC, 1, 10),
+    ]
+
+
+def test_each_end_of_a_concurrent_connection_pauses_from_its_beginning(tmp_path: Path) -> None:
+    ends = Ends()
+    at = ends.handshake()
+    for side in (INIT, ACC):
+        last, _ = paced(ends, at, side, 0, 2_000)
+        _, there = ends.data(last + 1_001_000, side, 2_000_000, 1_000, 0)
+        ends.send(there + side, side, FIN | ACK, 2_001_000, 0, 0)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    assert vector.is_concurrent
+    for side in (INIT, ACC):
+        assert [(u.wait_us, u.size_bytes) for u in vector.units if u.side == side][:2][1] == (3_000_000, 1_000)
+
+
+def test_what_is_over_waits_on_disk_for_a_connection_that_never_ends(tmp_path: Path) -> None:
+    """A unit takes 64 B in memory, and 200 vectors of 60 units 768 kB: far less is needed with them than without."""
+    turns = tuple(Unit(number % 2, 0 if number == 0 else 7, 10) for number in range(60))
+    one = packets_of(replace(WEB, units=(*turns, Unit(ACC, 7, 0))))
+    forever = packets_of(WEB, ports=(9, 9))[:6]
+    each = frames_of([*one, replace(forever[-1], time_ns=one[-1].time_ns)])
+
+    def peak(count: int) -> int:
+        # One a minute and a half: what is over is known for four minutes.
+        more = [(time + 90 * 10**9 * k, frame) for k in range(1, count + 1) for time, frame in each]
+        source, target = tmp_path / f"{count}.pcap", tmp_path / f"{count}.cvec"
+        source.write_bytes(pcap([*frames_of(forever), *more]))
+        tracemalloc.start()
+        try:
+            counts = convert(source, target).as_dict()
+            assert (counts["sequential"], counts["unfinished"]) == (count + 1, 1)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    # What modules keep when they are first used is not of the connections.
+    peak(9)
+    assert peak(210) - peak(10) < 200 * 60 * 64 / 4
+
+
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     whole = packets_of(WEB)
     begins = [replace(p, ports=(1, 80)) for p in packets_of(WEB)[3:]]
@@ -307,6 +482,13 @@ def test_only_connections_that_begin_in_a_network(tmp_path: Path) -> None:
     assert converted(tmp_path, capture, network=inside) == [WEB]
     with pytest.raises(BadInput, match="1 from elsewhere"):
         converted(tmp_path, capture, network=ipaddress.ip_network("192.168.0.0/16"))
+    # A SYN three times is one connection, also if answered in between; another one is another.
+    packets = packets_of(WEB)
+    again = [replace(packets[0], time_ns=10**9 * k) for k in (3, 9)]
+    other = replace(packets[0], time_ns=20 * 10**9, sequence=5)
+    with pytest.raises(BadInput, match="2 from elsewhere"):
+        three = pcap(frames_of(in_order([*packets[:3], *again, other])))
+        converted(tmp_path, three, network=ipaddress.ip_network("192.168.0.0/16"))
 
 
 GOOD = pcap(frames_of(packets_of(WEB)))
@@ -379,12 +561,44 @@ def test_the_verb(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-de
     assert cli.invoke(["vectors", str(source), "-o", str(target), "--format", "alternate", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sequential"] == 3
     assert target.read_text().startswith("S 0 1 1 1\n")
+    target = tmp_path / "y.cvec"
     assert cli.invoke(["vectors", str(source), "-o", str(target), "--quiet-time", "1s"]) == 0
     assert "3 sequential" in capsys.readouterr().out
+    target = tmp_path / "z.cvec"
     assert cli.invoke(["vectors", str(source), "-o", str(target), "--format", "other"]) == 2
     assert capsys.readouterr().err == "aqmlab: --format other: expected one of original, alternate\n"
     assert cli.invoke(["vectors", str(source), "-o", str(target), "--from", "10.0.0/8"]) == 2
     assert capsys.readouterr().err == "aqmlab: --from 10.0.0/8: expected a network such as 10.0.0.0/8\n"
+    assert cli.invoke(["vectors", str(source), "-o", str(target), "--quiet-time", "1e400s"]) == 2
+    assert capsys.readouterr().err == "aqmlab: --quiet-time 1e400s: expected a finite time such as 500ms\n"
+    assert not target.exists()
+
+
+def test_an_output_that_exists_or_cannot_be_is_refused_and_left_as_it_was(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    source, other = tmp_path / "x.pcap", tmp_path / "other.cvec"
+    source.write_bytes(pcap(frames_of(many(3))))
+    other.write_text("mine")
+    (tmp_path / "z.cvec.part").write_text("mine too")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.cvec").symlink_to(tmp_path / "nowhere")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    for out, problem in (
+        (str(source), f"{source}: exists; expected the name of a new file"),
+        (str(other), f"{other}: exists; expected the name of a new file"),
+        (str(tmp_path / "link.cvec"), f"{tmp_path / 'link.cvec'}: exists; expected the name of a new file"),
+        (str(tmp_path / "folder"), f"{tmp_path / 'folder'}: exists; expected the name of a new file"),
+        (".", ".: expected the name of a new file, such as campus.cvec"),
+        ("", ".: expected the name of a new file, such as campus.cvec"),
+        (str(tmp_path / "no" / "x.cvec"), f"{tmp_path}/no/x.cvec: {tmp_path}/no is no folder; expected a place"),
+        (str(other / "x.cvec"), f"{other}/x.cvec: {other} is no folder; expected a place"),
+    ):
+        assert cli.invoke(["vectors", str(source), "-o", out]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"aqmlab: {problem}") and said.count("\n") == 1
+    assert cli.invoke(["vectors", str(source), "-o", str(tmp_path / "z.cvec")]) == 0
+    after = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert after.keys() - before.keys() == {tmp_path / "z.cvec"}
+    assert all(after[path] == data for path, data in before.items())
 
 
 def test_explain_tells_what_a_set_asks_for(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]

@@ -35,7 +35,7 @@ DOCS = HERE.parents[2] / "docs" / "validation.md"
 DOCS_BEGIN = "<!-- closed-loop: begin (written by benches/peers/linux/closed_loop.py --update-docs) -->"
 DOCS_END = "<!-- closed-loop: end -->"
 RUNS = 10
-"""Of aqmlab, or as many as the kernel's if these are more."""
+"""Of aqmlab, or twice as many as the kernel's if these are more."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def main(words: Sequence[str]) -> int:
     lines = []
     for case in cases:
         ours = []
-        for seed in range(1, max(args.seeds, case.runs) + 1):
+        for seed in range(1, max(args.seeds, 2 * case.runs) + 1):
             progress(f"{case.name}, seed {seed}")
             ours.append(run_aqmlab(aqmlab, case, seed))
         if kept[case.name]["tc"] != bottleneck(case):

@@ -1,7 +1,7 @@
 //! What the router keeps of each flow: its propagation delay, and when its access links are free.
 //!
-//! A table of fixed hash with chains through a slab. A flow that has been silent for a while may be forgotten: its delay
-//! comes from a random stream that is named by the flow, and so is the same when it comes back.
+//! A table of fixed hash with chains through a slab. A flow that has been silent for a while may be forgotten: its
+//! delay comes from a random stream that is named by the flow, and so is the same when it comes back.
 
 use base::{FlowKey, Rate, Span, Stream, Time};
 use scenario::RttSpec;

@@ -69,5 +69,9 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
 #[expect(unsafe_code, reason = "rustix cannot know which of the things left apart others rely on")]
 fn leave() -> io::Result<()> {
     // SAFETY: of this thread only the network namespace is parted from the others'; memory and files stay shared.
-    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?)
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.map_err(|error| {
+        let error = io::Error::from(error);
+        let expected = "expected root, or root within a user namespace";
+        io::Error::new(error.kind(), format!("making a network namespace: {error}; {expected}"))
+    })
 }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A packet of side `s` is serialized onto its flow's access link, takes the flow's propagation delay, goes through
-//! egress `s`, and is serialized onto the flow's access link on the other side: in the order and with the rounding of the
-//! simulator. The two TUN devices are the ends of a wire: the time to live is as it was.
+//! egress `s`, and is serialized onto the flow's access link on the other side: in the order and with the rounding of
+//! the simulator. The two TUN devices are the ends of a wire: the time to live is as it was.
 //!
 //! It is told what time it is and says when something happens next. What is due is done in the order of its own times,
 //! however late it is asked, so that a router that comes late bends neither the link nor the law, only the instant at
@@ -107,8 +107,8 @@ impl Ord for Pending {
 }
 
 impl Network {
-    /// The network of `scenario`, idle. Of the scenario it is `link`, `path` and `seed` that count; the disciplines draw
-    /// from the streams that they draw from in the simulator.
+    /// The network of `scenario`, idle. Of the scenario it is `link`, `path` and `seed` that count; the disciplines
+    /// draw from the streams that they draw from in the simulator.
     pub fn new(scenario: &Scenario) -> Self {
         let link = &scenario.link;
         let egress = |rate: Rate, qdisc: &QdiscSpec, direction: &str| {
@@ -241,7 +241,8 @@ impl Network {
         let Some(delivery) = delivery else { return };
         let frame = delivery.packet;
         self.meters[side].delivered(frame.size(), delivery.waited);
-        let received = self.flows.path(frame.flow, delivery.at).receive(1 - side, frame.size(), self.access, delivery.at);
+        let received =
+            self.flows.path(frame.flow, delivery.at).receive(1 - side, frame.size(), self.access, delivery.at);
         self.push(received, true, frame);
     }
 
@@ -309,8 +310,8 @@ impl Network {
             let (offered, Held { before, within, after }) = (self.counts(side).offered, self.held(side));
             assert!(
                 read == malformed + no_room + before + offered,
-                "packets are conserved: read {read} = malformed {malformed} + no room {no_room} + on their way {before} \
-                 + offered {offered}"
+                "packets are conserved: read {read} = malformed {malformed} + no room {no_room} \
+                 + on their way {before} + offered {offered}"
             );
             held += before + within + after;
         }

@@ -89,7 +89,8 @@ impl Direction {
         let (written, untaken) = (self.written, self.untaken);
         assert!(
             delivered == written + untaken + after,
-            "packets are conserved: delivered {delivered} = written {written} + not taken {untaken} + on their way {after}"
+            "packets are conserved: delivered {delivered} = written {written} + not taken {untaken} \
+             + on their way {after}"
         );
     }
 }

@@ -1,8 +1,8 @@
 //! The router: reads packets from two devices, lets the network do what is due, hands over what has arrived, waits.
 //!
-//! One thread, one loop. It reads until there is nothing more to read, a batch is full, or a packet is due: a flood from
-//! one side delays the hand-over of the other's packets by one read at most. A packet's time of arrival is that at which
-//! it is read.
+//! One thread, one loop. It reads until there is nothing more to read, a batch is full, or something is due: a flood
+//! from one side delays the hand-over of the other's packets by a read or two. A packet's time of arrival is that at
+//! which it is read.
 
 use crate::clock::Clock;
 use crate::lateness::{Budget, Lateness};

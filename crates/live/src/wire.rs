@@ -1,9 +1,9 @@
 //! IP packets as they come from the wire: what a router reads of them, and the one field that it writes.
 //!
 //! Lengths, the Differentiated Services codepoint and the ECN field (RFC 791, RFC 8200, RFC 2474, RFC 3168), and the
-//! flow. The flow is a hash of what RFC 6438 calls the 5-tuple: addresses, protocol and, of TCP, UDP, UDP-Lite, SCTP and
-//! DCCP, ports. Fragments count as having no ports, the first one too, so that all fragments of a datagram are of one
-//! flow. Both directions of a flow have the same key, as they have in the simulator: the two ends are put in order
+//! flow. The flow is a hash of what RFC 6438 calls the 5-tuple: addresses, protocol and, of TCP, UDP, UDP-Lite, SCTP
+//! and DCCP, ports. Fragments count as having no ports, the first one too, so that all fragments of a datagram are of
+//! one flow. Both directions of a flow have the same key, as they have in the simulator: the two ends are put in order
 //! first. The hash is FNV-1a (64 bits) over the lower end, the higher end (address, then port, in network order) and
 //! the protocol, mixed by the finalizer of splitmix64; other hosts could choose ports so that it collides, which in a
 //! laboratory is no concern.
@@ -125,7 +125,8 @@ impl<'a> Checked<'a> {
             }
             let (Some(&next), Some(&length), true) = (payload.first(), payload.get(1), is_known) else { break };
             // RFC 4302 §2.2: the authentication header counts in 4 bytes, less two.
-            let length = if protocol == AUTHENTICATION { 4 * (usize::from(length) + 2) } else { 8 * (usize::from(length) + 1) };
+            let length =
+                if protocol == AUTHENTICATION { 4 * (usize::from(length) + 2) } else { 8 * (usize::from(length) + 1) };
             let Some(after) = payload.get(length..) else { break };
             (protocol, payload) = (next, after);
         }
@@ -344,12 +345,11 @@ mod tests {
             let flow = |packet: &[u8]| parse(packet).expect("well formed").flow;
             assert_eq!(flow(&packet), flow(&swapped(&packet)));
             let (ports, protocol) = if packet[0] >> 4 == 6 { (40, 6) } else { (20, 9) };
-            for at in [ports, ports + 3, protocol, ports - 1, ports - 13] {
+            // A port, the other port, the protocol, and addresses.
+            for at in [ports, ports + 3, protocol, ports - 1, ports - 5] {
                 let mut other = packet.clone();
                 other[at] = if at == protocol { 136 } else { other[at] ^ 1 };
-                if at != ports - 13 || ports == 40 {
-                    assert_ne!(flow(&packet), flow(&other), "byte {at}");
-                }
+                assert_ne!(flow(&packet), flow(&other), "byte {at}");
             }
         }
     }
@@ -409,13 +409,8 @@ mod tests {
 
     #[test]
     fn acknowledgements_are_read() {
-        let expected = Ack {
-            is_pure: true,
-            echo: 1,
-            number: 0xffff_fff0,
-            blocks: [(16, 32), (0, 0), (0, 0), (0, 0)],
-            count: 1,
-        };
+        let expected =
+            Ack { is_pure: true, echo: 1, number: 0xffff_fff0, blocks: [(16, 32), (0, 0), (0, 0), (0, 0)], count: 1 };
         assert_eq!(ack(&segment()), Some(expected));
         let changed = |at: usize, to: u8| {
             let mut packet = segment();
@@ -443,7 +438,11 @@ mod tests {
             if bytes.len() > 5 {
                 // And of no possible length.
                 let length = bytes.len() as u8;
-                match version { 0..=2 => (bytes[2], bytes[3]) = (0, length), 4 | 5 => (bytes[4], bytes[5]) = (0, length.saturating_sub(40)), _ => {} }
+                match version {
+                    0..=2 => (bytes[2], bytes[3]) = (0, length),
+                    4 | 5 => (bytes[4], bytes[5]) = (0, length.saturating_sub(40)),
+                    _ => {}
+                }
             }
             let _ = ack(&bytes);
             let _ = hosts(&bytes);

@@ -26,11 +26,11 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `files`.
+/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `reached`, `files`.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
-fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
-    let resolved = scenario::resolve(text, origin, &overrides, &beside(origin)).map_err(refused)?;
+fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
+    let resolved = resolved(py, text, origin, &overrides)?;
     let loads: Vec<_> = resolved
         .loads()
         .iter()
@@ -39,13 +39,26 @@ fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResu
             json!({"traffic": request.traffic, "load_bps": request.load.bps(), "direction": direction})
         })
         .collect();
-    let files: Vec<_> =
-        resolved.files().iter().map(|kept| json!({"file": kept.file, "sha256": kept.sha256})).collect();
+    let reached: Vec<_> = resolved
+        .reached()
+        .iter()
+        .map(|(traffic, found)| {
+            json!({
+                "traffic": traffic,
+                "load_bps": found.load.bps(),
+                "offered_bps": found.offered_bps,
+                "scale": found.scale,
+                "left_out": found.left_out,
+            })
+        })
+        .collect();
+    let files: Vec<_> = resolved.files().iter().map(|kept| json!({"file": kept.file, "sha256": kept.sha256})).collect();
     let document = json!({
         "toml": resolved.text(),
         "scenario": resolved.json(),
         "digest": resolved.digest(),
         "loads": loads,
+        "reached": reached,
         "files": files,
     });
     Ok(document.to_string())
@@ -53,8 +66,8 @@ fn resolve(text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResu
 
 /// The equilibrium that the forward discipline of a scenario was computed for, as JSON; null where there is none.
 #[pyfunction]
-fn equilibrium(text: &str, origin: &str) -> PyResult<String> {
-    let resolved = scenario::resolve(text, origin, &[], &beside(origin)).map_err(refused)?;
+fn equilibrium(py: Python<'_>, text: &str, origin: &str) -> PyResult<String> {
+    let resolved = resolved(py, text, origin, &[])?;
     let scenario = resolved.scenario().map_err(refused)?;
     Ok(catalogues::equilibrium(&scenario.link).to_string())
 }
@@ -71,7 +84,7 @@ fn simulate(
     progress: Option<Py<PyAny>>,
     origin: &str,
 ) -> PyResult<String> {
-    let resolved = scenario::resolve(resolved_toml, origin, &[], &beside(origin)).map_err(refused)?;
+    let resolved = resolved(py, resolved_toml, origin, &[])?;
     let scenario = resolved.scenario().map_err(refused)?;
     let mut tables =
         Tables::create(&directory, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
@@ -190,10 +203,21 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Reads the files a scenario names, which lie beside it.
+/// Resolves without the interpreter, which others may use while large files are read and populations found.
+fn resolved(py: Python<'_>, text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<scenario::Resolved> {
+    py.detach(|| scenario::resolve(text, origin, overrides, &beside(origin))).map_err(refused)
+}
+
+/// Reads the files a scenario names, which lie beside it, without the mark of their encoding that some begin with.
 fn beside(origin: &str) -> impl Fn(&str) -> Result<String, String> {
     let folder = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
-    move |name| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())
+    move |name| {
+        let mut text = std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())?;
+        if text.starts_with('\u{feff}') {
+            text.remove(0);
+        }
+        Ok(text)
+    }
 }
 
 fn refused(error: scenario::Error) -> PyErr {

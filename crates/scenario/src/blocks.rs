@@ -83,6 +83,8 @@ const KINDS: [Kind; 10] = [
 ];
 const DIRECTIONS: [(&str, Direction); 3] =
     [("forward", Direction::Forward), ("reverse", Direction::Reverse), ("both", Direction::Both)];
+/// The largest request, which is also the largest that is recorded.
+pub(crate) const MOST_ASKED: u64 = 1 << 30;
 /// More than a simulation can hold.
 pub(crate) const MOST: u32 = 100_000_000;
 
@@ -113,7 +115,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
         "udp-poisson" => udp::poisson(&block, around)?,
         "udp-trace" => udp::trace(&block, around)?,
         "probe" => udp::probe(&block, around)?,
-        tmix::KIND => tmix::read(&block, around, index, direction, of_vectors)?,
+        tmix::KIND => tmix::read(&block, around, index, direction, of_vectors, &rtt, &tcp.config)?,
         "replay" => replay::read(&block)?,
         _ => unreachable!("every kind is read"),
     };
@@ -192,7 +194,7 @@ fn poisson(block: &Section<'_>) -> Result<Asked, Error> {
     let arrivals_per_s = arrivals(block)?;
     let expected = "a size or a distribution such as { pareto = { mean = \"7000b\", shape = 1.2 } }";
     let size = block.require("size", expected, at_least_a_byte)?;
-    let request = block.read("request", REQUEST, |entry| entry.size_within(0..=1 << 30))?;
+    let request = block.read("request", REQUEST, |entry| entry.size_within(0..=MOST_ASKED))?;
     let written = vec![
         ("arrivals", Written::Text(units::write_frequency(arrivals_per_s))),
         ("size", distribution::write(&size, Quantity::Size)),

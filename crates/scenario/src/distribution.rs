@@ -279,6 +279,8 @@ fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
 /// # Errors
 /// The first line that is not as expected.
 pub fn read_table(name: &str, text: &str) -> Result<(Distribution, Quantity), Error> {
+    // Some editors begin a text with its encoding.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let unit = text.lines().find(|line| is_data(line)).and_then(heading_unit).unwrap_or_default();
     let is_of = |quantity: &Quantity| quantity.read(&format!("1{unit}")).is_ok();
     let quantity = [Quantity::Time, Quantity::Size].into_iter().find(is_of).unwrap_or(Quantity::Count);

@@ -33,6 +33,6 @@ pub use error::Error;
 pub use kept::KeptFile;
 pub use resolve::{LoadRequest, Resolved, resolve};
 pub use scenario::{
-    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Record, RttSpec, Scenario, Sessions, Tmix, Traffic,
-    Udp, UdpSource, Web, Workload,
+    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Reached, Record, RttSpec, Scenario, Sessions, Tmix,
+    Traffic, Udp, UdpSource, Web, Workload,
 };

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::hosts;
 use crate::kept::{self, KeptFile};
 use crate::qdisc;
-use crate::scenario::{Direction, Link, Path, Record, RttSpec, Scenario};
+use crate::scenario::{Direction, Link, Path, Reached, Record, RttSpec, Scenario, Tmix, Workload};
 use crate::section::{Context, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
@@ -30,6 +30,7 @@ pub struct LoadRequest {
 pub struct Resolved {
     scenario: Result<Scenario, Error>,
     loads: Vec<LoadRequest>,
+    reached: Vec<(usize, Reached)>,
     text: String,
     json: serde_json::Value,
     digest: String,
@@ -46,6 +47,11 @@ impl Resolved {
     /// of `traffic.N.users` for each.
     pub fn loads(&self) -> &[LoadRequest] {
         &self.loads
+    }
+
+    /// The loads for which connections were chosen from a set, with the indices of their blocks.
+    pub fn reached(&self) -> &[(usize, Reached)] {
+        &self.reached
     }
 
     /// The complete scenario as TOML, every default filled in and every distribution file copied in. It resolves to
@@ -108,6 +114,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
 
     let mut traffic = Vec::new();
     let mut loads = Vec::new();
+    let mut reached = Vec::new();
     let mut unknown = None;
     let mut blocks_written = Vec::new();
     let around = Surroundings {
@@ -128,7 +135,12 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
         let block = blocks::read(index, entry, &around)?;
         blocks_written.push(block.written);
         match block.traffic {
-            Ok(block) => traffic.push(block),
+            Ok(block) => {
+                if let Workload::Tmix(Tmix { reached: Some(found), .. }) = &block.workload {
+                    reached.push((index, *found));
+                }
+                traffic.push(block);
+            }
             Err((load, error)) => {
                 loads.push(load);
                 unknown.get_or_insert(error);
@@ -159,6 +171,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     Ok(Resolved {
         scenario,
         loads,
+        reached,
         text: written::toml(&fields),
         json: written::json(&fields),
         digest: digest(&fields),

@@ -1,5 +1,6 @@
 //! A scenario as checked values.
 
+use crate::units;
 use aqm::param::Values;
 use base::{Distribution, Rate, Span};
 use std::sync::Arc;
@@ -80,6 +81,17 @@ pub enum RttSpec {
         /// Largest, seconds.
         high: f64,
     },
+}
+
+impl RttSpec {
+    /// The delay at `quantile` in (0, 1); of an unbounded tail no more than the longest run.
+    pub fn at(&self, quantile: f64) -> Span {
+        let seconds = match self {
+            Self::Drawn(distribution) => distribution.quantile(quantile),
+            Self::Even { low, high } => low + quantile * (high - low),
+        };
+        Span::from_secs_f64(seconds.min(units::MAX_SECONDS))
+    }
 }
 
 /// One block of traffic.
@@ -238,6 +250,19 @@ pub enum UdpSource {
     },
 }
 
+/// What connection vectors offer that were asked for a load.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Reached {
+    /// Load asked for, in one direction.
+    pub load: Rate,
+    /// The estimate of what they offer, bits a second.
+    pub offered_bps: f64,
+    /// How many connections there are for each that was seen.
+    pub scale: f64,
+    /// How many of these are left out, because they exceed the load by far.
+    pub left_out: usize,
+}
+
 /// Connection vectors, played again.
 #[derive(Clone, Debug)]
 pub struct Tmix {
@@ -245,6 +270,10 @@ pub struct Tmix {
     pub vectors: Arc<traffic::tmix::Vectors>,
     /// How many there are for each that was seen.
     pub scale: f64,
+    /// Those of that scale that are left out: copy and vector, in order.
+    pub without: Vec<(u32, u32)>,
+    /// What was found for a load, where one was asked for.
+    pub reached: Option<Reached>,
     /// Whether round-trip times are the vectors' rather than the block's.
     pub rtt: bool,
     /// Whether receive windows are; the hosts' window is then the largest of them.

@@ -3,14 +3,14 @@
 use crate::blocks::{Asked, Surroundings};
 use crate::error::Error;
 use crate::kept;
-use crate::scenario::{Direction, Tmix, Workload};
+use crate::scenario::{Direction, Reached, RttSpec, Tmix, Workload};
 use crate::section::Section;
 use crate::units;
 use crate::written::Written;
-use base::{Stream, Time};
+use base::{Rate, Span, Stream, Time};
 use std::sync::Arc;
-use traffic::tmix::resampling::MOST_COPIES;
-use traffic::tmix::{ACCEPTOR, INITIATOR, Resampling, Vectors, reading};
+use traffic::tmix::resampling::{MOST_COPIES, TOLERANCE};
+use traffic::tmix::{ACCEPTOR, INITIATOR, Path, Resampling, Start, Unmet, Vectors, reading};
 
 /// The keys, besides `rtt` and `window`, which every block has.
 pub(crate) const KEYS: &[&str] = &["vectors", "scale", "load", "loss"];
@@ -44,6 +44,8 @@ pub(crate) fn read(
     index: usize,
     direction: Direction,
     own: Own,
+    rtt: &RttSpec,
+    tcp: &tcp::Config,
 ) -> Result<Asked, Error> {
     /// Below, a set is a mistaken unit: one connection of a million.
     const LEAST: f64 = 1e-6;
@@ -73,7 +75,9 @@ pub(crate) fn read(
             written.push((name, Written::Text(OF_VECTORS.to_owned())));
         }
     }
-    let mut tmix = Tmix { vectors: Arc::new(vectors), scale, rtt: own.rtt, window: own.window, loss };
+    let vectors = Arc::new(vectors);
+    let (without, reached) = (Vec::new(), None);
+    let mut tmix = Tmix { vectors, scale, without, reached, rtt: own.rtt, window: own.window, loss };
     if let Some((load, entry)) = load {
         let window = [Time::ZERO + around.warmup, Time::ZERO + around.duration - around.cooldown];
         let directions = if direction == Direction::Both { 2.0 } else { 1.0 };
@@ -81,19 +85,37 @@ pub(crate) fn read(
         // Which of a vector's ends sends the way that is asked about: of one direction the acceptor, of both either.
         let mut counts = [direction == Direction::Both; 2];
         counts[ACCEPTOR] = true;
-        let scale = tmix.resampling(around.seed, index).scale_for(bits / 8.0, window, counts).map_err(|bytes| {
-            let seen = tmix.vectors.len();
-            match (bytes / bits * 8.0 * load.bps_f64()) as u64 {
-                0 => {
-                    entry.error(format!("the {seen} connections offer nothing from warmup to cooldown, expected data"))
-                }
-                bps => {
-                    let most = units::write_rate(base::Rate::from_bps(bps));
-                    entry.expected(format!("at most {most}, what {MOST_COPIES} copies of the {seen} connections offer"))
-                }
+        let path = |copy, vector| {
+            let of_vector = tmix.vectors.get(vector);
+            let least = |window: u32| window.max(tcp.mss);
+            let room = u32::try_from(tcp.window).unwrap_or(u32::MAX);
+            let windows = if own.window { of_vector.windows() } else { [room; 2] };
+            Path { rtt: tmix.rtt_of(rtt, around.seed, index, copy, vector), windows: windows.map(least) }
+        };
+        let bps = |bytes: f64| bytes * 8.0 / bits * load.bps_f64();
+        let rate = |bytes: f64| match bps(bytes) as u64 {
+            0 => "none".to_owned(),
+            bps => units::write_rate(Rate::from_bps(bps)),
+        };
+        let seen = tmix.vectors.len();
+        let found = tmix.resampling(around.seed, index).population(bits / 8.0, window, counts, path);
+        let found = found.map_err(|unmet| match unmet {
+            Unmet::Beyond(bytes) if bps(bytes) < 1.0 => {
+                entry.error(format!("the {seen} connections offer nothing from warmup to cooldown, expected data"))
             }
+            Unmet::Beyond(bytes) => entry.expected(format!(
+                "at most {}, what {MOST_COPIES} copies of the {seen} connections offer",
+                rate(bytes)
+            )),
+            Unmet::Between(bytes) => entry.expected(format!(
+                "a load that some of the {seen} connections offer to within {} %: the nearest is {}",
+                TOLERANCE * 100.0,
+                rate(bytes)
+            )),
         })?;
-        tmix.scale = scale;
+        let left_out = found.without.len();
+        tmix.reached = Some(Reached { load, offered_bps: bps(found.offered), scale: found.scale, left_out });
+        (tmix.scale, tmix.without) = (found.scale, found.without);
     }
     Ok((Ok(Workload::Tmix(tmix)), written))
 }
@@ -105,6 +127,23 @@ impl Tmix {
         let keep = Stream::named(seed, &format!("traffic/{index}/keep/0"));
         let offset = move |copy| Stream::named(seed, &format!("traffic/{index}/offset/{copy}"));
         Resampling::new(&self.vectors, keep, offset)
+    }
+
+    /// The connections of the block `index` of a run seeded with `seed` that begin before `end`, in their order.
+    pub fn starts(&self, seed: u64, index: usize, end: Time) -> Vec<Start> {
+        let mut starts = self.resampling(seed, index).starts(self.scale, end);
+        if !self.without.is_empty() {
+            starts.retain(|start| self.without.binary_search(&(start.copy, start.vector)).is_err());
+        }
+        starts
+    }
+
+    /// The round-trip time of the connection of this copy and vector: its own, or drawn from the block's, `spec`.
+    pub fn rtt_of(&self, spec: &RttSpec, seed: u64, index: usize, copy: u32, vector: u32) -> Span {
+        if self.rtt {
+            return self.vectors.get(vector).rtt();
+        }
+        spec.at(Stream::named(seed, &format!("traffic/{index}/rtt/{copy}/{vector}")).open_unit())
     }
 
     /// Whether the initiator of `vector` is on the right, so that its acceptor's data flows forward.

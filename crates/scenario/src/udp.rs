@@ -30,6 +30,8 @@ pub(crate) fn on_off(block: &Section<'_>, around: &Surroundings<'_, '_>) -> Resu
     const PERIOD: f64 = 0.5;
     /// Below this mean an on-period is a mistaken unit: no packet on the fastest link takes so little.
     const SHORTEST: f64 = 1e-6;
+    /// Most times on from one packet to the next: each is drawn, whether a packet comes of it or not.
+    const MOST_BETWEEN: f64 = 1e4;
     let flows = flows(block)?;
     let rate = rate(block, around, flows)?;
     let packet = packet(block, PACKET)?;
@@ -48,6 +50,19 @@ pub(crate) fn on_off(block: &Section<'_>, around: &Surroundings<'_, '_>) -> Resu
         })
     };
     let (on, off) = (period("on", SHORTEST)?, period("off", 0.0)?);
+    let distance = f64::from(packet) * 8.0 * f64::from(flows) / rate.bps_f64();
+    if on.mean() * MOST_BETWEEN < distance {
+        return Err(match block.get("on") {
+            Some(entry) => entry.expected(format!(
+                "times of at least {} in the mean, a {MOST_BETWEEN}th of what a packet takes",
+                units::write_span(Span::from_us((distance * 1e6 / MOST_BETWEEN).ceil() as u64))
+            )),
+            None => block.get("rate").expect("a rate was read").expected(format!(
+                "a rate at which a packet takes at most {MOST_BETWEEN} times on of {} in the mean",
+                units::write_seconds(on.mean())
+            )),
+        });
+    }
     let start = start(block, around.duration)?;
     let written = vec![
         ("flows", Written::Integer(u64::from(flows))),
@@ -185,7 +200,11 @@ fn packets(file: &ReadFile) -> Result<Arc<[Datagram]>, Error> {
 /// The lines of a file that hold something, with their numbers, without a heading.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let data = (1..).zip(text.lines()).filter(|(_, line)| distribution::is_data(line)).enumerate();
-    let is_heading = |line: &str| line.trim_start().starts_with(|c: char| c.is_alphabetic());
+    // Names throughout: what holds a number, "nan" too, is data gone wrong.
+    let is_heading = |line: &str| {
+        let is_number = |field: &str| field.trim().parse::<f64>().is_ok();
+        line.trim_start().starts_with(char::is_alphabetic) && !line.split(',').any(is_number)
+    };
     data.filter(move |(index, (_, line))| *index > 0 || !is_heading(line)).map(|(_, line)| line)
 }
 

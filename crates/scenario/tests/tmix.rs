@@ -100,6 +100,26 @@ fn a_load_becomes_a_scale() {
     }
 }
 
+/// What was found is told, and an answer that takes long because of the block's window or round-trip time counts as far
+/// as it comes.
+#[test]
+fn what_was_reached_is_told() {
+    let offered = |keys: &str| {
+        let resolved = resolve(&format!("vectors = 'campus.cvec'\nload = '8mbit'\n{keys}")).expect("sound");
+        let [(0, reached)] = resolved.reached() else { panic!("{:?}", resolved.reached()) };
+        assert_eq!((reached.load.bps(), reached.scale), (8_000_000, tmix(&resolved).scale));
+        // To within a hundredth, or half of a connection.
+        assert!((reached.offered_bps / 8e6 - 1.0).abs() <= 0.01, "{reached:?}");
+        assert_eq!(reached.left_out, tmix(&resolved).without.len());
+        reached.scale
+    };
+    let (own, slow) = (offered(""), offered("rtt = '1s'\nwindow = '3kb'"));
+    // An answer of 20,000 bytes in windows of 3,000 takes six round trips of a second: of the connections that begin
+    // in the window's nine seconds, those of the last eight are cut, in the mean by half.
+    assert!(slow / own > 1.15, "{slow} and {own}");
+    assert!(resolve("vectors = 'campus.cvec'").expect("sound").reached().is_empty());
+}
+
 #[test]
 fn what_cannot_be_played_is_refused_in_one_line() {
     for (block, place, says) in [
@@ -115,6 +135,7 @@ fn what_cannot_be_played_is_refused_in_one_line() {
         ("vectors = 'campus.cvec'\nscale = 0", "block.toml:6", "expected a number from 0.000001 to 1000"),
         ("vectors = 'campus.cvec'\nscale = 1\nload = '1mbit'", "block.toml:6", "expected either scale or load"),
         ("vectors = 'campus.cvec'\nload = '90gbit'", "block.toml:6", "of the 1000 connections offer"),
+        ("vectors = 'campus.cvec'\nload = '7kbit'", "block.toml:6", "offer to within 5 %: the nearest is none"),
         (
             "vectors = 'other.cvec'\nload = '1mbit'",
             "block.toml:6",

@@ -48,6 +48,18 @@ fn sources_are_what_is_written() {
     assert_eq!(found, [(Span::from_ms(250), 1500), (Span::ZERO, 28), (Span::from_ms(750), 65_535)]);
 }
 
+/// What a run may record is taken: round-trip times from an unbounded tail, the largest request.
+#[test]
+fn a_replay_takes_what_a_run_asks() {
+    let file = "0,0.5,forward,1000000,1073741824,1,0,1\n";
+    resolve("[[traffic]]\nkind = 'replay'\ndemands = 'f.csv'\n", file).expect("a scenario");
+    let poisson = "[[traffic]]\nkind = 'poisson'\narrivals = '1hz'\nsize = '1kb'\nrequest = '1gb'\n\
+                   rtt = { pareto = { scale = '1ms', shape = 0.1 } }\n";
+    let resolved = resolve(poisson, "").expect("a scenario");
+    let traffic = &resolved.scenario().expect("complete").traffic[0];
+    assert_eq!(traffic.rtt.at(1.0 - 1e-9), Span::from_secs(1_000_000));
+}
+
 #[test]
 fn a_replay_is_what_is_written() {
     let resolved = resolve("[[traffic]]\nkind = 'replay'\ndemands = 'f.csv'\n", DEMANDS).expect("a scenario");
@@ -88,6 +100,18 @@ fn bad_input_is_one_line() {
              with shape above 1, and shorter than any run",
         ),
         (
+            "kind = 'onoff'\nrate = '10kbit'\npacket = '1500b'\non = '100us'",
+            "",
+            "s.toml:5: traffic.0.on = \"100us\": expected times of at least 120us in the mean, a 10000th of what a \
+             packet takes",
+        ),
+        (
+            "kind = 'onoff'\nrate = '10bit'\npacket = '65535b'",
+            "",
+            "s.toml:3: traffic.0.rate = \"10bit\": expected a rate at which a packet takes at most 10000 times on of \
+             500ms in the mean",
+        ),
+        (
             "kind = 'udp-poisson'\narrivals = '10hz'\npacket = '20b'",
             "",
             "s.toml:4: traffic.0.packet = \"20b\": expected sizes from 28b to 65535b",
@@ -109,6 +133,8 @@ fn bad_input_is_one_line() {
             "s.toml:3: traffic.0.packets = \"g.csv\": cannot be read: no such file",
         ),
         (trace, "\n# nothing\n", "f.csv:1: traffic.0.packets: expected lines of time,bytes, such as 0.25,573"),
+        (trace, "nan,100\n", "f.csv:1: traffic.0.packets = nan,100: expected time,bytes, such as 0.25,573"),
+        (trace, "x,100\n", "f.csv:1: traffic.0.packets = x,100: expected time,bytes, such as 0.25,573"),
         (trace, "1.0;5\n", "f.csv:1: traffic.0.packets = 1.0;5: expected time,bytes, such as 0.25,573"),
         (trace, "t,b\n-1,500\n", "f.csv:2: traffic.0.packets = -1,500: expected time,bytes, such as 0.25,573"),
         (
@@ -155,8 +181,9 @@ fn bad_input_is_one_line() {
         ("a,0.5,forward,0.08,1,1,0,0", "expected a whole number as connection"),
         ("0,-1,forward,0.08,1,1,0,0", "expected an instant from 0 to 1000000 s as at_s"),
         ("0,0.5,up,0.08,1,1,0,0", "expected forward or reverse as direction"),
-        ("0,0.5,forward,61,1,1,0,0", "expected a time of at most 60 s as rtt_s"),
+        ("0,0.5,forward,1000001,1,1,0,0", "expected a time from 0 to 1000000 s as rtt_s"),
         ("0,0.5,forward,0.08,0,1,0,0", "expected bytes as request_bytes"),
+        ("0,0.5,forward,0.08,1073741825,1,0,0", "expected bytes as request_bytes"),
         ("0,0.5,forward,0.08,1,-5,0,0", "expected at least one byte as response_bytes"),
         ("0,0.5,forward,0.08,1,1,x,0", "expected a time as server_delay_s"),
         ("0,0.5,forward,0.08,1,1,0,2", "expected 0 or 1 as last"),

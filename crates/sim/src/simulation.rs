@@ -330,7 +330,11 @@ impl<'s> Simulation<'s> {
     fn abort(&mut self, place: u32, end: usize) {
         let connection = self.connections.get(place);
         let config = &self.scenario.traffic[connection.block as usize].tcp;
-        if end != connection.client as usize && connection.ends[end].received() == 0 {
+        // A client that is open and waits for the other to begin would wait for ever: it has no timer, and the
+        // acknowledgements that would have opened this end were all lost.
+        let client = &connection.ends[connection.client as usize];
+        let is_waited_for = client.is_established() && client.next_wake() == Time::NEVER;
+        if end != connection.client as usize && !connection.ends[end].was_established() && !is_waited_for {
             // Only the half-open server: the client's next SYN finds a new one.
             self.retired.add_end(end, &connection.ends[end]);
             connection.ends[end].reset(config);
@@ -408,7 +412,7 @@ impl<'s> Simulation<'s> {
                     Workload::Poisson(poisson) => poisson.request_bytes,
                     _ => 0,
                 };
-                let rtt = source::rtt_at(&traffic.rtt, due.rtt_unit);
+                let rtt = traffic.rtt.at(due.rtt_unit);
                 let purpose = if request_bytes == 0 { Purpose::Bulk { number } } else { Purpose::Single { number } };
                 let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
                 let response_bytes = due.bytes;
@@ -472,7 +476,7 @@ impl<'s> Simulation<'s> {
         for command in commands.drain(..) {
             match command {
                 Command::Open { lane, rtt_unit, ask, last } => {
-                    let rtt = source::rtt_at(&traffic.rtt, rtt_unit);
+                    let rtt = traffic.rtt.at(rtt_unit);
                     let purpose = Purpose::Web { source: index, lane };
                     let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
                     let place = self.open(&opening, ask, last);

@@ -90,14 +90,6 @@ pub enum Demand {
     },
 }
 
-/// The round-trip propagation delay at `quantile` in (0, 1).
-pub fn rtt_at(rtt: &RttSpec, quantile: f64) -> Span {
-    Span::from_secs_f64(match rtt {
-        RttSpec::Drawn(distribution) => distribution.quantile(quantile),
-        RttSpec::Even { low, high } => low + quantile * (high - low),
-    })
-}
-
 /// The round-trip propagation delay of flow `number` of `count`.
 fn rtt_of(rtt: &RttSpec, number: u32, count: u32, stream: &mut Stream) -> Span {
     let quantile = match rtt {
@@ -105,7 +97,7 @@ fn rtt_of(rtt: &RttSpec, number: u32, count: u32, stream: &mut Stream) -> Span {
         RttSpec::Even { .. } => 0.0,
         RttSpec::Drawn(_) => stream.open_unit(),
     };
-    rtt_at(rtt, quantile)
+    rtt.at(quantile)
 }
 
 /// The side whose hosts open connections for source `number`: web responses and bulk data flow `direction`.
@@ -230,7 +222,7 @@ pub fn sources(scenario: &Scenario) -> (Vec<Source>, usize) {
             }
             Workload::Tmix(tmix) => {
                 let end = Time::ZERO + scenario.duration;
-                let starts = tmix.resampling(scenario.seed, block).starts(tmix.scale, end);
+                let starts = tmix.starts(scenario.seed, block, end);
                 if let Some(first) = starts.first() {
                     add(0, client_side(traffic.direction, 0, false), first.at, Demand::Tmix { starts, next: 0 });
                 }

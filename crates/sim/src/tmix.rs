@@ -133,7 +133,7 @@ impl Simulation<'_> {
                 losses: is_lossy.then(|| Box::new(Losses { shares, stream: stream("loss") })),
             },
         };
-        let rtt = if tmix.rtt { of_vector.rtt() } else { source::rtt_at(&traffic.rtt, stream("rtt").open_unit()) };
+        let rtt = tmix.rtt_of(&traffic.rtt, scenario.seed, block.into(), copy, vector);
         let player = self.players.add(playing);
         let purpose = Purpose::Tmix { player };
         let opening: Opening = source::opening(scenario, purpose, block, number, client, rtt);

@@ -157,3 +157,18 @@ fn scales_change_how_many_begin() {
     assert!((completed(0.25) - 100.0).abs() <= 5.0 * (400.0_f64 * 0.25 * 0.75).sqrt());
     assert_eq!(completed(3.0), 1200.0);
 }
+
+/// An acceptor that speaks first and is never heard gives up, whether its greeting is lost or the initiator's part of
+/// the handshake: nobody waits for ever for one who has.
+#[test]
+fn an_acceptor_that_speaks_first_gives_up() {
+    for loss in ["0 0.9", "0.9 0"] {
+        let vector = format!("SEQ 0 2 1 1\nw 65535 65535\nr 40000\nl {loss}\n< 80\nt 1000\n> 5\n");
+        let text = "duration = '4000s'\nwarmup = '0s'\n[[traffic]]\nkind = 'tmix'\nvectors = 'set.cvec'\n";
+        let ran = run_with(text, &|_| Ok(vector.repeat(300)));
+        let [completed, failed] = ["completed", "failed"].map(|what| ran.number(&format!("tcp.flows_{what}")));
+        // The longest chain of retries is some twenty minutes.
+        assert_eq!(completed + failed, 300.0, "{loss}: {completed} and {failed}");
+        assert!(failed > 50.0 && completed > 0.0, "{loss}: {completed} and {failed}");
+    }
+}

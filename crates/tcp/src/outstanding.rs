@@ -144,7 +144,11 @@ impl Outstanding {
     pub fn rest(&mut self) {
         debug_assert!(self.records.is_empty(), "what is outstanding is kept");
         self.records = VecDeque::new();
-        self.board = None;
+        // Who samples the rate of delivery counts what was ever lost too.
+        self.board = self.board.take().filter(|_| self.sampler.is_some());
+        if let Some(board) = &mut self.board {
+            **board = Scoreboard { ever_lost_bytes: board.ever_lost_bytes, ..Scoreboard::default() };
+        }
         if let Some(timed) = &mut self.timed {
             timed.resent = VecDeque::new();
         }
@@ -380,6 +384,14 @@ impl Outstanding {
     /// Whether something that was sent again is thought to be in the network.
     pub fn has_resent_out(&self) -> bool {
         self.board.as_ref().is_some_and(|board| board.resent_bytes > 0)
+    }
+
+    /// How many segments that is.
+    pub fn resent_out(&self) -> u32 {
+        if !self.has_resent_out() {
+            return 0;
+        }
+        self.records.iter().filter(|record| record.is(RESENT)).count() as u32
     }
 
     /// Whether the first segment was sent more than once.

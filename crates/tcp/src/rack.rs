@@ -36,6 +36,8 @@ pub struct Rack {
     adapted_at: Time,
 }
 
+/// How old a stamp may be to be compared: half of what 16 bits of milliseconds hold, with some room.
+pub(crate) const COMPARABLE: Span = Span::from_secs(30);
 /// TCP_RACK_RECOVERY_THRESH, and RFC 8985 §6.2 step 4: how many recoveries a wider window lasts.
 const WIDER_FOR: u8 = 16;
 
@@ -89,7 +91,8 @@ impl Rack {
     #[inline]
     pub fn is_of_first(&self, sent_at: Time) -> bool {
         let stamp = (sent_at.ns() / 1_000_000) as u16;
-        self.echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i16) < 0)
+        let is_comparable = self.now.since(sent_at) < COMPARABLE;
+        is_comparable && self.echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i16) < 0)
     }
 
     /// What was sent once arrived after something that was sent later.
@@ -171,5 +174,21 @@ impl Rack {
     /// The shortest round trip seen; none before the first.
     pub fn min_rtt(&self) -> Option<Span> {
         (self.min_rtt.ns() < u64::MAX).then_some(self.min_rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_compared_for_half_a_minute() {
+        // Stamps have 16 bits of milliseconds: after 40 s what was sent last looks as if it came first.
+        let mut rack = Rack::new();
+        let sent_at = Time::from_ns(1_000_000_000);
+        rack.begin(Time::from_ns(1_100_000_000), Some(999));
+        assert!(rack.is_of_first(sent_at));
+        rack.begin(Time::from_ns(41_000_000_000), Some(41_000));
+        assert!(!rack.is_of_first(sent_at));
     }
 }

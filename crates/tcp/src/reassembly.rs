@@ -16,6 +16,8 @@ struct Held {
     ranges: VecDeque<(u64, u64)>,
     /// A sequence number in each of the most recently changed ranges, newest first (RFC 2018 §4).
     recent: [u64; SackBlocks::MOST],
+    /// Bytes in all of them.
+    bytes: u64,
 }
 
 /// More room for ranges than this is given back when all is forgotten.
@@ -26,6 +28,7 @@ impl Reassembly {
     pub fn clear(&mut self) {
         if let Some(held) = &mut self.0 {
             held.ranges.clear();
+            held.bytes = 0;
             held.recent = [0; SackBlocks::MOST];
             if held.ranges.capacity() > KEPT {
                 self.0 = None;
@@ -41,7 +44,7 @@ impl Reassembly {
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        self.0.as_ref().map_or(0, |held| held.total(0, held.ranges.len()))
+        self.0.as_ref().map_or(0, |held| held.bytes)
     }
 
     /// The first sequence number from `from` on that is not held while something beyond it is.
@@ -74,6 +77,7 @@ impl Reassembly {
             && start <= next
         {
             next = next.max(end);
+            held.bytes -= end - start;
             held.ranges.pop_front();
         }
         next
@@ -100,6 +104,12 @@ impl Reassembly {
 
 impl Held {
     fn merge(&mut self, start: u64, end: u64) -> u64 {
+        let news = self.add(start, end);
+        self.bytes += news;
+        news
+    }
+
+    fn add(&mut self, start: u64, end: u64) -> u64 {
         // In order beyond a hole, as most arrive: the last range grows.
         if let Some(last) = self.ranges.back_mut()
             && last.1 == start
@@ -169,8 +179,11 @@ mod tests {
         assert_eq!(held.bytes(), 2_000);
         assert_eq!(held.blocks(18_000).above(18_000).collect::<Vec<_>>(), [(18_000, 20_000)]);
         assert_eq!(held.advance(18_000), 20_000);
+        held.insert(20_002, 20_003);
+        assert_eq!(held.bytes(), 1);
         held.clear();
         assert!(held.is_empty());
+        assert_eq!(held.bytes(), 0);
     }
 
     #[test]

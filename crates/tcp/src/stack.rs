@@ -211,8 +211,8 @@ pub struct Config {
     pub whole_segments: bool,
     /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
     pub idle_restart: bool,
-    /// Whether it does so by half for each RTO, and a period in which the application used less than the window takes
-    /// half of what it did not use (RFC 2861, as Linux has it).
+    /// Whether it does so by half for each RTO, and remembers three quarters of the window as the threshold (RFC 2861,
+    /// as Linux has it).
     pub idle_halves: bool,
     /// Round-trip measurement.
     pub rtt_sampling: RttSampling,

@@ -61,15 +61,17 @@ fn config() -> impl Strategy<Value = Config> {
     let stacks = prop_oneof![Just("freebsd4"), Just("ns2"), Just("linux"), Just("plain"), Just("delayed")];
     let recoveries = prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)];
     let modes = prop_oneof![Just(EcnMode::Off), Just(EcnMode::On), Just(EcnMode::Plus), Just(EcnMode::PlusTryOnce)];
-    let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp)];
+    let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp), Just(Control::Bbr)];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
-    (stacks, recoveries, modes, controls, samplings, any::<[bool; 9]>(), any::<[bool; 7]>()).prop_map(
-        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h, i], [j, k, l, m, n, o, p])| {
+    (stacks, recoveries, modes, controls, samplings, any::<[bool; 9]>(), any::<[bool; 8]>()).prop_map(
+        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h, i], [j, k, l, m, n, o, p, q])| {
             let base = match name {
                 "plain" => plain(),
                 "delayed" => delayed(),
                 name => stack(name),
             };
+            // A controller that models the path needs reports of what arrived.
+            let (recovery, i) = if control.models_path() { (Recovery::Sack, false) } else { (recovery, i) };
             Config {
                 recovery,
                 ecn,
@@ -90,6 +92,7 @@ fn config() -> impl Strategy<Value = Config> {
                 undo: m,
                 idle_halves: n,
                 ecn_fallback: o,
+                pacing: q,
                 delayed_ack: DelayedAck { adapts: p, ..base.delayed_ack },
                 handshake: name != "ns2",
                 ..base

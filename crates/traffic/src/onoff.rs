@@ -159,6 +159,7 @@ mod tests {
         let n = 4_000;
         let first = |number| instants(source(number, &on, &off), Time::from_secs_f64(1.0)).len() as f64 / 100.0;
         let mean = (0..n).map(first).sum::<f64>() / f64::from(n);
+        assert_eq!(Periods::new(&on, &off).share_on(), 0.25);
         // The share of time on is 1/4; within a second a source is all but always on or off, so that four standard
         // errors are those of a coin, and its residual's table is within a thousandth of the mean.
         let bound = 4.0 * (0.25_f64 * 0.75 / f64::from(n)).sqrt() + 0.001;

@@ -29,7 +29,7 @@ pub mod reading;
 pub mod resampling;
 
 pub use player::{Finished, Player, Turn};
-pub use resampling::{Resampling, Start};
+pub use resampling::{Path, Population, Resampling, Start, Unmet};
 
 use base::{Span, Time};
 

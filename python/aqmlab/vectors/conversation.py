@@ -9,6 +9,8 @@ Hernandez-Campos, Jeffay and Smith (Broadnets 2007), in one pass:
   Without such a pair the ends take turns, and a unit ends when the other end speaks.
 - **Quiet times** of more than 500 ms also end a unit, if all sent before is acknowledged and the window open: else it
   was TCP that kept the sender.
+- A quiet time is told from the first segment of the unit before, which is when that was written: players count from
+  there (tmix.cc of ns-2.35, `TmixApp::timeout`), and a writer may have taken its time.
 - **Transit** from the vantage point to either end and back is the smallest time from a segment to its acknowledgement,
   of segments sent once (Karn's rule) and of the handshake; the round-trip time is the sum of both. A think time is
   what remains of the time between two units here without the transit to the end that thinks, at least 1 us.
@@ -181,8 +183,8 @@ class Conversation:
         )
         return True
 
-    def vector(self, origin_ns: int) -> Vector | None:
-        """What the applications did; nothing if nobody sent or nobody answered."""
+    def vector(self) -> Vector | None:
+        """What the applications did, from a start of 0; nothing if nobody sent or nobody answered."""
         opener, acceptor = self._ends
         if opener is None or acceptor is None or not self._bursts:
             return None
@@ -197,7 +199,7 @@ class Conversation:
             return round(min(end.losses / end.data_segments, 1.0), 6) if end.data_segments else 0.0
 
         return Vector(
-            start_us=max(self.start_ns - origin_ns, 0) // 1000,
+            start_us=0,
             is_concurrent=self.is_concurrent,
             units=tuple(units),
             windows=(window(opener), window(acceptor)),
@@ -371,9 +373,10 @@ class Conversation:
         for burst in self._bursts:
             wait = 0
             if before is not None:
-                # An answer waits from when the other's unit arrives.
-                away = to_side[burst.side] if burst.side != before.side else 0
-                wait = max(_us(burst.first_ns - before.last_ns - away), 1)
+                # An answer waits from when the other's unit arrives, one's own next unit from writing the one before.
+                is_answer = burst.side != before.side
+                since = before.last_ns + to_side[burst.side] if is_answer else before.first_ns
+                wait = max(_us(burst.first_ns - since), 1)
             units.append(Unit(burst.side, wait, burst.size))
             before = burst
         finishes = [
@@ -381,8 +384,9 @@ class Conversation:
         ]
         if finishes and before is not None:
             when, side = min(finishes)
+            # The last to write closes: when it did, or when the other one has heard all and does.
             away = to_side[side] if side != before.side else 0
-            units.append(Unit(before.side, max(_us(when - before.last_ns - away), 1), 0))
+            units.append(Unit(before.side, max(_us(when - before.first_ns - away), 1), 0))
         return units
 
     def _concurrent(self, opener: _End, acceptor: _End) -> list[Unit]:
@@ -395,7 +399,7 @@ class Conversation:
                 if burst.side == side:
                     wait = _us(burst.first_ns - since)
                     units.append(Unit(side, wait if is_first else max(wait, 1), burst.size))
-                    is_first, since = False, burst.last_ns
+                    is_first, since = False, burst.first_ns
             if end.last_finish is not None:
                 units.append(Unit(side, max(_us(end.last_finish[1] - since), 1), 0))
         return units

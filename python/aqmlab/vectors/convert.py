@@ -1,20 +1,27 @@
-"""A capture becomes connection vectors, in one pass; what is kept is what of the open connections is needed."""
+"""A capture becomes connection vectors, in one pass.
 
-import heapq
+In memory is what of the open connections is needed; those that are over wait in a temporary file for being written in
+the order of their starts, whatever the order of the frames.
+"""
+
 import ipaddress
-from collections import Counter, OrderedDict
+import math
+import os
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from aqmlab import units
 from aqmlab.errors import BadInput
 from aqmlab.vectors import cvec
 from aqmlab.vectors.capture import Frame, frames
 from aqmlab.vectors.conversation import Conversation
-from aqmlab.vectors.model import ACCEPTOR, INITIATOR, Vector
+from aqmlab.vectors.model import ACCEPTOR, INITIATOR
 from aqmlab.vectors.segments import ACK, LINK_TYPES, SYN, Segment, Unreadable, segment
+from aqmlab.vectors.spool import Spool
 
 QUIET_NS = 500_000_000
 """A pause in one direction that ends a unit (Hernandez-Campos 2006)."""
@@ -23,6 +30,14 @@ QUIET_NS = 500_000_000
 # the maximum segment lifetime of RFC 9293. A SYN without an answer is given up as long after it.
 _LINGER_NS = 240_000_000_000
 _SWEEP_NS = 60_000_000_000
+
+SILENT_NS = 7_440_000_000_000
+"""A connection of which nothing was seen for longer is taken as left by both ends: 2 h 4 min, after which translators
+and firewalls forget it (RFC 5382, REQ-5) and which keep-alives stay below (RFC 1122 §4.2.3.6: every two hours)."""
+
+FALLS_NS = 10_000_000_000
+"""Queues of a network card and interfaces that are captured at once are off by milliseconds, a capture's buffers by
+seconds. Time that goes back further is that of several captures, or of a clock that was set."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Key = tuple[tuple[bytes, int], tuple[bytes, int]]
@@ -43,7 +58,7 @@ class Converted:
         names = (
             *("frames", "tcp_segments", "other_frames", "unreadable_frames"),
             *("sequential", "concurrent", "unfinished", "without_beginning", "without_answer", "without_data"),
-            *("elsewhere", "initiator_bytes", "acceptor_bytes", "missed_bytes"),
+            *("elsewhere", "initiator_bytes", "acceptor_bytes", "missed_bytes", "earlier_frames", "beyond_limits"),
         )
         return {
             "capture": str(self.capture),
@@ -62,31 +77,61 @@ def convert(
 ) -> Converted:
     """Writes the connections of a capture as vectors; with `network`, those that begin there.
 
-    Raises `BadInput` if the file is no capture, of another link type, cut off, or without a connection.
+    Raises `BadInput` if the file is no capture, of another link type, cut off, out of order or without a connection,
+    or if `vectors` is not the name of a new file.
     """
     if form not in cvec.FORMATS:
         raise BadInput(f"--format {form}: expected one of {', '.join(cvec.FORMATS)}")
+    claim(vectors)
     found = Converted(capture, vectors)
-    unfinished = vectors.with_name(vectors.name + ".part")
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as out:
-            _Conversion(found, out, form, quiet_ns, network).run(frames(capture))
+    with Spool(vectors.parent) as spool:
+        conversion = _Conversion(found, spool, quiet_ns, network)
+        conversion.run(frames(capture))
         if found.counts["written"] == 0:
             raise BadInput(f"{capture}: expected a TCP connection with its SYN and data, {_instead(found)}")
-        unfinished.replace(vectors)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        _write(spool, conversion.earliest_ns - conversion.first_ns, vectors, form)
     return found
+
+
+def claim(out: Path) -> None:
+    """Makes sure that vectors can go to `out`, before anything is read."""
+    if not out.name:
+        raise BadInput(f"{out}: expected the name of a new file, such as campus.cvec")
+    if out.exists() or out.is_symlink():
+        raise BadInput(f"{out}: exists; expected the name of a new file")
+    if not out.parent.is_dir():
+        raise BadInput(f"{out}: {out.parent} is no folder; expected a place that exists")
+    try:
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
 
 
 def capture_to_vectors(capture: Path, vectors: Path, form: str, quiet_time: str, network: str | None) -> Converted:
     """`convert` with its options as texts."""
-    quiet_ns = round(units.seconds(quiet_time, "--quiet-time") * 1e9)
+    quiet_ns = units.seconds(quiet_time, "--quiet-time") * 1e9
+    if not math.isfinite(quiet_ns):
+        raise BadInput(f"--quiet-time {quiet_time}: expected a finite time such as 500ms")
     try:
         inside = None if network is None else ipaddress.ip_network(network)
     except ValueError:
         raise BadInput(f"--from {network}: expected a network such as 10.0.0.0/8") from None
-    return convert(capture, vectors, form, quiet_ns, inside)
+    return convert(capture, vectors, form, round(quiet_ns), inside)
+
+
+def _write(spool: Spool, origin_ns: int, vectors: Path, form: str) -> None:
+    """The file appears when all of it is there, and takes nobody's place."""
+    unfinished = vectors.with_name(f".{vectors.name}.{os.getpid()}.partial")
+    out = unfinished.open("x", encoding="utf-8", newline="\n")
+    try:
+        with out:
+            for number, vector in enumerate(spool.in_order(origin_ns), 1):
+                out.write(cvec.write(vector, number, form))
+        claim(vectors)
+        unfinished.replace(vectors)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _instead(found: Converted) -> str:
@@ -99,28 +144,26 @@ def _instead(found: Converted) -> str:
 
 
 class _Conversion:
-    def __init__(self, found: Converted, out: TextIO, form: str, quiet_ns: int, network: Network | None) -> None:
+    def __init__(self, found: Converted, spool: Spool, quiet_ns: int, network: Network | None) -> None:
         self.found = found
         self.counts = found.counts
-        self.out = out
-        self.form = form
+        self.spool = spool
         self.quiet_ns = quiet_ns
         self.network = network
-        # In the order of their SYNs, so that the first of them tells which vectors may be written.
-        self.open: OrderedDict[_Key, Conversation] = OrderedDict()
-        # Connections that are over or are left out, with the time of their last segment.
-        self.ignored: dict[_Key, int] = {}
-        # Vectors that wait for an earlier connection to end: files of vectors are in the order of their starts.
-        self.waiting: list[tuple[int, int, Vector]] = []
-        self.origin_ns = 0
+        self.open: dict[_Key, Conversation] = {}
+        # Connections that are over or are left out: the time of their last segment, and of those from elsewhere the
+        # sequence number of the SYN.
+        self.ignored: dict[_Key, tuple[int, int | None]] = {}
+        # Times of the first frame, of the earliest, which starts are counted from, and of the latest so far.
+        self.first_ns = self.earliest_ns = self.latest_ns = 0
 
     def run(self, captured: Iterator[Frame]) -> None:
-        last_ns = swept_ns = 0
+        swept_ns = 0
         for frame in captured:
             if self.counts["frames"] == 0:
-                self.origin_ns = last_ns = swept_ns = frame.time_ns
+                self.first_ns = self.earliest_ns = self.latest_ns = swept_ns = frame.time_ns
             self.counts["frames"] += 1
-            last_ns = max(last_ns, frame.time_ns)
+            self.keep_time(frame)
             if frame.link_type not in LINK_TYPES:
                 raise BadInput(
                     f"{self.found.capture}: link type {frame.link_type}: expected Ethernet (1), raw IP (101), "
@@ -136,72 +179,87 @@ class _Conversion:
                 continue
             self.counts["tcp_segments"] += 1
             self.take(tcp)
-            if last_ns - swept_ns > _SWEEP_NS:
-                swept_ns = last_ns
-                self.sweep(last_ns)
+            if self.latest_ns - swept_ns > _SWEEP_NS:
+                swept_ns = self.latest_ns
+                self.sweep(swept_ns)
         for key in list(self.open):
-            self.close(key, is_end=True)
-        self.found.duration_s = (last_ns - self.origin_ns) / 1e9
+            self.close(key)
+        self.found.duration_s = (self.latest_ns - self.earliest_ns) / 1e9
+
+    def keep_time(self, frame: Frame) -> None:
+        if frame.time_ns >= self.latest_ns:
+            self.latest_ns = frame.time_ns
+            return
+        self.counts["earlier_frames"] += 1
+        back = self.latest_ns - frame.time_ns
+        if back > FALLS_NS:
+            raise BadInput(
+                f"{self.found.capture}: frame {self.counts['frames']} is {back / 1e9:,.6g} s earlier than one before: "
+                f"expected frames in the order of their times, up to {FALLS_NS // 10**9} s; reordercap sorts them"
+            )
+        self.earliest_ns = min(self.earliest_ns, frame.time_ns)
 
     def take(self, tcp: Segment) -> None:
         key = (tcp.source, tcp.target) if tcp.source < tcp.target else (tcp.target, tcp.source)
         conversation = self.open.get(key)
         is_syn = tcp.flags & (SYN | ACK) == SYN
-        if conversation is not None and is_syn and (conversation.is_over or conversation.is_anew(tcp)):
+        if conversation is not None and (
+            tcp.time_ns - conversation.last_ns > SILENT_NS
+            or (is_syn and (conversation.is_over or conversation.is_anew(tcp)))
+        ):
             self.close(key)
             conversation = None
         if conversation is None:
+            last_ns, left_out = self.ignored.pop(key, (None, None))
             if not is_syn:
-                if key not in self.ignored:
-                    self.counts["without_beginning"] += 1
-                self.ignored[key] = tcp.time_ns
-                return
-            self.ignored.pop(key, None)
-            if self.network is not None and not _is_in(tcp.source[0], self.network):
-                self.counts["elsewhere"] += 1
-                self.ignored[key] = tcp.time_ns
-                return
-            self.open[key] = Conversation(tcp, self.quiet_ns)
+                self.counts["without_beginning"] += last_ns is None
+                self.ignored[key] = (tcp.time_ns, left_out)
+            elif self.network is not None and not _is_in(tcp.source[0], self.network):
+                # The same SYN again is the same connection.
+                self.counts["elsewhere"] += tcp.sequence != left_out
+                self.ignored[key] = (tcp.time_ns, tcp.sequence)
+            else:
+                self.begin(key, tcp)
             return
         if not conversation.take(tcp):
             # The acceptor speaks, and its SYN is not in the capture.
             del self.open[key]
             self.counts["without_beginning"] += 1
-            self.ignored[key] = tcp.time_ns
-            self.release()
+            self.ignored[key] = (tcp.time_ns, None)
         elif conversation.is_over:
             self.close(key)
-            self.ignored[key] = tcp.time_ns
+            self.ignored[key] = (tcp.time_ns, None)
 
-    def close(self, key: _Key, is_end: bool = False) -> None:
+    def begin(self, key: _Key, syn: Segment) -> None:
+        since = syn.time_ns - self.earliest_ns
+        if since // 1000 >= cvec.LIMIT:
+            raise BadInput(
+                f"{self.found.capture}: frame {self.counts['frames']} begins a connection {since / 86_400e9:,.4g} days "
+                f"after the first frame: expected at most {cvec.LIMIT / 86_400e6:.4g}; editcap cuts captures by time"
+            )
+        self.open[key] = Conversation(syn, self.quiet_ns)
+
+    def close(self, key: _Key) -> None:
         conversation = self.open.pop(key)
         counts = self.counts
-        vector = conversation.vector(self.origin_ns)
-        if vector is not None:
-            counts["written"] += 1
-            counts["concurrent" if vector.is_concurrent else "sequential"] += 1
-            counts["unfinished"] += is_end and not conversation.is_over
-            counts["initiator_bytes"] += vector.bytes_from(INITIATOR)
-            counts["acceptor_bytes"] += vector.bytes_from(ACCEPTOR)
-            counts["missed_bytes"] += conversation.missed_bytes
-            heapq.heappush(self.waiting, (vector.start_us, counts["written"], vector))
-        else:
+        vector = conversation.vector()
+        if vector is None:
             counts["without_data" if conversation.is_answered or conversation.was_reset else "without_answer"] += 1
-        self.release()
-
-    def release(self) -> None:
-        """Writes what no connection under way can come before."""
-        first = next(iter(self.open.values()), None)
-        limit = None if first is None else (first.start_ns - self.origin_ns) // 1000
-        while self.waiting and (limit is None or self.waiting[0][0] < limit):
-            vector = heapq.heappop(self.waiting)[2]
-            self.counts["numbered"] += 1
-            self.out.write(cvec.write(vector, self.counts["numbered"], self.form))
+            return
+        kept = cvec.within_limits(vector)
+        counts["written"] += 1
+        counts["concurrent" if kept.is_concurrent else "sequential"] += 1
+        counts["unfinished"] += not conversation.is_over
+        counts["beyond_limits"] += kept != vector
+        counts["initiator_bytes"] += kept.bytes_from(INITIATOR)
+        counts["acceptor_bytes"] += kept.bytes_from(ACCEPTOR)
+        counts["missed_bytes"] += conversation.missed_bytes
+        self.spool.add(conversation.start_ns - self.first_ns, kept)
 
     def sweep(self, now: int) -> None:
-        self.ignored = {key: last for key, last in self.ignored.items() if now - last < _LINGER_NS}
+        self.ignored = {key: kept for key, kept in self.ignored.items() if now - kept[0] < _LINGER_NS}
         for key, conversation in list(self.open.items()):
-            if not conversation.is_answered and now - conversation.last_ns > _LINGER_NS:
+            if now - conversation.last_ns > (SILENT_NS if conversation.is_answered else _LINGER_NS):
                 self.close(key)
 
 

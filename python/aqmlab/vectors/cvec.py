@@ -11,10 +11,29 @@ does `write`. Where nobody closes, readers have the last end to send close a sec
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from aqmlab.vectors.model import ACCEPTOR, INITIATOR, Vector
 
 FORMATS = ("original", "alternate")
+
+LIMIT = 1 << 40
+"""The engine reads starts and waits (us) and sizes (bytes) below this: 12.7 days, 1.1 TB."""
+
+LONGEST_RTT_US = 600_000_000
+"""The longest round-trip time that the engine reads: what is longer is a stray acknowledgement."""
+
+
+def within_limits(vector: Vector) -> Vector:
+    """The vector with waits, sizes and round-trip time cut to what is read."""
+    rtt_us = min(vector.rtt_us, LONGEST_RTT_US)
+    if rtt_us == vector.rtt_us and all(max(unit.wait_us, unit.size_bytes) < LIMIT for unit in vector.units):
+        return vector
+    cut = (
+        replace(unit, wait_us=min(unit.wait_us, LIMIT - 1), size_bytes=min(unit.size_bytes, LIMIT - 1))
+        for unit in vector.units
+    )
+    return replace(vector, rtt_us=rtt_us, units=tuple(cut))
 
 
 def write(vector: Vector, number: int, form: str = "original") -> str:

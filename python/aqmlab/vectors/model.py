@@ -17,7 +17,7 @@ class Unit:
     """`INITIATOR` or `ACCEPTOR`."""
     wait_us: int
     """Where the ends take turns, counted from the arrival of the unit before it if that is the peer's; else, and in a
-    concurrent vector always, from the side's own last sending."""
+    concurrent vector always, from when the side wrote its unit before."""
     size_bytes: int
 
 

@@ -20,7 +20,7 @@ mod linux {
     use base::{Span, Time};
     use live::{Clock, Namespace, Real, Report, Router, Sleeping, Tun};
     use scenario::Scenario;
-    use std::io;
+    use std::io::{self, Write};
     use std::path::Path;
     use std::process::ExitCode;
     use std::sync::atomic::AtomicBool;
@@ -71,19 +71,18 @@ mod linux {
         let mut router = Router::new(scenario, left, right, clock);
         let ended = router.run(until, &AtomicBool::new(false));
         // What was counted is told also when the run broke off.
-        print(scenario, &router.report());
-        ended
+        let printed = print(scenario, &router.report());
+        ended.and(printed)
     }
 
-    #[expect(clippy::print_stdout, reason = "a program that prints what happened")]
-    fn print(scenario: &Scenario, report: &Report) {
+    fn print(scenario: &Scenario, report: &Report) -> io::Result<()> {
         let mut summary = report.to_json();
         summary["scenario"] = scenario.name.as_str().into();
         summary["seed"] = scenario.seed.into();
-        println!("{summary:#}");
         if let Some(reason) = report.void() {
             eprintln!("aqmlab-router: this run is void: {reason}");
         }
+        writeln!(io::stdout(), "{summary:#}")
     }
 
     fn ports(arguments: &Arguments) -> io::Result<[Tun; 2]> {
@@ -122,7 +121,8 @@ mod linux {
                 option if option.starts_with('-') => return Err(format!("{option}: no such option")),
                 _ if scenario.is_none() => scenario = Some(word),
                 setting => {
-                    let (key, value) = setting.split_once('=').ok_or_else(|| format!("{setting}: expected key=value"))?;
+                    let (key, value) =
+                        setting.split_once('=').ok_or_else(|| format!("{setting}: expected key=value"))?;
                     overrides.push((key.to_owned(), value.to_owned()));
                 }
             }

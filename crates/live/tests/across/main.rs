@@ -5,20 +5,20 @@
 
 mod bed;
 
-use bed::{Bed, INTERFACE, V4, V6, scenario};
+use bed::{Bed, INTERFACE, V4, V6, ping, scenario};
 use live::Report;
-use rustix::fd::OwnedFd;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
+use rustix::net::{self, AddressFamily, RecvFlags, SocketType, ipproto, sockopt};
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::process::Command;
 use std::time::Duration;
 
 /// Says that the process runs in a user namespace that was made for it.
 const WITHIN: &str = "AQMLAB_TEST_WITHIN";
 
-/// Does `test`; once more in a user namespace of its own where this user may not make network namespaces.
-fn where_it_can(name: &str, test: impl FnOnce() -> io::Result<()>) {
+/// Does `test` with hosts and a router over the scenario `text`; in a user namespace of its own where this user is not
+/// root.
+fn where_it_can(name: &str, text: &str, test: impl FnOnce(Bed) -> io::Result<()>) {
     let is_within = std::env::var_os(WITHIN).is_some();
     if !rustix::process::geteuid().is_root() && !is_within {
         let program = std::env::current_exe().expect("it runs");
@@ -34,9 +34,10 @@ fn where_it_can(name: &str, test: impl FnOnce() -> io::Result<()>) {
         }
         return;
     }
-    match test() {
+    match Bed::start(&scenario(text), false) {
+        Ok(bed) => test(bed).unwrap_or_else(|error| panic!("{name}: {error}")),
         Err(error) if is_missing(&error) => eprintln!("{name}: left out: {error}"),
-        result => result.unwrap_or_else(|error| panic!("{name}: {error}")),
+        Err(error) => panic!("{name}: {error}"),
     }
 }
 
@@ -58,41 +59,11 @@ fn is_sound(report: &Report, refused: u64) {
     }
 }
 
-/// Sends `count` echo requests of `size` bytes (IP) from the left, and returns the round-trip times.
-fn ping(count: u16, size: usize) -> io::Result<Vec<Duration>> {
-    let socket: OwnedFd = net::socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP))?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(2)))?;
-    let to: SocketAddr = format!("{}:0", V4[1]).parse().expect("an address");
-    let mut times = Vec::new();
-    for number in 1..=count {
-        let mut request = vec![8, 0, 0, 0, 0x0a, 0x0b];
-        request.extend(number.to_be_bytes());
-        request.resize(size - 20, 0);
-        // RFC 792: the sum of three words that are not zero.
-        let sum = 0x0800_u32 + 0x0a0b + u32::from(number);
-        request[2..4].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-        #[expect(clippy::disallowed_methods, reason = "a round trip is timed on the wall clock")]
-        let sent = std::time::Instant::now();
-        net::sendto(&socket, &request, SendFlags::empty(), &to)?;
-        let mut reply = [0; 2048];
-        loop {
-            net::recv(&socket, &mut reply, RecvFlags::empty())?;
-            // An echo reply, and ours.
-            if reply[20] == 0 && reply[24..28] == request[4..8] {
-                break;
-            }
-        }
-        times.push(sent.elapsed());
-    }
-    Ok(times)
-}
-
 #[test]
 fn round_trips_take_what_the_path_says() {
-    where_it_can("round_trips_take_what_the_path_says", || {
-        let bed = Bed::start(&scenario(
-            "[link]\nrate = \"20mbit\"\nreverse_rate = \"10mbit\"\n[path]\naccess_rate = \"100mbit\"\nrtt = \"40ms\"",
-        ))?;
+    let text =
+        "[link]\nrate = \"20mbit\"\nreverse_rate = \"10mbit\"\n[path]\naccess_rate = \"100mbit\"\nrtt = \"40ms\"";
+    where_it_can("round_trips_take_what_the_path_says", text, |bed| {
         let times = bed.sides[0].within(|| ping(20, 1000))?;
         let (ended, report) = bed.end();
         ended?;
@@ -111,12 +82,10 @@ fn round_trips_take_what_the_path_says() {
 
 #[test]
 fn receivers_see_the_marks_in_order() {
-    where_it_can("receivers_see_the_marks_in_order", || {
-        // Everything that waits longer than 5 ms is marked, or lost where it cannot be.
-        let bed = Bed::start(&scenario(
-            "[link]\nrate = \"20mbit\"\n[link.qdisc]\nkind = \"step\"\nthreshold = \"5ms\"\nlimit = \"2000p\"\n\
-             [path]\nrtt = \"10ms\"",
-        ))?;
+    // Everything that waits longer than 5 ms is marked, or lost where it cannot be.
+    let text = "[link]\nrate = \"20mbit\"\n[link.qdisc]\nkind = \"step\"\nthreshold = \"5ms\"\nnot_ect = \"drop\"\n\
+                limit = \"2000p\"\n[path]\nrtt = \"10ms\"";
+    where_it_can("receivers_see_the_marks_in_order", text, |bed| {
         let count = 500_u32;
         // It sees the IP header, after the kernel has checked its checksum.
         let receiver = bed.sides[1].within(|| {
@@ -170,8 +139,8 @@ fn receivers_see_the_marks_in_order() {
 
 #[test]
 fn both_versions_of_ip_cross() {
-    where_it_can("both_versions_of_ip_cross", || {
-        let bed = Bed::start(&scenario("[link]\nrate = \"100mbit\"\n[path]\nrtt = \"2ms\""))?;
+    let text = "[link]\nrate = \"100mbit\"\n[path]\nrtt = \"2ms\"";
+    where_it_can("both_versions_of_ip_cross", text, |bed| {
         for addresses in [V4, V6] {
             let Ok(left) = bed.sides[0].within(|| udp(addresses[0], 7000)) else {
                 eprintln!("both_versions_of_ip_cross: left out: {} is no address here", addresses[0]);
@@ -196,12 +165,11 @@ fn both_versions_of_ip_cross() {
 
 #[test]
 fn a_device_that_goes_ends_the_run() {
-    where_it_can("a_device_that_goes_ends_the_run", || {
-        let bed = Bed::start(&scenario("[link]\nrate = \"20mbit\"\n[path]\nrtt = \"10ms\""))?;
+    let text = "[link]\nrate = \"20mbit\"\n[path]\nrtt = \"10ms\"";
+    where_it_can("a_device_that_goes_ends_the_run", text, |bed| {
         bed.sides[0].within(|| ping(1, 100)).map(drop)?;
         bed.runs(1, "ip", &["link", "del", INTERFACE])?;
-        // The router looks up several times a second, and sees an event at once.
-        let (ended, report) = bed.end();
+        let (ended, report) = bed.ends_by_itself();
         let message = ended.expect_err("it cannot go on").to_string();
         assert!(message.starts_with("interface aqm0: the TUN device has gone"), "{message}");
         assert_eq!(report.directions[0].written, 1, "what was counted is kept");

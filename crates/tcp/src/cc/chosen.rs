@@ -33,7 +33,7 @@ impl Chosen {
     pub fn new(config: &Config) -> Self {
         let start = match config.hystart() {
             Hystart::Off => None,
-            Hystart::Linux => Some(Box::new(Start::Linux(hystart::Start::default()))),
+            Hystart::Linux => Some(Box::new(Start::Linux(hystart::Start::new(config.is_paced())))),
             Hystart::Plus => Some(Box::new(Start::Plus(hystart_pp::Start::new(config.is_paced())))),
         };
         Self { algorithm: Algorithm::new(config), start }
@@ -64,6 +64,9 @@ impl Chosen {
                 Start::Plus(start) => start.delivered(window, delivery),
             }
         }
+        if !window.in_slow_start() {
+            self.end_first_start();
+        }
     }
 
     /// See [`Controller::grow`].
@@ -80,9 +83,13 @@ impl Chosen {
 
     /// See [`Controller::reduced`].
     pub fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
-        // RFC 9406 §4.3: the first slow start alone.
-        self.start.take_if(|start| matches!(**start, Start::Plus(_)));
+        self.end_first_start();
         self.algorithm.reduced(window, congestion)
+    }
+
+    /// HyStart++ is for the first slow start alone (RFC 9406 §4.3).
+    fn end_first_start(&mut self) {
+        self.start.take_if(|start| matches!(**start, Start::Plus(_)));
     }
 
     /// See [`Controller::timed_out`].
@@ -90,8 +97,33 @@ impl Chosen {
         if let Some(start) = &mut self.start
             && let Start::Linux(start) = &mut **start
         {
-            *start = hystart::Start::default();
+            start.restart();
         }
         self.algorithm.timed_out();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Span, Time};
+
+    #[test]
+    fn hystart_plus_plus_is_for_the_first_slow_start() {
+        let profile = crate::stack::profile("linux").expect("a profile");
+        let config = Config { hystart: Hystart::Plus, ..(profile.config)() };
+        let mut chosen = Chosen::new(&config);
+        let mss = f64::from(config.mss);
+        let rtt = Some(Span::from_ms(80));
+        let now = Time::from_ns(1_000_000_000);
+        let delivery = Delivery { bytes: 1_448, is_marked: false, una: 1, nxt: 2, rtt, mss, now };
+        let mut window = Window { cwnd: 10.0 * mss, ssthresh: f64::INFINITY };
+        chosen.delivered(&mut window, &delivery);
+        assert!(chosen.start.is_some());
+        // It has ended slow start; then a pause brings the window below the threshold.
+        window.ssthresh = window.cwnd;
+        chosen.delivered(&mut window, &delivery);
+        window.cwnd /= 2.0;
+        assert!(window.in_slow_start() && chosen.start.is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! HyStart as Linux's CUBIC has it: slow start ends when the acknowledgements of a round come in a train as long as
-//! half the shortest round trip, or when the shortest round trip of a round has grown by an eighth.
+//! half the shortest round trip, or the whole of it where what is sent is paced; or when the shortest round trip of a
+//! round has grown by an eighth.
 //!
 //! Source: Ha, Rhee, "Taming the elephants: new TCP slow start" (2011); net/ipv4/tcp_cubic.c of Linux 6.12,
 //! hystart_update, with its default parameters.
@@ -35,6 +36,7 @@ const TRAIN_ALLOWANCE: Span = Span::from_ms(1);
 /// The memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
+    is_paced: bool,
     is_over: bool,
     shortest: Span,
     round: Round,
@@ -49,13 +51,17 @@ struct Round {
     last_ack: Time,
 }
 
-impl Default for Start {
-    fn default() -> Self {
-        Self { is_over: false, shortest: Span::ZERO, round: Round::new(Time::ZERO, 0) }
-    }
-}
-
 impl Start {
+    /// Slow start begins.
+    pub const fn new(is_paced: bool) -> Self {
+        Self { is_paced, is_over: false, shortest: Span::ZERO, round: Round::new(Time::ZERO, 0) }
+    }
+
+    /// The same once more.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.is_paced);
+    }
+
     /// An acknowledgement came: sets the threshold where slow start is over.
     pub fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
         if self.is_over {
@@ -80,7 +86,9 @@ impl Start {
         let round = &mut self.round;
         if delivery.now.since(round.last_ack) <= TRAIN_GAP {
             round.last_ack = delivery.now;
-            self.is_over |= delivery.now.since(round.round_began) > (self.shortest + TRAIN_ALLOWANCE) / 2;
+            // Pacing alone may make a train half a round trip long.
+            let longest = (self.shortest + TRAIN_ALLOWANCE) / if self.is_paced { 1 } else { 2 };
+            self.is_over |= delivery.now.since(round.round_began) > longest;
         }
         round.round_shortest = round.round_shortest.min(rtt);
         if round.samples < ROUND_SAMPLES {
@@ -112,7 +120,11 @@ mod tests {
 
     /// Slow start with one acknowledgement every `gap`, of the given round-trip time: the window when it ends, or 200.
     fn start(gap: Span, rtt: impl Fn(u64) -> Span) -> f64 {
-        let (mut hystart, mut reno) = (Start::default(), Reno::default());
+        start_of(Start::new(false), gap, rtt)
+    }
+
+    fn start_of(mut hystart: Start, gap: Span, rtt: impl Fn(u64) -> Span) -> f64 {
+        let mut reno = Reno::default();
         let mut window = Window { cwnd: 10.0 * MSS, ssthresh: f64::INFINITY };
         let (mut now, mut una, mut nxt) = (Time::from_ns(1_000_000_000), 0, 10_000);
         for k in 0..190 {
@@ -145,5 +157,14 @@ mod tests {
         let ended = start(Span::from_ms(1), |_| Span::from_ms(40));
         assert!((16.0..60.0).contains(&ended), "{ended}");
         assert_eq!(start(Span::from_ms(1), |_| Span::from_ms(2_000)), 200.0);
+    }
+
+    #[test]
+    fn a_paced_train_may_be_as_long_as_the_round_trip() {
+        // The same, one acknowledgement a millisecond. A round is as many as the window has segments when it begins:
+        // the first of 42 or more, and then fewer than 84, takes more than 41 ms, and ends slow start at its 42nd.
+        let ended = start_of(Start::new(true), Span::from_ms(1), |_| Span::from_ms(40));
+        assert!(ended > start(Span::from_ms(1), |_| Span::from_ms(40)), "{ended}");
+        assert!((84.0..127.0).contains(&ended), "{ended}");
     }
 }

@@ -99,7 +99,7 @@ impl Start {
         self.owed += if self.is_conservative() { step / CSS_GROWTH_DIVISOR } else { step };
         let whole = if acked.whole_segments { (self.owed / acked.mss).floor() * acked.mss } else { self.owed };
         self.owed -= whole;
-        window.cwnd += whole;
+        window.cwnd = (window.cwnd + whole).min(window.ssthresh);
     }
 
     /// Everything was acknowledged that was out when the round began.

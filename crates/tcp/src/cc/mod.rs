@@ -91,7 +91,8 @@ pub struct Congestion {
     pub mss: f64,
     /// Whether what is left is to be whole segments.
     pub whole_segments: bool,
-    /// Whether a mark is to be answered by less than a loss is (RFC 8511).
+    /// Whether a mark is to be answered by less than a loss is (RFC 8511), in slow start as in congestion avoidance:
+    /// whether the RFC means both is open to reading.
     pub abe: bool,
     /// Now.
     pub now: Time,

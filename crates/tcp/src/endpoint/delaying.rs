@@ -238,8 +238,10 @@ impl Endpoint {
         let rto = self.rtt.rto(config);
         let least = config.delayed_ack.timeout;
         let is_new_echo = segment.echo != self.peer_echo;
+        let offered = self.offered(config);
         let Some(delaying) = &mut self.delaying else { return };
         delaying.measure(segment, is_new_echo, config, now);
+        delaying.growing.measure_window(segment.end(), offered, now);
         let pause = now.since(delaying.heard_at);
         let is_first = delaying.interval == Span::ZERO;
         delaying.heard_at = now;

@@ -6,7 +6,7 @@
 //! whose window has just grown acknowledges at once, so that in slow start every segment is acknowledged.
 //!
 //! Source: Linux 6.12, tcp_input.c: tcp_init_buffer_space, tcp_grow_window, tcp_rcv_space_adjust,
-//! tcp_rcv_rtt_measure_ts.
+//! tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_measure.
 //!
 //! | Linux               | here        |
 //! |---------------------|-------------|
@@ -15,11 +15,11 @@
 //! | `sk_rcvbuf`         | `buffer`    |
 //! | `rcvq_space.space`, `.seq`, `.time` | `arrived`, `from`, `since` |
 //! | `rcv_rtt_est.rtt_us`| `round_trip_8` |
+//! | `rcv_rtt_est.seq`, `.time` | `window_end`, `window_began` |
 //!
 //! # Deviations
 //! - A full segment takes 2304 bytes of buffer, a page's half and its header, whatever the network card; small ones let
 //!   the window grow as full ones do.
-//! - The round trip is measured by timestamps alone.
 
 use crate::segment::Segment;
 use crate::stack::Config;
@@ -44,6 +44,8 @@ pub(super) struct Growing {
     from: u64,
     since: Time,
     round_trip_8: u64,
+    window_end: u64,
+    window_began: Time,
 }
 
 impl Growing {
@@ -61,6 +63,8 @@ impl Growing {
             from: 1,
             since: Time::ZERO,
             round_trip_8: 0,
+            window_end: 0,
+            window_began: Time::ZERO,
         }
     }
 
@@ -106,6 +110,21 @@ impl Growing {
         } else {
             self.round_trip_8 - self.round_trip_8 / 8 + sample
         };
+    }
+
+    /// Everything before `next` came in order, and `offered` more may: what was offered takes a round trip to be filled
+    /// at least. Nothing longer than the shortest counts.
+    pub(super) fn measure_window(&mut self, next: u64, offered: u64, now: Time) {
+        if next < self.window_end {
+            return;
+        }
+        if self.window_end > 0 {
+            let sample = 8 * now.since(self.window_began).ns().max(1_000);
+            if self.round_trip_8 == 0 || sample < self.round_trip_8 {
+                self.round_trip_8 = sample;
+            }
+        }
+        (self.window_end, self.window_began) = (next + offered, now);
     }
 
     /// The round trip; zero before the first.

@@ -10,7 +10,9 @@
 //!
 //! # Deviations
 //! - RFC 2861's other half, a window that decays while the application uses only part of it
-//!   (tcp_cwnd_application_limited), is not there: such a window does not grow (`cwnd_validation`), and stays.
+//!   (tcp_cwnd_application_limited), is not there: such a window does not grow (`cwnd_validation`), and stays. In
+//!   Linux it decays only where a timeout's time went by without an acknowledgement that lets it grow and without a
+//!   pause (`snd_cwnd_stamp`, which tcp_cong_avoid sets with each).
 
 use super::Endpoint;
 use crate::stack::Config;

@@ -437,6 +437,19 @@ impl Endpoint {
         self.seldom_at = self.held_until.min(self.probe_at).min(self.reorder_at).min(self.persist_at()).min(paced_at);
     }
 
+    /// Gives the connection up: nothing is due any more.
+    #[cold]
+    fn give_up(&mut self) {
+        self.state = State::Aborted;
+        (self.rto_at, self.delayed_ack_at, self.held_until) = (Time::NEVER, Time::NEVER, Time::NEVER);
+        (self.probe_at, self.reorder_at) = (Time::NEVER, Time::NEVER);
+        if let Some(flow) = &mut self.flow {
+            flow.persist = None;
+        }
+        self.call_off_departure();
+        self.note_seldom();
+    }
+
     /// Bytes that arrived in order, and so reached the application.
     pub fn received(&self) -> u64 {
         let fin = u64::from(self.rcv_nxt > self.peer_fin);
@@ -452,6 +465,11 @@ impl Endpoint {
     /// Whether the handshake is done.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
+    }
+
+    /// Whether the handshake was ever done, also of one that was given up since.
+    pub fn was_established(&self) -> bool {
+        self.snd_una > 0
     }
 
     /// Whether the application has said that it has nothing more to write.

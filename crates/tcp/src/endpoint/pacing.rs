@@ -153,26 +153,22 @@ impl Endpoint {
                 return;
             }
         }
-        if self.may_send(config)
-            && let Some(pacer) = &mut self.pacer
-        {
-            pacer.wakes_at = pacer.departs_at();
-            self.note_seldom();
+        if self.due(config).is_some() {
+            if let Some(pacer) = &mut self.pacer {
+                pacer.wakes_at = pacer.departs_at();
+                self.note_seldom();
+            }
+        } else {
+            self.ask_for_room(config, now);
         }
     }
 
-    /// Whether there is something to send that the window lets out.
-    fn may_send(&mut self, config: &Config) -> bool {
-        let in_flight = self.snd_nxt - self.snd_una;
-        let (pipe, cwnd) = (self.outstanding.pipe(in_flight), self.window.cwnd as u64);
-        let is_repairing = matches!(self.phase, Phase::Recovery | Phase::Timeout);
-        if is_repairing && let Some(record) = self.outstanding.next_lost() {
-            return pipe + u64::from(record.len) <= cwnd;
+    /// Nothing waits for its departure any more.
+    #[inline]
+    pub(super) fn call_off_departure(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.wakes_at = Time::NEVER;
         }
-        self.next_new(config).is_some_and(|(len, _)| {
-            let len = u64::from(len);
-            pipe + len <= cwnd && in_flight + len <= self.peer_window
-        })
     }
 
     fn shortest_rtt(&self) -> Option<Span> {
@@ -297,6 +293,48 @@ mod tests {
     /// A pacer beyond its first ten segments that may send now.
     fn pacer(rate: f64) -> Pacer {
         Pacer { rate, segments: UNPACED, ..Pacer::new() }
+    }
+
+    /// An endpoint that paces and is open, and its configuration.
+    fn end() -> (Endpoint, Config) {
+        let profile = crate::stack::profile("linux").expect("a profile");
+        let config = Config { pacing: true, handshake: false, ..(profile.config)() };
+        let mut end = Endpoint::new(&config);
+        end.open(&config, at(0), &mut |_| {});
+        (end, config)
+    }
+
+    #[test]
+    fn a_departure_is_called_off_while_nothing_may_be_sent() {
+        let (mut end, config) = end();
+        let waits = |end: &mut Endpoint| {
+            end.pacer.as_mut().expect("it paces").wakes_at = at(5);
+            end.note_seldom();
+            assert_eq!(end.next_wake(), at(5));
+        };
+        // An echo that met a window of one segment.
+        waits(&mut end);
+        end.held_until = at(10);
+        end.on_wake(&config, at(5), &mut |_| {});
+        assert_eq!(end.next_wake(), at(10));
+        end.on_wake(&config, at(10), &mut |_| {});
+        // A connection that was given up.
+        waits(&mut end);
+        end.give_up();
+        assert!(!end.next_wake().is_set());
+        end.push(&config, at(10), &mut |_| {});
+        assert!(!end.next_wake().is_set());
+    }
+
+    #[test]
+    fn a_closed_window_is_asked_for_before_the_next_departure_too() {
+        let (mut end, config) = end();
+        end.peer_window = 0;
+        end.write(10_000);
+        end.pacer.as_mut().expect("it paces").departs_at = at(5);
+        end.push(&config, at(0), &mut |_| {});
+        assert_eq!(end.next_wake(), end.persist_at());
+        assert!(end.next_wake().is_set());
     }
 
     #[test]

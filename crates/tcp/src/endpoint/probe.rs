@@ -3,8 +3,11 @@
 //! # Deviations
 //! - That reordering was seen switches the rule of three reports off, as in Linux; how far it went is not measured
 //!   (`tp->reordering`), which matters there only to how the window grows.
+//! - After a timeout, a retransmission that is found lost, or a loss that the timer of what may be reordered finds, is
+//!   sent again as the window allows. Linux enters fast recovery then (FLAG_LOST_RETRANS, tcp_rack_reo_timeout).
 
 use super::{Emit, Endpoint, Phase, Timing};
+use crate::cc::Cause;
 use crate::rack::Rack;
 use crate::segment::Segment;
 use crate::stack::{Config, Recovery, RttSampling};
@@ -137,8 +140,10 @@ impl Endpoint {
         } else if ack > probe.end {
             self.probe_end = None;
             if self.phase == Phase::Open && self.is_gradual {
-                self.begin_reduction(crate::cc::Cause::Loss, config, now);
+                self.begin_reduction(Cause::Loss, config, now);
                 self.end_reduction();
+            } else if self.phase == Phase::Open {
+                self.reduce(Cause::Loss, self.flight(), config, now);
             }
         } else if is_duplicate {
             self.probe_end = None;
@@ -147,13 +152,15 @@ impl Endpoint {
 
     /// Sends the last segment that was not reported again, once a recovery, if the window has room and nothing else to
     /// send: its loss would otherwise take the timer (RFC 6675 §4, NextSeg rule 4). RACK probes for it instead.
-    pub(super) fn rescue(&mut self, pipe: u64, config: &Config, now: Time, out: &mut impl Emit) {
+    pub(super) fn rescue(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let pipe = self.outstanding.pipe(self.snd_nxt - self.snd_una);
         let may = self.phase == Phase::Recovery && config.recovery == Recovery::Sack && !self.finds_by_time;
         if self.has_rescued || !may || pipe + u64::from(config.mss) > self.window.cwnd as u64 {
             return;
         }
+        // If the last has been sent again already, so has everything before it: there is nothing left to look for.
+        self.has_rescued = true;
         if let Some(record) = self.outstanding.rescue(now) {
-            self.has_rescued = true;
             self.timing = Timing::NONE;
             self.emit_again(&record, config, now, out);
         }

@@ -154,8 +154,12 @@ impl Endpoint {
         self.flow.is_some() && segment.seq + 1 == self.rcv_nxt && segment.end() == segment.seq
     }
 
-    /// Nothing is outstanding, and what comes next does not fit the peer's window: asks for it later.
-    pub(super) fn wait_for_room(&mut self, config: &Config, now: Time) {
+    /// If nothing is outstanding, and what comes next does not fit the peer's window: asks for it later.
+    pub(super) fn ask_for_room(&mut self, config: &Config, now: Time) {
+        let fits = self.next_new(config).is_none_or(|(len, _)| u64::from(len) <= self.peer_window);
+        if self.snd_nxt > self.snd_una || fits {
+            return;
+        }
         let at = config.timer(now, self.rtt.rto(config).max(SHORTEST));
         let flow = self.flow.get_or_insert_with(Box::default);
         if flow.persist.is_none() {
@@ -192,9 +196,7 @@ impl Endpoint {
             return;
         }
         if persist.unanswered >= MOST_PROBES {
-            self.state = State::Aborted;
-            (self.rto_at, self.delayed_ack_at) = (Time::NEVER, Time::NEVER);
-            return;
+            return self.give_up();
         }
         if self.peer_window > 0 {
             // Silly, but better than nothing for ever (§3.8.6.2.1).

@@ -1,7 +1,7 @@
-//! The window coming down over a round trip: proportional rate reduction, for losses and for marks.
+//! The window coming down, for losses and for marks: at once, or over a round trip by proportional rate reduction.
 //!
-//! Source: RFC 6937 in the form of Linux (tcp_cwnd_reduction): the slow-start reduction bound while the repair goes
-//! well, the conservative one otherwise, and at least the first retransmission at once.
+//! Source of the latter: RFC 6937 in the form of Linux (tcp_cwnd_reduction): the slow-start reduction bound while the
+//! repair goes well, the conservative one otherwise, and at least the first retransmission at once.
 //!
 //! | RFC              | here                    |
 //! |------------------|-------------------------|
@@ -84,6 +84,50 @@ impl Endpoint {
         };
         let least = if progress.sent == 0 { mss } else { 0.0 };
         self.window.cwnd = (pipe + more.max(least)).max(mss);
+    }
+
+    /// What is outstanding, without what limited transmit sent beyond the window (RFC 5681 §3.2).
+    pub(super) fn flight(&self) -> f64 {
+        ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd)
+    }
+
+    /// Congestion met `flight` bytes: reduces the window. Returns what the controller leaves of them; the threshold,
+    /// and the window with it, stays at two segments at least (RFC 5681 (4)).
+    pub(super) fn reduce(&mut self, cause: Cause, flight: f64, config: &Config, now: Time) -> f64 {
+        let mss = f64::from(config.mss);
+        let congestion = Congestion { cause, flight, mss, whole_segments: false, abe: config.abe, now };
+        let left = self.controller.reduced(&self.window, &congestion);
+        self.window.ssthresh = left.max(2.0 * mss);
+        self.window.cwnd = self.window.ssthresh;
+        // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
+        self.owes_cwr = self.ecn_ok;
+        left
+    }
+
+    pub(super) fn on_ecn_echo(&mut self, config: &Config, now: Time) {
+        // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
+        // An acknowledgement of exactly that window may have been sent before the CWR arrived.
+        let is_known = self.snd_una <= self.ecn_recover || self.snd_una <= self.recover;
+        if self.phase != Phase::Open || is_known && !self.is_gradual {
+            return;
+        }
+        self.stats.ecn_reductions += 1;
+        let mss = f64::from(config.mss);
+        if self.is_gradual {
+            self.begin_reduction(Cause::Mark, config, now);
+            self.phase = Phase::Reducing;
+            self.probe_end = None;
+            self.ecn_recover = self.snd_nxt;
+            return;
+        }
+        let floor = f64::from(config.ecn_floor) * mss;
+        if self.window.cwnd <= mss && config.ecn_floor == 1 {
+            self.held_until = now + self.rtt.rto(config);
+            self.note_seldom();
+        }
+        // Half the window itself, not of what is outstanding: the echo may have acknowledged all of that.
+        self.window.cwnd = self.reduce(Cause::Mark, self.window.cwnd, config, now).max(floor);
+        self.ecn_recover = self.snd_nxt;
     }
 
     /// The reduction is through.

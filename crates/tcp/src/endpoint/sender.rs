@@ -21,7 +21,7 @@
 
 use super::pacing::Told;
 use super::{Emit, Endpoint, Phase, State, Timing};
-use crate::cc::{Acked, Cause, Congestion, Delivery};
+use crate::cc::{Acked, Cause, Delivery};
 use crate::outstanding::Record;
 use crate::rack::Rack;
 use crate::segment::{Flags, Segment};
@@ -33,6 +33,23 @@ const DUP_THRESH: u32 = 3;
 /// Retransmissions of one segment by the timer, after which the connection is given up (RFC 1122 §4.2.3.5, R2; BSD's
 /// TCP_MAXRXTSHIFT).
 const MOST_TIMEOUTS: u32 = 12;
+
+/// What an acknowledgement told.
+struct Arrived {
+    /// Bytes of which it is news that they arrived, acknowledged, reported or both; and whether any were reported.
+    delivered: u64,
+    has_reports: bool,
+    /// When the newest of what it acknowledges was sent, if that tells a round trip.
+    sent_at: Option<Time>,
+}
+
+/// What may be sent.
+pub(super) enum Due {
+    /// What is lost.
+    Again,
+    /// New data of this length, and whether the FIN rides on it.
+    New(u32, bool),
+}
 
 /// What a segment takes of the congestion window: its payload, and a FIN alone as much as a full one or nothing.
 #[inline]
@@ -62,17 +79,21 @@ impl Endpoint {
         }
         let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
         let bytes = segment.ack.saturating_sub(self.snd_una);
+        let mut twice = 0;
+        if self.counts_deliveries
+            && let Some((start, end)) = segment.sacks.duplicate(segment.ack)
+        {
+            twice = self.note_twice(start, end, config);
+        }
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
         let mut delivered = bytes;
         if self.counts_deliveries {
-            delivered = bytes + self.outstanding.sacked_bytes() - reported;
-            if let Some((start, end)) = segment.sacks.duplicate(segment.ack) {
-                delivered += self.note_twice(start, end, config);
-            }
+            delivered = bytes + self.outstanding.sacked_bytes() - reported + twice;
             let rtt = sent_at.map(|sent_at| now.since(sent_at));
             self.on_delivery(segment, delivered, rtt, config, now);
             self.outstanding.tell_rack(Rack::adapt);
         }
+        let mut is_undone = false;
         if self.undoing.is_some() {
             if self.ecn_ok && segment.flags.has(Flags::ECE) {
                 self.forbid_undoing();
@@ -80,13 +101,14 @@ impl Endpoint {
             if bytes == 0 && self.phase == Phase::Timeout {
                 self.judge_timeout(segment, false, news > 0, config, now);
             }
-            self.undo_twice(config);
+            is_undone = self.undo_twice(config);
         }
         if self.flow.is_some() {
             self.hear_of_room(config);
         }
         if bytes > 0 {
-            self.on_new_ack(segment, delivered, sent_at, config, now, out);
+            let arrived = Arrived { delivered, has_reports: news > 0, sent_at };
+            self.on_new_ack(segment, &arrived, config, now, out);
         } else if segment.ack == self.snd_una
             && self.snd_nxt > self.snd_una
             && if config.recovery == Recovery::Sack {
@@ -101,11 +123,19 @@ impl Endpoint {
                 self.measure_report(config, now);
             }
             self.on_duplicate_ack(config, now, out);
+        } else if is_undone {
+            // What is lost all the same begins a recovery of its own.
+            self.find_losses(config, now);
+            if self.has_loss() {
+                self.enter_recovery(config, now, out);
+            }
         } else if news == 0 && !is_update {
             return false;
         }
         if self.ecn_ok && segment.flags.has(Flags::ECE) {
             self.on_ecn_echo(config, now);
+            // A recovery that begins with an echo is due.
+            self.forbid_undoing();
         }
         if self.is_gradual && self.is_reducing() {
             let goes_well = bytes > 0 && self.outstanding.ever_lost_bytes() == ever_lost;
@@ -144,17 +174,9 @@ impl Endpoint {
         }
     }
 
-    /// New data was acknowledged, `delivered` of it or beyond it had not been reported; the newest was sent at
-    /// `sent_at`, if that tells a round trip.
-    fn on_new_ack(
-        &mut self,
-        segment: &Segment,
-        delivered: u64,
-        sent_at: Option<Time>,
-        config: &Config,
-        now: Time,
-        out: &mut impl Emit,
-    ) {
+    /// New data was acknowledged.
+    fn on_new_ack(&mut self, segment: &Segment, arrived: &Arrived, config: &Config, now: Time, out: &mut impl Emit) {
+        let Arrived { delivered, has_reports, sent_at } = *arrived;
         let ack = segment.ack;
         let bytes = ack - self.snd_una;
         self.snd_una = ack;
@@ -176,7 +198,7 @@ impl Endpoint {
         }
         if self.undoing.is_some() {
             self.only_new = match self.phase {
-                Phase::Timeout => self.judge_timeout(segment, true, delivered > bytes, config, now),
+                Phase::Timeout => self.judge_timeout(segment, true, has_reports, config, now),
                 Phase::Recovery if ack < self.recover => self.undo_partly(segment, config, now),
                 _ => false,
             };
@@ -256,7 +278,9 @@ impl Endpoint {
     }
 
     fn has_new_sacked_losses(&mut self, config: &Config, now: Time) -> bool {
-        if config.recovery != Recovery::Sack || !(self.outstanding.has_sacked() || self.outstanding.has_resent()) {
+        let outstanding = &self.outstanding;
+        let may_miss = outstanding.has_sacked() || outstanding.has_resent() || outstanding.has_lost();
+        if config.recovery != Recovery::Sack || !may_miss {
             return false;
         }
         self.find_losses(config, now);
@@ -313,7 +337,9 @@ impl Endpoint {
                 self.probe_at = Time::NEVER;
                 let by_count = self.duplicate_acks >= DUP_THRESH && !self.finds_by_time;
                 let is_lost = by_count || self.has_loss();
-                if is_lost && self.snd_una >= self.recover {
+                // Losses found by time are new ones, also after a reduction was taken back in the midst of its window
+                // (tcp_time_to_recover).
+                if is_lost && (self.finds_by_time || self.snd_una >= self.recover) {
                     self.enter_recovery(config, now, out);
                 }
             }
@@ -348,7 +374,9 @@ impl Endpoint {
         self.recover = self.snd_nxt;
         self.has_rescued = false;
         self.timing = Timing::NONE;
-        self.outstanding.lose_front();
+        if !self.finds_by_time {
+            self.outstanding.lose_front();
+        }
         self.resend_next(config, now, out);
         self.rto_at = config.timer(now, self.rtt.rto(config));
     }
@@ -375,50 +403,6 @@ impl Endpoint {
         self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
-    /// What is outstanding, without what limited transmit sent beyond the window (RFC 5681 §3.2).
-    fn flight(&self) -> f64 {
-        ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd)
-    }
-
-    /// Congestion met `flight` bytes: reduces the window. Returns what the controller leaves of them; the threshold,
-    /// and the window with it, stays at two segments at least (RFC 5681 (4)).
-    fn reduce(&mut self, cause: Cause, flight: f64, config: &Config, now: Time) -> f64 {
-        let mss = f64::from(config.mss);
-        let congestion = Congestion { cause, flight, mss, whole_segments: false, abe: config.abe, now };
-        let left = self.controller.reduced(&self.window, &congestion);
-        self.window.ssthresh = left.max(2.0 * mss);
-        self.window.cwnd = self.window.ssthresh;
-        // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
-        self.owes_cwr = self.ecn_ok;
-        left
-    }
-
-    pub(super) fn on_ecn_echo(&mut self, config: &Config, now: Time) {
-        // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
-        // An acknowledgement of exactly that window may have been sent before the CWR arrived.
-        let is_known = self.snd_una <= self.ecn_recover || self.snd_una <= self.recover;
-        if self.phase != Phase::Open || is_known && !self.is_gradual {
-            return;
-        }
-        self.stats.ecn_reductions += 1;
-        let mss = f64::from(config.mss);
-        if self.is_gradual {
-            self.begin_reduction(Cause::Mark, config, now);
-            self.phase = Phase::Reducing;
-            self.probe_end = None;
-            self.ecn_recover = self.snd_nxt;
-            return;
-        }
-        let floor = f64::from(config.ecn_floor) * mss;
-        if self.window.cwnd <= mss && config.ecn_floor == 1 {
-            self.held_until = now + self.rtt.rto(config);
-            self.note_seldom();
-        }
-        // Half the window itself, not of what is outstanding: the echo may have acknowledged all of that.
-        self.window.cwnd = self.reduce(Cause::Mark, self.window.cwnd, config, now).max(floor);
-        self.ecn_recover = self.snd_nxt;
-    }
-
     /// The retransmission timer expired.
     pub(super) fn on_timeout(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if self.snd_una == self.snd_nxt {
@@ -430,10 +414,7 @@ impl Endpoint {
         self.timed_out_at = self.snd_una;
         self.expirations = if is_first { 1 } else { self.expirations + 1 };
         if self.expirations > MOST_TIMEOUTS {
-            self.state = State::Aborted;
-            self.rto_at = Time::NEVER;
-            self.delayed_ack_at = Time::NEVER;
-            return;
+            return self.give_up();
         }
         if self.is_sack1 {
             self.on_timeout_sack1(config, now, out);
@@ -482,6 +463,7 @@ impl Endpoint {
     #[inline]
     pub fn push(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if self.state != State::Established || self.held_until.is_set() {
+            self.call_off_departure();
             return;
         }
         let before = self.snd_nxt;
@@ -509,6 +491,7 @@ impl Endpoint {
             self.restart_after_idle(config, now);
         }
         if self.sack1_is_busy {
+            self.call_off_departure();
             self.fill_window_sack1(config, now, out);
             return;
         }
@@ -521,45 +504,51 @@ impl Endpoint {
 
     /// Sends `most` segments of that; returns how many it were.
     pub(super) fn fill(&mut self, most: u64, config: &Config, now: Time, out: &mut impl Emit) -> u64 {
-        let mss = u64::from(config.mss);
+        for sent in 0..most {
+            match self.due(config) {
+                Some(Due::Again) => self.resend_next(config, now, out),
+                Some(Due::New(len, has_fin)) => {
+                    self.ends_burst = most > 1 && sent + 1 == most;
+                    self.send_new(len, has_fin, config, now, out);
+                    self.ends_burst = false;
+                }
+                None => {
+                    if self.next_new(config).is_some() {
+                        self.ask_for_room(config, now);
+                    } else if self.phase == Phase::Recovery && self.outstanding.next_lost().is_none() {
+                        self.rescue(config, now, out);
+                    }
+                    return sent;
+                }
+            }
+        }
+        most
+    }
+
+    /// What the windows let out now: first what is lost, then what is new.
+    #[inline]
+    pub(super) fn due(&mut self, config: &Config) -> Option<Due> {
         // Limited transmit (RFC 3042): one new segment for each of the first two duplicates. With SACK the pipe has
         // already been relieved of what they report.
         let may_be_early = self.phase == Phase::Open || self.phase == Phase::Timeout && self.is_newreno;
         let is_early = may_be_early && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
         let extra = match (is_early, config.limited_transmit, config.recovery) {
-            (true, true, Recovery::Reno | Recovery::NewReno) => u64::from(self.duplicate_acks) * mss,
+            (true, true, Recovery::Reno | Recovery::NewReno) => u64::from(self.duplicate_acks * config.mss),
             _ => 0,
         };
         let cwnd = self.window.cwnd as u64 + extra;
-        for sent in 0..most {
-            let in_flight = self.snd_nxt - self.snd_una;
-            let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
-            if matches!(self.phase, Phase::Recovery | Phase::Timeout)
-                && !self.only_new
-                && let Some(record) = self.outstanding.next_lost()
-            {
-                if pipe + room_of(record.len - u32::from(record.fin), config) > cwnd {
-                    return sent;
-                }
-                self.resend_next(config, now, out);
-                continue;
-            }
-            let Some((len, has_fin)) = self.next_new(config) else {
-                self.rescue(pipe, config, now, out);
-                return sent;
-            };
-            let (room, len) = (room_of(len, config), u64::from(len));
-            if in_flight + len > self.peer_window && in_flight == 0 {
-                self.wait_for_room(config, now);
-            }
-            if pipe + room > cwnd || in_flight + len > self.peer_window {
-                return sent;
-            }
-            self.ends_burst = most > 1 && sent + 1 == most;
-            self.send_new(len as u32, has_fin, config, now, out);
-            self.ends_burst = false;
+        let in_flight = self.snd_nxt - self.snd_una;
+        let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
+        if matches!(self.phase, Phase::Recovery | Phase::Timeout)
+            && !self.only_new
+            && let Some(record) = self.outstanding.next_lost()
+        {
+            let room = room_of(record.len - u32::from(record.fin), config);
+            return (pipe + room <= cwnd).then_some(Due::Again);
         }
-        most
+        let (len, has_fin) = self.next_new(config)?;
+        let has_room = pipe + room_of(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
+        has_room.then_some(Due::New(len, has_fin))
     }
 
     /// The next new segment: its payload, and whether the FIN rides on it. `None` if there is nothing to send.

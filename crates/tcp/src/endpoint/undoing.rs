@@ -26,13 +26,10 @@
 
 use super::{Endpoint, Phase};
 use crate::cc::{Controller, Window};
-use crate::rack::Rack;
+use crate::rack::{COMPARABLE, Rack};
 use crate::segment::Segment;
 use crate::stack::Config;
 use base::{Span, Time};
-
-/// How old a stamp may be to be compared: half of what 16 bits of milliseconds hold, with some room.
-const COMPARABLE: Span = Span::from_secs(30);
 
 /// Where F-RTO stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -87,16 +84,13 @@ impl Endpoint {
         if !Self::may_take_back(config) {
             return;
         }
-        let has_resent_out = self.outstanding.has_resent_out() || self.outstanding.is_front_resent();
-        let probes = u32::from(self.has_resent_probe());
+        let out = self.outstanding.resent_out() + u32::from(self.has_resent_probe());
+        let is_resent = self.outstanding.has_resent_out() || self.outstanding.is_front_resent();
         let undoing = self.undoing.get_or_insert_with(Box::default);
         undoing.since = config.undo.then_some(self.snd_una);
         undoing.before = Some(before);
-        undoing.pending = if has_resent_out { undoing.pending } else { None };
-        if probes > 0 {
-            undoing.pending = Some(undoing.pending.unwrap_or(0) + probes);
-        }
-        if !has_resent_out {
+        undoing.pending = (out > 0).then_some(out);
+        if !is_resent {
             undoing.first_resent_at = None;
         }
     }
@@ -258,9 +252,7 @@ impl Endpoint {
         let resent = self.stats.retransmitted;
         let una = self.snd_una;
         let is_resent = end <= una || self.outstanding.note_twice(start, end);
-        let Some(undoing) = &mut self.undoing else {
-            return if is_probe { end - start } else { 0 };
-        };
+        let undoing = self.undoing.get_or_insert_with(Box::default);
         undoing.twice += segments;
         if undoing.twice > resent {
             // The network has sent it twice.
@@ -278,14 +270,17 @@ impl Endpoint {
         end - start
     }
 
-    /// Takes the reduction back if all that was sent again is known to have come twice (tcp_try_undo_dsack).
-    pub(super) fn undo_twice(&mut self, config: &Config) {
+    /// Takes the reduction back if all that was sent again is known to have come twice (tcp_try_undo_dsack). Returns
+    /// whether it was.
+    pub(super) fn undo_twice(&mut self, config: &Config) -> bool {
         let is_known =
             self.undoing.as_ref().is_some_and(|undoing| undoing.since.is_some() && undoing.pending == Some(0));
-        if is_known && matches!(self.phase, Phase::Open | Phase::Recovery) {
+        let is_due = is_known && matches!(self.phase, Phase::Open | Phase::Recovery);
+        if is_due {
             self.outstanding.tell_rack(Rack::note_undone);
             self.undo(false, config);
             self.phase = Phase::Open;
         }
+        is_due
     }
 }

@@ -61,3 +61,17 @@ fn a_late_arrival_is_no_loss() {
     assert_eq!(sent.acknowledge(501), None);
     assert_eq!(sent.pipe(500), 500);
 }
+
+#[test]
+fn what_was_ever_lost_stays_known_to_who_samples_the_rate() {
+    // A controller that models the path subtracts totals of lost bytes: they never fall.
+    let mut sent = Outstanding::new(true);
+    sent.sampler = Some(Box::new(Sampler::new(100)));
+    for k in 0..10 {
+        sent.push(1 + k * 100, 100, false, Time::from_ns(k));
+    }
+    sent.lose_all();
+    assert_eq!(sent.acknowledge(1_001), None);
+    sent.rest();
+    assert_eq!((sent.ever_lost_bytes(), sent.pipe(0), sent.has_lost()), (1_000, 0, false));
+}

@@ -134,3 +134,14 @@ fn a_needless_probe_costs_nothing() {
     assert_eq!(bench.times(CLIENT, Kind::Resent), [302]);
     assert_eq!(bench.ends[CLIENT].ssthresh(), f64::INFINITY);
 }
+
+#[test]
+fn a_loss_that_the_probe_repaired_is_answered_for_at_once_too() {
+    // The same where the window comes down at once: half of what was outstanding then.
+    let config = Config { reduction: Reduction::AtOnce, initial_window: 10, ..repairing() };
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 10_000).lose(CLIENT, Kind::Data, &[10]).write_at(600, CLIENT, 10_000).run_to(699);
+    assert_eq!((bench.times(CLIENT, Kind::Resent), bench.ends[CLIENT].ssthresh()), (vec![400], f64::INFINITY));
+    bench.run_to(700);
+    assert_eq!((bench.ends[CLIENT].ssthresh(), bench.ends[CLIENT].stats().timeouts), (5_000.0, 0));
+}

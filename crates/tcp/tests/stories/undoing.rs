@@ -166,3 +166,46 @@ fn an_echo_of_a_mark_forbids_it() {
     assert!(bench.ends[CLIENT].ssthresh() <= 5_500.0);
     bench.assert_complete(40_000, 0);
 }
+
+#[test]
+fn what_is_lost_all_the_same_is_sent_again_at_once() {
+    // The delay of before, but the fifth of the ten is lost. The first acknowledgement of 1000 takes the timeout back;
+    // the reports of 6, 7 and 8 at the same instant tell of the loss, in the very window that was out at the timeout.
+    let config = Config { undo: true, timestamps: true, ..repairing() };
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 10_000).close_at(3_000, CLIENT).lose(CLIENT, Kind::Data, &[5]);
+    bench.delay(CLIENT, Kind::Data, &[1, 2, 3, 4, 6, 7, 8, 9, 10], Span::from_ms(800));
+    bench.lose(CLIENT, Kind::Resent, &[1]).delay(CLIENT, Kind::Resent, &[2], Span::from_secs(2)).run();
+    assert_eq!(bench.flights(CLIENT)[..4], [(100, numbers(1, 10)), (302, vec![10]), (602, vec![1]), (1_000, vec![5])]);
+    let stats = *bench.ends[CLIENT].stats();
+    assert_eq!((stats.timeouts, stats.undone, stats.recoveries), (1, 1, 1));
+    bench.assert_complete(10_000, 0);
+}
+
+#[test]
+fn the_report_of_what_came_twice_counts_with_what_it_acknowledges() {
+    // As above, with ten segments alone: the acknowledgement of the late one, at 210, is lost, and that of the
+    // retransmission at 250 both acknowledges the second segment and reports that it came twice.
+    let config = Config { undo: true, ..repairing() };
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 10_000).close_at(1_000, CLIENT).delay(CLIENT, Kind::Data, &[2], Span::from_ms(60));
+    bench.lose(SERVER, Kind::Ack, &[10]).run();
+    assert_eq!(bench.times(SERVER, Kind::Ack)[9..11], [210, 250]);
+    let stats = *bench.ends[CLIENT].stats();
+    assert_eq!((stats.retransmitted, stats.recoveries, stats.undone), (1, 1, 1));
+    bench.assert_complete(10_000, 0);
+}
+
+#[test]
+fn an_echo_that_comes_with_the_third_report_forbids_it_too() {
+    // The fifth is marked, and its report makes the second, which is late, lost; of DCTCP's echoes it is the only one
+    // (tcp_enter_recovery, ece_ack).
+    let config = Config { undo: true, ecn: tcp::EcnMode::On, control: tcp::Control::Dctcp, ..repairing() };
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 40_000).close(CLIENT).mark(CLIENT, Kind::Data, &[5]);
+    bench.delay(CLIENT, Kind::Data, &[2], Span::from_ms(60)).run();
+    let echoes = bench.packets(SERVER, Kind::Ack).filter(|p| p.segment.flags.has(tcp::Flags::ECE)).count();
+    let stats = *bench.ends[CLIENT].stats();
+    assert_eq!((echoes, stats.recoveries, stats.undone), (1, 1, 0));
+    bench.assert_complete(40_000, 0);
+}

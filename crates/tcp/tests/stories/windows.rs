@@ -134,3 +134,13 @@ fn linux_closes_its_window_at_a_sixteenth() {
     assert_eq!(bench.ends[SERVER].received(), 200_000);
     bench.assert_complete(200_000, 0);
 }
+
+#[test]
+fn without_timestamps_a_round_trip_is_a_window_of_data() {
+    // tcp_rcv_rtt_measure: without any round trip the buffer would stay at what it is at first, 81 920 bytes of window.
+    let mut bench = Bench::new(&Config { timestamps: false, header: 40, ..stack("linux") });
+    bench.write(CLIENT, 4_000_000).close(CLIENT).run();
+    let widest = bench.packets(SERVER, Kind::Ack).map(|packet| packet.segment.window).max();
+    assert!(widest.is_some_and(|window| window > 2 * 81_920), "{widest:?}");
+    bench.assert_complete(4_000_000, 0);
+}

@@ -53,6 +53,8 @@ const LARGEST_WINDOW: u64 = 1 << 30;
 pub fn read(text: &str) -> Result<Vectors, Malformed> {
     let mut reader = Reader::default();
     let mut last = 1;
+    // Some editors begin a text with its encoding.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         let content = line.split_once('#').map_or(line, |(content, _)| content);
         let mut fields = Fields { words: content.split_ascii_whitespace() };
@@ -68,6 +70,15 @@ pub fn read(text: &str) -> Result<Vectors, Malformed> {
     reader.set.heads.shrink_to_fit();
     reader.set.units.shrink_to_fit();
     Ok(reader.set)
+}
+
+/// The beginning of a word, so that a line about it stays a line one can read.
+fn shortened(word: &str) -> String {
+    const LENGTH: usize = 60;
+    match word.char_indices().nth(LENGTH) {
+        None => word.to_owned(),
+        Some(_) => word.chars().take(LENGTH - 3).chain("...".chars()).collect(),
+    }
 }
 
 /// Something is wrong: on the line at hand, or on another one.
@@ -126,7 +137,8 @@ impl Fields<'_> {
             Some(word) => match word.parse() {
                 Ok(number) if range.contains(&number) => Ok(number),
                 _ => refuse(format!(
-                    "found {word}, expected {what}, a whole number from {} to {}",
+                    "found {}, expected {what}, a whole number from {} to {}",
+                    shortened(word),
                     range.start(),
                     range.end()
                 )),
@@ -148,7 +160,7 @@ impl Fields<'_> {
             None => refuse(format!("the line ends early, expected {expected}")),
             Some(word) => match word.parse::<f32>() {
                 Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
-                _ => refuse(format!("found {word}, expected {expected}")),
+                _ => refuse(format!("found {}, expected {expected}", shortened(word))),
             },
         }
     }
@@ -156,7 +168,7 @@ impl Fields<'_> {
     fn end(&mut self) -> Result<(), Refusal> {
         match self.words.next() {
             None => Ok(()),
-            Some(word) => refuse(format!("found {word}, expected the end of the line")),
+            Some(word) => refuse(format!("found {}, expected the end of the line", shortened(word))),
         }
     }
 }
@@ -172,7 +184,8 @@ impl Reader {
             _ => {}
         }
         let Some(open) = &mut self.open else {
-            return refuse(format!("found {word}, expected a vector to begin with SEQ, CONC, S or C"));
+            let found = shortened(word);
+            return refuse(format!("found {found}, expected a vector to begin with SEQ, CONC, S or C"));
         };
         let head = self.set.heads.last_mut().expect("the vector being read has a head");
         let units = &mut self.set.units;
@@ -203,7 +216,7 @@ impl Reader {
                     (true, true) => "c>, t>, c< or t<",
                     (false, _) => "I or A",
                 };
-                return refuse(format!("found {word}, expected {expected} or the next vector"));
+                return refuse(format!("found {}, expected {expected} or the next vector", shortened(word)));
             }
         }
         fields.end()
@@ -551,6 +564,18 @@ mod tests {
         }
     }
     /// Whatever is cut out of a set or put into it, it is read or refused.
+    /// Whatever file is named by mistake, the line about it is one that can be read.
+    #[test]
+    fn a_word_without_end_is_cut_and_a_mark_of_the_encoding_skipped() {
+        let endless = "[1,2],".repeat(200_000);
+        for text in [endless.clone(), format!("SEQ 5 1 {endless}\n"), format!("SEQ 5 1 1 1\n{HEAD}{endless}\n")] {
+            let problem = read(&text).expect_err("no vectors").problem;
+            assert!(problem.len() < 200 && problem.contains("[1,2],[1,2]"), "{problem}");
+        }
+        let marked = format!("\u{feff}SEQ 0 1 1 1\n{HEAD}> 1\nt 2\n");
+        assert_eq!(units(&marked), [(0, 0, 1), (0, 2, 0)]);
+    }
+
     #[test]
     fn damaged_sets_are_refused_or_read() {
         let sound = format!(
