@@ -37,7 +37,7 @@ const MIXED: &str = r#"
 /// The digest of [`MIXED`] with its own seed. It changes whenever anything does that has a part in the result: a
 /// default, a draw, the order of two events, a rounding. Where that was meant, put in the digest that the failing test
 /// prints, and say in CHANGELOG.md that results differ; where it was not, it is a bug.
-const GOLDEN: u64 = 0x666d_3f13_c5c2_e303;
+const GOLDEN: u64 = 0x7994_c31f_6078_c8b0;
 
 /// Sixty-four bits over all rows in the order in which they came (FNV-1a).
 struct Digest {
