@@ -107,10 +107,10 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 	cargo build --locked --release --package aqmlab-scenario --example replay
 	$(BIN)/python -m aqmlab.oracle.conformance compare target/release/examples/replay 1000
 	$(BIN)/python benches/coupling.py
-	$(BIN)/python benches/peers/linux/closed_loop.py
 	$(BIN)/python benches/peers/compare_ns2.py || [ $$? -eq 3 ]
 	$(BIN)/python benches/peers/compare_ns2_transfers.py || [ $$? -eq 3 ]
 	@echo "The kernel's and its flows' figures are stored ones: benches/peers/linux makes them anew. Not compared: ns-3."
+	$(BIN)/python benches/peers/linux/closed_loop.py
 
 compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both
 	$(BIN)/python benches/peers/compare_ns2.py
