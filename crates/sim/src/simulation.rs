@@ -156,6 +156,7 @@ impl<'s> Simulation<'s> {
         );
     }
 
+    #[inline(always)]
     fn handle(&mut self, event: Event<What>, sink: &mut dyn Sink) {
         match event.rank {
             Rank::Arrive => self.network.arrive(event.what.as_packet(), &mut self.connections, self.now, sink),

@@ -121,7 +121,7 @@ impl Endpoint {
     }
 
     /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn segment(
         &mut self,
         seq: u64,

@@ -486,8 +486,11 @@ impl Endpoint {
 
     /// Sends first what is lost, then what is new.
     fn fill_window(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        let is_idle = self.snd_una == self.snd_nxt && now.since(self.last_sent_at) > self.rtt.rto(config);
-        if config.idle_restart && !self.is_modelled && is_idle {
+        if config.idle_restart
+            && self.snd_una == self.snd_nxt
+            && !self.is_modelled
+            && now.since(self.last_sent_at) > self.rtt.rto(config)
+        {
             self.restart_after_idle(config, now);
         }
         if self.sack1_is_busy {
@@ -513,7 +516,9 @@ impl Endpoint {
                     self.ends_burst = false;
                 }
                 None => {
-                    if self.next_new(config).is_some() {
+                    if self.snd_una < self.snd_nxt && self.phase == Phase::Open {
+                        // What is under way brings an answer.
+                    } else if self.next_new(config).is_some() {
                         self.ask_for_room(config, now);
                     } else if self.phase == Phase::Recovery && self.outstanding.next_lost().is_none() {
                         self.rescue(config, now, out);
@@ -526,7 +531,7 @@ impl Endpoint {
     }
 
     /// What the windows let out now: first what is lost, then what is new.
-    #[inline]
+    #[inline(always)]
     pub(super) fn due(&mut self, config: &Config) -> Option<Due> {
         // Limited transmit (RFC 3042): one new segment for each of the first two duplicates. With SACK the pipe has
         // already been relieved of what they report.
