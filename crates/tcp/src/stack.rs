@@ -138,8 +138,8 @@ pub struct Config {
     pub syn_header: u32,
     /// Receive window and send buffer, bytes.
     pub window: u64,
-    /// Receive buffer at first, of which half is offered (tcp_rmem[1]); it grows with what arrives until `window` is
-    /// offered. Zero: `window` is offered from the start. Only where delayed acknowledgements adapt.
+    /// Receive buffer at first, of which half is offered (the second of `tcp_rmem`); it grows with what arrives until
+    /// `window` is offered. Zero: `window` is offered from the start. Only where delayed acknowledgements adapt.
     pub receive_buffer: u64,
     /// Initial congestion window, segments.
     pub initial_window: u32,

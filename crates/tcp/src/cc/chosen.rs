@@ -8,9 +8,9 @@ use crate::stack::Config;
 pub enum Hystart {
     /// Not.
     Off,
-    /// See [`hystart`](super::hystart).
+    /// See [`hystart`].
     Linux,
-    /// See [`hystart_pp`](super::hystart_pp).
+    /// See [`hystart_pp`].
     Plus,
 }
 
