@@ -149,7 +149,7 @@ def comparison(out: Console, found: Comparison) -> None:
     others = [column for column in found.congested if column is not base]
     if others:
         out.print(_differences(found, base, others))
-    out.print(Text(basis(found.reps), style="dim"))
+    out.print(Text("Used, loss and marked: both directions together. " + basis(found.reps), style="dim"))
 
 
 def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> Table:

@@ -281,8 +281,13 @@ fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
 pub fn read_table(name: &str, text: &str) -> Result<(Distribution, Quantity), Error> {
     // Some editors begin a text with its encoding.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let unit = text.lines().find(|line| is_data(line)).and_then(heading_unit).unwrap_or_default();
-    let is_of = |quantity: &Quantity| quantity.read(&format!("1{unit}")).is_ok();
+    let first = text.lines().find(|line| is_data(line)).unwrap_or_default();
+    // The unit of the heading, or of the first value where there is none.
+    let written = match heading_unit(first) {
+        Some(unit) => format!("1{unit}"),
+        None => first.split(',').next().unwrap_or_default().trim().to_owned(),
+    };
+    let is_of = |quantity: &Quantity| quantity.read(&written).is_ok();
     let quantity = [Quantity::Time, Quantity::Size].into_iter().find(is_of).unwrap_or(Quantity::Count);
     file(name, "", text, quantity).map(|distribution| (distribution, quantity))
 }
@@ -377,4 +382,22 @@ fn point_of(line: &str, unit: &str, quantity: Quantity) -> Result<(f64, f64), St
     };
     let probability = probability.trim().parse::<f64>().map_err(|_| expected)?;
     Ok((value.map_err(|_| expected)?, probability))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_of_what_its_heading_or_its_first_value_is() {
+        for (text, wanted) in [
+            ("size_kb,p\n1,0.5\n2,1\n", (Quantity::Size, 2_048.0)),
+            ("1kb,0.5\n2kb,1\n", (Quantity::Size, 2_048.0)),
+            ("# times\n10ms,0.5\n20ms,1\n", (Quantity::Time, 0.02)),
+            ("10,0.5\n20,1\n", (Quantity::Count, 20.0)),
+        ] {
+            let (distribution, quantity) = read_table("t.csv", text).expect("a sound table");
+            assert_eq!((quantity, distribution.max()), wanted, "{text}");
+        }
+    }
 }

@@ -254,6 +254,9 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     if config.rto_min > config.rto_max {
         return blame(["rto_min", "rto_max"], format!("rto_min not above rto_max, which is {longest}"));
     }
+    if config.granularity > config.rto_max {
+        return blame(["granularity", "rto_max"], format!("granularity not above rto_max, which is {longest}"));
+    }
     if config.rto_initial > config.rto_max {
         return blame(["rto_initial", "rto_max"], format!("rto_initial not above rto_max, which is {longest}"));
     }

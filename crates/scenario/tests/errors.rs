@@ -393,6 +393,10 @@ fn hosts() {
                 "rto_min = \"100s\"",
                 "s.toml:2: tcp.rto_min = \"100s\": expected rto_min not above rto_max, which is 64s",
             ),
+            (
+                "granularity = \"10min\"",
+                "s.toml:2: tcp.granularity = \"10min\": expected granularity not above rto_max, which is 64s",
+            ),
             ("rto_max = \"2s\"", "s.toml:2: tcp.rto_max = \"2s\": expected rto_initial not above rto_max, which is 2s"),
             (
                 "delayed_ack = \"on\"",

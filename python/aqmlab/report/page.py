@@ -1,5 +1,6 @@
 """Puts a page together: words and tables for the template, figures as SVG, one file."""
 
+import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,6 +160,8 @@ def _lead(found: Comparison) -> str:
     if not others:
         return ""
     measure = "share_under_500ms"
+    if any(math.isnan(column.estimate(measure).value) for column in (base, *others)):
+        return ""
     best = max(others, key=lambda column: column.estimate(measure).value)
     gain = found.difference(best, base, measure)
     value, width = terminal.with_width(gain, "share", signed=True)
