@@ -116,24 +116,28 @@ impl Delaying {
 }
 
 impl Endpoint {
-    /// The state of a receiver that adapts, where a stack has it.
-    pub(super) fn delaying_of(config: &Config) -> Option<Box<Delaying>> {
-        config.delayed_ack.adapts.then(|| {
-            Box::new(Delaying {
-                interval: Span::ZERO,
-                heard_at: Time::ZERO,
-                full: FULL_AT_FIRST.min(config.mss),
-                small: 0,
-                answers: 0,
-                pushed: 0,
-                is_owed: false,
-                is_due: false,
-                reports: 0,
-                waiting: 0,
-                reported: 0,
-                growing: Growing::new(config),
-            })
-        })
+    /// The state of a receiver that adapts, where a stack has it; in the memory of a former one.
+    pub(super) fn delaying_of(former: Option<Box<Delaying>>, config: &Config) -> Option<Box<Delaying>> {
+        if !config.delayed_ack.adapts {
+            return None;
+        }
+        let fresh = Delaying {
+            interval: Span::ZERO,
+            heard_at: Time::ZERO,
+            full: FULL_AT_FIRST.min(config.mss),
+            small: 0,
+            answers: 0,
+            pushed: 0,
+            is_owed: false,
+            is_due: false,
+            reports: 0,
+            waiting: 0,
+            reported: 0,
+            growing: Growing::new(config),
+        };
+        let Some(mut former) = former else { return Some(Box::new(fresh)) };
+        *former = fresh;
+        Some(former)
     }
 
     /// Hurries with as many acknowledgements as are left then, `most` at most (tcp_incr_quickack).

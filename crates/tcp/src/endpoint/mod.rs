@@ -229,6 +229,17 @@ pub struct Endpoint {
 impl Endpoint {
     /// A fresh endpoint: call [`Endpoint::open`] on one end and [`Endpoint::listen`] on the other.
     pub fn new(config: &Config) -> Self {
+        let outstanding = Outstanding::new(Self::finds_by_time(config));
+        Self::holding(outstanding, Reassembly::default(), Self::delaying_of(None, config), config)
+    }
+
+    /// A fresh endpoint in memory that was another's.
+    fn holding(
+        outstanding: Outstanding,
+        held: Reassembly,
+        delaying: Option<Box<delaying::Delaying>>,
+        config: &Config,
+    ) -> Self {
         let controller = Chosen::new(config);
         let (is_gradual, finds_by_time) = (Self::reduces_gradually(config), Self::finds_by_time(config));
         let sack1 = Self::sack1_of(config);
@@ -258,7 +269,7 @@ impl Endpoint {
             peer_window: config.window.min(u64::from(u32::MAX)),
             window: Window { cwnd: f64::from(config.initial_window * config.mss), ssthresh: f64::INFINITY },
             controller,
-            outstanding: Self::sampled(Outstanding::new(finds_by_time), config),
+            outstanding: Self::sampled(outstanding, config),
             rtt: RttEstimator::new(config),
             timing: Timing::NONE,
             rto_at: Time::NEVER,
@@ -279,7 +290,7 @@ impl Endpoint {
             held_until: Time::NEVER,
             seldom_at: Time::NEVER,
             rcv_nxt: 0,
-            held: Reassembly::default(),
+            held,
             peer_fin: u64::MAX,
             unacked: 0,
             quick_acks_left: if config.delayed_ack.adapts { 0 } else { config.delayed_ack.quick },
@@ -288,7 +299,7 @@ impl Endpoint {
             peer_stamp: 0,
             peer_echo: 0,
             used: idle::Use::default(),
-            delaying: Self::delaying_of(config),
+            delaying,
             flow: None,
             stats: Stats::default(),
         }
@@ -296,12 +307,12 @@ impl Endpoint {
 
     /// Becomes a fresh endpoint, as [`Endpoint::new`] makes it, but keeps its memory.
     pub fn reset(&mut self, config: &Config) {
-        let keeps_time = Self::finds_by_time(config);
-        let mut outstanding = std::mem::replace(&mut self.outstanding, Outstanding::new(keeps_time));
+        let mut outstanding = std::mem::replace(&mut self.outstanding, Outstanding::new(false));
         let mut held = std::mem::take(&mut self.held);
-        outstanding.clear(keeps_time);
+        outstanding.clear(Self::finds_by_time(config));
         held.clear();
-        *self = Self { outstanding: Self::sampled(outstanding, config), held, ..Self::new(config) };
+        let delaying = Self::delaying_of(self.delaying.take(), config);
+        *self = Self::holding(outstanding, held, delaying, config);
     }
 
     /// Opens the connection: sends a SYN, or starts established where the configuration has no handshake.

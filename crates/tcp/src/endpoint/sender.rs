@@ -516,11 +516,12 @@ impl Endpoint {
                     self.ends_burst = false;
                 }
                 None => {
-                    if self.snd_una < self.snd_nxt && self.phase == Phase::Open {
-                        // What is under way brings an answer.
-                    } else if self.next_new(config).is_some() {
+                    if self.snd_una == self.snd_nxt {
                         self.ask_for_room(config, now);
-                    } else if self.phase == Phase::Recovery && self.outstanding.next_lost().is_none() {
+                    } else if self.phase == Phase::Recovery
+                        && self.next_new(config).is_none()
+                        && self.outstanding.next_lost().is_none()
+                    {
                         self.rescue(config, now, out);
                     }
                     return sent;
