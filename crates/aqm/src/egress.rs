@@ -3,10 +3,14 @@
 //! It advances by its own event times: ticks of the law and ends of transmissions happen when they are due, however
 //! late the driver calls, so that a late driver cannot bend the link. A packet leaves the discipline when its
 //! transmission starts and is delivered when its last bit has left.
+//!
+//! Where a trace stands for the rate, a transmission is what passes at opportunities: it starts at the first that the
+//! packet has a part of, and a packet that arrives at the very instant of one has come too late for it.
 
 use crate::law::Gauges;
 use crate::packet::{Ack, Backlog, Cause, Packet, Tap};
 use crate::qdisc::{Held, Qdisc};
+use crate::trace::{Opportunities, Trace};
 use base::{Rate, Serializer, Span, Time};
 
 /// What went through an egress since it was made. `offered = delivered + dropped + held`, always.
@@ -49,9 +53,12 @@ pub struct Delivery<P> {
 pub struct Egress<P> {
     qdisc: Box<dyn Qdisc<P> + Send>,
     wire: Serializer,
+    /// Where a trace stands for the rate.
+    opportunities: Option<Box<Opportunities>>,
     /// Bytes on the wire beyond a packet's own.
     overhead: u32,
-    /// In transmission, to be delivered at `done_at`; without one `done_at` is when a shaper wants to be asked again.
+    /// In transmission, to be delivered at `done_at`; without one `done_at` is when a shaper wants to be asked again,
+    /// or the next opportunity if something waits for one.
     sending: Option<Held<P>>,
     waited: Span,
     done_at: Time,
@@ -66,6 +73,7 @@ impl<P: Packet> Egress<P> {
         Self {
             qdisc,
             wire: Serializer::new(rate),
+            opportunities: None,
             overhead: 0,
             sending: None,
             waited: Span::ZERO,
@@ -73,6 +81,13 @@ impl<P: Packet> Egress<P> {
             next_tick,
             counts: Counts::default(),
         }
+    }
+
+    /// An idle link that delivers at the opportunities of `trace` behind `qdisc`.
+    pub fn traced(trace: Trace, qdisc: Box<dyn Qdisc<P> + Send>) -> Self {
+        let mut egress = Self::new(trace.rate(), qdisc);
+        egress.opportunities = Some(Box::new(Opportunities::new(trace)));
+        egress
     }
 
     /// The same link, on which each packet takes `bytes` more than its size: framing, preamble, gaps.
@@ -123,8 +138,11 @@ impl<P: Packet> Egress<P> {
     }
 
     /// Takes the next packet from the discipline and begins to send it.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, now: Time, tap: &mut dyn Tap<P>) {
+        if self.opportunities.is_some() {
+            return self.start_traced(now, tap);
+        }
         let mut tap = Counting { counts: &mut self.counts, tap };
         match self.qdisc.take(now, &mut tap) {
             Some(held) => {
@@ -137,6 +155,38 @@ impl<P: Packet> Egress<P> {
                 assert!(self.done_at > now, "a shaper that gives nothing now gives something later");
             }
         }
+    }
+
+    /// The same where a trace stands for the rate.
+    #[cold]
+    #[inline(never)]
+    fn start_traced(&mut self, now: Time, tap: &mut dyn Tap<P>) {
+        let Some(opportunities) = &mut self.opportunities else { return };
+        // What was due at this instant may use what passes now.
+        let is_due = self.done_at == now;
+        let ready = opportunities.ready(if is_due { now } else { now + Span::from_ns(1) });
+        if ready > now && self.qdisc.backlog().packets > 0 {
+            self.done_at = ready;
+            return;
+        }
+        match self.qdisc.take(now, &mut Counting { counts: &mut self.counts, tap }) {
+            Some(held) => {
+                self.waited = ready.since(held.enqueued);
+                self.done_at = opportunities.send(held.packet.size() + self.overhead);
+                self.sending = Some(held);
+            }
+            // The discipline is told that there is nothing, as on any link.
+            None => {
+                self.done_at = self.qdisc.next_ready();
+                assert!(self.done_at > now, "a shaper that gives nothing now gives something later");
+            }
+        }
+    }
+
+    /// The packet in transmission, and when its last bit will have left.
+    #[inline]
+    pub fn sending(&self) -> Option<(&P, Time)> {
+        self.sending.as_ref().map(|held| (&held.packet, self.done_at))
     }
 
     /// What waits; the packet in transmission is not counted.
@@ -154,7 +204,7 @@ impl<P: Packet> Egress<P> {
         &self.counts
     }
 
-    /// The rate of the link.
+    /// The rate of the link; of a trace, its mean.
     pub fn rate(&self) -> Rate {
         self.wire.rate()
     }

@@ -15,8 +15,10 @@ pub mod registry;
 
 mod egress;
 mod packet;
+mod trace;
 
 pub use egress::{Counts, Delivery, Egress};
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
 pub use packet::{Ack, Backlog, Cause, Packet, Tap};
 pub use qdisc::{Held, Qdisc};
+pub use trace::Trace;

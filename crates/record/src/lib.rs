@@ -16,5 +16,5 @@ mod summary;
 pub use meter::Meter;
 pub use probes::Probes;
 pub use responses::Responses;
-pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink};
+pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
 pub use summary::{Engine, Summary, TcpTotals};

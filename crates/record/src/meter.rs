@@ -37,6 +37,8 @@ pub struct Counts {
     pub udp_offered: u64,
     /// UDP packets lost.
     pub udp_lost: u64,
+    /// Segments and UDP packets that were lost on their way here: they never arrived.
+    pub lost_before_link: [u64; 2],
     /// Sum of the times waited, ns.
     pub wait_sum: f64,
     /// Sum of their squares, ns².
@@ -69,6 +71,7 @@ impl Meter {
                 marked: [0; Cause::ALL.len()],
                 udp_offered: 0,
                 udp_lost: 0,
+                lost_before_link: [0; 2],
                 wait_sum: 0.0,
                 wait_squares: 0.0,
                 waiting_packet_ns: 0,
@@ -101,6 +104,11 @@ impl Meter {
     /// What was counted within the measured window.
     pub fn window(&self) -> &Counts {
         &self.window
+    }
+
+    /// A packet that was sent this way is lost and does not arrive.
+    pub fn lost_before_link(&mut self, is_udp: bool) {
+        self.window.lost_before_link[usize::from(is_udp)] += u64::from(self.is_measuring);
     }
 
     /// A packet arrived.

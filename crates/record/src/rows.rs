@@ -87,6 +87,37 @@ pub struct ProbeRow {
     pub direction: u8,
 }
 
+/// What the kernel of a real host says of one connection at one instant (`struct tcp_info` of linux/tcp.h).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TcpRow {
+    /// When, seconds since the start of the run.
+    pub time_s: f64,
+    /// Block of traffic.
+    pub traffic: u16,
+    /// User or flow within the block.
+    pub source: u32,
+    /// Which end was asked: 0 left, 1 right.
+    pub side: u8,
+    /// `tcpi_state`: 1 is established.
+    pub state: u8,
+    /// `tcpi_snd_cwnd`, congestion window, segments.
+    pub cwnd_segments: u32,
+    /// `tcpi_snd_ssthresh`, segments; `None` before the first reduction.
+    pub ssthresh_segments: Option<f64>,
+    /// `tcpi_rtt`, smoothed round-trip time, seconds; `None` before the first sample.
+    pub srtt_s: Option<f64>,
+    /// `tcpi_rttvar`, its mean deviation, seconds; `None` before the first sample.
+    pub rttvar_s: Option<f64>,
+    /// `tcpi_rto`, retransmission timeout, seconds.
+    pub rto_s: f64,
+    /// `tcpi_total_retrans`, segments sent again since it was opened.
+    pub retransmitted_segments: u32,
+    /// `tcpi_delivered`, segments that were acknowledged since it was opened.
+    pub delivered_segments: u32,
+    /// `tcpi_delivered_ce`, those of them with a mark.
+    pub delivered_ce_segments: u32,
+}
+
 /// Something that was asked for, as it is recorded to be asked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DemandRow {
@@ -130,6 +161,8 @@ pub trait Sink {
     fn drop(&mut self, row: &DropRow);
     /// The fate of a probe that was sent within the measured window is known. Most have no use for it.
     fn probe(&mut self, _row: &ProbeRow) {}
+    /// A kernel was asked about a connection. Only of real hosts.
+    fn tcp(&mut self, _row: &TcpRow) {}
     /// Something is asked for, in the order of time. Only called where the scenario asks for it.
     fn demand(&mut self, _row: &DemandRow) {}
 }

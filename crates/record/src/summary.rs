@@ -20,8 +20,8 @@ pub struct TcpTotals {
     pub timeouts: u64,
     /// Reductions by fast recovery.
     pub recoveries: u64,
-    /// Reductions by ECN.
-    pub ecn_reductions: u64,
+    /// Reductions by ECN; `None` where the hosts do not count them.
+    pub ecn_reductions: Option<u64>,
     /// Connections that ended.
     pub flows_completed: u64,
     /// Connections that were given up.
@@ -37,8 +37,8 @@ pub struct TcpTotals {
 pub struct Engine {
     /// `sim` or `live`.
     pub kind: &'static str,
-    /// Events handled, the whole run.
-    pub events: u64,
+    /// Events handled, the whole run; `None` of real hosts, who have none.
+    pub events: Option<u64>,
     /// Packets that left the bottleneck in both directions, the whole run.
     pub bottleneck_packets: u64,
     /// Simulated time, the whole run.
@@ -89,6 +89,8 @@ impl Summary<'_> {
             "probes": self.probes.to_json(),
             "exchanges": exchanges(self.responses),
             "engine": engine(self.engine),
+            // Of a run between real hosts, who have more to say and put it there.
+            "live": null,
         })
     }
 }
@@ -153,10 +155,13 @@ fn udp(directions: [&Counts; 2]) -> Value {
     let offered: u64 = directions.iter().map(|c| c.udp_offered).sum();
     let lost: u64 = directions.iter().map(|c| c.udp_lost).sum();
     let is_used = offered > 0;
+    let before: u64 = directions.iter().map(|c| c.lost_before_link[1]).sum();
+    let is_sent = offered + before > 0;
     json!({
         "offered_packets": is_used.then_some(offered),
         "lost_packets": is_used.then_some(lost),
         "loss_ratio": is_used.then(|| lost as f64 / offered as f64),
+        "lost_before_link_packets": is_sent.then_some(before),
     })
 }
 

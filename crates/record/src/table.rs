@@ -1,7 +1,7 @@
 //! Parquet tables, written as the run goes: memory holds one row group, not the run.
 
 use crate::demands::Recording;
-use crate::rows::{DemandRow, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink};
+use crate::rows::{DemandRow, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
 use aqm::Cause;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -225,8 +225,42 @@ impl Row for ProbeRow {
     }
 }
 
+impl Row for TcpRow {
+    const COLUMNS: &'static [(&'static str, Content)] = &[
+        ("time_s", Float),
+        ("traffic", Unsigned(16)),
+        ("source", Unsigned(32)),
+        ("side", Unsigned(8)),
+        ("state", Unsigned(8)),
+        ("cwnd_segments", Unsigned(32)),
+        ("ssthresh_segments", Nullable),
+        ("srtt_s", Nullable),
+        ("rttvar_s", Nullable),
+        ("rto_s", Float),
+        ("retransmitted_segments", Unsigned(32)),
+        ("delivered_segments", Unsigned(32)),
+        ("delivered_ce_segments", Unsigned(32)),
+    ];
+
+    fn write(rows: &[Self], group: &mut Group<'_>) -> Result<()> {
+        group.column::<DoubleType>(rows.iter().map(|r| r.time_s))?;
+        group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.traffic)))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.source as i32))?;
+        group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.side)))?;
+        group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.state)))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.cwnd_segments as i32))?;
+        group.nullable(rows.iter().map(|r| r.ssthresh_segments))?;
+        group.nullable(rows.iter().map(|r| r.srtt_s))?;
+        group.nullable(rows.iter().map(|r| r.rttvar_s))?;
+        group.column::<DoubleType>(rows.iter().map(|r| r.rto_s))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.retransmitted_segments as i32))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.delivered_segments as i32))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.delivered_ce_segments as i32))
+    }
+}
+
 /// The tables of one run in a folder: `exchanges.parquet`, `queue.parquet` and, where asked for, `drops.parquet`,
-/// `probes.parquet` and recorded demands.
+/// `probes.parquet`, `tcp.parquet` and recorded demands.
 ///
 /// A disk that fills up does not stop a run under way; [`Tables::finish`] tells.
 pub struct Tables {
@@ -234,6 +268,7 @@ pub struct Tables {
     queue: Table<QueueRow>,
     drops: Option<Table<DropRow>>,
     probes: Option<Table<ProbeRow>>,
+    tcp: Option<Table<TcpRow>>,
     demands: Option<Recording>,
     failed: Result<()>,
 }
@@ -249,6 +284,7 @@ impl Tables {
             queue: Table::create(&folder.join("queue.parquet"))?,
             drops: has_drops.then(|| Table::create(&folder.join("drops.parquet"))).transpose()?,
             probes: None,
+            tcp: None,
             demands: None,
             failed: Ok(()),
         })
@@ -260,6 +296,15 @@ impl Tables {
     /// Whatever the file system says.
     pub fn with_probes(mut self, folder: &Path) -> Result<Self> {
         self.probes = Some(Table::create(&folder.join("probes.parquet"))?);
+        Ok(self)
+    }
+
+    /// The same with `tcp.parquet`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn with_tcp(mut self, folder: &Path) -> Result<Self> {
+        self.tcp = Some(Table::create(&folder.join("tcp.parquet"))?);
         Ok(self)
     }
 
@@ -279,6 +324,7 @@ impl Tables {
         self.queue.finish()?;
         self.drops.map_or(Ok(()), Table::finish)?;
         self.probes.map_or(Ok(()), Table::finish)?;
+        self.tcp.map_or(Ok(()), Table::finish)?;
         Ok(self.demands.map_or(Ok(()), Recording::finish)?)
     }
 
@@ -311,6 +357,13 @@ impl Sink for Tables {
 
     fn probe(&mut self, row: &ProbeRow) {
         if let Some(table) = &mut self.probes {
+            let result = table.push(*row);
+            self.note(result);
+        }
+    }
+
+    fn tcp(&mut self, row: &TcpRow) {
+        if let Some(table) = &mut self.tcp {
             let result = table.push(*row);
             self.note(result);
         }

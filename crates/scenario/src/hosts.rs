@@ -233,6 +233,10 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     if config.window < u64::from(config.mss) {
         return blame(["window", "mss"], format!("a window of at least one segment of {} bytes", config.mss));
     }
+    if config.receive_buffer > 0 && !config.delayed_ack.adapts {
+        let expected = "receive_buffer 0b without delayed_ack_adapts, which alone lets it grow";
+        return blame(["receive_buffer", "delayed_ack_adapts"], expected.to_owned());
+    }
     if config.control == Control::Dctcp && config.ecn != EcnMode::On {
         return blame(["ecn", "cc"], "ecn on, without which there is no dctcp".to_owned());
     }

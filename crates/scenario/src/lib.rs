@@ -7,6 +7,7 @@
 //! Nothing here opens a file: the text of a file that a scenario names comes through [`Files`]. Distributions are
 //! copied into the resolved text; larger files are named there with the digest of their content ([`KeptFile`]).
 
+pub mod sources;
 pub mod units;
 
 mod addressing;
@@ -15,7 +16,10 @@ mod distribution;
 mod document;
 mod error;
 mod hosts;
+mod impairments;
 mod kept;
+mod link;
+mod live;
 mod qdisc;
 mod replay;
 mod resolve;
@@ -30,7 +34,9 @@ mod written;
 pub use distribution::{Quantity, read_table};
 pub use document::Files;
 pub use error::Error;
+pub use impairments::{Impairment, Impairments, Reorder};
 pub use kept::KeptFile;
+pub use live::{Capture, Family, Live, Maker};
 pub use resolve::{LoadRequest, Resolved, resolve};
 pub use scenario::{
     Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Reached, Record, RttSpec, Scenario, Sessions, Tmix,

@@ -5,9 +5,11 @@ use crate::distribution;
 use crate::document::{self, Files};
 use crate::error::Error;
 use crate::hosts;
+use crate::impairments;
 use crate::kept::{self, KeptFile};
-use crate::qdisc;
-use crate::scenario::{Direction, Link, Path, Reached, Record, RttSpec, Scenario, Tmix, Workload};
+use crate::link;
+use crate::live::{self, Maker};
+use crate::scenario::{Direction, Path, Reached, Record, RttSpec, Scenario, Tmix, Workload};
 use crate::section::{Context, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
@@ -30,6 +32,7 @@ pub struct LoadRequest {
 pub struct Resolved {
     scenario: Result<Scenario, Error>,
     loads: Vec<LoadRequest>,
+    load_places: Vec<String>,
     reached: Vec<(usize, Reached)>,
     text: String,
     json: serde_json::Value,
@@ -47,6 +50,11 @@ impl Resolved {
     /// of `traffic.N.users` for each.
     pub fn loads(&self) -> &[LoadRequest] {
         &self.loads
+    }
+
+    /// Where each of [`Self::loads`] stands, for errors: the file and the line, or `override`.
+    pub fn load_places(&self) -> &[String] {
+        &self.load_places
     }
 
     /// The loads for which connections were chosen from a set, with the indices of their blocks.
@@ -79,7 +87,7 @@ impl Resolved {
 }
 
 const KEYS: &[&str] =
-    &["name", "duration", "warmup", "cooldown", "seed", "link", "path", STACKS, "tcp", "traffic", "record"];
+    &["name", "duration", "warmup", "cooldown", "seed", "link", "path", STACKS, "tcp", "traffic", "record", "live"];
 /// TOML's integers end here.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 const NEED_TRAFFIC: &str = "at least one [[traffic]] block";
@@ -104,16 +112,21 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     let name = root.read("name", stem(origin).to_owned(), |entry| entry.text().map(str::to_owned))?;
     let times = times(&root)?;
     let seed = root.read("seed", 1, |entry| entry.whole(0..=LARGEST_SEED))?;
-    let (link, link_written) = link(&root.section("link")?)?;
+    let (link, link_written) = link::read(&root.section("link")?)?;
     let (path, path_written) = path(&root.section("path")?)?;
     let stacks = Stacks::read(&root.section(STACKS)?)?;
     let tcp = root.section("tcp")?;
     tcp.only(&[hosts::KEYS])?;
     let tcp_written = hosts::write(&hosts::read(&stacks, &tcp, None)?);
     let (record, record_written) = record(&root.section("record")?, times.duration)?;
+    let (live, live_written) = live::read(&root.section("live")?)?;
+    if live.qdisc == Maker::Kernel {
+        link::need_constant_rates(&root.section("link")?)?;
+    }
 
     let mut traffic = Vec::new();
     let mut loads = Vec::new();
+    let mut load_places = Vec::new();
     let mut reached = Vec::new();
     let mut unknown = None;
     let mut blocks_written = Vec::new();
@@ -143,6 +156,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
             }
             Err((load, error)) => {
                 loads.push(load);
+                load_places.push(error.place.clone());
                 unknown.get_or_insert(error);
             }
         }
@@ -163,14 +177,18 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
         ("traffic", Written::Blocks(blocks_written)),
         ("record", Written::Section(record_written)),
     ]);
+    if !live_written.is_empty() {
+        fields.push(("live", Written::Section(live_written)));
+    }
     let Times { duration, warmup, cooldown } = times;
     let scenario = match unknown {
-        None => Ok(Scenario { name, duration, warmup, cooldown, seed, link, path, traffic, record }),
+        None => Ok(Scenario { name, duration, warmup, cooldown, seed, link, path, traffic, record, live }),
         Some(error) => Err(error),
     };
     Ok(Resolved {
         scenario,
         loads,
+        load_places,
         reached,
         text: written::toml(&fields),
         json: written::json(&fields),
@@ -203,39 +221,17 @@ fn times(root: &Section<'_>) -> Result<Times, Error> {
     })
 }
 
-fn link(section: &Section<'_>) -> Result<(Link, Fields), Error> {
-    section.only(&[&["rate", "reverse_rate", "overhead", "qdisc", "reverse_qdisc"]])?;
-    let rate = section.read("rate", Rate::from_bps(100_000_000), |entry| entry.rate())?;
-    let reverse_rate = section.read("reverse_rate", rate, |entry| entry.rate())?;
-    let overhead = section.read("overhead", 0, |entry| entry.size_within(0..=1_000))?;
-    let forward = section.section("qdisc")?;
-    let reverse = if section.get("reverse_qdisc").is_some() {
-        section.section("reverse_qdisc")?
-    } else {
-        section.section("qdisc")?
-    };
-    let qdisc = qdisc::read(&forward, rate)?;
-    let reverse_qdisc = qdisc::read(&reverse, reverse_rate)?;
-    let written = vec![
-        ("rate", Written::Text(units::write_rate(rate))),
-        ("reverse_rate", Written::Text(units::write_rate(reverse_rate))),
-        ("overhead", Written::Text(units::write_bytes(overhead as f64))),
-        ("qdisc", Written::Section(qdisc::write(&qdisc))),
-        ("reverse_qdisc", Written::Section(qdisc::write(&reverse_qdisc))),
-    ];
-    let overhead = u32::try_from(overhead).expect("the range ends below 2^32");
-    Ok((Link { rate, reverse_rate, overhead, qdisc, reverse_qdisc }, written))
-}
-
 fn path(section: &Section<'_>) -> Result<(Path, Fields), Error> {
-    section.only(&[&["access_rate", "rtt"]])?;
+    section.only(&[&["access_rate", "rtt"], impairments::KEYS])?;
     let access_rate = section.read("access_rate", Rate::from_bps(1_000_000_000), |entry| entry.rate())?;
     // The range of the web studies (Le et al. 2003).
     let studied = RttSpec::Drawn(Distribution::Uniform(0.010, 0.150));
     let rtt = section.read("rtt", studied, distribution::read_rtt)?;
-    let written =
+    let mut written =
         vec![("access_rate", Written::Text(units::write_rate(access_rate))), ("rtt", distribution::write_rtt(&rtt))];
-    Ok((Path { access_rate, rtt }, written))
+    let (impairments, impaired) = impairments::read(section)?;
+    written.extend(impaired);
+    Ok((Path { access_rate, rtt, impairments }, written))
 }
 
 fn record(section: &Section<'_>, duration: Span) -> Result<(Record, Fields), Error> {

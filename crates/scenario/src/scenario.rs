@@ -1,6 +1,9 @@
 //! A scenario as checked values.
 
+use crate::impairments::Impairment;
+use crate::live::Live;
 use crate::units;
+use aqm::Trace;
 use aqm::param::Values;
 use base::{Distribution, Rate, Span};
 use std::sync::Arc;
@@ -26,6 +29,8 @@ pub struct Scenario {
     pub traffic: Vec<Traffic>,
     /// What is written down.
     pub record: Record,
+    /// How a run between real hosts is made.
+    pub live: Live,
 }
 
 impl Scenario {
@@ -33,6 +38,13 @@ impl Scenario {
     pub fn has_probes(&self) -> bool {
         let is_probe = |udp: &Udp| matches!(udp.source, UdpSource::Probe { .. });
         self.traffic.iter().any(|traffic| matches!(&traffic.workload, Workload::Udp(udp) if is_probe(udp)))
+    }
+
+    /// Whether TCP's packets may be lost before the bottleneck.
+    pub fn loses_segments_before_link(&self) -> bool {
+        let is_lossy = self.path.is_lossy();
+        let loses = |workload: &Workload| matches!(workload, Workload::Tmix(tmix) if tmix.loss);
+        self.traffic.iter().any(|t| t.workload.speaks_tcp() && (is_lossy || loses(&t.workload)))
     }
 }
 
@@ -43,6 +55,8 @@ pub struct Link {
     pub rate: Rate,
     /// Rate in reverse.
     pub reverse_rate: Rate,
+    /// The traces whose means these are, where they are no constants.
+    pub traces: [Option<Trace>; 2],
     /// What each packet takes on the wire beyond its IP size, bytes: 38 on Ethernet.
     pub overhead: u32,
     /// Discipline forward.
@@ -67,6 +81,8 @@ pub struct Path {
     pub access_rate: Rate,
     /// Round-trip propagation delay of a flow, unless its traffic block says otherwise.
     pub rtt: RttSpec,
+    /// What becomes of packets before the bottleneck, forward and in reverse.
+    pub impairments: [Impairment; 2],
 }
 
 /// Round-trip propagation delays, in seconds.

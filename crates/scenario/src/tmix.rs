@@ -7,7 +7,7 @@ use crate::scenario::{Direction, Reached, RttSpec, Tmix, Workload};
 use crate::section::Section;
 use crate::units;
 use crate::written::Written;
-use base::{Rate, Span, Stream, Time};
+use base::{Span, Stream, Time};
 use std::sync::Arc;
 use traffic::tmix::resampling::{MOST_COPIES, TOLERANCE};
 use traffic::tmix::{ACCEPTOR, INITIATOR, Path, Resampling, Start, Unmet, Vectors, reading};
@@ -95,7 +95,7 @@ pub(crate) fn read(
         let bps = |bytes: f64| bytes * 8.0 / bits * load.bps_f64();
         let rate = |bytes: f64| match bps(bytes) as u64 {
             0 => "none".to_owned(),
-            bps => units::write_rate(Rate::from_bps(bps)),
+            bps => units::say_rate(bps),
         };
         let seen = tmix.vectors.len();
         let found = tmix.resampling(around.seed, index).population(bits / 8.0, window, counts, path);

@@ -101,6 +101,13 @@ pub fn write_rate(rate: Rate) -> String {
     format!("{}{unit}", bps / factor as u64)
 }
 
+/// Says bits a second to two decimals of the largest unit, rounded down: `12.34mbit`. For errors, where a rate that was
+/// computed would else come to the last bit.
+pub fn say_rate(bps: u64) -> String {
+    let (unit, factor) = largest(&BITS, |factor| bps as f64 >= factor);
+    format!("{}{unit}", (bps as f64 / factor * 100.0).floor() / 100.0)
+}
+
 /// Writes a time in the largest unit that needs no fraction.
 pub fn write_span(span: Span) -> String {
     Value::Time(span).to_string()
@@ -156,6 +163,13 @@ fn largest(units: &[(&'static str, f64)], fits: impl Fn(f64) -> bool) -> (&'stat
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_rate_is_said_in_few_digits() {
+        let said = [0, 1, 999, 1_000, 12_345_678, 9_999_999_999].map(say_rate);
+        assert_eq!(said, ["0bit", "1bit", "999bit", "1kbit", "12.34mbit", "9.99gbit"]);
+        assert_eq!(rate("12.34mbit").map(Rate::bps), Ok(12_340_000));
+    }
 
     #[test]
     fn reads_what_tc_reads() {

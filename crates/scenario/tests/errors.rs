@@ -83,7 +83,7 @@ fn a_line_that_is_spoilt() {
             (
                 "colour = \"red\"",
                 "s.toml:1: colour = \"red\": unknown key, expected one of name, duration, warmup, cooldown, seed, link, \
-                 path, stacks, tcp, traffic, record",
+                 path, stacks, tcp, traffic, record, live",
             ),
             ("[link]\nRate = \"1mbit\"", "s.toml:2: link.Rate = \"1mbit\": unknown key, did you mean rate?"),
             ("[tcp]\nwindows = \"1kb\"", "s.toml:2: tcp.windows = \"1kb\": unknown key, did you mean window?"),
@@ -96,7 +96,7 @@ fn a_line_that_is_spoilt() {
                 "\"a\\nb\" = 1",
                 concat!(
                     "s.toml:1: a\\nb = 1: unknown key, expected one of name, duration, warmup, ",
-                    "cooldown, seed, link, path, stacks, tcp, traffic, record"
+                    "cooldown, seed, link, path, stacks, tcp, traffic, record, live"
                 ),
             ),
             // Plain values.
@@ -376,6 +376,16 @@ fn hosts() {
             (
                 "cc = \"dctcp\"\necn = \"off\"",
                 "s.toml:3: tcp.ecn = \"off\": expected ecn on, without which there is no dctcp",
+            ),
+            (
+                "receive_buffer = \"64kb\"",
+                "s.toml:2: tcp.receive_buffer = \"64kb\": expected receive_buffer 0b without delayed_ack_adapts, \
+                 which alone lets it grow",
+            ),
+            (
+                "stack = \"linux\"\ndelayed_ack_adapts = false",
+                "s.toml:3: tcp.delayed_ack_adapts = false: expected receive_buffer 0b without delayed_ack_adapts, \
+                 which alone lets it grow",
             ),
             ("ect = 1", "s.toml:2: tcp.ect = 1: expected one of ect0, ect1"),
             ("ecn = true", "s.toml:2: tcp.ecn = true: expected one of off, on, plus, plus-tryonce"),

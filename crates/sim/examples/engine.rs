@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let cpu_s = cpu_before.zip(cpu_s()).map_or(wall_s, |(before, after)| after - before);
     let engine = Engine {
         kind: "sim",
-        events: outcome.events,
+        events: Some(outcome.events),
         bottleneck_packets: outcome.bottleneck_packets,
         simulated: scenario.duration,
         wall_s,

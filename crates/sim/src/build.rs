@@ -1,33 +1,28 @@
 //! From a scenario to the network it describes.
 
 use crate::network::Network;
-use crate::packets::{Parcel, Segments};
+use crate::packets::Segments;
 use crate::probes::Probes;
 use crate::queue::EventQueue;
-use aqm::Egress;
-use aqm::registry::{self, Site};
-use base::{Rate, Stream, Time};
+use base::{Rate, Time};
 use record::Meter;
-use scenario::{QdiscSpec, Scenario};
+use scenario::{Impairments, Scenario};
 use std::collections::VecDeque;
 
 /// The network of `scenario`, idle.
 pub fn network(scenario: &Scenario) -> Network {
-    let egress = |rate: Rate, qdisc: &QdiscSpec, direction: &str| -> Egress<Parcel> {
-        let stream = Stream::named(scenario.seed, &format!("link/{direction}/qdisc"));
-        Egress::new(rate, registry::build(qdisc.kind, &qdisc.values, Site { rate, stream }))
-            .with_overhead(scenario.link.overhead)
-    };
     let link = &scenario.link;
+    let access = scenario.path.access_rate;
     Network {
         segments: Segments::default(),
-        egress: [egress(link.rate, &link.qdisc, "forward"), egress(link.reverse_rate, &link.reverse_qdisc, "reverse")],
+        egress: [0, 1].map(|side| link.egress(side, scenario.seed)),
         meters: [Meter::new(), Meter::new()],
         queue: EventQueue::new(slot_shift(link.rate.max(link.reverse_rate))),
-        access: scenario.path.access_rate,
+        access,
+        receives_apart: [0, 1].map(|side| access < [link.rate, link.reverse_rate][side] || link.traces[side].is_some()),
         receiving: [VecDeque::with_capacity(64), VecDeque::with_capacity(64)],
         hosts: Vec::new(),
-        lost_before_link: [0; 2],
+        impairments: Impairments::of(scenario),
         writes_drops: scenario.record.drops,
         probes: Probes::new(Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration - scenario.cooldown),
     }

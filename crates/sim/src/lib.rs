@@ -3,7 +3,7 @@
 //! - [`queue`]: pending events in their total order;
 //! - [`network`]: the bottleneck each way, access links, delays;
 //! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
-//! - [`source`]: who asks for what; [`replay`]: recordings of that;
+//! - [`source`]: what is kept of those who ask, [`scenario::sources`]; [`replay`]: recordings of what they ask for;
 //! - [`probes`]: measured packets;
 //! - [`simulation`]: the loop, and what hosts do when a segment arrives;
 //! - [`mod@run`]: a whole run, with its warm-up, its rows and its summary.

@@ -18,6 +18,7 @@ use crate::tmix::Conditions;
 use aqm::{Ack, Cause, Egress, Packet, Tap};
 use base::{Rate, Span, Time};
 use record::{DropRow, Meter, Sink};
+use scenario::Impairments;
 use std::collections::VecDeque;
 use tcp::{Emit, Flags, Segment};
 
@@ -33,13 +34,15 @@ pub struct Network {
     pub queue: EventQueue<What>,
     /// Rate of the access links.
     pub access: Rate,
-    /// Packets on receivers' access links: until when, and of which connection. Only where these are no slower than the
-    /// bottleneck.
+    /// Whether packets that come out of an egress may pile up at a receiver's access link: where that is slower than
+    /// the bottleneck, or where packets leave that in bursts.
+    pub receives_apart: [bool; 2],
+    /// Packets on receivers' access links: until when, and of which connection. Only where they do not pile up.
     pub receiving: [VecDeque<(Time, u32)>; 2],
     /// The hosts of each source, for those without connections.
     pub hosts: Vec<[u32; 2]>,
-    /// Packets of each side that were lost on its access links, where connections have losses of their own.
-    pub lost_before_link: [u64; 2],
+    /// What the path does to packets before the bottleneck, if anything.
+    pub impairments: Option<Impairments>,
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
     /// Probes on their way.
@@ -89,7 +92,7 @@ impl Network {
         let mut source = 0;
         if !packet.is_udp() {
             source = self.segments.connection(packet.place());
-            received = if self.access < self.egress[side].rate() {
+            received = if self.receives_apart[side] {
                 let free_at = &mut connections.get(source).path.receives_at[1 - side];
                 *free_at = (*free_at).max(delivery.at) + takes;
                 *free_at
@@ -126,10 +129,10 @@ pub struct Sender<'a> {
     pub path: &'a mut Path,
     /// The connection's packets on their way.
     pub in_flight: &'a mut u32,
-    /// What the connection has of its connection vector, if it plays one.
-    pub conditions: Option<&'a mut Conditions>,
-    /// See [`Network::lost_before_link`].
-    pub lost: &'a mut [u64; 2],
+    /// What becomes of segments before the bottleneck, beside delay.
+    pub troubles: Option<Troubles<'a>>,
+    /// What is counted of the bottleneck, and of what is lost before it.
+    pub meters: &'a mut [Meter; 2],
     /// The connection.
     pub place: u32,
     /// Which end sends.
@@ -140,20 +143,43 @@ pub struct Sender<'a> {
     pub now: Time,
 }
 
+/// What becomes of a connection's segments before the bottleneck, beside delay.
+pub struct Troubles<'a> {
+    /// What the connection has of its connection vector, if it plays one.
+    pub conditions: Option<&'a mut Conditions>,
+    /// See [`Network::impairments`].
+    pub impairments: Option<&'a mut Impairments>,
+}
+
+impl Troubles<'_> {
+    /// What a segment that `side` sends meets: how much later it arrives, or `None` if it is lost.
+    fn meet(&mut self, side: u8, segment: &mut Segment) -> Option<Span> {
+        if let Some(conditions) = &mut self.conditions {
+            segment.window = conditions.window(side, segment.window);
+            if conditions.loses(side) {
+                return None;
+            }
+        }
+        self.impairments.as_mut().map_or(Some(Span::ZERO), |impairments| impairments.fate(side as usize))
+    }
+}
+
 impl Emit for Sender<'_> {
     #[inline]
     fn emit(&mut self, mut segment: Segment) {
         let free_at = &mut self.path.sends_at[self.side as usize];
         *free_at = (*free_at).max(self.now) + self.access.time_for(u64::from(segment.size));
-        if let Some(conditions) = &mut self.conditions {
-            segment.window = conditions.window(self.side, segment.window);
-            if conditions.loses(self.side) {
-                self.lost[self.side as usize] += 1;
-                return;
+        let mut arrives = *free_at + self.path.delay;
+        if let Some(troubles) = &mut self.troubles {
+            match troubles.meet(self.side, &mut segment) {
+                Some(later) => arrives += later,
+                None => {
+                    self.meters[self.side as usize].lost_before_link(false);
+                    return;
+                }
             }
         }
         *self.in_flight += 1;
-        let arrives = *free_at + self.path.delay;
         let place = self.segments.insert(Carried { segment, connection: self.place });
         let parcel = Parcel::tcp(self.path.flow, place, segment.size, segment.ecn, self.path.dscp, self.side);
         self.queue.push(arrives, Rank::Arrive, self.place, What::packet(parcel));

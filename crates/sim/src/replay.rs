@@ -3,12 +3,13 @@
 use crate::connection::Purpose;
 use crate::packets::What;
 use crate::queue::Rank;
-use crate::simulation::{Simulation, Turn};
-use crate::source::{self, Demand};
+use crate::simulation::Simulation;
+use crate::source;
 use base::Span;
 use record::{DemandRow, Demanded, Sink};
 use scenario::Workload;
-use traffic::{Command, Exchange, replay};
+use scenario::sources::Turn;
+use traffic::{Exchange, replay};
 
 /// What is recorded of the run until somebody wants it, if anything is.
 pub struct Recorder {
@@ -58,36 +59,22 @@ impl Simulation<'_> {
         let scenario = self.scenario;
         let source = &mut self.sources[index as usize];
         let block = source.block;
-        let (Demand::Replay { replay, places }, Workload::Replay(demands)) =
-            (&mut source.demand, &scenario.traffic[block as usize].workload)
-        else {
-            unreachable!("only a recording is replayed")
-        };
-        let step = match turn {
-            Turn::Due => {
-                let step = replay.wake(demands);
-                if let Some(at) = replay.next_wake(demands) {
-                    self.network.queue.push(at, Rank::Demand, index, What::SOURCE);
-                }
-                step
-            }
-            Turn::Completed(connection) => replay.completed(connection, demands),
-            // The connection was closed, and then given up.
-            Turn::Failed(Command::NO_LANE) | Turn::Lost(Command::NO_LANE) => None,
-            Turn::Failed(connection) | Turn::Lost(connection) => replay.failed(connection, demands),
-        };
+        let traffic = &scenario.traffic[block as usize];
+        let (step, due) = source.replay(traffic, turn);
+        if let Some(at) = due {
+            self.network.queue.push(at, Rank::Demand, index, What::SOURCE);
+        }
         let Some(replay::Step { connection, at, what }) = step else { return };
-        let place = places[connection as usize];
+        let place = *self.lane(index, connection);
         match what {
             replay::What::Open { ask, is_last } => {
+                let Workload::Replay(demands) = &traffic.workload else { return };
                 let recorded = demands.of(connection);
                 let purpose = Purpose::Web { source: index, lane: connection };
                 let client = 1 - recorded.direction;
                 let opening = source::opening(scenario, purpose, block, connection, client, recorded.rtt);
                 let place = self.open_since(&opening, ask, is_last, at);
-                if let Demand::Replay { places, .. } = &mut self.sources[index as usize].demand {
-                    places[connection as usize] = place;
-                }
+                *self.lane(index, connection) = place;
             }
             replay::What::Ask { ask, is_last } => self.ask(place, ask, is_last, at),
             replay::What::Close => self.close(place, index),

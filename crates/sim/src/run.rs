@@ -71,8 +71,10 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Ti
     simulation.assert_conserved();
     simulation.network.probes.measured.finish(sink);
     let (start, stop) = at_start.zip(at_end).expect("the window lies within the run");
+    let lost = simulation.network.meters.iter().map(|meter| meter.window().lost_before_link[0]);
+    let lost_before_link = scenario.loses_segments_before_link().then(|| lost.sum());
     Some(Outcome {
-        tcp: stop.since(&start),
+        tcp: TcpTotals { lost_before_link, ..stop.since(&start) },
         events: simulation.events(),
         bottleneck_packets: simulation.bottleneck_packets(),
         measured: to.since(from),

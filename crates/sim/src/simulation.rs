@@ -1,34 +1,22 @@
 //! The loop: the next thing that happens, until the run is over.
 
 use crate::connection::{Asked, Connection, Connections, Opening, Purpose};
-use crate::network::{Network, Sender};
+use crate::network::{Network, Sender, Troubles};
 use crate::packets::{Carried, Parcel, What};
 use crate::queue::{Event, Rank};
 use crate::replay::Recorder;
-use crate::source::{self, Demand, Source};
+use crate::source::{self, Kept};
 use crate::tmix::Players;
 use crate::totals::Totals;
 use aqm::Packet;
 use base::{Span, Time};
 use record::{ExchangeRow, Responses, Sink};
+use scenario::sources::{self, Demand, Source, Turn};
 use scenario::{Scenario, Workload};
 use traffic::{Command, Datagrams, Exchange};
 
 /// More than any run transfers; leaves room to add to.
 const ENDLESS: u64 = 1 << 60;
-
-/// What gives a web user or session the word.
-#[derive(Clone, Copy)]
-pub(crate) enum Turn {
-    /// A time that they asked for is over.
-    Due,
-    /// The exchange on this lane is complete.
-    Completed(u32),
-    /// The connection of this lane was given up during an exchange.
-    Failed(u32),
-    /// The connection of this lane was given up between two exchanges, or after the last.
-    Lost(u32),
-}
 
 /// A run under way.
 pub struct Simulation<'s> {
@@ -38,6 +26,8 @@ pub struct Simulation<'s> {
     pub(crate) network: Network,
     pub(crate) connections: Connections,
     pub(crate) sources: Vec<Source>,
+    /// What is kept of each.
+    kept: Vec<Kept>,
     /// The connection on each browser's lane.
     lanes: Vec<u32>,
     commands: Vec<Command>,
@@ -52,16 +42,19 @@ pub struct Simulation<'s> {
 impl<'s> Simulation<'s> {
     /// A run of `scenario`, at its start.
     pub fn new(scenario: &'s Scenario) -> Self {
-        let (mut sources, lanes) = source::sources(scenario);
+        let (sources, lanes) = sources::sources(scenario);
         let mut network = crate::build::network(scenario);
-        for (index, source) in sources.iter_mut().enumerate() {
+        let mut kept: Vec<_> = sources.iter().map(|source| Kept::of(source, scenario)).collect();
+        for (index, (source, kept)) in sources.iter().zip(&mut kept).enumerate() {
             network.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
-            if let Demand::Udp { datagrams: Datagrams::Probe(_), probe, .. } = &mut source.demand {
-                let &mut Source { block, number, client, .. } = source;
+            if let (Kept::Udp { probe, .. }, Demand::Udp { datagrams: Datagrams::Probe(_), .. }) =
+                (kept, &source.demand)
+            {
+                let &Source { block, number, client, .. } = source;
                 *probe = Some(network.probes.add_flow(index as u32, block, number, client));
             }
         }
-        let hosts = |source: &Source| source::hosts(scenario, source.block, source.number, source.client);
+        let hosts = |source: &Source| sources::hosts(scenario, source.block, source.number, source.client);
         network.hosts = sources.iter().map(hosts).collect();
         let retired = Totals::new(scenario);
         Self {
@@ -71,6 +64,7 @@ impl<'s> Simulation<'s> {
             network,
             connections: Connections::default(),
             sources,
+            kept,
             lanes: vec![u32::MAX; lanes],
             commands: Vec::with_capacity(16),
             players: Players::default(),
@@ -140,7 +134,6 @@ impl<'s> Simulation<'s> {
     /// What TCP has done since the start of the run.
     pub fn totals(&self) -> Totals {
         let mut totals = self.retired.clone();
-        totals.lost_before_link = self.network.lost_before_link;
         self.connections.live().for_each(|connection| totals.add(connection));
         totals
     }
@@ -162,7 +155,7 @@ impl<'s> Simulation<'s> {
             Rank::Arrive => self.network.arrive(event.what.as_packet(), &mut self.connections, self.now, sink),
             Rank::Deliver => self.deliver(event.what.as_packet(), sink),
             Rank::Wake => self.wake(event.source, event.what.as_end(), sink),
-            Rank::Demand => self.demand(event.source),
+            Rank::Demand => self.demand(event.source, sink),
         }
     }
 
@@ -224,11 +217,14 @@ impl<'s> Simulation<'s> {
             queue: &mut self.network.queue,
             path,
             in_flight,
-            conditions: match *purpose {
-                Purpose::Tmix { player } => Some(self.players.conditions(player)),
-                _ => None,
+            troubles: match (*purpose, self.network.impairments.as_mut()) {
+                (Purpose::Tmix { player }, impairments) => {
+                    Some(Troubles { conditions: Some(self.players.conditions(player)), impairments })
+                }
+                (_, None) => None,
+                (_, impairments) => Some(Troubles { conditions: None, impairments }),
             },
-            lost: &mut self.network.lost_before_link,
+            meters: &mut self.network.meters,
             place,
             side: end as u8,
             access: self.network.access,
@@ -357,7 +353,7 @@ impl<'s> Simulation<'s> {
         let (purpose, client, block) = (connection.purpose, connection.client, connection.block);
         let (source, direction) = match purpose {
             Purpose::Web { source, lane } => match &self.sources[source as usize] {
-                Source { demand: Demand::Replay { .. }, .. } => (lane, 1 - client),
+                Source { demand: Demand::Replay(_), .. } => (lane, 1 - client),
                 source => (source.number, 1 - client),
             },
             Purpose::Single { number } => (number, 1 - client),
@@ -383,14 +379,15 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// A source of demand is due.
-    fn demand(&mut self, index: u32) {
+    /// A source of demand is due. Seldom beside packets: out of the way of the loop.
+    #[inline(never)]
+    fn demand(&mut self, index: u32, sink: &mut dyn Sink) {
         let now = self.now;
         let source = &mut self.sources[index as usize];
         let (block, number, client) = (source.block, source.number, source.client);
         match &mut source.demand {
             Demand::Tmix { .. } => self.begin_vectors(index),
-            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } | Demand::Replay { .. } => {
+            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } | Demand::Replay(_) => {
                 self.user(index, Turn::Due);
             }
             Demand::Bulk { bytes, rtt } => {
@@ -420,17 +417,28 @@ impl<'s> Simulation<'s> {
                 let ask = Exchange { request_bytes, response_bytes, top_level: true, server_delay: Span::ZERO };
                 self.open(&opening, ask, true);
             }
-            Demand::Udp { datagrams, bytes, delay, flow, sends_at, probe } => {
-                let dscp = self.scenario.traffic[block as usize].dscp;
-                let packet = match *probe {
-                    Some(probe) => {
-                        let place = self.network.probes.send(probe, now);
-                        Parcel::probe(*flow, place, *bytes as u16, dscp, client)
-                    }
-                    None => Parcel::udp(*flow, index, *bytes as u16, dscp, client),
-                };
+            Demand::Udp { datagrams, bytes, delay } => {
+                let Kept::Udp { flow, sends_at, probe } = &mut self.kept[index as usize] else { return };
                 *sends_at = (*sends_at).max(now) + self.network.access.time_for(u64::from(*bytes));
-                self.network.queue.push(*sends_at + *delay, Rank::Arrive, index, What::packet(packet));
+                let dscp = self.scenario.traffic[block as usize].dscp;
+                let place = probe.map(|probe| self.network.probes.send(probe, now));
+                let fate = match &mut self.network.impairments {
+                    Some(impairments) => impairments.fate(client as usize),
+                    None => Some(Span::ZERO),
+                };
+                if let Some(later) = fate {
+                    let packet = match place {
+                        Some(place) => Parcel::probe(*flow, place, *bytes as u16, dscp, client),
+                        None => Parcel::udp(*flow, index, *bytes as u16, dscp, client),
+                    };
+                    let arrives = *sends_at + *delay + later;
+                    self.network.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
+                } else {
+                    self.network.meters[client as usize].lost_before_link(true);
+                    if let Some(place) = place {
+                        self.network.probes.lost(place, sink);
+                    }
+                }
                 if let Some(next) = datagrams.next_datagram() {
                     *bytes = next.bytes;
                     self.network.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
@@ -441,39 +449,15 @@ impl<'s> Simulation<'s> {
 
     /// Lets a source of web traffic speak, and does what it says.
     fn user(&mut self, index: u32, turn: Turn) {
-        if matches!(self.sources[index as usize].demand, Demand::Replay { .. }) {
+        let now = self.now;
+        let source = &mut self.sources[index as usize];
+        if matches!(source.demand, Demand::Replay(_)) {
             return self.replay(index, turn);
         }
         let mut commands = std::mem::take(&mut self.commands);
-        let now = self.now;
-        let source = &mut self.sources[index as usize];
         let (block, client) = (source.block, source.client);
-        let mut number = source.number;
         let traffic = &self.scenario.traffic[block as usize];
-        match (&mut source.demand, &traffic.workload) {
-            (Demand::User { browser, .. }, Workload::Web(web)) => match turn {
-                Turn::Due => browser.think_over(&web.model, &mut commands),
-                Turn::Completed(lane) => browser.completed(lane, &web.model, &mut commands),
-                Turn::Failed(lane) => browser.failed(lane, &web.model, &mut commands),
-                Turn::Lost(_) => {}
-            },
-            (Demand::Session(session), Workload::Sessions(sessions)) => match turn {
-                Turn::Due => session.wake(now, &sessions.model, &mut commands),
-                Turn::Completed(_) | Turn::Failed(_) => session.ended(now, &sessions.model, &mut commands),
-                Turn::Lost(_) => {}
-            },
-            (Demand::PackMime { connections, count, .. }, Workload::PackMime(model)) => match turn {
-                Turn::Due => {
-                    number = *count;
-                    connections.wake(now, model, &mut commands);
-                    *count += u32::from(matches!(commands.first(), Some(Command::Open { .. })));
-                }
-                Turn::Completed(lane) => connections.completed(lane, now, &mut commands),
-                Turn::Failed(lane) => connections.failed(lane, true),
-                Turn::Lost(lane) => connections.failed(lane, false),
-            },
-            _ => {}
-        }
+        let number = source.turn(traffic, turn, now, &mut commands);
         for command in commands.drain(..) {
             match command {
                 Command::Open { lane, rtt_unit, ask, last } => {
@@ -504,26 +488,19 @@ impl<'s> Simulation<'s> {
         self.commands = commands;
     }
 
-    /// The connection on a lane of a source of web traffic.
-    fn lane(&mut self, index: u32, lane: u32) -> &mut u32 {
-        match &mut self.sources[index as usize].demand {
-            Demand::User { lanes, .. } => &mut self.lanes[(*lanes + lane) as usize],
-            Demand::PackMime { lanes, .. } => {
-                let lane = lane as usize;
-                if lanes.len() <= lane {
-                    lanes.resize(lane + 1, u32::MAX);
-                }
-                &mut lanes[lane]
-            }
-            Demand::Session(_)
-            | Demand::Bulk { .. }
-            | Demand::Poisson { .. }
-            | Demand::Udp { .. }
-            | Demand::Tmix { .. }
-            | Demand::Replay { .. } => {
-                unreachable!("only these ask again on a connection")
-            }
+    /// The connection on a lane of a source of web traffic or of a recording.
+    pub(crate) fn lane(&mut self, index: u32, lane: u32) -> &mut u32 {
+        if let Demand::User { lanes, .. } = self.sources[index as usize].demand {
+            return &mut self.lanes[(lanes + lane) as usize];
         }
+        let Kept::Lanes(lanes) = &mut self.kept[index as usize] else {
+            unreachable!("only these ask again on a connection")
+        };
+        let lane = lane as usize;
+        if lanes.len() <= lane {
+            lanes.resize(lane + 1, u32::MAX);
+        }
+        &mut lanes[lane]
     }
 
     /// The client of a connection of a source of web traffic closes it.

@@ -7,9 +7,10 @@ use crate::connection::{Opening, Purpose};
 use crate::packets::What;
 use crate::queue::Rank;
 use crate::simulation::Simulation;
-use crate::source::{self, Demand};
+use crate::source;
 use base::{Span, Stream, Time};
 use record::{ExchangeRow, Sink};
+use scenario::sources::Demand;
 use scenario::{Tmix, Workload};
 use traffic::tmix::{Finished, Player, Start};
 

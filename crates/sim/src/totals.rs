@@ -13,10 +13,6 @@ pub struct Totals {
     timeouts: u64,
     recoveries: u64,
     ecn_reductions: u64,
-    /// Packets lost on the access links of either side.
-    pub lost_before_link: [u64; 2],
-    /// Whether connections have losses of their own.
-    has_own_losses: bool,
     /// Connections that ended.
     pub completed: u64,
     /// Connections that were given up.
@@ -33,8 +29,7 @@ impl Totals {
             Workload::Bulk(bulk) if bulk.size.is_none() => vec![0; bulk.flows as usize],
             _ => Vec::new(),
         });
-        let has_own_losses = scenario.traffic.iter().any(|t| matches!(&t.workload, Workload::Tmix(tmix) if tmix.loss));
-        Self { is_used, has_own_losses, bulk: bulk.collect(), ..Self::default() }
+        Self { is_used, bulk: bulk.collect(), ..Self::default() }
     }
 
     /// Adds what both ends of `connection` have done.
@@ -69,12 +64,11 @@ impl Totals {
             retransmitted_segments: self.retransmitted - earlier.retransmitted,
             timeouts: self.timeouts - earlier.timeouts,
             recoveries: self.recoveries - earlier.recoveries,
-            ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
+            ecn_reductions: Some(self.ecn_reductions - earlier.ecn_reductions),
             flows_completed: self.completed - earlier.completed,
             flows_failed: self.failed - earlier.failed,
-            lost_before_link: self
-                .has_own_losses
-                .then(|| self.lost_before_link.iter().sum::<u64>() - earlier.lost_before_link.iter().sum::<u64>()),
+            // The meters count these.
+            lost_before_link: None,
             bulk_bytes: flows.map(|(now, then)| now - then).collect(),
         }
     }

@@ -95,7 +95,8 @@ fn capable_hosts_are_marked_and_the_others_lose() {
         let tcp = &ran.outcome.tcp;
         let shares: Vec<u64> = tcp.bulk_bytes.chunks(8).map(|flows| flows.iter().sum()).collect();
         let ratio = shares[0] as f64 / shares[1] as f64;
-        let reductions = [tcp.ecn_reductions, tcp.recoveries].map(|count| 1.0 / count as f64);
+        let reductions =
+            [tcp.ecn_reductions.expect("the simulator counts them"), tcp.recoveries].map(|count| 1.0 / count as f64);
         let chance = 1.5 * (reductions[0] + reductions[1]).sqrt();
         let waiting = tcp.timeouts as f64 / (8.0 * 200.0);
         assert!((1.0 - chance..1.0 + chance + waiting).contains(&ratio), "{discipline}: {ratio}");

@@ -127,11 +127,14 @@ fn the_scenario_page_names_every_key_with_its_default() {
     let names = |title: &str| -> Vec<String> { keys(title).into_iter().map(|(key, _)| key).collect() };
 
     let mut all = names("The run");
-    all.extend(["link", "path", "stacks", "tcp", "traffic", "record"].map(str::to_owned));
+    all.extend(["link", "path", "stacks", "tcp", "traffic", "record", "live"].map(str::to_owned));
     assert_eq!(sorted(all), sorted(known("", "")));
     for title in ["link", "path", "tcp", "record"] {
         assert_eq!(sorted(names(title)), sorted(known(&format!("[{title}]"), "")), "[{title}]");
     }
+    let live: Vec<String> =
+        markdown::rows_below(&page("guide/live.md"), "Settings").iter().map(|row| unquoted(&row[0])).collect();
+    assert_eq!(sorted(live), sorted(known("[live]", "")), "[live]");
     let own = [names("stacks"), names("tcp")].concat().into_iter().filter(|key| key != "stack").collect();
     assert_eq!(sorted(own), sorted(known("[stacks.own]", "base = 'linux'")), "[stacks.own]");
     let kinds = ["web", "bulk", "poisson", "cbr", "onoff", "udp-poisson", "udp-trace", "probe", "replay", "tmix"];
@@ -194,7 +197,7 @@ fn the_results_page_names_every_column_and_figure() {
     let resolved = resolve(&text).expect("it is a scenario");
     let scenario = resolved.scenario().expect("the users are given");
     let mut tables = Tables::create(&folder, true, true)
-        .and_then(|tables| tables.with_probes(&folder))
+        .and_then(|tables| tables.with_probes(&folder)?.with_tcp(&folder))
         .expect("cargo's folder can be written");
     let outcome = sim::run(scenario, &mut tables, &mut |_, _| true).expect("never broken off");
     tables.finish().expect("cargo's folder can be written");
@@ -203,7 +206,7 @@ fn the_results_page_names_every_column_and_figure() {
     let named = |title: &str| -> Vec<String> {
         markdown::rows_below(&guide, title).iter().map(|row| unquoted(&row[0])).collect()
     };
-    for file in ["exchanges.parquet", "queue.parquet", "drops.parquet", "probes.parquet"] {
+    for file in ["exchanges.parquet", "queue.parquet", "drops.parquet", "probes.parquet", "tcp.parquet"] {
         let table = fs::File::open(folder.join(file)).expect("it was written");
         let reader = SerializedFileReader::new(table).expect("it is Parquet");
         let schema = reader.metadata().file_metadata().schema_descr();

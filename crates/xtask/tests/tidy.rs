@@ -20,8 +20,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("scenario", &["base", "aqm", "tcp", "traffic"]),
     ("record", &["base", "aqm"]),
     ("sim", &["base", "aqm", "tcp", "traffic", "scenario", "record"]),
-    ("live", &["base", "aqm", "scenario", "record"]),
-    ("python", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
+    ("live", &["base", "aqm", "traffic", "scenario", "record", "sim"]),
+    ("python", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim", "live"]),
     ("xtask", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
 ];
 
