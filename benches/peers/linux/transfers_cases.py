@@ -69,6 +69,16 @@ class Case:
         return self.cc == "bbr"
 
     @property
+    def controller(self) -> str:
+        """Linux's name of it: NewReno is Reno without SACK."""
+        return "reno" if self.cc == "newreno" else self.cc
+
+    @property
+    def has_sack(self) -> bool:
+        """Whether the hosts report what they hold."""
+        return self.cc != "newreno"
+
+    @property
     def is_told(self) -> bool:
         """Whether every packet is kept."""
         return self.segments <= 100 and "random" not in self.group
@@ -87,6 +97,10 @@ def cases() -> Iterator[Case]:
     for route in ROUTES:
         for segments in SIZES:
             yield from losses(route, "bbr", segments)
+    for route in (FAST, NEAR):
+        for segments in SIZES:
+            yield from losses(route, "newreno", segments)
+        yield from disorder(route, "newreno")
 
 
 def numbers(rule: str, of: Iterable[int]) -> str:

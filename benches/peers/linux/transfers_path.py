@@ -233,8 +233,9 @@ class Transfer:
         """A socket of a host."""
         enter(HOSTS[end])
         Path("/proc/sys/net/ipv4/tcp_ecn").write_text(str(int(self.case.ecn)))
+        Path("/proc/sys/net/ipv4/tcp_sack").write_text(str(int(self.case.has_sack)))
         made = socket.socket()
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case.cc.encode())
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case.controller.encode())
         made.setblocking(False)
         if end == SERVER:
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -74,6 +74,8 @@ struct Scoreboard {
     walked: [(u64, u64); SackBlocks::MOST],
     /// Bytes ever deemed lost.
     ever_lost_bytes: u64,
+    /// Bytes that are thought to have arrived, of which records is not known.
+    assumed_bytes: u64,
 }
 
 impl Scoreboard {
@@ -168,8 +170,20 @@ impl Outstanding {
     pub fn pipe(&self, in_flight: u64) -> u64 {
         match &self.board {
             None => in_flight,
-            Some(board) => in_flight + board.resent_bytes - board.sacked_bytes - board.lost_bytes,
+            // Short segments are assumed to be full ones.
+            Some(board) => (in_flight + board.resent_bytes - board.sacked_bytes - board.lost_bytes)
+                .saturating_sub(board.assumed_bytes),
         }
+    }
+
+    /// So many bytes are thought to have arrived beyond a hole, of a receiver that reports nothing.
+    pub fn assume(&mut self, bytes: u64) {
+        self.board.get_or_insert_default().assumed_bytes = bytes;
+    }
+
+    /// Bytes that are deemed lost.
+    pub fn lost_bytes(&self) -> u64 {
+        self.board.as_ref().map_or(0, |board| board.lost_bytes)
     }
 
     /// Bytes that the receiver reported beyond a hole.
@@ -496,6 +510,9 @@ impl Outstanding {
             record.sent_at = now;
             board.resent_bytes += u64::from(record.len);
             if let Some(timed) = &mut self.timed {
+                while timed.resent.front().is_some_and(|&(serial, _)| serial < self.first) {
+                    timed.resent.pop_front();
+                }
                 timed.resent.push_back((board.resend_from, now));
             }
             if let Some(sampler) = &mut self.sampler {

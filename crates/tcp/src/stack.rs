@@ -183,7 +183,7 @@ pub struct Config {
     pub ect_on_retransmit: bool,
     /// Whether SYN, SYN/ACK and pure ACKs are ECN-capable, as in data centres (RFC 8257 §3.5).
     pub ect_on_control: bool,
-    /// How the window comes down, for losses found by SACK and for marks.
+    /// How the window comes down, for losses and for marks; at once with [`Recovery::Reno`].
     pub reduction: Reduction,
     /// Whether losses are found by time and the last segments of a flight are probed for (RFC 8985); with
     /// [`Recovery::Sack`] alone.
@@ -194,10 +194,10 @@ pub struct Config {
     /// Whether data that came twice is reported (RFC 2883); with [`Recovery::Sack`] alone.
     pub dsack: bool,
     /// Whether a timeout is taken back if something arrives that was thought lost and sent once (F-RTO, RFC 5682); with
-    /// `rack` alone.
+    /// `rack` alone, or where the window comes down gradually with [`Recovery::NewReno`].
     pub frto: bool,
     /// Whether a reduction is taken back if timestamps or reports of data that came twice say that it was needless
-    /// (RFC 3522 and 3708); with `rack` alone.
+    /// (RFC 3522 and 3708); where `frto` is.
     pub undo: bool,
     /// Whether losses are repaired as ns-2's `Agent/TCP/Sack1` does it instead of by RFC 6675; with [`Recovery::Sack`]
     /// alone.

@@ -36,8 +36,11 @@ impl Endpoint {
         if !has_sent && self.next_new(config).is_none() {
             return;
         }
-        let out = self.snd_nxt - self.snd_una;
+        let mut out = self.snd_nxt - self.snd_una;
         let is_limited = (self.outstanding.pipe(out) + u64::from(config.mss)) as f64 > self.window.cwnd;
+        if config.whole_segments {
+            out = self.outstanding.len() as u64 * u64::from(config.mss);
+        }
         let used = &mut self.used;
         let counts = self.snd_una >= used.end || is_limited || !used.is_limited && out > used.most;
         if counts && (has_sent || is_limited) {

@@ -6,7 +6,8 @@
 //!
 //! - `sender.rs`: acknowledgements, loss recovery, the retransmission timer, what may be sent.
 //! - `reduction.rs`: how the window comes down gradually. `probe.rs`: losses found by time, tail loss probes.
-//! - `pacing.rs`: what may be sent, spread over the round trip. `sack1.rs`, `newreno.rs`: recovery as ns-2 has it.
+//! - `counting.rs`: losses found by duplicates, where it does. `pacing.rs`: what may be sent, spread over the round
+//!   trip. `sack1.rs`, `newreno.rs`: recovery as ns-2 has it.
 //! - `undoing.rs`: needless reductions taken back. `reading.rs`: readers that stop, windows that close.
 //! - `delaying.rs`: when acknowledgements wait, where that follows the sender's habits. `growing.rs`: the window,
 //!   there.
@@ -23,6 +24,7 @@
 //! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
 //! - Those of loss recovery and the timer are in `sender.rs`.
 
+mod counting;
 mod delaying;
 mod growing;
 mod handshake;
@@ -148,6 +150,10 @@ pub struct Endpoint {
     sack1_is_busy: bool,
     /// Whether recovery is that of ns-2's other agent.
     is_newreno: bool,
+    /// Whether duplicates stand for segments that arrived, as configured.
+    counts_duplicates: bool,
+    /// What the peer sent last was data: the next of its segments is no duplicate, where they are counted.
+    heard_data: bool,
     /// The time of the next probe is to be set anew.
     wants_probe: bool,
     /// What is sent next is to be new data, although something is deemed lost.
@@ -222,6 +228,8 @@ pub struct Endpoint {
     undoing: Option<Box<undoing::Undoing>>,
     /// Recovery as ns-2 has it, where it is configured.
     sack1: Option<Box<sack1::Sack1>>,
+    /// What duplicates told, where they are counted and there was one.
+    counting: Option<Box<counting::Counting>>,
     /// Pacing, where it is configured.
     pacer: Option<Box<pacing::Pacer>>,
 }
@@ -229,7 +237,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// A fresh endpoint: call [`Endpoint::open`] on one end and [`Endpoint::listen`] on the other.
     pub fn new(config: &Config) -> Self {
-        let outstanding = Outstanding::new(Self::finds_by_time(config));
+        let outstanding = Outstanding::new(Self::keeps_time(config));
         Self::holding(outstanding, Reassembly::default(), Self::delaying_of(None, config), config)
     }
 
@@ -247,6 +255,8 @@ impl Endpoint {
             is_sack1: sack1.is_some() && !Self::recovers_as_newreno(config),
             sack1_is_busy: false,
             is_newreno: Self::recovers_as_newreno(config),
+            counts_duplicates: Self::counts_duplicates(config),
+            heard_data: false,
             is_gradual,
             finds_by_time,
             wants_probe: false,
@@ -279,6 +289,7 @@ impl Endpoint {
             progress: reduction::Progress::default(),
             undoing: None,
             sack1,
+            counting: None,
             pacer: Self::pacer_of(config),
             last_sent_at: Time::ZERO,
             duplicate_acks: 0,
@@ -309,7 +320,7 @@ impl Endpoint {
     pub fn reset(&mut self, config: &Config) {
         let mut outstanding = std::mem::replace(&mut self.outstanding, Outstanding::new(false));
         let mut held = std::mem::take(&mut self.held);
-        outstanding.clear(Self::finds_by_time(config));
+        outstanding.clear(Self::keeps_time(config));
         held.clear();
         let delaying = Self::delaying_of(self.delaying.take(), config);
         *self = Self::holding(outstanding, held, delaying, config);

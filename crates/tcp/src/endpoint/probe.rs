@@ -22,6 +22,12 @@ impl Endpoint {
         config.rack && config.recovery == Recovery::Sack && !config.sack1
     }
 
+    /// Whether it is kept what arrived last and what was sent again: where losses are found by it, or round trips are
+    /// measured as where they are.
+    pub(super) fn keeps_time(config: &Config) -> bool {
+        Self::finds_by_time(config) || Self::counts_duplicates(config)
+    }
+
     /// Deems lost what the acknowledgement at hand proves so, and asks for a call when more may be.
     #[inline]
     pub(super) fn find_losses(&mut self, config: &Config, now: Time) {
@@ -48,10 +54,10 @@ impl Endpoint {
     /// A report is measured too. If what it tells of was sent after the first segment was, the timer starts again
     /// (tcp_clean_rtx_queue): that one may have been overtaken only.
     pub(super) fn measure_report(&mut self, config: &Config, now: Time) {
-        let Some(sent_at) = self.outstanding.sampled_at() else { return };
-        if config.rtt_sampling != RttSampling::EveryAck {
+        if !self.finds_by_time || config.rtt_sampling != RttSampling::EveryAck {
             return;
         }
+        let Some(sent_at) = self.outstanding.sampled_at() else { return };
         let rtt = now.since(sent_at);
         self.rtt.sample(rtt, self.snd_una, self.snd_nxt, config);
         if self.outstanding.front_sent_at().is_some_and(|front_at| rtt > now.since(front_at)) {

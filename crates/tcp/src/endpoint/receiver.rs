@@ -53,7 +53,9 @@ impl Endpoint {
         }
         let arrived = u64::from(segment.payload);
         let is_full = u32::from(segment.payload) >= config.mss;
-        self.unacked += if config.delayed_ack.counts_small { config.mss } else { u32::from(segment.payload) };
+        // A FIN has a sequence number too: what ends a stream is more than one full segment.
+        let sequence_len = u32::from(segment.payload) + u32::from(segment.flags.has(Flags::FIN));
+        self.unacked += if config.delayed_ack.counts_small { config.mss } else { sequence_len };
         if self.flow.is_some() {
             let fin = u64::from(self.rcv_nxt > self.peer_fin);
             self.note_unread(self.rcv_nxt - before - fin);

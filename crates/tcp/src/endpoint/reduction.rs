@@ -30,7 +30,7 @@ impl Endpoint {
     pub(super) fn reduces_gradually(config: &Config) -> bool {
         // A controller that models the path brings the window down itself, in this frame.
         let is_gradual = config.reduction == Reduction::Proportional || config.control.models_path();
-        is_gradual && config.recovery == Recovery::Sack && !config.sack1
+        is_gradual && config.recovery == Recovery::Sack && !config.sack1 || Self::counts_duplicates(config)
     }
 
     /// Whether the window is coming down.
@@ -63,6 +63,28 @@ impl Endpoint {
         };
         let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = left.max(2.0 * mss);
+    }
+
+    /// Fast recovery begins, and the window comes down gradually; what is lost is sent by [`Endpoint::push`].
+    pub(super) fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
+        self.begin_undoing(self.window_before(), config);
+        if self.phase == Phase::Reducing {
+            // The reduction for the echo goes on, and so does the window that it is for.
+            self.recover = self.ecn_recover;
+            self.forbid_undoing();
+            if config.control.echoes_each_mark() {
+                self.set_threshold(Cause::Loss, config, now);
+            }
+        } else {
+            self.begin_reduction(Cause::Loss, config, now);
+            self.recover = self.snd_nxt;
+        }
+        self.phase = Phase::Recovery;
+        self.probe_end = None;
+        if !self.finds_by_time {
+            self.outstanding.lose_front();
+        }
+        self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
     /// `delivered` bytes arrived during the reduction: how much may be out now.

@@ -39,6 +39,8 @@ struct Arrived {
     /// Bytes of which it is news that they arrived, acknowledged, reported or both; and whether any were reported.
     delivered: u64,
     has_reports: bool,
+    /// The same, of segments that all count as full ones.
+    segments_bytes: u64,
     /// When the newest of what it acknowledges was sent, if that tells a round trip.
     sent_at: Option<Time>,
 }
@@ -85,31 +87,25 @@ impl Endpoint {
         {
             twice = self.note_twice(start, end, config);
         }
+        let records = self.outstanding.len();
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
-        let mut delivered = bytes;
+        let (mss, records) = (u64::from(config.mss), (records - self.outstanding.len()) as u32);
+        let (mut delivered, mut segments_bytes) = (bytes, mss * u64::from(records));
         if self.counts_deliveries {
-            delivered = bytes + self.outstanding.sacked_bytes() - reported + twice;
+            let sacked = self.outstanding.sacked_bytes();
+            delivered = bytes + sacked - reported + twice;
+            if self.counts_duplicates && bytes > 0 {
+                delivered = self.count_acknowledged(segment.ack, records, config);
+                segments_bytes = delivered;
+            } else if reported + sacked + twice > 0 {
+                segments_bytes = delivered.div_ceil(mss) * mss;
+            }
             let rtt = sent_at.map(|sent_at| now.since(sent_at));
             self.on_delivery(segment, delivered, rtt, config, now);
             self.outstanding.tell_rack(Rack::adapt);
         }
-        let mut is_undone = false;
-        if self.undoing.is_some() {
-            if self.ecn_ok && segment.flags.has(Flags::ECE) {
-                self.forbid_undoing();
-            }
-            if bytes == 0 && self.phase == Phase::Timeout {
-                self.judge_timeout(segment, false, news > 0, config, now);
-            }
-            is_undone = self.undo_twice(config);
-        }
-        if self.flow.is_some() {
-            self.hear_of_room(config);
-        }
-        if bytes > 0 {
-            let arrived = Arrived { delivered, has_reports: news > 0, sent_at };
-            self.on_new_ack(segment, &arrived, config, now, out);
-        } else if segment.ack == self.snd_una
+        let is_update = self.counts_duplicates && self.is_first_after_data(segment) || is_update;
+        let is_duplicate = segment.ack == self.snd_una
             && self.snd_nxt > self.snd_una
             && if config.recovery == Recovery::Sack {
                 // RFC 6675 §2: news of what arrived, on whatever it rides.
@@ -117,12 +113,32 @@ impl Endpoint {
             } else {
                 // RFC 5681 §2
                 segment.payload == 0 && !segment.flags.has(Flags::FIN) && !is_update
+            };
+        let mut is_undone = false;
+        if self.undoing.is_some() {
+            if self.ecn_ok && segment.flags.has(Flags::ECE) {
+                self.forbid_undoing();
             }
-        {
-            if self.finds_by_time {
+            if bytes == 0 && self.phase == Phase::Timeout {
+                let is_news = news > 0 || self.counts_duplicates && is_duplicate;
+                self.judge_timeout(segment, false, is_news, config, now);
+            }
+            is_undone = self.undo_twice(config);
+        }
+        if self.flow.is_some() {
+            self.hear_of_room(config);
+        }
+        if bytes > 0 {
+            let arrived = Arrived { delivered, has_reports: news > 0, segments_bytes, sent_at };
+            self.on_new_ack(segment, &arrived, config, now, out);
+        } else if is_duplicate {
+            if self.counts_duplicates {
+                self.duplicate_acks += 1;
+                delivered = self.on_counted_duplicate(config, now, out);
+            } else {
                 self.measure_report(config, now);
+                self.on_duplicate_ack(config, now, out);
             }
-            self.on_duplicate_ack(config, now, out);
         } else if is_undone {
             // What is lost all the same begins a recovery of its own.
             self.find_losses(config, now);
@@ -176,19 +192,20 @@ impl Endpoint {
 
     /// New data was acknowledged.
     fn on_new_ack(&mut self, segment: &Segment, arrived: &Arrived, config: &Config, now: Time, out: &mut impl Emit) {
-        let Arrived { delivered, has_reports, sent_at } = *arrived;
+        let Arrived { delivered, has_reports, segments_bytes, sent_at } = *arrived;
         let ack = segment.ack;
         let bytes = ack - self.snd_una;
         self.snd_una = ack;
         self.duplicate_acks = 0;
-        let sent_at = if self.finds_by_time { self.sampled_at(segment, config, now) } else { sent_at };
+        let has_time = self.finds_by_time || self.counts_duplicates;
+        let sent_at = if has_time { self.sampled_at(segment, config, now) } else { sent_at };
         self.measure(ack, sent_at, config, now);
         let mss = f64::from(config.mss);
         if self.is_gradual {
             // Linux ends a recovery when all is acknowledged that was outstanding at its start, the wait for an echo's
             // end when something sent since is; either acknowledgement opens the window again.
             let is_over = match self.phase {
-                Phase::Recovery => ack >= self.recover,
+                Phase::Recovery => ack >= self.repaired_at(),
                 Phase::Reducing => ack > self.ecn_recover,
                 Phase::Open | Phase::Timeout => false,
             };
@@ -209,7 +226,11 @@ impl Endpoint {
             if self.snd_una >= self.recover && self.undo_whole(segment, config, now) {
                 return self.after_new_ack(config, now);
             }
-            self.on_ack_in_recovery(bytes as f64, config, now, out);
+            if self.counts_duplicates {
+                self.lose_next();
+            } else {
+                self.on_ack_in_recovery(bytes as f64, config, now, out);
+            }
             if self.is_newreno && self.after_newreno_ack(segment, bytes, config, now) {
                 return;
             }
@@ -221,11 +242,12 @@ impl Endpoint {
             // RFC 3465 §2.3: after a timeout much of what is acknowledged had left the network before; no more than
             // a segment of it counts.
             let counted = match self.phase {
+                _ if self.is_gradual && config.whole_segments => segments_bytes,
                 _ if self.is_gradual => delivered,
                 Phase::Timeout => bytes.min(config.mss.into()),
                 _ => bytes,
             };
-            if self.phase == Phase::Timeout && ack >= self.recover {
+            if self.phase == Phase::Timeout && ack >= self.repaired_at() {
                 self.undo_whole(segment, config, now);
                 self.phase = Phase::Open;
             }
@@ -381,28 +403,6 @@ impl Endpoint {
         self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
-    /// The same where the window comes down gradually; what is lost is sent by [`Endpoint::push`].
-    fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
-        self.begin_undoing(self.window_before(), config);
-        if self.phase == Phase::Reducing {
-            // The reduction for the echo goes on, and so does the window that it is for.
-            self.recover = self.ecn_recover;
-            self.forbid_undoing();
-            if config.control.echoes_each_mark() {
-                self.set_threshold(Cause::Loss, config, now);
-            }
-        } else {
-            self.begin_reduction(Cause::Loss, config, now);
-            self.recover = self.snd_nxt;
-        }
-        self.phase = Phase::Recovery;
-        self.probe_end = None;
-        if !self.finds_by_time {
-            self.outstanding.lose_front();
-        }
-        self.rto_at = config.timer(now, self.rtt.rto(config));
-    }
-
     /// The retransmission timer expired.
     pub(super) fn on_timeout(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if self.snd_una == self.snd_nxt {
@@ -452,6 +452,7 @@ impl Endpoint {
             // What may be on its way yet counts (tcp_enter_loss).
             self.window.cwnd += self.outstanding.pipe(self.snd_nxt - self.snd_una) as f64;
         } else {
+            self.forget_duplicates(config);
             self.outstanding.lose_all();
         }
         self.resend_next(config, now, out);
@@ -539,7 +540,9 @@ impl Endpoint {
         let may_be_early = self.phase == Phase::Open || self.phase == Phase::Timeout && self.is_newreno;
         let is_early = may_be_early && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
         let extra = match (is_early, config.limited_transmit, config.recovery) {
-            (true, true, Recovery::Reno | Recovery::NewReno) => u64::from(self.duplicate_acks * config.mss),
+            (true, true, Recovery::Reno | Recovery::NewReno) if !self.counts_duplicates => {
+                u64::from(self.duplicate_acks * config.mss)
+            }
             _ => 0,
         };
         let cwnd = self.window.cwnd as u64 + extra;

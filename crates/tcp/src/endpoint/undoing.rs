@@ -19,6 +19,7 @@
 //! | `frto`           | `step`                        |
 //!
 //! # Deviations
+//! - Without SACK, what a timeout took is given back whether or not anything beyond is acknowledged.
 //! - Stamps have 16 bits. A retransmission that is half a minute old is not judged by them.
 //! - When a reduction is taken back, what was sent again and is still out no longer counts as being in the network.
 //! - Segments that were deemed lost in a reduction that was needless stay so until it is found out; Linux forgets
@@ -59,7 +60,7 @@ pub(super) struct Undoing {
 impl Endpoint {
     /// Whether a stack has any of it.
     fn may_take_back(config: &Config) -> bool {
-        (config.undo || config.frto) && Self::finds_by_time(config)
+        (config.undo || config.frto) && Self::keeps_time(config)
     }
 
     /// The stamp of an instant.
@@ -203,7 +204,9 @@ impl Endpoint {
         now: Time,
     ) -> bool {
         let Some(step) = self.undoing.as_ref().map(|undoing| undoing.step) else { return false };
-        let is_original = self.outstanding.first_original().is_some_and(|end| end <= self.recover);
+        // Without reports, what was sent once may have been waiting for what was sent again (tcp_clean_rtx_queue).
+        let is_unclear = self.counts_duplicates && self.outstanding.has_acked_resent();
+        let is_original = !is_unclear && self.outstanding.first_original().is_some_and(|end| end <= self.recover);
         if advances && self.may_undo(segment, config, now) || step == Step::Waiting && is_original {
             self.undo(true, config);
             self.set_step(Step::Off);

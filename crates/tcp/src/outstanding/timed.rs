@@ -123,6 +123,11 @@ impl Outstanding {
         self.timed.as_ref().map(|timed| timed.first_original).filter(|&end| end < u64::MAX)
     }
 
+    /// Whether the acknowledgement at hand acknowledges anything that was sent again.
+    pub fn has_acked_resent(&self) -> bool {
+        self.timed.as_ref().is_some_and(|timed| timed.acked_resent)
+    }
+
     /// Tells something about reordering.
     #[inline]
     pub fn tell_rack(&mut self, something: impl FnOnce(&mut Rack)) {

@@ -27,7 +27,7 @@ pub struct Replay {
 pub fn stack(record: &Record) -> Option<Config> {
     let linux = (tcp::profile("linux").expect("a built-in profile").config)();
     let control = match record.cc.as_str() {
-        "reno" => Control::Reno,
+        "reno" | "newreno" => Control::Reno,
         "cubic" => Control::Cubic,
         "dctcp" => Control::Dctcp,
         "bbr" => Control::Bbr,
@@ -38,7 +38,9 @@ pub fn stack(record: &Record) -> Option<Config> {
     let hystart = if control == Control::Cubic { linux.hystart } else { Hystart::Off };
     // Where the kernel's device parted the segments of a burst, it sent bursts; elsewhere gso_max_segs was 1.
     let pacing_burst = if record.sends_bursts { linux.pacing_burst } else { 1 };
-    Some(Config { recovery: Recovery::Sack, control, hystart, pacing_burst, ecn, ..linux })
+    // Linux without SACK is NewReno.
+    let recovery = if record.cc == "newreno" { Recovery::NewReno } else { Recovery::Sack };
+    Some(Config { recovery, control, hystart, pacing_burst, ecn, ..linux })
 }
 
 /// Does a transfer once more.

@@ -155,3 +155,15 @@ fn a_window_that_grows_makes_for_hurry() {
     assert_eq!(offered[..3], [66_536, 68_536, 70_536]);
     assert_eq!(offered[7..10], [80_480; 3]);
 }
+
+#[test]
+fn a_full_segment_with_the_end_is_acknowledged_at_once() {
+    // __tcp_ack_snd_check counts sequence numbers, and a FIN has one: with it a segment as large as any before is more
+    // than one. The acknowledgement goes before this end's own FIN. A segment smaller than 536 bytes is no full one.
+    for (bytes, acks) in [(700, 1), (500, 0)] {
+        let mut bench = Bench::new(&adapting(0));
+        bench.write(CLIENT, bytes).close(CLIENT).run();
+        let sent = [Kind::Ack, Kind::Fin].map(|kind| bench.times(SERVER, kind));
+        assert_eq!(sent, [vec![50; acks], vec![50]], "{bytes} bytes");
+    }
+}

@@ -6,6 +6,7 @@ mod common;
 
 mod acknowledging;
 mod closing;
+mod counting;
 mod dctcp;
 mod delaying;
 mod echoing;

@@ -1,7 +1,7 @@
 //! What the window lets out: slow start, congestion avoidance, the receive window, idle periods.
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, delayed, plain, stack};
-use tcp::{Config, Control, Recovery};
+use tcp::{Config, Control, Recovery, Reduction};
 
 fn numbers(from: u64, to: u64) -> Vec<u64> {
     (from..=to).collect()
@@ -34,6 +34,23 @@ fn slow_start_with_delayed_acks_grows_by_half() {
     ];
     assert_eq!(bench.flights(CLIENT), expected);
     bench.assert_complete(12_000, 0);
+}
+
+#[test]
+fn whole_segments_count_whatever_they_hold() {
+    // Linux counts packets (tcp_slow_start): four segments, one of them half full, open a window of four by four.
+    let config = Config {
+        initial_window: 4,
+        recovery: Recovery::Sack,
+        reduction: Reduction::Proportional,
+        whole_segments: true,
+        byte_counting: true,
+        cwnd_validation: true,
+        ..plain()
+    };
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 3_500).run();
+    assert_eq!(bench.ends[CLIENT].cwnd(), 8_000.0);
 }
 
 #[test]

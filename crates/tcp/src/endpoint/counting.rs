@@ -1,0 +1,134 @@
+//! Loss recovery without reports where the window comes down gradually: NewReno as Linux has it.
+//!
+//! Each duplicate acknowledgement stands for a segment that arrived, nobody knows which: it is taken out of what is in
+//! the network, so that limited transmit and proportional rate reduction work as with reports. Three of them, or more
+//! where duplicates came that nothing sent explains, make a loss of the first segment; in a recovery each partial
+//! acknowledgement does. What acknowledges n segments fills a hole with the first of them; the others had been counted.
+//! A recovery goes on until something beyond all that was out at its start is acknowledged: the duplicates that
+//! needless repairs bring begin no new one (RFC 6582 §3.2, step 1).
+//!
+//! Source: Linux 6.12, tcp_input.c: tcp_add_reno_sack, tcp_remove_reno_sacks, tcp_check_reno_reordering,
+//! tcp_is_non_sack_preventing_reopen, tcp_fastretrans_alert, tcp_process_loss; tcp_recovery.c: tcp_newreno_mark_lost.
+//!
+//! | Linux        | here         |
+//! |--------------|--------------|
+//! | `sacked_out` | `assumed`    |
+//! | `reordering` | `reordering` |
+//!
+//! # Deviations
+//! - A recovery or timeout that turns out to be needless is over at once, also before something beyond it is
+//!   acknowledged.
+//! - `reordering` does not come down again after a timeout.
+
+use super::{Emit, Endpoint, Phase};
+use crate::segment::{Flags, Segment};
+use crate::stack::{Config, Recovery, Reduction};
+use base::Time;
+
+/// tcp_reordering and tcp_max_reordering.
+const DUP_THRESH: u32 = 3;
+const MOST_REORDERING: u32 = 300;
+
+/// What duplicates told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counting {
+    /// Segments that are thought to have arrived beyond a hole.
+    assumed: u32,
+    /// Duplicates that make a loss.
+    reordering: u32,
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        Self { assumed: 0, reordering: DUP_THRESH }
+    }
+}
+
+impl Endpoint {
+    /// Whether a stack recovers so.
+    pub(super) fn counts_duplicates(config: &Config) -> bool {
+        config.recovery == Recovery::NewReno
+            && config.reduction == Reduction::Proportional
+            && !config.ns2_newreno
+            && !config.control.models_path()
+    }
+
+    /// Whether `segment` is the first after data of the peer's, and so tells of its window (tcp_may_update_window,
+    /// FLAG_NOT_DUP).
+    pub(super) fn is_first_after_data(&mut self, segment: &Segment) -> bool {
+        let is_data = segment.payload > 0 || segment.flags.has(Flags::FIN);
+        std::mem::replace(&mut self.heard_data, is_data)
+    }
+
+    /// `segments` were acknowledged. Returns how many bytes arrived that are news.
+    pub(super) fn count_acknowledged(&mut self, ack: u64, segments: u32, config: &Config) -> u64 {
+        let mss = u64::from(config.mss);
+        let Some(counting) = &self.counting else { return u64::from(segments) * mss };
+        let assumed = counting.assumed;
+        let goes_on = self.phase == Phase::Recovery && ack < self.recover;
+        let left = if goes_on { assumed.saturating_sub(segments.saturating_sub(1)) } else { 0 };
+        if goes_on && left > self.most_assumed(config) {
+            self.note_reordering(segments);
+        }
+        let left = left.min(self.most_assumed(config));
+        self.assume(left, config);
+        u64::from(segments.saturating_sub(assumed).max(1)) * mss
+    }
+
+    /// A duplicate came. Returns how many bytes arrived by what it says.
+    pub(super) fn on_counted_duplicate(&mut self, config: &Config, now: Time, out: &mut impl Emit) -> u64 {
+        let is_calm = matches!(self.phase, Phase::Open | Phase::Reducing);
+        let says_nothing = self.phase == Phase::Timeout && self.snd_nxt <= self.recover;
+        if !is_calm && (self.snd_una >= self.recover || says_nothing) {
+            return 0;
+        }
+        let most = self.most_assumed(config);
+        let Counting { assumed, .. } = **self.counting.get_or_insert_default();
+        if assumed >= most {
+            self.note_reordering(0);
+        } else {
+            self.assume(assumed + 1, config);
+        }
+        let Counting { assumed: now_assumed, reordering } = **self.counting.get_or_insert_default();
+        if is_calm && now_assumed >= reordering {
+            self.enter_recovery(config, now, out);
+        }
+        u64::from(now_assumed.saturating_sub(assumed)) * u64::from(config.mss)
+    }
+
+    /// New data was acknowledged in a recovery, and not all that was out at its start: the next hole.
+    pub(super) fn lose_next(&mut self) {
+        if self.snd_una < self.recover && !self.outstanding.is_front_lost() {
+            self.outstanding.lose_front();
+        }
+    }
+
+    /// The timer expired: duplicates mean nothing any more.
+    pub(super) fn forget_duplicates(&mut self, config: &Config) {
+        if self.counting.is_some() {
+            self.assume(0, config);
+        }
+    }
+
+    /// The end of a recovery, or of the time after a timeout: this, or more, is to be acknowledged.
+    #[inline]
+    pub(super) fn repaired_at(&self) -> u64 {
+        self.recover + u64::from(self.counts_duplicates)
+    }
+
+    fn assume(&mut self, segments: u32, config: &Config) {
+        self.counting.get_or_insert_default().assumed = segments;
+        self.outstanding.assume(u64::from(segments) * u64::from(config.mss));
+    }
+
+    /// tcp_limit_reno_sacked: one at least is missing, or what is deemed lost.
+    fn most_assumed(&self, config: &Config) -> u32 {
+        let lost = self.outstanding.lost_bytes().div_ceil(u64::from(config.mss)) as u32;
+        (self.outstanding.len() as u32).saturating_sub(lost.max(1))
+    }
+
+    fn note_reordering(&mut self, more: u32) {
+        let out = self.outstanding.len() as u32;
+        self.counting.get_or_insert_default().reordering = (out + more).min(MOST_REORDERING);
+    }
+}
