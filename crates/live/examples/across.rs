@@ -68,6 +68,6 @@ fn measure(rate: u32, seconds: &str, settings: &str, is_virtual: bool) -> std::i
     let (ended, report) = bed.end();
     ended?;
     let summary = report.to_json();
-    println!("{:#}\n{:#}\nvoid: {}", summary["directions"][0], summary["lateness"], summary["budget"]["void"]);
+    println!("{:#}\n{:#}\nvoid: {}", summary["directions"][0], summary["lateness_s"], summary["void"]);
     Ok(())
 }

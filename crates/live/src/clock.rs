@@ -1,102 +1,253 @@
 //! Clocks: the only part of the laboratory that knows what time it is.
 //!
-//! A clock counts from the start of the run and waits for an instant or for a packet, whichever comes first. Two of
-//! them, because the two kinds of time want opposite things of one who waits: real time passes, and a sleeper is woken
-//! some microseconds late, so that the last stretch is spent looking; virtual time stands still while anybody looks, so
-//! that looking for an instant would wait for ever.
+//! All threads of a run count from one [`Epoch`]. A clock waits for an instant or for a packet, whichever comes first.
+//! There are two of them, because the two kinds of time want opposite things of one who waits: real time passes, and a
+//! sleeper is woken some microseconds late, so that the last stretch is spent looking; virtual time stands still while
+//! anybody looks, so that looking for an instant would wait for ever.
 
 use crate::tun::Tun;
 use base::{Span, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::cell::Cell;
 use std::io;
 use std::num::NonZeroU64;
+
+/// Time zero of a run: an instant of CLOCK_MONOTONIC, which is one for all threads and namespaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Epoch {
+    /// Since the start of CLOCK_MONOTONIC.
+    zero_ns: u64,
+}
+
+impl Epoch {
+    /// Time zero is in `span`: whoever is ready before then waits for it.
+    pub fn after(span: Span) -> Self {
+        Self { zero_ns: monotonic_ns() + span.ns() }
+    }
+
+    /// Now, since time zero; zero until then.
+    #[inline]
+    pub fn now(self) -> Time {
+        Time::from_ns(monotonic_ns().saturating_sub(self.zero_ns))
+    }
+
+    /// How long it is from now until `due`; nothing if that has passed. Before time zero the wait for that is in it.
+    #[inline]
+    pub fn until(self, due: Time) -> Span {
+        Span::from_ns(self.zero_ns.saturating_add(due.ns()).saturating_sub(monotonic_ns()))
+    }
+
+    /// The instant `at` as nanoseconds of CLOCK_MONOTONIC.
+    pub fn monotonic_ns(self, at: Time) -> u64 {
+        self.zero_ns.saturating_add(at.ns())
+    }
+}
+
+/// Which of the ports that were waited for may have something to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ready(u32);
+
+impl Ready {
+    /// All of them may.
+    pub const ALL: Self = Self(u32::MAX >> 1);
+    /// All of them may, and for how long is not known: nobody has looked during the wait.
+    pub const UNWATCHED: Self = Self(u32::MAX);
+
+    /// Whether the port at `index` may.
+    #[inline]
+    pub const fn has(self, index: usize) -> bool {
+        self.0 >> index & 1 == 1
+    }
+
+    /// Whether a packet would have ended the wait.
+    #[inline]
+    pub const fn is_watched(self) -> bool {
+        self.0 >> 31 == 0
+    }
+
+    /// Whether any may.
+    pub const fn any(self) -> bool {
+        self.0 != 0
+    }
+}
 
 /// A clock that waits.
 pub trait Clock {
     /// The word for it in tables.
     const NAME: &'static str;
 
+    /// Whether time passes while somebody works.
+    const PASSES: bool;
+
+    /// What may be added to a packet's lateness to be woken less often.
+    const SLACK: Span;
+
     /// Now, since the start of the run.
     fn now(&self) -> Time;
 
-    /// Waits until `due`, or until a packet can be read from a port.
+    /// Waits until `due`, or until a packet can be read from a port, and says from which. At most [`MOST_PORTS`]. `now`
+    /// is what this clock said last.
     ///
     /// # Errors
     /// Where the system cannot wait.
-    fn wait(&self, due: Time, ports: &[Tun; 2]) -> io::Result<()>;
+    fn wait(&self, now: Time, due: Time, ports: &[Tun]) -> io::Result<Ready>;
 }
 
+/// How many ports a clock can wait for.
+pub const MOST_PORTS: usize = 8;
+
 /// Real time: sleeps until shortly before an instant, then looks until it has come.
+///
+/// How long before: what a woken sleeper is usually late by, learnt from every sleep as TCP learns a round-trip time
+/// (RFC 6298 §2: the mean plus four mean deviations), and [`LOOKS`] at most, so that a machine whose sleepers oversleep
+/// does not spend its processors on looking.
+///
+/// Where packets follow one another so closely that there is no time to sleep between them, looking would take a whole
+/// processor, which a real-time thread is not left (sched_rt_runtime_us): it would be away for 50 ms of each second. So
+/// a clock that has hardly slept lately rests for a moment instead, and what became due meanwhile is done at once, as
+/// network interfaces moderate their interrupts: some tens of microseconds late, at a fraction of the cost.
 #[derive(Debug)]
 pub struct Real {
-    started: Timespec,
+    epoch: Epoch,
+    /// What sleepers oversleep by, and how much that varies, ns.
+    oversleeps: Cell<(u64, u64)>,
+    pressure: Cell<Pressure>,
 }
+
+/// How much of the time is spent asleep.
+#[derive(Clone, Copy, Debug)]
+struct Pressure {
+    /// Since when, and how much of it, ns.
+    since_ns: u64,
+    slept_ns: u64,
+    is_high: bool,
+}
+
+/// How often [`Pressure`] is judged, ns: some hundred packets where it matters.
+const JUDGED_NS: u64 = 2_000_000;
+/// How long a clock under pressure rests, before it is woken late as any sleeper: a quarter of the usual budget with
+/// that.
+const RESTS: Span = Span::from_us(30);
 
 /// Virtual time: sleeps.
 #[derive(Debug)]
 pub struct Sleeping {
-    started: Timespec,
+    epoch: Epoch,
 }
 
-/// How long before an instant [`Real`] stops sleeping: what a woken sleeper is usually late by (hrtimer, scheduler).
+/// Longest stretch before an instant that [`Real`] spends looking.
 const LOOKS: Span = Span::from_us(50);
 
 impl Real {
-    /// A clock that starts now; this thread's sleeps end as sharply as the system can.
+    /// A clock that counts from `epoch`, for the thread that makes it: its sleeps end as sharply as the system can.
     ///
     /// # Errors
     /// Where the system does not let a thread set its timer slack.
-    pub fn start() -> io::Result<Self> {
+    pub fn since(epoch: Epoch) -> io::Result<Self> {
         sharpen()?;
-        Ok(Self { started: monotonic() })
+        let pressure = Pressure { since_ns: monotonic_ns(), slept_ns: 0, is_high: false };
+        Ok(Self { epoch, oversleeps: Cell::new((LOOKS.ns(), 0)), pressure: Cell::new(pressure) })
+    }
+
+    /// Whether there was hardly any time to sleep lately; until there is much of it again.
+    fn is_pressed(&self) -> bool {
+        let Pressure { since_ns, slept_ns, is_high } = self.pressure.get();
+        let now_ns = monotonic_ns();
+        let passed_ns = now_ns - since_ns;
+        if passed_ns < JUDGED_NS {
+            return is_high;
+        }
+        // Asleep for less than a quarter of the time; then, for more than two thirds.
+        let is_high = if is_high { 3 * slept_ns < 2 * passed_ns } else { 4 * slept_ns < passed_ns };
+        self.pressure.set(Pressure { since_ns: now_ns, slept_ns: 0, is_high });
+        is_high
+    }
+
+    fn slept(&self, span: Span) {
+        let pressure = self.pressure.get();
+        self.pressure.set(Pressure { slept_ns: pressure.slept_ns + span.ns(), ..pressure });
+    }
+
+    fn looks(&self) -> Span {
+        let (mean, deviation) = self.oversleeps.get();
+        Span::from_ns(mean + 4 * deviation).min(LOOKS)
+    }
+
+    fn overslept(&self, ns: u64) {
+        let (mean, deviation) = self.oversleeps.get();
+        let deviation = (3 * deviation + mean.abs_diff(ns)) / 4;
+        self.oversleeps.set(((7 * mean + ns) / 8, deviation));
     }
 }
 
 impl Clock for Real {
     const NAME: &'static str = "real";
+    const PASSES: bool = true;
+    /// About what a woken thread needs to get going.
+    const SLACK: Span = Span::from_us(10);
 
     #[inline]
     fn now(&self) -> Time {
-        since(&self.started)
+        self.epoch.now()
     }
 
-    fn wait(&self, due: Time, ports: &[Tun; 2]) -> io::Result<()> {
+    fn wait(&self, _now: Time, due: Time, ports: &[Tun]) -> io::Result<Ready> {
+        let is_pressed = self.is_pressed();
         loop {
-            let left = due.since(self.now());
-            if left == Span::ZERO || is_readable(ports, left.saturating_sub(LOOKS))? {
-                return Ok(());
+            let left = self.epoch.until(due);
+            if left == Span::ZERO {
+                // Nobody has looked.
+                return Ok(Ready::ALL);
+            }
+            let began_ns = monotonic_ns();
+            if is_pressed {
+                poll(&mut [], Some(&timespec(RESTS))).or_else(interrupted)?;
+                self.slept(Span::from_ns(monotonic_ns() - began_ns));
+                return Ok(Ready::UNWATCHED);
+            }
+            let sleeps = left.saturating_sub(self.looks());
+            let ready = readable(ports, sleeps)?;
+            if sleeps > Span::ZERO {
+                let took = Span::from_ns(monotonic_ns() - began_ns);
+                self.slept(took);
+                if !ready.any() {
+                    self.overslept(took.saturating_sub(sleeps).ns());
+                }
+            }
+            if ready.any() {
+                return Ok(ready);
             }
         }
     }
 }
 
 impl Sleeping {
-    /// A clock that starts now; this thread's sleeps end as sharply as the system can.
+    /// A clock that counts from `epoch`, for the thread that makes it: its sleeps end as sharply as the system can.
     ///
     /// # Errors
     /// Where the system does not let a thread set its timer slack.
-    pub fn start() -> io::Result<Self> {
+    pub fn since(epoch: Epoch) -> io::Result<Self> {
         sharpen()?;
-        Ok(Self { started: monotonic() })
+        Ok(Self { epoch })
     }
 }
 
 impl Clock for Sleeping {
     const NAME: &'static str = "virtual";
+    const PASSES: bool = false;
+    const SLACK: Span = Span::ZERO;
 
     #[inline]
     fn now(&self) -> Time {
-        since(&self.started)
+        self.epoch.now()
     }
 
-    fn wait(&self, due: Time, ports: &[Tun; 2]) -> io::Result<()> {
-        let left = due.since(self.now());
-        if left > Span::ZERO {
-            is_readable(ports, left)?;
-        }
-        Ok(())
+    fn wait(&self, now: Time, due: Time, ports: &[Tun]) -> io::Result<Ready> {
+        // To ask what time it is would cost a system call and, in a kernel of virtual time, a moment of that.
+        let before_zero = if now == Time::ZERO { self.epoch.until(now) } else { Span::ZERO };
+        readable(ports, before_zero + due.since(now))
     }
 }
 
@@ -105,24 +256,32 @@ fn sharpen() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-fn monotonic() -> Timespec {
-    clock_gettime(ClockId::Monotonic)
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-fn since(started: &Timespec) -> Time {
-    let now = monotonic();
-    let ns = (now.tv_sec - started.tv_sec) * 1_000_000_000 + (now.tv_nsec - started.tv_nsec);
-    Time::from_ns(u64::try_from(ns).expect("this clock never goes back"))
-}
-
-/// Whether a packet can be read from a port, or something is wrong with it, within `span`.
-fn is_readable(ports: &[Tun; 2], span: Span) -> io::Result<bool> {
-    let mut fds = [PollFd::new(&ports[0], PollFlags::IN), PollFd::new(&ports[1], PollFlags::IN)];
-    let timeout = Timespec { tv_sec: (span.ns() / 1_000_000_000) as i64, tv_nsec: (span.ns() % 1_000_000_000) as i64 };
-    match poll(&mut fds, Some(&timeout)) {
-        Ok(ready) => Ok(ready > 0),
-        // A signal: whoever waits looks at the time again.
-        Err(Errno::INTR) => Ok(false),
+/// From which ports a packet can be read, or with which something is wrong, within `span`.
+fn readable(ports: &[Tun], span: Span) -> io::Result<Ready> {
+    let count = ports.len();
+    assert!((1..=MOST_PORTS).contains(&count), "{count} ports to wait for");
+    let mut fds: [PollFd<'_>; MOST_PORTS] =
+        std::array::from_fn(|index| PollFd::new(&ports[index.min(count - 1)], PollFlags::IN));
+    match poll(&mut fds[..count], Some(&timespec(span))).or_else(interrupted) {
+        Ok(0) => Ok(Ready::default()),
+        Ok(_) => {
+            let bits = fds[..count].iter().enumerate().map(|(index, fd)| u32::from(!fd.revents().is_empty()) << index);
+            Ok(Ready(bits.sum()))
+        }
         Err(error) => Err(error.into()),
     }
+}
+
+/// A signal: whoever waits looks at the time again.
+fn interrupted(error: Errno) -> Result<usize, Errno> {
+    if error == Errno::INTR { Ok(0) } else { Err(error) }
+}
+
+fn timespec(span: Span) -> Timespec {
+    Timespec { tv_sec: (span.ns() / 1_000_000_000) as i64, tv_nsec: (span.ns() % 1_000_000_000) as i64 }
 }

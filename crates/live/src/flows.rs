@@ -1,8 +1,13 @@
 //! What the router keeps of each flow: its propagation delay, and when its access links are free.
 //!
-//! A table of fixed hash with chains through a slab. A flow that has been silent for a while may be forgotten: its
-//! delay comes from a random stream that is named by the flow, and so is the same when it comes back.
+//! The delay is that which the flow's host announced ([`crate::paths`]); of a flow that nobody announced, such as a
+//! foreign program's, it is drawn from the path's distribution, of a random stream that is named by the flow. A port
+//! that is used again opens a new connection: at a SYN the delay that was announced last becomes the flow's.
+//!
+//! A table of fixed hash with chains through a slab. A flow that has been silent for a while may be forgotten if its
+//! delay can be had again: because it was drawn, or because its connection has ended.
 
+use crate::paths::Announced;
 use base::{FlowKey, Rate, Span, Stream, Time};
 use scenario::RttSpec;
 
@@ -15,6 +20,12 @@ pub struct Path {
     sends_at: [Time; 2],
     /// When each side's access link is free to receive.
     receives_at: [Time; 2],
+    /// Whether its delay is known from an announcement only, which does not come again.
+    is_kept: bool,
+    /// Which sides have ended their way of its connection.
+    is_ended: [bool; 2],
+    /// The delay of the connection that is about to use its ports again, from its SYN on.
+    next_delay: Option<Span>,
 }
 
 impl Path {
@@ -28,6 +39,14 @@ impl Path {
     #[inline]
     pub fn receive(&mut self, side: usize, size: u32, rate: Rate, now: Time) -> Time {
         serialize(&mut self.receives_at[side], size, rate, now)
+    }
+
+    /// `side` has ended its way of the connection, or both at once. Where both are, what still comes of it does so
+    /// soon; where one is, the other may be silent for long and then go on (RFC 9293, section 3.6).
+    #[inline]
+    pub fn end(&mut self, side: usize, resets: bool) {
+        self.is_ended[side] = true;
+        self.is_kept &= !resets && self.is_ended != [true; 2];
     }
 
     fn busy_until(&self) -> Time {
@@ -50,20 +69,24 @@ const NONE: u32 = u32::MAX;
 /// How long a flow is remembered at least after its last packet.
 const REMEMBERED: Span = Span::from_secs(10);
 
-/// All flows that were seen lately.
+/// All flows that were seen lately, or announced.
 pub struct Flows {
     /// Heads of chains; a power of two.
     heads: Vec<u32>,
     slots: Vec<Slot>,
     rtt: RttSpec,
     seed: u64,
+    announced: Announced,
+    /// How many came, how many of these unannounced.
     seen: u64,
+    drawn: u64,
 }
 
 impl Flows {
-    /// No flow yet. Delays are drawn from `rtt`.
-    pub fn new(rtt: RttSpec, seed: u64) -> Self {
-        Self { heads: vec![NONE; 1 << 14], slots: Vec::with_capacity(1 << 14), rtt, seed, seen: 0 }
+    /// No flow yet. Delays of those that nobody announces are drawn from `rtt`.
+    pub fn new(rtt: RttSpec, seed: u64, announced: Announced) -> Self {
+        let (heads, slots) = (vec![NONE; 1 << 14], Vec::with_capacity(1 << 14));
+        Self { heads, slots, rtt, seed, announced, seen: 0, drawn: 0 }
     }
 
     /// How many flows came that were not remembered.
@@ -71,29 +94,75 @@ impl Flows {
         self.seen
     }
 
-    /// The path of `key`, made if it is not known.
+    /// How many of these nobody had announced.
+    pub fn drawn(&self) -> u64 {
+        self.drawn
+    }
+
+    /// The path of `key`, made if it is not known. `opens` says that a packet opens a connection there.
     #[inline]
-    pub fn path(&mut self, key: FlowKey, now: Time) -> &mut Path {
+    pub fn path(&mut self, key: FlowKey, opens: bool, now: Time) -> &mut Path {
+        let mut at = self.find(key);
+        if at == NONE || opens {
+            at = self.look_up(key, now);
+        }
+        let path = &mut self.slots[at as usize].path;
+        if opens && let Some(delay) = path.next_delay.take() {
+            (path.delay, path.is_kept, path.is_ended) = (delay, true, [false; 2]);
+        }
+        path
+    }
+
+    #[inline]
+    fn find(&self, key: FlowKey) -> u32 {
         let mut at = self.heads[self.head(key)];
         while at != NONE && self.slots[at as usize].key != key {
             at = self.slots[at as usize].next;
         }
-        if at == NONE {
-            at = self.insert(key, now);
-        }
-        &mut self.slots[at as usize].path
+        at
     }
 
     fn head(&self, key: FlowKey) -> usize {
         key.hash(0) as usize & (self.heads.len() - 1)
     }
 
-    fn insert(&mut self, key: FlowKey, now: Time) -> u32 {
+    /// Hears what was announced, and makes a path for `key` if there is none then.
+    #[cold]
+    fn look_up(&mut self, key: FlowKey, now: Time) -> u32 {
+        let mut announced = std::mem::take(&mut self.announced);
+        announced.hear(|key, delay| {
+            match self.find(key) {
+                NONE => {
+                    let at = self.insert(key, delay, now);
+                    self.slots[at as usize].path.is_kept = true;
+                }
+                // Until its own SYN, what comes is of the connection before, whoever else opens one meanwhile.
+                at => self.slots[at as usize].path.next_delay = Some(delay),
+            }
+        });
+        self.announced = announced;
+        match self.find(key) {
+            NONE => {
+                self.drawn += 1;
+                self.insert(key, self.draw(key), now)
+            }
+            at => at,
+        }
+    }
+
+    fn insert(&mut self, key: FlowKey, delay: Span, now: Time) -> u32 {
         if self.slots.len() == self.heads.len() {
             self.make_room(now);
         }
         self.seen += 1;
-        let path = Path { delay: self.rtt(key) / 2, sends_at: [now; 2], receives_at: [now; 2] };
+        let path = Path {
+            delay,
+            sends_at: [now; 2],
+            receives_at: [now; 2],
+            is_kept: false,
+            is_ended: [false; 2],
+            next_delay: None,
+        };
         let head = self.head(key);
         let place = self.slots.len() as u32;
         self.slots.push(Slot { key, next: self.heads[head], path });
@@ -101,20 +170,17 @@ impl Flows {
         place
     }
 
-    /// The round-trip propagation delay of a flow. Where delays are to be spread evenly over a number of flows, that
-    /// number is not known here: they are drawn uniformly.
-    fn rtt(&self, key: FlowKey) -> Span {
-        let quantile = Stream::named(self.seed, &format!("live/flow/{:016x}/rtt", key.0)).open_unit();
-        Span::from_secs_f64(match &self.rtt {
-            RttSpec::Drawn(distribution) => distribution.quantile(quantile),
-            RttSpec::Even { low, high } => low + quantile * (high - low),
-        })
+    /// The propagation delay of a flow that nobody announced. Where delays are to be spread evenly over a number of
+    /// flows, that number is not known here: they are drawn uniformly.
+    fn draw(&self, key: FlowKey) -> Span {
+        self.rtt.at(Stream::named(self.seed, &format!("live/flow/{:016x}/rtt", key.0)).open_unit()) / 2
     }
 
     /// Forgets flows that are silent; where that leaves more than half of the room taken, doubles it. A flow pays for
     /// this once or twice, whatever their number.
     fn make_room(&mut self, now: Time) {
-        self.slots.retain(|slot| slot.path.busy_until() + REMEMBERED > now);
+        let is_kept = |path: &Path| path.is_kept || path.next_delay.is_some();
+        self.slots.retain(|slot| is_kept(&slot.path) || slot.path.busy_until() + REMEMBERED > now);
         let doubles = self.slots.len() > self.heads.len() / 2;
         let heads = self.heads.len() << u32::from(doubles);
         self.heads.clear();
@@ -131,34 +197,88 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paths::announcers;
     use base::Distribution;
 
     fn flows() -> Flows {
-        Flows::new(RttSpec::Drawn(Distribution::Uniform(0.010, 0.150)), 1)
+        flows_with(Announced::nothing())
     }
+
+    fn flows_with(announced: Announced) -> Flows {
+        Flows::new(RttSpec::Drawn(Distribution::Uniform(0.010, 0.150)), 1, announced)
+    }
+
+    /// As many packets of flows that are new as make the table forget.
+    fn crowd(flows: &mut Flows, now: Time) {
+        for key in 100..100 + (1 << 14) {
+            let _ = flows.path(FlowKey(key), false, now);
+        }
+    }
+
+    const LATER: Time = Time::from_ns(60_000_000_000);
 
     #[test]
     fn delays_are_drawn_of_the_distribution() {
         let mut flows = flows();
         let n = 20_000_u64;
-        let delays: Vec<f64> = (0..n).map(|k| flows.path(FlowKey(k), Time::ZERO).delay.secs_f64()).collect();
+        let delays: Vec<f64> = (0..n).map(|k| flows.path(FlowKey(k), false, Time::ZERO).delay.secs_f64()).collect();
         assert!(delays.iter().all(|delay| (0.005..=0.075).contains(delay)));
         let mean = delays.iter().sum::<f64>() / n as f64;
         // Four standard errors of a uniform of width 70 ms.
         assert!((mean - 0.040).abs() < 4.0 * 0.070 / (12.0 * n as f64).sqrt(), "{mean}");
+        assert_eq!((flows.seen(), flows.drawn()), (n, n));
     }
 
     #[test]
     fn a_flow_that_was_forgotten_has_its_delay_again() {
         let mut flows = flows();
-        let before = flows.path(FlowKey(7), Time::ZERO).delay;
-        let later = Time::from_ns(60_000_000_000);
-        for key in 100..100 + (1 << 14) {
-            let _ = flows.path(FlowKey(key), later);
-        }
+        let before = flows.path(FlowKey(7), false, Time::ZERO).delay;
+        crowd(&mut flows, LATER);
         assert_eq!(flows.slots.len(), 1 << 14, "flow 7 has made room");
-        assert_eq!(flows.path(FlowKey(7), later).delay, before);
+        assert_eq!(flows.path(FlowKey(7), false, LATER).delay, before);
         assert_eq!(flows.seen(), (1 << 14) + 2);
+    }
+
+    #[test]
+    fn announced_delays_count_from_the_first_packet() {
+        let ([announcer], announced) = announcers();
+        let mut flows = flows_with(announced);
+        let mut delay = |flow, opens, now| flows.path(FlowKey(flow), opens, now).delay;
+        announcer.connection(FlowKey(1), Span::from_ms(200));
+        announcer.connection(FlowKey(2), Span::from_ms(300));
+        assert_eq!(delay(2, true, Time::ZERO), Span::from_ms(300));
+        assert_eq!(delay(1, false, Time::ZERO), Span::from_ms(200));
+        assert!(delay(3, true, Time::ZERO) <= Span::from_ms(75), "nobody announced it");
+        // The port is used again; until its SYN what comes is of the old connection.
+        announcer.connection(FlowKey(1), Span::from_ms(400));
+        assert_eq!(delay(1, false, Time::ZERO), Span::from_ms(200));
+        assert_eq!(delay(2, true, Time::ZERO), Span::from_ms(300), "another one's SYN, at which all is heard");
+        assert_eq!(delay(1, false, Time::ZERO), Span::from_ms(200));
+        assert_eq!(delay(1, true, Time::ZERO), Span::from_ms(400));
+        // A SYN that is sent again.
+        assert_eq!(delay(1, true, Time::ZERO), Span::from_ms(400));
+        assert_eq!((flows.seen(), flows.drawn()), (3, 1));
+    }
+
+    #[test]
+    fn what_was_announced_is_kept_until_the_connection_ends() {
+        let ([announcer], announced) = announcers();
+        let mut flows = flows_with(announced);
+        announcer.connection(FlowKey(1), Span::from_ms(200));
+        announcer.connection(FlowKey(2), Span::from_ms(300));
+        announcer.connection(FlowKey(3), Span::from_ms(400));
+        announcer.connection(FlowKey(4), Span::from_ms(500));
+        let path = flows.path(FlowKey(2), true, Time::ZERO);
+        path.end(0, false);
+        path.end(1, false);
+        flows.path(FlowKey(3), true, Time::ZERO).end(0, true);
+        flows.path(FlowKey(4), true, Time::ZERO).end(0, false);
+        crowd(&mut flows, LATER);
+        crowd(&mut flows, LATER + Span::from_secs(60));
+        assert_eq!(flows.path(FlowKey(1), false, LATER).delay, Span::from_ms(200));
+        assert!(flows.path(FlowKey(2), false, LATER).delay <= Span::from_ms(75), "it was forgotten");
+        assert!(flows.path(FlowKey(3), false, LATER).delay <= Span::from_ms(75), "it was reset");
+        assert_eq!(flows.path(FlowKey(4), false, LATER).delay, Span::from_ms(500), "one side has ended");
     }
 
     #[test]
@@ -166,10 +286,10 @@ mod tests {
         let mut flows = flows();
         let rate = Rate::from_bps(8_000_000);
         for key in 0..100_000 {
-            flows.path(FlowKey(key), Time::ZERO).send(0, 1000 + key as u32 % 8, rate, Time::ZERO);
+            flows.path(FlowKey(key), false, Time::ZERO).send(0, 1000 + key as u32 % 8, rate, Time::ZERO);
         }
         for key in 0..100_000 {
-            let left = flows.path(FlowKey(key), Time::ZERO).send(0, 1000, rate, Time::ZERO);
+            let left = flows.path(FlowKey(key), false, Time::ZERO).send(0, 1000, rate, Time::ZERO);
             assert_eq!(left.ns(), 1_000_000 * 2 + key % 8 * 1000);
         }
         assert_eq!(flows.seen(), 100_000);

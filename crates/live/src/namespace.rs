@@ -4,7 +4,7 @@
 //! that holds or inhabits it goes, however that ends. Nothing has to be removed.
 
 use crate::tun::Tun;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use std::io;
@@ -52,12 +52,31 @@ impl Namespace {
         })
     }
 
+    /// The path by which other programs can enter it while this process lives: `nsenter --net=PATH`.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// Moves this thread into it, for good.
+    ///
+    /// # Errors
+    /// Without the right to enter.
+    pub fn enter(&self) -> io::Result<()> {
+        Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+
     /// The TUN device `name` of this namespace, see [`Tun::open`].
     ///
     /// # Errors
     /// Those of [`Namespace::within`] and [`Tun::open`].
     pub fn tun(&self, name: &str) -> io::Result<Tun> {
         self.within(|| Tun::open(name))
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

@@ -13,15 +13,20 @@
 //! however late it is asked, so that a router that comes late bends neither the link nor the law, only the instant at
 //! which a packet is handed over.
 
+use crate::capture::Capture;
 use crate::flows::Flows;
 use crate::frame::Frame;
+use crate::gate::Gate;
+use crate::kernel_qdisc::{self, Passage, Statistics};
+use crate::paths::Announced;
 use crate::pool::Pool;
+use crate::window::{Edge, Window};
 use crate::wire::{self, Malformed};
-use aqm::registry::{self, Site};
-use aqm::{Ack, Cause, Counts, Egress, Packet, Tap};
-use base::{Ecn, Rate, Stream, Time};
-use record::Meter;
-use scenario::{QdiscSpec, Scenario};
+use aqm::{Backlog, Counts, Delivery, Egress, Gauges, Packet};
+use base::{Ecn, Rate, Span, Time};
+use record::{Meter, Sink};
+use scenario::{Impairments, Scenario};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -41,6 +46,10 @@ pub struct Leaving {
     pub at: Time,
     /// On which side: 0 left, 1 right.
     pub side: usize,
+    /// What the bottleneck took to send it, if it sent it right after another packet; zero if it had been idle.
+    pub behind: Span,
+    /// Whether it is not there yet, but due at a bottleneck that is the kernel's, [`Network::enter_kernel`].
+    pub is_for_kernel: bool,
     frame: Frame,
 }
 
@@ -49,15 +58,42 @@ pub struct Network {
     pool: Pool,
     flows: Flows,
     access: Rate,
+    /// What the path does to packets before the bottleneck, if anything.
+    impairments: Option<Impairments>,
     egress: [Egress<Frame>; 2],
+    /// Whether a trace stands for its rate.
+    is_traced: [bool; 2],
+    /// What stands in for the egresses, where the kernel's own disciplines do.
+    passages: Option<[Passage; 2]>,
+    overhead: u32,
     meters: [Meter; 2],
-    pending: BinaryHeap<Reverse<Pending>>,
+    window: Window,
+    /// Whether losses and marks are written down.
+    writes_drops: bool,
+    sent: [Sent; 2],
+    /// Packets on their way to the bottleneck of each direction, and from both to their hosts.
+    pending: [BinaryHeap<Reverse<Pending>>; 3],
     sequence: u64,
     /// What was read, by side; what of it was no packet, and what found no buffer.
     counts: [Ingress; 2],
     /// Packets that have arrived and whose place was not yet given back.
     leaving: usize,
+    capture: Option<Capture>,
 }
+
+/// What the bottleneck of one direction has sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    /// When the last packet left.
+    at: Time,
+    /// How long it had waited.
+    waited: Span,
+    /// IP bytes since the start.
+    bytes: u64,
+}
+
+/// Where [`Network::pending`] has packets that go to hosts.
+const HOSTS: usize = 2;
 
 /// What came in on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +104,8 @@ pub struct Ingress {
     pub malformed: u64,
     /// Dropped because all buffers were in use.
     pub no_room: u64,
+    /// Lost on the path, as the scenario has it.
+    pub lost: u64,
 }
 
 /// A packet on its way to an egress, or to its host.
@@ -75,6 +113,8 @@ pub struct Ingress {
 struct Pending {
     at: Time,
     is_delivery: bool,
+    /// See [`Leaving::behind`].
+    behind_ns: u32,
     sequence: u64,
     frame: Frame,
 }
@@ -107,31 +147,46 @@ impl Ord for Pending {
 }
 
 impl Network {
-    /// The network of `scenario`, idle. Of the scenario it is `link`, `path` and `seed` that count; the disciplines
-    /// draw from the streams that they draw from in the simulator.
-    pub fn new(scenario: &Scenario) -> Self {
+    /// The network of `scenario`, idle. Of the scenario all but the traffic counts; the disciplines draw from the
+    /// streams that they draw from in the simulator.
+    pub fn new(scenario: &Scenario, announced: Announced) -> Self {
         let link = &scenario.link;
-        let egress = |rate: Rate, qdisc: &QdiscSpec, direction: &str| {
-            let stream = Stream::named(scenario.seed, &format!("link/{direction}/qdisc"));
-            Egress::new(rate, registry::build(qdisc.kind, &qdisc.values, Site { rate, stream }))
-                .with_overhead(link.overhead)
-        };
-        let mut meters = [Meter::new(), Meter::new()];
-        meters.iter_mut().for_each(|meter| meter.start(Time::ZERO));
         Self {
             pool: Pool::default(),
-            flows: Flows::new(scenario.path.rtt.clone(), scenario.seed),
+            flows: Flows::new(scenario.path.rtt.clone(), scenario.seed, announced),
             access: scenario.path.access_rate,
-            egress: [
-                egress(link.rate, &link.qdisc, "forward"),
-                egress(link.reverse_rate, &link.reverse_qdisc, "reverse"),
-            ],
-            meters,
-            pending: BinaryHeap::with_capacity(1 << 14),
+            impairments: Impairments::of(scenario),
+            egress: [0, 1].map(|side| link.egress(side, scenario.seed)),
+            is_traced: [0, 1].map(|side| link.traces[side].is_some()),
+            passages: None,
+            overhead: link.overhead,
+            meters: [Meter::new(), Meter::new()],
+            window: Window::new(scenario),
+            writes_drops: scenario.record.drops,
+            sent: [Sent::default(); 2],
+            pending: std::array::from_fn(|_| BinaryHeap::with_capacity(1 << 14)),
             sequence: 0,
             counts: [Ingress::default(); 2],
             leaving: 0,
+            capture: None,
         }
+    }
+
+    /// Lets packets go through the kernel's disciplines instead of ours: as the network says what is due there
+    /// ([`Leaving::is_for_kernel`]), as it is told what came out ([`Network::leave_kernel`]) and of the kernel's counts
+    /// ([`Network::tell`]).
+    pub fn through_kernel(&mut self, passages: [Passage; 2]) {
+        self.passages = Some(passages);
+    }
+
+    /// Writes down what comes to the queue and what leaves it, from now on.
+    pub fn capture(&mut self, capture: Capture) {
+        self.capture = Some(capture);
+    }
+
+    /// Nothing is captured any more: what [`Network::capture`] was given, for its [`Capture::end`]; `None` without it.
+    pub fn take_capture(&mut self) -> Option<Capture> {
+        self.capture.take()
     }
 
     /// A place for the next packet; `None` when there is no buffer left.
@@ -169,11 +224,25 @@ impl Network {
             self.counts[side].malformed += 1;
             self.pool.give_back(place);
         })?;
-        let wire::Header { size, ecn, dscp, flow, is_udp } = header;
+        let wire::Header { size, ecn, dscp, flow, is_udp, opens, ends, resets } = header;
         let frame = Frame { flow, place, size, dscp, ecn, side: side as u8, is_udp };
-        let path = self.flows.path(flow, now);
-        let at = path.send(side, frame.size(), self.access, now) + path.delay;
-        self.push(at, false, frame);
+        let path = self.flows.path(flow, opens, now);
+        if ends {
+            path.end(side, resets);
+        }
+        let mut at = path.send(side, frame.size(), self.access, now) + path.delay;
+        if let Some(impairments) = &mut self.impairments {
+            match impairments.fate(side) {
+                Some(later) => at += later,
+                None => {
+                    self.counts[side].lost += 1;
+                    self.meters[side].lost_before_link(is_udp);
+                    self.pool.give_back(place);
+                    return Ok(());
+                }
+            }
+        }
+        self.push(at, false, 0, frame);
         Ok(())
     }
 
@@ -192,58 +261,253 @@ impl Network {
         self.arrive(place, size, side, now).map_err(Refused::Malformed)
     }
 
-    fn push(&mut self, at: Time, is_delivery: bool, frame: Frame) {
+    fn push(&mut self, at: Time, is_delivery: bool, behind_ns: u32, frame: Frame) {
         self.sequence += 1;
-        self.pending.push(Reverse(Pending { at, is_delivery, sequence: self.sequence, frame }));
+        let to = if is_delivery { HOSTS } else { usize::from(frame.side) };
+        self.pending[to].push(Reverse(Pending { at, is_delivery, behind_ns, sequence: self.sequence, frame }));
     }
 
     /// When something happens next.
     #[inline]
     pub fn next_event(&self) -> Time {
-        let pending = self.pending.peek().map_or(Time::NEVER, |Reverse(pending)| pending.at);
-        pending.min(self.egress[0].next_event()).min(self.egress[1].next_event())
+        let pending = self.next_pending().map_or(Time::NEVER, |(at, _)| at);
+        pending.min(self.egress_event(0)).min(self.egress_event(1)).min(self.window.next())
+    }
+
+    /// When the next packet that is on its way is where it goes to, and among which.
+    #[inline]
+    fn next_pending(&self) -> Option<(Time, usize)> {
+        let first = |to: usize| self.pending[to].peek().map(|Reverse(pending)| (pending.key(), to));
+        (0..3).filter_map(first).min().map(|((at, ..), to)| (at, to))
+    }
+
+    /// When the network must be called next so that nothing is handed over later than by `slack`. What else is due
+    /// before a hand-over can wait, since it is done in the order of its own times. While the bottleneck sends a
+    /// packet, the next one of its direction to be handed over is that one, once it has crossed the access link, or the
+    /// smallest that there is right behind it.
+    #[inline]
+    pub fn due(&self, slack: Span) -> Time {
+        if self.passages.is_some() {
+            return self.next_event();
+        }
+        let first = |to: usize| self.pending[to].peek().map_or(Time::NEVER, |Reverse(pending)| pending.at);
+        let side = |side: usize| match self.egress[side].sending() {
+            Some((frame, until)) => {
+                let takes = |size: u32| self.access.time_for(u64::from(size));
+                let rate = self.egress[side].rate();
+                // Of a trace several packets may pass at one opportunity.
+                let link = if self.is_traced[side] {
+                    Span::ZERO
+                } else {
+                    rate.time_for(u64::from(wire::SMALLEST + self.overhead))
+                };
+                until + takes(frame.size()).min((link + takes(wire::SMALLEST)).max(slack))
+            }
+            None => first(side).min(self.egress[side].next_event()),
+        };
+        first(HOSTS).min(side(0)).min(side(1))
+    }
+
+    #[inline]
+    fn egress_event(&self, side: usize) -> Time {
+        if self.passages.is_some() { Time::NEVER } else { self.egress[side].next_event() }
     }
 
     /// Does what is due at or before `now` until a packet has arrived, and returns that; call until it returns `None`.
     #[inline]
-    pub fn advance(&mut self, now: Time) -> Option<Leaving> {
+    pub fn advance(&mut self, now: Time, sink: &mut dyn Sink) -> Option<Leaving> {
         loop {
             let at = self.next_event();
             if at > now {
                 return None;
             }
             // An egress first at the same instant, forward before reverse.
-            if let Some(side) = (0..2).find(|&side| self.egress[side].next_event() == at) {
-                self.advance_egress(side, at);
+            if let Some(side) = (0..2).find(|&side| self.egress_event(side) == at) {
+                self.advance_egress(side, at, sink);
                 continue;
             }
-            let Reverse(Pending { is_delivery, frame, .. }) = self.pending.pop().expect("it has the next event");
-            if is_delivery {
+            // What happens at the end of an interval belongs to it.
+            let Some((_, to)) = self.next_pending().filter(|&(pending, _)| pending <= at) else {
+                self.pass_edge(sink);
+                continue;
+            };
+            let Reverse(Pending { is_delivery, behind_ns, frame, .. }) =
+                self.pending[to].pop().expect("it has the next event");
+            let is_for_kernel = !is_delivery && self.is_for_kernel(&frame);
+            if is_delivery || is_for_kernel {
                 self.leaving += 1;
-                return Some(Leaving { at, side: 1 - usize::from(frame.side), frame });
+                let behind = Span::from_ns(u64::from(behind_ns));
+                return Some(Leaving { at, side: 1 - usize::from(frame.side), behind, is_for_kernel, frame });
             }
-            self.offer(frame, at);
+            self.offer(frame, at, sink);
         }
     }
 
-    fn offer(&mut self, frame: Frame, now: Time) {
+    /// What waits at the bottleneck of `side`, and the state of its law.
+    fn look(&self, side: usize) -> (Backlog, Gauges) {
+        match &self.passages {
+            Some(passages) => (passages[side].backlog(), passages[side].gauges()),
+            None => (self.egress[side].backlog(), self.egress[side].gauges()),
+        }
+    }
+
+    /// The run ends at `now`, earlier than it was to.
+    pub fn cut(&mut self, now: Time, sink: &mut dyn Sink) {
+        if let Some(edge) = self.window.cut(now) {
+            self.record(edge, sink);
+        }
+    }
+
+    /// The measured window begins or ends, or an interval does.
+    #[cold]
+    fn pass_edge(&mut self, sink: &mut dyn Sink) {
+        let edge = self.window.pass();
+        self.record(edge, sink);
+    }
+
+    fn record(&mut self, edge: Edge, sink: &mut dyn Sink) {
+        let Edge { at, starts, stops, has_row } = edge;
+        let seen = [self.look(0), self.look(1)];
+        for (direction, (meter, (backlog, gauges))) in self.meters.iter_mut().zip(seen).enumerate() {
+            if starts {
+                meter.start(at);
+            }
+            if stops {
+                meter.stop(at);
+            }
+            if has_row {
+                sink.queue(&meter.take_interval(at, direction as u8, backlog, gauges));
+            }
+        }
+    }
+
+    fn offer(&mut self, frame: Frame, now: Time, sink: &mut dyn Sink) {
         let side = usize::from(frame.side);
+        if let Some(passages) = &mut self.passages {
+            passages[side].go_past();
+            let received = self.flows.path(frame.flow, false, now).receive(1 - side, frame.size(), self.access, now);
+            return self.push(received, true, 0, frame);
+        }
         self.meters[side].offered(frame.is_udp);
-        let mut gate = Gate { pool: &mut self.pool, meter: &mut self.meters[side] };
+        if let Some(capture) = &mut self.capture {
+            capture.offered(side, &self.pool.buffer(frame.place)[..usize::from(frame.size)], now);
+        }
+        let mut gate = Gate {
+            pool: &mut self.pool,
+            meter: &mut self.meters[side],
+            capture: &mut self.capture,
+            sink,
+            writes_drops: self.writes_drops,
+        };
         self.egress[side].offer(frame, now, &mut gate);
         self.meters[side].waiting(self.egress[side].backlog().packets, now);
     }
 
-    fn advance_egress(&mut self, side: usize, now: Time) {
-        let mut gate = Gate { pool: &mut self.pool, meter: &mut self.meters[side] };
+    fn advance_egress(&mut self, side: usize, now: Time, sink: &mut dyn Sink) {
+        let mut gate = Gate {
+            pool: &mut self.pool,
+            meter: &mut self.meters[side],
+            capture: &mut self.capture,
+            sink,
+            writes_drops: self.writes_drops,
+        };
         let delivery = self.egress[side].advance(now, &mut gate);
         self.meters[side].waiting(self.egress[side].backlog().packets, now);
-        let Some(delivery) = delivery else { return };
+        if let Some(delivery) = delivery {
+            self.delivered(side, delivery);
+        }
+    }
+
+    /// A packet has left the bottleneck of `side`.
+    fn delivered(&mut self, side: usize, delivery: Delivery<Frame>) {
         let frame = delivery.packet;
         self.meters[side].delivered(frame.size(), delivery.waited);
+        if let Some(capture) = &mut self.capture {
+            let packet = &self.pool.buffer(frame.place)[..usize::from(frame.size)];
+            capture.delivered(side, frame.place, packet, frame.ecn, delivery.at);
+        }
         let received =
-            self.flows.path(frame.flow, delivery.at).receive(1 - side, frame.size(), self.access, delivery.at);
-        self.push(received, true, frame);
+            self.flows.path(frame.flow, false, delivery.at).receive(1 - side, frame.size(), self.access, delivery.at);
+        let behind = self.sends(side, frame.size(), delivery.at, delivery.waited);
+        self.push(received, true, behind, frame);
+    }
+
+    /// Whether a packet that is due at a bottleneck is the kernel's to take. What the kernel would not forward goes
+    /// past it: on the link there is nobody else to take it.
+    #[inline]
+    fn is_for_kernel(&self, frame: &Frame) -> bool {
+        self.passages.is_some() && {
+            let bytes = &self.pool.buffer(frame.place)[..usize::from(frame.size)];
+            kernel_qdisc::is_forwarded(bytes, frame.side)
+        }
+    }
+
+    /// The bytes of a packet as the kernel is to have it.
+    pub fn bytes_for_kernel(&self, leaving: &Leaving) -> Cow<'_, [u8]> {
+        kernel_qdisc::with_hops(&self.pool.buffer(leaving.frame.place)[..usize::from(leaving.frame.size)])
+    }
+
+    /// A packet that was due at a bottleneck has been handed to the kernel at `now`.
+    pub fn enter_kernel(&mut self, leaving: Leaving, now: Time) {
+        let frame = leaving.frame;
+        let side = usize::from(frame.side);
+        self.leaving -= 1;
+        self.meters[side].offered(frame.is_udp);
+        let bytes = &self.pool.buffer(frame.place)[..usize::from(frame.size)];
+        if let Some(capture) = &mut self.capture {
+            capture.offered(side, bytes, now);
+        }
+        let passages = self.passages.as_mut().expect("only with them it is for the kernel");
+        passages[side].offer(frame, bytes, now);
+        self.meters[side].waiting(passages[side].backlog().packets, now);
+    }
+
+    /// The kernel has let go of `packet` of the bottleneck of `side` at `now`. What never went in is dropped.
+    pub fn leave_kernel(&mut self, packet: &[u8], side: usize, now: Time, sink: &mut dyn Sink) {
+        let Some(passages) = &mut self.passages else { return };
+        let mut gate = Gate {
+            pool: &mut self.pool,
+            meter: &mut self.meters[side],
+            capture: &mut self.capture,
+            sink,
+            writes_drops: self.writes_drops,
+        };
+        let delivery = passages[side].release(packet, now, &mut gate);
+        self.meters[side].waiting(passages[side].backlog().packets, now);
+        if let Some(delivery) = delivery {
+            self.delivered(side, delivery);
+        }
+    }
+
+    /// What the kernel says at `now` of the bottleneck of `side`.
+    pub fn tell(&mut self, statistics: Statistics, side: usize, now: Time, sink: &mut dyn Sink) {
+        let Some(passages) = &mut self.passages else { return };
+        let mut gate = Gate {
+            pool: &mut self.pool,
+            meter: &mut self.meters[side],
+            capture: &mut self.capture,
+            sink,
+            writes_drops: self.writes_drops,
+        };
+        passages[side].tell(statistics, now, &mut gate);
+        self.meters[side].waiting(passages[side].backlog().packets, now);
+    }
+
+    /// The bottlenecks in the kernel, if they are there.
+    pub fn passages(&self) -> Option<&[Passage; 2]> {
+        self.passages.as_ref()
+    }
+
+    /// The bottleneck of `side` has sent a packet: what that took, ns, if it followed another; 0 if there was a gap.
+    #[inline]
+    fn sends(&mut self, side: usize, size: u32, at: Time, waited: Span) -> u32 {
+        let sent = &mut self.sent[side];
+        let takes = self.egress[side].rate().time_for(u64::from(size + self.overhead));
+        let since = at.since(sent.at);
+        // The serializer carries what rounding leaves over: a nanosecond at most.
+        let follows = since <= takes + Span::from_ns(1) && !self.is_traced[side] && self.passages.is_none();
+        *sent = Sent { at, waited, bytes: sent.bytes + u64::from(size) };
+        if follows { u32::try_from(since.ns()).unwrap_or(0) } else { 0 }
     }
 
     /// The bytes of a packet that has arrived, its ECN field as the discipline left it.
@@ -271,12 +535,32 @@ impl Network {
 
     /// What went through the egress of `side`.
     pub fn counts(&self, side: usize) -> &Counts {
-        self.egress[side].counts()
+        self.passages.as_ref().map_or_else(|| self.egress[side].counts(), |passages| passages[side].counts())
     }
 
-    /// The meter of the egress of `side`.
+    /// The meter of the egress of `side`: it counts the measured window.
     pub fn meter(&self, side: usize) -> &Meter {
         &self.meters[side]
+    }
+
+    /// How much of the measured window is over.
+    pub fn measured(&self, now: Time) -> Span {
+        self.window.measured(now)
+    }
+
+    /// What waits at the egress of `side`.
+    pub fn backlog(&self, side: usize) -> Backlog {
+        self.look(side).0
+    }
+
+    /// IP bytes that left the bottleneck of `side` since the start, and how long the last packet of them had waited.
+    pub fn sent(&self, side: usize) -> (u64, Span) {
+        (self.sent[side].bytes, self.sent[side].waited)
+    }
+
+    /// The size of a packet that has arrived on the bottleneck's wire, bytes.
+    pub fn wire_size(&self, leaving: &Leaving) -> u32 {
+        leaving.frame.size() + self.overhead
     }
 
     /// The rate of the egress of `side`.
@@ -289,10 +573,17 @@ impl Network {
         self.flows.seen()
     }
 
+    /// How many of these no host had announced, so that their delay was drawn.
+    pub fn flows_drawn(&self) -> u64 {
+        self.flows.drawn()
+    }
+
     /// How many packets of `side` the network holds: on their way to the bottleneck, in it, and after it.
     pub fn held(&self, side: usize) -> Held {
         let mut held = Held::default();
-        for Reverse(pending) in self.pending.iter().filter(|Reverse(pending)| usize::from(pending.frame.side) == side) {
+        for Reverse(pending) in
+            self.pending.iter().flatten().filter(|Reverse(pending)| usize::from(pending.frame.side) == side)
+        {
             *if pending.is_delivery { &mut held.after } else { &mut held.before } += 1;
         }
         let Counts { offered, delivered, .. } = *self.counts(side);
@@ -306,11 +597,12 @@ impl Network {
         let mut held = self.leaving as u64;
         for side in 0..2 {
             self.egress[side].assert_conserved();
-            let Ingress { read, malformed, no_room } = self.counts[side];
+            self.passages.iter().for_each(|passages| passages[side].assert_conserved());
+            let Ingress { read, malformed, no_room, lost } = self.counts[side];
             let (offered, Held { before, within, after }) = (self.counts(side).offered, self.held(side));
             assert!(
-                read == malformed + no_room + before + offered,
-                "packets are conserved: read {read} = malformed {malformed} + no room {no_room} \
+                read == malformed + no_room + lost + before + offered,
+                "packets are conserved: read {read} = malformed {malformed} + no room {no_room} + lost {lost} \
                  + on their way {before} + offered {offered}"
             );
             held += before + within + after;
@@ -328,40 +620,4 @@ pub struct Held {
     pub within: u64,
     /// On their way to a host.
     pub after: u64,
-}
-
-/// What the discipline tells goes to the meter; buffers of packets that are lost are given back.
-struct Gate<'a> {
-    pool: &'a mut Pool,
-    meter: &'a mut Meter,
-}
-
-impl Tap<Frame> for Gate<'_> {
-    #[inline]
-    fn accepted(&mut self, _packet: &Frame, _now: Time) {
-        self.meter.accepted();
-    }
-
-    fn dropped(&mut self, packet: Frame, cause: Cause, _now: Time) {
-        self.meter.dropped(cause, packet.is_udp);
-        self.pool.give_back(packet.place);
-    }
-
-    fn marked(&mut self, _packet: &Frame, cause: Cause, _now: Time) {
-        self.meter.marked(cause);
-    }
-
-    fn hosts(&self, packet: &Frame) -> Option<(u32, u32)> {
-        wire::hosts(self.bytes(packet))
-    }
-
-    fn ack(&self, packet: &Frame) -> Option<Ack> {
-        wire::ack(self.bytes(packet))
-    }
-}
-
-impl Gate<'_> {
-    fn bytes(&self, packet: &Frame) -> &[u8] {
-        &self.pool.buffer(packet.place)[..usize::from(packet.size)]
-    }
 }

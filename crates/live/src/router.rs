@@ -1,46 +1,132 @@
 //! The router: reads packets from two devices, lets the network do what is due, hands over what has arrived, waits.
 //!
-//! One thread, one loop. It reads until there is nothing more to read, a batch is full, or something is due: a flood
-//! from one side delays the hand-over of the other's packets by a read or two. A packet's time of arrival is that at
+//! One thread, one loop. It reads until there is nothing more to read or a batch is full, then hands over what is due:
+//! a flood from one side delays the hand-over of the other's packets by a batch. A packet's time of arrival is that at
 //! which it is read.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Ready};
+use crate::kernel_qdisc::{KernelLink, Passage};
 use crate::lateness::{Budget, Lateness};
-use crate::network::Network;
+use crate::monitor::{Monitor, Seen, SeenWay};
+use crate::network::{Leaving, Network};
+use crate::news::News;
+use crate::paths::Announced;
+use crate::pool::BUFFER;
 use crate::report::{Direction, Report};
 use crate::tun::Tun;
+use crate::urgency::{Class, Urgency, Waited};
 use base::{Span, Time};
-use scenario::Scenario;
+use record::{DropRow, ExchangeRow, QueueRow, Sink};
+use scenario::{Link, Scenario};
+use serde_json::Value;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 
 /// Most packets read from one side in a row.
-const BATCH: usize = 64;
+const BATCH: usize = 32;
 /// Longest wait: how soon the loop sees that it shall stop.
 const LOOKS_UP: Span = Span::from_ms(100);
+/// How often the kernel is asked how long the thread waited for a processor.
+const WAITS: Span = Span::from_secs(1);
+/// How often the figures are written that it shows.
+const SHOWS: Span = Span::from_ms(50);
+
+/// How often the kernel's disciplines are asked for what they count.
+const ASKS: Span = Span::from_ms(10);
 
 /// The network of a scenario between two devices.
 pub struct Router<C> {
     network: Network,
-    /// The hosts' interfaces: left, right.
-    ports: [Tun; 2],
+    /// The hosts' interfaces, left and right, and where the bottlenecks are the kernel's their devices, forward and
+    /// reverse.
+    ports: Vec<Tun>,
+    detour: Option<Detour>,
     clock: C,
+    teller: Teller,
     lateness: Lateness,
+    budget: Budget,
     written: [u64; 2],
     untaken: [u64; 2],
+    /// When each port was last known to be empty: at time zero, since hosts begin then, be it before the router does.
+    emptied_at: [Time; 2],
+    monitor: Arc<Monitor>,
+    shows_at: Time,
+    /// When to ask next what the thread waited for a processor, and what it had when last asked.
+    waits_at: Time,
+    waited_before: Option<Waited>,
+    class: Option<Class>,
+    waited: Option<Waited>,
 }
 
 impl<C: Clock> Router<C> {
-    /// A router that has carried nothing.
-    pub fn new(scenario: &Scenario, left: Tun, right: Tun, clock: C) -> Self {
+    /// A router that has carried nothing. `announced` is what the hosts say of their connections; rows go to `news`,
+    /// for which the router never waits if no other thread has a sender of the same channel.
+    pub fn new(
+        scenario: &Scenario,
+        ports: [Tun; 2],
+        clock: C,
+        announced: Announced,
+        news: Option<Sender<News>>,
+    ) -> Self {
+        let monitor = Arc::<Monitor>::default();
         Self {
-            network: Network::new(scenario),
-            ports: [left, right],
+            network: Network::new(scenario, announced),
+            ports: Vec::from(ports),
+            detour: None,
             clock,
+            teller: Teller { news, monitor: Arc::clone(&monitor), told: 0, missed: 0 },
             lateness: Lateness::new(),
+            budget: Budget::of(&scenario.live),
             written: [0; 2],
             untaken: [0; 2],
+            emptied_at: [Time::ZERO; 2],
+            monitor,
+            shows_at: Time::ZERO,
+            waits_at: Time::ZERO,
+            waited_before: None,
+            class: None,
+            waited: None,
         }
+    }
+
+    /// Lets packets go through the kernel's disciplines, set up behind `link`, instead of through ours.
+    pub fn through_kernel(&mut self, scenario: &Scenario, link: KernelLink, devices: [Tun; 2]) {
+        let Link { rate, reverse_rate, overhead, qdisc, reverse_qdisc, .. } = &scenario.link;
+        self.network.through_kernel([
+            Passage::new(qdisc.kind, *rate, *overhead),
+            Passage::new(reverse_qdisc.kind, *reverse_rate, *overhead),
+        ]);
+        self.ports.extend(devices);
+        self.detour = Some(Detour { link, asks_at: Time::ZERO, packet: vec![0; BUFFER] });
+    }
+
+    /// How the kernel's disciplines were set up, what they say, and what became of packets on the way to them and from
+    /// them; `None` where the disciplines are ours.
+    pub fn kernel(&self) -> Option<Value> {
+        let passages = self.network.passages()?;
+        let mut said = self.detour.as_ref()?.link.readback();
+        said["missing"] = passages.iter().map(Passage::missing).collect();
+        said["unknown"] = passages.iter().map(Passage::unknown).collect();
+        said["past"] = passages.iter().map(Passage::past).collect();
+        Some(said)
+    }
+
+    /// What the router shows of itself while it runs.
+    pub fn monitor(&self) -> Arc<Monitor> {
+        Arc::clone(&self.monitor)
+    }
+
+    /// The network, to be set up before the run.
+    pub fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// The devices, for the next router.
+    pub fn into_ports(mut self) -> [Tun; 2] {
+        self.ports.truncate(2);
+        self.ports.try_into().expect("the hosts' two are the first")
     }
 
     /// Carries packets until the clock says `until`, or somebody wants it to `stop`.
@@ -48,25 +134,87 @@ impl<C: Clock> Router<C> {
     /// # Errors
     /// When a device goes, or the system cannot wait. What was counted until then is in [`Router::report`].
     pub fn run(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()> {
-        let mut began = self.clock.now();
-        while began < until && !stop.load(Ordering::Relaxed) {
-            self.read(0)?;
-            self.read(1)?;
-            self.hand_over()?;
-            let due = self.network.next_event().min(until).min(began + LOOKS_UP);
-            let worked = self.clock.now();
+        // In virtual time everybody is quick enough.
+        let urgency = C::PASSES.then(Urgency::raise);
+        self.class = urgency.as_ref().map(Urgency::class);
+        let waited = Waited::now();
+        let ended = self.carry(until, stop);
+        self.note_waits(until);
+        self.waited = Waited::now().zip(waited).map(|(after, before)| after.since(before));
+        ended
+    }
+
+    fn carry(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()> {
+        let mut now = self.clock.now();
+        let mut ready = Ready::ALL;
+        while now < until && !stop.load(Ordering::Relaxed) {
+            let began = now;
+            for side in 0..2 {
+                if ready.has(side) {
+                    self.read(side, &mut now)?;
+                } else {
+                    self.emptied_at[side] = began;
+                }
+            }
+            if self.detour.is_some() {
+                self.leave_kernel(ready, &mut now)?;
+            }
+            self.hand_over(&mut now)?;
+            if now >= self.shows_at {
+                self.show(now);
+                self.shows_at = now + SHOWS;
+            }
+            if now >= self.waits_at {
+                self.note_waits(now);
+            }
+            let due = self.network.due(C::SLACK).min(until).min(now + LOOKS_UP).min(self.asks_at());
+            let worked = self.refresh(now);
             self.lateness.away(worked.since(began));
-            self.clock.wait(due, &self.ports)?;
-            began = self.clock.now();
-            // Where a wait ends with an instant rather than a packet, what it is over by was slept too long.
-            self.lateness.away(began.since(due.max(worked)));
+            ready = self.clock.wait(worked, due, &self.ports)?;
+            now = self.clock.now();
+            // Where a wait ends with an instant rather than a packet, what it is over by was slept too long. While it
+            // slept the ports were empty, if a packet would have woken it.
+            self.lateness.away(now.since(due.max(worked)));
+            if ready.is_watched() {
+                let slept = now.min(due).since(worked);
+                self.emptied_at.iter_mut().for_each(|at| *at += slept);
+            }
         }
+        // What was due until the end belongs to the run, also where somebody wanted it to stop; later comes nothing.
+        let ended = now.min(until);
+        self.hand_over_until(ended, &mut now)?;
+        if let Some(detour) = &mut self.detour {
+            detour.asks_at = now;
+            self.leave_kernel(Ready::ALL, &mut now)?;
+        }
+        // The rows and the window end here, where they have not.
+        self.network.cut(ended, &mut self.teller);
+        self.show(now);
         Ok(())
     }
 
+    /// What the thread waited for a processor since the last time.
+    #[cold]
+    fn note_waits(&mut self, now: Time) {
+        self.waits_at = now + WAITS;
+        // In virtual time there is a processor for everybody.
+        if let Some(after) = C::PASSES.then(Waited::now).flatten()
+            && let Some(before) = self.waited_before.replace(after)
+        {
+            self.lateness.waited(after.since(before));
+        }
+    }
+
+    /// Now, where `now` may have passed.
+    #[inline]
+    fn refresh(&self, now: Time) -> Time {
+        // Virtual time stands still while anybody works, and looking at it is dear.
+        if C::PASSES { self.clock.now() } else { now }
+    }
+
     /// Reads what `side` has sent.
-    fn read(&mut self, side: usize) -> io::Result<()> {
-        for _ in 0..BATCH {
+    fn read(&mut self, side: usize, now: &mut Time) -> io::Result<()> {
+        for count in 0..BATCH {
             let Some(place) = self.network.take() else {
                 // Read all the same: what waits outside would come later than it was sent.
                 if self.ports[side].read(&mut [0])?.is_none() {
@@ -76,51 +224,213 @@ impl<C: Clock> Router<C> {
                 continue;
             };
             let read = self.ports[side].read(self.network.buffer(place));
+            *now = self.refresh(*now);
             let Ok(Some(size)) = read else {
                 self.network.untake(place);
+                self.emptied_at[side] = *now;
                 return read.map(drop);
             };
-            let now = self.clock.now();
-            // Malformed packets are counted by the network, and nobody's concern here.
-            let _ = self.network.arrive(place, size, side, now);
-            if self.network.next_event() <= now {
-                break;
+            if count == 0 {
+                self.lateness.unread(now.since(self.emptied_at[side]));
             }
+            // Malformed packets are counted by the network, and nobody's concern here.
+            let _ = self.network.arrive(place, size, side, *now);
         }
         Ok(())
     }
 
     /// Hands over what has arrived by now.
-    fn hand_over(&mut self) -> io::Result<()> {
-        let mut now = self.clock.now();
-        while let Some(leaving) = self.network.advance(now) {
-            now = self.clock.now();
-            self.lateness.packet(now.since(leaving.at));
-            let taken = self.ports[leaving.side].write(self.network.bytes(&leaving));
-            self.network.give_back(leaving);
-            let count = if matches!(taken, Ok(true)) { &mut self.written } else { &mut self.untaken };
-            count[1 - leaving.side] += 1;
-            taken?;
+    fn hand_over(&mut self, now: &mut Time) -> io::Result<()> {
+        *now = self.refresh(*now);
+        self.hand_over_until(*now, now)
+    }
+
+    /// Hands over what has arrived by `due`.
+    fn hand_over_until(&mut self, due: Time, now: &mut Time) -> io::Result<()> {
+        while let Some(leaving) = self.network.advance(due, &mut self.teller) {
+            *now = self.refresh(*now);
+            self.write(leaving, *now)?;
         }
         Ok(())
+    }
+
+    /// When the kernel's disciplines are to be asked next for what they count.
+    #[inline]
+    fn asks_at(&self) -> Time {
+        self.detour.as_ref().map_or(Time::NEVER, |detour| detour.asks_at)
+    }
+
+    /// Reads what the kernel's disciplines have let go of, and now and then what they say.
+    fn leave_kernel(&mut self, ready: Ready, now: &mut Time) -> io::Result<()> {
+        let Some(detour) = &mut self.detour else { return Ok(()) };
+        for side in (0..2).filter(|side| ready.has(2 + side)) {
+            while let Some(size) = self.ports[2 + side].read(&mut detour.packet)? {
+                if C::PASSES {
+                    *now = self.clock.now();
+                }
+                self.network.leave_kernel(&detour.packet[..size], side, *now, &mut self.teller);
+            }
+        }
+        if *now >= detour.asks_at {
+            for side in 0..2 {
+                self.network.tell(detour.link.statistics(side)?, side, *now, &mut self.teller);
+            }
+            // Whole multiples, so that intervals of rows end when it has just been asked.
+            detour.asks_at = Time::from_ns((now.ns() / ASKS.ns() + 1) * ASKS.ns());
+        }
+        Ok(())
+    }
+
+    /// Hands a packet that is due at a bottleneck to the kernel, by the device of the other direction.
+    fn enter_kernel(&mut self, leaving: Leaving, now: Time) -> io::Result<()> {
+        self.lateness.packet(now.since(leaving.at));
+        // What the kernel does not take, it has lost: it is missing when the kernel is asked.
+        self.ports[2 + leaving.side].write(&self.network.bytes_for_kernel(&leaving))?;
+        self.network.enter_kernel(leaving, now);
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, leaving: Leaving, now: Time) -> io::Result<()> {
+        if leaving.is_for_kernel {
+            return self.enter_kernel(leaving, now);
+        }
+        let late = now.since(leaving.at);
+        let from = 1 - leaving.side;
+        let taken = self.ports[leaving.side].write(self.network.bytes(&leaving));
+        let is_taken = matches!(taken, Ok(true));
+        let size = self.network.wire_size(&leaving);
+        self.lateness.packet(late);
+        self.lateness.pace_mut(from).packet(size, leaving.behind, late, is_taken);
+        self.network.give_back(leaving);
+        *if is_taken { &mut self.written[from] } else { &mut self.untaken[from] } += 1;
+        taken.map(drop)
+    }
+
+    #[cold]
+    fn show(&self, now: Time) {
+        let way = |side: usize| {
+            let counts = self.network.counts(side);
+            let (delivered_bytes, queue_delay) = self.network.sent(side);
+            SeenWay {
+                delivered: counts.delivered,
+                delivered_bytes,
+                dropped: counts.dropped_total(),
+                marked: counts.marked_total(),
+                queue_packets: u64::from(self.network.backlog(side).packets),
+                queue_delay,
+            }
+        };
+        self.monitor.write(&Seen {
+            at: now,
+            ways: [way(0), way(1)],
+            flows: self.network.flows(),
+            packets: self.lateness.packets(),
+            late_p99: self.lateness.quantile(0.99),
+            late_most: self.lateness.most(),
+            stalls: self.lateness.stalls(),
+            longest: self.lateness.longest(),
+        });
     }
 
     /// What happened so far. Asserts that packets were conserved.
     pub fn report(&self) -> Report {
         let ended = self.clock.now();
         self.network.assert_conserved();
+        let measured = self.network.measured(ended);
         let direction = |side: usize| {
-            let direction = Direction::new(&self.network, side, self.written[side], self.untaken[side], ended);
+            let direction = Direction::new(&self.network, side, self.written[side], self.untaken[side], measured);
             direction.assert_conserved();
             direction
         };
+        let mut lateness = self.lateness.clone();
+        for (side, passage) in self.network.passages().into_iter().flatten().enumerate() {
+            *lateness.pace_mut(side) = passage.pace().clone();
+        }
         Report {
             clock: C::NAME,
             ended,
+            measured,
             directions: [direction(0), direction(1)],
             flows: self.network.flows(),
-            lateness: self.lateness.clone(),
-            budget: Budget::default(),
+            flows_drawn: self.network.flows_drawn(),
+            lateness,
+            budget: self.budget,
+            class: self.class,
+            waited: self.waited,
+            drops_missed: self.teller.missed,
         }
+    }
+}
+
+/// The way through the kernel's disciplines.
+struct Detour {
+    link: KernelLink,
+    /// When to ask next for what they count.
+    asks_at: Time,
+    /// For what they let go of.
+    packet: Vec<u8>,
+}
+
+/// Passes rows on; to nobody, where nobody wants them or the one who did has gone.
+struct Teller {
+    news: Option<Sender<News>>,
+    monitor: Arc<Monitor>,
+    /// Losses and marks that were told, and that were not: whoever writes them down had too many before it.
+    told: u64,
+    missed: u64,
+}
+
+/// Most losses and marks that are told and not written down yet: 100 MB of them, some seconds of more than any disk
+/// takes.
+const MOST_UNDER_WAY: u64 = 1 << 20;
+
+impl Teller {
+    fn tell(&self, news: News) {
+        if let Some(sender) = &self.news {
+            let _ = sender.send(news);
+        }
+    }
+}
+
+impl Sink for Teller {
+    fn exchange(&mut self, row: &ExchangeRow) {
+        self.tell(News::Exchange(*row));
+    }
+    fn queue(&mut self, row: &QueueRow) {
+        self.tell(News::Queue(*row));
+    }
+    fn drop(&mut self, row: &DropRow) {
+        if self.news.is_none() {
+            return;
+        }
+        if self.told - self.monitor.taken().min(self.told) >= MOST_UNDER_WAY {
+            self.missed += 1;
+            return;
+        }
+        self.told += 1;
+        self.tell(News::Drop(*row));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn losses_are_told_as_long_as_somebody_takes_them() {
+        let (sender, receiver) = channel();
+        let monitor = Arc::<Monitor>::default();
+        // As if all but one of those that may be under way had been told.
+        let told = MOST_UNDER_WAY - 1;
+        let mut teller = Teller { news: Some(sender), monitor: Arc::clone(&monitor), told, missed: 0 };
+        let row =
+            DropRow { time_s: 0.0, direction: 0, is_mark: false, cause: aqm::Cause::Early, size_bytes: 1500, flow: 1 };
+        (0..3).for_each(|_| teller.drop(&row));
+        assert_eq!((receiver.try_iter().count(), teller.missed), (1, 2));
+        monitor.took(1);
+        teller.drop(&row);
+        assert_eq!((receiver.try_iter().count(), teller.missed), (1, 2));
     }
 }

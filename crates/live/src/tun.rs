@@ -61,6 +61,14 @@ impl Tun {
         Self { file, name: name.to_owned() }
     }
 
+    /// The same device, known by another descriptor.
+    ///
+    /// # Errors
+    /// Where there are no more descriptors.
+    pub fn duplicate(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()?, name: self.name.clone() })
+    }
+
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.name

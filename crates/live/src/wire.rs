@@ -12,6 +12,7 @@
 
 use aqm::Ack;
 use base::{Ecn, FlowKey, maths};
+use std::net::{IpAddr, SocketAddr};
 
 /// What a router reads of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +27,12 @@ pub struct Header {
     pub flow: FlowKey,
     /// Whether it is a UDP datagram.
     pub is_udp: bool,
+    /// Whether it opens a TCP connection: SYN without ACK.
+    pub opens: bool,
+    /// Whether it ends one: FIN or RST.
+    pub ends: bool,
+    /// Whether it ends both ways of it at once: RST.
+    pub resets: bool,
 }
 
 /// Why something is no packet.
@@ -40,8 +47,12 @@ pub enum Malformed {
     Length,
 }
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+/// Size of the smallest IP packet, bytes: a header of IPv4.
+pub const SMALLEST: u32 = 20;
+/// Protocol number of TCP.
+pub const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub const UDP: u8 = 17;
 /// Protocols that begin with two ports: TCP, UDP, DCCP (RFC 4340), SCTP (RFC 9260), UDP-Lite (RFC 3828).
 const WITH_PORTS: [u8; 5] = [TCP, UDP, 33, 132, 136];
 /// IPv6 extension headers of the form (next header, length in 8 bytes beyond the first 8): hop-by-hop options,
@@ -135,20 +146,48 @@ impl<'a> Checked<'a> {
 
     fn flow(&self, upper: &Upper<'_>) -> FlowKey {
         let has_ports = !upper.is_fragment && WITH_PORTS.contains(&upper.protocol) && upper.payload.len() >= 4;
-        let ports: (&[u8], &[u8]) = if has_ports { (&upper.payload[..2], &upper.payload[2..4]) } else { (&[], &[]) };
+        let ports: End<'_> = if has_ports { (&upper.payload[..2], &upper.payload[2..4]) } else { (&[], &[]) };
         let (source, destination) = self.addresses();
-        let (mut low, mut high) = ((source, ports.0), (destination, ports.1));
-        if high < low {
-            (low, high) = (high, low);
-        }
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        for part in [low.0, low.1, high.0, high.1, &[upper.protocol]] {
-            for &byte in part {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-        }
-        FlowKey(maths::mix64(hash))
+        key((source, ports.0), (destination, ports.1), upper.protocol)
     }
+}
+
+/// An end of a flow: address and port.
+type End<'a> = (&'a [u8], &'a [u8]);
+
+/// The key of the flow of `protocol` between two ends.
+fn key<'a>(mut low: End<'a>, mut high: End<'a>, protocol: u8) -> FlowKey {
+    if high < low {
+        (low, high) = (high, low);
+    }
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in [low.0, low.1, high.0, high.1, &[protocol]] {
+        for &byte in part {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    FlowKey(maths::mix64(hash))
+}
+
+/// The flow that [`parse`] finds in packets of `protocol`, one that has ports, between two ends of the same version of
+/// IP, whichever way they go.
+pub fn flow_key(source: SocketAddr, destination: SocketAddr, protocol: u8) -> FlowKey {
+    let end = |address: SocketAddr| {
+        let mut bytes = [0; 16];
+        let length = match address.ip() {
+            IpAddr::V4(ip) => {
+                bytes[..4].copy_from_slice(&ip.octets());
+                4
+            }
+            IpAddr::V6(ip) => {
+                bytes = ip.octets();
+                16
+            }
+        };
+        (bytes, length, address.port().to_be_bytes())
+    };
+    let [source, destination] = [source, destination].map(end);
+    key((&source.0[..source.1], &source.2), (&destination.0[..destination.1], &destination.2), protocol)
 }
 
 /// Reads what came from the wire.
@@ -159,12 +198,17 @@ pub fn parse(bytes: &[u8]) -> Result<Header, Malformed> {
     let checked = Checked::new(bytes)?;
     let class = checked.traffic_class();
     let upper = checked.upper();
+    let is_tcp = upper.protocol == TCP && !upper.is_fragment && upper.payload.len() >= 20;
+    let flags = if is_tcp { upper.payload[13] } else { 0 };
     Ok(Header {
         size: checked.packet.len() as u16,
         ecn: ecn_of(class),
         dscp: class >> 2,
         flow: checked.flow(&upper),
         is_udp: upper.protocol == UDP,
+        opens: flags & (SYN | ACK) == SYN,
+        ends: flags & (FIN | RST) != 0,
+        resets: flags & RST != 0,
     })
 }
 
@@ -352,6 +396,34 @@ mod tests {
                 assert_ne!(flow(&packet), flow(&other), "byte {at}");
             }
         }
+    }
+
+    #[test]
+    fn hosts_know_the_flows_of_their_packets() {
+        let address = |text: &str| text.parse().expect("an address");
+        let ends = [
+            (datagram(), "192.168.0.1:4660", "192.168.0.199:53", UDP),
+            (segment(), "[2001:db8::1]:80", "[2001:db8::2]:40000", TCP),
+        ];
+        for (packet, source, destination, protocol) in ends {
+            let flow = parse(&packet).expect("well formed").flow;
+            assert_eq!(flow_key(address(source), address(destination), protocol), flow);
+            assert_eq!(flow_key(address(destination), address(source), protocol), flow);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_connections_are_seen() {
+        let seen = |flags: u8| {
+            let mut packet = segment();
+            packet[53] = flags;
+            let header = parse(&packet).expect("well formed");
+            (header.opens, header.ends)
+        };
+        assert_eq!(
+            [SYN, SYN | ACK, ACK, ACK | FIN, RST].map(seen),
+            [(true, false), (false, false), (false, false), (false, true), (false, true)]
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod catalogues;
 mod demand;
+mod live;
 
 use base::{Span, Time};
 use cpu_time::ThreadTime;
@@ -34,9 +35,10 @@ fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, Str
     let loads: Vec<_> = resolved
         .loads()
         .iter()
-        .map(|request| {
+        .zip(resolved.load_places())
+        .map(|(request, place)| {
             let direction = format!("{:?}", request.direction).to_lowercase();
-            json!({"traffic": request.traffic, "load_bps": request.load.bps(), "direction": direction})
+            json!({"traffic": request.traffic, "load_bps": request.load.bps(), "direction": direction, "place": place})
         })
         .collect();
     let reached: Vec<_> = resolved
@@ -127,7 +129,7 @@ fn simulate(
     tables.finish().map_err(unwritable)?;
     let engine = Engine {
         kind: "sim",
-        events: outcome.events,
+        events: Some(outcome.events),
         bottleneck_packets: outcome.bottleneck_packets,
         simulated: Span::from_ns(scenario.duration.ns()),
         wall_s,
@@ -200,6 +202,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantities, module)?)?;
     module.add_function(wrap_pyfunction!(table_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(live::live, module)?)?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `aqmlab-router SCENARIO.toml --left IFACE --right IFACE [--virtual] [--seconds N] [key=value ...]`
 //!
-//! Carries packets between two TUN devices over the link of a scenario, and prints what happened as JSON when it ends.
+//! Carries packets between two TUN devices over the link of a scenario, and prints what happened as JSON when it ends:
+//! after the scenario's duration, measured in its window; with `--seconds` after these, all of which are measured.
 //! An interface is a name in the network namespace of this process, or `PATH:NAME` with the path of another one's
 //! namespace, such as `/run/netns/left:tun0`.
 
@@ -18,7 +19,8 @@ fn main() -> std::process::ExitCode {
 #[cfg(target_os = "linux")]
 mod linux {
     use base::{Span, Time};
-    use live::{Clock, Namespace, Real, Report, Router, Sleeping, Tun};
+    use live::paths::Announced;
+    use live::{Clock, Epoch, Namespace, Real, Report, Router, Sleeping, Tun};
     use scenario::Scenario;
     use std::io::{self, Write};
     use std::path::Path;
@@ -44,16 +46,20 @@ mod linux {
             Ok((resolved, arguments)) => (arguments, resolved),
             Err(message) => return fail(&message, MISTAKEN),
         };
-        let scenario = match resolved.scenario() {
-            Ok(scenario) => scenario,
+        let mut scenario = match resolved.scenario() {
+            Ok(scenario) => scenario.clone(),
             Err(error) => return fail(&error.to_string(), MISTAKEN),
         };
-        let until = Time::ZERO + arguments.seconds.map_or(scenario.duration, Span::from_secs_f64);
+        if let Some(seconds) = arguments.seconds {
+            scenario.duration = Span::from_secs_f64(seconds);
+            (scenario.warmup, scenario.cooldown) = (Span::ZERO, Span::ZERO);
+        }
         let ran = ports(&arguments).and_then(|ports| {
+            let epoch = Epoch::after(Span::ZERO);
             if arguments.is_virtual {
-                carry(scenario, ports, Sleeping::start()?, until)
+                carry(&scenario, ports, Sleeping::since(epoch)?)
             } else {
-                carry(scenario, ports, Real::start()?, until)
+                carry(&scenario, ports, Real::since(epoch)?)
             }
         });
         match ran {
@@ -67,9 +73,9 @@ mod linux {
         ExitCode::from(code)
     }
 
-    fn carry<C: Clock>(scenario: &Scenario, [left, right]: [Tun; 2], clock: C, until: Time) -> io::Result<()> {
-        let mut router = Router::new(scenario, left, right, clock);
-        let ended = router.run(until, &AtomicBool::new(false));
+    fn carry<C: Clock>(scenario: &Scenario, ports: [Tun; 2], clock: C) -> io::Result<()> {
+        let mut router = Router::new(scenario, ports, clock, Announced::nothing(), None);
+        let ended = router.run(Time::ZERO + scenario.duration, &AtomicBool::new(false));
         // What was counted is told also when the run broke off.
         let printed = print(scenario, &router.report());
         ended.and(printed)

@@ -1,7 +1,8 @@
 //! Two hosts in network namespaces of their own, and the router between them.
 
 use base::{Span, Time};
-use live::{Clock, Namespace, Real, Report, Router, Sleeping, Tun};
+use live::paths::Announced;
+use live::{Clock, Epoch, Namespace, Real, Report, Router, Sleeping, Tun};
 use rustix::fd::OwnedFd;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
 use scenario::{Resolved, Scenario, resolve};
@@ -37,15 +38,18 @@ impl Bed {
     pub fn start(scenario: &Resolved, is_virtual: bool) -> io::Result<Self> {
         let sides = [Namespace::new()?, Namespace::new()?];
         let ports = [port(&sides, 0)?, port(&sides, 1)?];
-        let scenario = scenario.scenario().expect("it has no load to calibrate").clone();
+        let mut scenario = scenario.scenario().expect("it has no load to calibrate").clone();
+        // All of it is measured.
+        (scenario.duration, scenario.warmup, scenario.cooldown) = (LONGEST, Span::ZERO, Span::ZERO);
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&stop);
         let router = std::thread::spawn(move || {
             const PUNCTUAL: &str = "any thread may be punctual";
+            let epoch = Epoch::after(Span::ZERO);
             if is_virtual {
-                carry(&scenario, ports, Sleeping::start().expect(PUNCTUAL), &stopping)
+                carry(&scenario, ports, Sleeping::since(epoch).expect(PUNCTUAL), &stopping)
             } else {
-                carry(&scenario, ports, Real::start().expect(PUNCTUAL), &stopping)
+                carry(&scenario, ports, Real::since(epoch).expect(PUNCTUAL), &stopping)
             }
         });
         Ok(Self { sides, stop, router })
@@ -69,19 +73,14 @@ impl Bed {
     }
 }
 
-fn carry<C: Clock>(
-    scenario: &Scenario,
-    [left, right]: [Tun; 2],
-    clock: C,
-    stop: &AtomicBool,
-) -> (io::Result<()>, Report) {
-    let mut router = Router::new(scenario, left, right, clock);
+fn carry<C: Clock>(scenario: &Scenario, ports: [Tun; 2], clock: C, stop: &AtomicBool) -> (io::Result<()>, Report) {
+    let mut router = Router::new(scenario, ports, clock, Announced::nothing(), None);
     let ended = router.run(Time::ZERO + LONGEST, stop);
     (ended, router.report())
 }
 
 /// The interface of `side`, which is up, has addresses, and sees the other side behind it.
-fn port(sides: &[Namespace; 2], side: usize) -> io::Result<Tun> {
+pub fn port(sides: &[Namespace; 2], side: usize) -> io::Result<Tun> {
     sides[side].within(|| {
         let port = Tun::open(INTERFACE)?;
         let ip = |arguments: &str| output("ip", &arguments.split(' ').collect::<Vec<_>>());
@@ -96,7 +95,8 @@ fn port(sides: &[Namespace; 2], side: usize) -> io::Result<Tun> {
     })
 }
 
-fn output(program: &str, arguments: &[&str]) -> io::Result<String> {
+/// What `program` prints.
+pub fn output(program: &str, arguments: &[&str]) -> io::Result<String> {
     let output = Command::new(program)
         .args(arguments)
         .output()

@@ -4,8 +4,11 @@
 #![cfg(target_os = "linux")]
 
 mod bed;
+#[path = "../left_out/mod.rs"]
+mod left_out;
 
 use bed::{Bed, INTERFACE, V4, V6, ping, scenario};
+use left_out::left_out;
 use live::Report;
 use rustix::net::{self, AddressFamily, RecvFlags, SocketType, ipproto, sockopt};
 use std::io;
@@ -30,13 +33,13 @@ fn where_it_can(name: &str, text: &str, test: impl FnOnce(Bed) -> io::Result<()>
         match ran {
             // unshare(1) itself ends with 1 where there are no user namespaces, a failed test with 101.
             Ok(status) => assert!(status.code() != Some(101), "{name} failed in a user namespace"),
-            Err(error) => eprintln!("{name}: left out: unshare: {error}"),
+            Err(error) => left_out(name, format!("unshare: {error}")),
         }
         return;
     }
     match Bed::start(&scenario(text), false) {
         Ok(bed) => test(bed).unwrap_or_else(|error| panic!("{name}: {error}")),
-        Err(error) if is_missing(&error) => eprintln!("{name}: left out: {error}"),
+        Err(error) if is_missing(&error) => left_out(name, error),
         Err(error) => panic!("{name}: {error}"),
     }
 }
@@ -143,7 +146,7 @@ fn both_versions_of_ip_cross() {
     where_it_can("both_versions_of_ip_cross", text, |bed| {
         for addresses in [V4, V6] {
             let Ok(left) = bed.sides[0].within(|| udp(addresses[0], 7000)) else {
-                eprintln!("both_versions_of_ip_cross: left out: {} is no address here", addresses[0]);
+                left_out("both_versions_of_ip_cross", format!("{} is no address here", addresses[0]));
                 continue;
             };
             let right = bed.sides[1].within(|| udp(addresses[1], 7000))?;

@@ -1,0 +1,344 @@
+//! Packets on both sides of the queue, written down for Wireshark and for `aqmlab capture`.
+//!
+//! For each direction there are interfaces named after the points at which a packet is seen:
+//!
+//! | interface | packets | comment |
+//! |---|---|---|
+//! | `forward, before the queue` | as offered to the discipline | |
+//! | `forward, dropped` | when the discipline loses them | `dropped: early (pie)` |
+//! | `forward, after the queue` | as they leave the link, their ECN field too | `marked: early (pie)` |
+//!
+//! so that each packet before the queue is once more in the file, after it or dropped, unless it was held when the run
+//! ended. Times count from the start of the run, to the nanosecond, as all times of a run do: a reader shows them as of
+//! the first of January 1970.
+//!
+//! A slow disk never delays the router. It encodes packets into chunks, which a thread of its own writes; where
+//! [`CHUNKS`] of them wait to be written, what comes is left out, counted, and said so in the file itself (interface
+//! statistics) and in [`CaptureReport`].
+
+mod pcapng;
+
+use crate::wire;
+use aqm::Cause;
+use base::{Ecn, Rate, Span, Time};
+use scenario::Scenario;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
+use std::thread::{self, JoinHandle};
+
+/// Bytes of a packet that are kept unless the user says otherwise. Of a segment over IPv6 with full options (40 + 60
+/// bytes of headers) 28 bytes of its payload, over IPv4 with timestamps 76: enough for the first line of a request.
+pub const SNAP: u32 = 128;
+/// Bytes that are handed to the writer at a time.
+const CHUNK: usize = 256 << 10;
+/// Most chunks there are: 64 MiB, two seconds and a half of 150,000 packets/s before and after the queue.
+const CHUNKS: usize = 256;
+/// A chunk that is not full is handed over after this much of the run: what a run that is killed leaves behind.
+const LONGEST: Span = Span::from_secs(1);
+
+/// Points of a direction, see [`name`].
+const BEFORE: usize = 0;
+const DROPPED: usize = 1;
+const AFTER: usize = 2;
+const POINTS: usize = 3;
+
+/// On which side of the queue packets are captured. What is dropped is written down with either.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sides {
+    /// As they are offered.
+    pub before: bool,
+    /// As they are delivered.
+    pub after: bool,
+}
+
+/// A capture under way.
+pub struct Capture {
+    sides: Sides,
+    snap: usize,
+    points: [[Point; POINTS]; 2],
+    comments: [Comments; 2],
+    /// Of the packets that wait, by the place of their bytes: 1 + the number of the cause they were marked for.
+    marks: Vec<u8>,
+    chunk: Vec<u8>,
+    /// When the first packet of the chunk came.
+    began: Time,
+    last: Time,
+    /// Whether there is no chunk to write into: the writer has them all.
+    is_full: bool,
+    made: usize,
+    full: Option<SyncSender<Vec<u8>>>,
+    empty: Receiver<Vec<u8>>,
+    writer: Option<JoinHandle<io::Result<u64>>>,
+}
+
+/// One point of one direction.
+#[derive(Clone, Copy, Default)]
+struct Point {
+    /// Its number in the file; `None` where nothing is captured.
+    interface: Option<u32>,
+    seen: u64,
+    missed: u64,
+}
+
+/// What is said of a packet, by cause.
+struct Comments {
+    dropped: [String; Cause::ALL.len()],
+    marked: [String; Cause::ALL.len()],
+}
+
+/// What a capture came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureReport {
+    /// Packets at the points that are captured.
+    pub seen: u64,
+    /// Those of them that are not in the file.
+    pub missed: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Why the file ends early.
+    pub error: Option<String>,
+}
+
+impl CaptureReport {
+    /// All of it, as JSON.
+    pub fn to_json(&self) -> Value {
+        json!({ "seen": self.seen, "missed": self.missed, "bytes": self.bytes, "error": self.error })
+    }
+}
+
+impl Capture {
+    /// A capture of `scenario` into a new file at `path`, of which no packet has more than `snap` bytes. Call it from a
+    /// thread of ordinary priority: the one that writes inherits it.
+    ///
+    /// # Errors
+    /// Where the file cannot be made or begun, or the thread not started.
+    pub fn create(path: &Path, scenario: &Scenario, sides: Sides, snap: u32) -> io::Result<Self> {
+        let link = &scenario.link;
+        let mut head = Vec::new();
+        let application = concat!("aqmlab ", env!("CARGO_PKG_VERSION"));
+        let about = format!("{}; seed {}; times count from the start of the run", scenario.name, scenario.seed);
+        pcapng::section(&mut head, application, &system(), &about);
+        let mut points = [[Point::default(); POINTS]; 2];
+        let mut number = 0;
+        for (side, rate) in [(0, link.rate), (1, link.reverse_rate)] {
+            for (point, is_wanted) in [(BEFORE, sides.before), (DROPPED, true), (AFTER, sides.after)] {
+                if is_wanted {
+                    pcapng::interface(&mut head, name(side, point), snap, Rate::bps(rate));
+                    points[side][point].interface = Some(number);
+                    number += 1;
+                }
+            }
+        }
+        let mut file = File::create(path)?;
+        file.write_all(&head)?;
+        let (full, to_write) = mpsc::sync_channel(CHUNKS);
+        let (written, empty) = mpsc::sync_channel(CHUNKS);
+        let bytes = head.len() as u64;
+        let writer = thread::Builder::new()
+            .name("capture".to_owned())
+            .spawn(move || write_down(file, bytes, &to_write, &written))?;
+        Ok(Self {
+            sides,
+            snap: snap as usize,
+            points,
+            comments: [Comments::new(link.qdisc.kind), Comments::new(link.reverse_qdisc.kind)],
+            marks: Vec::new(),
+            chunk: chunk(),
+            began: Time::ZERO,
+            last: Time::ZERO,
+            is_full: false,
+            made: 1,
+            full: Some(full),
+            empty,
+            writer: Some(writer),
+        })
+    }
+
+    /// A packet that came from `side` is about to be offered.
+    #[inline]
+    pub fn offered(&mut self, side: usize, packet: &[u8], now: Time) {
+        if self.sides.before {
+            self.put(side, BEFORE, packet, None, None, now);
+        }
+    }
+
+    /// The packet at `place` was lost.
+    pub fn dropped(&mut self, side: usize, place: u32, packet: &[u8], cause: Cause, now: Time) {
+        self.take_mark(place);
+        self.put(side, DROPPED, packet, None, Some((DROPPED, cause as usize)), now);
+    }
+
+    /// The packet at `place` was marked.
+    pub fn marked(&mut self, place: u32, cause: Cause) {
+        let place = place as usize;
+        if self.marks.len() <= place {
+            self.marks.resize((place + 1).next_power_of_two(), 0);
+        }
+        self.marks[place] = cause as u8 + 1;
+    }
+
+    /// The packet at `place` has left the link with `ecn` in its header.
+    #[inline]
+    pub fn delivered(&mut self, side: usize, place: u32, packet: &[u8], ecn: Ecn, now: Time) {
+        let mark = self.take_mark(place);
+        if self.sides.after {
+            self.put(side, AFTER, packet, Some(ecn), mark.map(|cause| (AFTER, cause)), now);
+        }
+    }
+
+    /// The number of the cause that the packet at `place` was marked for, which is forgotten.
+    fn take_mark(&mut self, place: u32) -> Option<usize> {
+        let mark = self.marks.get_mut(place as usize)?;
+        usize::from(std::mem::take(mark)).checked_sub(1)
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        side: usize,
+        at: usize,
+        packet: &[u8],
+        ecn: Option<Ecn>,
+        said: Option<(usize, usize)>,
+        now: Time,
+    ) {
+        self.points[side][at].seen += 1;
+        self.last = now;
+        let Some(interface) = self.points[side][at].interface else { return };
+        if !self.has_room(now) {
+            self.points[side][at].missed += 1;
+            return;
+        }
+        let comment = said.map(|(point, cause)| self.comments[side].of(point)[cause].as_str());
+        let kept = &packet[..packet.len().min(self.snap)];
+        let kept = pcapng::packet(&mut self.chunk, interface, now, kept, packet.len() as u32, comment);
+        if let Some(ecn) = ecn
+            && kept.len() >= 12
+        {
+            // All that the field and IPv4's header checksum need.
+            wire::set_ecn(&mut self.chunk[kept], ecn);
+        }
+    }
+
+    /// Whether there is a chunk with room for a packet, after handing over the one that is ripe.
+    fn has_room(&mut self, now: Time) -> bool {
+        if !self.is_full {
+            if self.chunk.is_empty() {
+                self.began = now;
+            }
+            if self.chunk.len() < CHUNK && now.since(self.began) < LONGEST {
+                return true;
+            }
+            let chunk = std::mem::take(&mut self.chunk);
+            let Some(full) = &self.full else { return false };
+            match full.try_send(chunk) {
+                Ok(()) => self.is_full = true,
+                // The writer gave up, and says why at the end.
+                Err(TrySendError::Disconnected(_)) => self.full = None,
+                Err(TrySendError::Full(_)) => unreachable!("the channel has room for every chunk"),
+            }
+        }
+        if self.full.is_none() {
+            return false;
+        }
+        self.chunk = match self.empty.try_recv() {
+            Ok(chunk) => chunk,
+            Err(TryRecvError::Empty) if self.made < CHUNKS => {
+                self.made += 1;
+                chunk()
+            }
+            Err(_) => return false,
+        };
+        self.is_full = false;
+        self.began = now;
+        true
+    }
+
+    /// Writes what is left, and waits until it is written.
+    pub fn end(mut self) -> CaptureReport {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> CaptureReport {
+        let points = self.points.as_flattened().iter().filter(|point| point.interface.is_some());
+        let (seen, mut missed) = points.clone().fold((0, 0), |(seen, missed), p| (seen + p.seen, missed + p.missed));
+        if let Some(full) = self.full.take() {
+            let mut chunk = std::mem::take(&mut self.chunk);
+            for point in points {
+                let interface = point.interface.expect("those without were left out");
+                pcapng::statistics(&mut chunk, interface, self.last, point.seen, point.missed);
+            }
+            // A writer that is gone says why below.
+            let _ = full.send(chunk);
+        }
+        let written = self.writer.take().map(|writer| writer.join().expect("writing does not panic"));
+        let (bytes, error) = match written {
+            Some(Ok(bytes)) => (bytes, None),
+            Some(Err(error)) => (0, Some(error.to_string())),
+            None => (0, None),
+        };
+        if error.is_some() {
+            // What was handed over is not known to be there.
+            missed = seen;
+        }
+        CaptureReport { seen, missed, bytes, error }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Comments {
+    fn new(kind: &str) -> Self {
+        let said = |what: &str| Cause::ALL.map(|cause| format!("{what}: {} ({kind})", cause.name()));
+        Self { dropped: said("dropped"), marked: said("marked") }
+    }
+
+    fn of(&self, point: usize) -> &[String; Cause::ALL.len()] {
+        if point == DROPPED { &self.dropped } else { &self.marked }
+    }
+}
+
+/// Room for a chunk and for the packet that it ends with.
+fn chunk() -> Vec<u8> {
+    Vec::with_capacity(CHUNK + (4 << 10))
+}
+
+/// What an interface is called.
+const fn name(side: usize, point: usize) -> &'static str {
+    const NAMES: [[&str; POINTS]; 2] = [
+        ["forward, before the queue", "forward, dropped", "forward, after the queue"],
+        ["reverse, before the queue", "reverse, dropped", "reverse, after the queue"],
+    ];
+    NAMES[side][point]
+}
+
+/// The system this runs on.
+fn system() -> String {
+    let name = rustix::system::uname();
+    format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy())
+}
+
+/// Writes chunk after chunk until there are no more to come; returns the length of the file, which has `bytes` so far.
+fn write_down(
+    mut file: File,
+    mut bytes: u64,
+    full: &Receiver<Vec<u8>>,
+    empty: &SyncSender<Vec<u8>>,
+) -> io::Result<u64> {
+    for mut chunk in full {
+        file.write_all(&chunk)?;
+        bytes += chunk.len() as u64;
+        chunk.clear();
+        // Nobody takes it back after the end, when there may be one more than there is room for.
+        let _ = empty.try_send(chunk);
+    }
+    file.flush()?;
+    Ok(bytes)
+}

@@ -1,0 +1,148 @@
+//! Where everything that the threads of a run tell comes together: tables, response times, fates of probes.
+
+use crate::news::{News, ProbeFlow};
+use base::{Span, Time};
+use record::rows::Sink;
+use record::table::Tables;
+use record::{DemandRow, Probes, Responses};
+use scenario::Scenario;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+
+/// Tables under way.
+pub struct Collector {
+    tables: Tables,
+    /// Response times of the measured window.
+    pub responses: Responses,
+    /// What probes saw.
+    pub probes: Probes,
+    flows: BTreeMap<ProbeFlow, Flow>,
+}
+
+/// A flow of probes.
+struct Flow {
+    /// Its number among the flows of [`Probes`].
+    number: u32,
+    /// Probes whose fate is not known, and when they were sent.
+    under_way: BTreeMap<u32, Time>,
+    /// The last that arrived, and the longest delay of any.
+    last: Option<u32>,
+    longest: Span,
+}
+
+/// How many later probes arrive before one that did not is given up: more than any reordering holds one up.
+const GIVEN_UP: u32 = 1000;
+
+impl Collector {
+    /// Creates the tables of `scenario` in `folder`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn create(folder: &Path, scenario: &Scenario) -> io::Result<Self> {
+        let record = &scenario.record;
+        let mut tables = Tables::create(folder, record.exchanges, record.drops).map_err(unwritable)?;
+        if scenario.has_probes() {
+            tables = tables.with_probes(folder).map_err(unwritable)?;
+        }
+        if scenario.traffic.iter().any(|traffic| traffic.workload.speaks_tcp()) {
+            tables = tables.with_tcp(folder).map_err(unwritable)?;
+        }
+        if record.demands {
+            tables = tables.with_demands(folder);
+        }
+        let window = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration - scenario.cooldown);
+        Ok(Self {
+            tables,
+            responses: Responses::new(),
+            probes: Probes::new(window.0, window.1),
+            flows: BTreeMap::new(),
+        })
+    }
+
+    /// Takes what has been told since the last time: how many losses and marks.
+    pub fn take(&mut self, news: &Receiver<News>) -> u64 {
+        let mut drops = 0;
+        news.try_iter().for_each(|news| {
+            drops += u64::from(matches!(news, News::Drop(_)));
+            self.add(&news);
+        });
+        drops
+    }
+
+    fn add(&mut self, news: &News) {
+        match news {
+            News::Exchange(row) => {
+                self.responses.record(row.response_time_s);
+                self.tables.exchange(row);
+            }
+            News::Queue(row) => self.tables.queue(row),
+            News::Drop(row) => self.tables.drop(row),
+            News::Tcp(row) => self.tables.tcp(row),
+            News::ProbeSent { flow, packet, at } => self.probe_sent(*flow, *packet, *at),
+            News::ProbeReceived { flow, packet, at } => self.probe_received(*flow, *packet, *at),
+        }
+    }
+
+    fn probe_sent(&mut self, of: ProbeFlow, packet: u32, at: Time) {
+        let probes = &mut self.probes;
+        let flow = self.flows.entry(of).or_insert_with(|| Flow {
+            number: probes.add_flow(of.block, of.number, of.direction),
+            under_way: BTreeMap::new(),
+            last: None,
+            longest: Span::ZERO,
+        });
+        let number = probes.sent(flow.number, at);
+        assert!(number == packet, "probes are told in order: {packet} of {of:?} is the {number}th");
+        flow.under_way.insert(packet, at);
+    }
+
+    fn probe_received(&mut self, of: ProbeFlow, packet: u32, at: Time) {
+        let Some(flow) = self.flows.get_mut(&of) else { return };
+        // One that was given up, or of another run.
+        let Some(sent_at) = flow.under_way.remove(&packet) else { return };
+        flow.longest = flow.longest.max(at.since(sent_at));
+        flow.last = flow.last.max(Some(packet));
+        self.probes.received(flow.number, packet, at, &mut self.tables);
+        while let Some((&oldest, _)) = flow.under_way.first_key_value()
+            && oldest + GIVEN_UP < packet
+        {
+            flow.under_way.remove(&oldest);
+            self.probes.lost(flow.number, oldest, &mut self.tables);
+        }
+    }
+
+    /// Takes what was asked for, of both sides, each in the order of time.
+    pub fn demands(&mut self, rows: impl Iterator<Item = DemandRow>) {
+        let mut rows: Vec<DemandRow> = rows.collect();
+        rows.sort_by_key(|row| row.at);
+        rows.iter().for_each(|row| self.tables.demand(row));
+    }
+
+    /// Everything was told, until `ended`. Probes that have not arrived are lost if a later one has, or if they were
+    /// sent longer ago than any that arrived took; others may be on their way.
+    pub fn end(&mut self, ended: Time) {
+        for flow in self.flows.values_mut() {
+            for (packet, sent_at) in std::mem::take(&mut flow.under_way) {
+                let is_passed = flow.last.is_some_and(|last| packet < last);
+                if is_passed || sent_at + flow.longest * 2 + Span::from_secs(1) < ended {
+                    self.probes.lost(flow.number, packet, &mut self.tables);
+                }
+            }
+        }
+        self.probes.finish(&mut self.tables);
+    }
+
+    /// Writes what is left and closes the tables.
+    ///
+    /// # Errors
+    /// The first failure of any write.
+    pub fn finish(self) -> io::Result<()> {
+        self.tables.finish().map_err(unwritable)
+    }
+}
+
+fn unwritable(error: impl std::fmt::Display) -> io::Error {
+    io::Error::other(format!("the tables cannot be written: {error}"))
+}

@@ -1,0 +1,558 @@
+//! The hosts of one side: browsers, servers and all others that the scenario has, on the kernel's sockets.
+//!
+//! The demands are those of the simulator: the same sources ([`scenario::sources`]) with the same random streams say
+//! who asks for how much and when, and the rules by which they are carried out are the simulator's, line by line: who
+//! closes when, what counts as complete, what a failed connection means to a user. What differs is that packets, losses
+//! and timers are the kernel's business.
+//!
+//! - [`client`]: users and single exchanges; [`server`]: who answers them; [`http`]: what they say;
+//! - [`transfers`]: data one way; [`vectors`]: connection vectors; [`recording`]: demands that were recorded;
+//! - [`datagrams`]: unresponsive packets and probes;
+//! - [`opening`]: how connections are opened;
+//! - [`connections`], [`timers`], [`sockets`]: what these are made of; [`samples`]: what the kernel says of them;
+//! - [`report`]: what came of them all.
+//!
+//! One thread has all hosts of a side. It waits for sockets (epoll(7), each connection reported once as something
+//! happens to it) and for the next instant at which somebody wants something, does all that is due, and waits again.
+//! Bytes that came are counted and thrown away within the kernel; those that are sent are zeros behind a head. Nothing
+//! is allocated for an exchange once there have been as many at a time.
+//!
+//! Each source and each server has an address of its own, so that tens of thousands of connections find ports, and so
+//! that a route tells the kernel what stack their block has.
+
+mod client;
+mod connections;
+mod datagrams;
+mod http;
+mod opening;
+mod recording;
+mod report;
+mod samples;
+mod server;
+mod sockets;
+mod timers;
+mod transfers;
+mod vectors;
+
+pub use report::HostReport;
+pub use vectors::Players;
+
+use crate::clock::Epoch;
+use crate::lateness::Lateness;
+use crate::news::{News, Tallies, Transfers, add};
+use crate::paths::Announcer;
+use crate::settings::BlockSettings;
+use crate::urgency::Urgency;
+use crate::{Addressing, BLOCKS};
+use base::{Span, Time};
+use connections::{Connection, Connections, Outgoing, Role, Token};
+use opening::{PORTS, Service, manners};
+use record::{DemandRow, ExchangeRow};
+use rustix::event::epoll::EventFlags;
+use rustix::fd::OwnedFd;
+use rustix::net;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use scenario::Scenario;
+use scenario::sources::{self, Demand, Source};
+use sockets::{Manner, Poll};
+use std::collections::BTreeSet;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use timers::{Due, Timers};
+use traffic::Command;
+
+/// What the hosts of a side share with the rest of the bed.
+pub struct Wiring {
+    /// Hears of connections before their first packet leaves.
+    pub announcer: Announcer,
+    /// Transfers under way between the sides.
+    pub transfers: Arc<Transfers>,
+    /// Vectors being played between the sides.
+    pub players: Arc<Players>,
+    /// Hears of what was measured.
+    pub news: mpsc::Sender<News>,
+    /// Sums.
+    pub tallies: Arc<Tallies>,
+    /// Who has which address.
+    pub addressing: Addressing,
+    /// What the hosts of each block have of their own.
+    pub blocks: Vec<BlockSettings>,
+    /// Whether time stands still while anybody works.
+    pub is_virtual: bool,
+}
+
+/// The longest wait: how soon the loop sees that it shall stop.
+const LOOKS_UP: Span = Span::from_ms(100);
+/// Later than this is counted apart.
+const LATE: Span = Span::from_ms(1);
+/// Most that is reported of the sockets at a time.
+const EVENTS: usize = 512;
+/// Most that is done of what is due before sockets are looked at: hosts that do not keep up with what they are to send
+/// still hear.
+const TURNS: usize = 64;
+/// What words for the kernel have that are no connection's.
+const LISTENER: u64 = 1 << 63;
+/// Zeros to be sent.
+static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+/// Of a message that has a head, how much is handed over with it.
+const FIRST: usize = 1 << 17;
+
+/// The hosts of one side.
+pub struct Hosts<'s> {
+    scenario: &'s Scenario,
+    side: u8,
+    epoch: Epoch,
+    wiring: Wiring,
+    now: Time,
+    /// When what is being done was due.
+    due_at: Time,
+    poll: Poll,
+    timers: Timers,
+    listeners: Vec<(OwnedFd, Service)>,
+    connections: Connections,
+    /// What the sockets of each block have; several blocks may share one manner.
+    manners: Vec<Manner>,
+    manner_of_block: Vec<usize>,
+    sources: Vec<Source>,
+    /// The connection on each browser's lane, and on those of sources that have any number of them.
+    lanes: Vec<Token>,
+    own_lanes: Vec<Vec<Token>>,
+    commands: Vec<Command>,
+    next_port: u16,
+    /// Addresses that something is open from, and how many connections found none.
+    taken: BTreeSet<SocketAddr>,
+    without_port: u64,
+    /// A head and zeros after it.
+    outbox: Vec<u8>,
+    /// What a request is read into.
+    inbox: Vec<u8>,
+    datagrams: datagrams::Flows,
+    samples: samples::Samples,
+    /// The measured window.
+    window: (Time, Time),
+    demands: Option<Vec<DemandRow>>,
+    opened: u64,
+    lateness: Lateness,
+    hearing: Lateness,
+    refused_requests: u64,
+}
+
+/// Why hosts on real sockets cannot do what a scenario says; `None` if they can.
+pub fn unsupported(scenario: &Scenario) -> Option<String> {
+    if scenario.traffic.len() > BLOCKS {
+        return Some(format!("{} blocks of traffic: a live run has {BLOCKS} at most", scenario.traffic.len()));
+    }
+    let cannot = |(block, traffic)| {
+        let why = vectors::unsupported(traffic).or_else(|| datagrams::unsupported(traffic, scenario.live.family))?;
+        Some(format!("traffic.{block}: {why}"))
+    };
+    scenario.traffic.iter().enumerate().find_map(cannot)
+}
+
+impl<'s> Hosts<'s> {
+    /// The hosts of `side` (0 left, 1 right), listening. To be called on a thread within the side's namespace, and run
+    /// on the same.
+    ///
+    /// # Errors
+    /// In one line, where the kernel does not let them.
+    pub fn open(scenario: &'s Scenario, side: u8, epoch: Epoch, wiring: Wiring) -> io::Result<Self> {
+        raise_limit();
+        let (all, lanes) = sources::sources(scenario);
+        // Of recordings and vectors each connection says which side opens it.
+        let is_here =
+            |source: &Source| source.client == side || matches!(source.demand, Demand::Replay(_) | Demand::Tmix { .. });
+        let sources: Vec<Source> = all.into_iter().filter(is_here).collect();
+        let mut timers = Timers::default();
+        for (index, source) in sources.iter().enumerate() {
+            timers.push(source.first, Due::Source(index as u32));
+        }
+        let (manners, manner_of_block) = manners(scenario, &wiring.blocks);
+        let end = Time::ZERO + scenario.duration;
+        let mut hosts = Self {
+            scenario,
+            side,
+            epoch,
+            now: Time::ZERO,
+            due_at: Time::ZERO,
+            poll: Poll::new()?,
+            timers,
+            listeners: Vec::new(),
+            connections: Connections::default(),
+            manners,
+            manner_of_block,
+            lanes: vec![Token::NONE; lanes],
+            own_lanes: sources.iter().map(|_| Vec::new()).collect(),
+            datagrams: datagrams::Flows::new(&sources),
+            sources,
+            commands: Vec::with_capacity(16),
+            next_port: *PORTS.start(),
+            taken: BTreeSet::new(),
+            without_port: 0,
+            outbox: vec![0; FIRST],
+            inbox: vec![0; 1 << 16],
+            samples: samples::Samples::new(scenario),
+            window: (Time::ZERO + scenario.warmup, end - scenario.cooldown),
+            demands: scenario.record.demands.then(Vec::new),
+            opened: 0,
+            lateness: Lateness::new(),
+            hearing: Lateness::new(),
+            refused_requests: 0,
+            wiring,
+        };
+        hosts.listen()?;
+        hosts.receive_datagrams()?;
+        Ok(hosts)
+    }
+
+    /// Opens the ports of every service that the scenario has; the web's in any case, for foreign programs.
+    fn listen(&mut self) -> io::Result<()> {
+        let any = self.wiring.addressing.own(self.side);
+        for manner in 0..self.manners.len() {
+            for service in [Service::Web, Service::Transfer, Service::Vector] {
+                let is_used = service == Service::Web && manner == 0
+                    || self.scenario.traffic.iter().zip(&self.manner_of_block).any(|(traffic, &of_block)| {
+                        of_block == manner && transfers::service(&traffic.workload) == Some(service)
+                    });
+                if is_used {
+                    let listener = sockets::listen(any, service.port(manner), &self.manners[manner])?;
+                    self.poll.readable(&listener, LISTENER | self.listeners.len() as u64)?;
+                    self.listeners.push((listener, service));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs them until the clock says `until`, or somebody wants them to `stop`.
+    ///
+    /// # Errors
+    /// In one line, where the kernel has no more of what they need.
+    pub fn run(&mut self, until: Time, stop: &AtomicBool) -> io::Result<HostReport> {
+        // By default Linux lets timers be late by 50 us, so that it can fire several at once (PR_SET_TIMERSLACK).
+        rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?;
+        // In virtual time everybody is quick enough.
+        let _urgency = (!self.wiring.is_virtual).then(Urgency::follow);
+        self.timers.push(self.samples.first_at(), Due::Sample);
+        let mut events = Vec::with_capacity(EVENTS);
+        // Nothing is due before the run begins.
+        while self.epoch.now() == Time::ZERO && !stop.load(Ordering::Relaxed) {
+            self.poll.wait(&mut events, self.epoch.until(Time::ZERO).min(LOOKS_UP))?;
+        }
+        self.now = self.epoch.now();
+        let is_over = |now: Time| now >= until || stop.load(Ordering::Relaxed);
+        // When they last looked at the sockets.
+        let mut heard_at = self.now;
+        while !is_over(self.now) {
+            let looked_at = self.now;
+            // What becomes due meanwhile waits: there may be no end to it.
+            for _ in 0..TURNS {
+                let Some((at, due)) = self.timers.pop(looked_at) else { break };
+                self.due_at = at;
+                self.note_lateness(self.now.since(at));
+                self.do_due(due)?;
+                self.look_at_clock();
+                if is_over(self.now) {
+                    break;
+                }
+            }
+            let away = self.now.since(heard_at);
+            let next = self.timers.next_at().min(until).min(self.now + LOOKS_UP);
+            // In virtual time nothing has passed since, and looking at the clock would move it.
+            let wait = if self.wiring.is_virtual { next.since(self.now) } else { self.epoch.until(next) };
+            self.poll.wait(&mut events, wait)?;
+            self.now = self.epoch.now();
+            heard_at = self.now;
+            for event in &events {
+                let (flags, word) = (event.flags, event.data.u64());
+                // It may have happened as soon as they had looked the last time.
+                self.hearing.packet(away + self.now.since(heard_at));
+                self.happened(word, flags)?;
+                self.look_at_clock();
+            }
+        }
+        // What should have been done by now is late, too.
+        let (end, due) = (self.now.min(until), self.timers.next_at());
+        if due < end {
+            self.note_lateness(end.since(due));
+        }
+        Ok(HostReport {
+            lateness: self.lateness.clone(),
+            hearing: self.hearing.clone(),
+            without_port: self.without_port,
+            unread_probes: self.datagrams.unread_probes(),
+            demands: self.demands.take().unwrap_or_default(),
+            untaken_datagrams: self.datagrams.untaken,
+            refused_requests: self.refused_requests,
+            open_connections: self.connections.len() as u64,
+        })
+    }
+
+    /// In real time, what is done takes time.
+    #[inline]
+    fn look_at_clock(&mut self) {
+        if !self.wiring.is_virtual {
+            self.now = self.epoch.now();
+        }
+    }
+
+    fn note_lateness(&mut self, late: Span) {
+        self.lateness.packet(late);
+        if late > LATE {
+            add(&self.wiring.tallies.late_actions, 1);
+        }
+    }
+
+    fn do_due(&mut self, due: Due) -> io::Result<()> {
+        match due {
+            Due::Source(index) => self.demand(index),
+            Due::Answer(token) => self.answer(token),
+            Due::Request(token) => self.read_request(token, false),
+            Due::Broken(token) => self.give_up(token),
+            Due::Vector(token) => self.attend_vector(token),
+            Due::Sample => {
+                self.sample();
+                Ok(())
+            }
+        }
+    }
+
+    /// Something happened at a socket.
+    fn happened(&mut self, word: u64, flags: EventFlags) -> io::Result<()> {
+        if word & LISTENER != 0 {
+            let index = (word & !LISTENER) as usize;
+            return if index == datagrams::SINK { self.receive_probes() } else { self.accept(index) };
+        }
+        let token = Token::of_word(word);
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        if flags.contains(EventFlags::ERR) {
+            return self.give_up(token);
+        }
+        if !connection.is_open {
+            // Both ends closed without it having been open: refused.
+            if flags.contains(EventFlags::HUP) {
+                return self.give_up(token);
+            }
+            if !flags.contains(EventFlags::OUT) {
+                return Ok(());
+            }
+            connection.is_open = true;
+            self.opened(token)?;
+        } else if flags.contains(EventFlags::OUT) && connection.outgoing.is_pending() {
+            self.push(token)?;
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP) {
+            // Said before what came is read: all of it is there then.
+            let is_closed_there = flags.intersects(EventFlags::RDHUP | EventFlags::HUP);
+            return self.came(token, is_closed_there);
+        }
+        Ok(())
+    }
+
+    /// A connection that was opened here is open.
+    fn opened(&mut self, token: Token) -> io::Result<()> {
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        match &connection.role {
+            Role::Client { .. } => self.begin_exchange(token),
+            Role::Sender { .. } => self.begin_transfer(token),
+            Role::Vector(_) => self.begin_vector_end(token),
+            Role::Server { .. } | Role::Receiver { .. } => Ok(()),
+        }
+    }
+
+    /// Bytes came, or the end of them.
+    fn came(&mut self, token: Token, is_closed_there: bool) -> io::Result<()> {
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        if let Role::Server { .. } = connection.role {
+            return self.read_request(token, is_closed_there);
+        }
+        let Ok(bytes) = sockets::discard(&connection.socket) else { return self.give_up(token) };
+        connection.received += bytes;
+        connection.is_closed_there |= is_closed_there;
+        if bytes > 0 {
+            // What the right side received came forward.
+            self.wiring.tallies.received(1 - self.side, bytes);
+        }
+        match &connection.role {
+            Role::Client { .. } => self.attend_client(token),
+            Role::Sender { .. } => self.attend_sender(token),
+            Role::Receiver { .. } => self.attend_receiver(token, bytes),
+            Role::Vector(_) => self.attend_vector(token),
+            Role::Server { .. } => unreachable!("served above"),
+        }
+    }
+
+    /// Sends what is to be sent, as much as the kernel takes; it says when it takes more.
+    fn push(&mut self, token: Token) -> io::Result<()> {
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        let closes_after = connection.closes_after();
+        let outgoing = &mut connection.outgoing;
+        while outgoing.is_pending() {
+            let Outgoing { head, total, sent } = *outgoing;
+            let mut head_bytes = 0;
+            if head != connections::Head::None && sent < http::ROOM as u64 {
+                head_bytes = http::write_head(&mut self.outbox, head, total);
+            }
+            let bytes = if sent < head_bytes as u64 {
+                let end = total.min(self.outbox.len() as u64) as usize;
+                &self.outbox[sent as usize..end]
+            } else {
+                &ZEROS[..(total - sent).min(ZEROS.len() as u64) as usize]
+            };
+            let taken = sockets::send(&connection.socket, bytes, closes_after);
+            let wanted = bytes.len();
+            self.outbox[..head_bytes].fill(0);
+            match taken {
+                Ok(taken) => {
+                    outgoing.sent += taken as u64;
+                    if taken < wanted {
+                        return Ok(());
+                    }
+                }
+                Err(_) => return self.give_up(token),
+            }
+        }
+        self.pushed(token)
+    }
+
+    /// The kernel has all that was to be sent.
+    fn pushed(&mut self, token: Token) -> io::Result<()> {
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        match &mut connection.role {
+            Role::Client { .. } | Role::Receiver { .. } => Ok(()),
+            Role::Sender { .. } => self.shut(token),
+            Role::Vector(vector) if vector.closes => self.shut(token),
+            Role::Vector(_) => Ok(()),
+            Role::Server { .. } => self.answered(token),
+        }
+    }
+
+    /// This end closes, and goes on receiving.
+    fn shut(&mut self, token: Token) -> io::Result<()> {
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        if connection.is_closed_here {
+            return Ok(());
+        }
+        connection.is_closed_here = true;
+        if connection.is_closed_there {
+            self.end(token);
+        } else if net::shutdown(&connection.socket, net::Shutdown::Write).is_err() {
+            return self.give_up(token);
+        }
+        Ok(())
+    }
+
+    /// A connection is over as it should be: the kernel closes what is not closed.
+    fn end(&mut self, token: Token) -> Option<Connection> {
+        let connection = self.connections.remove(token)?;
+        self.samples.forget(&connection);
+        self.leave(&connection);
+        // The end that opened it counts it.
+        if connection.is_opener() {
+            add(&self.wiring.tallies.connections_completed, 1);
+        }
+        Some(connection)
+    }
+
+    /// The port of a connection that was opened here may be taken again.
+    fn leave(&mut self, connection: &Connection) {
+        if let Some(local) = connection.local {
+            self.taken.remove(&local);
+        }
+    }
+
+    /// An end gave up, or the other end has.
+    fn give_up(&mut self, token: Token) -> io::Result<()> {
+        let Some(connection) = self.connections.remove(token) else { return Ok(()) };
+        self.samples.forget(&connection);
+        self.leave(&connection);
+        if connection.is_opener() {
+            add(&self.wiring.tallies.connections_failed, 1);
+        }
+        match connection.role {
+            Role::Vector(vector) => vector.end(&self.wiring.players),
+            Role::Sender { local, .. } => drop(self.wiring.transfers.take(local)),
+            Role::Client { user: Some((source, lane)), asked } => {
+                let turn = match asked {
+                    Some(_) => sources::Turn::Failed(lane),
+                    None => sources::Turn::Lost(lane),
+                };
+                return self.user(source, turn);
+            }
+            Role::Client { user: None, .. } | Role::Server { .. } | Role::Receiver { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Writes an exchange down if it was completed within the measured window.
+    fn measured(&self, row: ExchangeRow) {
+        if (self.window.0..self.window.1).contains(&self.now) {
+            // Where nobody hears any more, the run is being broken off.
+            let _ = self.wiring.news.send(News::Exchange(row));
+        }
+    }
+
+    /// A source of demand is due.
+    fn demand(&mut self, index: u32) -> io::Result<()> {
+        match self.sources[index as usize].demand {
+            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } | Demand::Replay(_) => {
+                self.user(index, sources::Turn::Due)
+            }
+            Demand::Tmix { .. } => self.begin_vectors(index),
+            Demand::Bulk { .. } => self.begin_bulk(index),
+            Demand::Poisson { .. } => self.begin_arrival(index),
+            Demand::Udp { .. } => self.send_datagram(index),
+        }
+    }
+}
+
+/// How many files this process could have open when it began, which is what programs inside are to have: some go
+/// through all of them.
+pub fn files_at_first() -> Rlimit {
+    static AT_FIRST: OnceLock<Rlimit> = OnceLock::new();
+    *AT_FIRST.get_or_init(|| getrlimit(Resource::Nofile))
+}
+
+/// As many files as this process may have open.
+fn raise_limit() {
+    let Rlimit { current, maximum } = files_at_first();
+    // Root may raise the hard limit, too, up to fs.nr_open.
+    let open = std::fs::read_to_string("/proc/sys/fs/nr_open").ok().and_then(|text| text.trim().parse().ok());
+    let most = open.unwrap_or(1 << 20).min(1 << 20).max(maximum.unwrap_or(0));
+    if current.is_some_and(|current| current < most)
+        && setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: Some(most) }).is_err()
+    {
+        // If even that is refused, what there is must do: running out is told in a line.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(block: &str) -> Option<String> {
+        let text = format!("live.family = 'ipv6'\n[[traffic]]\nkind = 'web'\nusers = 1\n[[traffic]]\n{block}\n");
+        let vectors = "SEQ 0 1 1 1\nw 1000 1000\nr 100000\nl 0.01 0\n> 10\nt 0\n< 10\nt 0\n";
+        let resolved =
+            scenario::resolve(&text, "hosts.toml", &[], &|_| Ok(vectors.to_owned())).expect("it makes sense");
+        unsupported(resolved.scenario().expect("no load to calibrate"))
+    }
+
+    #[test]
+    fn what_real_hosts_cannot_do_is_refused() {
+        let refusal = |size: &str, least: u32| {
+            Some(format!(
+                "traffic.1: packets of {size} bytes: expected {least} to 1500, as real hosts send over this link"
+            ))
+        };
+        assert_eq!(refused("kind = 'cbr'\nrate = '1mbit'\npacket = '1501b'"), refusal("1501", 48));
+        assert_eq!(refused("kind = 'cbr'\nrate = '1mbit'\npacket = '47b'"), refusal("47", 48));
+        assert_eq!(refused("kind = 'probe'\npacket = '57b'"), refusal("57", 58));
+        assert_eq!(refused("kind = 'probe'\npacket = '58b'"), None);
+        let lossy = refused("kind = 'tmix'\nvectors = 'v.cvec'").expect("refused");
+        assert!(lossy.ends_with("expected loss = false"), "{lossy}");
+        assert_eq!(refused("kind = 'tmix'\nvectors = 'v.cvec'\nloss = false"), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! What the kernel says of connections that send: congestion window, round-trip time and so on, now and then.
+
+use super::Hosts;
+use super::connections::{Connection, Token};
+use super::sockets::TcpInfo;
+use super::timers::Due;
+use crate::news::News;
+use base::{Span, Time};
+use record::TcpRow;
+use scenario::Scenario;
+
+/// Most connections of a block that are looked at at a time: those that came first.
+const MOST: u32 = 64;
+/// The shortest distance between two looks.
+const SHORTEST: Span = Span::from_ms(100);
+
+/// Which connections are looked at.
+pub struct Samples {
+    interval: Span,
+    /// How many of each block.
+    counts: Vec<u32>,
+    tokens: Vec<Token>,
+}
+
+impl Samples {
+    /// None, of the blocks of `scenario`.
+    pub fn new(scenario: &Scenario) -> Self {
+        let interval = scenario.record.interval.max(SHORTEST);
+        Self { interval, counts: vec![0; scenario.traffic.len()], tokens: Vec::new() }
+    }
+
+    /// When they are looked at first.
+    pub fn first_at(&self) -> Time {
+        Time::ZERO + self.interval
+    }
+
+    /// A connection of a block is open whose end here sends.
+    pub fn begin(&mut self, connection: &mut Connection, token: Token) {
+        if let Some(count) = self.counts.get_mut(usize::from(connection.block)).filter(|count| **count < MOST) {
+            *count += 1;
+            connection.is_sampled = true;
+            self.tokens.push(token);
+        }
+    }
+
+    /// A connection is over.
+    pub fn forget(&mut self, connection: &Connection) {
+        if connection.is_sampled {
+            self.counts[usize::from(connection.block)] -= 1;
+        }
+    }
+}
+
+impl Hosts<'_> {
+    /// Looks at all of them.
+    pub(super) fn sample(&mut self) {
+        let now = self.now;
+        self.timers.push(now + self.samples.interval, Due::Sample);
+        let (connections, news) = (&mut self.connections, &self.wiring.news);
+        let seconds = |us: u32| f64::from(us) * 1e-6;
+        self.samples.tokens.retain(|&token| {
+            let Some(connection) = connections.get(token) else { return false };
+            let Some(info) = TcpInfo::of(&connection.socket) else { return true };
+            let has_ssthresh = info.ssthresh < TcpInfo::NO_SSTHRESH;
+            let has_rtt = info.rtt_us > 0;
+            let row = TcpRow {
+                time_s: now.secs_f64(),
+                traffic: connection.block,
+                source: connection.number,
+                side: self.side,
+                state: info.state,
+                cwnd_segments: info.cwnd,
+                ssthresh_segments: has_ssthresh.then_some(f64::from(info.ssthresh)),
+                srtt_s: has_rtt.then(|| seconds(info.rtt_us)),
+                rttvar_s: has_rtt.then(|| seconds(info.rttvar_us)),
+                rto_s: seconds(info.rto_us),
+                retransmitted_segments: info.retransmitted,
+                delivered_segments: info.delivered,
+                delivered_ce_segments: info.delivered_ce,
+            };
+            // Where nobody hears any more, the run is being broken off.
+            let _ = news.send(News::Tcp(row));
+            true
+        });
+    }
+}

@@ -1,0 +1,110 @@
+//! Data one way, from the end that opens the connection.
+//!
+//! The receiving end knows when the last byte came, the sending end since when it was wanted: it leaves that for the
+//! other before it connects ([`crate::news::Transfers`]).
+
+use super::connections::{Connection, Outgoing, Role, Token};
+use super::{Hosts, Service};
+use crate::news::Transfer;
+use base::Span;
+use record::ExchangeRow;
+use scenario::Workload;
+use scenario::sources::Demand;
+use std::io;
+
+/// What serves a block's connections; `None` if it has none.
+pub fn service(workload: &Workload) -> Option<Service> {
+    match workload {
+        Workload::Web(_) | Workload::Sessions(_) | Workload::PackMime(_) | Workload::Replay(_) => Some(Service::Web),
+        Workload::Poisson(poisson) if poisson.request_bytes > 0 => Some(Service::Web),
+        Workload::Poisson(_) | Workload::Bulk(_) => Some(Service::Transfer),
+        Workload::Tmix(_) => Some(Service::Vector),
+        Workload::Cbr(_) | Workload::Udp(_) => None,
+    }
+}
+
+impl Hosts<'_> {
+    /// A bulk transfer begins.
+    pub(super) fn begin_bulk(&mut self, index: u32) -> io::Result<()> {
+        let source = &self.sources[index as usize];
+        let Demand::Bulk { bytes, rtt } = source.demand else { return Ok(()) };
+        let everlasting = bytes.is_none().then_some(source.number);
+        self.open_transfer((source.block, source.number, rtt), bytes, everlasting)
+    }
+
+    /// Opens a connection for a transfer of `bytes`, or of as many as it will carry.
+    pub(super) fn open_transfer(
+        &mut self,
+        path: (u16, u32, Span),
+        bytes: Option<u64>,
+        everlasting: Option<u32>,
+    ) -> io::Result<()> {
+        let ((block, source, _), asked_at) = (path, self.now);
+        let transfer = Transfer { block, source, asked_at, opened_at: None, bytes, everlasting };
+        let total = bytes.unwrap_or(u64::MAX);
+        self.dial(
+            Service::Transfer,
+            |socket, local| Connection::new(socket, block, source, Role::Sender { local, total }),
+            path,
+            |wiring, _, local| {
+                wiring.transfers.put(local, transfer);
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+
+    /// The connection of a transfer is open.
+    pub(super) fn begin_transfer(&mut self, token: Token) -> io::Result<()> {
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        let Role::Sender { local, total } = connection.role else { return Ok(()) };
+        self.wiring.transfers.opened(local, self.now);
+        connection.outgoing = Outgoing { total, ..Outgoing::default() };
+        self.samples.begin(connection, token);
+        self.push(token)
+    }
+
+    /// The receiver has closed.
+    pub(super) fn attend_sender(&mut self, token: Token) -> io::Result<()> {
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        if connection.is_closed_there && connection.is_closed_here {
+            self.end(token);
+        } else if connection.is_closed_there {
+            // With bytes still to come: nobody takes them.
+            return self.give_up(token);
+        }
+        Ok(())
+    }
+
+    /// `bytes` of a transfer came.
+    pub(super) fn attend_receiver(&mut self, token: Token, bytes: u64) -> io::Result<()> {
+        let now = self.now;
+        let Some(connection) = self.connections.get(token) else { return Ok(()) };
+        let is_closed_there = connection.is_closed_there;
+        let Role::Receiver { opener, transfer } = &mut connection.role else { return Ok(()) };
+        if let Some(Transfer { block, everlasting: Some(number), .. }) = *transfer {
+            self.wiring.tallies.bulk_received(block, number, bytes);
+        }
+        let received = connection.received;
+        let is_complete = |transfer: &mut Transfer| transfer.bytes.is_some_and(|bytes| received >= bytes);
+        if transfer.take_if(is_complete).is_some()
+            && let Some(transfer) = self.wiring.transfers.take(*opener)
+        {
+            let Transfer { block, source, asked_at, opened_at, bytes, .. } = transfer;
+            self.measured(ExchangeRow {
+                start_s: asked_at.secs_f64(),
+                response_time_s: now.since(asked_at).secs_f64(),
+                setup_s: opened_at.unwrap_or(now).since(asked_at).secs_f64(),
+                request_bytes: 0,
+                response_bytes: bytes.unwrap_or(received),
+                traffic: block,
+                source,
+                direction: 1 - self.side,
+            });
+        }
+        if is_closed_there {
+            self.end(token);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! One direction's bottleneck in the kernel, as the network sees it: what [`Egress`](aqm::Egress) is for a discipline
+//! of our own, from what goes in, what comes out and what the kernel counts.
+
+use super::outstanding::Outstanding;
+use super::signature::signature;
+use super::statistics::{ByCause, Statistics};
+use crate::frame::Frame;
+use crate::pace::Pace;
+use crate::wire;
+use aqm::{Backlog, Cause, Counts, Delivery, Packet, Tap};
+use base::{Ecn, Rate, Span, Time};
+
+/// Disciplines of Linux that hold all packets in one line. (sfb keeps its packets in one fifo, and choke takes losses
+/// out of the middle of one.)
+const ONE_LINE: [&str; 9] = ["pfifo", "bfifo", "pfifo_head_drop", "red", "ared", "choke", "codel", "pie", "sfb"];
+/// After how long a packet counts as lost that nothing has overtaken: the last of its flow, most likely. Only as many
+/// as the kernel says are lost.
+const LOST_AFTER: Span = Span::from_secs(30);
+
+/// How many of the last answers tell what is missing: some, so that none is left of which the instant was ill chosen.
+const ASKED: usize = 4;
+
+/// How long a link must have been busy before its rate is judged: a shaper's bucket, of a millisecond at most, has
+/// filled while it was idle, and lets that much go at once.
+const FILLED: Span = Span::from_ms(2);
+
+/// A discipline of the kernel's, with all that is inside.
+pub struct Passage {
+    inside: Outstanding,
+    rate: Rate,
+    overhead: u32,
+    counts: Counts,
+    told: Statistics,
+    /// How many packets were missing when it was last asked, the newest in any place.
+    missing: [i64; ASKED],
+    asked: usize,
+    /// What went in and what came out since that was told: packets, bytes.
+    since: [Backlog; 2],
+    last: Sent,
+    pace: Pace,
+    /// What came out that never went in.
+    unknown: u64,
+    /// What went past.
+    past: u64,
+}
+
+impl Passage {
+    /// An idle link of `rate`, on which each packet takes `overhead` bytes more, behind a discipline of Linux's by the
+    /// name `qdisc`.
+    pub fn new(qdisc: &str, rate: Rate, overhead: u32) -> Self {
+        Self {
+            inside: Outstanding::new(ONE_LINE.contains(&qdisc)),
+            rate,
+            overhead,
+            counts: Counts::default(),
+            told: Statistics::default(),
+            missing: [i64::MAX; ASKED],
+            asked: 0,
+            since: [Backlog::default(); 2],
+            last: Sent::default(),
+            pace: Pace::default(),
+            unknown: 0,
+            past: 0,
+        }
+    }
+
+    /// `frame`, of these `bytes`, was handed to the kernel at `now`.
+    pub fn offer(&mut self, frame: Frame, bytes: &[u8], now: Time) {
+        self.counts.offered += 1;
+        add(&mut self.since[0], &frame);
+        self.inside.put(frame, signature(bytes), now);
+    }
+
+    /// A packet goes from one side to the other without the kernel.
+    pub fn go_past(&mut self) {
+        self.counts.offered += 1;
+        self.counts.delivered += 1;
+        self.past += 1;
+    }
+
+    /// The kernel has let go of `packet` at `now`; `None` if it never had it. It waited until then, and is sent from
+    /// then on.
+    pub fn release(&mut self, packet: &[u8], now: Time, tap: &mut dyn Tap<Frame>) -> Option<Delivery<Frame>> {
+        let Self { inside, counts, told, .. } = self;
+        let header = wire::parse(packet).ok();
+        let found = header.and_then(|header| {
+            inside.take(&header, signature(packet), |frame| lose(counts, told, frame, now, tap)).zip(Some(header))
+        });
+        let Some(((mut frame, offered), header)) = found else {
+            self.unknown += 1;
+            return None;
+        };
+        tap.accepted(&frame, now);
+        if header.ecn == Ecn::Ce && frame.ecn != Ecn::Ce {
+            frame.mark();
+            let cause = cause(&self.told.marked, &self.counts.marked);
+            self.counts.marked[cause as usize] += 1;
+            tap.marked(&frame, cause, now);
+        }
+        self.counts.delivered += 1;
+        add(&mut self.since[1], &frame);
+        let size = frame.size() + self.overhead;
+        let takes = self.rate.time_for(u64::from(size));
+        let last = self.last;
+        // It was there when the one before had been sent, so that it had to follow at once.
+        let follows = offered <= last.begun + last.takes;
+        let busy = if follows { last.busy + last.takes } else { Span::ZERO };
+        if busy > FILLED {
+            self.pace.followed(last.size, last.takes, now.since(last.begun));
+        }
+        // A shaper may let several packets go at once after a pause; they stay in order.
+        let at = last.at.max(now + takes);
+        self.last = Sent { begun: now, takes, size, at, busy };
+        Some(Delivery { packet: frame, at, waited: now.since(offered) })
+    }
+
+    /// Whether the kernel kept the rate.
+    pub fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// What the kernel says at `now`.
+    pub fn tell(&mut self, told: Statistics, now: Time, tap: &mut dyn Tap<Frame>) {
+        self.told = told;
+        self.since = [Backlog::default(); 2];
+        self.missing[self.asked % ASKED] = self.missing_now();
+        self.asked += 1;
+        let lost: u64 = told.dropped.iter().sum();
+        // Everything inside is lost, or the oldest are; but in one line these wait until something overtakes them.
+        let before = match self.unseen(lost) >= self.inside.len() as u64 {
+            true => Time::NEVER,
+            false if self.inside.is_one_line() => Time::ZERO,
+            false => now - LOST_AFTER,
+        };
+        while self.unseen(lost) > 0
+            && let Some(frame) = self.inside.take_older(before)
+        {
+            lose(&mut self.counts, &self.told, frame, now, tap);
+        }
+    }
+
+    /// How many of `lost` packets it is not known which they were.
+    fn unseen(&self, lost: u64) -> u64 {
+        lost.saturating_sub(self.counts.dropped_total())
+    }
+
+    /// What went through.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The law's state when it was last asked for.
+    pub fn gauges(&self) -> aqm::Gauges {
+        self.told.gauges
+    }
+
+    /// What waits: what did when the kernel was last asked, with what went in since and without what came out.
+    pub fn backlog(&self) -> Backlog {
+        let [entered, left] = self.since;
+        Backlog {
+            packets: (self.told.backlog.packets + entered.packets).saturating_sub(left.packets),
+            bytes: (self.told.backlog.bytes + entered.bytes).saturating_sub(left.bytes),
+        }
+    }
+
+    /// Packets that went in, did not come out, of which the kernel says neither that they wait nor that they are lost:
+    /// lost on the way to the discipline or from it. The least of the last times that it was asked: a packet that comes
+    /// out between being looked for and that is missing once, one that is lost is missing for good.
+    pub fn missing(&self) -> i64 {
+        self.missing.iter().copied().min().filter(|_| self.asked > 0).unwrap_or(0)
+    }
+
+    fn missing_now(&self) -> i64 {
+        let [entered, left] = self.since.map(|backlog| i64::from(backlog.packets));
+        let inside = self.counts.offered as i64 - entered - (self.counts.delivered as i64 - left);
+        inside - self.told.dropped.iter().sum::<u64>() as i64 - i64::from(self.told.backlog.packets)
+    }
+
+    /// Packets that came out and never went in: the kernel's own.
+    pub fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Packets that the kernel would not have forwarded, and so went without it.
+    pub fn past(&self) -> u64 {
+        self.past
+    }
+
+    /// Asserts that no packet was lost unaccounted or made up.
+    pub fn assert_conserved(&self) {
+        let (counts, inside) = (&self.counts, self.inside.len() as u64);
+        assert!(
+            counts.offered == counts.delivered + counts.dropped_total() + inside,
+            "packets are conserved: {counts:?}, {inside} inside"
+        );
+    }
+}
+
+/// The packet that was sent last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    /// When the kernel let go of it.
+    begun: Time,
+    /// What sending it takes.
+    takes: Span,
+    /// Its size on the wire.
+    size: u32,
+    /// When it is through.
+    at: Time,
+    /// What sending all those took that each followed another before it.
+    busy: Span,
+}
+
+fn add(backlog: &mut Backlog, frame: &Frame) {
+    backlog.packets += 1;
+    backlog.bytes += u64::from(frame.size());
+}
+
+fn lose(counts: &mut Counts, told: &Statistics, frame: Frame, now: Time, tap: &mut dyn Tap<Frame>) {
+    let cause = cause(&told.dropped, &counts.dropped);
+    counts.dropped[cause as usize] += 1;
+    tap.dropped(frame, cause, now);
+}
+
+/// Why a packet was lost or marked: that of which the kernel has told most which is not `seen` yet, or else that which
+/// it has told of most often, the law where it has told of nothing. So that in all each cause has what was told.
+fn cause(told: &ByCause, seen: &ByCause) -> Cause {
+    let missing = |cause: Cause| told[cause as usize].saturating_sub(seen[cause as usize]);
+    let mut found = Cause::Early;
+    for cause in Cause::ALL {
+        if (missing(cause), told[cause as usize]) > (missing(found), told[found as usize]) {
+            found = cause;
+        }
+    }
+    found
+}

@@ -1,0 +1,96 @@
+//! A program of the user's own that runs between the hosts.
+
+use crate::addressing::Addressing;
+use crate::bed::Bed;
+use crate::clock::Epoch;
+use crate::hosts::files_at_first;
+use base::{Span, Time};
+use rustix::process::{Resource, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, clock_nanosleep_absolute, move_into_link_name_space};
+use rustix::time::{ClockId, Timespec};
+use scenario::Family;
+use serde_json::{Value, json};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often it is looked at.
+const LOOKS: Span = Span::from_ms(20);
+
+/// Runs `command` on `side` of `bed` until it ends or `stop` is set, which ends it and all that it started. The answer
+/// is how it ended, for the summary: its exit code, or the signal that ended it.
+///
+/// # Errors
+/// Where it cannot be started.
+pub fn run(command: &[String], side: u8, bed: &Bed, epoch: Epoch, stop: &AtomicBool) -> io::Result<Value> {
+    let (program, arguments) = command.split_first().expect("a command has a name");
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("{program}: {error}"));
+    move_into_link_name_space(bed.sides[usize::from(side)].as_fd(), Some(LinkNameSpaceType::Network))?;
+    // What it leaves behind goes with it. Where there are no such namespaces, only what it waits for does.
+    let _ = leave_processes();
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment(side, bed));
+    ends_with_this_thread(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if stop.load(Ordering::Relaxed) {
+            child.kill()?;
+            break child.wait()?;
+        }
+        sleep_until(epoch, epoch.now() + LOOKS);
+    };
+    Ok(ended(status))
+}
+
+fn ended(status: ExitStatus) -> Value {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => json!(code),
+        (None, Some(signal)) => json!(format!("signal {signal}")),
+        (None, None) => Value::Null,
+    }
+}
+
+/// What a program is told of where it is: addresses of both sides and their network namespaces, for nsenter(1).
+fn environment(side: u8, bed: &Bed) -> Vec<(&'static str, String)> {
+    let own = |side: u8, family: Family| Addressing::new(family).own(side).to_string();
+    vec![
+        ("AQMLAB_SIDE", ["left", "right"][usize::from(side)].to_owned()),
+        ("AQMLAB_LEFT", own(0, Family::Ipv4)),
+        ("AQMLAB_RIGHT", own(1, Family::Ipv4)),
+        ("AQMLAB_LEFT6", own(0, Family::Ipv6)),
+        ("AQMLAB_RIGHT6", own(1, Family::Ipv6)),
+        ("AQMLAB_LEFT_NS", bed.sides[0].path()),
+        ("AQMLAB_RIGHT_NS", bed.sides[1].path()),
+    ]
+}
+
+/// Sleeps until `at`.
+pub fn sleep_until(epoch: Epoch, at: Time) {
+    let ns = epoch.monotonic_ns(at);
+    let at = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+    // What a signal wakes sleeps on.
+    while matches!(clock_nanosleep_absolute(ClockId::Monotonic, &at), Err(rustix::io::Errno::INTR)) {}
+}
+
+#[expect(unsafe_code, reason = "rustix cannot know which of the things left apart others rely on")]
+fn leave_processes() -> Result<(), rustix::io::Errno> {
+    // SAFETY: of this thread only the process namespace of later children is parted (pid_namespaces(7)).
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }
+}
+
+#[expect(unsafe_code, reason = "what is done between fork and exec must not touch what other threads hold")]
+fn ends_with_this_thread(command: &mut Command) {
+    let files = files_at_first();
+    // SAFETY: two system calls, nothing else.
+    unsafe {
+        command.pre_exec(move || {
+            setrlimit(Resource::Nofile, files)?;
+            Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+        })
+    };
+}

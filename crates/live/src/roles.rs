@@ -1,0 +1,339 @@
+//! What each thread of a run does: the router, the hosts of a side, a program of the user's.
+
+use crate::addressing::Addressing;
+use crate::bed::Bed;
+use crate::capture::{Capture, CaptureReport, Sides};
+use crate::clock::{Clock, Epoch, Real, Sleeping};
+use crate::counters::Interface;
+use crate::edges::Edges;
+use crate::hosts::{HostReport, Hosts, Players, Wiring};
+use crate::kernel_qdisc::KernelLink;
+use crate::monitor::Monitor;
+use crate::news::{News, Tallies, Transfers};
+use crate::parts::Part;
+use crate::paths::{Announced, Announcer, announcers};
+use crate::plan::{Failure, Plan};
+use crate::program::{self, sleep_until};
+use crate::report::Report;
+use crate::router::Router;
+use crate::tun::Tun;
+use crate::urgency::Urgency;
+use base::{Span, Time};
+use scenario::{Capture as CaptureAt, Workload};
+use serde_json::Value;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Until all are ready to begin: as long at least, and so much longer for each user or flow.
+const READY: Span = Span::from_ms(200);
+const READY_EACH: Span = Span::from_us(20);
+/// How often one who is ready looks whether the others are.
+const LOOKS: Span = Span::from_ms(1);
+/// How often whoever reads at the edges of the window looks whether the run is over before: in real and in virtual
+/// time.
+const EDGE_LOOKS: [Span; 2] = [Span::from_ms(20), Span::from_ms(500)];
+/// How long they have to end when told to.
+const PATIENCE: Span = Span::from_secs(2);
+
+/// What all threads of a run share.
+pub struct Shared {
+    /// What the run is told.
+    pub plan: Plan,
+    /// Where it is made.
+    pub bed: Bed,
+    /// Its time zero.
+    pub epoch: Epoch,
+    /// Somebody wants it to end.
+    pub stop: Arc<AtomicBool>,
+    /// What hosts sum up.
+    pub tallies: Arc<Tallies>,
+    /// What the router shows of itself, once it runs.
+    pub monitor: OnceLock<Arc<Monitor>>,
+    /// The kernel's disciplines and their devices, for the router to take, where they are in place of ours.
+    pub kernel: Mutex<Option<(KernelLink, [Tun; 2])>>,
+    transfers: Arc<Transfers>,
+    players: Arc<Players>,
+    /// How many of those who must be ready before it begins are.
+    ready: AtomicU8,
+    /// How many of them were not at time zero.
+    late: AtomicU8,
+    /// Whether the router has come to its end, and what the interfaces count was read.
+    is_routed: AtomicBool,
+}
+
+/// The threads.
+pub struct Roles {
+    router: Part<Captured>,
+    edges: Part<Edges>,
+    hosts: [Part<Option<HostReport>>; 2],
+    program: Option<Part<Value>>,
+}
+
+/// What the router came to.
+pub struct Routed {
+    /// Its report.
+    pub report: Report,
+    /// What it captured.
+    pub capture: Option<CaptureReport>,
+    /// What a kernel's discipline did in its place; null where there was none.
+    pub kernel_qdisc: Value,
+    /// What the hosts' interfaces, left and right, had counted when it ended.
+    pub interfaces: [Interface; 2],
+}
+
+/// What all came to.
+pub struct Ended {
+    /// The router.
+    pub routed: Routed,
+    /// Left and right hosts; none where the scenario's own traffic did not run.
+    pub hosts: [Option<HostReport>; 2],
+    /// What was read at the edges of the measured window.
+    pub edges: Edges,
+    /// How a program ended.
+    pub command_status: Option<Value>,
+    /// Processor time of router, left and right hosts, seconds.
+    pub cpu_s: [f64; 3],
+    /// How many were not ready at time zero.
+    pub late: u8,
+}
+
+impl Shared {
+    /// For a run of `plan` over `bed` that begins soon.
+    pub fn new(plan: &Plan, bed: Bed) -> Self {
+        let everlasting: Vec<u32> =
+            plan.scenario.traffic.iter().map(|traffic| everlasting(&traffic.workload)).collect();
+        let sources: u64 = plan.scenario.traffic.iter().map(|traffic| sources(&traffic.workload)).sum();
+        Self {
+            plan: plan.clone(),
+            bed,
+            epoch: Epoch::after(READY + READY_EACH * sources),
+            stop: Arc::default(),
+            tallies: Arc::new(Tallies::new(&everlasting)),
+            monitor: OnceLock::new(),
+            kernel: Mutex::new(None),
+            transfers: Arc::new(Transfers::new()),
+            players: Arc::new(Players::new()),
+            ready: AtomicU8::new(0),
+            late: AtomicU8::new(0),
+            is_routed: AtomicBool::new(false),
+        }
+    }
+
+    /// When the run is over.
+    pub fn end(&self) -> Time {
+        Time::ZERO + self.plan.scenario.duration
+    }
+
+    /// Whether it is.
+    pub fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.epoch.now() >= self.end()
+    }
+
+    fn part<T: Send + 'static>(
+        self: &Arc<Self>,
+        name: &'static str,
+        work: impl FnOnce(&Self) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<Part<T>> {
+        let shared = Arc::clone(self);
+        Part::start(name, &self.stop, move || work(&shared))
+    }
+
+    /// Waits until both sides are ready: nobody connects before everybody listens.
+    fn wait_for_both(&self) {
+        if self.epoch.now() > Time::ZERO {
+            self.late.fetch_add(1, Ordering::Relaxed);
+        }
+        self.ready.fetch_add(1, Ordering::Relaxed);
+        let mut now = self.epoch.now();
+        while self.ready.load(Ordering::Relaxed) < 2 && !self.stop.load(Ordering::Relaxed) {
+            // Before time zero it is always zero.
+            let ns = self.epoch.until(Time::ZERO).ns();
+            now = if ns > 0 { Time::ZERO } else { now + LOOKS };
+            sleep_until(self.epoch, now);
+        }
+    }
+}
+
+impl Roles {
+    /// Starts all; they send their rows through the channels that are returned: the router's and the hosts'.
+    ///
+    /// # Errors
+    /// Where there are no more threads.
+    pub fn start(shared: &Arc<Shared>) -> io::Result<(Self, [Receiver<News>; 2])> {
+        // The router has a channel of its own: a single sender never waits for another.
+        let ((router_news, of_router), (host_news, of_hosts)) = (channel(), channel());
+        let ([left, right], announced) = announcers();
+        let other_news = host_news.clone();
+        let roles = Self {
+            router: shared.part("router", move |shared| {
+                let routed = route(shared, announced, router_news);
+                shared.is_routed.store(true, Ordering::Relaxed);
+                routed
+            })?,
+            edges: shared.part("edges", watch)?,
+            hosts: [
+                shared.part("left hosts", move |shared| host(shared, 0, left, host_news))?,
+                shared.part("right hosts", move |shared| host(shared, 1, right, other_news))?,
+            ],
+            program: if shared.plan.command.is_empty() { None } else { Some(shared.part("program", run_program)?) },
+        };
+        Ok((roles, [of_router, of_hosts]))
+    }
+
+    fn are_over(&self) -> bool {
+        let is_over = self.router.is_over() && self.hosts.iter().all(Part::is_over);
+        is_over && self.edges.is_over() && self.program.as_ref().is_none_or(Part::is_over)
+    }
+
+    /// The run is over: waits for all of them.
+    ///
+    /// # Errors
+    /// The first failure of any; or that one does not end.
+    pub fn end(self, shared: &Shared) -> Result<Ended, Failure> {
+        let limit = shared.epoch.now() + PATIENCE;
+        while !self.are_over() {
+            let now = shared.epoch.now();
+            // Router and hosts end by themselves at the end of the run; a program does not.
+            if self.router.is_over() && self.hosts.iter().all(Part::is_over) {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+            if now > limit {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+            if now > limit + PATIENCE {
+                return Err(Failure::unable("a part of the run did not end when it was told to"));
+            }
+            sleep_until(shared.epoch, now + LOOKS);
+        }
+        let Self { router, edges, hosts, program } = self;
+        let (router, [left, right], program) = (router.join(), hosts.map(Part::join), program.map(Part::join));
+        let edges = edges.join().result;
+        let cpu_s = [router.cpu_s, left.cpu_s, right.cpu_s];
+        let command_status = program.map(|done| done.result.map_err(Failure::mistaken)).transpose();
+        let (mut routed, capture) = router.result?;
+        // Nobody waits for the disk any more but us.
+        routed.capture = capture.map(Capture::end);
+        Ok(Ended {
+            routed,
+            edges: edges?,
+            hosts: [left.result?, right.result?],
+            command_status: command_status?,
+            cpu_s,
+            late: shared.late.load(Ordering::Relaxed),
+        })
+    }
+}
+
+/// What the router came to, and a capture that is not all written.
+type Captured = (Routed, Option<Capture>);
+
+fn route(shared: &Shared, announced: Announced, news: Sender<News>) -> io::Result<Captured> {
+    if shared.plan.is_virtual {
+        route_by(Sleeping::since(shared.epoch)?, shared, announced, news)
+    } else {
+        route_by(Real::since(shared.epoch)?, shared, announced, news)
+    }
+}
+
+fn route_by<C: Clock>(clock: C, shared: &Shared, announced: Announced, news: Sender<News>) -> io::Result<Captured> {
+    let Plan { scenario, directory, .. } = &shared.plan;
+    let [left, right] = &shared.bed.ports;
+    let mut router = Router::new(scenario, [left.duplicate()?, right.duplicate()?], clock, announced, Some(news));
+    if let Some((link, devices)) = shared.kernel.lock().expect("nobody panics with it").take() {
+        router.through_kernel(scenario, link, devices);
+    }
+    let _ = shared.monitor.set(router.monitor());
+    let sides = Sides {
+        before: matches!(scenario.live.capture, CaptureAt::Before | CaptureAt::Both),
+        after: matches!(scenario.live.capture, CaptureAt::After | CaptureAt::Both),
+    };
+    if sides.before || sides.after {
+        let path = directory.join("packets.pcapng");
+        router.network_mut().capture(Capture::create(&path, scenario, sides, scenario.live.capture_bytes)?);
+    }
+    let ended = router.run(shared.end(), &shared.stop);
+    // Before the hosts close what is open: nobody reads the packets of that.
+    let interfaces = shared.bed.interfaces();
+    shared.is_routed.store(true, Ordering::Relaxed);
+    let capture = router.network_mut().take_capture();
+    if let Err(error) = ended {
+        // What was captured until then is the best account of why.
+        capture.map(Capture::end);
+        return Err(error);
+    }
+    let kernel_qdisc = router.kernel().unwrap_or_default();
+    Ok((Routed { report: router.report(), capture: None, kernel_qdisc, interfaces: interfaces? }, capture))
+}
+
+fn host(shared: &Shared, side: u8, announcer: Announcer, news: Sender<News>) -> io::Result<Option<HostReport>> {
+    let plan = &shared.plan;
+    shared.bed.sides[usize::from(side)].enter()?;
+    let wiring = Wiring {
+        announcer,
+        transfers: Arc::clone(&shared.transfers),
+        players: Arc::clone(&shared.players),
+        news,
+        tallies: Arc::clone(&shared.tallies),
+        addressing: Addressing::new(plan.scenario.live.family),
+        blocks: plan.settings.blocks.clone(),
+        is_virtual: plan.is_virtual,
+    };
+    let hosts = plan.has_traffic.then(|| Hosts::open(&plan.scenario, side, shared.epoch, wiring)).transpose()?;
+    shared.wait_for_both();
+    let Some(mut hosts) = hosts else { return Ok(None) };
+    let report = hosts.run(shared.end(), &shared.stop)?;
+    // Connections that are closed say so, and those packets are no part of the run.
+    let limit = shared.epoch.now() + PATIENCE;
+    while !shared.is_routed.load(Ordering::Relaxed) && shared.epoch.now() < limit {
+        sleep_until(shared.epoch, shared.epoch.now() + LOOKS);
+    }
+    Ok(Some(report))
+}
+
+/// Reads what is to be read at the edges of the measured window, when they come. That must not wait for a disk, nor for
+/// whoever writes tables: rates are what was counted from one edge to the other.
+fn watch(shared: &Shared) -> io::Result<Edges> {
+    let Shared { epoch, plan, tallies, bed, .. } = shared;
+    let _urgency = (!plan.is_virtual).then(Urgency::follow);
+    let mut edges = Edges::new(&plan.scenario);
+    sleep_until(*epoch, Time::ZERO);
+    loop {
+        let (now, is_over) = (epoch.now(), shared.is_over());
+        edges.look(now, is_over, || tallies.sums(), &bed.counters)?;
+        if edges.next() == Time::NEVER {
+            return Ok(edges);
+        }
+        sleep_until(*epoch, (now + EDGE_LOOKS[usize::from(plan.is_virtual)]).min(edges.next()).min(shared.end()));
+    }
+}
+
+fn run_program(shared: &Shared) -> io::Result<Value> {
+    sleep_until(shared.epoch, Time::ZERO);
+    let Plan { command, side, .. } = &shared.plan;
+    let ended = program::run(command, *side, &shared.bed, shared.epoch, &shared.stop);
+    // The run ends with it.
+    shared.stop.store(true, Ordering::Relaxed);
+    ended
+}
+
+/// How many flows of a block last for ever.
+fn everlasting(workload: &Workload) -> u32 {
+    match workload {
+        Workload::Bulk(bulk) if bulk.size.is_none() => bulk.flows,
+        _ => 0,
+    }
+}
+
+/// About how many hosts of a block there are to make ready.
+fn sources(workload: &Workload) -> u64 {
+    u64::from(match workload {
+        Workload::Web(web) => web.users,
+        Workload::Sessions(sessions) => sessions.users,
+        Workload::Bulk(bulk) => bulk.flows,
+        Workload::Cbr(cbr) => cbr.flows,
+        Workload::Udp(udp) => udp.flows,
+        _ => 1,
+    })
+}
