@@ -6,7 +6,7 @@
 """
 
 from aqmlab import engine
-from aqmlab.api import calibrate, compare, load, record, run
+from aqmlab.api import calibrate, compare, live, load, record, run
 from aqmlab.calibration import Calibration
 from aqmlab.comparison import Comparison
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
@@ -25,6 +25,7 @@ __all__ = [
     "Run",
     "calibrate",
     "compare",
+    "live",
     "load",
     "record",
     "run",

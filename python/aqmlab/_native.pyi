@@ -59,3 +59,9 @@ def vectors(name: str, text: str) -> str:
 
     Each has `start_us`, `is_concurrent`, `windows`, `rtt_us`, `losses` and `units` as [end, wait_us, size_bytes].
     """
+
+def live(directory: str) -> int:
+    """Makes the live run that `directory` describes (`scenario.toml`, `live.json`) and leaves everything there.
+
+    The answer is an exit code; the process is to have no other thread, and to end then.
+    """

@@ -1,6 +1,7 @@
-"""What people import: `run`, `compare`, `calibrate`, `record`, `load`."""
+"""What people import: `run`, `live`, `compare`, `calibrate`, `record`, `load`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ from aqmlab.calibration import Calibration
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
-from aqmlab.progress import Monitor, Silent
+from aqmlab.live import agreement, runs, witnesses
+from aqmlab.live.bed import CAPTURES, SIDES, Bed
+from aqmlab.progress import Monitor, Silent, Unseen, View
 from aqmlab.recording import Recording
 from aqmlab.results import Json, Result, Temporary, read_json
 from aqmlab.runner import Job
@@ -53,6 +56,58 @@ def run(
     return Result(folder, keep)
 
 
+def live(
+    scenario: ScenarioLike,
+    *,
+    seed: int | None = None,
+    reps: int = 1,
+    out: str | Path | None = None,
+    set: Mapping[str, Any] | None = None,
+    virtual: bool = False,
+    capture: str | None = None,
+    command: Sequence[str] = (),
+    side: str = "left",
+    traffic: bool = True,
+    jobs: int | None = None,
+    resume: bool = False,
+    uncongested_rate: str | None = None,
+    monitor: Monitor | None = None,
+    view: View | None = None,
+) -> Result:
+    """Runs a scenario between real TCP stacks: this machine's in real time, or in a kernel of `virtual` time.
+
+    As `run`, one run at a time; a load is calibrated by the simulator. `capture` says where packets are written down:
+    "off", "before" or "after" the queue, or "both". `command` is a program that runs inside, on one `side`, beside the
+    scenario's `traffic` or without. `view` hears of the live runs, `monitor` of the calibration.
+    """
+    monitor, view = monitor or Silent(), view or Unseen()
+    if capture is not None and capture not in CAPTURES:
+        raise BadInput(f"capture: {capture}: expected one of {', '.join(CAPTURES)}")
+    if side not in SIDES:
+        raise BadInput(f"side: {side}: expected one of {', '.join(SIDES)}")
+    if not traffic and not command:
+        raise BadInput("traffic: none, and no command either; expected a program to run, after --")
+    source = _source(scenario, set, seed)
+    if variants.has_variants(source):
+        raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare --live` instead of `live`")
+    resolved = _resolve(source, reps)
+    keep = Temporary() if out is None else None
+    folder = keep.folder / "result" if keep else Path(out or ".")
+    store.claim(folder, resume)
+    bed = Bed(virtual, capture, tuple(command), side, traffic)
+    asked = Job(resolved.name, resolved, folder, bed=bed)
+    runs.check([asked])
+    view.say(runs.remarks([asked]))
+    found = _calibrate(resolved, _jobs(jobs), monitor, uncongested_rate)
+    planned = [replace(job, bed=bed) for job in _plan_runs(resolved, found, reps, folder, resolved.name)]
+    if resume and folder.is_dir() and any(folder.iterdir()):
+        _same_work(folder, planned)
+    _make(planned, folder, 1, monitor, view)
+    if reps > 1:
+        store.finish_replications(folder, [job.folder.name for job in planned])
+    return Result(folder, keep)
+
+
 def compare(
     *what: ScenarioLike | Result,
     seed: int | None = None,
@@ -63,19 +118,30 @@ def compare(
     resume: bool = False,
     baseline: str | None = None,
     uncongested_rate: str | None = None,
+    live: bool = False,
+    virtual: bool = False,
+    kernel: bool = False,
     monitor: Monitor | None = None,
+    view: View | None = None,
 ) -> Comparison:
     """Compares under the same demands.
 
     `what` is a comparison file (a scenario with `[[variant]]` tables); or a scenario followed by disciplines in `tc`'s
     words ("pi qref 24p ecn") or "uncongested"; or several scenarios; or several results or their folders.
+
+    Beside the simulator there are other witnesses: each variant but the uncongested one `live`, between this machine's
+    TCP stacks in real time; in a kernel of `virtual` time; and with the `kernel`'s own queue discipline in place of
+    ours, in virtual time if that is asked for, else in real time.
     """
+    asked = witnesses.asked_for(live, virtual, kernel)
     if not what:
         raise BadInput("compare: expected a comparison file, a scenario and disciplines, or several results")
     if all(_is_result(item) for item in what):
+        if asked:
+            raise BadInput("compare --live: expected a scenario, which results are not: they are what they are")
         results = [item if isinstance(item, Result) else _result(item) for item in what]
         return _compare_results(results, out, baseline)
-    monitor, at_once = monitor or Silent(), _jobs(jobs)
+    monitor, view, at_once = monitor or Silent(), view or Unseen(), _jobs(jobs)
     as_file, wanted = _variants(what, set)
     if reps < 1:
         raise BadInput(f"reps: {reps}: expected 1 or more")
@@ -88,14 +154,24 @@ def compare(
     rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
     against = variants.choose_baseline(rows, baseline)
 
+    if asked:
+        beds = [job for v, r in zip(wanted, resolved, strict=True) for job in witnesses.preview(asked, v, r, folder)]
+        runs.check(beds)
+        view.say([*witnesses.remarks(resolved), *runs.remarks(beds)])
     calibrations = [_calibrate(item, at_once, monitor, uncongested_rate) for item in resolved]
     jobs_of: dict[str, list[Job]] = {}
+    entries: list[Entry] = []
     for variant, item, found in zip(wanted, resolved, calibrations, strict=True):
         if variant.uncongested:
             item = _uncongested(item, uncongested_rate)
         place = folder / scenario.slug(variant.name)
         jobs_of[variant.name] = _plan_runs(item, found, reps, place, variant.name)
-    entries = [Entry(v.name, scenario.slug(v.name), v.uncongested) for v in wanted]
+        entries.append(Entry(variant.name, scenario.slug(variant.name), variant.uncongested))
+        for witness in asked if not variant.uncongested else ():
+            called = witness.called(variant.name)
+            planned = _plan_runs(witness.changed(item), found, reps, folder / scenario.slug(called), called)
+            jobs_of[called] = [replace(job, bed=witness.bed) for job in planned]
+            entries.append(Entry(called, scenario.slug(called), False, witness.name, variant.name))
     plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
     if resume and folder.is_dir() and any(folder.iterdir()):
         comparison.same_plan(folder, plan)
@@ -109,11 +185,14 @@ def compare(
         if reps > 1:
             planned[0].folder.parent.mkdir(exist_ok=True)
     everything = [job for planned in jobs_of.values() for job in planned]
-    _make(everything, folder, at_once, monitor)
+    _make(everything, folder, at_once, monitor, view)
     if reps > 1:
         for planned in jobs_of.values():
             store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
-    return comparison.finish(folder, keep)
+    finished = comparison.finish(folder, keep)
+    if asked:
+        agreement.write(finished)
+    return finished
 
 
 def calibrate(
@@ -242,7 +321,7 @@ def _plan_runs(
 def _same_work(folder: Path, planned: Sequence[Job]) -> None:
     """Refuses to resume a folder that holds something else."""
     for job in planned:
-        if (job.folder / "manifest.json").exists() and not store.is_finished(job.folder, job.resolved.digest):
+        if (job.folder / "manifest.json").exists() and not runner.is_finished(job):
             raise BadInput(f"{job.folder}: holds another scenario, seed or version; expected the one to be resumed")
     if (
         len(planned) > 1
@@ -252,11 +331,12 @@ def _same_work(folder: Path, planned: Sequence[Job]) -> None:
         raise BadInput(f"{folder}: holds a single run; expected one with {len(planned)} runs to be resumed")
 
 
-def _make(jobs: Sequence[Job], folder: Path, at_once: int, monitor: Monitor) -> None:
+def _make(jobs: Sequence[Job], folder: Path, at_once: int, monitor: Monitor, view: View | None = None) -> None:
     try:
         runner.run_all(jobs, at_once, monitor)
+        runs.run_all(jobs, view or Unseen())
     except KeyboardInterrupt:
-        done = sum(store.is_finished(job.folder, job.resolved.digest) for job in jobs)
+        done = sum(map(runner.is_finished, jobs))
         raise Interrupted(
             f"stopped: {done} of {len(jobs)} runs are finished in {folder}; the same command with --resume goes on"
         ) from None
@@ -305,12 +385,8 @@ def _names_file(word: str) -> bool:
 def _compare_results(results: Sequence[Result], out: str | Path | None, baseline: str | None) -> Comparison:
     if len(results) < 2:
         raise BadInput("compare: one result folder given; expected two or more")
-    names: list[str] = []
-    for result in results:
-        name = result.name if result.name not in names else f"{result.name} ({result.folder.name})"
-        if name in names:
-            raise BadInput(f"{result.folder}: another result is called {name!r} too; expected each of them once")
-        names.append(name)
+    called = witnesses.named(results)
+    names = [name for name, *_ in called]
     keep = Temporary() if out is None else None
     folder = keep.folder / "comparison" if keep else Path(out or ".")
     store.claim(folder, resume=False)
@@ -318,16 +394,19 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
         (name, _is_reference(result), False, _scenario_kind(result.scenario))
         for name, result in zip(names, results, strict=True)
     ]
-    against = variants.choose_baseline(rows, baseline)
+    ours = [row for row, (_, who, _) in zip(rows, called, strict=True) if who == witnesses.SIMULATED]
+    against = variants.choose_baseline(rows if baseline or not ours else ours, baseline)
     folder.mkdir(parents=True, exist_ok=True)
     entries = [
-        Entry(name, comparison.path_from(folder, result.folder), _is_reference(result))
-        for name, result in zip(names, results, strict=True)
+        Entry(name, comparison.path_from(folder, result.folder), _is_reference(result), witness, subject)
+        for (name, witness, subject), result in zip(called, results, strict=True)
     ]
     plan = {name: [run.manifest["scenario_digest"] for run in r.runs] for name, r in zip(names, results, strict=True)}
     comparison.write_plan(folder, None, entries, against, plan)
     finished = comparison.finish(folder, keep)
     finished.hold(results)
+    if finished.witnesses:
+        agreement.write(finished)
     return finished
 
 

@@ -118,7 +118,8 @@ def calibrate(
     """Finds the population for one block of traffic that asks for a load."""
     tree = engine_tree(resolved)
     rate = uncongested_rate_bps or scenario.uncongested_rate(tree, resolved.origin)
-    where = f"{resolved.origin}: traffic.{load.traffic}.load: {units.rate_text(load.load_bps)}"
+    asked = f'traffic.{load.traffic}.load = "{units.rate_text(load.load_bps)}"'
+    where = f"{load.place or resolved.origin}: {asked}"
     if load.load_bps > HIGHEST_SHARE * rate:
         raise BadInput(
             f"{where}: cannot be offered on the uncongested link of {units.rate_text(rate)}; "

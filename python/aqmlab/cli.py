@@ -16,10 +16,15 @@ from rich.console import Console
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError  # typer has no public name for these
 
 from aqmlab import api, engine, report, scenario, store, terminal
+from aqmlab.capture import commands as capture_commands
 from aqmlab.claims import claims
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.explained import worked_out
-from aqmlab.progress import Monitor, Silent, on_terminal
+from aqmlab.live import agreement as agreements
+from aqmlab.live import commands as live_commands
+from aqmlab.live import tables as agreement_tables
+from aqmlab.live import view as views
+from aqmlab.progress import Bars, Monitor, Silent, Unseen, View, on_terminal
 from aqmlab.tc import linux
 from aqmlab.vectors.convert import capture_to_vectors
 from aqmlab.vectors.described import described
@@ -91,6 +96,69 @@ def run(
 
 
 @app.command()
+def live(
+    scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND ...]", help="A program to run inside.", show_default=False),
+    ] = None,
+    out: Out = None,
+    seed: Seed = None,
+    reps: Reps = 1,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    as_json: AsJson = False,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="In a kernel of virtual time: never late, as long as it takes.")
+    ] = False,
+    capture: Annotated[
+        str | None, typer.Option(help="Write packets down: off, before or after the queue, both.", metavar="WHERE")
+    ] = None,
+    side: Annotated[str, typer.Option(help="Where COMMAND runs: left, where forward comes from, or right.")] = "left",
+    traffic: Annotated[
+        bool, typer.Option("--traffic/--no-traffic", help="The scenario's own traffic beside COMMAND.")
+    ] = True,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    uncongested_rate: Uncongested = None,
+    with_report: WithReport = False,
+) -> None:
+    """Run a scenario between real TCP stacks, with the queue discipline between them.
+
+    In real time on this machine, where it must keep up; or in virtual time, where it cannot be late. A run that broke
+    its budget of lateness is kept and called void.
+    """
+    changes = _changes(settings)
+    source = scenario.read(Path(scenario_file)).with_changes(changes)
+    folder = _folder(out, resume, str(source.tree.get("name", "live")))
+    with _monitor(as_json) as monitor, _view(as_json, monitor, bool(command)) as view:
+        found = api.live(
+            Path(scenario_file),
+            seed=seed,
+            reps=reps,
+            out=folder,
+            set=changes,
+            virtual=virtual,
+            capture=capture,
+            command=command or (),
+            side=side,
+            traffic=traffic,
+            jobs=jobs,
+            resume=resume,
+            uncongested_rate=uncongested_rate,
+            monitor=monitor,
+            view=view,
+        )
+    page = report.write(found) if with_report else None
+    if as_json:
+        _print_json(found.summary)
+    else:
+        console = terminal.console()
+        terminal.result(console, found)
+        _say_where(console, found.folder, page)
+    _judge(found.manifest["self_checks"])
+
+
+@app.command()
 def compare(
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help="See above.", show_default=False)],
     out: Out = None,
@@ -102,12 +170,20 @@ def compare(
     resume: Resume = False,
     baseline: Annotated[str | None, typer.Option(help="What the others are measured against.")] = None,
     uncongested_rate: Uncongested = None,
+    live: Annotated[bool, typer.Option("--live", help="Also between real TCP stacks, in real time.")] = False,
+    virtual: Annotated[bool, typer.Option("--virtual", help="Also between real TCP stacks, in virtual time.")] = False,
+    kernel: Annotated[
+        bool, typer.Option("--kernel", help="With --live or --virtual: also with the kernel's own discipline.")
+    ] = False,
     with_report: WithReport = False,
 ) -> None:
     """Compare disciplines under the same demands.
 
     WHAT is a scenario with [[variant]] tables; or a scenario and disciplines in tc's words, each quoted ("pi qref 24p
     ecn", or uncongested for the reference); or several scenarios; or several result folders.
+
+    With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
+    and test bed agree.
     """
     changes = _changes(settings)
     are_folders = all(Path(item).is_dir() for item in what)
@@ -115,7 +191,7 @@ def compare(
     if not are_folders:
         name = str(scenario.read(Path(what[0])).with_changes(changes).tree.get("name", name))
     folder = _folder(out, resume, name)
-    with _monitor(as_json) as monitor:
+    with _monitor(as_json) as monitor, _view(as_json, monitor) as view:
         found = api.compare(
             *([Path(what[0]), *what[1:]] if not are_folders else what),
             seed=seed,
@@ -126,15 +202,21 @@ def compare(
             resume=resume,
             baseline=baseline,
             uncongested_rate=uncongested_rate,
+            live=live,
+            virtual=virtual,
+            kernel=kernel,
             monitor=monitor,
+            view=view,
         )
-    asked = claims(found)
+    asked, witnessed = claims(found), agreements.of_comparison(found)
     page = report.write(found) if with_report else None
     if as_json:
-        _print_json({**found.as_dict(), "claims": [claim.as_dict() for claim in asked]})
+        answer = {**found.as_dict(), "claims": [claim.as_dict() for claim in asked]}
+        _print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
     else:
         console = terminal.console()
         terminal.comparison(console, found)
+        agreement_tables.agreements(console, witnessed)
         terminal.verdicts(console, asked)
         _say_where(console, found.folder, page)
     _judge(
@@ -371,6 +453,10 @@ def vectors(
         terminal.converted(terminal.console(), found)
 
 
+live_commands.add_to(app)
+capture_commands.add_to(app)
+
+
 def _say_version(wanted: bool) -> None:
     if wanted:
         print(f"aqmlab {engine.version()}")
@@ -423,6 +509,17 @@ def _monitor(as_json: bool) -> Iterator[Monitor]:
             yield monitor
     except Interrupted as stop:
         raise typer.Exit(_complain(str(stop), stop.exit_code)) from None
+
+
+@contextlib.contextmanager
+def _view(as_json: bool, monitor: Monitor, has_command: bool = False) -> Iterator[View]:
+    """A screen or lines for live runs; where a program writes between them, lines."""
+    if as_json:
+        yield Unseen()
+        return
+    bars = monitor if isinstance(monitor, Bars) else None
+    with views.on_standard_error(bars, beside_output=has_command) as view:
+        yield view
 
 
 def _changes(settings: Sequence[str]) -> dict[str, Any]:

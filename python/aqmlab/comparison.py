@@ -11,6 +11,7 @@ import numpy as np
 
 from aqmlab import engine, statistics, store, units
 from aqmlab.errors import BadInput
+from aqmlab.live.witnesses import SIMULATED
 from aqmlab.results import Json, Result, Temporary, read_json
 from aqmlab.scenario import digest
 from aqmlab.statistics import Array, Interval
@@ -28,6 +29,10 @@ class Entry:
     name: str
     folder: str
     uncongested: bool
+    witness: str = SIMULATED
+    """Who says so: the simulator, or a test bed, by the names of `live.witnesses`."""
+    subject: str = ""
+    """The variant that a witness speaks of, if it is not called so itself."""
 
 
 class Column:
@@ -36,7 +41,19 @@ class Column:
     def __init__(self, entry: Entry, result: Result) -> None:
         self.name = entry.name
         self.uncongested = entry.uncongested
+        self.witness = entry.witness
+        self.subject = entry.subject or entry.name
         self.result = result
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables and figures: one that does not count says so."""
+        return f"{self.name} (void)" if self.void else self.name
+
+    @property
+    def void(self) -> str | None:
+        """Why it does not count, if a live run of it broke its budget."""
+        return self.result.void
 
     @cached_property
     def windows(self) -> list[Window]:
@@ -55,7 +72,7 @@ class Column:
         return bool(self.qdisc.get("ecn", False)) and tcp not in ("off", False)
 
     @cached_property
-    def demand(self) -> tuple[str, tuple[int, ...]]:
+    def demand(self) -> tuple[str | None, tuple[int, ...]]:
         """What was demanded: two columns with the same are compared pair by pair."""
         return self.result.manifest["demand_digest"], tuple(run.seed for run in self.result.runs)
 
@@ -121,6 +138,20 @@ class Comparison:
         return self.column(self.facts["baseline"])
 
     @property
+    def witnesses(self) -> list[str]:
+        """Who speaks of the variants beside the simulator."""
+        names = [column.witness for column in self.columns if column.witness != SIMULATED]
+        return list(dict.fromkeys(names))
+
+    def base_of(self, column: Column) -> Column:
+        """What a column is measured against: the baseline as seen by the same witness, where there is that."""
+        base = self.baseline
+        for other in self.columns:
+            if (other.subject, other.witness) == (base.subject, column.witness):
+                return other
+        return base
+
+    @property
     def uncongested(self) -> Column | None:
         """The reference on the uncongested link, if there is one."""
         return next((column for column in self.columns if column.uncongested), None)
@@ -155,7 +186,7 @@ class Comparison:
 
     def are_paired(self, one: Column, other: Column) -> bool:
         """Whether two were put under the same demands."""
-        return one.demand == other.demand
+        return one.demand == other.demand and one.demand[0] is not None
 
     def contrast(
         self, one: Column, other: Column, whole: Callable[[Window], float], parts: Callable[[Window], Array]
@@ -185,11 +216,16 @@ class Comparison:
                     "name": column.name,
                     "folder": str(column.result.folder),
                     "uncongested": column.uncongested,
-                    "paired": self.are_paired(column, base),
+                    "witness": column.witness,
+                    "void": column.void,
+                    "paired": self.are_paired(column, self.base_of(column)),
                     "measures": {measure: column.estimate(measure).as_dict() for measure in MEASURES},
                     "difference_to_baseline": None
-                    if column is base
-                    else {measure: self.difference(column, base, measure).as_dict() for measure in MEASURES},
+                    if column is self.base_of(column)
+                    else {
+                        measure: self.difference(column, self.base_of(column), measure).as_dict()
+                        for measure in MEASURES
+                    },
                     "summary": column.result.summary,
                 }
                 for column in self.columns

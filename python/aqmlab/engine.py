@@ -27,6 +27,8 @@ class Load:
     """Mean throughput in one direction that it shall have on the uncongested link, IP packets."""
     direction: str
     """`forward`, `reverse` or `both`: which way its responses flow."""
+    place: str = ""
+    """Where it is asked for: the file and the line, or `override`."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,10 @@ def resolve(text: str, origin: str, overrides: Sequence[tuple[str, str]] = ()) -
         answer = json.loads(native.resolve(text, origin, list(overrides)))
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
-    loads = tuple(Load(int(row["traffic"]), float(row["load_bps"]), row["direction"]) for row in answer["loads"])
+    loads = tuple(
+        Load(int(row["traffic"]), float(row["load_bps"]), row["direction"], row.get("place", ""))
+        for row in answer["loads"]
+    )
     files = tuple(KeptFile(row["file"], row["sha256"]) for row in answer["files"])
     reached = tuple(Reached(**row) for row in answer.get("reached", []))
     return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin, files, reached)
@@ -96,6 +101,11 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Tick], Non
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
     return summary
+
+
+def has_test_bed() -> bool:
+    """Whether this build can run scenarios between real hosts, which takes Linux."""
+    return hasattr(native, "live")
 
 
 def version() -> str:

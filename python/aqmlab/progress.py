@@ -3,10 +3,10 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
@@ -22,7 +22,7 @@ class Monitor(Protocol):
     def begin(self, label: str, simulated_s: float) -> int:
         """A run begins; the answer identifies it."""
 
-    def tick(self, run: int, tick: Mapping[str, float]) -> None:
+    def tick(self, run: int, tick: Mapping[str, Any]) -> None:
         """How far a run is: `time_s`, `duration_s`, `bottleneck_packets`, `wall_s`."""
 
     def end(self, run: int) -> None:
@@ -39,11 +39,37 @@ class Silent:
         """See `Monitor`."""
         return 0
 
-    def tick(self, run: int, tick: Mapping[str, float]) -> None:
+    def tick(self, run: int, tick: Mapping[str, Any]) -> None:
         """See `Monitor`."""
 
     def end(self, run: int) -> None:
         """See `Monitor`."""
+
+
+class View(Monitor, Protocol):
+    """Who wants to see live runs: hears more of each than of a simulated one, and what is to be known before."""
+
+    def say(self, remarks: Sequence[str]) -> None:
+        """What is not as the scenario says, before the first run."""
+
+    def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
+        """What a run that has begun is: its resolved scenario, `real` or `virtual` time."""
+
+    def hear(self, text: str) -> None:
+        """What a program inside says, as it says it."""
+
+
+class Unseen(Silent):
+    """Sees everything and shows nothing."""
+
+    def say(self, remarks: Sequence[str]) -> None:
+        """See `View`."""
+
+    def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
+        """See `View`."""
+
+    def hear(self, text: str) -> None:
+        """See `View`."""
 
 
 class _Column(ProgressColumn):
@@ -59,7 +85,8 @@ class _Column(ProgressColumn):
         return Text(self._say(task), style=self._style, justify="right")
 
 
-def _clock(seconds: float | None) -> str:
+def clock_text(seconds: float | None) -> str:
+    """A time as on a clock: minutes and seconds, hours where there are any."""
     if seconds is None:
         return "-:--"
     whole = round(seconds)
@@ -76,7 +103,7 @@ def _left(task: Task) -> str:
     if task.finished:
         return ""
     speed = task.fields.get("speed", 0.0)
-    return _clock((task.total or 0.0) / speed - task.completed / speed if speed else None) + " left"
+    return clock_text((task.total or 0.0) / speed - task.completed / speed if speed else None) + " left"
 
 
 class Bars(AbstractContextManager["Bars"]):
@@ -114,6 +141,15 @@ class Bars(AbstractContextManager["Bars"]):
         """Takes them away."""
         self._bars.stop()
 
+    @property
+    def console(self) -> Console:
+        """Where they are drawn."""
+        return self._bars.console
+
+    def pause(self) -> None:
+        """Takes them away for good: something else is drawn there."""
+        self._bars.stop()
+
     def expect(self, runs: int, simulated_s: float) -> None:
         """See `Monitor`."""
         with self._lock:
@@ -130,7 +166,7 @@ class Bars(AbstractContextManager["Bars"]):
             self._at[run] = 0.0
             return run
 
-    def tick(self, run: int, tick: Mapping[str, float]) -> None:
+    def tick(self, run: int, tick: Mapping[str, Any]) -> None:
         """See `Monitor`."""
         wall_s = max(tick["wall_s"], 1e-9)
         rate = tick["bottleneck_packets"] / wall_s

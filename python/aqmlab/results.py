@@ -79,6 +79,17 @@ class Run:
         return warmup, duration - cooldown
 
     @property
+    def live(self) -> Json:
+        """How a run between real hosts was made; empty for a simulated one."""
+        found: Json = self.manifest.get("live") or {}
+        return found
+
+    @property
+    def void(self) -> str | None:
+        """Why a live run does not count: what of its budget it broke."""
+        return self.live.get("void")
+
+    @property
     def has_exchanges(self) -> bool:
         """Whether every exchange was written down."""
         return (self.folder / "exchanges.parquet").exists()
@@ -97,6 +108,11 @@ class Run:
     def probes(self) -> pl.DataFrame:
         """One row a packet of a probe that was sent in the measured window."""
         return self._table("probes")
+
+    @property
+    def tcp(self) -> pl.DataFrame:
+        """What the kernel said of some connections of a live run, one row a sample."""
+        return self._table("tcp")
 
     def _table(self, name: str) -> pl.DataFrame:
         path = self.folder / f"{name}.parquet"
@@ -139,6 +155,16 @@ class Result:
         return str(self.manifest["digest"])
 
     @property
+    def live(self) -> Json:
+        """How runs between real hosts were made; empty for simulated ones."""
+        return self.runs[0].live
+
+    @property
+    def void(self) -> str | None:
+        """Why a live result does not count, if one of its runs does not."""
+        return void_of([(run.folder.name, run.void) for run in self.runs])
+
+    @property
     def calibration(self) -> list[Json]:
         """How the populations were found, one entry a block of traffic that asked for a load."""
         return list(self.manifest.get("calibration", []))
@@ -158,10 +184,15 @@ class Result:
         """One row a packet of a probe sent in the measured window; with several runs a column `rep` says which."""
         return self._tables([run.probes for run in self.runs])
 
+    @cached_property
+    def tcp(self) -> pl.DataFrame:
+        """What the kernel said of some connections of live runs; with several runs a column `rep` says which."""
+        return self._tables([run.tcp for run in self.runs])
+
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
-        """A table, `exchanges`, `queue` or `probes`, for pandas (which must be installed)."""
-        if table not in ("exchanges", "queue", "probes"):
-            raise BadInput(f"{table!r}: expected 'exchanges', 'queue' or 'probes'")
+        """A table, `exchanges`, `queue`, `probes` or `tcp`, for pandas (which must be installed)."""
+        if table not in ("exchanges", "queue", "probes", "tcp"):
+            raise BadInput(f"{table!r}: expected 'exchanges', 'queue', 'probes' or 'tcp'")
         try:
             import pandas as pd
         except ImportError:
@@ -176,21 +207,40 @@ class Result:
         return pl.concat(rep)
 
 
-def merge_summaries(summaries: Sequence[Json]) -> Json:
+def void_of(reasons: Sequence[tuple[str, str | None]]) -> str | None:
+    """Why several runs together do not count: the reasons of those that are void, with their names."""
+    said = [(name, reason) for name, reason in reasons if reason]
+    if not said:
+        return None
+    return str(said[0][1]) if len(reasons) == 1 else "; ".join(f"{name}: {reason}" for name, reason in said)
+
+
+LONGEST = ("max", "p999", "longest_away_s", "unread_max_s", "rate_error_worst", "waited_for_processor_worst_second_s")
+"""What a live run says of its worst moment: of several runs the worst, and not their mean."""
+
+
+def merge_summaries(summaries: Sequence[Json], names: Sequence[str] = ()) -> Json:
     """The means over independent runs, and under `half_width_95` half the widths of their 95 % intervals.
 
     A number that is null in any run is null; counts by size that are null are none, unless they are in all runs; texts
-    and flags are those of the first run.
+    and flags are those of the first run. Of `live`, what was the worst in any run is the worst of all.
     """
     merged = _means(list(summaries))
     assert isinstance(merged, dict)
     merged["seed"] = summaries[0].get("seed")
     merged["seeds"] = [summary.get("seed") for summary in summaries]
     merged["runs"] = len(summaries)
+    if merged.get("live"):
+        every = [summary["live"] for summary in summaries]
+        merged["live"] = _worst(every, merged["live"])
+        called = names or [f"rep-{k}" for k in range(1, len(summaries) + 1)]
+        merged["live"]["void"] = void_of([(name, one.get("void")) for name, one in zip(called, every, strict=True)])
     skipped = ("scenario", "seed", "seeds", "runs")
     merged["half_width_95"] = {
         key: _half_widths([summary[key] for summary in summaries]) for key in summaries[0] if key not in skipped
     }
+    if merged.get("live"):
+        merged["half_width_95"]["live"] = _without_longest(merged["half_width_95"]["live"])
     return merged
 
 
@@ -201,6 +251,8 @@ def _is_number(value: Any) -> bool:
 def _means(values: list[Any]) -> Any:
     first = values[0]
     if isinstance(first, dict):
+        if not all(isinstance(value, dict) for value in values):
+            return None
         return {key: _means([value.get(key) for value in values]) for key in first}
     if all(_is_number(value) for value in values):
         return sum(values) / len(values)
@@ -211,7 +263,37 @@ def _means(values: list[Any]) -> Any:
     return None if any(value is None for value in values) else first
 
 
+def _worst(values: Sequence[Any], merged: Any) -> Any:
+    """Puts what was longest in any run in the place of the mean."""
+    if isinstance(merged, dict) and all(isinstance(value, dict) for value in values):
+        return {
+            key: _most([value.get(key) for value in values])
+            if key in LONGEST
+            else _worst([value.get(key) for value in values], item)
+            for key, item in merged.items()
+        }
+    if isinstance(merged, list) and all(isinstance(value, list) and len(value) == len(merged) for value in values):
+        return [_worst([value[k] for value in values], item) for k, item in enumerate(merged)]
+    return merged
+
+
+def _most(values: Sequence[Any]) -> Any:
+    """The one farthest from zero; of pairs each by itself."""
+    if all(isinstance(value, list) for value in values):
+        return [_most(each) for each in zip(*values, strict=False)]
+    return max(filter(_is_number, values), key=abs, default=None)
+
+
+def _without_longest(widths: Any) -> Any:
+    """A worst moment has no interval."""
+    if not isinstance(widths, dict):
+        return widths
+    return {key: None if key in LONGEST else _without_longest(item) for key, item in widths.items()}
+
+
 def _half_widths(values: list[Any]) -> Any:
     if isinstance(values[0], dict):
+        if not all(isinstance(value, dict) for value in values):
+            return None
         return {key: _half_widths([value.get(key) for value in values]) for key in values[0]}
     return half_width(values) if all(_is_number(value) for value in values) else None

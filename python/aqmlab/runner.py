@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from aqmlab import engine, store, units
 from aqmlab.engine import Resolved
+from aqmlab.live.bed import Bed
 from aqmlab.progress import Monitor
 from aqmlab.results import Json
 
@@ -33,6 +34,8 @@ class Job:
     resolved: Resolved
     folder: Path
     calibrations: Sequence[Json] = ()
+    bed: Bed | None = None
+    """The test bed it runs on; `None`: the simulator."""
 
 
 def default_jobs() -> int:
@@ -45,9 +48,17 @@ def simulated_s(resolved: Resolved) -> float:
     return units.seconds(resolved.scenario.get("duration"), "duration")
 
 
+def is_finished(job: Job) -> bool:
+    """Whether its folder holds it already."""
+    if job.bed is None:
+        return store.is_finished(job.folder, job.resolved.digest)
+    captured = str(job.resolved.scenario.get("live", {}).get("capture", "off"))
+    return store.is_finished(job.folder, job.resolved.digest, job.bed.as_dict(captured))
+
+
 def run_all(jobs: Sequence[Job], at_once: int, monitor: Monitor) -> None:
-    """Makes every run whose folder is not finished yet."""
-    waiting = [job for job in jobs if not store.is_finished(job.folder, job.resolved.digest)]
+    """Makes every simulated run whose folder is not finished yet."""
+    waiting = [job for job in jobs if job.bed is None and not is_finished(job)]
     monitor.expect(len(waiting), sum(simulated_s(job.resolved) for job in waiting))
     in_parallel([partial(_run, job, monitor) for job in waiting], at_once)
 

@@ -162,7 +162,8 @@ def uncongested(tree: Tree, rate_bps: float) -> Tree:
     link = result.setdefault("link", {})
     link["rate"] = link["reverse_rate"] = units.rate_text(rate_bps)
     link["qdisc"] = {"kind": "pfifo", "limit": UNCONGESTED_LIMIT}
-    link.pop("reverse_qdisc", None)
+    for key in ("reverse_qdisc", "trace", "reverse_trace"):
+        link.pop(key, None)
     return result
 
 

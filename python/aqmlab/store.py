@@ -17,7 +17,7 @@ import polars as pl
 from aqmlab import checks, engine, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.results import Json, Result, merge_summaries, read_json
+from aqmlab.results import Json, Result, merge_summaries, read_json, void_of
 from aqmlab.scenario import demand_digest, digest, with_files_called, with_files_renamed
 from aqmlab.scenario import read as read_scenario
 
@@ -27,7 +27,10 @@ SLICE_ROWS = 1 << 19
 FILES = "files"
 """The folder within a result that holds copies of the files that its scenario names."""
 
-VOLATILE = ("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall")
+VOLATILE = (
+    *("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall"),
+    *("scheduling", "waited_for_processor_s", "waited_for_processor_worst_second_s", "times_woken"),
+)
 """What a summary says about the machine rather than the experiment: outside the digest, as is the scenario's name."""
 
 
@@ -140,14 +143,24 @@ def _copy(source: Path, target: Path, same: Sequence[Path]) -> None:
 
 
 def finish_run(
-    partial: Path, final: Path, resolved: Resolved, summary: Json, calibrations: Sequence[Json], wall_s: float
+    partial: Path,
+    final: Path,
+    resolved: Resolved,
+    summary: Json,
+    calibrations: Sequence[Json],
+    wall_s: float,
+    live: Json | None = None,
 ) -> None:
-    """Adds scenario, summary and manifest to the tables a run has written, and gives the folder its final name."""
-    names = ("exchanges", "queue", "drops", "probes")
+    """Adds scenario, summary and manifest to the tables a run has written, and gives the folder its final name.
+
+    `live` says how a run between real hosts was made.
+    """
+    names = ("exchanges", "queue", "drops", "probes", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
     contents = {name: _table_digest(path) for name, path in tables.items()}
     queue = pl.read_parquet(tables["queue"])
-    found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached)
+    link = resolved.scenario.get("link", {})
+    found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, link)
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)
     write_json(
@@ -156,9 +169,10 @@ def finish_run(
             "kind": "run",
             **_about(),
             "seed": summary.get("seed", resolved.scenario.get("seed")),
-            "digest": digest({"tables": contents, "summary": _lasting({**summary, "scenario": None})}),
+            "digest": digest({"tables": contents, "summary": _lasting(_found(summary))}),
             "scenario_digest": resolved.digest,
-            "demand_digest": demand_digest(resolved.scenario),
+            # What nobody asked for is not paired with what somebody did.
+            "demand_digest": None if live is not None and not live["traffic"] else demand_digest(resolved.scenario),
             "tables": {
                 f"{name}.parquet": {"rows": _rows(path), "sha256": contents[name]} for name, path in tables.items()
             },
@@ -166,6 +180,7 @@ def finish_run(
             "reached": [asdict(reached) for reached in resolved.reached],
             "wall_s": wall_s,
             "self_checks": [check.as_dict() for check in found],
+            **({} if live is None else {"live": live}),
         },
     )
     if final.exists():  # an empty folder that was there before, or one that resuming found to be another's
@@ -181,7 +196,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
     ]
     text = (runs[0].folder / "scenario.toml").read_text(encoding="utf-8")
     write_text(folder / "scenario.toml", text.replace(f'file = "{FILES}/', f'file = "{names[0]}/{FILES}/'))
-    write_json(folder / "summary.json", merge_summaries([run.summary for run in runs]))
+    write_json(folder / "summary.json", merge_summaries([run.summary for run in runs], names))
     write_json(
         folder / "manifest.json",
         {
@@ -200,8 +215,16 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
             ],
             "wall_s": sum(run.manifest["wall_s"] for run in runs),
             "self_checks": found,
+            **({"live": _live_of(names, runs)} if runs[0].live else {}),
         },
     )
+
+
+def _live_of(names: Sequence[str], runs: Sequence[Result]) -> Json:
+    """As the first run was made; one void run is enough for all, and what any of them had to remark is said once."""
+    remarks = [remark for run in runs for remark in run.live.get("remarks", [])]
+    void = void_of([(name, run.void) for name, run in zip(names, runs, strict=True)])
+    return {**runs[0].live, "void": void, "remarks": list(dict.fromkeys(remarks))}
 
 
 def _reached(run: Result) -> list[Json]:
@@ -209,12 +232,20 @@ def _reached(run: Result) -> list[Json]:
     return found
 
 
-def is_finished(folder: Path, scenario_digest: str) -> bool:
-    """Whether `folder` holds a finished run of just this scenario, made by this version."""
+def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> bool:
+    """Whether `folder` holds a finished run of just this scenario, made by this version.
+
+    `bed` is what the manifest's `live` says of a live run's test bed.
+    """
     if not (folder / "manifest.json").exists():
         return False
     manifest = read_json(folder / "manifest.json")
-    return manifest.get("scenario_digest") == scenario_digest and manifest.get("version") == engine.version()
+    if (manifest.get("scenario_digest"), manifest.get("version")) != (scenario_digest, engine.version()):
+        return False
+    live = manifest.get("live")
+    if bed is None or live is None:
+        return bed is None and live is None
+    return all(live.get(key) == item for key, item in bed.items())
 
 
 def discard(partial: Path) -> None:
@@ -234,6 +265,15 @@ def _about() -> Json:
             "python": platform.python_version(),
         },
     }
+
+
+def _found(summary: Json) -> Json:
+    """A summary without its name, without what a simulated run has not got, and without losses that no path had."""
+    found = {key: item for key, item in {**summary, "scenario": None}.items() if (key, item) != ("live", None)}
+    udp = found.get("udp")
+    if isinstance(udp, dict) and not udp.get("lost_before_link_packets"):
+        found["udp"] = {key: item for key, item in udp.items() if key != "lost_before_link_packets"}
+    return found
 
 
 def _lasting(value: Any) -> Any:

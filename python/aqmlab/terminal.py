@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import units
+from aqmlab import transport, units
 from aqmlab.calibration import Calibration
 from aqmlab.claims import Claim
 from aqmlab.comparison import Column, Comparison
@@ -88,7 +89,8 @@ def basis(reps: int) -> str:
 def result(out: Console, found: Result) -> None:
     """The short table at the end of `run`."""
     summary, widths = found.summary, found.summary.get("half_width_95", {})
-    table = _table(f"{found.name}: {summary['measured_s']:g} s measured, {len(found.runs)} run(s)")
+    void = " (void)" if found.void else ""
+    table = _table(f"{found.name}{void}: {summary['measured_s']:g} s measured, {len(found.runs)} run(s)")
     table.add_column("link")
     for name in ("forward", "reverse"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -116,6 +118,52 @@ def result(out: Console, found: Result) -> None:
             *(_number(exchanges[key], spread.get(key), "share") for key in ("share_under_500ms", "share_under_2s")),
         )
         out.print(table)
+    figures = transport.shown([found])
+    if figures:
+        table = _table()
+        table.add_column("hosts", no_wrap=True)
+        table.add_column("", justify="right", no_wrap=True)
+        for figure in figures:
+            interval = figure.over(found)
+            table.add_row(figure.title, "–" if interval is None else _cell(interval, figure.unit))
+        out.print(table)
+    if found.live:
+        out.print(Text(_how_late(found), style="dim"), soft_wrap=True)
+        if inside := program(found):
+            out.print(Text(inside, style="dim"), soft_wrap=True)
+    voids(out, [(found.name, found.void)])
+
+
+def _how_late(found: Result) -> str:
+    """How a live result was made."""
+    late = (found.summary.get("live") or {}).get("lateness_s") or {}
+    words = [
+        f"{title} {units.say_seconds(late[key])}"
+        for key, title in (("p50", "median"), ("p99", "99 %"), ("max", "longest"))
+        if late.get(key) is not None
+    ]
+    how = f"Live in {found.live['clock']} time on Linux {found.live.get('kernel') or '?'}"
+    return f"{how}; lateness {', '.join(words)}." if words else f"{how}."
+
+
+def program(found: Result) -> str:
+    """What ran inside a live result beside the scenario's traffic, or instead of it, and how it ended."""
+    said = []
+    if command := found.live.get("command"):
+        ends = list(dict.fromkeys(run.live.get("command_status") for run in found.runs))
+        how = ", ".join(f"exit status {end}" if isinstance(end, int) else str(end) for end in ends if end is not None)
+        where = f"on the {found.live.get('side') or 'left'} side"
+        said.append(f"Inside ran, {where}: {shlex.join(command)}" + (f" ({how})." if how else "."))
+    if not found.live.get("traffic", True):
+        said.append("The scenario's own traffic did not run.")
+    return " ".join(said)
+
+
+def voids(out: Console, found: Sequence[tuple[str, str | None]]) -> None:
+    """Which live runs do not count, and why."""
+    for name, reason in found:
+        if reason:
+            out.print(Text.assemble((f"{name} is void: ", "bold red"), reason), soft_wrap=True)
 
 
 def _number(value: float | None, width: float | None, unit: str) -> str:
@@ -141,19 +189,34 @@ def comparison(out: Console, found: Comparison) -> None:
     base = found.baseline
     for column in found.columns:
         table.add_row(
-            Text(column.name, style="bold" if column is base else ""),
+            Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
             *(say(column.estimate(measure).value, unit) for _, measure, unit in columns),
             style="dim" if column.uncongested else "",
         )
     out.print(table)
-    others = [column for column in found.congested if column is not base]
+    if figures := transport.shown([column.result for column in found.columns]):
+        table = _table()
+        table.add_column("", no_wrap=True)
+        for figure in figures:
+            table.add_column(figure.heading, justify="right", no_wrap=True)
+        for column in found.columns:
+            values = [figure.over(column.result) for figure in figures]
+            table.add_row(
+                Text(column.label, style="bold" if column is base else ""),
+                *("–" if v is None else say(v.value, f.unit) for v, f in zip(values, figures, strict=True)),
+                style="dim" if column.uncongested else "",
+            )
+        out.print(table)
+    others = [column for column in found.congested if column is not found.base_of(column)]
     if others:
         out.print(_differences(found, base, others))
+    voids(out, [(column.name, column.void) for column in found.columns])
     out.print(Text("Used, loss and marked: both directions together. " + basis(found.reps), style="dim"))
 
 
 def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> Table:
-    table = _table(f"Against {base.name}, under the same demands")
+    each = ", each witness against its own" if found.witnesses else ""
+    table = _table(f"Against {base.name}, under the same demands{each}")
     table.add_column("", no_wrap=True)
     columns = [
         ("loss\npoints", "loss_ratio", "share"),
@@ -165,9 +228,10 @@ def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> T
     for title, _, _ in columns:
         table.add_column(title, justify="right")
     for column in others:
-        note = "" if found.are_paired(column, base) else " (other demands)"
-        cells = [_cell(found.difference(column, base, measure), unit, signed=True) for _, measure, unit in columns]
-        table.add_row(column.name + note, *cells)
+        own = found.base_of(column)
+        note = "" if found.are_paired(column, own) else " (other demands)"
+        cells = [_cell(found.difference(column, own, measure), unit, signed=True) for _, measure, unit in columns]
+        table.add_row(column.label + note, *cells)
     return table
 
 

@@ -26,7 +26,7 @@ class ScenarioError(ValueError):
 BITS_PER_USER = 5250.0
 EXCHANGES_PER_USER_S = 0.02  # a seventh of the real model's: tests shall be quick
 INTERVAL_S = 0.1
-TOP = {"name", "duration", "warmup", "cooldown", "seed", "link", "path", "tcp", "traffic", "record"}
+TOP = {"name", "duration", "warmup", "cooldown", "seed", "link", "path", "tcp", "traffic", "record", "live"}
 SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 RATES = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 PARAMS = {

@@ -77,7 +77,7 @@ def test_the_cache_lies_where_people_expect_it(monkeypatch, tmp_path):
 
 
 def test_a_load_beyond_the_uncongested_link_is_refused_before_anything_runs():
-    with pytest.raises(BadInput, match=r"traffic\.0\.load: 900mbit: .*1gbit.*at most 800mbit"):
+    with pytest.raises(BadInput, match=r"traffic\.0\.load = \"900mbit\": .*1gbit.*at most 800mbit"):
         aqmlab.calibrate(BASE, set={"traffic.0.load": "900mbit"})
     assert fake_native.calls == []
 
@@ -89,7 +89,7 @@ def test_a_load_that_no_population_reaches_is_said_in_a_line(monkeypatch):
         return original(rng, duration, rate, min(demand_bps, 40e6), *rest)
 
     monkeypatch.setattr(fake_native, "_queue", stuck)
-    with pytest.raises(BadInput, match=r"98mbit: cannot be reached"):
+    with pytest.raises(BadInput, match=r"\"98mbit\": cannot be reached"):
         aqmlab.calibrate(BASE)
 
 

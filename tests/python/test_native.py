@@ -139,6 +139,31 @@ def test_a_bad_distribution_file_is_named(entries, tmp_path, capsys):
     assert len(said.splitlines()) == 1 and "rtt.csv" in said
 
 
+PINNED = """
+name = "pinned"
+duration = "4s"
+warmup = "1s"
+seed = 5
+[link]
+rate = "2mbit"
+[link.qdisc]
+kind = "pfifo"
+limit = "20p"
+[path]
+rtt = "30ms"
+[[traffic]]
+kind = "cbr"
+rate = "2500kbit"
+"""
+
+
+def test_a_digest_stays_what_it_was():
+    """Datagrams alone, so that no change of TCP is a change of this one; what is new in results stays out of it."""
+    found = aqmlab.run(PINNED)
+    assert found.summary["live"] is None and found.summary["udp"]["lost_before_link_packets"] == 0
+    assert found.digest == "64281d90975b05cef54d1d1e3c3b33f550ffed343bba11e6f3afd84d30063c1e"
+
+
 def test_the_same_scenario_gives_the_same_digest_on_any_number_of_threads(tmp_path):
     one = aqmlab.compare(SHORT, "pfifo limit 50p", "pi qref 10p ecn", "red", jobs=1, out=tmp_path / "one")
     two = aqmlab.compare(SHORT, "pfifo limit 50p", "pi qref 10p ecn", "red", jobs=3, out=tmp_path / "two")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aqmlab.comparison import Column, Comparison
+from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.calibration import calibration_fit
 from aqmlab.figures.looks import Drawn, looks_of
 from aqmlab.figures.queue import queue_series, signal_series
@@ -32,14 +33,15 @@ def save(figures: Iterable[Drawn], folder: Path) -> list[Path]:
 
 def of_comparison(comparison: Comparison) -> list[Drawn]:
     """All figures of a comparison, the most important first."""
-    return of_columns(comparison.columns)
+    columns = comparison.columns
+    return of_columns(columns) + _maybe(witness_panels(columns, looks_of(columns)))
 
 
 def of_columns(columns: Sequence[Column]) -> list[Drawn]:
     """All figures of some results, the most important first."""
     looks = looks_of(columns)
     figures = []
-    if any(run.has_exchanges for column in columns for run in column.result.runs):
+    if any(run.has_exchanges for column in columns if column.completed > 0 for run in column.result.runs):
         figures += [response_cdf(columns, looks), response_tail(columns, looks)]
     figures += [queue_series(columns, looks), *_maybe(signal_series(columns, looks))]
     return figures + calibrations([column.result.calibration for column in columns])

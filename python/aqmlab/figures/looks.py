@@ -101,6 +101,23 @@ def _family(column: Column) -> str:
     return repr(sorted(qdisc.items(), key=lambda pair: pair[0]))
 
 
+WITNESSES: dict[str, Any] = {
+    "simulated": "-",
+    "live": (0, (4.5, 1.3)),
+    "virtual": (0, (1.1, 1.1)),
+    "kernel": (0, (5, 1.3, 1, 1.3)),
+}
+"""Where several witnesses speak of a variant, they share its hue, and the line says who speaks."""
+
+
+def void_note(columns: Sequence[Column]) -> str:
+    """A sentence at the end of a caption, of live runs that do not count."""
+    void = [column.name for column in columns if column.void]
+    if not void:
+        return ""
+    return f" Void, for the test bed broke its budget: {', '.join(void)}."
+
+
 def looks_of(columns: Sequence[Column]) -> dict[str, Look]:
     """The look of each variant, by name."""
     looks: dict[str, Look] = {}
@@ -108,6 +125,8 @@ def looks_of(columns: Sequence[Column]) -> dict[str, Look]:
     plain = [c for c in columns if not c.uncongested]
     drop_tails = [c for c in plain if c.qdisc["kind"] in ("pfifo", "bfifo")]
     families = [_family(c) for c in plain]
+    if any(column.witness != "simulated" for column in columns):
+        return _looks_of_witnesses(columns)
     for column in columns:
         if column.uncongested:
             looks[column.name] = Look(REFERENCE, (0, (5, 2)), 2.4, 3)
@@ -119,6 +138,24 @@ def looks_of(columns: Sequence[Column]) -> dict[str, Look]:
             has_both = families.count(family) > 1
             dashed = has_both and not column.ecn
             looks[column.name] = Look(hue, (0, (2.2, 1.3)) if dashed else "-", 1.8, 5)
+    return looks
+
+
+def _looks_of_witnesses(columns: Sequence[Column]) -> dict[str, Look]:
+    """A hue for each variant, black for the first drop-tail queue; a style for each witness."""
+    looks: dict[str, Look] = {}
+    hues: dict[str, str] = {}
+    first = next((c.subject for c in columns if not c.uncongested and c.qdisc["kind"] in ("pfifo", "bfifo")), None)
+    for column in columns:
+        if column.uncongested:
+            looks[column.name] = Look(REFERENCE, (0, (5, 2)), 2.4, 3)
+            continue
+        if column.subject not in hues:
+            taken = len([subject for subject in hues if subject != first])
+            hues[column.subject] = INK if column.subject == first else HUES[taken % len(HUES)]
+        is_simulated = column.witness == "simulated"
+        style = WITNESSES.get(column.witness, WITNESSES["live"])
+        looks[column.name] = Look(hues[column.subject], style, 2.0 if is_simulated else 1.7, 4 if is_simulated else 5)
     return looks
 
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from aqmlab import units
 from aqmlab.comparison import Column
-from aqmlab.figures.looks import MUTED, Drawn, Look, finish
+from aqmlab.figures.looks import MUTED, Drawn, Look, finish, void_note
 from aqmlab.results import Run
 from aqmlab.statistics import Array
 
@@ -23,6 +23,7 @@ def queue_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
     )
     if len(shown) > 1:
         caption += " Panels share a scale unless their queues differ by more than a factor of 3."
+    caption += void_note(shown)
     return finish("queue", "The queue", caption, lambda: _panels(shown, looks, "queue_packets", 1, "queue (packets)"))
 
 
@@ -35,6 +36,7 @@ def signal_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | 
         "Probability of a drop or mark that the law has set, forward direction, first run: mean of each second (line) "
         "and the range between its 10th and 90th percentile (band). Shaded: warm-up, not measured."
     )
+    caption += void_note(shown)
     return finish(
         "probability",
         "Drop and mark probability",
@@ -81,7 +83,11 @@ def _panels(columns: Sequence[Column], looks: dict[str, Look], name: str, scale:
             table["s"], scale * table["low"], scale * table["high"], color=look.color, alpha=0.28, linewidth=0
         )
         axes.plot(table["s"], scale * table["mean"], color=look.color, linewidth=1.2)
-        axes.set_title(column.name, pad=3)
+        axes.set_title(column.label, pad=3)
+        if column.void:
+            axes.axvspan(
+                0, float(table["s"][-1]), facecolor="none", edgecolor=MUTED, alpha=0.35, hatch="//", linewidth=0
+            )
         start, _ = column.result.runs[0].window
         axes.axvspan(0, start, color=MUTED, alpha=0.13, linewidth=0)
         axes.set_xlim(0, units.seconds(column.result.scenario["duration"], "duration"))

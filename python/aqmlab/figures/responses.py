@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from aqmlab import units
 from aqmlab.comparison import Column
-from aqmlab.figures.looks import MUTED, PAPER, Drawn, Look, finish
+from aqmlab.figures.looks import MUTED, PAPER, Drawn, Look, finish, void_note
 from aqmlab.window import CDF_TIMES, TAIL_TIMES
 
 
@@ -25,14 +25,14 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         precision = f"; 95 % interval at most ±{100 * max(known):.1f} points ({where})"
     caption = (
         "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better. "
-        f"{_sizes(columns)}{precision}."
+        f"{_sizes(columns)}{precision}.{void_note(columns)}"
     )
 
     def draw() -> Figure:
         figure = Figure(figsize=(9.4, 5.4), layout="constrained")
         axes = figure.add_subplot()
         for column in columns:
-            axes.plot(CDF_TIMES, 100 * column.cdf, label=column.name, **looks[column.name].line())
+            axes.plot(CDF_TIMES, 100 * column.cdf, label=column.label, **looks[column.name].line())
         axes.set(xlim=(0, 2), ylim=(0, 100), xlabel="response time (s)", ylabel="exchanges completed (%)")
         axes.set_xticks(np.arange(0, 2.01, 0.25))
         axes.set_yticks(range(0, 101, 10))
@@ -80,8 +80,8 @@ def _legend_beside(axes: Axes, columns: Sequence[Column], rank: Callable[[Column
     at = {label: handle for handle, label in zip(handles, labels, strict=True)}
     order = sorted(columns, key=rank, reverse=True)
     axes.legend(
-        [at[column.name] for column in order],
-        [column.name for column in order],
+        [at[column.label] for column in order],
+        [column.label for column in order],
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0.0,
@@ -94,7 +94,7 @@ def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
     caption = (
         "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is "
         f"better. A curve ends where fewer than 10 exchanges are left. {_sizes(columns)}. Exchanges that the end of "
-        "the window cut off are not in it, so the far tail is too low."
+        f"the window cut off are not in it, so the far tail is too low.{void_note(columns)}"
     )
 
     def draw() -> Figure:
@@ -107,7 +107,7 @@ def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
             if not times.size:
                 continue
             lowest, longest = min(lowest, float(shares[-1])), max(longest, float(times[-1]))
-            axes.plot(times, shares, label=column.name, **looks[column.name].line())
+            axes.plot(times, shares, label=column.label, **looks[column.name].line())
         axes.set(xscale="log", yscale="log", xlim=(0.02, longest * 1.1), ylim=(max(lowest * 0.7, 1e-4), 110))
         axes.set(xlabel="response time (s)", ylabel="exchanges that take longer (%)")
         axes.xaxis.set_major_formatter(FuncFormatter(_plain))

@@ -9,9 +9,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, store, terminal, units
+from aqmlab import engine, figures, store, terminal, transport, units
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
 from aqmlab.comparison import Column, Comparison, Entry
+from aqmlab.live import agreement, tables
 from aqmlab.results import Json, Result
 from aqmlab.window import MEASURES
 
@@ -67,13 +68,14 @@ def _of_comparison(found: Comparison) -> Json:
         "difference_headings": _headings(measures, points=True),
         "differences": [
             {
-                "name": column.name,
-                "note": "" if found.are_paired(column, base) else "other demands: not paired",
-                "cells": [_difference(found, column, base, measure) for measure in measures],
+                "name": column.label,
+                "note": "" if found.are_paired(column, found.base_of(column)) else "other demands: not paired",
+                "cells": [_difference(found, column, found.base_of(column), measure) for measure in measures],
             }
             for column in found.columns
-            if column is not base
+            if column is not found.base_of(column)
         ],
+        "agreements": [_agreement(item) for item in agreement.of_comparison(found)],
         "claims": asked,
         "claim_counts": [(verdict, sum(c.verdict == verdict for c in asked)) for verdict in (HOLDS, FAILS, OPEN)],
         "drawn": {drawn.name: drawn for drawn in figures.of_comparison(found)},
@@ -85,10 +87,8 @@ def _of_comparison(found: Comparison) -> Json:
 def _of_result(found: Result) -> Json:
     column = Column(Entry(found.name, ".", uncongested=False), found)
     measures = (*LINK, *TIMES)
-    seed, reps = found.runs[0].seed, len(found.runs)
-    again = f"aqmlab run {shlex.quote(str(found.folder / 'scenario.toml'))}"
     return {
-        **_shared(found.name, [column], reps),
+        **_shared(found.name, [column], len(found.runs)),
         "is_comparison": False,
         "folder": found.folder,
         "base": "",
@@ -97,12 +97,27 @@ def _of_result(found: Result) -> Json:
         "rows": [_row(column, measures, False)],
         "differences": [],
         "difference_headings": [],
+        "agreements": [],
         "claims": [],
         "claim_counts": [],
         "drawn": {drawn.name: drawn for drawn in figures.of_columns([column])},
         "digest": found.digest,
-        "commands": [f"{again} --seed {seed}" + (f" --reps {reps}" if reps > 1 else "") + " --report"],
+        "commands": [_again(found)],
     }
+
+
+def _again(found: Result) -> str:
+    """The command that makes a result once more."""
+    live, reps = found.live, len(found.runs)
+    words = ["aqmlab", "live" if live else "run", str(found.folder / "scenario.toml")]
+    words += ["--virtual"] if live.get("clock") == "virtual" else []
+    captured = live.get("capture")
+    if captured and captured != found.scenario.get("live", {}).get("capture", "off"):
+        words += ["--capture", captured]
+    words += ["--side", live["side"]] if live.get("side") == "right" else []
+    words += ["--no-traffic"] if not live.get("traffic", True) else []
+    words += ["--seed", str(found.runs[0].seed)] + (["--reps", str(reps)] if reps > 1 else []) + ["--report"]
+    return shlex.join([*words, "--", *live["command"]] if live.get("command") else words)
 
 
 def _shared(name: str, columns: list[Column], reps: int) -> Json:
@@ -116,6 +131,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "setup": [_setup(column) for column in columns],
         "conditions": _conditions(scenario),
         "directions": [_directions(column) for column in columns],
+        "transport": _transport(columns),
         "calibrations": _calibrations(columns),
         "checks": _checks(columns),
         "scenario_text": (columns[-1].result.folder / "scenario.toml").read_text(encoding="utf-8"),
@@ -125,7 +141,53 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "machine": manifest["machine"],
         "wall": units.say_seconds(sum(column.result.manifest["wall_s"] for column in columns)),
         "wall_note": "one after the other",
-        "digests": [(column.name, column.result.digest) for column in columns],
+        "digests": [(column.label, column.result.digest) for column in columns],
+        "agreement_note": tables.NOTE,
+        "voids": [(column.name, column.void) for column in columns if column.void],
+        "beds": [_bed(column) for column in columns if column.result.live],
+    }
+
+
+def _bed(column: Column) -> Json:
+    """How a live result was made, and how late it was."""
+    live = column.result.live
+    found = column.result.summary.get("live") or {}
+    late, share = found.get("lateness_s") or {}, found.get("late_share")
+    ends = (live.get("settings") or {}).get("sysctl", {})
+    routes = dict.fromkeys(block["route"] for block in live["settings"]["blocks"] if block["route"])
+    return {
+        "name": column.label,
+        "program": terminal.program(column.result),
+        "clock": f"{live['clock']} time",
+        "kernel": str(live.get("kernel") or "–"),
+        "lateness": [_time(late.get(key)) for key in ("p50", "p99", "max")],
+        "late": "–" if share is None else f"{100 * share:.3g}",
+        "stalls": str(found.get("stalls", "–")),
+        "settings": ", ".join(f"{name.removeprefix('net.ipv4.')} {value}" for name, value in ends.items()),
+        "routes": "; ".join(routes) or "nothing",
+        "remarks": live.get("remarks") or [],
+    }
+
+
+def _time(value: float | None) -> str:
+    return "–" if value is None else units.say_seconds(value)
+
+
+def _agreement(found: agreement.Agreement) -> Json:
+    """One witness beside the simulator, as rows of a table."""
+    return {
+        "name": found.name,
+        "witness": found.witness,
+        "note": found.note,
+        "rows": [
+            (
+                f"{finding.title}{tables.unit(finding)}",
+                tables.cells(finding),
+                finding.verdict,
+                tables.said_verdict(finding),
+            )
+            for finding in found.findings
+        ],
     }
 
 
@@ -135,9 +197,15 @@ def _subject(columns: list[Column]) -> str:
     scenario = congested.result.scenario
     link = scenario["link"]
     rate = units.say_rate(units.rate_bps(link["rate"], "link.rate"))
+    if "trace" in link:
+        rate += f" in the mean ({link['trace']['file']})"
     users = sum(block.get("users", 0) for block in scenario["traffic"])
     who = f"{users:,} emulated web users" if users else "the traffic below"
     asked = congested.result.calibration
+    if not congested.result.live.get("traffic", True):
+        who, asked = "none of the scenario's traffic", []
+    if command := congested.result.live.get("command"):
+        who += f", {shlex.join(command)} on the {congested.result.live['side']} side"
     load = ""
     if asked:
         share = asked[0]["load_bps"] / units.rate_bps(link["rate"], "link.rate")
@@ -145,7 +213,7 @@ def _subject(columns: list[Column]) -> str:
             f", who would offer {units.say_rate(asked[0]['load_bps'])} in each direction ({100 * share:.3g} % of its "
             "rate) if nothing slowed them down"
         )
-    measured = congested.windows[0].measured_s
+    measured = float(congested.result.summary["measured_s"])
     return f"A link of {rate}, {who}{load}; {measured:g} s measured after {_written(scenario['warmup'])} of warm-up."
 
 
@@ -156,8 +224,9 @@ def _written(span: str) -> str:
 def _lead(found: Comparison) -> str:
     """The answer in a sentence or two: who comes nearest to the best case, and by how much over the baseline."""
     base = found.baseline
-    others = [column for column in found.congested if column is not base]
-    if not others:
+    # As one witness has them; and what does not count is no answer.
+    others = [c for c in found.congested if c is not base and c.witness == base.witness and not c.void]
+    if not others or base.void:
         return ""
     measure = "share_under_500ms"
     if any(math.isnan(column.estimate(measure).value) for column in (base, *others)):
@@ -184,7 +253,7 @@ def _setup(column: Column) -> Json:
         parameters += f"; in reverse {reverse['kind']}: {_parameters(reverse)}"
     tcp = column.result.scenario.get("tcp", {})
     return {
-        "name": column.name,
+        "name": column.label,
         "rate": link["rate"],
         "kind": column.qdisc["kind"],
         "parameters": parameters,
@@ -231,7 +300,7 @@ def _headings(measures: tuple[str, ...], points: bool = False) -> list[tuple[str
 
 def _row(column: Column, measures: tuple[str, ...], is_base: bool) -> Json:
     cells = [Cell(*terminal.with_width(column.estimate(name), MEASURES[name][1])) for name in measures]
-    return {"name": column.name, "is_base": is_base, "is_reference": column.uncongested, "cells": cells}
+    return {"name": column.label, "is_base": is_base, "is_reference": column.uncongested, "cells": cells}
 
 
 def _difference(found: Comparison, column: Column, base: Column, measure: str) -> Cell:
@@ -265,11 +334,25 @@ def _directions(column: Column) -> Json:
     ]
     summary = column.result.summary
     return {
-        "name": column.name,
+        "name": column.label,
         "ways": [
             (way, [terminal.say(summary[way].get(key), unit) for key, unit in keys]) for way in ("forward", "reverse")
         ],
     }
+
+
+def _transport(columns: list[Column]) -> Json:
+    """What TCP, UDP and probes came to."""
+    figures = transport.shown([column.result for column in columns])
+    rows = []
+    for column in columns:
+        found = [figure.over(column.result) for figure in figures]
+        cells = [
+            Cell("–", "") if interval is None else Cell(*terminal.with_width(interval, figure.unit))
+            for interval, figure in zip(found, figures, strict=True)
+        ]
+        rows.append((column.label, cells))
+    return {"headings": [figure.title for figure in figures], "rows": rows}
 
 
 def _calibrations(columns: list[Column]) -> list[Json]:
@@ -279,7 +362,7 @@ def _calibrations(columns: list[Column]) -> list[Json]:
 
 def _checks(columns: list[Column]) -> list[Json]:
     return [
-        {"run": f"{column.name}{', ' + check['run'] if check.get('run') else ''}", **_only(check)}
+        {"run": f"{column.label}{', ' + check['run'] if check.get('run') else ''}", **_only(check)}
         for column in columns
         for check in column.result.manifest["self_checks"]
     ]
@@ -293,6 +376,7 @@ def _commands(found: Comparison) -> list[str]:
     folder = found.folder
     if (folder / comparisons.SOURCE).exists():
         reps = f" --reps {found.reps}" if found.reps > 1 else ""
-        return [f"aqmlab compare {shlex.quote(str(folder / comparisons.SOURCE))}{reps} -o again --report"]
+        also = "".join(f" --{witness}" for witness in found.witnesses)
+        return [f"aqmlab compare {shlex.quote(str(folder / comparisons.SOURCE))}{also}{reps} -o again --report"]
     places = " ".join(shlex.quote(str(column.result.folder)) for column in found.columns)
     return [f"aqmlab compare {places} -o again --report"]

@@ -1,6 +1,7 @@
 """The end hosts: `sysctl` and `ip route` lines for a scenario's [tcp]; see tcp(7) and ip-route(8)."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from aqmlab import engine
@@ -26,7 +27,9 @@ HEADERS = 40
 ETHERNET_MSS = 1460
 """The payload of a segment in Ethernet's 1500 bytes, with headers of 40."""
 
-_CONTROL = {"newreno": "reno", "sack": "reno"}
+CONTROL = {"newreno": "reno", "sack": "reno"}
+"""Linux's name of a congestion controller, where it is another; whether SACK is used is a setting of its own."""
+
 _ECN = {"off": 0}
 _USUAL = {"dscp": "CS0", "hosts": "own"}
 _EXPRESSED = {
@@ -48,7 +51,7 @@ def packet_bytes(tcp: Mapping[str, Any]) -> int:
 
 def section(tcp: Tree, traffic: list[Tree]) -> Section:
     """The lines for the hosts at both ends."""
-    remarks = _not_expressed(tcp) + _exceptions(tcp, traffic)
+    remarks = not_expressed(tcp) + _exceptions(tcp, traffic)
     return Section(
         "hosts: on the machines at both ends; here the default route leads to the other end",
         (*_sysctls(tcp), *_route(tcp)),
@@ -61,14 +64,18 @@ def _sysctl(name: str, value: Any, *remarks: str) -> Line:
     return Line(f"sysctl -w net.ipv4.{name}={written}", remarks)
 
 
+def has_sack(tcp: Mapping[str, Any]) -> bool:
+    """Whether losses are told by selective acknowledgements."""
+    return str(tcp["cc"]) not in ("reno", "newreno") and tcp["sack"] != "off"
+
+
 def _sysctls(tcp: Tree) -> list[Line]:
     control, ecn, stack = str(tcp["cc"]), str(tcp["ecn"]), str(tcp["stack"])
-    has_sack = control not in ("reno", "newreno") and tcp["sack"] != "off"
     has_rack = bool(tcp["rack"])
     buffer = min(max(4 * int(q.size(tcp["window"])), USUAL_BUFFER), LARGEST_BUFFER)
     lines = [
-        _sysctl("tcp_congestion_control", _CONTROL.get(control, control)),
-        _sysctl("tcp_sack", int(has_sack)),
+        _sysctl("tcp_congestion_control", CONTROL.get(control, control)),
+        _sysctl("tcp_sack", int(has_sack(tcp))),
         _sysctl("tcp_timestamps", int(has_timestamps(tcp))),
         _sysctl(
             "tcp_ecn",
@@ -107,18 +114,19 @@ def _route(tcp: Tree) -> list[Line]:
     return [Line(f"ip route change $(ip route show default | head -n 1) {' '.join(words)}", tuple(remarks))]
 
 
-def linux_defaults() -> Tree:
-    """[tcp] of the profile `linux`, for what a kernel does when nothing is set."""
-    text = '[tcp]\nstack = "linux"\n[[traffic]]\nkind = "bulk"\n'
+def linux_defaults(control: str = "cubic") -> Tree:
+    """[tcp] of the profile `linux`, for what a kernel does when nothing but the congestion control is set."""
+    text = f'[tcp]\nstack = "linux"\ncc = "{control}"\n[[traffic]]\nkind = "bulk"\n'
     tcp: Tree = engine.resolve(text, "the profile linux").scenario["tcp"]
     return tcp
 
 
-def _not_expressed(tcp: Tree) -> list[str]:
+def not_expressed(tcp: Tree, also_expressed: AbstractSet[str] = frozenset()) -> list[str]:
     """Keys in which the scenario differs from what a kernel does, and that no setting changes."""
-    kernel = linux_defaults()
+    kernel = linux_defaults(str(tcp["cc"]))
     quick = _ACKNOWLEDGING if tcp["delayed_ack"] == "off" else set()
-    names = [key for key in tcp if key not in _EXPRESSED | quick and not q.same(tcp[key], kernel.get(key))]
+    expressed = _EXPRESSED | quick | also_expressed
+    names = [key for key in tcp if key not in expressed and not q.same(tcp[key], kernel.get(key))]
     if not names:
         return []
     said = ", ".join(f"{key} {as_word(tcp[key])} (Linux {as_word(kernel.get(key, 'without'))})" for key in names)

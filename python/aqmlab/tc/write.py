@@ -12,7 +12,7 @@ from aqmlab.tc import quantities as q
 from aqmlab.tc.lines import Line, Section, Setup
 from aqmlab.tc.table import ETHERNET_HEADER, Choice, Flag, Row, Value
 
-__all__ = ["Setup", "write"]
+__all__ = ["Setup", "bottlenecks", "write"]
 
 SMALLEST_BURST = 1600
 """Bytes an htb class may send at once: at least a full frame."""
@@ -35,15 +35,39 @@ def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
     ports = Section(
         f"router: {dev} is the port forward, towards those who receive; {reverse_dev} the one back",
         (Line(f"ethtool -K {dev} tso off gso off gro off"), Line(f"ethtool -K {reverse_dev} tso off gso off gro off")),
-        ("each packet queues by itself, so nothing may join them",),
+        (
+            "each packet queues by itself, so nothing may join them",
+            *(f"not expressed: link.{key}; this is its mean" for key in ("trace", "reverse_trace") if key in link),
+        ),
     )
     forward = _direction(link, "qdisc", link["rate"], dev, tcp, f"forward: {dev}, {link['rate']}")
-    rate = link.get("reverse_rate", link["rate"])
-    queue = "reverse_qdisc" if "reverse_qdisc" in link else "qdisc"
-    reverse = _direction(link, queue, rate, reverse_dev, tcp, f"reverse: {reverse_dev}, {rate}")
+    _, rate = _rates(link)
+    reverse = _direction(link, _reverse_queue(link), rate, reverse_dev, tcp, f"reverse: {reverse_dev}, {rate}")
     reverse = _without_repetition(reverse, forward)
     delay = _delay(tree, traffic, dev, reverse_dev)
     return Setup(resolved.name, (ports, forward, reverse, *delay, hosts.section(tcp, traffic)))
+
+
+def bottlenecks(resolved: Resolved, devs: tuple[str, str], burst_s: float) -> tuple[Section, Section]:
+    """Shaper and discipline of each direction, on two devices without Ethernet headers.
+
+    `burst_s` is the time whose bytes the shaper may send at once: what its timers are late by at most.
+    """
+    tree = resolved.scenario
+    _refuse_what_linux_lacks(tree["link"], resolved.origin)
+    forward, reverse = (
+        _direction(tree["link"], queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst_s=burst_s)
+        for queue, rate, dev in zip(("qdisc", _reverse_queue(tree["link"])), _rates(tree["link"]), devs, strict=True)
+    )
+    return forward, _without_repetition(reverse, forward)
+
+
+def _reverse_queue(link: Tree) -> str:
+    return "reverse_qdisc" if "reverse_qdisc" in link else "qdisc"
+
+
+def _rates(link: Tree) -> tuple[str, str]:
+    return str(link["rate"]), str(link.get("reverse_rate", link["rate"]))
 
 
 def _refuse_what_linux_lacks(link: Tree, origin: str) -> None:
@@ -54,7 +78,18 @@ def _refuse_what_linux_lacks(link: Tree, origin: str) -> None:
             raise BadInput(f"{origin}: link.{key}.kind: {kind!r}: Linux has no such qdisc; nearest: {nearest}")
 
 
-def _direction(link: Tree, queue: str, rate: str, dev: str, tcp: Tree, title: str) -> Section:
+def _direction(
+    link: Tree,
+    queue: str,
+    rate: str,
+    dev: str,
+    tcp: Tree,
+    title: str,
+    *,
+    header: int = ETHERNET_HEADER,
+    burst_s: float | None = None,
+) -> Section:
+    """The lines of one port, which counts `header` bytes to each packet."""
     values = link[queue]
     kind = str(values["kind"])
     row = table.to_write(kind, values)
@@ -68,14 +103,14 @@ def _direction(link: Tree, queue: str, rate: str, dev: str, tcp: Tree, title: st
     if "dialect" in values and values["dialect"] != "linux":
         said.append(f'the kernel does what dialect = "linux" does, not "{values["dialect"]}"')
     is_alone = row.tc == "cake" and q.same(values.get("bandwidth"), rate) and values["overhead"] == overhead
-    words, remarks = _words(row, values, site, within=None if is_alone else ETHERNET_HEADER)
+    words, remarks = _words(row, values, site, within=None if is_alone else header)
     remarks = said + remarks
     if is_alone:
         root = Line(f"tc qdisc add dev {dev} root handle 10: cake {' '.join(words)}", tuple(remarks))
         return Section(title, (root,), ("cake is the shaper too; overhead counts from the IP packet",))
     below = Line(" ".join([f"tc qdisc add dev {dev} parent 1:1 handle 10: {row.tc}", *words]), tuple(remarks))
     classes = _classes_of_drr(dev, values, site) if row.tc == "drr" else []
-    return Section(title, (*_shaper(dev, rate, overhead), below, *classes))
+    return Section(title, (*_shaper(dev, rate, overhead, header, burst_s), below, *classes))
 
 
 def _without_repetition(section: Section, earlier: Section) -> Section:
@@ -88,18 +123,21 @@ def _without_repetition(section: Section, earlier: Section) -> Section:
     )
 
 
-def _shaper(dev: str, rate: str, overhead: int) -> list[Line]:
+def _shaper(dev: str, rate: str, overhead: int, header: int, burst_s: float | None) -> list[Line]:
     """htb at the link's rate, on sizes of IP packets and, where the rate is concerned, the link's overhead."""
-    burst = max(SMALLEST_BURST, round(q.rate(rate) / 8 * BURST_S))
+    bytes_a_second = q.rate(rate) / 8
+    if burst_s is None:
+        burst = max(SMALLEST_BURST, round(bytes_a_second * BURST_S))
+    else:
+        burst = max(1, round(bytes_a_second * burst_s))
     framing = f" overhead {overhead}" if overhead else ""
+    stab = f"stab overhead -{header} linklayer ethernet " if header else ""
+    said = f"stab takes the {header} bytes of Ethernet off: all below counts IP packets, as aqmlab does"
     return [
-        Line(
-            f"tc qdisc add dev {dev} root handle 1: stab overhead -{ETHERNET_HEADER} linklayer ethernet htb default 1",
-            (f"stab takes the {ETHERNET_HEADER} bytes of Ethernet off: all below counts IP packets, as aqmlab does",),
-        ),
+        Line(f"tc qdisc add dev {dev} root handle 1: {stab}htb default 1", (said,) if header else ()),
         Line(
             f"tc class add dev {dev} parent 1: classid 1:1 htb rate {rate}{framing} burst {burst} cburst {burst} "
-            "quantum 1514",
+            f"quantum {1500 + header}",
             (f"link.overhead: {overhead} bytes a packet, for the rate alone",) if overhead else (),
         ),
     ]
@@ -233,7 +271,10 @@ def _delay(tree: Tree, traffic: list[Tree], dev: str, reverse_dev: str) -> list[
     if own:
         remarks.append(f"not expressed: the rtt of {', '.join(own)}")
     remarks.append(f"access_rate {tree['path']['access_rate']}: the hosts' own ports")
-    if mean <= 0:
+    losses = [float(tree["path"].get(key, 0.0)) for key in ("loss", "reverse_loss")]
+    if "reorder" in tree["path"]:
+        remarks.append("not expressed: path.reorder; netem's is the share that is not delayed")
+    if mean <= 0 and not any(losses):
         return []
     half = q.time_text(mean / 2)
     lines = []
@@ -246,9 +287,13 @@ def _delay(tree: Tree, traffic: list[Tree], dev: str, reverse_dev: str) -> list[
             Line(
                 f"tc filter add dev {port} parent ffff: protocol all matchall action mirred egress redirect dev {ifb}"
             ),
-            Line(f"tc qdisc add dev {ifb} root handle 1: netem delay {half} limit 1000000"),
+            Line(f"tc qdisc add dev {ifb} root handle 1: netem delay {half}{_loss(losses[position])} limit 1000000"),
         ]
     return [Section("delay: half of the round-trip time each way, before the ports", tuple(lines), tuple(remarks))]
+
+
+def _loss(share: float) -> str:
+    return f" loss {100 * share:.10g}%" if share > 0 else ""
 
 
 def _said(rtt: Any) -> str:

@@ -17,7 +17,7 @@ _PCAP = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
 _SECTION = 0x0A0D0D0A
 _INTERFACE, _OLD_PACKET, _PLAIN_PACKET, _PACKET = 1, 2, 3, 6
 _BYTE_ORDER = 0x1A2B3C4D
-_RESOLUTION, _OFFSET = 9, 14
+_COMMENT, _NAME, _RESOLUTION, _OFFSET = 1, 2, 9, 14
 # No frame is longer; a length beyond is a damaged file.
 _LONGEST = 1 << 24
 
@@ -31,6 +31,10 @@ class Frame(NamedTuple):
     """As much of it as was captured."""
     length: int
     """How long it was on the wire."""
+    interface: str = ""
+    """Where it was captured, if the file names that."""
+    comment: str = ""
+    """What the file says of it."""
 
 
 @dataclass
@@ -38,6 +42,7 @@ class _Interface:
     link_type: int
     ticks_per_s: int = 1_000_000
     offset_s: int = 0
+    name: str = ""
 
     def time_ns(self, ticks: int) -> int:
         return ticks * 1_000_000_000 // self.ticks_per_s + self.offset_s * 1_000_000_000
@@ -47,19 +52,32 @@ def frames(path: Path) -> Iterator[Frame]:
     """Every frame of a capture; raises `BadInput` where the file is none, or ends in the middle of one."""
     try:
         with path.open("rb") as file:
-            bytes_in = _Bytes(path, file)
-            magic = bytes_in.take(4, "its first bytes")
-            for order in "<>":
-                (word,) = struct.unpack(order + "I", magic)
-                if word in _PCAP:
-                    yield from _pcap(bytes_in, order, _PCAP[word])
-                    return
-            if magic == struct.pack(">I", _SECTION):
-                yield from _pcapng(bytes_in)
-                return
-            raise BadInput(f"{path}: expected a capture in pcap or pcapng, begins with {magic.hex(' ')}")
+            yield from _any(_Bytes(path, file))
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def interfaces(path: Path) -> list[str]:
+    """Names of the interfaces that a capture describes before its first frame."""
+    try:
+        with path.open("rb") as file:
+            bytes_in = _Bytes(path, file)
+            next(_any(bytes_in), None)
+            return [interface.name for interface in bytes_in.interfaces]
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _any(file: "_Bytes") -> Iterator[Frame]:
+    magic = file.take(4, "its first bytes")
+    for order in "<>":
+        (word,) = struct.unpack(order + "I", magic)
+        if word in _PCAP:
+            yield from _pcap(file, order, _PCAP[word])
+            return
+    if magic != struct.pack(">I", _SECTION):
+        raise BadInput(f"{file.path}: expected a capture in pcap or pcapng, begins with {magic.hex(' ')}")
+    yield from _pcapng(file)
 
 
 class _Bytes:
@@ -70,6 +88,8 @@ class _Bytes:
         self.file = file
         self.taken = 0
         self.packets = 0
+        self.interfaces: list[_Interface] = []
+        """Of the section that is read."""
 
     def take(self, count: int, what: str) -> bytes:
         data = self.file.read(count)
@@ -109,7 +129,6 @@ def _pcap(file: _Bytes, order: str, ns_per_tick: int) -> Iterator[Frame]:
 
 
 def _pcapng(file: _Bytes) -> Iterator[Frame]:
-    interfaces: list[_Interface] = []
     order = "<"
     kind = _SECTION
     head = file.take(4, "a block header")
@@ -119,7 +138,7 @@ def _pcapng(file: _Bytes) -> Iterator[Frame]:
             order = "<" if struct.unpack("<I", magic)[0] == _BYTE_ORDER else ">"
             if struct.unpack(order + "I", magic)[0] != _BYTE_ORDER:
                 raise file.refuse(f"byte order {magic.hex(' ')}: expected a section of a pcapng file")
-            interfaces = []
+            file.interfaces = []
         (total,) = struct.unpack(order + "I", head)
         # Type, length and, of a section, byte order are read; the length comes again at the end.
         rest = total - (12 if kind == _SECTION else 8)
@@ -127,7 +146,7 @@ def _pcapng(file: _Bytes) -> Iterator[Frame]:
             raise file.refuse(f"a block of {total} bytes: expected a multiple of 4 up to {_LONGEST}")
         body = file.take(rest, "a block")[:-4]
         try:
-            frame = _block(file, kind, body, order, interfaces)
+            frame = _block(file, kind, body, order, file.interfaces)
         except struct.error:
             raise file.refuse(f"a block of type {kind} and {total} bytes: expected a longer one") from None
         if frame is not None:
@@ -158,22 +177,36 @@ def _block(file: _Bytes, kind: int, body: bytes, order: str, interfaces: list[_I
         raise file.refuse(f"a packet of {captured} bytes in a block of {len(body)}: expected a longer block")
     interface = interfaces[number]
     data = body[20 : 20 + captured]
-    return Frame(interface.time_ns((high << 32) | low), interface.link_type, data, length)
+    comment = ""
+    after = 20 + captured + -captured % 4
+    if len(body) > after:
+        comment = next((_text(value) for code, value in _options(body, after, order) if code == _COMMENT), "")
+    time_ns = interface.time_ns((high << 32) | low)
+    return Frame(time_ns, interface.link_type, data, length, interface.name, comment)
 
 
 def _interface(body: bytes, order: str) -> _Interface:
     link_type, _, _ = struct.unpack_from(order + "HHI", body)
     made = _Interface(link_type)
-    at = 8
-    while at + 4 <= len(body):
-        code, length = struct.unpack_from(order + "HH", body, at)
-        value = body[at + 4 : at + 4 + length]
-        if code == 0:
-            break
-        if code == _RESOLUTION and value:
+    for code, value in _options(body, 8, order):
+        if code == _NAME:
+            made.name = _text(value)
+        elif code == _RESOLUTION and value:
             exponent = value[0] & 0x7F
             made.ticks_per_s = (2 if value[0] & 0x80 else 10) ** exponent
         elif code == _OFFSET and len(value) == 8:
             (made.offset_s,) = struct.unpack(order + "q", value)
-        at += 4 + length + -length % 4
     return made
+
+
+def _options(body: bytes, at: int, order: str) -> Iterator[tuple[int, bytes]]:
+    while at + 4 <= len(body):
+        code, length = struct.unpack_from(order + "HH", body, at)
+        if code == 0:
+            return
+        yield code, body[at + 4 : at + 4 + length]
+        at += 4 + length + -length % 4
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace").rstrip("\0")

@@ -20,6 +20,7 @@ from aqmlab.vectors import cvec
 from aqmlab.vectors.capture import Frame, frames
 from aqmlab.vectors.conversation import Conversation
 from aqmlab.vectors.model import ACCEPTOR, INITIATOR
+from aqmlab.vectors.points import BEFORE, DROPPED, POINTS
 from aqmlab.vectors.segments import ACK, LINK_TYPES, SYN, Segment, Unreadable, segment
 from aqmlab.vectors.spool import Spool
 
@@ -159,7 +160,7 @@ class _Conversion:
 
     def run(self, captured: Iterator[Frame]) -> None:
         swept_ns = 0
-        for frame in captured:
+        for frame in _once(captured):
             if self.counts["frames"] == 0:
                 self.first_ns = self.earliest_ns = self.latest_ns = swept_ns = frame.time_ns
             self.counts["frames"] += 1
@@ -261,6 +262,17 @@ class _Conversion:
         for key, conversation in list(self.open.items()):
             if now - conversation.last_ns > (SILENT_NS if conversation.is_answered else _LINGER_NS):
                 self.close(key)
+
+
+def _once(captured: Iterator[Frame]) -> Iterator[Frame]:
+    """Each packet once, where a capture at the queue has it before the queue and after it or dropped."""
+    has_before = False
+    for frame in captured:
+        point = POINTS.get(frame.interface)
+        if point is not None and point.place != BEFORE and (has_before or point.place == DROPPED):
+            continue
+        has_before |= point is not None and point.place == BEFORE
+        yield frame
 
 
 def _is_in(address: bytes, network: Network) -> bool:

@@ -1,0 +1,131 @@
+"""A run's own figures beside those that its packets give: two ways to the same number, each in its own code.
+
+Counts are of the same packets at the same instants, so that they are to be equal, and so are waits, to rounding. Of
+response times the capture knows what passed at the queue and estimates the way between it and the hosts, who have
+clocks and work of their own: these are paired, exchange by exchange, and what they differ by is shown.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.capture.measure import Measured
+from aqmlab.results import Run
+from aqmlab.vectors.points import WAYS
+
+_EXACT = 0.0
+_ROUNDED = 1e-6
+"""Relative: a summary has means of sums of whole nanoseconds."""
+_KERNEL_S = 2e-6
+"""What a wait in the kernel's discipline is known to: there the router sees a packet leave when it reads it, by a clock
+of 256 ns in virtual time."""
+_FAR_S = 1.0
+"""Exchanges of one size that were completed further apart than this are not the same."""
+
+_COUNTS = ("offered_packets", "delivered_packets", "dropped_packets", "marked_packets")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One quantity both ways."""
+
+    title: str
+    captured: float | None
+    recorded: float | None
+    tolerance: float
+    """Relative to what was recorded."""
+    least: float = 0.0
+    """What it may differ by in any case, in its own unit."""
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether they are the same within the tolerance; `None` where one is missing."""
+        if self.captured is None or self.recorded is None:
+            return None
+        return abs(self.captured - self.recorded) <= max(self.tolerance * abs(self.recorded), self.least)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "title": self.title,
+            "captured": self.captured,
+            "recorded": self.recorded,
+            "tolerance": self.tolerance,
+            "least": self.least,
+            "agrees": self.agrees,
+        }
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Response times of the same exchanges, as recorded less as captured."""
+
+    recorded: int
+    captured: int
+    difference_s: npt.NDArray[np.float64]
+    """In order, of those that were found in both."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        shares = (0.01, 0.5, 0.99)
+        found = [float(np.quantile(self.difference_s, share)) for share in shares if self.difference_s.size]
+        return {
+            "recorded": self.recorded,
+            "captured": self.captured,
+            "paired": self.difference_s.size,
+            "difference_s": {f"p{100 * s:g}": v for s, v in zip(shares, found, strict=False)} or None,
+        }
+
+
+def against(measured: Measured, run: Run) -> tuple[list[Check], dict[str, Paired]]:
+    """What a run recorded beside what its packets say, and the response times of each direction, paired."""
+    said = measured.as_dict()
+    checks = []
+    least = _KERNEL_S if run.scenario.get("live", {}).get("qdisc") == "kernel" else 0.0
+    for name in WAYS:
+        ours, theirs = said[name], run.summary[name]
+        checks += [Check(f"{key.replace('_', ' ')}, {name}", ours[key], theirs[key], _EXACT) for key in _COUNTS]
+        delays = (ours["queue_delay_mean_s"], theirs["queue_delay_mean_s"])
+        checks += [
+            Check(f"throughput, {name}", ours["throughput_bps"], theirs["throughput_bps"], _ROUNDED),
+            Check(f"mean queueing delay, {name}", *delays, _ROUNDED, least),
+        ]
+    completed = run.summary["exchanges"]["completed"]
+    checks.append(Check("exchanges", said["exchanges"]["completed"], completed, 0.001))
+    again = sum(said[name]["retransmitted_segments"] for name in WAYS)
+    checks.append(Check("retransmitted segments", again, run.summary["tcp"]["retransmitted_segments"], 0.01))
+    pairs = {name: _paired(measured, run, way) for way, name in enumerate(WAYS)} if run.has_exchanges else {}
+    return checks, {name: pair for name, pair in pairs.items() if pair.recorded or pair.captured}
+
+
+def _paired(measured: Measured, run: Run, way: int) -> Paired:
+    rows = run.exchanges.filter(run.exchanges["direction"] == way)
+    recorded = defaultdict(list)
+    columns = (rows[name].to_numpy() for name in ("response_bytes", "start_s", "response_time_s"))
+    for size, start, took in zip(*columns, strict=True):
+        recorded[int(size)].append((float(start + took), float(took)))
+    # Also those shortly before and after the window: an estimated end may lie on the other side of its edge.
+    captured = defaultdict(list)
+    for exchange in measured.connections.exchanges:
+        if exchange.way == way:
+            captured[exchange.response_bytes].append((exchange.completed_ns / 1e9, exchange.response_time_s))
+    differences: list[float] = []
+    for size, ours in recorded.items():
+        differences += _nearest(sorted(ours), sorted(captured[size]))
+    found = np.sort(np.array(differences, dtype=np.float64))
+    return Paired(len(rows), len(measured.exchanges(way)), found)
+
+
+def _nearest(ours: list[tuple[float, float]], theirs: list[tuple[float, float]]) -> list[float]:
+    """Differences of what was completed at about the same time, both in the order of time, each taken once."""
+    found, at = [], 0
+    for end, took in ours:
+        while at + 1 < len(theirs) and abs(theirs[at + 1][0] - end) <= abs(theirs[at][0] - end):
+            at += 1
+        if at < len(theirs) and abs(theirs[at][0] - end) < _FAR_S:
+            found.append(took - theirs[at][1])
+            at += 1
+    return found

@@ -1,0 +1,155 @@
+"""Reads a capture of the queue once, from the first packet to the last, and works out what it says."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.capture.connections import Connections, Exchange
+from aqmlab.capture.queue import Queue
+from aqmlab.errors import BadInput
+from aqmlab.vectors import capture
+from aqmlab.vectors.points import AFTER, BEFORE, DROPPED, POINTS, WAYS
+from aqmlab.vectors.segments import Unreadable, segment
+
+_QUANTILES = (10, 25, 50, 75, 90, 95, 99)
+_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a capture says of the time from `start_s` until before `end_s`."""
+
+    path: Path
+    start_s: float
+    end_s: float
+    is_to_the_end: bool
+    """Whether the capture's end is the end: then what arrives after its last packet counts as well."""
+    packets: int
+    """In the file."""
+    queues: tuple[Queue, Queue]
+    connections: Connections
+
+    @property
+    def measured_s(self) -> float:
+        """How long that is."""
+        return self.end_s - self.start_s
+
+    def exchanges(self, way: int | None = None) -> list[Exchange]:
+        """Those that were completed in that time, of one direction or of both."""
+        first, last = self.start_s * _NS, math.inf if self.is_to_the_end else self.end_s * _NS
+        return [
+            exchange
+            for exchange in self.connections.exchanges
+            if first <= exchange.completed_ns < last and way in (None, exchange.way)
+        ]
+
+    def response_times_s(self, way: int | None = None) -> npt.NDArray[np.float64]:
+        """In order."""
+        return np.sort(np.array([exchange.response_time_s for exchange in self.exchanges(way)], dtype=np.float64))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "capture": str(self.path),
+            "packets": self.packets,
+            "start_s": self.start_s,
+            "end_s": self.end_s,
+            **{name: self._direction(way) for way, name in enumerate(WAYS)},
+            "connections": self.connections.counts["connections"],
+            "exchanges": {
+                "completed": len(self.exchanges()),
+                "unfinished": self.connections.unfinished,
+                "at_queue_s": _quantiles(np.array([exchange.at_queue_s for exchange in self.exchanges()])),
+                "response_time_s": _quantiles(self.response_times_s()),
+            },
+        }
+
+    def _direction(self, way: int) -> dict[str, Any]:
+        queue = self.queues[way]
+        dropped = queue.dropped.total()
+        waits = self.waits_s(way)
+        return {
+            "offered_packets": queue.offered if queue.has_before else None,
+            "delivered_packets": queue.delivered if queue.has_after else None,
+            "dropped_packets": dropped,
+            "dropped": dict(sorted(queue.dropped.items())),
+            "marked_packets": queue.marked.total() if queue.has_after else None,
+            "marked": dict(sorted(queue.marked.items())),
+            "loss_ratio": dropped / queue.offered if queue.offered else None,
+            "mark_ratio": queue.marked.total() / queue.offered if queue.offered and queue.has_after else None,
+            "throughput_bps": queue.delivered_bytes * 8 / self.measured_s if queue.has_after else None,
+            "queue_delay_mean_s": float(waits.mean()) if waits.size else None,
+            "queue_delay_p99_s": float(np.quantile(waits, 0.99)) if waits.size else None,
+            "retransmitted_segments": self.connections.retransmitted[way],
+            "unmatched_packets": queue.unmatched,
+        }
+
+    def waits_s(self, way: int) -> npt.NDArray[np.float64]:
+        """How long each packet that left waited."""
+        return np.frombuffer(self.queues[way].waits_ns, dtype=np.int64) / 1e9
+
+
+def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Measured:
+    """Works out what a capture of the queue says of the time from `start_s` until before `end_s`.
+
+    Raises `BadInput` where the file is no such capture, or is cut off.
+    """
+    names = capture.interfaces(path)
+    places = {POINTS[name] for name in names if name in POINTS}
+    if not places:
+        raise BadInput(
+            f"{path}: interfaces {', '.join(filter(None, names)) or 'without names'}: expected a capture of the queue, "
+            'as aqmlab live writes with live.capture = "both"'
+        )
+    first, last = round(start_s * _NS), 2**63 if end_s is None else round(end_s * _NS)
+    queues = (Queue(first, last), Queue(first, last))
+    connections = Connections()
+    packets = latest = 0
+    # Where one side of the queue was captured, what is seen there stands for both.
+    has = {place: any(point.place == place for point in places) for place in (BEFORE, AFTER)}
+    for frame in capture.frames(path):
+        point = POINTS.get(frame.interface)
+        packets += 1
+        latest = frame.time_ns
+        if point is None:
+            continue
+        queue = queues[point.way]
+        if point.place == DROPPED:
+            queue.is_lost(frame)
+            continue
+        is_before = point.place == BEFORE
+        (queue.comes if is_before else queue.leaves)(frame)
+        try:
+            tcp = segment(frame)
+        except Unreadable:
+            connections.counts["unreadable"] += 1
+            continue
+        if tcp is None:
+            continue
+        if is_before or not has[BEFORE]:
+            payload = frame.data[len(frame.data) - _kept(frame, tcp.payload) :] if tcp.payload else b""
+            connections.before(tcp, payload, point.way, first <= frame.time_ns < last)
+        if not is_before or not has[AFTER]:
+            connections.after(tcp, point.way)
+    if packets == 0:
+        raise BadInput(f"{path}: expected packets, found none")
+    end = latest / _NS if end_s is None else end_s
+    if end <= start_s:
+        raise BadInput(f"{path}: ends at {end:g} s: expected packets after {start_s:g} s")
+    return Measured(path, start_s, end, end_s is None, packets, queues, connections)
+
+
+def _kept(frame: capture.Frame, payload: int) -> int:
+    """How many bytes of a segment's payload were captured, which end the packet."""
+    return max(len(frame.data) - (frame.length - payload), 0)
+
+
+def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float] | None:
+    if not values.size:
+        return None
+    found = np.quantile(values, [share / 100 for share in _QUANTILES])
+    return {f"p{share}": float(value) for share, value in zip(_QUANTILES, found, strict=True)}

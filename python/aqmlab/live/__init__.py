@@ -1,0 +1,1 @@
+"""The live test bed: a scenario between real TCP stacks, on this machine or in a kernel of virtual time."""

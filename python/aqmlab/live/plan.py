@@ -1,0 +1,61 @@
+"""What the process of the test bed is told, and whether this machine can do it: the same for a run and for a prompt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from aqmlab.engine import Resolved
+from aqmlab.live import kernel_qdisc, preflight, virtual
+from aqmlab.live.settings import missing_controllers, refuse_missing, settings
+from aqmlab.results import Json
+
+
+def check(resolved: Resolved, *, is_virtual: bool) -> None:
+    """Makes sure, before anything runs, that this machine can do it; one line says what is missing."""
+    kernel_qdisc.settings(resolved, is_virtual=is_virtual)  # says where Linux has no such discipline
+    if is_virtual:
+        virtual.check()
+        return  # that kernel has every controller that its source has, and says so itself where one is missing
+    preflight.check()
+    kernel_qdisc.check(resolved)
+    wanted = settings(resolved)
+    if absent := missing_controllers(wanted, preflight.controllers()):
+        preflight.load_controllers(absent)
+    refuse_missing(wanted, preflight.controllers(), resolved.origin)
+
+
+def remarks(resolved: Resolved) -> list[str]:
+    """What the kernels do otherwise than the scenario says."""
+    return [*settings(resolved).remarks, *kernel_qdisc.remarks(resolved)]
+
+
+def capture(resolved: Resolved) -> str:
+    """Where packets are captured, as the scenario says."""
+    return str(resolved.scenario.get("live", {}).get("capture", "off"))
+
+
+def of(
+    resolved: Resolved,
+    origin: str,
+    *,
+    is_virtual: bool,
+    command: Sequence[str] = (),
+    side: str = "left",
+    has_traffic: bool = True,
+    capture: str = "off",
+) -> Json:
+    """What `live.json` holds; `origin` is the scenario beside which its files lie."""
+    return {
+        "origin": origin,
+        "virtual": is_virtual,
+        "parent": os.getpid(),
+        "settings": {
+            **settings(resolved).as_dict(),
+            "kernel_qdisc": kernel_qdisc.settings(resolved, is_virtual=is_virtual),
+        },
+        "command": list(command) or None,
+        "side": side,
+        "traffic": has_traffic,
+        "capture": capture,
+    }

@@ -1,0 +1,126 @@
+"""Live runs, one after the other: each becomes a result folder like a simulated one.
+
+Two at a time would be each other's lateness in real time. In virtual time they would not; but one keeps a core busy.
+"""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from aqmlab import runner, store
+from aqmlab.engine import Resolved
+from aqmlab.errors import CannotRun
+from aqmlab.live import plan, preflight, process
+from aqmlab.live.bed import Bed
+from aqmlab.live.settings import Settings, settings
+from aqmlab.progress import View
+from aqmlab.results import Json
+from aqmlab.runner import Job
+
+
+def check(jobs: Sequence[Job]) -> None:
+    """Makes sure that this machine can do it, before anything runs."""
+    for job in jobs:
+        if job.bed is None or runner.is_finished(job):
+            continue
+        plan.check(job.resolved, is_virtual=job.bed.is_virtual)
+
+
+def remarks(jobs: Sequence[Job]) -> list[str]:
+    """What kernels do otherwise than the scenarios say, each thing once."""
+    said = [remark for job in jobs if job.bed is not None for remark in plan.remarks(job.resolved)]
+    if any(job.bed is not None and not job.bed.is_virtual for job in jobs):
+        said += preflight.beside()
+    return list(dict.fromkeys(said))
+
+
+def run_all(jobs: Sequence[Job], view: View) -> None:
+    """Makes every run whose folder is not finished yet."""
+    waiting = [job for job in jobs if job.bed is not None and not runner.is_finished(job)]
+    view.expect(len(waiting), sum(runner.simulated_s(job.resolved) for job in waiting))
+    runner.in_parallel([partial(_run, job, job.bed, view) for job in waiting if job.bed is not None], 1)
+
+
+def _run(job: Job, bed: Bed, view: View, stop: threading.Event) -> None:
+    place = store.start_run(job.folder)
+    try:
+        resolved = store.keep_files(place, job.folder, job.resolved)
+        wanted = settings(resolved)
+        store.write_text(place / "scenario.toml", resolved.toml)
+        store.write_json(place / process.PLAN, _plan(place, resolved, bed))
+        outcome, wall_s = _observed(job, bed, place, view, stop)
+        summary = outcome.get("summary")
+        if not isinstance(summary, dict):
+            raise CannotRun("live: the test bed ended without a summary")
+        summary["engine"] = _as_seen_here(summary["engine"], wall_s, runner.simulated_s(resolved))
+        process.clean(place)
+        store.finish_run(
+            place,
+            job.folder,
+            resolved,
+            summary,
+            job.calibrations,
+            wall_s,
+            _about(bed, resolved, wanted, summary, outcome),
+        )
+    except BaseException:
+        store.discard(place)
+        raise
+
+
+def _plan(place: Path, resolved: Resolved, bed: Bed) -> Json:
+    """What the process of the test bed is told."""
+    return plan.of(
+        resolved,
+        str(place.absolute() / "scenario.toml"),
+        is_virtual=bed.is_virtual,
+        command=bed.command,
+        side=bed.side,
+        has_traffic=bed.has_traffic,
+        capture=bed.capture or plan.capture(resolved),
+    )
+
+
+def _observed(job: Job, bed: Bed, place: Path, view: View, stop: threading.Event) -> tuple[Json, float]:
+    started = time.monotonic()
+    run = view.begin(job.label, runner.simulated_s(job.resolved))
+    view.about(run, job.resolved.scenario, bed.clock)
+
+    def heard(tick: Mapping[str, Any]) -> None:
+        view.tick(run, {"wall_s": time.monotonic() - started, "bottleneck_packets": 0, **tick})
+
+    try:
+        outcome = process.run(
+            process.arguments(place.absolute(), bed.is_virtual),
+            place.absolute(),
+            stop,
+            heard,
+            is_virtual=bed.is_virtual,
+            said=view.hear if bed.command else None,
+        )
+    finally:
+        view.end(run)
+    return outcome, time.monotonic() - started
+
+
+def _as_seen_here(engine: Json, wall_s: float, simulated_s: float) -> Json:
+    """What it took in this machine's time: a clock of virtual time knows nothing of that."""
+    return {**engine, "wall_s": wall_s, "simulated_per_wall": simulated_s / wall_s if wall_s > 0 else None}
+
+
+def _about(bed: Bed, resolved: Resolved, wanted: Settings, summary: Json, outcome: Json) -> Json:
+    """The manifest's own section on how a run was made."""
+    found = summary.get("live") or {}
+    remarks = [*plan.remarks(resolved), *(found.get("remarks") or [])]
+    return {
+        **bed.as_dict(plan.capture(resolved)),
+        "void": found.get("void"),
+        "kernel": found.get("kernel"),
+        "command_status": found.get("command_status"),
+        "settings": {"sysctl": wanted.sysctl, "blocks": [vars(block) for block in wanted.blocks]},
+        "remarks": list(dict.fromkeys(remarks)),
+        "readback": outcome.get("readback"),
+    }

@@ -1,0 +1,183 @@
+"""What [tcp] means to a Linux host: sysctls of both ends, attributes of each block's route, and what no setting does.
+
+The words are those of tcp(7), ip-sysctl and ip-route(8), as in `aqmlab tc`; the test bed sets them and reads them back.
+A sysctl holds for a whole end, so what only a sysctl says is that of `[tcp]`, and a block that says otherwise is named
+in a remark. What a route says (window, initial window, smallest timeout, segment size, ECN) each block has of its own.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab.engine import Resolved, Tree
+from aqmlab.errors import CannotRun
+from aqmlab.results import Json
+from aqmlab.scenario import tcp_keys
+from aqmlab.tc import hosts
+from aqmlab.tc import quantities as q
+
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+"""The controllers the kernel has at hand."""
+
+UDP = ("cbr", "onoff", "udp-poisson", "udp-trace", "probe")
+"""Kinds of traffic that have no TCP."""
+
+MTU = 1500
+"""Of the interfaces of the test bed, bytes."""
+
+_OF_AN_END = ("rack", "idle_restart", "ecn_fallback", "dsack", "frto")
+"""Keys of `[tcp]` that a kernel has for a whole end only, beside SACK and timestamps."""
+
+_SET_HERE = frozenset({"receive_buffer", "ecn_fallback", "dsack", "frto", "timestamps"})
+"""Keys that have a sysctl, though not among those that `aqmlab tc` writes."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What the hosts of one block of traffic are set to."""
+
+    route: str
+    """Attributes of the routes between them, in the words of ip-route(8)."""
+    congestion: str
+    """Their congestion controller, by Linux's name; empty for UDP."""
+    ecn: bool
+    """Whether their connections ask for ECN."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What both ends are set to, and what cannot be."""
+
+    sysctl: dict[str, str]
+    route: str
+    """Attributes of the routes of all else: of programs of the user's."""
+    blocks: tuple[Block, ...]
+    remarks: tuple[str, ...]
+
+    def as_dict(self) -> Json:
+        """For JSON."""
+        return asdict(self)
+
+
+def settings(resolved: Resolved) -> Settings:
+    """The settings of a scenario."""
+    tree = resolved.scenario
+    tcp, traffic = tree["tcp"], tree["traffic"]
+    whole = [_of_block(tcp, block) for block in traffic]
+    with_tcp = [own for own, block in zip(whole, traffic, strict=True) if block["kind"] not in UDP]
+    header = 60 if tree.get("live", {}).get("family") == "ipv6" else hosts.HEADERS
+    # Where some connections ask for ECN and others do not, their routes say which do.
+    all_ask = bool(with_tcp) and all(_asks(own) for own in with_tcp)
+    blocks = tuple(
+        Block("", "", False)
+        if block["kind"] in UDP
+        else Block(_route(own, header, _asks(own) and not all_ask), _control(own), _asks(own))
+        for own, block in zip(whole, traffic, strict=True)
+    )
+    sysctls = _sysctls(tcp, with_tcp, all_ask)
+    usual = _route(tcp, header, _asks(tcp) and not all_ask)
+    return Settings(sysctls, usual, blocks, tuple(_remarks(tcp, traffic, whole, header)))
+
+
+def missing_controllers(found: Settings, available: Collection[str]) -> list[str]:
+    """The controllers that a kernel would need beside those it has."""
+    wanted = [found.sysctl["net.ipv4.tcp_congestion_control"], *(block.congestion for block in found.blocks)]
+    return [name for name in dict.fromkeys(wanted) if name and name not in available]
+
+
+def refuse_missing(found: Settings, available: Collection[str], origin: str) -> None:
+    """Ends in one line where the kernel has not the congestion control that a scenario asks for."""
+    if absent := missing_controllers(found, available):
+        raise CannotRun(
+            f"{origin}: tcp.cc: {', '.join(absent)}: this kernel has it not; it has {', '.join(available)}"
+            " (a module tcp_... may be missing)"
+        )
+
+
+def _of_block(tcp: Tree, block: Mapping[str, Any]) -> Tree:
+    """`[tcp]` as a block has it; a window of connection vectors is each connection's own."""
+    own = {key: block[key] for key in tcp_keys({"tcp": tcp}) if key in block and block[key] != "vectors"}
+    return {**tcp, **own}
+
+
+def _asks(tcp: Mapping[str, Any]) -> bool:
+    return str(tcp["ecn"]) not in ("off", "False") or str(tcp["cc"]) == "dctcp"
+
+
+def _control(tcp: Mapping[str, Any]) -> str:
+    return hosts.CONTROL.get(str(tcp["cc"]), str(tcp["cc"]))
+
+
+def _sysctls(tcp: Tree, with_tcp: list[Tree], all_ask: bool) -> dict[str, str]:
+    windows = [int(q.size(own["window"])) for own in (tcp, *with_tcp)]
+    buffer = min(max(4 * max(windows), hosts.USUAL_BUFFER), hosts.LARGEST_BUFFER)
+    first = int(q.size(tcp["receive_buffer"])) or 131072
+    values = {
+        "tcp_congestion_control": _control(tcp),
+        "tcp_sack": int(hosts.has_sack(tcp)),
+        "tcp_dsack": int(bool(tcp["dsack"])),
+        "tcp_timestamps": int(hosts.has_timestamps(tcp)),
+        "tcp_ecn": int(all_ask),
+        "tcp_ecn_fallback": int(bool(tcp["ecn_fallback"])),
+        "tcp_slow_start_after_idle": int(bool(tcp["idle_restart"])),
+        "tcp_frto": 2 if tcp["frto"] else 0,
+        "tcp_recovery": int(bool(tcp["rack"])),
+        "tcp_early_retrans": 3 if tcp["rack"] else 0,
+        # Connections start without what earlier ones learned, as the simulator's do.
+        "tcp_no_metrics_save": 1,
+        # The window is bounded by the routes, not by buffers.
+        "tcp_rmem": f"4096 {first} {max(buffer, first)}",
+        "tcp_wmem": f"4096 65536 {buffer}",
+    }
+    return {f"net.ipv4.{name}": str(value) for name, value in values.items()}
+
+
+def _route(tcp: Tree, header: int, asks_for_ecn: bool) -> str:
+    words = []
+    window = int(q.size(tcp["window"]))
+    if window < hosts.LARGEST_WINDOW:
+        words.append(f"window {window}")
+    words += [f"initcwnd {tcp['initial_window']}", f"rto_min {tcp['rto_min']}"]
+    mss = min(_advertised(tcp), MTU - header)
+    if mss != MTU - header:
+        words.append(f"advmss {mss}")
+    if tcp["delayed_ack"] == "off":
+        words.append("quickack 1")
+    if asks_for_ecn:
+        words.append("features ecn")
+    return " ".join(words)
+
+
+def _advertised(tcp: Mapping[str, Any]) -> int:
+    """The MSS option: without the timestamps that take their room in each segment, RFC 6691."""
+    return int(q.size(tcp["mss"])) + (hosts.TIMESTAMPS if hosts.has_timestamps(tcp) else 0)
+
+
+def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> list[str]:
+    found = hosts.not_expressed(tcp, _SET_HERE)
+    if str(tcp["stack"]) != "linux":
+        found.insert(0, f"tcp.stack = {tcp['stack']}: the hosts are this kernel's own, which the profile linux is like")
+    if int(q.size(tcp["window"])) >= hosts.LARGEST_WINDOW:
+        found.append(f"tcp.window = {tcp['window']}: TCP has no more than {hosts.LARGEST_WINDOW} bytes (RFC 7323)")
+    usual = {"tcp": tcp, **{f"traffic.{k}": own for k, own in enumerate(whole) if traffic[k]["kind"] not in UDP}}
+    for place, own in usual.items():
+        if own is not tcp and own == tcp:
+            continue
+        if str(own["ecn"]) not in ("off", "on", "True", "False"):
+            found.append(f"{place}.ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
+        if str(own["cc"]) == "reno":
+            found.append(
+                f"{place}.cc = reno: Linux recovers as newreno without SACK; expected newreno, or sack for its default"
+            )
+        if _advertised(own) > MTU - header:
+            room = MTU - header - (hosts.TIMESTAMPS if hosts.has_timestamps(own) else 0)
+            found.append(f"{place}.mss = {own['mss']}: no more than {room} bytes fit in packets of {MTU}")
+    for place, own in usual.items():
+        differs = [key for key in _OF_AN_END if own[key] != tcp[key]]
+        differs += ["sack"] if hosts.has_sack(own) != hosts.has_sack(tcp) else []
+        differs += ["timestamps"] if hosts.has_timestamps(own) != hosts.has_timestamps(tcp) else []
+        if differs:
+            said = " and ".join(differs)
+            found.append(f"{place}: of {said} a kernel has one setting for all connections of a host: that of [tcp]")
+    return found

@@ -1,0 +1,295 @@
+"""Captures of the queue: packets that were made up, with figures that are worked out beside them by hand."""
+
+import json
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from aqmlab import cli
+from aqmlab.capture import measure
+from aqmlab.errors import BadInput
+from aqmlab.vectors import ACCEPTOR, INITIATOR, convert
+from aqmlab.vectors.capture import frames, interfaces
+from captures import ACK, FIN, PSH, SYN, Packet, block, ip_packet
+
+FORWARD, REVERSE = 0, 1
+BEFORE, DROPPED, AFTER = "before the queue", "dropped", "after the queue"
+MS, US = 1_000_000, 1_000
+GET = b"GET /3000 HTTP/1.1\r\n"
+
+Seen = tuple[int, int, str, bytes, str]
+"""When (nanoseconds), which way, where, what, and what is said of it."""
+
+
+def option(code: int, value: bytes) -> bytes:
+    return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
+
+
+def pcapng(seen: Iterable[Seen], places: tuple[str, ...] = (BEFORE, DROPPED, AFTER), snap: int = 128) -> bytes:
+    """A capture as the test bed writes it."""
+    out = bytearray(block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+    names = [f"{way}, {place}" for way in ("forward", "reverse") for place in places]
+    for name in names:
+        body = struct.pack("<HHI", 101, 0, snap) + option(2, name.encode()) + option(9, b"\x09") + option(0, b"")
+        out += block("<", 1, body)
+    for time, way, place, packet, comment in sorted(seen, key=lambda one: one[0]):
+        if place not in places:
+            continue
+        number = names.index(f"{('forward', 'reverse')[way]}, {place}")
+        kept = packet[:snap]
+        body = struct.pack("<IIIII", number, time >> 32, time & 0xFFFF_FFFF, len(kept), len(packet))
+        body += kept + bytes(-len(kept) % 4)
+        if comment:
+            body += option(1, comment.encode()) + option(0, b"")
+        out += block("<", 6, body)
+    return bytes(out)
+
+
+class Made:
+    """Packets of one connection on their way through the queues, a millisecond each, clients on the right."""
+
+    def __init__(self, version: int = 4) -> None:
+        self.version = version
+        self.seen: list[Seen] = []
+        self.sent = [0, 0]
+        self.identification = 0
+
+    def packet(self, side: int, flags: int, begin: int = 0, size: int = 0, acked: int = 0, text: bytes = b"") -> bytes:
+        """A segment of the client (`INITIATOR`) or the server, of data from position `begin` on."""
+        first = (4_294_967_000, 7)
+        sequence = (first[side] + (0 if flags & SYN else 1 + begin)) % 2**32
+        made = bytearray(
+            ip_packet(Packet(0, side, flags, sequence, (first[1 - side] + 1 + acked) % 2**32, size), self.version)
+        )
+        made[len(made) - size : len(made) - size + len(text)] = text
+        self.identification += 1
+        if self.version == 4:
+            made[4:6] = struct.pack("!H", self.identification)
+        return bytes(made)
+
+    def passes(self, at: int, packet: bytes, side: int, wait: int = 0, sends: int = MS, comment: str = "") -> None:
+        """It comes at `at`, waits, is sent, and is there."""
+        way = REVERSE if side == INITIATOR else FORWARD
+        self.seen.append((at, way, BEFORE, packet, ""))
+        if comment:
+            changed = bytearray(packet)
+            if self.version == 4:
+                changed[1] |= 3
+                changed[10:12] = b"\x12\x34"
+            else:
+                changed[1] |= 0x30
+            packet = bytes(changed)
+        self.seen.append((at + wait + sends, way, AFTER, packet, comment))
+
+    def is_lost(self, at: int, packet: bytes, side: int, reason: str, wait: int = 0) -> None:
+        way = REVERSE if side == INITIATOR else FORWARD
+        self.seen.append((at, way, BEFORE, packet, ""))
+        self.seen.append((at + wait, way, DROPPED, packet, f"dropped: {reason}"))
+
+
+def conversation(version: int = 4) -> Made:
+    """Two exchanges. The client is 20 us from the queue and back, the server 40 ms.
+
+    Of the first response of 3000 bytes the second segment is lost and comes again; the second, of 500 bytes, ends with
+    the server's FIN.
+    """
+    made = Made(version)
+    client, server = INITIATOR, ACCEPTOR
+    made.passes(0, made.packet(client, SYN), client)
+    made.passes(41 * MS, made.packet(server, SYN | ACK), server)
+    made.passes(42 * MS + 20 * US, made.packet(client, ACK), client)
+    made.passes(42 * MS + 30 * US, made.packet(client, ACK | PSH, 0, 300, 0, GET), client, wait=990 * US)
+    # The three come at once; the second is dropped from within the queue, the third waits for the first.
+    made.passes(90 * MS, made.packet(server, ACK, 0, 1000, 300), server)
+    made.is_lost(90 * MS, made.packet(server, ACK, 1000, 1000, 300), server, "early (pie)", wait=500 * US)
+    made.passes(90 * MS, made.packet(server, ACK, 2000, 1000, 300), server, wait=MS, comment="marked: early (pie)")
+    made.passes(91 * MS + 20 * US, made.packet(client, ACK, 300, 0, 1000), client)
+    made.passes(200 * MS, made.packet(server, ACK, 1000, 1000, 300), server)
+    made.passes(201 * MS + 20 * US, made.packet(client, ACK, 300, 0, 3000), client)
+    # A pause, and a request that says nothing of its response.
+    made.passes(500 * MS, made.packet(client, ACK | PSH, 300, 100, 3000), client)
+    made.passes(541 * MS, made.packet(server, ACK | PSH, 3000, 500, 400), server)
+    made.passes(550 * MS, made.packet(server, ACK | FIN, 3500, 0, 400), server)
+    made.passes(551 * MS + 20 * US, made.packet(client, ACK | FIN, 400, 0, 3501), client)
+    return made
+
+
+def written(tmp_path: Path, seen: Iterable[Seen], **options: object) -> Path:
+    path = tmp_path / "packets.pcapng"
+    path.write_bytes(pcapng(seen, **options))  # type: ignore[arg-type]
+    return path
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_exchanges_are_from_the_first_byte_asked_to_the_last_byte_missing(tmp_path: Path, version: int) -> None:
+    found = measure(written(tmp_path, conversation(version).seen))
+    first, second = found.exchanges()
+    assert (first.way, first.start_ns, first.end_ns) == (FORWARD, 0, 201 * MS)
+    assert (first.setup_ns, first.missing_ns) == (42 * MS + 20 * US, 20 * US)
+    assert first.response_time_s == pytest.approx(0.20102)
+    assert (first.request_bytes, first.response_bytes) == (300, 3000)
+    # Its FIN came eight milliseconds after its last byte.
+    assert (second.start_ns, second.setup_ns, second.end_ns) == (500 * MS, 0, 542 * MS)
+    assert (second.request_bytes, second.response_bytes) == (100, 500)
+    assert found.connections.unfinished == 0
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_queues_are_counted_and_waits_matched(tmp_path: Path, version: int) -> None:
+    said = measure(written(tmp_path, conversation(version).seen)).as_dict()
+    forward, reverse = said["forward"], said["reverse"]
+    assert [forward[f"{what}_packets"] for what in ("offered", "delivered", "dropped", "marked")] == [7, 6, 1, 1]
+    assert (forward["dropped"], forward["marked"]) == ({"early": 1}, {"early": 1})
+    # One of six waited a millisecond; in reverse one of eight, for 10 us less.
+    assert forward["queue_delay_mean_s"] == pytest.approx(1e-3 / 6)
+    assert reverse["queue_delay_mean_s"] == pytest.approx(990e-6 / 7)
+    assert (forward["retransmitted_segments"], reverse["retransmitted_segments"]) == (1, 0)
+    assert (forward["unmatched_packets"], reverse["unmatched_packets"]) == (0, 0)
+    assert (reverse["offered_packets"], reverse["delivered_packets"], reverse["dropped_packets"]) == (7, 7, 0)
+
+
+def test_a_window_counts_what_happens_in_it(tmp_path: Path) -> None:
+    found = measure(written(tmp_path, conversation().seen), 0.15, 0.52)
+    said = found.as_dict()
+    assert (said["forward"]["offered_packets"], said["forward"]["dropped_packets"]) == (1, 0)
+    assert [exchange.response_bytes for exchange in found.exchanges()] == [3000]
+    size = 20 + 20 + 1000
+    assert said["forward"]["throughput_bps"] == pytest.approx(8 * size / 0.37)
+
+
+def test_what_takes_room_and_comes_again_was_sent_again(tmp_path: Path) -> None:
+    made = conversation()
+    client, server = INITIATOR, ACCEPTOR
+    for at in (560 * MS, 570 * MS):
+        made.passes(at, made.packet(server, ACK | FIN, 3500, 0, 400), server)
+    made.passes(565 * MS, made.packet(client, ACK, 401, 0, 3501), client)
+    made.passes(580 * MS, made.packet(client, SYN), client)
+    said = measure(written(tmp_path, made.seen)).as_dict()
+    # A segment and two FINs; an acknowledgement is none, however often, and a SYN is.
+    assert [said[way]["retransmitted_segments"] for way in ("forward", "reverse")] == [3, 1]
+    assert said["exchanges"]["completed"] == 2
+
+
+def test_a_transfer_is_all_that_the_client_sends(tmp_path: Path) -> None:
+    made = Made()
+    client, server = INITIATOR, ACCEPTOR
+    made.passes(0, made.packet(client, SYN), client)
+    made.passes(11 * MS, made.packet(server, SYN | ACK), server)
+    made.passes(12 * MS + 8 * MS, made.packet(client, ACK), client)
+    made.passes(21 * MS, made.packet(client, ACK, 0, 1400), client)
+    made.passes(22 * MS, made.packet(client, ACK | FIN, 1400, 600), client)
+    (only,) = measure(written(tmp_path, made.seen)).exchanges()
+    assert (only.way, only.start_ns, only.end_ns, only.response_bytes) == (REVERSE, 0, 23 * MS, 2000)
+    # Half of 8 ms to the client, half of 10 ms to the server.
+    assert (only.missing_ns, only.completed_ns) == (9 * MS, 28 * MS)
+
+
+@pytest.mark.parametrize("places", [(BEFORE, DROPPED), (DROPPED, AFTER)])
+def test_one_side_tells_what_passed_there(tmp_path: Path, places: tuple[str, ...]) -> None:
+    found = measure(written(tmp_path, conversation().seen, places=places))
+    said = found.as_dict()["forward"]
+    assert (said["queue_delay_mean_s"], said["dropped"]) == (None, {"early": 1})
+    assert (said["offered_packets"], said["delivered_packets"]) == ((7, None) if BEFORE in places else (None, 6))
+    # Before the queue the lost segment was there, with the other two; after it the SYN is a millisecond later.
+    first, second = found.exchanges()
+    assert (first.start_ns, first.end_ns) == ((0, 90 * MS) if BEFORE in places else (MS, 201 * MS))
+    assert (second.request_bytes, second.response_bytes) == (100, 500)
+
+
+def test_vectors_take_each_packet_once(tmp_path: Path) -> None:
+    path = written(tmp_path, conversation().seen)
+    found = convert(path, tmp_path / "out.cvec")
+    assert (found.counts["sequential"], found.counts["initiator_bytes"], found.counts["acceptor_bytes"]) == (
+        1,
+        400,
+        3500,
+    )
+    assert found.counts["tcp_segments"] == 14
+
+
+def test_names_and_comments_are_read(tmp_path: Path) -> None:
+    path = written(tmp_path, conversation().seen)
+    assert interfaces(path)[:2] == ["forward, before the queue", "forward, dropped"]
+    said = [(frame.interface, frame.comment) for frame in frames(path) if frame.comment]
+    assert said == [("forward, dropped", "dropped: early (pie)"), ("forward, after the queue", "marked: early (pie)")]
+
+
+def run_folder(tmp_path: Path, offered: int = 7) -> Path:
+    """A run that recorded what `conversation` shows, but for `offered`."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    facts = {
+        "offered_packets": offered,
+        "delivered_packets": 6,
+        "dropped_packets": 1,
+        "marked_packets": 1,
+        "throughput_bps": 8 * (6 * 40 + 3500) / 0.6,
+        "queue_delay_mean_s": 1e-3 / 6,
+    }
+    back = {
+        "offered_packets": 7,
+        "delivered_packets": 7,
+        "dropped_packets": 0,
+        "marked_packets": 0,
+        "throughput_bps": 8 * (7 * 40 + 400) / 0.6,
+        "queue_delay_mean_s": 990e-6 / 7,
+    }
+    summary = {
+        "forward": facts,
+        "reverse": back,
+        "exchanges": {"completed": 2},
+        "tcp": {"retransmitted_segments": 1},
+    }
+    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "manifest.json").write_text(json.dumps({"kind": "run", "seed": 1, "digest": "x"}))
+    (folder / "scenario.toml").write_text('name = "x"\nduration = "600ms"\nwarmup = "0s"\ncooldown = "0s"\n')
+    rows = {
+        "start_s": [0.0, 0.5],
+        "response_time_s": [0.20102 + 50e-6, 0.04202 + 70e-6],
+        "setup_s": [0.042, 0.0],
+        "request_bytes": [300, 100],
+        "response_bytes": [3000, 500],
+        "traffic": [0, 0],
+        "source": [0, 0],
+        "direction": [0, 0],
+    }
+    pl.DataFrame(rows).write_parquet(folder / "exchanges.parquet")
+    return folder
+
+
+def test_a_run_is_checked_against_its_packets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, conversation().seen)
+    folder = run_folder(tmp_path)
+    assert cli.invoke(["capture", str(path), "--against", str(folder), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["against"]
+    assert all(check["agrees"] for check in said["checks"]), said
+    times = said["response_times"]["forward"]
+    assert (times["recorded"], times["captured"], times["paired"]) == (2, 2, 2)
+    assert times["difference_s"]["p50"] == pytest.approx(60e-6, abs=1e-9)
+    assert cli.invoke(["capture", str(path), "--against", str(folder)]) == 0
+    assert "2 of 2 exchanges found" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_figure_that_the_packets_do_not_bear_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, conversation().seen)
+    assert cli.invoke(["capture", str(path), "--against", str(run_folder(tmp_path, offered=8))]) == 1
+    assert "differs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "cut off at byte 0"),
+        (pcapng([], places=("somewhere",)), "expected a capture of the queue"),
+        (pcapng([]), "expected packets, found none"),
+        (pcapng(conversation().seen)[:-3], "cut off"),
+    ],
+)
+def test_what_is_no_capture_of_a_queue_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "packets.pcapng"
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=problem):
+        measure(path)

@@ -1,0 +1,214 @@
+"""The prompt inside: what it says, what it is told, how it ends; on a link where this machine can make one."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aqmlab import cli, engine
+from aqmlab.errors import AqmlabError, CannotRun
+from aqmlab.live import plan, preflight, registry, shell
+from conftest import NATIVE
+
+SCENARIO = """
+[link]
+rate = "20mbit"
+[link.qdisc]
+kind = "pie"
+[path]
+rtt = "10ms"
+[tcp]
+stack = "linux"
+[[traffic]]
+kind = "bulk"
+flows = 1
+"""
+
+needs_engine = pytest.mark.skipif(not hasattr(NATIVE, "live"), reason="left out: this build has no test bed")
+
+
+@pytest.fixture
+def scenario_file(monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    path = tmp_path / "link.toml"
+    path.write_text(SCENARIO)
+    return path
+
+
+@pytest.fixture
+def link(scenario_file):
+    """A scenario, where a link can be made of it."""
+    try:
+        preflight.check()
+    except AqmlabError as error:
+        pytest.skip(f"left out: {error}")
+    return scenario_file
+
+
+def prompt(*words, files=1024):
+    """`aqmlab shell` as its user starts it, standard input a pipe; `files` may be open."""
+    python = str(Path(cli.__file__).parents[1])
+    program = f"import sys; sys.path.insert(0, {python!r}); from aqmlab import cli; cli.main()"
+    return subprocess.Popen(
+        ["prlimit", f"--nofile={files}:", sys.executable, "-c", program, "shell", *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SHELL": "/bin/sh"},
+    )
+
+
+def test_a_prompts_greeting_and_exit_code(tmp_path):
+    """The program that greets, without a link around it."""
+    words = shell._prompt(tmp_path, "left", 4711)
+    environment = {"PATH": os.environ["PATH"], "AQMLAB_LEFT": "10.127.0.1", "AQMLAB_RIGHT": "10.255.0.1"}
+    done = subprocess.run(words, input="exit 4", env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert "on the left of the link, at 10.127.0.1; the right is 10.255.0.1" in done.stderr
+    assert "aqmlab shell --join 4711 --side right" in done.stderr
+
+
+@pytest.mark.parametrize(("status", "code"), [(None, 0), (0, 0), (7, 7), ("signal 1", 129), ("signal 15", 143)])
+def test_how_a_prompt_ended_is_its_exit_code(status, code):
+    assert shell.exit_code(status) == code
+
+
+@needs_engine
+def test_a_prompt_is_told_what_a_run_is_told(monkeypatch, scenario_file, tmp_path):
+    """Of `live.json` only what a prompt is differs, with the kernel's discipline too."""
+    told = []
+
+    def note(words, **_):
+        told.append(json.loads((Path(words[-1]) / "live.json").read_text()))
+        raise CannotRun("seen")
+
+    monkeypatch.setattr(preflight, "check", lambda: None)
+    monkeypatch.setattr(preflight, "controllers", lambda: ["cubic"])
+    monkeypatch.setattr(plan.kernel_qdisc, "check", lambda resolved: None)
+    monkeypatch.setattr(shell.subprocess, "run", note)
+    with pytest.raises(CannotRun, match="seen"):
+        shell.open_prompt(str(scenario_file), "right", None, False, {"live.qdisc": "kernel"})
+    assert any("pie" in line for line in told[0]["settings"]["kernel_qdisc"]["lines"])
+    assert told[0]["side"] == "right" and told[0]["parent"] == os.getpid() and told[0]["traffic"] is False
+
+
+@needs_engine
+def test_a_prompt_says_what_it_does_otherwise(capsys, monkeypatch, scenario_file):
+    monkeypatch.setattr(plan, "check", lambda resolved, is_virtual: None)
+    monkeypatch.setattr(shell.process, "arguments", lambda folder, is_virtual: ["false"])
+    with pytest.raises(CannotRun, match="exit code 1"):
+        shell.open_prompt(str(scenario_file), "left", None, False, {"live.qdisc": "kernel", "live.capture": "both"})
+    said = capsys.readouterr().err
+    assert "live.capture = both: a prompt has no result" in said and "kernel qdisc: " in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "expected a scenario, or --join"),
+        (["link.toml", "--join", "1"], "expected a scenario, or --join"),
+        (["link.toml", "--side", "up"], "expected one of left, right"),
+        (["--join", "1", "--traffic"], "the link stands already"),
+        (["--join", "1"], "no shell of yours has this number"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_a_line(capsys, monkeypatch, tmp_path, words, said):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert cli.invoke(["shell", *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and len(told.err.splitlines()) == 1 and said in told.err
+
+
+def test_a_shell_is_found_wherever_it_noted_itself(monkeypatch, tmp_path):
+    """The first terminal had no runtime folder, the second has."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    monkeypatch.setattr(registry, "_folders", lambda: [tmp_path / "shared"])
+    with registry.noted(folder):
+        monkeypatch.setattr(registry, "_folders", lambda: [tmp_path / "own", tmp_path / "shared"])
+        assert registry.folder_of(os.getpid()) == folder
+        assert registry.folder_of(os.getppid()) is None
+
+
+@needs_engine
+def test_a_prompt_and_one_that_joins(link):
+    """Two terminals: what one sends the other receives, over the link; the first one's end is the other's."""
+    first = prompt(link, "--side", "left", "--json")
+    other = None
+    try:
+        assert first.stdin is not None and first.stderr is not None
+        first.stdin.write("echo up >&2; read ending; exit $ending\n")
+        first.stdin.flush()
+        seen = []
+        for line in first.stderr:
+            seen.append(line)
+            if line == "up\n":
+                break
+        assert any("You are on the left of the link, at 10.127.0.1" in line for line in seen), seen
+        other = prompt("--join", first.pid, "--side", "right")
+        receive = f"{sys.executable} -c 'import socket; s = socket.socket(); s.bind((\"10.255.0.1\", 0)); print(s)'"
+        said, errors = other.communicate(f"echo $AQMLAB_LEFT; {receive}; exit 5\n", timeout=60)
+        assert (other.returncode, said.splitlines()[0]) == (5, "10.127.0.1"), errors
+        assert "10.255.0.1" in said.splitlines()[1]  # the address of that side is its own
+        other = prompt("--join", first.pid, "--side", "right")
+        assert other.stdin is not None and other.stdout is not None
+        other.stdin.write("echo here\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "here\n"
+        first.stdin.write("6\n")
+        first.stdin.flush()
+        said, errors = first.communicate(timeout=60)
+        told = json.loads(said)
+        assert first.returncode == told["exit_code"] == 6, errors
+        assert "the link has gone" in other.communicate(timeout=60)[1] and other.returncode == 3
+    finally:
+        for one in (first, other):
+            if one is not None:
+                one.kill()
+                one.communicate()
+
+
+@needs_engine
+def test_a_prompt_that_is_killed_is_no_failure_of_ours(link):
+    """There is no traceback, and the exit code is the shells' for it; what the link carried is said all the same."""
+    first = prompt(link)
+    try:
+        assert first.stdin is not None and first.stdout is not None
+        # It is the first process of its namespace, where no signal of its own ends it; /proc is the machine's.
+        first.stdin.write("awk '/^PPid/ { print $2 }' /proc/self/status; read ending\n")
+        first.stdin.flush()
+        os.kill(int(first.stdout.readline()), signal.SIGKILL)
+        _, errors = first.communicate(timeout=60)
+        assert first.returncode == 128 + signal.SIGKILL, errors
+        assert "Traceback" not in errors and "forward: 0 packets" in errors, errors
+    finally:
+        first.kill()
+        first.communicate()
+
+
+@needs_engine
+def test_tens_of_thousands_of_connections_may_be_open(link):
+    """A connection takes two files: the hosts raise their limit as far as they may, root beyond its own."""
+    most = max(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 1 << 20)
+    may_raise = subprocess.run(["prlimit", f"--nofile={most}:{most}", "true"], capture_output=True, check=False)
+    first = prompt(link, "--traffic", files=256)
+    try:
+        assert first.stdin is not None and first.stdout is not None
+        first.stdin.write("ping -c 1 -W 5 $AQMLAB_RIGHT | head -1; read ending\n")
+        first.stdin.flush()
+        assert first.stdout.readline().startswith("PING 10.255.0.1")
+        folder = registry.folder_of(first.pid)
+        assert folder is not None
+        bed = json.loads((folder / shell.PLACE).read_text())["pid"]
+        soft, hard = resource.prlimit(bed, resource.RLIMIT_NOFILE)
+        assert soft == hard > 256 and (may_raise.returncode != 0 or soft >= 1 << 20), (soft, hard)
+    finally:
+        first.kill()
+        first.communicate()

@@ -1,0 +1,264 @@
+"""Virtual time: the process around the kernel, with programs that need no test bed; left out where it is not built."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aqmlab import calibration, cli
+from aqmlab.errors import BadInput, CannotRun
+from aqmlab.live import kernel, probe, registry, virtual
+
+KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
+"""Looked for before tests have a cache of their own."""
+
+NOBODY = 65534
+
+needs_kernel = pytest.mark.skipif(
+    not os.access(KERNEL, os.X_OK), reason="left out: no kernel of virtual time (aqmlab kernel build)"
+)
+
+
+@pytest.fixture(autouse=True)
+def own_places(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    if os.access(KERNEL, os.X_OK):
+        monkeypatch.setenv(kernel.VARIABLE, KERNEL)
+
+
+def words(folder: Path, program: str, **tree) -> list[str]:
+    return virtual.machine(folder, [sys.executable, "-I", "-c", program], tree)
+
+
+def answer(folder: Path, program: str, **tree) -> str:
+    done = subprocess.run(words(folder, program, **tree), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, (done, (folder / "machine.log").read_text())
+    return done.stdout
+
+
+def processes(word: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (path / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if word.encode() in line and registry.started(int(path.name)) is not None:
+            found.append(int(path.name))
+    return found
+
+
+def wait_for(what, seconds=20.0):
+    limit = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < limit, "nothing came"
+        time.sleep(0.05)
+
+
+@needs_kernel
+def test_output_exit_code_and_files_come_out(tmp_path):
+    program = (
+        f"import sys; print('said', flush=True); print('complained', file=sys.stderr);"
+        f"open({str(tmp_path / 'written')!r}, 'w').write('kept'); sys.exit(7)"
+    )
+    done = subprocess.run(words(tmp_path, program), capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "said\n", "complained\n")
+    assert (tmp_path / "written").read_text() == "kept"
+    assert not (tmp_path / "error.json").exists()
+
+
+@needs_kernel
+def test_an_hour_passes_at_once_and_no_sleeper_is_late(tmp_path):
+    program = "import time; a = time.monotonic_ns(); time.sleep(3600); print(time.monotonic_ns() - a)"
+    began = time.monotonic()
+    slept_ns = int(answer(tmp_path, program))
+    # Without PR_SET_TIMERSLACK Linux lets a timer be late by 50 us; reading the clock takes 256 ns.
+    assert 3_600_000_000_000 <= slept_ns <= 3_600_000_051_000
+    assert time.monotonic() - began < 60
+
+
+CHANCE = """
+import os, socket, subprocess, time
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+print(os.urandom(16).hex(), time.time())
+for _ in range(3):
+    with socket.socket() as listener, socket.socket() as client:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        client.connect(listener.getsockname())
+        print(listener.getsockname(), client.getsockname(), hash("text"))
+"""
+
+
+@needs_kernel
+def test_chance_inside_is_the_seeds(tmp_path):
+    first = answer(tmp_path, CHANCE, seed=1)
+    assert answer(tmp_path, CHANCE, seed=1) == first
+    other = answer(tmp_path, CHANCE, seed=2)
+    assert all(a != b for a, b in zip(first.splitlines(), other.splitlines(), strict=True))
+
+
+@needs_kernel
+@pytest.mark.skipif(os.geteuid() != 0, reason="left out: expected root, to be somebody else")
+def test_no_privileges_are_needed():
+    python = "/usr/bin/python3"
+    if not os.access(python, os.X_OK) or not Path(KERNEL).stat().st_mode & 1:
+        pytest.skip("left out: no interpreter that others may run")
+    folder = Path(subprocess.check_output(["mktemp", "-d", "-p", "/tmp"], text=True).strip())
+    try:
+        for name, path in (("linux", KERNEL), ("machine.py", Path(virtual.HERE) / "machine.py")):
+            (folder / name).write_bytes(Path(path).read_bytes())
+            (folder / name).chmod(0o755)
+        asked = virtual.machine(folder, [python, "-I", "-c", "import os; print(os.geteuid())"], {})
+        facts = json.loads((folder / "machine.json").read_text())
+        (folder / "machine.json").write_text(json.dumps({**facts, "kernel": str(folder / "linux")}))
+        os.chown(folder, NOBODY, NOBODY)
+        done = subprocess.run(
+            [python, "-I", str(folder / "machine.py"), asked[-1]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            cwd="/",
+        )
+        assert (done.returncode, done.stdout) == (0, "0\n"), done
+    finally:
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+@needs_kernel
+def test_what_is_in_the_environment_comes_in_and_stays_nobody_elses(monkeypatch, tmp_path):
+    """The caller's environment is inside as it is outside, and lies in no file that others may read or that stays."""
+    monkeypatch.setenv("ACCESS_KEY", "se'cret 42")
+    program = "import os, time; print(os.environ['ACCESS_KEY'], flush=True)\nwhile True: pass"
+    tmp_path.chmod(0o755)
+    machine = subprocess.Popen(words(tmp_path, program), stdout=subprocess.DEVNULL)
+    try:
+        wait_for((tmp_path / "machine.stdout").exists)
+        wait_for((tmp_path / "machine.stdout").read_text)
+        assert (tmp_path / "machine.stdout").read_text() == "se'cret 42\n"
+        assert (tmp_path / "machine.init").stat().st_mode & 0o777 == 0o700
+        kept = [path for path in tmp_path.iterdir() if path.is_file() and path.name != "machine.stdout"]
+        assert len(kept) >= 3 and not any(b"cret 42" in path.read_bytes() for path in kept), kept
+    finally:
+        machine.terminate()
+        assert machine.wait(20) == 3
+
+
+SPIN = "print('up', flush=True)\nwhile True: pass"
+
+
+@needs_kernel
+@pytest.mark.parametrize("victim", ["parent", "machine", "kernel"])
+def test_nothing_outlives_whoever_is_killed(tmp_path, victim):
+    asked = words(tmp_path, SPIN)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", f"import subprocess; subprocess.run({asked!r})"], stdout=subprocess.DEVNULL
+    )
+    try:
+        wait_for((tmp_path / "machine.stdout").exists)
+        wait_for((tmp_path / "machine.stdout").read_text)
+        machines = [pid for pid in processes(str(tmp_path)) if "machine.py" in command_line(pid) and pid != parent.pid]
+        kernels = [pid for pid in processes(str(tmp_path)) if command_line(pid).startswith(KERNEL)]
+        assert len(machines) == 1 and kernels
+        first = min(kernels, key=lambda pid: registry.started(pid) or 0)
+        os.kill({"parent": parent.pid, "machine": machines[0], "kernel": first}[victim], signal.SIGKILL)
+        parent.wait(20)
+        wait_for(lambda: not processes(str(tmp_path)))
+        if victim == "kernel":
+            said = json.loads((tmp_path / "error.json").read_text())
+            assert said == {"message": "virtual time: the kernel was killed by signal 9", "exit_code": 3}
+    finally:
+        parent.kill()
+        parent.wait()
+
+
+def command_line(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+
+
+@needs_kernel
+def test_asked_to_stop_it_does(tmp_path):
+    machine = subprocess.Popen(words(tmp_path, SPIN), stdout=subprocess.DEVNULL)
+    wait_for((tmp_path / "machine.stdout").exists)
+    machine.terminate()
+    assert machine.wait(20) == 3
+    assert json.loads((tmp_path / "error.json").read_text())["message"] == "stopped"
+    wait_for(lambda: not processes(str(tmp_path)))
+
+
+@needs_kernel
+def test_the_kernel_has_what_the_laboratory_needs(tmp_path):
+    found = json.loads(
+        subprocess.run(
+            virtual.machine(tmp_path, [sys.executable, "-I", probe.__file__, "--virtual"], {}),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout
+    )
+    assert found["namespaces"] is None and found["tun"] is None and found["ipv6"]
+    assert {"reno", "cubic", "bbr", "dctcp"} <= set(found["controllers"])
+    there = {name for name, takes in found["qdiscs"].items() if takes}
+    assert there >= {"htb", "pfifo", "red", "codel", "fq_codel", "pie", "cake", "sfq", "netem"}
+
+
+@needs_kernel
+def test_tens_of_thousands_of_connections_may_be_open(tmp_path):
+    program = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+    assert answer(tmp_path, program) == "(1048576, 1048576)\n"
+
+
+def test_more_users_get_more_memory():
+    assert virtual.memory_mb({}) == 1024
+    assert virtual.memory_mb({"traffic": [{"users": 10_000}, {"flows": 2000}]}) == 1024 + 12_000 * 64 // 1024
+
+
+def test_without_a_kernel_a_line_says_how_to_get_one(capsys, monkeypatch):
+    monkeypatch.delenv(kernel.VARIABLE, raising=False)
+    with pytest.raises(CannotRun, match="aqmlab kernel build makes one"):
+        virtual.check()
+    assert cli.invoke(["kernel", "show"]) == 3
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and "aqmlab kernel build" in said
+
+
+def test_what_is_no_kernel_is_named(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv(kernel.VARIABLE, str(tmp_path / "none"))
+    with pytest.raises(BadInput, match=r"AQMLAB_KERNEL: .*none: expected a kernel"):
+        kernel.find()
+    assert cli.invoke(["kernel", "show"]) == 2
+
+
+@pytest.mark.parametrize("source", ["none", ""])
+def test_what_is_no_source_is_named(capsys, tmp_path, source):
+    asked = ["kernel", "build", "--source", str(tmp_path / source), "-o", str(tmp_path / "out")]
+    assert cli.invoke(asked) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and len(said.err.splitlines()) == 1 and "--source" in said.err
+
+
+def test_without_source_and_rights_a_line_says_what_to_install(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel, "SOURCES", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert cli.invoke(["kernel", "build"]) == 3
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and "apt-get install linux-source-6.12 make gcc" in said
+
+
+def test_a_kernel_that_is_there_is_not_built_again(capsys, tmp_path):
+    facts = {"release": "6.12.0", "source": "x", "options": [], "changes": [], "built": "now", "seconds": 1.0}
+    (tmp_path / "kernel.json").write_text(json.dumps(facts))
+    (tmp_path / "linux").write_text("")
+    assert cli.invoke(["kernel", "build", "-o", str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["release"] == "6.12.0" and "there already" in said.err
