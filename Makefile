@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test check fuzz bench conformance compare-ns2 figures docs fmt lock clean
+.PHONY: help build demo test check fuzz bench bench-live conformance compare-ns2 validate-live figures docs fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -98,6 +98,10 @@ fuzz: ## look for operations that break a discipline's promises; FUZZ_S: for how
 bench: $(ENGINE) ## measure the engine: time per packet, memory, scaling
 	$(BIN)/python benches/bench.py
 
+bench-live: ## measure the live router: packets a second, how late they are, processor time by part; as root or in user namespaces
+	cargo build --locked --release --package aqmlab-live --example flood
+	@if [ "$$(id -u)" = 0 ]; then target/release/examples/flood; else unshare -Ur target/release/examples/flood; fi
+
 conformance: $(ENGINE) ## compare with other implementations: vectors, theory, the oracle, Linux, ns-2
 	cargo test --locked --package aqmlab-aqm --test vectors --test theory --test closed_forms --test equilibria
 	cargo test --locked --package aqmlab-sim --test disciplines --test cake
@@ -115,6 +119,9 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both
 	$(BIN)/python benches/peers/compare_ns2.py
 	$(BIN)/python benches/peers/compare_ns2_transfers.py
+
+validate-live: $(ENGINE) ## run the same scenarios in the simulator and between real TCP stacks, and say where they agree
+	$(BIN)/python benches/live/validate.py
 
 figures: $(ENGINE) ## measure every discipline and web model, and draw the figures of their pages
 	$(BIN)/python tools/discipline_figures.py
