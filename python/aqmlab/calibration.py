@@ -230,7 +230,7 @@ def _search(
     if abs(confirmed / load.load_bps - 1) > 10 * LOAD_TOLERANCE:
         raise BadInput(
             f"{where}: cannot be reached: {users:,} users offer {units.say_rate(confirmed)} on the uncongested link of "
-            f"{units.rate_text(rate)}; expected a load that grows with the population"
+            f"{units.rate_text(rate)}; expected a load that grows with the population, a longer window, or users"
         )
     points = tuple(Point(n, search.points[n]) for n in sorted(search.points))
     return Calibration(

@@ -97,7 +97,7 @@ def _panels(columns: Sequence[Column], looks: dict[str, Look], name: str, scale:
         axes.set_visible(False)
     for k in range(across):
         lowest = [axes for axes in grid[:, k] if axes.get_visible()][-1]
-        lowest.set_xlabel("simulated time (s)")
+        lowest.set_xlabel("time (s)")
         lowest.tick_params(labelbottom=True)
     figure.supylabel(ylabel, fontsize=10.5)
     return figure

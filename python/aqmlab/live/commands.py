@@ -95,8 +95,12 @@ def examine(
         _print_json({**found.as_dict(), "left_over": [one.as_dict() for one in registry.remains()]})
     else:
         doctor.show(out, found)
-        if registry.remains():
-            out.print("Killed runs left something behind: aqmlab doctor --clean removes it.")
+        remains = registry.remains()
+        for one in remains:
+            what = [*one.folders, *(f"process {number}" for number in one.processes)]
+            out.print(f"left by a killed run: {', '.join(what)}", markup=False, soft_wrap=True)
+        if remains:
+            out.print("aqmlab doctor --clean ends and removes this.")
     if not found.can_run:
         raise typer.Exit(CannotRun.exit_code)
 
