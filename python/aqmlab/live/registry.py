@@ -30,7 +30,7 @@ from aqmlab.errors import CannotRun
 
 MARK = "AQMLAB_LIVE"
 """In the environment of all processes of a run: the process that makes it, when that was started, the process namespace
-it is of, the folder; as in `4711:123456:4026531836:/tmp/aqmlab-run`."""
+it is of, the folder; as in `4711:123456:4026531836:FOLDER`."""
 
 TOKEN = ".aqmlab-live"
 """The file in a folder that says whose it is."""
