@@ -94,11 +94,15 @@ def bulk(cc: str, rate: int, kind: str, ecn: bool) -> Case:
 
 
 def web(rate: int, load: int, kind: str) -> Case:
-    """Web users in a closed loop, half of their pages over HTTP/1.1, the others over 1.0."""
+    """Web users in a closed loop, half of their pages over HTTP/1.1, the others over 1.0.
+
+    At 100 Mb/s for half as long: thousands of users are as many exchanges, and five times the packets.
+    """
+    seconds, warmup = (240, 60) if rate == 20 else (120, 30)
     scenario = {
         "name": f"web users, {load} % of {rate} Mb/s, {kind}",
-        "duration": "240s",
-        "warmup": "60s",
+        "duration": f"{seconds}s",
+        "warmup": f"{warmup}s",
         "link": {"rate": f"{rate}mbit", "qdisc": qdisc(kind, rate, False)},
         "path": {"access_rate": "1gbit", "rtt": {"uniform": list(WEB_RTT)}},
         "tcp": {"stack": "linux", "cc": "cubic"},
@@ -119,7 +123,7 @@ CASES = [
         for ecn in (False, True)
         if not (ecn and kind == "pfifo")
     ),
-    *(web(20, load, kind) for load in (90, 98) for kind in ("pfifo", "pi", "fq_codel")),
+    *(web(rate, load, kind) for rate in (20, 100) for load in (90, 98) for kind in ("pfifo", "pi", "fq_codel")),
 ]
 
 

@@ -127,6 +127,7 @@ def test_what_cannot_be_asked_for(small, capsys):
         (["--side", "top"], "side: top: expected one of left, right"),
         (["--capture", "all"], "capture: all: expected one of off, before, after, both"),
         (["--no-traffic"], "expected a program to run, after --"),
+        (["--", "no-such-program"], "live: no-such-program: no such program; expected one to run inside, after --"),
     ):
         assert cli.invoke(["live", str(small), *words]) == 2
         assert said in capsys.readouterr().err

@@ -51,14 +51,15 @@ def measured(out: Console, found: Measured) -> None:
 
 def against(out: Console, checks: Sequence[Check], pairs: dict[str, Paired]) -> None:
     """Quantity by quantity, then response times by direction."""
-    table = _table("Against the run", "", "captured", "recorded", "")
+    table = _table("Against the run", "", "captured", "recorded", "", "may differ by")
     words = {
         True: Text("same", style="green"),
         False: Text("differs", style="bold red"),
         None: Text("not told", style="dim"),
     }
     for check in checks:
-        table.add_row(check.title, _exact(check.captured), _exact(check.recorded), words[check.agrees])
+        allowed = _allowed(check)
+        table.add_row(check.title, _exact(check.captured), _exact(check.recorded), words[check.agrees], allowed)
     out.print(table)
     for name, pair in pairs.items():
         found = pair.difference_s
@@ -70,6 +71,14 @@ def against(out: Console, checks: Sequence[Check], pairs: dict[str, Paired]) -> 
             f"{name}: {found.size:,} of {pair.recorded:,} exchanges found in the capture; response times recorded less "
             f"captured: median {middle:+.3f} ms, 98 % within {low:+.3f} and {high:+.3f} ms."
         )
+
+
+def _allowed(check: Check) -> Text:
+    """The tolerance that `same` stands for."""
+    said = [f"{100 * check.tolerance:g} %"] if check.tolerance else []
+    if check.least:
+        said.append(f"{1e6 * check.least:g} us")
+    return Text(" or ".join(said) or "nothing", style="dim")
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -3,6 +3,7 @@
 Two at a time would be each other's lateness in real time. In virtual time they would not; but one keeps a core busy.
 """
 
+import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from aqmlab import runner, store
 from aqmlab.engine import Resolved
-from aqmlab.errors import CannotRun
+from aqmlab.errors import BadInput, CannotRun
 from aqmlab.live import plan, preflight, process
 from aqmlab.live.bed import Bed
 from aqmlab.live.settings import Settings, settings
@@ -27,6 +28,8 @@ def check(jobs: Sequence[Job]) -> None:
         if job.bed is None or runner.is_finished(job):
             continue
         plan.check(job.resolved, is_virtual=job.bed.is_virtual)
+        if job.bed.command and shutil.which(job.bed.command[0]) is None:
+            raise BadInput(f"live: {job.bed.command[0]}: no such program; expected one to run inside, after --")
 
 
 def remarks(jobs: Sequence[Job]) -> list[str]:
