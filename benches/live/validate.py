@@ -1,9 +1,10 @@
 """Do the simulator and the live test bed agree? The same scenarios, seen by several witnesses, side by side.
 
-The witnesses: the simulator with the stack `linux`; real TCP stacks in virtual time around our router (`virtual`), and
-around the kernel's own queue discipline (`kernel`), where Linux has it; real TCP stacks of this machine in real time
-(`live`), only when asked for, as it wants a quiet machine. What each saw is kept, run by run, a file a case, in
-testdata/live; docs/validation.md's table is made of these files.
+The witnesses: the simulator with the stack `linux`; real TCP stacks in virtual time around our router (`virtual`),
+and around the kernel's own queue discipline (`kernel`), where Linux has it; real TCP stacks of this machine in real
+time (`live`), only when asked for, as it wants a quiet machine. Of web users the simulator runs every seed twice, the
+second time with a disturbance too small to matter (`twin`): how far twins lie apart is chance. What each saw is kept,
+run by run, a file a case, in testdata/live; docs/validation.md's table is made of these files.
 
     python benches/live/validate.py                     run what is missing, print the table
     python benches/live/validate.py --only reno-20      only cases whose names contain it; may be repeated
@@ -49,7 +50,7 @@ from validation_cases import CASES, Case  # noqa: E402
 from validation_table import DOCS, findings, print_table, update_docs  # noqa: E402
 
 KEPT = ROOT / "testdata" / "live"
-WITNESSES = ("simulated", "virtual", "kernel", "live")
+WITNESSES = ("simulated", "twin", "virtual", "kernel", "live")
 GRID = 500
 """Quantiles that are kept of a run's response times: two distributions are then as far apart as their samples are,
 to 1/500."""
@@ -92,7 +93,10 @@ def _run(case: Case, witness: str, seed: int) -> dict[str, Any]:
         changes["live.qdisc"] = "kernel"
     with tempfile.TemporaryDirectory(prefix="aqmlab-validate-") as folder:
         out = Path(folder) / "run"
-        if witness == "simulated":
+        if witness == "twin":
+            (found,) = api.calibrate(text, seed=seed, jobs=1)
+            result = api.run(case.twin(found.users), seed=seed, out=out, jobs=1)
+        elif witness == "simulated":
             result = api.run(text, seed=seed, out=out, jobs=1)
         else:
             result = api.live(text, seed=seed, out=out, set=changes, virtual=witness != "live", jobs=1)

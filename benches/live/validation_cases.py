@@ -36,6 +36,16 @@ class Case:
         """The scenario as text."""
         return "".join(_section(key, value) for key, value in self.scenario.items())
 
+    def twin(self, users: int) -> str:
+        """The scenario of a twin: the same users, and packets that reach the link some nanoseconds later."""
+        (traffic,) = self.scenario["traffic"]
+        changed = {
+            **self.scenario,
+            "path": {**self.scenario["path"], "access_rate": "999mbit"},
+            "traffic": [{**{key: item for key, item in traffic.items() if key != "load"}, "users": users}],
+        }
+        return "".join(_section(key, value) for key, value in changed.items())
+
 
 def qdisc(kind: str, rate: int, ecn: bool) -> dict[str, Any]:
     """A discipline before a link of `rate` Mb/s, with Linux's parameters where it is Linux's.
@@ -108,7 +118,7 @@ def web(rate: int, load: int, kind: str) -> Case:
         "tcp": {"stack": "linux", "cc": "cubic"},
         "traffic": [{"kind": "web", "model": "unc2001", "load": f"{rate * load / 100:g}mbit"}],
     }
-    runs = {"simulated": 10, "virtual": 2, "live": 2}
+    runs = {"simulated": 10, "twin": 10, "virtual": 2, "live": 2}
     if kind not in NOT_IN_LINUX:
         runs["kernel"] = 2
     return Case(f"web-{rate}-{load}-{kind}", str(scenario["name"]), "web", scenario, runs)

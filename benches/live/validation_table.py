@@ -14,7 +14,7 @@ from aqmlab import statistics
 from aqmlab.live import verdicts
 from aqmlab.live.tables import counted
 from aqmlab.live.verdicts import DELAY_RELATIVE, DELAY_S, DISTANCE, LEAST_SHARE, RELATIVE
-from aqmlab.statistics import Interval
+from aqmlab.statistics import Array, Interval
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
 BEGIN = "<!-- live: begin (written by benches/live/validate.py --update-docs) -->"
@@ -69,14 +69,49 @@ def findings(kept: dict[str, Any]) -> list[Found]:
         # Of web users a seed has the same ones in both; flows that always have data have nothing of it in common.
         seeds = [[run["seed"] for run in one] for one in (base, other)]
         pairs = verdicts.pairs(seeds[0], seeds[1], same_demands=kept.get("kind") == "web")
+        few = _Few.of(base, runs.get("twin", []), other)
         for quantity in QUANTITIES:
             values = [[float(run[quantity.key] or 0.0) for run in one] for one in (base, other)]
             if quantity.key.endswith("ratio") and not any(map(sum, values)):
                 continue
-            found.append(_compared(kept, witness, quantity, values[0], values[1], pairs))
+            gap = few.gap(quantity.key) if few else verdicts.gap(values[0], values[1], pairs)
+            found.append(_compared(kept, witness, quantity, values[0], values[1], gap))
         if all("response_time_s" in run for run in (*base, *other)):
-            found.append(_distance(kept, witness, base, other, pairs))
+            found.append(_distance(kept, witness, base, other, few, pairs))
     return found
+
+
+@dataclass(frozen=True)
+class _Few:
+    """A few runs of a witness beside the simulator's under the same seeds, and the simulator's twins."""
+
+    twins: list[tuple[dict[str, Any], dict[str, Any]]]
+    """A simulated run and its twin."""
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]]
+    """A simulated run and the witness's."""
+
+    @staticmethod
+    def of(
+        base: Sequence[dict[str, Any]], twins: Sequence[dict[str, Any]], other: Sequence[dict[str, Any]]
+    ) -> _Few | None:
+        """`None` where there are no twins, or pairs enough to do without."""
+        found = _Few(*([(a, b) for a in base for b in those if a["seed"] == b["seed"]] for those in (twins, other)))
+        is_few = 0 < len(found.pairs) < verdicts.FEW <= len(found.twins)
+        return found if is_few else None
+
+    def gap(self, key: str) -> Interval:
+        """Of a quantity."""
+        ones, others = zip(*((float(a[key] or 0.0), float(b[key] or 0.0)) for a, b in self.twins), strict=True)
+        return verdicts.twin_gap(ones, others, [float(b[key] or 0.0) - float(a[key] or 0.0) for a, b in self.pairs])
+
+    def distance_gap(self) -> Interval:
+        """Of the response times."""
+        ones, others = zip(*((_times(a), _times(b)) for a, b in self.twins), strict=True)
+        return verdicts.twin_distance_gap(ones, others, [(_times(a), _times(b)) for a, b in self.pairs])
+
+
+def _times(run: dict[str, Any]) -> Array:
+    return np.asarray(run["response_time_s"], dtype=np.float64)
 
 
 def _counting(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -89,10 +124,9 @@ def _compared(
     quantity: Quantity,
     ours: Sequence[float],
     theirs: Sequence[float],
-    pairs: list[tuple[int, int]] | None,
+    gap: Interval,
 ) -> Found:
     one, other = statistics.across_runs(ours), statistics.across_runs(theirs)
-    gap = verdicts.gap(ours, theirs, pairs)
     tolerance = max(quantity.relative * abs(one.value), quantity.least)
     allowed = f"{100 * quantity.relative:g} %"
     if quantity.least and tolerance == quantity.least:
@@ -117,11 +151,12 @@ def _distance(
     witness: str,
     base: Sequence[dict[str, Any]],
     other: Sequence[dict[str, Any]],
+    few: _Few | None,
     pairs: list[tuple[int, int]] | None,
 ) -> Found:
     """Distributions of all runs, and how far repetitions of the same witness are from each other."""
-    samples = [[np.asarray(run["response_time_s"]) for run in one] for one in (base, other)]
-    gap = verdicts.distance_gap(samples[0], samples[1], pairs)
+    samples = [[_times(run) for run in one] for one in (base, other)]
+    gap = few.distance_gap() if few else verdicts.distance_gap(samples[0], samples[1], pairs)
     width = "" if gap.half_width is None else f" ± {gap.half_width:.3f}"
     shown = [_or_dash(verdicts.repeated(one)) for one in samples]
     return Found(

@@ -56,6 +56,37 @@ def test_web_users_are_compared_seed_by_seed() -> None:
     assert [found.verdict for found in paired if found.quantity == "utilisation, %"] == ["agrees"]
 
 
+def test_a_single_web_run_is_judged_by_how_far_twins_lie_apart() -> None:
+    simulated = [run(seed, utilisation=0.7 + 0.05 * seed) for seed in range(1, 7)]
+
+    def verdict(apart: float, live: float) -> str:
+        twins = [run(seed, utilisation=0.7 + 0.05 * seed + apart * (-1) ** seed) for seed in range(1, 7)]
+        kept = {**case(simulated, [run(2, utilisation=0.8 + live)]), "kind": "web"}
+        kept["witnesses"]["twin"] = {"runs": twins}  # type: ignore[index]
+        (found,) = (found for found in tables.findings(kept) if found.quantity == "utilisation, %")
+        return found.verdict
+
+    # 2 % of 0.875 are 0.0175; six twins that lie 0.002 apart leave 2.45 times that, 0.005, to chance.
+    assert verdict(0.002, 0.012) == "agrees"
+    assert verdict(0.002, 0.015) == "undecided"
+    assert verdict(0.002, 0.024) == "differs"
+    assert verdict(0.01, 0.012) == "undecided"
+
+
+def test_a_single_distribution_is_judged_by_how_far_twins_lie_apart() -> None:
+    def times(seed: int, by: float) -> dict[str, object]:
+        return {**run(seed), "response_time_s": [(share + 0.5) / 500 + by for share in range(500)]}
+
+    def verdict(apart: float, live: float) -> str:
+        kept = {**case([times(seed, 0.0) for seed in range(6)], [times(2, live)]), "kind": "web"}
+        kept["witnesses"]["twin"] = {"runs": [times(seed, apart * (-1) ** seed) for seed in range(6)]}  # type: ignore[index]
+        return next(found.verdict for found in tables.findings(kept) if found.quantity.startswith("response"))
+
+    assert verdict(0.004, 0.02) == "agrees"
+    assert verdict(0.04, 0.02) == "undecided"
+    assert verdict(0.004, 0.07) == "differs"
+
+
 def test_a_void_run_does_not_count() -> None:
     fine = [run(seed) for seed in (1, 2, 3)]
     void = {**run(4, loss_ratio=0.5), "void": "late"}

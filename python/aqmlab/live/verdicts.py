@@ -16,6 +16,9 @@ Where the interval comes from (`pairs`, `gap` and `distance_gap`):
   of both together, Student's pooled one: with a single run, that of the other's runs. Where the few visibly scatter
   more, by a factor of `MORE`, it is Welch's interval all the same.
 - With fewer than `FEW` runs of both and only one of either there is no interval, and the verdict is open.
+- Of a few pairs under the same demands, where the simulator has *twins*: its own runs once more, under the same demands
+  and with a disturbance too small to matter, so that what differs is chance alone. How far twins lie apart is how far a
+  pair may, and the interval is Student's with that spread (`twin_gap` and `twin_distance_gap`).
 
 Distributions are compared by the largest distance between them (Kolmogorov and Smirnov), with a distance as tolerance,
 for with some ten thousand exchanges a test of significance finds any difference. Its interval has the run as unit too:
@@ -131,6 +134,34 @@ def distance_gap(
     if plan is None or not math.isfinite(value):
         return Interval(value, None, fewest, "none")
     return Interval(value, _largest_error(errors, plan), fewest, "runs")
+
+
+def twin_gap(simulated: Sequence[float], twins: Sequence[float], differences: Sequence[float]) -> Interval:
+    """The mean of a few pairs' `differences`, live - simulated, with the spread of twins: runs in the same order."""
+    squares = [(twin - one) ** 2 for one, twin in zip(simulated, twins, strict=True)]
+    mean = math.fsum(differences) / len(differences)
+    if len(squares) < FEW:
+        return Interval(mean, None, len(differences), "none")
+    spread = math.sqrt(math.fsum(squares) / len(squares) / len(differences))
+    quantile = float(stats.t.ppf(0.5 + statistics.CONFIDENCE / 2, len(squares)))
+    return Interval(mean, quantile * spread, len(differences), "runs")
+
+
+def twin_distance_gap(
+    simulated: Sequence[Array], twins: Sequence[Array], paired: Sequence[tuple[Array, Array]]
+) -> Interval:
+    """The distance between the distributions of a few pairs, (simulated, live), with the spread of twins."""
+    pooled = [np.sort(np.concatenate(samples)) for samples in zip(*paired, strict=True)]
+    value, count = distance(*pooled), len(paired)
+    if len(simulated) < FEW or not math.isfinite(value):
+        return Interval(value, None, count, "none")
+    at = np.quantile(np.concatenate(pooled), (np.arange(TIMES) + 0.5) / TIMES)
+    errors = np.asarray([_shares(twin, at) - _shares(one, at) for one, twin in zip(simulated, twins, strict=True)])
+    random = np.random.default_rng(SEED)
+    drawn = random.standard_normal((DRAWS, len(errors))) @ errors / math.sqrt(len(errors) * count)
+    student = np.sqrt(random.chisquare(len(errors), DRAWS) / len(errors))
+    width = min(1.0, float(np.quantile(np.abs(drawn).max(axis=1) / student, statistics.CONFIDENCE)))
+    return Interval(value, width, count, "runs")
 
 
 def repeated(samples: Sequence[Array]) -> float | None:
