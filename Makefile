@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test check fuzz bench bench-live conformance compare-ns2 validate-live figures docs fmt lock clean
+.PHONY: help build demo test check fuzz bench bench-live conformance compare-ns2 validate-live figures studies docs fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -127,6 +127,10 @@ figures: $(ENGINE) ## measure every discipline and web model, and draw the figur
 	$(BIN)/python tools/discipline_figures.py
 	$(BIN)/python tools/traffic_figures.py
 	cargo run --locked --quiet --package xtask -- docs
+
+TAKE ?=
+studies: $(ENGINE) ## write docs/studies.md from what the studies found; TAKE: result folders whose numbers to keep first
+	$(BIN)/python tools/study_pages.py $(TAKE)
 
 # ---- keeping house ----
 

@@ -2,6 +2,8 @@
 
     python tools/synthetic_vectors.py            writes the file and prints its shares
     python tools/synthetic_vectors.py FILE       writes it there
+    python tools/synthetic_vectors.py studies/le2004/general-mix.cvec --span 7200 --seed 200406013
+                                             as many connections in two hours, of another draw
 
 What each application does, how much of it there is, and why, stands here beside the numbers; the tables of
 docs/traffic/tmix.md are what `main` prints. No recording was used: shapes are from RFCs and papers, the rest is ours.
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import math
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +32,7 @@ from aqmlab.vectors import ACCEPTOR, INITIATOR, Unit, Vector, write
 
 TARGET = Path(__file__).parents[1] / "examples/vectors/internet2-like.cvec"
 SEED = 20_040_601
-SPAN_S = 300.0
+SPAN_S = 300
 TOTAL_BYTES = 375e6
 """10 Mb/s over the five minutes: scaled up or down by the scenario's `load`."""
 
@@ -114,8 +117,9 @@ LOSSY, LOSS_MEAN, LOSS_MOST = 0.08, 0.01, 0.05
 class Drawing:
     """Where all randomness of an application comes from."""
 
-    def __init__(self, name: str) -> None:
-        self.random = Random(f"{SEED} {name}")
+    def __init__(self, name: str, seed: int, span_s: int) -> None:
+        self.random = Random(f"{seed} {name}")
+        self.span_s = span_s
 
     def one(self, quantile: Quantile) -> float:
         """A value."""
@@ -137,7 +141,7 @@ class Drawing:
 
     def start(self) -> float:
         """An instant of the set, in seconds."""
-        return self.random.random() * SPAN_S
+        return self.random.random() * self.span_s
 
     def times(self, mean: float) -> int:
         """A geometric number from 1 on."""
@@ -283,14 +287,14 @@ def p2p(draw: Drawing) -> Iterator[Session]:
 APPLICATIONS = {"http": http, "ftp": ftp, "smtp": smtp, "nntp": nntp, "p2p": p2p}
 
 
-def connections() -> list[tuple[str, Vector]]:
+def connections(seed: int = SEED, span_s: int = SPAN_S) -> list[tuple[str, Vector]]:
     """All of them, with their application, in the order of their starts."""
     drawn: list[tuple[str, Vector]] = []
     for name, application in APPLICATIONS.items():
-        draw = Drawing(name)
-        path = Drawing(f"{name} path")
+        draw = Drawing(name, seed, span_s)
+        path = Drawing(f"{name} path", seed, span_s)
         # What would begin after the end begins at the start instead, where what follows earlier sessions is missing.
-        drawn += [(name, on_a_path(path, at % SPAN_S, vector)) for at, vector in application(draw)]
+        drawn += [(name, on_a_path(path, at % span_s, vector)) for at, vector in application(draw)]
     return sorted(drawn, key=lambda pair: pair[1].start_us)
 
 
@@ -311,19 +315,24 @@ def on_a_path(draw: Drawing, at_s: float, vector: Vector) -> Vector:
     )
 
 
-HEAD = f"""\
-# {SPAN_S:g} s of TCP connections of five applications as they were mixed on the Internet2 backbone of 2001 to 2004.
-# Drawn by tools/synthetic_vectors.py, seed {SEED}; no recording of any network was used. See docs/traffic/tmix.md.
+HEAD = """\
+# {span_s} s of TCP connections of five applications as they were mixed on the Internet2 backbone of 2001 to 2004.
+# Drawn by tools/synthetic_vectors.py, seed {seed}; no recording of any network was used. See docs/traffic/tmix.md.
 """
 
 
 def main(arguments: list[str]) -> int:
     """Writes the file; prints what is in it."""
-    target = Path(arguments[0]) if arguments else TARGET
+    parser = ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("file", nargs="?", type=Path, default=TARGET)
+    parser.add_argument("--span", type=int, default=SPAN_S, help="seconds in which connections begin")
+    parser.add_argument("--seed", type=int, default=SEED)
+    asked = parser.parse_args(arguments)
+    target, seed, span_s = asked.file, asked.seed, asked.span
     target.parent.mkdir(parents=True, exist_ok=True)
-    drawn = connections()
+    drawn = connections(seed, span_s)
     with target.open("w", encoding="utf-8", newline="\n") as out:
-        out.write(HEAD)
+        out.write(HEAD.format(span_s=span_s, seed=seed))
         for number, (name, vector) in enumerate(drawn, 1):
             first, rest = write(vector, number).split("\n", 1)
             out.write(f"{first} # {name}\n{rest}")
@@ -336,7 +345,13 @@ def main(arguments: list[str]) -> int:
         shares = f"{size / total:8.1%}{SHARES[name]:8.1%}"
         print(f"{name:8}{len(of):12,}{both:12,}{size / 1e6:8.1f}{shares}{size / 1e3 / len(of):9.1f}")
     print(f"{'all':8}{len(drawn):12,}{sum(v.is_concurrent for _, v in drawn):12,}{total / 1e6:8.1f}")
-    print(f"{total * 8 / SPAN_S / 1e6:.2f} Mb/s of data, {target.stat().st_size / 1e6:.2f} MB of text")
+    # Where both directions are asked for, vectors take turns: the ends that answer each send their own way.
+    ways = [0, 0]
+    for number, (_, vector) in enumerate(drawn):
+        for side in (INITIATOR, ACCEPTOR):
+            ways[(number + side) % 2] += vector.bytes_from(side)
+    print(f"{ways[0] / total:.2%} of the bytes one way, {ways[1] / total:.2%} the other, where vectors take turns")
+    print(f"{total * 8 / span_s / 1e6:.2f} Mb/s of data, {target.stat().st_size / 1e6:.2f} MB of text")
     return 0
 
 

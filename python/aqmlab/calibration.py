@@ -15,8 +15,8 @@ Two choices and their reasons:
 - The population is right for this seed and this window. What the same users would offer over an unlimited time
   differs by the sampling error of the window, which is estimated from its parts and reported as `window_error`.
 
-Answers are kept in a cache, keyed by everything that matters to them (demands, seed, window, uncongested rate, version)
-and by nothing else: every discipline and ECN setting on the same link shares one calibration.
+Answers are kept in a cache, keyed by everything that matters to them (demands, seed, window, uncongested rate, the
+compiled engine) and by nothing else: every discipline and ECN setting on the same link shares one calibration.
 """
 
 import contextlib
@@ -116,6 +116,22 @@ def calibrate(
     fresh: bool = False,
 ) -> Calibration:
     """Finds the population for one block of traffic that asks for a load."""
+    base, rate, where = _asked(resolved, load, uncongested_rate_bps)
+    key = _key(base, load)
+    if not fresh and (known := _recall(key, load)) is not None:
+        return known
+    found = _search(base, load, rate, key, where, resolved.origin, at_once, monitor)
+    _remember(found)
+    return found
+
+
+def key_of(resolved: Resolved, load: Load, uncongested_rate_bps: float | None = None) -> str:
+    """What the answer of `calibrate` is kept under: the same wherever the answer is the same."""
+    return _key(_asked(resolved, load, uncongested_rate_bps)[0], load)
+
+
+def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -> tuple[Tree, float, str]:
+    """The scenario to calibrate with, the rate of its link, and where the load is asked for."""
     tree = engine_tree(resolved)
     rate = uncongested_rate_bps or scenario.uncongested_rate(tree, resolved.origin)
     asked = f'traffic.{load.traffic}.load = "{units.rate_text(load.load_bps)}"'
@@ -125,14 +141,13 @@ def calibrate(
             f"{where}: cannot be offered on the uncongested link of {units.rate_text(rate)}; "
             f"expected at most {units.rate_text(HIGHEST_SHARE * rate)}"
         )
-    base = _calibration_tree(tree, load.traffic, rate)
+    return _calibration_tree(tree, load.traffic, rate), rate, where
+
+
+def _key(base: Tree, load: Load) -> str:
     facts = {"scenario": {k: v for k, v in base.items() if k != "name"}, "load_bps": load.load_bps}
-    key = scenario.digest({**facts, "version": engine.version(), "method": [PILOT_USERS, SPREAD, GOAL, ROUNDS]})
-    if not fresh and (known := _recall(key, load)) is not None:
-        return known
-    found = _search(base, load, rate, key, where, resolved.origin, at_once, monitor)
-    _remember(found)
-    return found
+    made_by = {"version": engine.version(), "engine": engine.file_sha256()}
+    return scenario.digest({**facts, **made_by, "method": [PILOT_USERS, SPREAD, GOAL, ROUNDS]})
 
 
 def engine_tree(resolved: Resolved) -> Tree:

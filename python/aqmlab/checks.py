@@ -52,7 +52,7 @@ def of_run(
         checks.append(_budget(summary["live"]))
         if summary["live"].get("command_status") is not None:
             checks.append(_command(summary["live"]))
-    return checks + [_load(calibration) for calibration in calibrations] + [_reached(found) for found in reached]
+    return checks + [of_load(calibration) for calibration in calibrations] + [_reached(found) for found in reached]
 
 
 def _conservation(queue: pl.DataFrame) -> Check:
@@ -139,14 +139,19 @@ def _command(live: dict[str, Any]) -> Check:
     return Check("the program inside ended well", status == 0, f"{name}: {how}")
 
 
-def _load(calibration: dict[str, Any]) -> Check:
+LOAD = "the offered load is the wanted one"
+"""What `of_load` is called among the checks of a run."""
+
+
+def of_load(calibration: dict[str, Any]) -> Check:
+    """Whether a population that was calibrated offers the load that it was asked for."""
     error = calibration["error"]
     each = ", ".join(f"{way} {bps / 1e6:.2f}" for way, bps in calibration["confirmed_each_bps"].items())
     detail = (
         f"{calibration['users']:,} users offer {calibration['confirmed_bps'] / 1e6:.3f} Mb/s on the uncongested link, "
         f"wanted {calibration['load_bps'] / 1e6:g} Mb/s ({error:+.2%}, at most {LOAD_TOLERANCE:.0%}; {each})"
     )
-    return Check("the offered load is the wanted one", abs(error) <= LOAD_TOLERANCE, detail)
+    return Check(LOAD, abs(error) <= LOAD_TOLERANCE, detail)
 
 
 def _reached(found: Reached) -> Check:

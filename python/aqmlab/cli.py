@@ -4,10 +4,8 @@ Results go to standard output, progress and complaints to standard error. Exit c
 2 bad input, 3 this machine cannot do it, 130 stopped by Ctrl-C.
 """
 
-import contextlib
-import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,16 +16,17 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageErro
 from aqmlab import api, engine, report, scenario, store, terminal
 from aqmlab.capture import commands as capture_commands
 from aqmlab.claims import claims
-from aqmlab.errors import AqmlabError, BadInput, Interrupted
+from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.explained import worked_out
 from aqmlab.live import agreement as agreements
 from aqmlab.live import commands as live_commands
 from aqmlab.live import tables as agreement_tables
-from aqmlab.live import view as views
-from aqmlab.progress import Bars, Monitor, Silent, Unseen, View, on_terminal
+from aqmlab.study import commands as study_commands
+from aqmlab.sweep import commands as sweep_commands
 from aqmlab.tc import linux
 from aqmlab.vectors.convert import capture_to_vectors
 from aqmlab.vectors.described import described
+from aqmlab.verbs import AsJson, Jobs, Out, complain, print_json, viewed, watched
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,15 +36,12 @@ app = typer.Typer(
     help="A laboratory for active queue management: what a queue discipline does to the users of a link.",
 )
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default one below results/.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the (first) run, instead of the scenario's.", min=0)]
 Reps = Annotated[int, typer.Option(help="Independent runs, with the seeds seed, seed + 1, ...", min=1)]
 Settings = Annotated[
     list[str],
     typer.Option("--set", help="Change a key of the scenario: --set link.qdisc.qref=24p", metavar="KEY=VALUE"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
-Jobs = Annotated[int | None, typer.Option(help="Runs at a time; by default one a core.", min=1)]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the interrupted work in the folder given with -o.")]
 Uncongested = Annotated[
     str | None,
@@ -73,7 +69,7 @@ def run(
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "run")))
-    with _monitor(as_json) as monitor:
+    with watched(as_json) as monitor:
         found = api.run(
             Path(scenario_file),
             seed=seed,
@@ -87,7 +83,7 @@ def run(
         )
     page = report.write(found) if with_report else None
     if as_json:
-        _print_json(found.summary)
+        print_json(found.summary)
     else:
         console = terminal.console()
         terminal.result(console, found)
@@ -130,7 +126,7 @@ def live(
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "live")))
-    with _monitor(as_json) as monitor, _view(as_json, monitor, bool(command)) as view:
+    with watched(as_json) as monitor, viewed(as_json, monitor, bool(command)) as view:
         found = api.live(
             Path(scenario_file),
             seed=seed,
@@ -150,7 +146,7 @@ def live(
         )
     page = report.write(found) if with_report else None
     if as_json:
-        _print_json(found.summary)
+        print_json(found.summary)
     else:
         console = terminal.console()
         terminal.result(console, found)
@@ -191,7 +187,7 @@ def compare(
     if not are_folders:
         name = str(scenario.read(Path(what[0])).with_changes(changes).tree.get("name", name))
     folder = _folder(out, resume, name)
-    with _monitor(as_json) as monitor, _view(as_json, monitor) as view:
+    with watched(as_json) as monitor, viewed(as_json, monitor) as view:
         found = api.compare(
             *([Path(what[0]), *what[1:]] if not are_folders else what),
             seed=seed,
@@ -212,7 +208,7 @@ def compare(
     page = report.write(found) if with_report else None
     if as_json:
         answer = {**found.as_dict(), "claims": [claim.as_dict() for claim in asked]}
-        _print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
+        print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
     else:
         console = terminal.console()
         terminal.comparison(console, found)
@@ -239,7 +235,7 @@ def calibrate(
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not read the cache.")] = False,
 ) -> None:
     """Find the population that offers the load a scenario asks for."""
-    with _monitor(as_json) as monitor:
+    with watched(as_json) as monitor:
         found = api.calibrate(
             Path(scenario_file),
             set=_changes(settings),
@@ -250,7 +246,7 @@ def calibrate(
             monitor=monitor,
         )
     if as_json:
-        _print_json({"calibrations": [item.as_dict() for item in found]})
+        print_json({"calibrations": [item.as_dict() for item in found]})
     else:
         terminal.calibrations(terminal.console(), found)
 
@@ -269,7 +265,7 @@ def record(
 
     Beside FILE.csv a scenario FILE.toml is written, in which replays of the recording stand for the blocks that ask.
     """
-    with _monitor(as_json) as monitor:
+    with watched(as_json) as monitor:
         found = api.record(
             Path(scenario_file),
             out,
@@ -280,7 +276,7 @@ def record(
             monitor=monitor,
         )
     if as_json:
-        _print_json(found.as_dict())
+        print_json(found.as_dict())
     else:
         terminal.recording(terminal.console(), found)
 
@@ -294,7 +290,7 @@ def write_report(
     page = report.write(api.load(folder))
     if as_json:
         figures = sorted(str(path) for path in (page.parent / "figures").iterdir())
-        _print_json({"report": str(page), "figures": figures})
+        print_json({"report": str(page), "figures": figures})
     else:
         print(page)
 
@@ -305,19 +301,20 @@ def _disciplines() -> list[dict[str, Any]]:
 
 
 KINDS = {"disciplines": _disciplines, "stacks": engine.stacks, "traffic": engine.traffic_models}
+LISTED = {**KINDS, "studies": study_commands.rows}
 
 
 @app.command("list")
 def list_what_there_is(
-    kind: Annotated[str | None, typer.Argument(metavar=f"[{'|'.join(KINDS)}]", show_default=False)] = None,
+    kind: Annotated[str | None, typer.Argument(metavar=f"[{'|'.join(LISTED)}]", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the disciplines, TCP stacks and traffic models there are."""
-    if kind is not None and kind not in KINDS:
-        raise BadInput(f"list {kind}: expected one of {', '.join(KINDS)}")
-    shown = {name: rows() for name, rows in KINDS.items() if kind in (None, name)}
+    """List the disciplines, TCP stacks, traffic models and studies there are."""
+    if kind is not None and kind not in LISTED:
+        raise BadInput(f"list {kind}: expected one of {', '.join(LISTED)}")
+    shown = {name: rows() for name, rows in LISTED.items() if kind in (None, name)}
     if as_json:
-        _print_json(shown)
+        print_json(shown)
         return
     console = terminal.console()
     for name, rows in shown.items():
@@ -367,7 +364,7 @@ def explain(
     if rate is None:
         drawn = engine.quantities(name)
         if as_json:
-            _print_json({**row, "quantities": drawn} if drawn else row)
+            print_json({**row, "quantities": drawn} if drawn else row)
         else:
             console = terminal.console()
             terminal.explanation(console, row)
@@ -377,7 +374,7 @@ def explain(
         raise BadInput(f"explain {name}: --rate {rate}: expected a discipline, which {name} is not")
     found = worked_out(row, rate, _changes(settings))
     if as_json:
-        _print_json(found.as_dict())
+        print_json(found.as_dict())
     else:
         terminal.worked_out(terminal.console(), found)
 
@@ -386,13 +383,13 @@ def _explain_file(path: Path, as_json: bool) -> None:
     if path.suffix == ".csv":
         row = engine.table_quantity(path)
         if as_json:
-            _print_json(row)
+            print_json(row)
         else:
             terminal.quantities(terminal.console(), [row])
         return
     found = described(engine.vectors(path))
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         terminal.described(terminal.console(), path, found)
 
@@ -420,18 +417,18 @@ def tc(
     if scenario_file is not None:
         setup = linux.write(scenario_file, _changes(settings), variant, dev or "eth0", reverse_dev or "eth1")
         if as_json:
-            _print_json(setup.as_dict())
+            print_json(setup.as_dict())
         else:
             print(setup.text, end="")
         return
     name = "standard input" if dump == "-" else str(dump)
     found = linux.read(str(dump), name, dev, reverse_dev, rate)
     if as_json:
-        _print_json(found.as_dict())
+        print_json(found.as_dict())
     else:
         print(found.text, end="")
     for note in found.notes:
-        _complain(f"{name}: {note}", 0)
+        complain(f"{name}: {note}", 0)
 
 
 @app.command()
@@ -448,13 +445,15 @@ def vectors(
     """Write the TCP connections of a packet capture as connection vectors, for traffic of kind tmix."""
     found = capture_to_vectors(capture, out, form, quiet_time, network)
     if as_json:
-        _print_json(found.as_dict())
+        print_json(found.as_dict())
     else:
         terminal.converted(terminal.console(), found)
 
 
 live_commands.add_to(app)
 capture_commands.add_to(app)
+study_commands.add_to(app)
+sweep_commands.add_to(app)
 
 
 def _say_version(wanted: bool) -> None:
@@ -482,44 +481,17 @@ def invoke(arguments: Sequence[str]) -> int:
     try:
         return int(app(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
-        return _complain(str(error), error.exit_code)
+        return complain(str(error), error.exit_code)
     except NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
         return 2
     except UsageError as error:
         verb = error.ctx.command_path if error.ctx is not None else "aqmlab"
-        return _complain(f"{error.format_message().rstrip('.')}; see {verb} --help", 2)
+        return complain(f"{error.format_message().rstrip('.')}; see {verb} --help", 2)
     except ClickException as error:
-        return _complain(error.format_message(), 2)
+        return complain(error.format_message(), 2)
     except OSError as error:
-        return _complain(str(error), 3)
-
-
-def _complain(message: str, exit_code: int) -> int:
-    print("aqmlab: " + " ".join(message.split()), file=sys.stderr)
-    return exit_code
-
-
-@contextlib.contextmanager
-def _monitor(as_json: bool) -> Iterator[Monitor]:
-    """Bars on a terminal; and what Ctrl-C leaves behind, said in a line."""
-    bars = None if as_json else on_terminal()
-    try:
-        with bars if bars is not None else contextlib.nullcontext(Silent()) as monitor:
-            yield monitor
-    except Interrupted as stop:
-        raise typer.Exit(_complain(str(stop), stop.exit_code)) from None
-
-
-@contextlib.contextmanager
-def _view(as_json: bool, monitor: Monitor, has_command: bool = False) -> Iterator[View]:
-    """A screen or lines for live runs; where a program writes between them, lines."""
-    if as_json:
-        yield Unseen()
-        return
-    bars = monitor if isinstance(monitor, Bars) else None
-    with views.on_standard_error(bars, beside_output=has_command) as view:
-        yield view
+        return complain(str(error), 3)
 
 
 def _changes(settings: Sequence[str]) -> dict[str, Any]:
@@ -530,10 +502,6 @@ def _folder(out: Path | None, resume: bool, name: str) -> Path:
     if out is None and resume:
         raise BadInput("--resume: expected the folder to go on with, as in -o results/demo")
     return out if out is not None else store.free_name(Path("results") / scenario.slug(name))
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _say_where(console: Console, folder: Path, page: Path | None) -> None:
@@ -547,6 +515,6 @@ def _judge(checks: Sequence[dict[str, Any]]) -> None:
     failed = [check for check in checks if not check["holds"]]
     for check in failed:
         where = f"{check['run']}: " if check.get("run") else ""
-        _complain(f"self-check failed: {where}{check['name']}: {check['detail']}", 1)
+        complain(f"self-check failed: {where}{check['name']}: {check['detail']}", 1)
     if failed:
         raise typer.Exit(1)

@@ -61,6 +61,16 @@ class Column:
         return [condense(run) for run in self.result.runs]
 
     @property
+    def summaries(self) -> list[Json]:
+        """The summary of each run."""
+        return [run.summary for run in self.result.runs]
+
+    @property
+    def scenario(self) -> Json:
+        """The resolved scenario, with the seed of the first run."""
+        return self.result.scenario
+
+    @property
     def qdisc(self) -> Json:
         """The forward discipline with all its parameters."""
         return dict(self.result.scenario["link"]["qdisc"])

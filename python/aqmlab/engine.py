@@ -1,8 +1,10 @@
 """The one door to the compiled engine: its text in, Python values out, its errors as ours."""
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,17 @@ def has_test_bed() -> bool:
 def version() -> str:
     """Version of the engine."""
     return native.version()
+
+
+def file_sha256() -> str:
+    """SHA-256 of the compiled engine: two builds of one version may differ."""
+    return _sha256_of(Path(str(native.__file__)))
+
+
+@lru_cache
+def _sha256_of(path: Path) -> str:
+    # Once a process: a file that is built anew later on is not what this process has loaded.
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def disciplines() -> list[dict[str, Any]]:

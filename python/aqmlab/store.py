@@ -1,13 +1,15 @@
 """Writes result folders. A folder appears under its final name only when everything in it is complete."""
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -62,11 +64,39 @@ def free_name(base: Path) -> Path:
     return candidate
 
 
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else works in an existing folder meanwhile: whoever comes second is told so."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(
+                f"{folder}: another aqmlab is writing into it; expected its end, or another folder"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(place)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write what is to be `path`, which appears whole or not at all; two may do so at once."""
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -7,14 +7,35 @@ from aqmlab.errors import BadInput
 
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_QUANTITY = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([a-zA-Z]+)\s*")
+_SIZES = {"b": 1.0, "kb": 1024.0, "mb": 1024.0**2, "gb": 1024.0**3}
+"""As in tc(8): a window of `16kb` has 16384 bytes."""
+_FREQUENCIES = {"hz": 1.0, "khz": 1e3, "mhz": 1e6}
+_QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([a-zA-Z%]*)\s*")
+
+_QUANTITIES = {
+    **{name: ("bit/s", size) for name, size in _RATES.items()},
+    **{name: ("s", size) for name, size in _TIMES.items()},
+    **{name: ("bytes", size) for name, size in _SIZES.items()},
+    **{name: ("Hz", size) for name, size in _FREQUENCIES.items()},
+    **{"p": ("packets", 1.0), "%": ("%", 1.0), "": ("", 1.0)},
+}
 
 
 def _read(value: Any, units: dict[str, float], key: str, example: str) -> float:
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
-    if match is None or match[2].lower() not in units:
+    if match is None or match[2].lower() not in units or match[1].startswith(("+", "-")):
         raise BadInput(f"{key}: {value!r}: expected a number with one of the units {', '.join(units)}, as in {example}")
     return float(match[1]) * units[match[2].lower()]
+
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """The number in bits a second, seconds, bytes, packets, hertz or per cent that a value of a scenario says, and
+    which of these: `90mbit` is 9e7 bit/s; None of any other text."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2].lower() not in _QUANTITIES:
+        return None
+    unit, size = _QUANTITIES[match[2].lower()]
+    return float(match[1]) * size, unit
 
 
 def rate_bps(value: Any, key: str) -> float:

@@ -68,11 +68,9 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
         if not isinstance(table.get(flag, False), bool):
             raise BadInput(f"{where}.{flag}: {table[flag]!r}: expected true or false")
     change = {key: item for key, item in table.items() if key not in OWN_KEYS}
-    tree = scenario.merged(base, change)
+    tree = laid_over(base, change)
     keys = scenario.changes_of(base, change)
-    # What a variant says of the queue it says of both directions.
-    says_both = "qdisc" in table.get("link", {}) and "reverse_qdisc" not in table["link"]
-    if says_both and tree["link"].pop("reverse_qdisc", None) is not None and keys is not None:
+    if "reverse_qdisc" in base.get("link", {}) and "reverse_qdisc" not in tree["link"] and keys is not None:
         # A text cannot be told to lose a table, only to have the same in it: no good if that is changed again.
         is_changed = any(key.startswith("link.reverse_qdisc.") for key in settings)
         keys = None if is_changed else {**keys, "link.reverse_qdisc": tree["link"]["qdisc"]}
@@ -82,6 +80,15 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
         changed = replace(changed, text=source.text, settings=source.settings + written)
     changed = changed.with_changes(settings)
     return Variant(name, changed, table.get("uncongested", False), table.get("baseline", False))
+
+
+def laid_over(base: Tree, change: Mapping[str, Any]) -> Tree:
+    """A scenario with a variant's tables laid over it; what these say of the queue they say of both directions."""
+    tree = scenario.merged(base, change)
+    link = change.get("link", {})
+    if isinstance(link, Mapping) and "qdisc" in link and "reverse_qdisc" not in link:
+        tree["link"].pop("reverse_qdisc", None)
+    return tree
 
 
 def written_out(source: Source, specs: Sequence[str]) -> Source:

@@ -5,30 +5,38 @@ the same censoring as the window as a whole. Sums over the parts are the figures
 parts is what one run can say about its own precision.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from aqmlab import units
+from aqmlab import exchanges, units
+from aqmlab.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results import Json, Run
 from aqmlab.statistics import BATCHES, Array
 
-CDF_TIMES = np.arange(0, 2.0005, 0.005)
-"""Response times at which distribution functions are kept, seconds: to 2 s as in the studies' figures, in steps finer
-than a figure can show."""
+__all__ = [
+    "CDF_TIMES",
+    "FEWEST",
+    "MEASURES",
+    "QUANTILES",
+    "SIZE_BINS",
+    "SIZE_EDGES",
+    "STATISTICS",
+    "TAIL_TIMES",
+    "Window",
+    "condense",
+]
 
-TAIL_TIMES = np.geomspace(0.01, 3000.0, 220)
-"""Response times at which the tail is kept, seconds: 40 a decade."""
+COUNTS = ("offered_packets", "delivered_packets", "delivered_bytes", "dropped_packets", "marked_packets")
+"""Columns of the queue table that count what happened in an interval; the others are states of the queue."""
 
-FEWEST = 50
-"""Exchanges below which a part of the window says nothing about its quantiles: fewer than one lies above the 99th
-percentile."""
+STATISTICS = ("mean", "sd", "min", "max")
+"""What is kept of a state over the intervals of a part; `sd` is that of these intervals, not an estimate."""
 
-QUANTILES = (0.5, 0.9, 0.99)
 MEASURES: dict[str, tuple[str, str]] = {
     "utilisation": ("utilisation", "share"),
     "loss_ratio": ("loss", "share"),
@@ -64,11 +72,18 @@ class Window:
     tail_counts: Array  # [part, time]: taking longer than TAIL_TIMES
     summarised: dict[str, float]
     """Measures from the summary, where the run has not written every exchange down."""
+    block_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [block of traffic, part]
+    block_cdf_counts: Array = field(default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size)))
+    size_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [class between SIZE_EDGES, part]
+    size_cdf_counts: Array = field(default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size)))
+    size_counts: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
+    size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))
+    state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
 
     @cached_property
     def cdf(self) -> Array:
-        """Share of exchanges within each of `CDF_TIMES`."""
-        return _floats(self.cdf_counts.sum(axis=0) / max(float(self.completed.sum()), 1.0))
+        """Share of exchanges within each of `CDF_TIMES`; not a number where there are none."""
+        return _floats(self.cdf_counts.sum(axis=0) / self._exchanges)
 
     @cached_property
     def cdf_parts(self) -> Array:
@@ -78,8 +93,12 @@ class Window:
 
     @cached_property
     def tail(self) -> Array:
-        """Share of exchanges that take longer than each of `TAIL_TIMES`."""
-        return _floats(self.tail_counts.sum(axis=0) / max(float(self.completed.sum()), 1.0))
+        """Share of exchanges that take longer than each of `TAIL_TIMES`; not a number where there are none."""
+        return _floats(self.tail_counts.sum(axis=0) / self._exchanges)
+
+    @property
+    def _exchanges(self) -> float:
+        return float(self.completed.sum()) or float("nan")
 
     def measure(self, name: str) -> float:
         """A measure over the whole window."""
@@ -93,7 +112,9 @@ class Window:
         return float(top.sum() / bottom.sum()) if bottom.sum() > 0 else float("nan")
 
     def parts(self, name: str) -> Array:
-        """The same measure in each part; a count is scaled to the whole window."""
+        """The same measure in each part, where the exchanges of parts are known; a count is scaled to the window."""
+        if name in self.summarised:
+            return np.full(self.completed.size, np.nan)
         if name.startswith("p"):
             return _floats(self.quantiles[_QUANTILE[name]])
         if name == "completed":
@@ -124,8 +145,9 @@ _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
 
 
 def condense(run: Run) -> Window:
-    """Reads a run's tables once."""
+    """Reads a run's tables; the table of exchanges in slices, for it may be larger than memory."""
     start, end = run.window
+    queue = run.queue
     link = run.scenario["link"]
     rates = (
         units.rate_bps(link["rate"], f"{run.folder}: link.rate"),
@@ -134,8 +156,9 @@ def condense(run: Run) -> Window:
     return Window(
         measured_s=end - start,
         rate_bps=rates,
-        **_queue_parts(run.queue, start, end),
-        **_exchange_parts(run.folder, start, end),
+        **_queue_parts(queue, start, end),
+        state=_states(queue, start, end),
+        **exchanges.parts(run.folder / "exchanges.parquet", start, end, len(run.scenario["traffic"])),
         summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),
     )
 
@@ -148,12 +171,37 @@ def _summarised(exchanges: Json) -> dict[str, float]:
     return {name: float("nan") if value is None else float(value) for name, value in found.items()}
 
 
-def _queue_parts(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
-    """Sums per direction and part. An interval belongs to the part in which it ends; the tolerance is for its decimal
-    fractions, which are no exact binary ones."""
+def _in_window(queue: pl.DataFrame, start: float, end: float) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
+    """Intervals of the window and the part of each. An interval belongs to the part in which it ends; the tolerance is
+    for its decimal fractions, which are no exact binary ones."""
     near = 1e-6
     rows = queue.filter((pl.col("time_s") > start + near) & (pl.col("time_s") <= end + near))
-    part = ((rows["time_s"].to_numpy() - near - start) / (end - start) * BATCHES).clip(0, BATCHES - 1).astype(int)
+    part = ((rows["time_s"].to_numpy() - near - start) / (end - start) * BATCHES).clip(0, BATCHES - 1).astype(np.int64)
+    return rows, part
+
+
+def _states(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
+    rows, part = _in_window(queue, start, end)
+    skipped = ("time_s", "direction", *COUNTS)
+    names = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in skipped]
+    columns = [pl.col(name).cast(pl.Float64) for name in names]
+    found = {name: np.full((len(STATISTICS), 2, BATCHES), np.nan) for name in names}
+    grouped = rows.with_columns(*columns, pl.Series("part", part)).group_by("direction", "part")
+    for row in grouped.agg(
+        *(pl.col(name).mean().alias(f"{name}.0") for name in names),
+        *(pl.col(name).std(ddof=0).alias(f"{name}.1") for name in names),
+        *(pl.col(name).min().alias(f"{name}.2") for name in names),
+        *(pl.col(name).max().alias(f"{name}.3") for name in names),
+    ).iter_rows(named=True):
+        for name, cells in found.items():
+            values = [row[f"{name}.{k}"] for k in range(len(STATISTICS))]
+            cells[:, row["direction"], row["part"]] = [np.nan if value is None else value for value in values]
+    return found
+
+
+def _queue_parts(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
+    """Sums per direction and part."""
+    rows, part = _in_window(queue, start, end)
     cell = rows["direction"].to_numpy().astype(int) * BATCHES + part
 
     def sums(column: pl.Series) -> Array:
@@ -168,29 +216,4 @@ def _queue_parts(queue: pl.DataFrame, start: float, end: float) -> dict[str, Arr
         "marked": sums(rows["marked_packets"]),
         "delivered": sums(rows["delivered_packets"]),
         "delay_sum_s": sums(delays),
-    }
-
-
-def _exchange_parts(folder: Path, start: float, end: float) -> dict[str, Array]:
-    path = folder / "exchanges.parquet"
-    if path.exists():
-        table = pl.read_parquet(path, columns=["start_s", "response_time_s"])
-        response = table["response_time_s"].to_numpy()
-        done = table["start_s"].to_numpy() + response
-    else:
-        response = done = np.empty(0)
-    part = ((done - start) / (end - start) * BATCHES).clip(0, BATCHES - 1).astype(int)
-    order = np.argsort(part, kind="stable")
-    groups = np.split(response[order], np.searchsorted(part[order], np.arange(1, BATCHES)))
-    ordered = [np.sort(group) for group in groups]
-    quantiles = np.array(
-        [[np.quantile(g, q) if g.size >= FEWEST else np.nan for g in ordered] for q in QUANTILES], dtype=float
-    )
-    whole = np.quantile(response, QUANTILES) if response.size else np.full(len(QUANTILES), np.nan)
-    return {
-        "completed": np.array([group.size for group in ordered], dtype=float),
-        "quantiles": quantiles,
-        "whole_quantiles": whole,
-        "cdf_counts": np.array([np.searchsorted(g, CDF_TIMES, side="right") for g in ordered], dtype=float),
-        "tail_counts": np.array([g.size - np.searchsorted(g, TAIL_TIMES, side="right") for g in ordered], dtype=float),
     }

@@ -88,7 +88,7 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
             load_bps = _quantity(block["load"], RATES, f"{origin}: traffic.{position}.load", "98mbit")
             loads.append({"traffic": position, "load_bps": load_bps, "direction": block["direction"]})
     resolved = toml_text.dumps(tree)
-    digest = hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps({**tree, "name": None}, sort_keys=True).encode()).hexdigest()
     return json.dumps(
         {"toml": resolved, "scenario": tree, "digest": digest, "loads": loads, "files": [], "reached": []}
     )
@@ -202,6 +202,7 @@ def _queue(
                     "queue_delay_max_s": held * 510 * 8 / rate * 1.5,
                     "probability": probability,
                     "control": probability,
+                    "tracked_flows": pl.Series([None] * steps, dtype=pl.Float64),
                 },
                 nan_to_null=True,
             )

@@ -96,7 +96,7 @@ def test_an_unwritable_result_folder(capsys, base, tmp_path):
         (["compare", "WEB", "pi", "pi"], "called the same"),
         (["compare", "WEB", "pi", "--baseline", "rem"], "--baseline rem"),
         (["report", "nowhere"], "nowhere"),
-        (["list", "studies"], "studies"),
+        (["list", "kernels"], "kernels"),
         (["explain", "pie"], "pie"),
         (["frobnicate"], "frobnicate"),
     ],

@@ -23,7 +23,7 @@ def test_the_population_that_offers_the_load_is_found():
     assert len(found.points) >= 3
 
 
-def test_one_calibration_serves_every_discipline_and_is_remembered():
+def test_one_calibration_serves_every_discipline_and_is_remembered(monkeypatch):
     (first,) = aqmlab.calibrate(BASE)
     fake_native.calls.clear()
     for changes in ({}, {"link.qdisc": {"kind": "pi", "ecn": True}, "tcp.ecn": "on"}, {"name": "other"}):
@@ -33,6 +33,8 @@ def test_one_calibration_serves_every_discipline_and_is_remembered():
     assert not aqmlab.calibrate(BASE, seed=8)[0].cached
     assert not aqmlab.calibrate(BASE, set={"traffic.0.load": "90mbit"})[0].cached
     assert not aqmlab.calibrate(BASE, fresh=True)[0].cached
+    monkeypatch.setattr(engine, "file_sha256", lambda: "another build")
+    assert not aqmlab.calibrate(BASE)[0].cached
 
 
 @pytest.mark.parametrize(

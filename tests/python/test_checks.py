@@ -32,5 +32,5 @@ def test_a_load_that_was_missed_is_no_secret():
         "error": 97 / 98 - 1,
         "confirmed_each_bps": {"forward": 97e6},
     }
-    assert not checks._load(facts).holds
-    assert checks._load({**facts, "error": 0.004}).holds
+    assert not checks.of_load(facts).holds
+    assert checks.of_load({**facts, "error": 0.004}).holds

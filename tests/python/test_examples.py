@@ -3,9 +3,11 @@ import tomllib
 import pytest
 
 from aqmlab import scenario, variants
+from aqmlab.sweep import grid
 from conftest import ROOT
 
-EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+SWEEP = ROOT / "examples" / "sweep.toml"
+EXAMPLES = sorted(set((ROOT / "examples").glob("*.toml")) - {SWEEP})
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -14,6 +16,11 @@ def test_every_example_is_a_scenario_or_comparison(path):
     assert {"duration", "link", "traffic"} <= tomllib.loads(path.read_text()).keys()
     if variants.has_variants(source):
         assert len(variants.from_file(source)) >= 2
+
+
+def test_the_sweep_is_one():
+    (found,) = grid.read(tomllib.loads(SWEEP.read_text()), str(SWEEP))
+    assert len(found.points) == 12
 
 
 def test_the_demo_has_the_disciplines_of_the_study():

@@ -49,7 +49,7 @@ pub struct QueueRow {
     pub queue_delay_mean_s: Option<f64>,
     /// Longest time waited by them, seconds.
     pub queue_delay_max_s: Option<f64>,
-    /// The discipline's probability and control variable at its end.
+    /// The discipline's probability, control variable and flows that it keeps at its end.
     pub gauges: Gauges,
 }
 

@@ -166,6 +166,7 @@ impl Row for QueueRow {
         ("queue_delay_max_s", Nullable),
         ("probability", Nullable),
         ("control", Nullable),
+        ("tracked_flows", Nullable),
     ];
 
     fn write(rows: &[Self], group: &mut Group<'_>) -> Result<()> {
@@ -181,7 +182,8 @@ impl Row for QueueRow {
         group.nullable(rows.iter().map(|r| r.queue_delay_mean_s))?;
         group.nullable(rows.iter().map(|r| r.queue_delay_max_s))?;
         group.nullable(rows.iter().map(|r| r.gauges.probability))?;
-        group.nullable(rows.iter().map(|r| r.gauges.control))
+        group.nullable(rows.iter().map(|r| r.gauges.control))?;
+        group.nullable(rows.iter().map(|r| r.gauges.tracked_flows.map(f64::from)))
     }
 }
 

@@ -39,7 +39,8 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.expect("the folder can be listed").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_hidden = name.starts_with('.') && !matches!(name, ".ci" | ".gitignore");
-        if is_hidden || NOT_OURS.contains(&name) {
+        // What a link leads to is found where it lies.
+        if is_hidden || NOT_OURS.contains(&name) || path.is_symlink() {
             continue;
         }
         if path.is_dir() {

@@ -1,29 +1,26 @@
-"""What Le, Aikat, Jeffay and Smith found in 2003 and 2007, asked of a comparison's own data.
+"""What studies claim, asked of data.
 
 Each claim is put as measures with bounds that were fixed before any run, and the verdict follows from intervals alone:
 
 - holds: every interval lies within its bounds;
-- does not hold: an interval lies outside its bounds as a whole;
+- does not hold: an interval lies outside its bounds as a whole, of several at 95 % of all together;
 - cannot be decided: an interval crosses a bound, or there is none.
 
-The studies print curves, hardly any numbers, so words had to be given sizes. A claim is asked only if the comparison
-has the disciplines and the load it speaks of.
+The studies print curves, hardly any numbers, so words had to be given sizes. The claims themselves are data, in each
+study's `claims.toml`.
 """
 
-from aqmlab.claims import ared, dropping, lighter, marking
-from aqmlab.claims.bench import Bench
-from aqmlab.claims.verdict import FAILS, HOLDS, LE2003, LE2007, OPEN, Claim, Finding
+from aqmlab.claims.verdict import FAILS, HOLDS, NOT_RUN, OPEN, VERDICTS, Claim, Finding
 from aqmlab.comparison import Comparison
 
-__all__ = ["FAILS", "HOLDS", "LE2003", "LE2007", "OPEN", "Claim", "Finding", "claims"]
+__all__ = ["FAILS", "HOLDS", "NOT_RUN", "OPEN", "VERDICTS", "Claim", "Finding", "claims"]
 
 
 def claims(comparison: Comparison) -> list[Claim]:
-    """Every claim that this comparison's data can answer."""
-    bench = Bench(comparison)
-    match bench.load_percent:
-        case 98:
-            return [*dropping.drops(bench), *ared.modes(bench), *marking.marks(bench), *dropping.tail(bench)]
-        case 90:
-            return list(lighter.at_90(bench))
-    return []
+    """Every claim of Le, Aikat, Jeffay and Smith (2003, 2007) that this comparison's data can answer.
+
+    A claim is asked only if the comparison has the disciplines and the load that it speaks of.
+    """
+    from aqmlab.claims import compared  # it needs the studies, whose reading needs this package
+
+    return compared.claims(comparison)

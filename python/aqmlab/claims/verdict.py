@@ -1,15 +1,32 @@
-"""A claim of a study put as numbers with bounds, and the verdict that follows from intervals alone."""
+"""A claim of a study put as numbers with bounds, and the verdict that follows from intervals alone.
+
+A claim holds when all of its numbers lie within their bounds, each with its interval of 95 %: to claim falsely that
+all do is no likelier than that one does (the intersection-union test: Berger 1982, "Multiparameter hypothesis testing
+and acceptance sampling"). It does not hold when one of them lies outside, and of many numbers one does by chance alone:
+of k numbers one fails the claim only if its interval of 1 - 0.05/k lies outside as a whole (Bonferroni, which is the
+first step of Holm 1979, "A simple sequentially rejective multiple test procedure", and that is the one which counts).
+"""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from aqmlab.statistics import Interval
+from scipy import stats
 
-LE2003 = "Le et al., SIGCOMM 2003"
-LE2007 = "Le et al., IEEE/ACM ToN 15(6), 2007"
+from aqmlab.statistics import CONFIDENCE, Interval
+
+ROUNDING = 1e-12
+"""Relative to the numbers that it comes from, an interval that is narrower than this is none, and a number that is
+nearer to a bound than this is equal to it: some thousands of roundings of a double."""
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided"
+NOT_RUN = "not run in this profile"
+"""Of a number whose points were not run, and of a claim that has no others."""
+VERDICTS = (HOLDS, FAILS, OPEN, NOT_RUN)
+
+TOO_SHORT = "this window is too short: it cuts off what it should count"
+ALIKE = "the same in every run"
+"""Of measured numbers: that seeds did not change them says nothing about how much they might have."""
 
 EQUAL = 0.03
 """Curves that are called equal lie within 3 points of each other: 2 mm in a printed figure 6 cm high, about what two
@@ -24,7 +41,37 @@ SIMILAR = 0.02
 """Utilisation and completed exchanges are called similar within 2 %: the least by which the studies' loads differ
 noticeably (90, 98 and 105 % are 8 % apart)."""
 
+WORDS = {"equal": EQUAL, "clear": CLEAR, "much": MUCH, "slight": SLIGHT, "similar": SIMILAR}
+"""The sizes that words were given, as bounds are written: `clear`, `-clear`."""
+
 POINTS, PERCENT, SHARE = "points", "%", "% of exchanges"
+"""Units of differences between shares, of relative differences, and of shares of exchanges."""
+
+UNITS: dict[str, float] = {
+    "ms": 1e3,
+    "s": 1.0,
+    "Mb/s": 1e-6,
+    "kb/s": 1e-3,
+    "kB": 1e-3,
+    "bytes": 1.0,
+    "packets": 1.0,
+    "exchanges": 1.0,
+    "flows": 1.0,
+    "times": 1.0,
+    "": 1.0,
+}
+"""Units that findings are read in -> what a number in bits, bytes and seconds is multiplied by. Any unit that begins
+with % stands for a hundredth, as points do."""
+
+
+def is_unit(name: str) -> bool:
+    """Whether findings can be read in it."""
+    return name in UNITS or name == POINTS or name.startswith(PERCENT)
+
+
+def scale_of(unit: str) -> float:
+    """What a number is multiplied by to be read in a unit."""
+    return 100.0 if unit == POINTS or unit.startswith(PERCENT) else UNITS[unit]
 
 
 @dataclass(frozen=True)
@@ -37,37 +84,142 @@ class Finding:
     high: float
     """Both bounds are exclusive; infinite ones are none."""
     unit: str
+    is_difference: bool = False
+    """Differences are shown with their sign."""
+    published: float | None = None
+    """The number that the study's text has."""
+    note: str = ""
+    """Why there is no verdict, if not for its interval."""
+    is_exact: bool = False
+    """Whether it is a number that no seed can change: a setting of the scenario."""
+    among: int = 1
+    """How many numbers of the claim have an interval: one of many lies outside its bounds by chance."""
 
     @property
     def verdict(self) -> str:
         """What the interval says about the bounds."""
-        if self.interval.half_width is None or not math.isfinite(self.interval.value):
+        if self.note == NOT_RUN:
+            return NOT_RUN
+        if self.note or not self.has_interval or (self._is_without_width and not self.is_exact):
             return OPEN
-        if self.low < self.interval.low and self.interval.high < self.high:
+        if _is_above(self.interval.low, self.low) and _is_above(self.high, self.interval.high):
             return HOLDS
-        if self.interval.high <= self.low or self.interval.low >= self.high:
-            return FAILS
-        return OPEN
+        return FAILS if self._is_outside(self.among) else OPEN
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is a number with an interval."""
+        return self.interval.half_width is not None and math.isfinite(self.interval.value)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it was run and there is no number all the same."""
+        return not math.isfinite(self.interval.value) and self.note not in (NOT_RUN, TOO_SHORT)
+
+    @property
+    def remark(self) -> str:
+        """Why the number alone does not say the verdict."""
+        if self.note:
+            return self.note
+        if not self.has_interval:
+            return ""
+        if self._is_without_width:
+            return "" if self.is_exact else ALIKE
+        if self.verdict == OPEN and self._is_outside(1):
+            return f"outside at 95 % by itself, not as one of {self.among} numbers"
+        return ""
 
     @property
     def number(self) -> str:
         """`+3.10 ± 0.40 points`."""
         if not math.isfinite(self.interval.value):
-            return "no data"
-        sign = "" if self.unit == SHARE else "+"
+            return self.note or "no data"
         width = self.interval.half_width
-        around = "" if width is None else f" ± {100 * width:.2f}"
-        return f"{100 * self.interval.value:{sign}.2f}".replace("-", "−") + f"{around} {self.unit}"
+        around = "" if width is None or self._is_without_width else f" ± {self._text(width)}"
+        why = f" ({self.remark})" if self.remark else ""
+        return f"{self._text(self.interval.value, self._is_signed)}{around} {self.unit}".rstrip() + why
+
+    @property
+    def published_number(self) -> str | None:
+        """`8.40 Mb/s`, as the study has it."""
+        return None if self.published is None else f"{self._text(self.published, self._is_signed)} {self.unit}".rstrip()
+
+    @property
+    def bound(self) -> str:
+        """`above 5 points`."""
+        return bound_words(self.low, self.high, self.unit)
 
     @property
     def said(self) -> str:
         """`PI 24: +3.10 ± 0.40 points`."""
         return f"{self.label}: {self.number}"
 
+    @property
+    def _is_signed(self) -> bool:
+        return self.is_difference or self.unit in (POINTS, PERCENT)
+
+    @property
+    def _is_without_width(self) -> bool:
+        width = self.interval.half_width
+        return width is not None and width <= ROUNDING * abs(self.interval.value)
+
+    def _is_outside(self, among: int) -> bool:
+        """Whether the interval lies outside the bounds as a whole, wide enough for one of so many numbers.
+
+        The degrees of freedom are taken as n - 1: Welch's are more, so that his intervals come out rather too wide.
+        """
+        if not self.has_interval:
+            return False
+        width = self.interval.half_width or 0.0
+        if among > 1 and not self._is_without_width:
+            freedom = max(self.interval.n - 1, 1)
+            wide, usual = stats.t.isf([(1 - CONFIDENCE) / (2 * among), (1 - CONFIDENCE) / 2], freedom)
+            width *= float(wide / usual)
+        value = self.interval.value
+        return not _is_above(value + width, self.low) or not _is_above(self.high, value - width)
+
+    def _text(self, value: float, is_signed: bool = False) -> str:
+        """With two digits of the interval; without one four, of shares two decimals as tables have them."""
+        scale = scale_of(self.unit)
+        around = 0.0 if self._is_without_width else scale * abs(self.interval.half_width or 0.0)
+        decimals = 2
+        if 0 < around < math.inf:
+            decimals = min(max(1 - math.floor(math.log10(around)), 0), 12)
+        elif scale != 100.0 and (size := scale * abs(self.interval.value or value)) > 0:
+            decimals = min(max(3 - math.floor(math.log10(size)), 0), 6)
+        return f"{scale * value:{'+' if is_signed else ''},.{decimals}f}".replace("-", "−")
+
+
+def _is_above(value: float, bound: float) -> bool:
+    """Whether it is, and not by rounding alone."""
+    if math.isinf(value) or math.isinf(bound):
+        return value > bound
+    return value - bound > ROUNDING * max(abs(value), abs(bound))
+
+
+def bound_words(low: float, high: float, unit: str) -> str:
+    """Bounds in words: `above 0`, `within 3 points`, `between 85 and 95 % of exchanges`."""
+
+    def said(value: float, with_unit: bool = True) -> str:
+        number = f"{scale_of(unit) * value:.6g}".replace("-", "−")
+        if not with_unit or not unit:
+            return number
+        return f"{number} {'point' if unit == POINTS and number in ('1', '−1') else unit}"
+
+    if math.isinf(low) and math.isinf(high):
+        return "none"
+    if math.isinf(high):
+        return f"above {said(low, low != 0)}"
+    if math.isinf(low):
+        return f"below {said(high, high != 0)}"
+    if low == -high:
+        return f"within {said(high)}"
+    return f"between {said(low, False)} and {said(high)}"
+
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of a study, and what this comparison's data say to it."""
+    """One claim of a study, and what the data say to it."""
 
     id: str
     source: str
@@ -76,28 +228,72 @@ class Claim:
     bound: str
     reason: str
     findings: tuple[Finding, ...]
+    expected: str = HOLDS
+    """What comes out at the published scale."""
+    explained: str | None = None
+    """Why, where that is not that it holds."""
+    evidence: tuple[str, ...] = ()
+    """The points whose runs show it."""
+    digest: str = ""
+    """Of what is asked and of the bounds: an answer with another one is that to another question."""
+    of: int | None = None
+    """How many numbers the claim has, where these are those of them that could be asked."""
+    conditions: tuple[str, ...] = ()
+    """Settings of the runs that are not those of the study's."""
 
     @property
     def verdict(self) -> str:
-        """`holds`, `does not hold` or `cannot be decided`."""
+        """`holds`, `does not hold`, `cannot be decided`, or that nothing of it was run."""
         verdicts = {finding.verdict for finding in self.findings}
         if FAILS in verdicts:
             return FAILS
-        return HOLDS if verdicts == {HOLDS} else OPEN
+        return verdicts.pop() if len(verdicts) == 1 else OPEN
+
+    @property
+    def asked(self) -> int:
+        """How many of its numbers were asked."""
+        return sum(finding.verdict != NOT_RUN for finding in self.findings)
+
+    @property
+    def remark(self) -> str:
+        """What to know beside the verdict: numbers that were not asked, and other conditions; often nothing."""
+        every = self.of or len(self.findings)
+        said = [f"{self.asked} of {every} numbers asked"] if 0 < self.asked < every else []
+        said += [f"asked under other conditions: {'; '.join(self.conditions)}"] if self.conditions else []
+        return "; ".join(said)
 
     @property
     def number(self) -> str:
         """All findings, in words."""
-        return "; ".join(finding.said for finding in self.findings)
+        found = "; ".join(finding.said for finding in self.findings)
+        return f"{self.remark}: {found}" if self.remark else found
+
+    @property
+    def no_data(self) -> int:
+        """How many of its numbers are missing though their points were run."""
+        return sum(finding.is_missing for finding in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: `holds` is true, false or null."""
-        facts = {key: item for key, item in asdict(self).items() if key != "findings"}
         return {
-            **facts,
+            "id": self.id,
+            "source": self.source,
+            "text": self.text,
+            "measure": self.measure,
+            "bound": self.bound,
+            "reason": self.reason,
             "verdict": self.verdict,
-            "holds": {HOLDS: True, FAILS: False, OPEN: None}[self.verdict],
+            "holds": {HOLDS: True, FAILS: False}.get(self.verdict),
             "number": self.number,
+            "remark": self.remark,
+            "asked": self.asked,
+            "of": self.of or len(self.findings),
+            "no_data": self.no_data,
+            "conditions": list(self.conditions),
+            "digest": self.digest,
+            "expected": self.expected,
+            "explained": self.explained,
+            "evidence": list(self.evidence),
             "findings": [
                 {
                     "label": f.label,
@@ -105,6 +301,12 @@ class Claim:
                     "low": f.low if math.isfinite(f.low) else None,
                     "high": f.high if math.isfinite(f.high) else None,
                     "verdict": f.verdict,
+                    "unit": f.unit,
+                    "number": f.number,
+                    "bound": f.bound,
+                    "published": f.published,
+                    "published_number": f.published_number,
+                    "note": f.remark or None,
                 }
                 for f in self.findings
             ],

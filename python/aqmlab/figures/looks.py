@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import matplotlib as mpl
@@ -12,7 +13,9 @@ from matplotlib.figure import Figure
 from aqmlab.comparison import Column
 
 INK, MUTED, GRID, PAPER = "#14171a", "#5b636b", "#e3e6e8", "#fefefe"
-HUES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b5ea7")
+HUES = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b5ea7", "#8c5a3c", "#c2185b", "#5c7a1f"
+)  # fmt: skip
 REFERENCE = "#868e96"
 
 ON_PAGE = {INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper", REFERENCE: "--reference"} | {
@@ -71,7 +74,7 @@ class Drawn:
         text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
         head, body = text.split(">", 1)
         head = re.sub(r'\s(width|height|version)="[^"]*"', "", head)
-        head += f' role="img" aria-label="{self.title}" class="figure"'
+        head += f' role="img" aria-label="{escape(self.title)}" class="figure"'
         body = re.sub(r'\bid="([^"]+)"', rf'id="{self.name}-\1"', body)
         body = re.sub(r'href="#([^"]+)"', rf'href="#{self.name}-\1"', body)
         body = re.sub(r"url\(#([^)]+)\)", rf"url(#{self.name}-\1)", body)
@@ -165,5 +168,6 @@ def finish(name: str, title: str, caption: str, draw: Callable[[], Figure]) -> D
         figure = draw()
         svg, png = io.StringIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "aqmlab"})
+        figure.set_layout_engine("none")  # it stays as it is: laying out takes as long as drawing
         figure.savefig(png, format="png", dpi=160, metadata={"Software": "aqmlab"})
     return Drawn(name, title, caption, svg.getvalue(), png.getvalue())

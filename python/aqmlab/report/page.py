@@ -75,7 +75,7 @@ def _of_comparison(found: Comparison) -> Json:
             for column in found.columns
             if column is not found.base_of(column)
         ],
-        "agreements": [_agreement(item) for item in agreement.of_comparison(found)],
+        "agreements": [agreement_facts(item) for item in agreement.of_comparison(found)],
         "claims": asked,
         "claim_counts": [(verdict, sum(c.verdict == verdict for c in asked)) for verdict in (HOLDS, FAILS, OPEN)],
         "drawn": {drawn.name: drawn for drawn in figures.of_comparison(found)},
@@ -173,7 +173,7 @@ def _time(value: float | None) -> str:
     return "–" if value is None else units.say_seconds(value)
 
 
-def _agreement(found: agreement.Agreement) -> Json:
+def agreement_facts(found: agreement.Agreement) -> Json:
     """One witness beside the simulator, as rows of a table."""
     return {
         "name": found.name,

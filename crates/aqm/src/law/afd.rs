@@ -219,7 +219,7 @@ impl Law for Afd {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: None, control: Some(self.share) }
+        Gauges { probability: None, control: Some(self.share), tracked_flows: Some(self.counts.len() as u32) }
     }
 }
 

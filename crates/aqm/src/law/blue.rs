@@ -160,7 +160,7 @@ impl Law for Blue {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.probability), control: None }
+        Gauges { probability: Some(self.probability), control: None, tracked_flows: None }
     }
 }
 

@@ -249,7 +249,7 @@ impl Law for CobaltLaw {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.state.p_drop), control: Some(f64::from(self.state.count)) }
+        Gauges { probability: Some(self.state.p_drop), control: Some(f64::from(self.state.count)), tracked_flows: None }
     }
 }
 

@@ -337,7 +337,11 @@ impl Law for Codel {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: None, control: Some(if self.is_dropping { f64::from(self.count) } else { 0.0 }) }
+        Gauges {
+            probability: None,
+            control: Some(if self.is_dropping { f64::from(self.count) } else { 0.0 }),
+            tracked_flows: None,
+        }
     }
 }
 

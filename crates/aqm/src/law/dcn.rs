@@ -325,7 +325,7 @@ impl Law for Dcn {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: None, control: Some(self.share) }
+        Gauges { probability: None, control: Some(self.share), tracked_flows: Some(self.heavy.len() as u32) }
     }
 }
 

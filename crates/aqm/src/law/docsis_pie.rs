@@ -283,7 +283,11 @@ impl Law for DocsisPie {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.probability.min(LARGEST)), control: Some(self.probability) }
+        Gauges {
+            probability: Some(self.probability.min(LARGEST)),
+            control: Some(self.probability),
+            tracked_flows: None,
+        }
     }
 }
 

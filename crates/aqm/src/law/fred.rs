@@ -147,7 +147,7 @@ impl Law for Fred {
     }
 
     fn gauges(&self) -> Gauges {
-        self.red.gauges()
+        Gauges { tracked_flows: Some(self.flows.len() as u32), ..self.red.gauges() }
     }
 }
 

@@ -226,7 +226,7 @@ impl Law for Gsp {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: None, control: Some(self.interval_s()) }
+        Gauges { probability: None, control: Some(self.interval_s()), tracked_flows: None }
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Gauges {
     pub probability: Option<f64>,
     /// The law's own control variable: average queue for RED, price for REM, fair share for AFD.
     pub control: Option<f64>,
+    /// Flows of which it keeps something each, or queues of flows that hold packets or have a turn.
+    pub tracked_flows: Option<u32>,
 }
 
 /// A control law. All methods may be called early or often without harm; none reads a clock.

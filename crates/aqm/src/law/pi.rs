@@ -199,7 +199,11 @@ impl Law for Pi {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.probability), control: Some(self.queue_before - self.qref) }
+        Gauges {
+            probability: Some(self.probability),
+            control: Some(self.queue_before - self.qref),
+            tracked_flows: None,
+        }
     }
 }
 

@@ -99,7 +99,11 @@ impl Law for Pi2 {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.coupling.classic()), control: Some(self.coupling.linear()) }
+        Gauges {
+            probability: Some(self.coupling.classic()),
+            control: Some(self.coupling.linear()),
+            tracked_flows: None,
+        }
     }
 }
 

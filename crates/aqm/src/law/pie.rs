@@ -407,7 +407,7 @@ impl Law for Pie {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.probability.min(1.0)), control: Some(self.delay_old_s) }
+        Gauges { probability: Some(self.probability.min(1.0)), control: Some(self.delay_old_s), tracked_flows: None }
     }
 }
 

@@ -229,7 +229,7 @@ impl Detector {
     /// The average queue, and the probability that goes with it.
     pub fn gauges(&self) -> Gauges {
         let average = self.average.value();
-        Gauges { probability: Some(self.curve.probability(average)), control: Some(average) }
+        Gauges { probability: Some(self.curve.probability(average)), control: Some(average), tracked_flows: None }
     }
 
     /// How queues are measured.

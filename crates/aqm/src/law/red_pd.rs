@@ -318,7 +318,7 @@ impl Law for RedPd {
     }
 
     fn gauges(&self) -> Gauges {
-        self.red.gauges()
+        Gauges { tracked_flows: Some(self.monitored.len() as u32), ..self.red.gauges() }
     }
 }
 

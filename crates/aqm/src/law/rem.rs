@@ -170,7 +170,7 @@ impl Law for Rem {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.probability), control: Some(self.price) }
+        Gauges { probability: Some(self.probability), control: Some(self.price), tracked_flows: None }
     }
 }
 

@@ -206,7 +206,7 @@ impl Law for RioPs {
     }
 
     fn gauges(&self) -> Gauges {
-        self.reds.gauges()
+        Gauges { tracked_flows: Some(self.flows.len() as u32), ..self.reds.gauges() }
     }
 }
 

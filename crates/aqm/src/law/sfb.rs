@@ -338,7 +338,7 @@ impl Law for Sfb {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.least), control: None }
+        Gauges { probability: Some(self.least), control: None, tracked_flows: None }
     }
 }
 

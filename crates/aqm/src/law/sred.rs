@@ -149,7 +149,7 @@ impl Law for Sred {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.probability(false)), control: Some(self.hit_rate) }
+        Gauges { probability: Some(self.probability(false)), control: Some(self.hit_rate), tracked_flows: None }
     }
 }
 

@@ -136,7 +136,11 @@ impl Law for Step {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(f64::from(u8::from(self.is_beyond))), control: Some(self.measured) }
+        Gauges {
+            probability: Some(f64::from(u8::from(self.is_beyond))),
+            control: Some(self.measured),
+            tracked_flows: None,
+        }
     }
 }
 

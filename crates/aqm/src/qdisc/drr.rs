@@ -30,6 +30,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc};
+use crate::law::Gauges;
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
@@ -262,6 +263,10 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
 
     fn backlog(&self) -> Backlog {
         self.held
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { tracked_flows: Some(self.turns.iter(TURNS).count() as u32), ..Gauges::default() }
     }
 }
 

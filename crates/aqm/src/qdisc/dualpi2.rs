@@ -410,7 +410,11 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: Some(self.coupling.classic()), control: Some(self.coupling.linear()) }
+        Gauges {
+            probability: Some(self.coupling.classic()),
+            control: Some(self.coupling.linear()),
+            tracked_flows: None,
+        }
     }
 }
 

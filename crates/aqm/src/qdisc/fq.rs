@@ -27,7 +27,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::tournament::Tournament;
 use super::{Held, Qdisc};
-use crate::law::flows::FlowTable;
+use crate::law::{Gauges, flows::FlowTable};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, Discipline, Row, Site};
@@ -340,6 +340,10 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
 
     fn backlog(&self) -> Backlog {
         self.held
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { tracked_flows: Some(self.table.len() as u32), ..Gauges::default() }
     }
 }
 

@@ -28,7 +28,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, fifo::Limit};
-use crate::law::{Arrival, Departure, Law, Verdict};
+use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Value, Values};
 use base::{FlowKey, Stream, Time};
@@ -330,6 +330,11 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
 
     fn next_tick(&self) -> Time {
         self.pace.next_tick()
+    }
+
+    fn gauges(&self) -> Gauges {
+        let active = self.turns.iter(NEW).chain(self.turns.iter(OLD)).count();
+        Gauges { tracked_flows: Some(active as u32), ..Gauges::default() }
     }
 
     fn tick(&mut self, now: Time) {

@@ -26,6 +26,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, fq_frame};
+use crate::law::Gauges;
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
@@ -372,6 +373,10 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
 
     fn backlog(&self) -> Backlog {
         self.held
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { tracked_flows: Some(self.turns.iter(TURNS).count() as u32), ..Gauges::default() }
     }
 }
 

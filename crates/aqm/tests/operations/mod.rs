@@ -347,9 +347,10 @@ impl Model {
             Length::Bytes(limit) => backlog.bytes as f64 <= limit,
         };
         assert!(is_kept, "the limit is kept: {backlog:?}, {}", self.limit);
-        let Gauges { probability, control } = self.qdisc.gauges();
+        let Gauges { probability, control, tracked_flows } = self.qdisc.gauges();
         assert!(probability.is_none_or(|p| (0.0..=1.0).contains(&p)), "probability {probability:?}");
         assert!(control.is_none_or(f64::is_finite), "control {control:?}");
+        assert!(tracked_flows.is_none_or(|flows| u64::from(flows) <= self.offered), "flows {tracked_flows:?}");
     }
 }
 

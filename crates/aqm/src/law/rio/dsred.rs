@@ -149,7 +149,7 @@ impl Dsred {
             _ if average > setting.max => 1.0,
             _ => setting.probability(average),
         };
-        Gauges { probability: Some(probability), control: Some(average) }
+        Gauges { probability: Some(probability), control: Some(average), tracked_flows: None }
     }
 
     /// The classes whose averages count a packet of class `own`.

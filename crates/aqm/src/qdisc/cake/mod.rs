@@ -358,7 +358,8 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { probability: None, control: Some(f64::from(self.tins.iter().map(|tin| tin.bulk).sum::<u32>())) }
+        let (sparse, bulk) = self.tins.iter().fold((0, 0), |sum, tin| (sum.0 + tin.sparse, sum.1 + tin.bulk));
+        Gauges { probability: None, control: Some(f64::from(bulk)), tracked_flows: Some(sparse + bulk) }
     }
 }
 

@@ -1,0 +1,301 @@
+"""Claims as data: reads `claims.toml`, checks every key of it and every point that it names, before anything runs.
+
+```toml
+source = "Le et al., SIGCOMM 2003"    # optional: where the claims stand
+[[claim]]
+id = "le2003-9a"
+says = "..."                          # the claim, in our words
+reason = "..."                        # where its bounds come from
+seeds = 3                             # fewest runs of a point for a verdict
+parts = false                         # whether the parts of one run's window will do
+expected = "holds"                    # what comes out at the published scale
+explained = "..."                     # why, where that is not that it holds
+evidence = [{ grid = "...", ... }]    # the points whose runs show it
+[[claim.check]]                       # a claim holds when all of its checks do
+measure = "ahead"                     # with its parameters beside it; one that is a list stands for several checks
+from_s = 0.0
+to_s = 2.0
+of = { aqm = "pi-24", load = "98" }   # a selector, or a list of them: one finding for each point
+than = { aqm = "pfifo-240" }          # difference of - than; coordinates that are not named are those of `of`
+relative = true                       # the difference as a share of `than`;  ratio = true: of / than
+low = 0.0                             # bounds, exclusive, in SI units, or one of the words of `verdict.WORDS`
+high = "much"
+published = 0.05                      # the number that the study's text has
+unit = "points"                       # what the finding is read in
+label = "..."                         # in front of the findings
+window_s = 3600                       # shortest measured window for a verdict
+```
+
+Instead of `than`, `terms = [{ weight = 1, at = {...} }, ...]` is a sum of weighted points, `at` laid over those of `of`
+if there is one. `each = "mean"` (`max`, `min`, `spread`) makes one number of several points, along the axis `over` or
+of all of them.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aqmlab.claims import measures
+from aqmlab.claims.asking import HOWS, Group, Question, questions
+from aqmlab.claims.measures import is_number
+from aqmlab.claims.samples import EACH
+from aqmlab.claims.verdict import FAILS, HOLDS, OPEN, PERCENT, POINTS, UNITS, WORDS, is_unit
+from aqmlab.errors import BadInput
+from aqmlab.results import Json
+from aqmlab.scenario import digest
+from aqmlab.sweep.grid import Point
+from aqmlab.sweep.selectors import select
+
+FILE_KEYS = ("source", "claim")
+CLAIM_KEYS = ("id", "says", "reason", "seeds", "parts", "expected", "explained", "evidence", "check")
+CHECK_KEYS = (
+    "of",
+    "than",
+    "terms",
+    "relative",
+    "ratio",
+    "each",
+    "over",
+    "low",
+    "high",
+    "published",
+    "unit",
+    "label",
+    "window_s",
+)
+TERM_KEYS = ("weight", "at")
+FEWEST_SEEDS = 3
+"""Two runs have an interval as well, but one that is 12.7 standard errors to either side."""
+
+Selector = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ClaimText:
+    """A claim of a study and what it asks, not yet answered."""
+
+    id: str
+    source: str
+    says: str
+    reason: str
+    seeds: int
+    parts: bool
+    expected: str
+    explained: str | None
+    evidence: tuple[str, ...]
+    """Names of points."""
+    questions: tuple[Question, ...] = field(repr=False)
+
+    @property
+    def points(self) -> set[str]:
+        """Names of all the points that it asks about."""
+        return {name for question in self.questions for name in question.points}
+
+    def is_answerable(self, names: set[str]) -> bool:
+        """Whether every check of it can ask at least one of its questions of these points."""
+        asked = {question.check for question in self.questions if question.points <= names}
+        return asked == {question.check for question in self.questions}
+
+    @property
+    def digest(self) -> str:
+        """Of what is asked and of the bounds: with another one it is another claim, whatever its words."""
+        return digest([self.seeds, self.parts, [question.said for question in self.questions]])
+
+
+def read(path: Path, paper: str, points: Sequence[Point]) -> list[ClaimText]:
+    """The claims of a file; `points` are all points of its study, `paper` is where they stand if it does not say so."""
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}; expected claims in TOML") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: not TOML: {error}") from None
+    return of_tables(tree, str(path), paper, points)
+
+
+def of_tables(tree: Json, origin: str, paper: str, points: Sequence[Point]) -> list[ClaimText]:
+    """The same of tables that were read already."""
+    _known(tree, FILE_KEYS, origin)
+    source = _text(tree, "source", origin, paper)
+    found = [
+        _claim(table, f"{origin}: claim.{k}", source, points) for k, table in enumerate(_tables(tree, "claim", origin))
+    ]
+    seen: set[str] = set()
+    for claim in found:
+        if claim.id in seen:
+            raise BadInput(f"{origin}: {claim.id}: id: {claim.id!r}: expected another id for every claim")
+        seen.add(claim.id)
+    return found
+
+
+def _claim(table: Json, where: str, source: str, points: Sequence[Point]) -> ClaimText:
+    claim_id = _text(table, "id", where)
+    where = f"{where.partition(': claim.')[0]}: {claim_id}"
+    _known(table, CLAIM_KEYS, where)
+    says, reason = _text(table, "says", where), _text(table, "reason", where)
+    seeds = table.get("seeds", FEWEST_SEEDS)
+    if type(seeds) is not int or seeds < 1:
+        raise BadInput(f"{where}: seeds: {seeds!r}: expected the fewest runs for a verdict, 1 or more")
+    expected = table.get("expected", HOLDS)
+    if expected not in (HOLDS, FAILS, OPEN):
+        raise BadInput(f"{where}: expected: {expected!r}: expected one of {HOLDS!r}, {FAILS!r}, {OPEN!r}")
+    explained = _text(table, "explained", where) if "explained" in table else None
+    if expected != HOLDS and explained is None:
+        raise BadInput(f"{where}: explained: missing; expected what explains it, as it is expected that it {expected}")
+    evidence = _selectors(table.get("evidence", []), f"{where}: evidence")
+    shown = [point.name for k, one in enumerate(evidence) for point in select(points, one, f"{where}: evidence.{k}")]
+    checks = _tables(table, "check", where)
+    asked = [q for k, check in enumerate(checks) for q in _check(check, f"{where}: check.{k}", k, points)]
+    return ClaimText(
+        id=claim_id,
+        source=source,
+        says=" ".join(says.split()),
+        reason=" ".join(reason.split()),
+        seeds=seeds,
+        parts=_flag(table, "parts", where),
+        expected=expected,
+        explained=None if explained is None else " ".join(explained.split()),
+        evidence=tuple(dict.fromkeys(shown)),
+        questions=tuple(asked),
+    )
+
+
+def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> list[Question]:
+    readings = measures.read(table, where, CHECK_KEYS)
+    how = _how(table, where)
+    groups = _groups(table, where, points)
+    low, high = _bound(table, "low", where), _bound(table, "high", where)
+    if low is None and high is None:
+        raise BadInput(f"{where}: low: missing; expected low or high or both")
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    if not low < high:
+        raise BadInput(f"{where}: low: {table['low']!r}: expected less than high, {table['high']!r}")
+    published = table.get("published")
+    if published is not None and not is_number(published):
+        raise BadInput(f"{where}: published: {published!r}: expected the number that the study's text has, in SI units")
+    window_s = table.get("window_s", 0.0)
+    if not is_number(window_s) or window_s < 0:
+        raise BadInput(f"{where}: window_s: {window_s!r}: expected the shortest window for a verdict, in seconds")
+    unit = table.get("unit")
+    if unit is not None and not (isinstance(unit, str) and is_unit(unit)):
+        known = ", ".join([POINTS, PERCENT, *(name for name in UNITS if name)])
+        raise BadInput(f"{where}: unit: {unit!r}: expected one of {known}, or % of something")
+    return [
+        Question(
+            check=position,
+            reading=reading,
+            how=how,
+            terms=terms,
+            low=low,
+            high=high,
+            unit=_unit(reading.unit, how) if unit is None else unit,
+            published=None if published is None else float(published),
+            window_s=float(window_s),
+            label=_text(table, "label", where) if "label" in table else None,
+        )
+        for reading in readings
+        for terms in groups
+    ]
+
+
+def _how(table: Json, where: str) -> str:
+    """What is made of the points: one of `HOWS`."""
+    chosen = [key for key in ("relative", "ratio") if _flag(table, key, where)]
+    if len(chosen) > 1:
+        raise BadInput(f"{where}: ratio: True: expected either relative or ratio")
+    if "terms" in table:
+        for key in ("than", *chosen):
+            if key in table:
+                raise BadInput(f"{where}: {key}: {table[key]!r}: expected no {key} beside terms")
+        return HOWS[4]
+    if "than" not in table:
+        if chosen:
+            raise BadInput(f"{where}: than: missing; expected a selector of what it is {chosen[0]} to")
+        return HOWS[0]
+    return chosen[0] if chosen else HOWS[1]
+
+
+def _unit(unit: str, how: str) -> str:
+    if how == "relative":
+        return PERCENT
+    if how == "ratio":
+        return "times"
+    return POINTS if how != "value" and unit.startswith(PERCENT) else unit
+
+
+def _groups(table: Json, where: str, points: Sequence[Point]) -> list[tuple[tuple[float, Group], ...]]:
+    """The weighted points of each finding."""
+    each, over = table.get("each"), table.get("over")
+    if each is not None and each not in EACH:
+        raise BadInput(f"{where}: each: {each!r}: expected one of {', '.join(EACH)}")
+    if over is not None and (each is None or not isinstance(over, str)):
+        raise BadInput(f"{where}: over: {over!r}: expected an axis, beside each")
+    of = _selectors(table["of"], f"{where}: of") if "of" in table else None
+    than = _selectors(table["than"], f"{where}: than") if "than" in table else None
+    terms = None
+    if "terms" in table:
+        terms = [_term(term, f"{where}: terms.{k}") for k, term in enumerate(_tables(table, "terms", where))]
+    elif of is None:
+        raise BadInput(f'{where}: of: missing; expected a selector, as in {{ aqm = "pi-24" }}')
+    return questions(points, of, than, terms, each, over, where)
+
+
+def _term(table: Json, where: str) -> tuple[float, Selector]:
+    _known(table, TERM_KEYS, where)
+    weight, at = table.get("weight"), table.get("at")
+    if not is_number(weight) or not weight:
+        raise BadInput(f"{where}.weight: {weight!r}: expected a number other than 0")
+    if not isinstance(at, Mapping):
+        raise BadInput(f'{where}.at: {at!r}: expected a selector, as in {{ load = "98" }}')
+    return float(weight), at
+
+
+def _bound(table: Json, key: str, where: str) -> float | None:
+    given = table.get(key)
+    if given is None:
+        return None
+    if is_number(given) and not math.isnan(given):
+        return float(given)
+    word = given.removeprefix("-") if isinstance(given, str) else None
+    if word not in WORDS:
+        said = ", ".join(f"{name} ({size:g})" for name, size in WORDS.items())
+        raise BadInput(f"{where}: {key}: {given!r}: expected a number, or one of {said}, with - before it or without")
+    return -WORDS[word] if given.startswith("-") else WORDS[word]
+
+
+def _selectors(given: Any, where: str) -> list[Selector]:
+    """A selector, or a list of them."""
+    listed = [given] if isinstance(given, Mapping) else given
+    if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+        raise BadInput(f'{where}: {given!r}: expected a selector, as in {{ aqm = "pi-24" }}, or a list of them')
+    return listed
+
+
+def _tables(table: Json, key: str, where: str) -> list[Json]:
+    found = table.get(key)
+    if not isinstance(found, list) or not found or not all(isinstance(item, Mapping) for item in found):
+        raise BadInput(f"{where}: {key}: {found!r}: expected one or more tables")
+    return [dict(item) for item in found]
+
+
+def _known(table: Json, keys: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in keys:
+            raise BadInput(f"{where}: {key}: {table[key]!r}: unknown key; expected one of {', '.join(keys)}")
+
+
+def _text(table: Json, key: str, where: str, default: str | None = None) -> str:
+    found = table.get(key, default)
+    if not isinstance(found, str) or not found.strip():
+        raise BadInput(f"{where}: {key}: {found!r}: expected a text")
+    return found
+
+
+def _flag(table: Json, key: str, where: str) -> bool:
+    found = table.get(key, False)
+    if not isinstance(found, bool):
+        raise BadInput(f"{where}: {key}: {found!r}: expected true or false")
+    return found

@@ -1,0 +1,196 @@
+"""The table of exchanges, condensed: counts by response time, part of the window, block of traffic and size.
+
+The exchanges of two hours on a 100 Mb/s link are ten millions of rows and more, so the file is read in slices and
+memory does not grow with it. One pass counts in the cells of a fine histogram, whose edges include all times and sizes
+that are asked for, so that counts at these are exact. Quantiles are exact as well: the histogram tells in which of its
+cells the wanted order statistics lie, and a second pass collects what is in those few (after Munro and Paterson 1980,
+"Selection and sorting with limited storage").
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from aqmlab.statistics import BATCHES, Array
+
+CDF_TIMES = np.arange(0, 2.0005, 0.005)
+"""Response times at which distribution functions are kept, seconds: to 2 s as in the studies' figures, in steps finer
+than a figure can show."""
+
+TAIL_MARKS = (3.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0)
+"""Response times that people speak of, seconds; counts are kept at them."""
+
+
+def _tail_times() -> Array:
+    """40 a decade, evenly but for the nearest to each of `TAIL_MARKS`, which is that itself."""
+    times = np.geomspace(0.01, 3000.0, 220)
+    for mark in TAIL_MARKS:
+        times[np.abs(np.log(times / mark)).argmin()] = mark
+    return times
+
+
+TAIL_TIMES = _tail_times()
+"""Response times at which the tail is kept, seconds."""
+
+SIZE_EDGES = (2_500, 10_000, 100_000, 1_000_000)
+"""Bytes that separate the classes of responses: class k has those above edge k - 1 and up to edge k."""
+
+SIZE_BINS = np.unique(np.concatenate([np.geomspace(1, 1e9, 91), [2_000, 3_000, *SIZE_EDGES]]))
+"""Sizes of responses at which their distribution is kept, bytes: 10 a decade, and those that studies speak of."""
+
+FAST_BYTES_PER_S = 10_000
+"""Responses faster than this are counted by size once more: what was not held up."""
+
+FEWEST = 50
+"""Exchanges below which a part of the window says nothing about its quantiles: fewer than one lies above the 99th
+percentile."""
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+SLICE_ROWS = 1 << 19
+"""Rows in memory at a time."""
+
+COLLECTED_MOST = 1 << 21
+"""Values collected for order statistics before equal ones are counted instead of kept."""
+
+Whole = npt.NDArray[np.int64]
+
+EDGES = np.unique(np.concatenate([CDF_TIMES, TAIL_TIMES, np.geomspace(1e-6, 1e5, 4401)]))
+"""Edges of the histogram, seconds: 400 a decade beside the times above. Cell k is above edge k - 1 and up to edge k."""
+
+
+def parts(path: Path, start: float, end: float, blocks: int) -> dict[str, Array]:
+    """Everything `Window` holds of exchanges; without the table as of a run in which none was completed."""
+    exists = path.exists()
+    histogram = np.zeros((BATCHES, EDGES.size + 1), dtype=np.int64)
+    by_block = np.zeros((blocks, BATCHES, CDF_TIMES.size + 1), dtype=np.int64)
+    by_class = np.zeros((len(SIZE_EDGES) + 1, BATCHES, CDF_TIMES.size + 1), dtype=np.int64)
+    size_counts = np.zeros((2, SIZE_BINS.size + 1), dtype=np.int64)
+    size_bytes = np.zeros((2, SIZE_BINS.size + 1))
+    times_below = np.searchsorted(CDF_TIMES, np.append(-np.inf, EDGES), side="right")  # cell -> CDF_TIMES below it
+    columns = ("start_s", "response_time_s", "response_bytes", "traffic")
+    for start_s, response, size, block in _slices(path, columns) if exists else ():
+        part, cell = _part(start_s + response, start, end), np.searchsorted(EDGES, response)
+        time = times_below[cell]
+        _count(histogram, part, cell)
+        _count(by_block, block, part, time)
+        _count(by_class, np.searchsorted(SIZE_EDGES, size), part, time)
+        at = np.searchsorted(SIZE_BINS, size)
+        for k, wanted in enumerate((np.ones(size.size, dtype=bool), size > FAST_BYTES_PER_S * response)):
+            size_counts[k] += np.bincount(at[wanted], minlength=SIZE_BINS.size + 1)
+            size_bytes[k] += np.bincount(at[wanted], size[wanted], SIZE_BINS.size + 1)
+
+    within = histogram.cumsum(axis=1)
+    completed = histogram.sum(axis=1)
+    quantiles, whole = _quantiles(path, histogram, start, end)
+    return {
+        "completed": _floats(completed),
+        "quantiles": quantiles,
+        "whole_quantiles": whole,
+        "cdf_counts": _floats(within[:, np.searchsorted(EDGES, CDF_TIMES)]),
+        "tail_counts": _floats(completed[:, None] - within[:, np.searchsorted(EDGES, TAIL_TIMES)]),
+        "block_completed": _floats(by_block.sum(axis=2)),
+        "block_cdf_counts": _floats(by_block.cumsum(axis=2)[:, :, :-1]),
+        "size_completed": _floats(by_class.sum(axis=2)),
+        "size_cdf_counts": _floats(by_class.cumsum(axis=2)[:, :, :-1]),
+        "size_counts": _floats(size_counts),
+        "size_bytes": size_bytes,
+    }
+
+
+def _slices(path: Path, columns: Sequence[str]) -> Iterator[list[Array]]:
+    table = pl.scan_parquet(path).select(columns)
+    rows = int(table.select(pl.len()).collect().item())
+    for first in range(0, rows, SLICE_ROWS):
+        piece = table.slice(first, SLICE_ROWS).collect()
+        yield [_floats(piece[name].to_numpy()) for name in columns]
+
+
+def _part(done: Array, start: float, end: float) -> Whole:
+    found: Whole = ((done - start) / (end - start) * BATCHES).clip(0, BATCHES - 1).astype(np.int64)
+    return found
+
+
+def _count(cells: Whole, *places: npt.NDArray[Any]) -> None:
+    """Adds one to the cell at each place."""
+    flat = np.ravel_multi_index(tuple(place.astype(np.int64) for place in places), cells.shape)
+    cells += np.bincount(flat, minlength=cells.size).reshape(cells.shape)
+
+
+def _floats(values: npt.ArrayLike) -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _quantiles(path: Path, histogram: Whole, start: float, end: float) -> tuple[Array, Array]:
+    """[quantile, part] and [quantile], as `numpy.quantile` has them."""
+    groups = [*histogram, histogram.sum(axis=0)]
+    sizes = [int(group.sum()) for group in groups]
+    sizes = [size if size >= FEWEST or k == BATCHES else 0 for k, size in enumerate(sizes)]
+    ranks = [[_ranks(q, size) for q in QUANTILES] if size else [] for size in sizes]
+    wanted = np.zeros(histogram.shape, dtype=bool)
+    for k, (group, asked) in enumerate(zip(groups, ranks, strict=True)):
+        cells = np.searchsorted(group.cumsum(), [rank for pair in asked for rank in pair], side="right")
+        wanted[k if k < BATCHES else slice(None), cells] = True
+    collected = _Collected()
+    for start_s, response in _slices(path, ("start_s", "response_time_s")) if wanted.any() else ():
+        part, cell = _part(start_s + response, start, end), np.searchsorted(EDGES, response)
+        keep = wanted[part, cell]
+        collected.add(part[keep], response[keep])
+    part, value, count = collected.sorted()
+    cell = np.searchsorted(EDGES, value)
+    found = np.full((len(QUANTILES), BATCHES + 1), np.nan)
+    for k, (group, asked) in enumerate(zip(groups, ranks, strict=True)):
+        own = np.full(part.size, True) if k == BATCHES else part == k
+        before = np.append(0, group.cumsum())
+        for j, pair in enumerate(asked):
+            low, high = (_order_statistic(rank, before, cell[own], value[own], count[own]) for rank in pair)
+            found[j, k] = _between(low, high, QUANTILES[j] * (sizes[k] - 1) - pair[0])
+    return found[:, :BATCHES], found[:, BATCHES]
+
+
+def _ranks(quantile: float, size: int) -> tuple[int, int]:
+    """Ranks, from 0, of the two values between which a quantile lies."""
+    low = int(quantile * (size - 1))
+    return low, min(low + 1, size - 1)
+
+
+def _order_statistic(rank: int, before: Whole, cell: Whole, value: Array, count: Whole) -> float:
+    k = int(np.searchsorted(before, rank, side="right")) - 1
+    inside = cell == k
+    return float(value[inside][np.searchsorted(count[inside].cumsum(), rank - before[k], side="right")])
+
+
+def _between(low: float, high: float, share: float) -> float:
+    """Interpolated from the nearer end, as numpy does, so that the answer is its to the bit."""
+    return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
+
+
+class _Collected:
+    """Values with the part each belongs to; equal ones are counted where there are many."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Whole, Array, Whole]] = []
+        self._kept = 0
+        self._most = COLLECTED_MOST
+
+    def add(self, part: Whole, value: Array) -> None:
+        self._rows.append((part, value, np.ones(part.size, dtype=np.int64)))
+        self._kept += part.size
+        if self._kept > self._most:
+            self._rows = [self.sorted()]
+            self._kept = self._rows[0][0].size
+            self._most = max(COLLECTED_MOST, 2 * self._kept)
+
+    def sorted(self) -> tuple[Whole, Array, Whole]:
+        """By value; each pair of part and value once, with its count."""
+        if not self._rows:
+            return np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
+        part, value, count = (np.concatenate(column) for column in zip(*self._rows, strict=True))
+        order = np.lexsort((part, value))
+        part, value, count = part[order], value[order], count[order]
+        new = np.append(True, (np.diff(value) != 0) | (np.diff(part) != 0))
+        return part[new], value[new], np.add.reduceat(count, np.flatnonzero(new)) if new.size else count

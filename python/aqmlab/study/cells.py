@@ -1,0 +1,138 @@
+"""What was found at each point of a study, as claims, figures and tables see it."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from aqmlab.results import Json
+from aqmlab.sweep.condensed import Condensed
+from aqmlab.sweep.grid import Point
+from aqmlab.sweep.selectors import select
+from aqmlab.window import Window
+
+WINDOWS = 600
+"""Windows in memory at a time: half a megabyte each."""
+
+
+class Cell:
+    """A point with its runs, in the order of their seeds."""
+
+    def __init__(self, point: Point, runs: Sequence[Condensed]) -> None:
+        self.point = point
+        self.runs = tuple(runs)
+
+    def __repr__(self) -> str:
+        """Name and how many runs."""
+        return f"<Cell {self.name}: {len(self.runs)} run(s)>"
+
+    @property
+    def name(self) -> str:
+        """The grid and the names of the values: `web/pi-24/off/98`."""
+        return self.point.name
+
+    @property
+    def grid(self) -> str:
+        """Name of the grid."""
+        return self.point.grid
+
+    @property
+    def at(self) -> Mapping[str, str]:
+        """Where in the grid: axis -> name of the value."""
+        return self.point.at
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The same in words: axis -> label of the value."""
+        return self.point.labels
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """Of the axes whose values are numbers."""
+        return self.point.numbers
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        return self.point.label
+
+    @property
+    def uncongested(self) -> bool:
+        """Whether it is the reference on the uncongested link."""
+        return self.point.uncongested
+
+    @property
+    def windows(self) -> list[Window]:
+        """The condensed window of each run."""
+        return _recent.of(self)
+
+    @property
+    def summaries(self) -> list[Json]:
+        """The summary of each run."""
+        return [run.summary for run in self.runs]
+
+    @property
+    def demand(self) -> tuple[str | None, tuple[int, ...]]:
+        """What was demanded: two cells with the same are compared pair by pair."""
+        return self.runs[0].demand_digest, tuple(run.seed for run in self.runs)
+
+    @property
+    def scenario(self) -> Json:
+        """The resolved scenario of the first run."""
+        return self.runs[0].scenario
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """The thinned queue table of the first run."""
+        return self.runs[0].queue
+
+
+class _Recent:
+    """The windows that were asked for last: those of all runs of a large study would fill the memory."""
+
+    def __init__(self) -> None:
+        self._windows: OrderedDict[Cell, list[Window]] = OrderedDict()
+
+    def of(self, cell: Cell) -> list[Window]:
+        """Those of a cell."""
+        # A copy, for a run holds on to its window once it was asked for it.
+        found = self._windows.pop(cell, None) or [replace(run).window for run in cell.runs]
+        self._windows[cell] = found
+        while len(self._windows) > 1 and sum(map(len, self._windows.values())) > WINDOWS:
+            self._windows.popitem(last=False)
+        return found
+
+
+_recent = _Recent()
+
+
+class Cells:
+    """All cells of a study that have runs in this profile."""
+
+    def __init__(self, everything: Sequence[Point], cells: Sequence[Cell]) -> None:
+        self._everything = everything
+        self._cells = {cell.name: cell for cell in cells}
+
+    def __iter__(self) -> Iterator[Cell]:
+        """In the order of the study."""
+        return iter(self._cells.values())
+
+    @property
+    def by_name(self) -> dict[str, Cell]:
+        """Every cell by the name of its point."""
+        return dict(self._cells)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all points that have runs."""
+        return list(self._cells)
+
+    def find(self, selector: Json) -> list[Cell]:
+        """What a selector names, in its order, without points that this profile leaves out."""
+        there = [cell.point for cell in self._cells.values()]
+        return [self._cells[point.name] for point in select(there, selector, "selector", self._everything)]
+
+    def left_out(self, selector: Json) -> list[Point]:
+        """What a selector names and this profile does not run."""
+        return [p for p in select(self._everything, selector, "selector") if p.name not in self._cells]

@@ -1,0 +1,201 @@
+"""The verb `aqmlab study`: runs studies, judges their claims, writes their reports.
+
+Exit codes: 1 where a claim comes out otherwise than `claims.toml` says, or a run is not what it claims to be.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from aqmlab import terminal
+from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
+from aqmlab.errors import BadInput
+from aqmlab.live.tables import agreements as show_agreements
+from aqmlab.results import Json
+from aqmlab.study import definition, found, overview, runs
+from aqmlab.study.definition import FULL, QUICK, Study
+from aqmlab.study.runs import Finished
+from aqmlab.sweep import cluster
+from aqmlab.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, stopped_like_ctrl_c, viewed, watched
+
+ALL = "all"
+STYLES = {HOLDS: "green", FAILS: "bold red", OPEN: "yellow", NOT_RUN: "dim"}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("study")(study)
+
+
+def study(
+    what: Annotated[
+        str | None, typer.Argument(metavar="[ID|all|DIR]", help="One study, all of them, or a folder.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter runs.")] = False,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each point, instead of the study's.", min=1)] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what was interrupted; finished runs are kept in any case.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")] = False,
+    out: Out = None,
+    as_json: AsJson = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also the study's comparison between real TCP stacks, in real time.")
+    ] = False,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="Also the study's comparison between real TCP stacks, in virtual time.")
+    ] = False,
+) -> None:
+    """Run a published study, check its claims, write its report.
+
+    Without a name: list the studies there are. all: every one of them, as one plan, with a page over all claims. DIR:
+    a study of your own.
+    """
+    if what is None:
+        _list(as_json)
+        return
+    if resume and fresh:
+        raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+    asked = read(what, quick, seeds)
+    base = out or default_folder(what, asked[0], quick)
+    places = {base if what != ALL else base / one.id: one for one in asked}
+    if what == ALL:
+        overview.claim_folder(base)
+    witnesses = [flag for flag, is_wanted in (("live", live), ("virtual", virtual)) if is_wanted]
+    with (
+        watched(as_json) as monitor,
+        stopped_like_ctrl_c(),
+        cluster.connected(scheduler) as executor,
+        _view(as_json, monitor, bool(witnesses)) as view,
+    ):
+        done = runs.run(
+            places,
+            jobs=jobs,
+            fresh=fresh,
+            executor=executor,
+            witnesses=witnesses,
+            monitor=monitor,
+            view=view,
+            say=(lambda _: None) if as_json else _say,
+        )
+    answer = overview.write(base, done) if what == ALL else done[0].found
+    if as_json:
+        print_json(answer)
+    else:
+        show(terminal.console(), done, base / overview.PAGE if what == ALL else None)
+    _judge(done)
+
+
+def read(what: str, quick: bool = False, seeds: int | None = None) -> list[Study]:
+    """The studies that a word on the command line names."""
+    profile = QUICK if quick else FULL
+    folders = (
+        [definition.folder_of_all() / name for name in definition.known()] if what == ALL else [definition.find(what)]
+    )
+    if not folders:
+        raise BadInput(f"study {what}: {definition.folder_of_all()}: holds no study; expected folders with study.toml")
+    return [definition.read(folder, profile, seeds) for folder in folders]
+
+
+def default_folder(what: str, first: Study, quick: bool) -> Path:
+    """`results/study-le2003-quick`, `results/studies`."""
+    name = "studies" if what == ALL else f"study-{first.id}"
+    return Path("results") / f"{name}{'-quick' if quick else ''}"
+
+
+def rows() -> list[Json]:
+    """The studies there are, as `aqmlab list` shows them."""
+    place = definition.folder_of_all()
+    tables = [definition.head(place / name) for name in definition.known()]
+    return [{"name": table["id"], "doc": table["title"], "source": table.get("paper", "")} for table in tables]
+
+
+def show(out: Console, done: Sequence[Finished], page: Path | None) -> None:
+    """A line a claim, and where the reports are."""
+    for one in done:
+        _claims(out, one)
+    total = found.counts([one.found for one in done])
+    out.print(Text(f"Claims: {', '.join(f'{count} {verdict}' for verdict, count in total.items())}.", style="bold"))
+    for one in done:
+        show_agreements(out, one.agreements)
+    for one in done:
+        out.print(f"Report: {one.report}", markup=False, soft_wrap=True)
+    if page is not None:
+        out.print(f"All:    {page}", markup=False, soft_wrap=True)
+
+
+def _claims(out: Console, one: Finished) -> None:
+    facts = one.found
+    table = Table(
+        title=f"{facts['id']}: {facts['title']}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=False,
+    )
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="ellipsis", no_wrap=True)
+    for claim in facts["claims"]:
+        expected = "" if claim["as_expected"] else f" (expected: {claim['expected']})"
+        verdict = Text(claim["verdict"] + expected, style=STYLES[claim["verdict"]])
+        table.add_row(claim["id"], verdict, claim["number"])
+    out.print(table)
+    effort = (
+        f"{facts['runs']:,} runs, {facts['runs_kept']:,} of them kept from before; "
+        f"{_hours(facts['simulated_h'])} simulated in {_hours(facts['cpu_h'])} of processor time, "
+        f"{facts['peak_rss_bytes'] / 2**20:,.0f} MiB at most in a run"
+    )
+    out.print(Text(effort, style="dim"), soft_wrap=True)
+    if facts["profile"]["says"]:
+        out.print(Text(" ".join(facts["profile"]["says"].split()), style="dim"), soft_wrap=True)
+    out.print()
+
+
+def _hours(hours: float) -> str:
+    """`3.2 h`, `14 min`, `8.1 s`."""
+    for unit, size in (("h", 1.0), ("min", 60.0)):
+        if hours * size >= 1:
+            return f"{hours * size:,.3g} {unit}"
+    return f"{hours * 3600:.2g} s"
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print_json({"studies": rows()})
+    else:
+        terminal.registry(terminal.console(), "studies", rows())
+
+
+def _say(what: str) -> None:
+    print(f"aqmlab: {what}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _view(as_json: bool, monitor: Any, is_live: bool) -> Iterator[Any]:
+    """A screen only where something runs live: it takes the bars away."""
+    if not is_live:
+        yield None
+        return
+    with viewed(as_json, monitor) as view:
+        yield view
+
+
+def _judge(done: Sequence[Finished]) -> None:
+    facts = [one.found for one in done]
+    for failed in (check for one in facts for check in one["self_checks"]["failed"]):
+        complain(f"self-check failed: {failed['run']}: {failed['name']}: {failed['detail']}", 1)
+    for line in found.unexpected(facts):
+        complain(f"not as expected: {line}", 1)
+    if found.unexpected(facts) or any(one["self_checks"]["failed"] for one in facts):
+        raise typer.Exit(1)

@@ -1,0 +1,334 @@
+"""A study as data: a folder with `study.toml`, `claims.toml` and `README.md`, read and checked before anything runs.
+
+`study.toml` says what is run (a scenario, and grids of changes to it), at which scale (profiles: `full` is the
+published one, `quick` one of minutes) and what is drawn; `claims.toml` what is claimed of it. A profile may leave
+points of a grid out; what figures and claims name is checked against all points of the full profile, so that a name
+that is wrong is wrong in every profile.
+"""
+
+import copy
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from aqmlab import scenario
+from aqmlab.claims import reading
+from aqmlab.claims.reading import ClaimText
+from aqmlab.errors import BadInput
+from aqmlab.results import Json
+from aqmlab.scenario import Source
+from aqmlab.sweep import grid as grids
+from aqmlab.sweep.grid import Grid, Point
+from aqmlab.sweep.selectors import select
+from aqmlab.variants import laid_over
+
+FIVE = ("le2003", "le2004", "brandauer2001", "kuzmanovic2005", "le2007")
+"""The studies that this project was made for, in the order in which they are shown."""
+
+FILE, CLAIMS, README = "study.toml", "claims.toml", "README.md"
+FULL, QUICK = "full", "quick"
+
+_KEYS = ("id", "title", "paper", "about", "profiles", "scenario", "grid", "choice", "figure", "table", "live")
+_PROFILE_KEYS = ("seeds", "set", "says")
+_GRID_KEYS = ("seeds", "set", "only")
+_SELECTORS = {"figure": ("curves",), "table": ("rows",)}
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A scale at which a study is run."""
+
+    name: str
+    seeds: tuple[int, ...]
+    """Of grids that do not say otherwise."""
+    set: Json
+    """Dotted keys of the scenario, as the lengths of runs."""
+    says: str
+    """What is less sure at this scale."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study at one scale."""
+
+    folder: Path
+    tree: Json
+    """`study.toml` as tables."""
+    profile: Profile
+    grids: tuple[Grid, ...]
+    """With the points of this profile alone."""
+    seeds: Mapping[str, tuple[int, ...]]
+    """Of each grid, by its name."""
+    everything: tuple[Point, ...] = field(repr=False)
+    """All points of the full profile."""
+    claims: tuple[ClaimText, ...] = field(repr=False)
+    asked_seeds: int | None = None
+    """Runs of each point, where that was asked for in place of what the study says."""
+
+    @property
+    def command(self) -> str:
+        """What runs it just so."""
+        is_ours = self.folder.resolve() == (folder_of_all() / self.id).resolve()
+        words = ["aqmlab", "study", self.id if is_ours else str(self.folder)]
+        words += ["--quick"] if self.profile.name == QUICK else []
+        words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
+        return shlex.join(words)
+
+    @property
+    def id(self) -> str:
+        """What it is called on the command line."""
+        return str(self.tree["id"])
+
+    @property
+    def title(self) -> str:
+        """Of the paper."""
+        return str(self.tree["title"])
+
+    @property
+    def paper(self) -> str:
+        """Where it was published."""
+        return str(self.tree.get("paper", ""))
+
+    @cached_property
+    def about(self) -> str:
+        """What was asked, done and found: of `study.toml`, or else the README up to its second heading."""
+        if "about" in self.tree:
+            return str(self.tree["about"])
+        path = self.folder / README
+        if not path.exists():
+            return ""
+        lines = path.read_text(encoding="utf-8").splitlines()
+        heads = [k for k, line in enumerate(lines) if line.startswith("#")]
+        first, end = (heads[0] + 1, [*heads[1:], len(lines)][0]) if heads else (0, len(lines))
+        return "\n".join(lines[first:end]).strip()
+
+    @property
+    def points(self) -> list[Point]:
+        """All of this profile."""
+        return [point for grid in self.grids for point in grid.points]
+
+    @property
+    def runs(self) -> list[tuple[Point, int]]:
+        """Every run of this profile: point and seed."""
+        return [(point, seed) for grid in self.grids for point in grid.points for seed in self.seeds[grid.name]]
+
+    @property
+    def figures(self) -> list[Json]:
+        """As they stand in `study.toml`."""
+        return list(self.tree.get("figure", []))
+
+    @property
+    def tables(self) -> list[Json]:
+        """As they stand in `study.toml`."""
+        return list(self.tree.get("table", []))
+
+    @property
+    def live(self) -> Path | None:
+        """The comparison that is also run between real TCP stacks."""
+        found = self.tree.get("live")
+        return None if found is None else self.folder / str(found["file"])
+
+
+def folder_of_all() -> Path:
+    """Where the studies lie: in the package, or in the repository that an editable one links to."""
+    place = (Path(__file__).resolve().parents[1] / "studies").resolve()
+    here = Path.cwd().resolve()
+    return place.relative_to(here) if place.is_relative_to(here) else place
+
+
+def known() -> list[str]:
+    """Ids of the studies there are."""
+    place = folder_of_all()
+    found = {path.parent.name for path in place.glob(f"*/{FILE}")} if place.is_dir() else set()
+    return [name for name in FIVE if name in found] + sorted(found - set(FIVE))
+
+
+def find(what: str) -> Path:
+    """The folder of a study, of its id or its path."""
+    if what in known():
+        return folder_of_all() / what
+    path = Path(what)
+    if path.name == FILE and path.is_file():
+        return path.parent
+    if (path / FILE).is_file():
+        return path
+    if path.is_dir():
+        raise BadInput(f"{path}: holds no {FILE}; expected the folder of a study")
+    raise BadInput(f"study {what}: expected one of {', '.join([*known(), 'all'])}, or a folder with a {FILE}")
+
+
+def head(folder: Path) -> Json:
+    """`study.toml` as tables, with an id and a title."""
+    path = folder / FILE
+    tree = _table_of(path)
+    for key in ("id", "title"):
+        if not isinstance(tree.get(key), str) or not tree[key].strip():
+            raise BadInput(f"{path}: {key}: {tree.get(key)!r}: expected a text")
+    return tree
+
+
+def read(folder: Path, profile: str = FULL, seeds: int | None = None) -> Study:
+    """Reads a study and checks it; `seeds` runs of each point, whatever the profile says."""
+    path = folder / FILE
+    tree = head(folder)
+    _check_keys(tree, _KEYS, str(path))
+    everything = tuple(point for grid in _grids(tree, path, FULL) for point in grid.points)
+    chosen = _profile(tree, path, profile)
+    of_profile = _grids(tree, path, profile)
+    claims = folder / CLAIMS
+    study = Study(
+        folder=folder,
+        tree=tree,
+        profile=chosen if seeds is None else Profile(chosen.name, tuple(range(1, seeds + 1)), chosen.set, chosen.says),
+        grids=tuple(of_profile),
+        seeds={
+            grid.name: _seeds_of(tree, path, grid.name, chosen) if seeds is None else tuple(range(1, seeds + 1))
+            for grid in of_profile
+        },
+        everything=everything,
+        claims=tuple(reading.read(claims, str(tree.get("paper", "")), everything)) if claims.exists() else (),
+        asked_seeds=seeds,
+    )
+    _check_selectors(study, path)
+    return study
+
+
+def _table_of(path: Path) -> Json:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}; expected a study in TOML") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: not TOML: {error}") from None
+
+
+def _check_keys(table: Mapping[str, Any], expected: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in expected:
+            raise BadInput(f"{where}: {key}: unknown key; expected one of {', '.join(expected)}")
+
+
+def _profile(tree: Json, path: Path, name: str) -> Profile:
+    profiles = tree.get("profiles", {})
+    if not isinstance(profiles, Mapping) or not isinstance(profiles.get(name), Mapping):
+        there = ", ".join(profiles) if isinstance(profiles, Mapping) and profiles else "none is there"
+        raise BadInput(f"{path}: profiles.{name}: missing; expected a table with seeds and set ({there})")
+    table = profiles[name]
+    where = f"{path}: profiles.{name}"
+    _check_keys(table, _PROFILE_KEYS, where)
+    return Profile(
+        name,
+        grids.seeds(table.get("seeds"), f"{where}.seeds"),
+        _settings(table.get("set", {}), f"{where}.set"),
+        str(table.get("says", "")),
+    )
+
+
+def _settings(value: Any, where: str) -> Json:
+    if not isinstance(value, Mapping):
+        raise BadInput(f'{where}: {value!r}: expected a table, as in {{ duration = "120min" }}')
+    return dict(value)
+
+
+def _tables(tree: Json, path: Path, key: str) -> list[Json]:
+    found = tree.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(table, Mapping) for table in found):
+        raise BadInput(f"{path}: {key}: expected [[{key}]] tables")
+    return [dict(table) for table in found]
+
+
+def _of_grid(table: Json, path: Path, position: int, profile: str) -> Json | None:
+    """What a grid says of a profile; none where it has no part in it."""
+    where = f"{path}: grid.{position}.{profile}"
+    own = table.get(profile, {})
+    if own is False:
+        return None
+    if not isinstance(own, Mapping):
+        raise BadInput(f"{where}: {own!r}: expected a table with seeds, set, only; or false to leave the grid out")
+    _check_keys(own, _GRID_KEYS, where)
+    return dict(own)
+
+
+def _grids(tree: Json, path: Path, profile: str) -> list[Grid]:
+    """The grids of a profile, its settings put under the changes of the axes."""
+    chosen = _profile(tree, path, profile)
+    base = _scenario(tree, path)
+    tables, kept = [], []
+    for position, table in enumerate(_tables(tree, path, "grid")):
+        own = _of_grid(table, path, position, profile)
+        if own is None:
+            continue
+        where = f"{path}: grid.{position}"
+        beneath = _settings(table.get("scenario", {}), f"{where}.scenario")
+        said = (table.get("set", {}), f"{where}.set"), (own.get("set", {}), f"{where}.{profile}.set")
+        of_grid, of_profile = (_settings(settings, place) for settings, place in said)
+        changes = {**of_grid, **chosen.set, **of_profile}
+        whole = Source(laid_over(base, beneath), str(path)).with_changes(changes).tree
+        own_keys = (*tree["profiles"], "seeds", "scenario", "set")
+        rest = {key: item for key, item in table.items() if key not in own_keys}
+        tables.append({**copy.deepcopy(rest), "scenario": whole})
+        kept.append((f"{path}: grid.{position}.{profile}.only", own.get("only")))
+    if not tables:
+        raise BadInput(f"{path}: grid: nothing to run in the profile {profile}; expected one or more [[grid]] tables")
+    made = grids.read({"scenario": {}, "grid": tables}, str(path))
+    return [_only(grid, only, where) for grid, (where, only) in zip(made, kept, strict=True)]
+
+
+def _scenario(tree: Json, path: Path) -> Json:
+    found = tree.get("scenario", {})
+    if isinstance(found, str):
+        return scenario.read(path.parent / found).tree
+    return _settings(found, f"{path}: scenario")
+
+
+def _only(grid: Grid, only: Any, where: str) -> Grid:
+    """The grid with the points that a profile keeps of it: those of a selector, or of any of a list of them."""
+    if only is None:
+        return grid
+    several = only if isinstance(only, list) else [only]
+    if not several or not all(isinstance(one, Mapping) for one in several):
+        raise BadInput(f'{where}: {only!r}: expected axes and names of values, as in {{ load = ["90", "98"] }}')
+    kept = {point.name for one in several for point in select(grid.points, dict(one), where)}
+    return replace(grid, points=tuple(point for point in grid.points if point.name in kept))
+
+
+def _seeds_of(tree: Json, path: Path, name: str, profile: Profile) -> tuple[int, ...]:
+    """Seeds of a grid: what it says of the profile, what it says of all, what the profile says."""
+    for position, table in enumerate(_tables(tree, path, "grid")):
+        if table.get("name") == name:
+            own = _of_grid(table, path, position, profile.name) or {}
+            if "seeds" in own:
+                return grids.seeds(own["seeds"], f"{path}: grid.{position}.{profile.name}.seeds")
+            if "seeds" in table:
+                return grids.seeds(table["seeds"], f"{path}: grid.{position}.seeds")
+    return profile.seeds
+
+
+def _check_selectors(study: Study, path: Path) -> None:
+    """Whatever figures and tables name must be there in the full profile, and be such that they can be drawn."""
+    from aqmlab.study import figures, tables  # drawing takes a second to load, and listing studies needs none of it
+
+    checks = {"figure": (figures.check, figures.check_axes), "table": (tables.check, tables.check_axes)}
+    for kind, keys in _SELECTORS.items():
+        check, check_axes = checks[kind]
+        for position, table in enumerate(_tables(study.tree, path, kind)):
+            where = f"{path}: {kind}.{position}"
+            check(table, where)
+            points = [
+                point
+                for key in keys
+                for k, selector in enumerate(table[key])
+                for point in select(study.everything, selector, f"{where}.{key}.{k}")
+            ]
+            check_axes(table, points, where)
+    live = study.tree.get("live")
+    if live is not None:
+        if not isinstance(live, Mapping) or not isinstance(live.get("file"), str):
+            raise BadInput(f'{path}: live: {live!r}: expected a table, as in file = "live.toml"')
+        _check_keys(live, ("file", "seed", "reps", "says"), f"{path}: live")
+        if study.live is not None and not study.live.is_file():
+            raise BadInput(f"{path}: live.file: {live['file']!r}: expected a comparison file beside it")

@@ -1,0 +1,103 @@
+"""The figures of a study, as its `study.toml` names them, in the looks of all reports."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from aqmlab.errors import BadInput
+from aqmlab.figures.looks import Drawn
+from aqmlab.results import Json
+from aqmlab.study.figures import left_out as left
+from aqmlab.study.figures.against import against, measure_of
+from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing
+from aqmlab.study.figures.curves import Curve, curves_of
+from aqmlab.study.figures.losses import loss_runs
+from aqmlab.study.figures.over_time import over_time
+from aqmlab.study.figures.responses import ccdf, cdf
+from aqmlab.study.figures.sizes import sizes
+
+__all__ = ["KINDS", "Cell", "Find", "LeftOut", "check", "check_axes", "draw", "name_of"]
+
+Kind = Callable[[str, Json, Sequence[Curve]], Drawn | None]
+"""Draws, unless the curves have nothing that it could show."""
+
+KINDS: dict[str, Kind] = {
+    "cdf": cdf,
+    "ccdf": ccdf,
+    "against": against,
+    "loss_runs": loss_runs,
+    "over_time": over_time,
+    "sizes": sizes,
+}
+"""What a `[[figure]]` may be."""
+
+COMMON = ("id", "title", "kind", "curves", "caption")
+_KEYS: dict[str, tuple[str, ...]] = {
+    "cdf": ("panels", "xmax"),
+    "ccdf": ("panels",),
+    "loss_runs": ("panels", "direction"),
+    "over_time": ("column", "direction", "ylabel"),
+    "sizes": (),
+}
+_NEEDED: dict[str, tuple[str, ...]] = {"against": ("x", "measure"), "over_time": ("column",)}
+_TEXTS = ("caption", "panels", "x", "xlabel", "ylabel", "column", "direction")
+
+
+def check(spec: Mapping[str, Any], where: str) -> None:
+    """Refuses a `[[figure]]` that cannot be drawn, before anything runs."""
+    for key in ("id", "title", "kind"):
+        if not isinstance(spec.get(key), str | int):
+            raise BadInput(f"{where}: {key}: {spec.get(key)!r}: expected a text")
+    kind = str(spec["kind"])
+    if kind not in KINDS:
+        raise BadInput(f"{where}: kind: {kind!r}: expected one of {', '.join(KINDS)}")
+    for key in (*_NEEDED.get(kind, ()), *(key for key in _TEXTS if key in spec)):
+        if not isinstance(spec.get(key), str):
+            raise BadInput(f"{where}: {key}: {spec.get(key)!r}: expected a text")
+    curves = spec.get("curves")
+    if not isinstance(curves, list) or not curves or not all(isinstance(one, Mapping) for one in curves):
+        raise BadInput(f'{where}: curves: expected a list of selectors, as in [{{ aqm = "pi-24", ecn = "off" }}]')
+    if kind == "against":
+        measure_of(spec, where)  # refuses what is neither a key of the figure nor a parameter of its measure
+        return
+    accepted = (*COMMON, *_KEYS[kind])
+    for key in spec:
+        if key not in accepted:
+            raise BadInput(f"{where}: {key}: {spec[key]!r}: unknown key; expected one of {', '.join(accepted)}")
+    end = spec.get("xmax", 2.0)
+    if isinstance(end, bool) or not isinstance(end, int | float) or not 0 < end <= 2:
+        raise BadInput(f"{where}: xmax: {end!r}: expected seconds above 0, up to 2")
+
+
+def check_axes(spec: Mapping[str, Any], points: Sequence[Place], where: str) -> None:
+    """Refuses axes that the points of a figure do not have."""
+    for key in ("panels", "x"):
+        if key not in spec:
+            continue
+        axes = list(dict.fromkeys(axis for point in points for axis in point.at))
+        if spec[key] not in axes:
+            raise BadInput(f"{where}: {key}: {spec[key]!r}: expected one of {', '.join(axes) or 'no axis'}")
+    without = [point.name for point in points if "x" in spec and spec["x"] not in point.numbers]
+    if without:
+        raise BadInput(f"{where}: x: {spec['x']!r}: expected an axis of numbers; {without[0]} has none there")
+
+
+def draw(specs: Sequence[Json], find: Find, left_out: LeftOut = nothing) -> list[Drawn]:
+    """All figures that have something to show, in the order of the study; captions say which points were not run."""
+    found = [_drawn(spec, find, left_out) for spec in specs]
+    return [figure for figure in found if figure is not None]
+
+
+def name_of(spec: Mapping[str, Any]) -> str:
+    """Name of a figure's files, and of its place on the page."""
+    return "figure-" + (re.sub(r"[^a-z0-9]+", "-", str(spec["id"]).lower()).strip("-") or "x")
+
+
+def _drawn(spec: Json, find: Find, left_out: LeftOut) -> Drawn | None:
+    check(spec, f"figure {spec.get('id', '?')}")
+    curves = curves_of(spec, find)
+    if not curves:
+        return None
+    drawn = KINDS[str(spec["kind"])](name_of(spec), spec, curves)
+    return drawn and replace(drawn, caption=drawn.caption + left.said(spec["curves"], find, left_out))

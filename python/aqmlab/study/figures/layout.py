@@ -1,0 +1,191 @@
+"""How figures of several panels are laid out, and how their curves are named."""
+
+import copy
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from aqmlab import units
+from aqmlab.results import Json
+from aqmlab.statistics import Array
+from aqmlab.study.figures.cell import Cell
+from aqmlab.study.figures.curves import Curve
+
+WIDTH = 9.4
+"""Of every figure, inches: that of the page's text."""
+FEW_DECADES = 2.2
+"""Fewer than this on a logarithmic axis leave one or two decades to read it by."""
+ACROSS = 4
+"""Panels beside each other; more of them go into further rows."""
+TITLES = 90
+"""Characters of titles of the usual size that have room beside each other."""
+BESIDE = 16
+"""Curves that a legend beside one panel has room for."""
+LINE = 0.006
+"""Share of the height of a panel that a line takes: curves nearer to each other than this hide each other."""
+TOGETHER = 0.9
+"""Share of the length of curves on which they run together, where one would be taken for missing."""
+BENEATH = 1.1
+"""By how much of its width a line is wider for each that lies upon it, up to `WIDEST` of them."""
+WIDEST = 3
+"""Lines upon another beyond which all steps become smaller."""
+
+Panel = tuple[str, list[Curve]]
+
+
+def panels_of(spec: Json, curves: Sequence[Curve]) -> list[Panel]:
+    """Title and curves of each panel: one for each value of the axis `panels`, in the order of the curves."""
+    axis = spec.get("panels")
+    values = list(dict.fromkeys(curve.panel for curve in curves if curve.panel is not None))
+    if axis is None or len(values) < 2:
+        return [("", list(curves))]
+    found = []
+    for value in values:
+        shown = [curve for curve in curves if curve.panel in (value, None)]
+        word = next(curve.cell.labels.get(axis, value) for curve in shown if curve.panel == value)
+        found.append((f"{axis} {word}" if word.replace(".", "").isdigit() else word, shown))
+    return found
+
+
+def extent(parts: Sequence[Panel], curves: Sequence[Curve], alone: float, beside: float) -> tuple[float, float]:
+    """Size in inches: `alone` is the height of one panel, `beside` that of several, which have the legend below."""
+    if len(parts) == 1:
+        return WIDTH, max(alone, 0.6 + 0.235 * len(_labels(curves)))
+    return WIDTH, beside * -(-len(parts) // ACROSS) + 0.22 * -(-len(_labels(curves)) // _columns(curves)) + 0.1
+
+
+def panel_axes(figure: Figure, parts: Sequence[Panel]) -> list[Axes]:
+    """Axes for each panel, with its title."""
+    across = min(len(parts), ACROSS)
+    grid = figure.subplots(-(-len(parts) // across), across, sharex=True, sharey=True, squeeze=False)
+    shown = list(grid.flat)[: len(parts)]
+    for axes in list(grid.flat)[len(parts) :]:
+        axes.set_visible(False)
+    is_long = max(len(title) for title, _ in parts) > TITLES // across
+    for axes, (title, _) in zip(shown, parts, strict=True):
+        axes.set_title(title, pad=5, fontsize=8.5 if is_long else 10.5)
+    return shown
+
+
+def name_axes(panels: Sequence[Axes], xlabel: str, ylabel: str) -> None:
+    """Names the axes, once a row and once a column."""
+    for place, axes in enumerate(panels):
+        if place % ACROSS == 0:
+            axes.set_ylabel(ylabel)
+        if place + ACROSS >= len(panels):
+            axes.set_xlabel(xlabel)
+            axes.tick_params(labelbottom=True)
+
+
+def _labels(curves: Sequence[Curve]) -> list[str]:
+    return list(dict.fromkeys(curve.label for curve in curves))
+
+
+def _columns(curves: Sequence[Curve]) -> int:
+    """Columns of a legend below: as many as its longest label leaves room for."""
+    longest = max(len(label) for label in _labels(curves))
+    return int(np.clip(110 // (longest + 8), 1, min(5, len(_labels(curves)))))
+
+
+def legend(figure: Figure, grid: Sequence[Axes], curves: Sequence[Curve], rank: Callable[[Curve], float]) -> None:
+    """Beside one panel in the order of the curves, from the top; below several in the order of the study."""
+    handles: dict[str, Line2D] = {}
+    look = {curve.label: curve.look for curve in curves}
+    for axes in grid:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            if label not in handles and isinstance(handle, Line2D):
+                # As its look has it, however wide it is drawn beneath others.
+                handles[label] = copy.copy(handle)
+                handles[label].set_linewidth(look[label].width)
+    if not handles:
+        return
+    if len(grid) == 1:
+        order = sorted((curve for curve in curves if curve.label in handles), key=rank, reverse=True)
+        names = list(dict.fromkeys(curve.label for curve in order))
+        grid[0].legend(
+            [handles[name] for name in names],
+            names,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0.0,
+            labelspacing=0.75 if len(names) <= BESIDE else 0.4,
+            fontsize=10 if len(names) <= BESIDE else 9,
+        )
+        return
+    names = [label for label in _labels(curves) if label in handles]
+    figure.legend(
+        [handles[name] for name in names],
+        names,
+        loc="outside lower left",
+        ncols=_columns(curves),
+        fontsize=9.5,
+        columnspacing=1.6,
+    )
+
+
+def widths(lines: Sequence[tuple[Curve, Array, Array]], is_log: bool = False) -> list[float]:
+    """How many times wider than its look each line of a panel is drawn: wider where others lie upon it.
+
+    Lines come as curve, x and y, in the order in which they are drawn. Of those that coincide the first is the widest,
+    so that it shows beneath the others at both sides.
+    """
+    whole = np.concatenate([y[np.isfinite(y)] for _, _, y in lines] or [np.zeros(0)])
+    if is_log:
+        whole = np.log(whole[whole > 0])
+    if whole.size < 2:
+        return [1.0] * len(lines)
+    near = LINE * float(whole.max() - whole.min())
+    scaled = [(c, *_finite(x, y, is_log)) for c, x, y in lines]
+    order = sorted(range(len(lines)), key=lambda k: scaled[k][0].look.layer)
+    upon = [0] * len(lines)
+    for place, k in reversed(list(enumerate(order))):
+        hiding = [other for other in order[place + 1 :] if _coincide(scaled[k][1:], scaled[other][1:], near)]
+        upon[k] = max((1 + upon[other] for other in hiding), default=0)
+    step = BENEATH * min(1.0, WIDEST / max(*upon, 1))
+    return [1.0 + step * number for number in upon]
+
+
+def _finite(x: Array, y: Array, is_log: bool) -> tuple[Array, Array]:
+    kept = np.isfinite(y) & ((y > 0) | (not is_log))
+    return x[kept], np.log(y[kept]) if is_log else y[kept]
+
+
+def _coincide(one: tuple[Array, Array], other: tuple[Array, Array], near: float) -> bool:
+    """Whether lines run together where both are, but for a tenth of it."""
+    (x, y), (u, v) = one, other
+    if x.size < 2 or u.size < 2:
+        return False
+    both = (x >= u[0]) & (x <= u[-1])
+    apart = np.abs(y[both] - np.interp(x[both], u, v))
+    return bool(apart.size > 1 and np.mean(apart <= near) >= TOGETHER)
+
+
+def plain(value: float, _position: int | None = None) -> str:
+    """A number at a logarithmic axis."""
+    return f"{value:g}"
+
+
+def logarithmic(axis: Axis) -> None:
+    """Plain numbers at a logarithmic axis, with 2 and 5 between the decades where it spans few of them."""
+    low, high = axis.get_view_interval()
+    few = 0 < low < high and np.log10(high / low) < FEW_DECADES
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axis.set_major_formatter(FuncFormatter(plain))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def runs_said(cells: Sequence[Cell], counts: Sequence[float], what: str) -> str:
+    """`n = 80,000 to 120,000 exchanges a curve, 3 runs each`."""
+    each = " each" if len(cells) > 1 else ""
+    numbers = sorted({len(cell.windows) for cell in cells})
+    span = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    runs = f"{span} run{'s' if numbers != [1] else ''}{each}"
+    if not counts or not what:
+        return runs
+    low, high = units.say_count(min(counts)), units.say_count(max(counts))
+    return f"n = {low} {what}, {runs}" if low == high else f"n = {low} to {high} {what} a curve, {runs}"

@@ -1,0 +1,51 @@
+"""What a profile does not run of that which a figure or table is of: said in its caption, so that nothing is lost."""
+
+from collections.abc import Sequence
+
+from aqmlab.results import Json
+from aqmlab.study.figures.cell import Find, LeftOut, Place
+
+NAMED = 6
+"""Points that are named one by one."""
+
+
+def said(selectors: Sequence[Json], find: Find, left_out: LeftOut) -> str:
+    """` 4 of 12 points are not run in this profile: load 70; load 80.`; empty where all are."""
+    there: dict[str, Place] = {}
+    missing: dict[str, Place] = {}
+    for selector in selectors:
+        places = {key: item for key, item in selector.items() if key != "label"}
+        there |= {cell.name: cell for cell in find(places)}
+        missing |= {point.name: point for point in left_out(places)}
+    if not missing:
+        return ""
+    every = [*there.values(), *missing.values()]
+    verb = "is" if len(missing) == 1 else "are"
+    return f" {len(missing)} of {len(every)} points {verb} not run in this profile: {_named(missing, every)}."
+
+
+def _named(missing: dict[str, Place], every: Sequence[Place]) -> str:
+    """By the axes that tell what is missing from the rest."""
+    axes = dict.fromkeys(axis for point in every for axis in point.at)
+    told = [axis for axis in axes if len({point.at.get(axis) for point in every}) > 1]
+    for axis in list(told):
+        others = [other for other in told if other != axis]
+        lost = {_at(point, others) for point in missing.values()}
+        is_whole = all(point.name in missing for point in every if _at(point, others) in lost)
+        if is_whole and len(lost) < len({_at(point, told) for point in missing.values()}):
+            told = others  # what is missing is so all along this axis
+    names = [", ".join(_word(p, axis) for axis in told if axis in p.at) or p.name for p in missing.values()]
+    names = list(dict.fromkeys(names))
+    more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return "; ".join(names[:NAMED]) + more
+
+
+def _at(point: Place, axes: Sequence[str]) -> tuple[str | None, ...]:
+    return tuple(point.at.get(axis) for axis in axes)
+
+
+def _word(point: Place, axis: str) -> str:
+    """A value as people read it; a bare number or switch says its axis too."""
+    word = point.labels.get(axis) or point.at[axis]
+    is_bare = word.replace(".", "").isdigit() or word.lower() in ("on", "off", "yes", "no")
+    return f"{axis} {word}" if is_bare else word

@@ -1,0 +1,226 @@
+"""Response times of the points of a study: the distribution to 2 s as the papers draw it, and the tail."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from aqmlab import statistics
+from aqmlab.figures.looks import MUTED, PAPER, Drawn, finish
+from aqmlab.results import Json
+from aqmlab.statistics import Array
+from aqmlab.study.figures.cell import Cell
+from aqmlab.study.figures.curves import Curve
+from aqmlab.study.figures.layout import (
+    ACROSS,
+    Panel,
+    extent,
+    legend,
+    logarithmic,
+    name_axes,
+    panel_axes,
+    panels_of,
+    runs_said,
+    widths,
+)
+from aqmlab.study.measured import bases_said, has_interval, named
+from aqmlab.window import CDF_TIMES, TAIL_TIMES
+
+FEWEST_LEFT = 10
+"""Exchanges that a tail is drawn down to."""
+ENLARGED_FROM = 0.4
+"""Where the enlarged part of a distribution begins, seconds: before it, all curves rise steeply and together."""
+LOWEST_ENLARGED = 45.0
+"""Per cent: a part of the distribution that begins lower is hardly larger than the whole."""
+MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0)
+"""Where the precision of a curve is asked, seconds."""
+
+
+def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
+    """Share of exchanges complete within a time."""
+    every, curves = curves, _with_exchanges(curves)
+    if not curves:
+        return None
+    end = min(float(spec.get("xmax", 2.0)), 2.0)
+    caption = (
+        "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better. "
+        f"{_sizes(curves)}{_precision(curves)}.{_without(every, curves)}"
+    )
+
+    parts = panels_of(spec, curves)
+    floor = _floor(curves, end)
+    if len(parts) > ACROSS:
+        caption += f" Shown from {ENLARGED_FROM:g} s and {floor:.0f} % on."
+        return finish(name, str(spec["title"]), caption, lambda: _enlarged(parts, curves, floor, end))
+
+    def draw() -> Figure:
+        is_alone = len(parts) == 1
+        rows = 1 if is_alone or floor < LOWEST_ENLARGED else 2
+        figure = Figure(figsize=extent(parts, curves, 5.4, 3.6 if rows == 1 else 6.0), layout="constrained")
+        grid = figure.subplots(rows, len(parts), sharey="row", sharex="row", squeeze=False)
+        for axes, (title, shown) in zip(grid[0], parts, strict=True):
+            _distributions(axes, shown, 0.0, end)
+            axes.set(xlim=(0, end), ylim=(0, 100))
+            axes.set_xticks(np.arange(0, end + 0.01, 0.25 if is_alone or end < 1 else 0.5))
+            axes.set_yticks(range(0, 101, 10 if is_alone else 20))
+            axes.set_title(title, pad=5)
+        grid[0][0].set_ylabel("exchanges completed (%)")
+        if is_alone and end == 2.0:
+            _inset(grid[0][0], curves)
+        if rows == 2:
+            for axes, (_, shown) in zip(grid[1], parts, strict=True):
+                _distributions(axes, shown, ENLARGED_FROM, end)
+                axes.set(xlim=(ENLARGED_FROM, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
+            grid[1][0].set_ylabel(f"enlarged: from {floor:.0f} %")
+        for axes in grid[-1]:
+            axes.set_xlabel("response time (s)")
+        legend(figure, grid[0], curves, rank=lambda curve: _rank(curve.cell))
+        return figure
+
+    return finish(name, str(spec["title"]), caption, draw)
+
+
+def _enlarged(parts: Sequence[Panel], curves: Sequence[Curve], floor: float, end: float) -> Figure:
+    """Of many panels the part in which curves differ, alone."""
+    figure = Figure(figsize=extent(parts, curves, 5.4, 2.7), layout="constrained")
+    panels = panel_axes(figure, parts)
+    for axes, (_, shown) in zip(panels, parts, strict=True):
+        _distributions(axes, shown, ENLARGED_FROM, end)
+        axes.set(xlim=(ENLARGED_FROM, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
+    name_axes(panels, "response time (s)", "exchanges completed (%)")
+    legend(figure, panels, curves, rank=lambda curve: _rank(curve.cell))
+    return figure
+
+
+def mean_cdf(cell: Cell) -> Array:
+    """Distribution function at `CDF_TIMES`, mean over runs."""
+    return np.asarray(np.mean([window.cdf for window in cell.windows], axis=0))
+
+
+def mean_tail(cell: Cell) -> Array:
+    """Share of exchanges slower than `TAIL_TIMES`, mean over runs."""
+    return np.asarray(np.mean([window.tail for window in cell.windows], axis=0))
+
+
+def completed(cell: Cell) -> float:
+    """Exchanges of all runs."""
+    return float(sum(window.completed.sum() for window in cell.windows))
+
+
+def _with_exchanges(curves: Sequence[Curve]) -> list[Curve]:
+    return [curve for curve in curves if completed(curve.cell) > 0]
+
+
+def _without(every: Sequence[Curve], shown: Sequence[Curve]) -> str:
+    """Which curves have no exchanges."""
+    lost = [curve.label for curve in every if curve not in shown]
+    return f" No exchange is complete: {named(lost)}." if lost else ""
+
+
+def _rank(cell: Cell) -> float:
+    """By the enlarged part, where curves are told apart."""
+    return float(mean_cdf(cell)[CDF_TIMES >= 0.4].mean())
+
+
+def _distributions(axes: Axes, curves: Sequence[Curve], start: float, end: float, thin: float = 1.0) -> None:
+    kept = (start - 1e-9 <= CDF_TIMES) & (end + 1e-9 >= CDF_TIMES)
+    lines = [(curve, CDF_TIMES[kept], 100 * mean_cdf(curve.cell)[kept]) for curve in curves]
+    for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths(lines), strict=True)):
+        line = curve.line(k, times.size)
+        axes.plot(times, shares, label=curve.label, **{**line, "linewidth": thin * wider * line["linewidth"]})
+
+
+def _floor(curves: Sequence[Curve], end: float) -> float:
+    """Where the enlarged part begins: below all curves of congested links at its left edge."""
+    congested = [curve for curve in curves if not curve.cell.uncongested] or list(curves)
+    start = int(np.searchsorted(CDF_TIMES, min(ENLARGED_FROM, 0.5 * end)))
+    return float(5 * np.floor(20 * min(float(mean_cdf(curve.cell)[start]) for curve in congested)))
+
+
+def _inset(axes: Axes, curves: Sequence[Curve]) -> None:
+    """The upper part once more, enlarged: where timeouts show and disciplines part."""
+    congested = [curve for curve in curves if not curve.cell.uncongested] or list(curves)
+    # Where the curves are lower than its upper edge, it would hide them.
+    if min(float(mean_cdf(curve.cell)[np.searchsorted(CDF_TIMES, 0.75)]) for curve in congested) < 0.62:
+        return
+    axes.add_patch(
+        Rectangle((0.375, 0.012), 0.62, 0.575, transform=axes.transAxes, color=PAPER, linewidth=0, zorder=5.5)
+    )
+    inset = axes.inset_axes((0.43, 0.075, 0.55, 0.44), zorder=6)
+    _distributions(inset, curves, ENLARGED_FROM, 2.0, 0.85)
+    floor = _floor(curves, 2.0)
+    inset.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100 + 0.02 * (100 - floor)))
+    inset.set_xticks(np.arange(0.5, 2.01, 0.25))
+    inset.tick_params(labelsize=8.5, length=2)
+    title = f"enlarged: from {ENLARGED_FROM:g} s and {floor:.0f} %"
+    inset.set_title(title, fontsize=9, color=MUTED, fontweight="normal", pad=4)
+
+
+def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
+    """Share of exchanges that take longer than a time."""
+    every, curves = curves, _with_exchanges(curves)
+    if not curves:
+        return None
+    caption = (
+        "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is "
+        f"better. A curve ends where fewer than {FEWEST_LEFT} exchanges are left. {_sizes(curves)}. Exchanges that the "
+        f"end of the window cut off are not in it, so the far tail is too low.{_without(every, curves)}"
+    )
+
+    def draw() -> Figure:
+        parts = panels_of(spec, curves)
+        figure = Figure(figsize=extent(parts, curves, 5.0, 4.0), layout="constrained")
+        grid = panel_axes(figure, parts)
+        lowest, longest = 1.0, 2.0
+        for axes, (_, shown) in zip(grid, parts, strict=True):
+            lines = [(curve, *_tail(curve.cell)) for curve in shown]
+            for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths(lines, is_log=True), strict=True)):
+                if times.size:
+                    lowest, longest = min(lowest, float(shares[-1])), max(longest, float(times[-1]))
+                    line = curve.line(k, times.size)
+                    axes.plot(times, shares, label=curve.label, **{**line, "linewidth": wider * line["linewidth"]})
+        for axes in grid:
+            axes.set(xscale="log", yscale="log", xlim=(0.02, longest * 1.1), ylim=(max(lowest * 0.7, 1e-4), 110))
+            logarithmic(axes.xaxis)
+            logarithmic(axes.yaxis)
+        name_axes(grid, "response time (s)", "exchanges that take longer (%)")
+        legend(figure, grid, curves, rank=lambda curve: _slowest(curve.cell))
+        return figure
+
+    return finish(name, str(spec["title"]), caption, draw)
+
+
+def _tail(cell: Cell) -> tuple[Array, Array]:
+    """Times, and per cent that take longer, as far as enough are left."""
+    tail = mean_tail(cell)
+    kept = tail >= FEWEST_LEFT / completed(cell)
+    return TAIL_TIMES[kept], 100 * tail[kept]
+
+
+def _slowest(cell: Cell) -> float:
+    """Above the others at 1 to 10 s comes first."""
+    tail = mean_tail(cell)[(TAIL_TIMES >= 1) & (TAIL_TIMES <= 10)]
+    return float(np.log(np.maximum(tail, 1e-9)).mean())
+
+
+def _precision(curves: Sequence[Curve]) -> str:
+    """Which intervals the curves have, and the widest of any at some times."""
+    marks = [int(np.searchsorted(CDF_TIMES, t - 1e-9)) for t in MARKED_TIMES]
+    found = []
+    for curve in curves:
+        windows = curve.cell.windows
+        for k in marks:
+            one = statistics.estimate([float(w.cdf[k]) for w in windows], [w.cdf_parts[:, k] for w in windows])
+            found.append((curve.label, one))
+    known = [one.half_width for _, one in found if one.half_width is not None and has_interval(one)]
+    if not known:
+        return f"; {bases_said(found)}"
+    times = f"{MARKED_TIMES[0]:g} to {MARKED_TIMES[-1]:g} s"
+    return f"; intervals at most ±{100 * max(known):.1f} points from {times} ({bases_said(found)})"
+
+
+def _sizes(curves: Sequence[Curve]) -> str:
+    counts = [completed(curve.cell) for curve in curves]
+    return runs_said([curve.cell for curve in curves], counts, "exchanges")

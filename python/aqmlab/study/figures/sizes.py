@@ -1,0 +1,71 @@
+"""Sizes of responses: how many are up to a size, and which share of all bytes they carry."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from aqmlab.figures.looks import Drawn, finish
+from aqmlab.results import Json
+from aqmlab.statistics import Array
+from aqmlab.study.figures.cell import Cell
+from aqmlab.study.figures.curves import Curve
+from aqmlab.study.figures.layout import extent, legend, runs_said, widths
+from aqmlab.study.measured import named
+
+
+def sizes(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
+    """Left the distribution of sizes, right the share of bytes in responses up to a size."""
+    from aqmlab.window import SIZE_BINS
+
+    shown = [curve for curve in curves if number_and_bytes(curve.cell)[0].sum() > 0]
+    if not shown:
+        return None
+    lost = [curve.label for curve in curves if curve not in shown]
+    totals = [float(number_and_bytes(curve.cell)[0].sum()) for curve in shown]
+    caption = (
+        "Left: share of responses that are no larger than the size on the horizontal axis. Right: share of all bytes "
+        f"of responses that these carry. Responses completed in the measured window; "
+        f"{runs_said([c.cell for c in shown], totals, 'responses')}."
+        f"{f' No response is complete: {named(lost)}.' if lost else ''}"
+    )
+
+    def draw() -> Figure:
+        parts = [("responses", list(shown)), ("bytes of responses", list(shown))]
+        figure = Figure(figsize=extent(parts, shown, 4.0, 3.8), layout="constrained")
+        grid = figure.subplots(1, 2, sharey=True, squeeze=False)[0]
+        for column, (axes, (title, panel)) in enumerate(zip(grid, parts, strict=True)):
+            lines = [(curve, SIZE_BINS, _cumulative(number_and_bytes(curve.cell)[column])) for curve in panel]
+            for k, ((curve, bins, share), wider) in enumerate(zip(lines, widths(lines), strict=True)):
+                line = curve.line(k, bins.size)
+                axes.plot(bins, share, label=curve.label, **{**line, "linewidth": wider * line["linewidth"]})
+            axes.set(xscale="log", xlim=(30, 1e8), ylim=(0, 100), xlabel="size of a response (bytes)")
+            axes.set_title(title, pad=5)
+            axes.set_yticks(range(0, 101, 10))
+            axes.xaxis.set_major_formatter(FuncFormatter(_bytes))
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        grid[0].set_ylabel("cumulative share (%)")
+        legend(figure, grid, shown, rank=lambda curve: 0.0)
+        return figure
+
+    return finish(name, str(spec["title"]), caption, draw)
+
+
+def number_and_bytes(cell: Cell) -> tuple[Array, Array]:
+    """Responses and their bytes in each class of size, over all runs."""
+    numbers = sum(np.asarray(w.size_counts[0], dtype=float) for w in cell.windows)
+    amounts = sum(np.asarray(w.size_bytes[0], dtype=float) for w in cell.windows)
+    return np.asarray(numbers), np.asarray(amounts)
+
+
+def _cumulative(counted: Array) -> Array:
+    """Per cent up to each size."""
+    return np.asarray(100 * np.cumsum(counted[:-1]) / max(float(counted.sum()), 1.0))
+
+
+def _bytes(value: float, _position: int | None = None) -> str:
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= size:
+            return f"{value / size:g} {unit}"
+    return f"{value:g} B"

@@ -1,0 +1,212 @@
+"""What came out of a study, as JSON: `study.json` in its result folder, and the numbers kept with the study itself.
+
+`study.json` is all that pages are made of. `found.json`, beside `study.toml`, holds its numbers alone, a profile each:
+what is claimed and why it is so stays in `claims.toml`, so that words are written once.
+"""
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aqmlab import engine, store
+from aqmlab.claims import FAILS, HOLDS, OPEN, VERDICTS, Claim
+from aqmlab.claims.asked import TOO_FEW
+from aqmlab.errors import BadInput
+from aqmlab.results import Json, read_json
+from aqmlab.scenario import digest
+from aqmlab.study.cells import Cells
+from aqmlab.study.definition import FULL, Study
+from aqmlab.sweep import offered
+
+RESULT = "study.json"
+KEPT = "found.json"
+_KEPT_FACTS = ("version", "date", "runs", "cpu_h", "simulated_h", "digest")
+_KEPT_FINDING = (
+    "label", "value", "half_width_95", "n", "basis", "low", "high", "verdict", "number", "bound", "published_number",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How the runs of a study came about."""
+
+    runs: int
+    """Different ones that it needs."""
+    kept: int
+    """Of these, found in the cache."""
+    shared: Mapping[str, int]
+    """Of these, needed by another study of the same plan too: by its id."""
+    wall_s: float
+    """Of the whole plan."""
+
+
+def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort) -> Json:
+    """All there is to say of a finished study."""
+    runs = [run for cell in cells for run in cell.runs]
+    different = {run.key: run for run in runs}
+    checks = [(cell, run, check) for cell in cells for run in cell.runs for check in run.self_checks]
+    return {
+        "kind": "study",
+        "complete": True,
+        "id": study.id,
+        "title": study.title,
+        "paper": study.paper,
+        "about": study.about,
+        "choices": [dict(choice) for choice in study.tree.get("choice", [])],
+        "profile": {
+            "name": study.profile.name,
+            "says": study.profile.says,
+            "seeds": list(study.profile.seeds),
+            "set": study.profile.set,
+        },
+        "version": engine.version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "digest": digest([[cell.name, *(run.digest for run in cell.runs)] for cell in cells]),
+        "command": study.command,
+        "machine": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "architecture": platform.machine(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+        },
+        "runs": effort.runs,
+        "runs_kept": effort.kept,
+        "shared": dict(effort.shared),
+        "cpu_h": sum(run.cpu_s for run in different.values()) / 3600,
+        "wall_s": effort.wall_s,
+        "simulated_h": sum(run.simulated_s for run in different.values()) / 3600,
+        "peak_rss_bytes": max((run.peak_rss_bytes for run in different.values()), default=0),
+        "grids": [
+            {
+                "name": grid.name,
+                "title": grid.title,
+                "points": len(grid.points),
+                "runs": len(grid.points) * len(study.seeds[grid.name]),
+            }
+            for grid in study.grids
+        ],
+        "calibration": offered.of_runs((run, cell.uncongested) for cell in cells for run in cell.runs),
+        "claims": [judged(claim, study.profile.name) for claim in claims],
+        "self_checks": {
+            "held": sum(check["holds"] for _, _, check in checks),
+            "failed": [
+                {"run": f"{cell.name}, seed {run.seed}", "name": check["name"], "detail": check["detail"]}
+                for cell, run, check in checks
+                if not check["holds"]
+            ],
+        },
+        "live": None,
+    }
+
+
+def judged(claim: Claim, profile: str) -> Json:
+    """A claim with whether it came out as `claims.toml` says it does."""
+    return {**claim.as_dict(), "as_expected": is_as_expected(claim.verdict, claim.expected, profile, claim.no_data)}
+
+
+def is_as_expected(verdict: str, expected: str, profile: str, no_data: int = 0) -> bool:
+    """Whether a verdict is the one that was expected.
+
+    Runs shorter or fewer than the published ones may fail to decide what full ones decide, and the other way round:
+    only the opposite verdict is unexpected there, and numbers that are missing though their points were run.
+    """
+    if profile == FULL:
+        return verdict == expected
+    return {verdict, expected} != {HOLDS, FAILS} and (not no_data or expected == OPEN)
+
+
+def counts(found: Sequence[Json]) -> dict[str, int]:
+    """How many claims hold, do not hold, cannot be decided, were not run."""
+    verdicts = [claim["verdict"] for one in found for claim in one["claims"]]
+    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+
+
+def unexpected(found: Sequence[Json]) -> list[str]:
+    """One line for each claim whose verdict is another than expected."""
+    return [
+        f"{claim['id']}: {claim['verdict']}, expected: {claim['expected']}: {claim['number']}"
+        for one in found
+        for claim in one["claims"]
+        if not claim["as_expected"]
+    ]
+
+
+def numbers(found: Json) -> Json:
+    """What of a finished study is kept with it."""
+    return {
+        **{key: found[key] for key in _KEPT_FACTS},
+        "profile": found["profile"],
+        "self_checks": found["self_checks"],
+        "claims": {
+            claim["id"]: {
+                "verdict": claim["verdict"],
+                "digest": claim["digest"],
+                "remark": claim["remark"],
+                "findings": [{key: finding.get(key) for key in _KEPT_FINDING} for finding in claim["findings"]],
+            }
+            for claim in found["claims"]
+        },
+    }
+
+
+def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path:
+    """Puts the numbers of a result folder's `study.json` into `found.json` beside `study.toml`.
+
+    Not those of fewer runs than the claims ask for, nor those with self-checks that failed, unless each of these is
+    `listed`: by its run and its name, as in `web/pi/off, seed 3: conservation`.
+    """
+    found = read_json(result / RESULT)
+    if found.get("kind") != "study" or not found.get("complete"):
+        raise BadInput(f"{result / RESULT}: expected that of a finished study")
+    failed = [f"{check['run']}: {check['name']}" for check in found["self_checks"]["failed"]]
+    unlisted = [what for what in failed if what not in listed]
+    if unlisted:
+        raise BadInput(
+            f"{result / RESULT}: {len(failed)} self-check(s) failed, {unlisted[0]}; "
+            "expected none, or each of them listed"
+        )
+    few = [claim["id"] for claim in found["claims"] if any(_is_of_few(finding) for finding in claim["findings"])]
+    if few:
+        raise BadInput(
+            f"{result / RESULT}: fewer runs of a point than a verdict needs: {', '.join(few)}; expected as many as the "
+            "claims ask for"
+        )
+    path = study_folder / KEPT
+    profiles = read_json(path) if path.exists() else {}
+    profiles[found["profile"]["name"]] = numbers(found)
+    store.write_json(path, {name: profiles[name] for name in sorted(profiles)})
+    return path
+
+
+def _is_of_few(finding: Json) -> bool:
+    return str(finding["note"] or "").endswith(TOO_FEW)
+
+
+def claim_folder(folder: Path, study_id: str) -> None:
+    """Makes sure that the study's results can go to `folder`: a place that is free, or that holds such already.
+
+    All in it is derived from runs that are kept elsewhere, so that it is made anew rather than refused.
+    """
+    store.claim(folder, resume=True)
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    try:
+        was = json.loads((folder / RESULT).read_text(encoding="utf-8")).get("id")
+    except (OSError, ValueError, AttributeError):
+        was = None
+    if was != study_id:
+        raise BadInput(f"{folder}: holds something else than results of the study {study_id}; expected another folder")
+
+
+def begin(folder: Path, study: Study) -> None:
+    """Says whose results the folder is to hold, before anything runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    store.write_json(
+        folder / RESULT,
+        {"kind": "study", "complete": False, "id": study.id, "profile": {"name": study.profile.name}},
+    )

@@ -1,0 +1,247 @@
+"""Runs studies: plans every point of every grid, makes each different run once, asks the claims, draws, writes.
+
+Runs are shared through the cache of condensed runs, by what they are: two points of one study, two studies, or a
+study of today and one of last week that ask for the same run share it. Ctrl-C loses only what is under way.
+"""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aqmlab import store
+from aqmlab import sweep as sweeps
+from aqmlab.calibration import Calibration
+from aqmlab.claims import asked
+from aqmlab.errors import Interrupted
+from aqmlab.live.agreement import Agreement
+from aqmlab.progress import Bars, Monitor, Silent, View, clock_text
+from aqmlab.results import Json
+from aqmlab.study import found, live, page
+from aqmlab.study.cells import Cell, Cells
+from aqmlab.study.definition import Study
+from aqmlab.study.found import Effort
+from aqmlab.sweep import plan as plans
+from aqmlab.sweep.condensed import Condensed
+from aqmlab.sweep.executor import Executor
+from aqmlab.sweep.grid import Point
+from aqmlab.sweep.kept import Kept
+from aqmlab.sweep.plan import Task
+from aqmlab.sweep.table import FILE, Table
+
+SAY_EVERY_S = 60.0
+"""Where no bars are drawn, a line says so often how far it is."""
+
+DRAWN = ("figures", "tables")
+"""Folders of what pages show."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A study that was run."""
+
+    study: Study
+    folder: Path
+    found: Json
+    report: Path
+    cpu_s: Mapping[str, float]
+    """Of each different run."""
+    agreements: Sequence[Agreement] = ()
+    """Of its comparison between real TCP stacks."""
+
+
+@dataclass(frozen=True)
+class _Planned:
+    study: Study
+    folder: Path
+    tasks: tuple[tuple[Point, Task], ...]
+
+    @property
+    def keys(self) -> set[str]:
+        return {task.key for _, task in self.tasks}
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What was made, or was there before."""
+
+    kept: Kept
+    before: set[str]
+    """Keys of what was kept from before."""
+    anew: set[str]
+    """Keys of what had to be made, what lay there and could not be read among them."""
+
+    def load(self, key: str) -> Condensed:
+        return self.kept.load(key)
+
+
+class _Lines:
+    """How far it is, in a line now and then."""
+
+    def __init__(self, say: Callable[[str], None], runs: int, simulated_s: float) -> None:
+        self.done = 0
+        self._say, self._runs, self._left_s = say, runs, simulated_s
+        self._made_s = 0.0
+        self._started = self._said = time.monotonic()
+
+    def finished(self, simulated_s: float) -> None:
+        """A run is there; so much of it was simulated now."""
+        self.done += 1
+        self._made_s += simulated_s
+        self._left_s -= simulated_s
+        now = time.monotonic()
+        if now - self._said > SAY_EVERY_S:
+            self._said = now
+            left = self._left_s * (now - self._started) / self._made_s if self._made_s else None
+            self._say(f"{self.done} of {self._runs} runs, {clock_text(left)} left")
+
+
+def run(
+    studies: Mapping[Path, Study],
+    *,
+    jobs: int | None = None,
+    fresh: bool = False,
+    executor: Executor | None = None,
+    witnesses: Sequence[str] = (),
+    monitor: Monitor | None = None,
+    view: View | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Finished]:
+    """Runs studies, each into its folder; `fresh` leaves what is kept of earlier runs unread.
+
+    All their runs are one plan under one monitor; an `executor` makes them elsewhere than in processes on this machine.
+    `say` hears in a line each how many there are. `witnesses` ("live", "virtual") look at the comparison that a study
+    has for them, before `view`.
+    """
+    monitor, started = monitor or Silent(), time.monotonic()
+    for folder, study in studies.items():
+        found.claim_folder(folder, study.id)
+        if witnesses and len(studies) == 1:
+            live.comparison_file(study)
+    with _interruptible("stopped before the first run"):
+        known: dict[str, Calibration] = {}  # a load that two studies ask for is looked for once, afresh too
+        planned = [
+            _Planned(study, folder, tuple(_tasks(study, jobs, monitor, fresh, known)))
+            for folder, study in studies.items()
+        ]
+    with contextlib.ExitStack() as locks:
+        for folder, study in studies.items():
+            folder.mkdir(parents=True, exist_ok=True)
+            locks.enter_context(store.alone(folder))
+            found.begin(folder, study)
+        made = _make(planned, jobs, fresh, executor, monitor, say)
+        wall_s = time.monotonic() - started
+        with _interruptible("stopped; all runs are finished and kept"):
+            return [
+                _finish(
+                    one,
+                    made,
+                    _effort(one, planned, made, wall_s),
+                    [
+                        item
+                        for witness in witnesses
+                        if one.study.live is not None
+                        for item in live.compare(one.study, one.folder, witness, jobs=jobs, monitor=monitor, view=view)
+                    ],
+                )
+                for one in planned
+            ]
+
+
+@contextlib.contextmanager
+def _interruptible(what: str) -> Iterator[None]:
+    """Says of Ctrl-C what was done by then."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt:
+        raise Interrupted(f"{what}; the same command with --resume goes on") from None
+
+
+def _tasks(
+    study: Study, jobs: int | None, monitor: Monitor, fresh: bool, known: dict[str, Calibration]
+) -> list[tuple[Point, Task]]:
+    tasks = plans.plan(study.runs, jobs=jobs, monitor=monitor, fresh=fresh, known=known)
+    return [(point, task) for (point, _), task in zip(study.runs, tasks, strict=True)]
+
+
+def _make(
+    planned: Sequence[_Planned],
+    jobs: int | None,
+    fresh: bool,
+    executor: Executor | None,
+    monitor: Monitor,
+    say: Callable[[str], None],
+) -> _Made:
+    """Makes what is not kept, and writes rows as runs finish."""
+    tasks = {task.key: task for one in planned for _, task in one.tasks}
+    kept = Kept()
+    made = _Made(kept, set() if fresh else {key for key in tasks if kept.has(key)}, set())
+    for one in planned:
+        say(_announcement(one, planned, made.before))
+    tables = {one.folder: Table(one.folder / FILE) for one in planned}
+    where: dict[str, list[tuple[Path, Point, Task]]] = {}
+    for one in planned:
+        for point, task in one.tasks:
+            where.setdefault(task.key, []).append((one.folder, point, task))
+    waiting_s = sum(task.simulated_s for key, task in tasks.items() if key not in made.before)
+    lines = _Lines(say if not isinstance(monitor, Bars) else lambda _: None, len(tasks), waiting_s)
+    try:
+        wanted = list(tasks.values())
+        runs = sweeps.run(wanted, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made.anew)
+        with contextlib.closing(runs):
+            for key, condensed in runs:
+                for folder, point, task in where[key]:
+                    tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations))
+                lines.finished(tasks[key].simulated_s if key in made.anew else 0.0)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped: {lines.done} of {len(tasks)} runs are finished and kept; the same command with --resume goes on"
+        ) from None
+    finally:
+        for table in tables.values():
+            table.write()
+    return made
+
+
+def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: float) -> Effort:
+    shared = {other.study.id: len(one.keys & other.keys) for other in planned if other is not one}
+    return Effort(
+        runs=len(one.keys),
+        kept=len(one.keys - made.anew),
+        shared={name: count for name, count in shared.items() if count},
+        wall_s=wall_s,
+    )
+
+
+def _announcement(one: _Planned, planned: Sequence[_Planned], there: set[str]) -> str:
+    """`le2007: 64 runs of 22 points; 20 of them le2003 needs too; 12 are kept from before`."""
+    shared = {other.study.id: len(one.keys & other.keys) for other in planned if other is not one}
+    kept = len(one.keys & there)
+    said = [
+        f"{one.study.id}: {len(one.keys)} runs of {len(one.study.points)} points",
+        *(f"{count} of them {other} needs too" for other, count in shared.items() if count),
+        *([f"{kept} are kept from before"] if kept else []),
+    ]
+    return "; ".join(said)
+
+
+def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agreement]) -> Finished:
+    """Reads the runs of a study back, asks the claims, draws, writes."""
+    study = one.study
+    loaded = {key: made.load(key) for key in one.keys}
+    of_point: dict[str, list[Condensed]] = {}
+    for point, task in one.tasks:
+        of_point.setdefault(point.name, []).append(loaded[task.key].as_asked(task.calibrations))
+    cells = Cells(study.everything, [Cell(point, of_point[point.name]) for point in study.points])
+    claims = [asked.ask(text, cells.by_name) for text in study.claims]
+    facts = found.of_study(study, cells, claims, effort)
+    facts["agreements"] = [item.as_dict() for item in agreements]
+    for name in DRAWN:  # what is not drawn any more shall not stay
+        shutil.rmtree(one.folder / name, ignore_errors=True)
+    report = page.write(facts, study, cells, one.folder, agreements)
+    store.write_json(one.folder / found.RESULT, facts)
+    return Finished(study, one.folder, facts, report, {key: run.cpu_s for key, run in loaded.items()}, agreements)

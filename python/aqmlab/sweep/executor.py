@@ -1,0 +1,35 @@
+"""Who makes runs: what is asked of processes here and of a cluster elsewhere, and the one that makes them itself."""
+
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Protocol
+
+from aqmlab.progress import Monitor
+from aqmlab.sweep.condensed import Condensed
+from aqmlab.sweep.plan import Task
+from aqmlab.sweep.work import do
+
+
+class Executor(Protocol):
+    """Makes runs somewhere."""
+
+    def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
+        """Every task with what it found, as they finish.
+
+        A task whose worker is lost is given to another one once more; lost again, or failing by itself, it ends
+        everything with an error of one line. Whoever stops iterating (and Ctrl-C) ends what is under way.
+        """
+
+
+class InProcess:
+    """Makes runs one after the other, in this process."""
+
+    def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
+        """See `Executor`."""
+        for task in tasks:
+            run = monitor.begin(task.label, task.simulated_s)
+            try:
+                found = do(task, partial(monitor.tick, run))
+            finally:
+                monitor.end(run)
+            yield task, found

@@ -1,0 +1,96 @@
+"""What each axis of a grid sets, and whether it is still there when all of them have had their say.
+
+A table with a `kind` replaces the old one whole, and with it whatever an earlier axis has set in it: hosts with ECN
+would stand before a queue that drops, under a name that says "on". Such a point is refused. A later axis may say
+otherwise of a key that it names itself: a discipline's own limit, and an axis of limits after it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aqmlab.engine import Tree
+from aqmlab.errors import BadInput
+
+Path = tuple[str, ...]
+"""The steps of a dotted key."""
+
+_NOTHING = object()
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One value of an axis, or one cell, and what the scenario was once it was laid over it."""
+
+    where: str
+    """Its place in the file."""
+    what: str
+    """`axis ecn (on)`."""
+    tree: Tree
+    set: Mapping[Path, Any]
+    """Every single key that it sets."""
+    named: frozenset[Path]
+    """Of these, those that it may set otherwise than an earlier one: not in passing, with a table replaced whole."""
+    is_cell: bool = False
+
+
+def layer(
+    where: str, what: str, tree: Tree, change: Mapping[str, Any], settings: Mapping[str, Any], is_cell: bool = False
+) -> Layer:
+    """The layer of tables and dotted keys, the latter laid over the former."""
+    leaves = list(_leaves((), change))
+    found = {path: item for path, item, _ in leaves}
+    named = {path for path, _, in_passing in leaves if is_cell or not in_passing}
+    for key, item in settings.items():
+        place = tuple(key.split("."))
+        found = {path: old for path, old in found.items() if path[: len(place)] != place}
+        below = list(_leaves(place, item, in_passing=isinstance(item, Mapping)))
+        found.update({path: value for path, value, _ in below})
+        named |= {path for path, _, in_passing in below if is_cell or not in_passing}
+    return Layer(where, what, tree, found, frozenset(named), is_cell)
+
+
+def check(layers: Sequence[Layer], called: str) -> None:
+    """Refuses a point in which a later layer has undone what the value of an axis sets."""
+    for k, one in enumerate(layers):
+        if one.is_cell:
+            continue
+        for path, wanted in one.set.items():
+            if _at(layers[-1].tree, path) != wanted:
+                _judge(one, layers[k + 1 :], path, wanted, called)
+
+
+def _judge(one: Layer, later: Sequence[Layer], path: Path, wanted: Any, called: str) -> None:
+    culprit = next(other for other in later if _at(other.tree, path) != wanted)
+    if path in culprit.named:
+        return
+    here = _at(culprit.tree, path)
+    does = "takes it away" if here is _NOTHING else f"makes it {here!r}"
+    raise BadInput(
+        f"{culprit.where}: {'.'.join(path)}: {one.what} sets it to {wanted!r}, and the table of {culprit.what} {does} "
+        f"in {called}; expected {one.what.partition(' (')[0]} after it in the file"
+    )
+
+
+def _leaves(path: Path, item: Any, in_passing: bool = False) -> Iterator[tuple[Path, Any, bool]]:
+    """Path, value, and whether it comes with a table or a list of tables that replaces the old one whole."""
+    if isinstance(item, Mapping):
+        for name, entry in item.items():
+            yield from _leaves((*path, str(name)), entry, in_passing or "kind" in item)
+    elif isinstance(item, list) and item and all(isinstance(entry, Mapping) for entry in item):
+        for k, entry in enumerate(item):
+            yield from _leaves((*path, str(k)), entry, in_passing=True)
+    else:
+        yield path, item, in_passing
+
+
+def _at(tree: Tree, path: Path) -> Any:
+    here: Any = tree
+    for step in path:
+        if isinstance(here, Mapping) and step in here:
+            here = here[step]
+        elif isinstance(here, list) and step.isdigit() and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            return _NOTHING
+    return here

@@ -1,0 +1,212 @@
+"""Runs in processes of this machine.
+
+Each worker is a Python of its own, started anew rather than forked, and connected by a pipe: a run that needs too much
+memory or dies takes nobody with it, and no thread, lock or open file of the caller is in it. A worker that is lost is
+replaced, and its run made once more. Memory is bounded: a run that grows beyond a worker's share of the machine is
+ended with a word, and a worker that stays large after a run is replaced by a fresh one.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from aqmlab import runner
+from aqmlab.errors import AqmlabError, CannotRun
+from aqmlab.progress import Monitor
+from aqmlab.sweep.condensed import Condensed
+from aqmlab.sweep.maker import changed, maker
+from aqmlab.sweep.plan import Task
+from aqmlab.sweep.worker import BROKEN, DONE, KINDS, READY, REFUSED, TICK
+
+SHARE = 0.8
+"""Share of the machine's memory that all workers together may have."""
+
+LARGE_BYTES = 512 * 2**20
+"""Memory of an idle worker above which it is replaced: its interpreter and tables take a third of that."""
+
+PROGRAM = "from aqmlab.sweep.worker import main; main()"
+
+TRIES = 2
+"""How often a run is given to a worker at most."""
+
+ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""Runs are parallel to each other; threads within one would only get in the others' way, and take memory."""
+
+
+class Processes:
+    """An executor of so many processes at a time, whose tables lie in `scratch` meanwhile.
+
+    With `stay`, processes that have nothing to do wait for the next plan: to start one takes a second.
+    """
+
+    def __init__(
+        self,
+        jobs: int | None = None,
+        most_bytes: int | None = None,
+        scratch: Path | None = None,
+        stay: bool = False,
+    ) -> None:
+        self.jobs, self.scratch, self.stay = jobs or runner.default_jobs(), scratch, stay
+        self._idle: list[_Worker] = []
+        self.most_bytes = most_bytes or int(SHARE * memory_bytes() / self.jobs) or None
+
+    def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
+        """See `Executor`."""
+        with tempfile.TemporaryDirectory(
+            prefix="aqmlab-runs-", dir=self.scratch, ignore_cleanup_errors=True
+        ) as scratch:
+            pool = _Pool(tasks, self.jobs, self.most_bytes, Path(scratch), monitor)
+            pool.workers, self._idle = self._idle, []
+            try:
+                yield from pool.each()
+            finally:
+                self._idle = pool.end(self.stay)
+
+
+def memory_bytes() -> int:
+    """Memory of the machine, or of the control group that it may use; 0 where that cannot be told."""
+    try:
+        sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (ValueError, OSError):
+        return 0
+    with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
+        sizes.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min(sizes)
+
+
+@dataclass
+class _Worker:
+    process: "subprocess.Popen[bytes]"
+    connection: "Connection[Any, Any]"
+    is_ready: bool = False
+    task: Task | None = None
+    run: int = 0
+
+    @classmethod
+    def start(cls) -> "_Worker":
+        ours, its = Pipe()
+        places = os.pathsep.join(place for place in sys.path if place)
+        # Blocked signals stay blocked in the child: Ctrl-C is for this process, which ends its workers.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-c", PROGRAM, str(its.fileno())],
+                pass_fds=[its.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={**ONE_THREAD, **os.environ, "PYTHONPATH": places},
+            )
+        except OSError as error:
+            raise CannotRun(f"a worker cannot be started: {error}") from None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            its.close()
+        return cls(process, ours)
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.kill()
+        self.process.wait()
+
+
+class _Pool:
+    def __init__(
+        self, tasks: Sequence[Task], jobs: int, most_bytes: int | None, scratch: Path, monitor: Monitor
+    ) -> None:
+        self.waiting = deque(tasks)
+        self.left = len(tasks)
+        self.lost: dict[str, int] = {}
+        self.jobs, self.most_bytes, self.scratch, self.monitor = jobs, most_bytes, scratch, monitor
+        self.workers: list[_Worker] = []
+
+    def each(self) -> Generator[tuple[Task, Condensed]]:
+        while self.left:
+            self._staff()
+            for ready in wait([worker.connection for worker in self.workers]):
+                worker = next(worker for worker in self.workers if worker.connection is ready)
+                try:
+                    kind, *said = worker.connection.recv()
+                except (EOFError, ConnectionError):
+                    self._lose(worker)
+                    continue
+                found = self._hear(worker, kind, said)
+                if found is not None:
+                    self.left -= 1
+                    yield found
+
+    def end(self, stay: bool) -> list[_Worker]:
+        """Ends what is under way; the answer are the workers that stay."""
+        staying = [worker for worker in self.workers if stay and worker.is_ready and worker.task is None]
+        for worker in self.workers:
+            if worker not in staying:
+                worker.end()
+            if worker.task is not None:
+                self.monitor.end(worker.run)
+        return staying
+
+    def _staff(self) -> None:
+        """As many workers as there is work for; tasks for those that have none."""
+        busy = sum(worker.task is not None for worker in self.workers)
+        while len(self.workers) < min(self.jobs, busy + len(self.waiting)):
+            self.workers.append(_Worker.start())
+        for worker in self.workers:
+            if worker.is_ready and worker.task is None and self.waiting:
+                task = self.waiting.popleft()
+                worker.task, worker.run = task, self.monitor.begin(task.label, task.simulated_s)
+                with contextlib.suppress(ConnectionError):  # it is lost, as is seen when it is listened to
+                    worker.connection.send((task, self.scratch, self.most_bytes))
+
+    def _hear(self, worker: _Worker, kind: str, said: Sequence[Any]) -> tuple[Task, Condensed] | None:
+        if kind == READY:
+            if said[0] != maker():
+                raise AqmlabError(
+                    f"a worker has {changed(said[0], maker())}: changed while runs were under way; start again"
+                )
+            worker.is_ready = True
+            return None
+        task = worker.task
+        assert task is not None, "only a worker with a task speaks"
+        if kind == TICK:
+            self.monitor.tick(worker.run, said[0])
+            return None
+        worker.task = None
+        self.monitor.end(worker.run)
+        if kind == REFUSED:
+            raise KINDS[said[0]](said[1])
+        if kind == BROKEN:
+            raise RuntimeError(f"{task.name}:\n{said[0]}")
+        assert kind == DONE, kind
+        content, resident = said
+        if resident > LARGE_BYTES:
+            self.workers.remove(worker)
+            worker.end()
+        return task, Condensed.from_bytes(content)
+
+    def _lose(self, worker: _Worker) -> None:
+        """A worker is gone: its run is made once more, by another."""
+        self.workers.remove(worker)
+        code = worker.process.wait()
+        worker.connection.close()
+        how = f"killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
+        if worker.task is None:
+            raise CannotRun(f"a worker was {how} before it had a run; expected {sys.executable} to start")
+        task, key = worker.task, worker.task.key
+        self.monitor.end(worker.run)
+        self.lost[key] = self.lost.get(key, 0) + 1
+        if self.lost[key] >= TRIES:
+            raise CannotRun(
+                f"{task.name}: {TRIES} workers that ran it were lost, the last {how}; "
+                f"expected enough memory for {self.jobs} runs at a time, or fewer --jobs"
+            )
+        self.monitor.expect(1, task.simulated_s)
+        self.waiting.appendleft(task)

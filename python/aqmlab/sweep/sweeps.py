@@ -1,0 +1,200 @@
+"""A sweep: a file with a grid, run into a folder with one row a run.
+
+The folder holds `sweep.toml` (the file), `sweep.json` (which runs, and what they took) and `runs.parquet`.
+"""
+
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab import engine, statistics, store
+from aqmlab import sweep as execution
+from aqmlab.errors import BadInput, Interrupted
+from aqmlab.progress import Monitor, Silent
+from aqmlab.results import Json, read_json
+from aqmlab.statistics import Interval
+from aqmlab.sweep import axes, grid, table
+from aqmlab.sweep.executor import Executor
+from aqmlab.sweep.grid import Grid, Point
+from aqmlab.sweep.kept import Kept
+from aqmlab.sweep.plan import Task, plan
+
+FILE, SOURCE = "sweep.json", "sweep.toml"
+KEYS = ("name", "seeds", "scenario", "grid")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a file asks for."""
+
+    name: str
+    origin: Path
+    grids: tuple[Grid, ...]
+    seeds: Mapping[str, tuple[int, ...]]
+    """Of each grid, by its name."""
+
+    @property
+    def points(self) -> list[Point]:
+        """Of all grids."""
+        return [point for one in self.grids for point in one.points]
+
+    @property
+    def runs(self) -> list[tuple[Point, int]]:
+        """Every pair of point and seed."""
+        return [(point, seed) for point in self.points for seed in self.seeds[point.grid]]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A sweep that was run."""
+
+    sweep: Sweep
+    folder: Path
+    facts: Json
+    rows: Sequence[Json]
+
+    @property
+    def table(self) -> Path:
+        """The file with one row a run."""
+        return self.folder / table.FILE
+
+    def mean(self, point: str, column: str) -> Interval | None:
+        """A measure over the seeds of a point; None where a run has no such number."""
+        values = [row.get(column) for row in self.rows if row["point"] == point]
+        numbers = [value for value in values if value is not None]
+        return statistics.across_runs(numbers) if numbers and len(numbers) == len(values) else None
+
+    def as_dict(self) -> Json:
+        """For JSON."""
+        return {**self.facts, "folder": str(self.folder), "rows": list(self.rows)}
+
+
+def read(file: Path, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Sweep:
+    """Reads a file and checks its form; `seeds` runs of each point, whatever the file says."""
+    try:
+        tree = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{file}: no such file; expected a grid of runs in TOML") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file}: cannot be read: {error}; expected a grid of runs in TOML") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{file}: not TOML: {error}") from None
+    if "profiles" in tree:
+        raise BadInput(f"{file}: is a study; expected aqmlab study {file.parent}, or a file with [[grid]] alone")
+    axes.known(tree, KEYS, str(file))
+    name = axes.check_text(tree.get("name", file.stem), f"{file}: name")
+    grids = grid.read(tree, str(file), changes)
+    given = {
+        one.name: grid.seeds(
+            seeds or tree.get("seeds", 1), f"{file}: seeds", grid.first_seed(one.points[0].source.tree)
+        )
+        for one in grids
+    }
+    own = {one.name: one.seeds for one in grids if one.seeds is not None and seeds is None}
+    return Sweep(name, file, tuple(grids), {**given, **own})
+
+
+def run(
+    sweep: Sweep,
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    resume: bool = False,
+    fresh: bool = False,
+    monitor: Monitor | None = None,
+    executor: Executor | None = None,
+) -> Finished:
+    """Runs a sweep into a folder. Rows are written as runs finish; Ctrl-C loses what is under way, and nothing else."""
+    started = time.monotonic()
+    store.claim(folder, resume)
+    runs = sweep.runs
+    tasks = plan(runs, jobs=jobs, monitor=monitor, fresh=fresh)
+    planned = {f"{point.name}, seed {seed}": task.digest for (point, seed), task in zip(runs, tasks, strict=True)}
+    if resume and (folder / FILE).exists() and read_json(folder / FILE).get("plan") != planned:
+        raise BadInput(f"{folder}: holds another sweep; expected the one to be resumed")
+    folder.mkdir(parents=True, exist_ok=True)
+    facts: Json = {
+        "kind": "sweep",
+        "complete": False,
+        "name": sweep.name,
+        "version": engine.version(),
+        "engine_sha256": engine.file_sha256(),
+        "grids": [_about(one, sweep.seeds[one.name]) for one in sweep.grids],
+        "plan": planned,
+    }
+    with store.alone(folder):
+        store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
+        store.write_text(folder / SOURCE, sweep.origin.read_text(encoding="utf-8"))
+        store.write_json(folder / FILE, facts)
+        rows, effort = _make(runs, tasks, folder, jobs, fresh, monitor or Silent(), executor)
+        facts |= {"complete": True, **effort, "wall_s": time.monotonic() - started}
+        store.write_json(folder / FILE, facts)
+    return Finished(sweep, folder, facts, rows)
+
+
+def _about(one: Grid, seeds: Sequence[int]) -> Json:
+    return {
+        "name": one.name,
+        "title": one.title,
+        "seeds": list(seeds),
+        "axes": [
+            {
+                "name": axis.name,
+                "title": axis.title,
+                "unit": axis.unit,
+                "values": [{"name": v.name, "label": v.label, "number": v.number} for v in axis.values],
+            }
+            for axis in one.axes
+        ],
+        "points": len(one.points),
+    }
+
+
+def _make(
+    runs: Sequence[tuple[Point, int]],
+    tasks: Sequence[Task],
+    folder: Path,
+    jobs: int | None,
+    fresh: bool,
+    monitor: Monitor,
+    executor: Executor | None,
+) -> tuple[list[Json], Json]:
+    """Rows, in the order of the plan, and what it took to find them."""
+    asked: dict[str, list[tuple[Point, Task]]] = {}
+    for (point, _), task in zip(runs, tasks, strict=True):
+        asked.setdefault(task.key, []).append((point, task))
+    kept = Kept()
+    kept.tidy()
+    rows = table.Table(folder / table.FILE)
+    made: set[str] = set()
+    took: list[tuple[float, int]] = []
+    done = 0
+    try:
+        finished = execution.run(
+            tasks, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made
+        )
+        for key, found in finished:
+            done += 1
+            if key in made:
+                took.append((found.cpu_s, found.peak_rss_bytes))
+            for point, task in asked[key]:
+                rows.add(point, task.seed, found.as_asked(task.calibrations))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped: {done} of {len(asked)} runs are finished in {folder}; the same command with --resume goes on"
+        ) from None
+    finally:
+        rows.write()
+    order = {(point.name, seed): k for k, (point, seed) in enumerate(runs)}
+    ordered = sorted(rows.rows, key=lambda row: order[row["point"], row["seed"]])
+    effort = {
+        "runs": len(asked),
+        "runs_made": len(made),
+        "runs_kept": len(asked) - len(made),
+        "cpu_s": sum(cpu_s for cpu_s, _ in took),
+        "peak_rss_bytes": max((peak for _, peak in took), default=0),
+    }
+    return ordered, effort

@@ -1,0 +1,83 @@
+"""What the verbs of the command line have in common: options, progress, complaints, JSON."""
+
+import contextlib
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aqmlab.errors import Interrupted
+from aqmlab.live import view as views
+from aqmlab.progress import Bars, Monitor, Silent, Unseen, View, on_terminal
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default one below results/.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time; by default one a core.", min=1)]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="Make the runs on the Dask cluster of this scheduler."),
+]
+
+
+def complain(message: str, exit_code: int) -> int:
+    """Says in one line on standard error what was wrong; the answer is the exit code given."""
+    print("aqmlab: " + " ".join(message.split()), file=sys.stderr)
+    return exit_code
+
+
+def print_json(value: Any) -> None:
+    """The one object that `--json` asks for."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+@contextlib.contextmanager
+def watched(as_json: bool) -> Iterator[Monitor]:
+    """Bars on a terminal; and what Ctrl-C leaves behind, said in a line."""
+    bars = None if as_json else on_terminal()
+    try:
+        with bars if bars is not None else contextlib.nullcontext(Silent()) as monitor:
+            yield monitor
+    except Interrupted as stop:
+        raise typer.Exit(complain(str(stop), stop.exit_code)) from None
+    except KeyboardInterrupt:  # where nobody knows what is finished
+        raise typer.Exit(complain("stopped", Interrupted.exit_code)) from None
+
+
+@contextlib.contextmanager
+def stopped_like_ctrl_c() -> Iterator[None]:
+    """Being told to end, by a batch system or a terminal that is closed, is Ctrl-C too: nothing is left lying about.
+
+    What is ignored (nohup) stays so, and whoever asks a second time does not disturb the ending.
+    """
+
+    def stop(number: int, _: Any) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other may say what signals do
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        for number, handler in before.items():
+            if handler == signal.SIG_DFL:
+                signal.signal(number, stop)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def viewed(as_json: bool, monitor: Monitor, has_command: bool = False) -> Iterator[View]:
+    """A screen or lines for live runs; where a program writes between them, lines."""
+    if as_json:
+        yield Unseen()
+        return
+    bars = monitor if isinstance(monitor, Bars) else None
+    with views.on_standard_error(bars, beside_output=has_command) as view:
+        yield view

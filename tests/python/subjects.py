@@ -1,0 +1,106 @@
+"""Subjects of claims with numbers that are known: windows made of given response times, and points of a small grid."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from aqmlab.statistics import BATCHES
+from aqmlab.sweep import grid
+from aqmlab.window import CDF_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES, Window
+
+GRID = {
+    "scenario": {"link": {"rate": "10mbit"}, "traffic": [{"kind": "bulk", "flows": 1}]},
+    "grid": [
+        {
+            "name": "web",
+            "axis": [
+                {
+                    "name": "aqm",
+                    "value": [
+                        {"name": "tail", "label": "drop-tail", "link": {"qdisc": {"kind": "pfifo"}}},
+                        {"name": "pi", "label": "PI", "link": {"qdisc": {"kind": "pi"}}},
+                        {"name": "red", "label": "RED", "link": {"qdisc": {"kind": "red"}}},
+                    ],
+                },
+                {"name": "ecn", "value": [{"name": "off"}, {"name": "on", "label": "ECN"}]},
+                {"name": "load", "key": "traffic.0.flows", "values": [80, 90, 98]},
+            ],
+            "skip": [{"aqm": "tail", "ecn": "on"}],
+        }
+    ],
+}
+
+
+def points(tree=GRID):
+    return [point for one in grid.read(tree, "study.toml") for point in one.points]
+
+
+def window(times, *, blocks=None, sizes=None, **changes):
+    """A window in each of whose parts these response times were seen, of these traffic blocks and sizes."""
+    times = np.asarray(times, dtype=float)
+
+    def counts(chosen):
+        return np.tile(np.searchsorted(np.sort(times[chosen]), CDF_TIMES, side="right"), (BATCHES, 1)).astype(float)
+
+    def classes(key, count):
+        key = np.asarray(key)
+        return {
+            "completed": np.array([np.full(BATCHES, float((key == k).sum())) for k in range(count)]),
+            "cdf_counts": np.array([counts(key == k) for k in range(count)]),
+        }
+
+    every = np.full(times.size, True)
+    quantiles = np.quantile(times, QUANTILES) if times.size else np.full(len(QUANTILES), np.nan)
+    facts = {
+        "measured_s": 100.0,
+        "rate_bps": (10e6, 10e6),
+        "sent_bits": np.full((2, BATCHES), 2.5e7),
+        "offered": np.full((2, BATCHES), 1000.0),
+        "dropped": np.array([np.full(BATCHES, 10.0), np.full(BATCHES, 30.0)]),
+        "marked": np.zeros((2, BATCHES)),
+        "delivered": np.full((2, BATCHES), 990.0),
+        "delay_sum_s": np.full((2, BATCHES), 9.9),
+        "completed": np.full(BATCHES, float(times.size)),
+        "quantiles": np.tile(quantiles[:, None], (1, BATCHES)),
+        "whole_quantiles": quantiles,
+        "cdf_counts": counts(every),
+        "tail_counts": np.tile((times[:, None] > TAIL_TIMES).sum(axis=0), (BATCHES, 1)).astype(float),
+        "summarised": {},
+    }
+    if blocks is not None:
+        found = classes(blocks, max(blocks) + 1)
+        facts |= {"block_completed": found["completed"], "block_cdf_counts": found["cdf_counts"]}
+    if sizes is not None:
+        found = classes(np.searchsorted(SIZE_EDGES, sizes), len(SIZE_EDGES) + 1)
+        facts |= {"size_completed": found["completed"], "size_cdf_counts": found["cdf_counts"]}
+        sizes = np.asarray(sizes, dtype=float)
+        cells = np.searchsorted(SIZE_BINS, sizes)
+        fast = sizes / times > 10_000
+        shape = SIZE_BINS.size + 1
+        facts["size_counts"] = np.array([np.bincount(cells[chosen], minlength=shape) for chosen in (every, fast)])
+        facts["size_bytes"] = np.array(
+            [np.bincount(cells[chosen], sizes[chosen], shape) for chosen in (every, fast)], dtype=float
+        )
+    return Window(**{**facts, **changes})
+
+
+@dataclass
+class Runs:
+    """A subject with a window and a summary a run."""
+
+    windows: list
+    summaries: list = None
+    name: str = "runs"
+    label: str = "runs"
+    demand: tuple = ("the same", (1, 2, 3))
+    scenario: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.summaries is None:
+            self.summaries = [{} for _ in self.windows]
+
+
+def losing(*shares, demand=("the same", (1, 2, 3))):
+    """A subject of one run for each of these loss ratios."""
+    lost = [np.full((2, BATCHES), 1000.0 * share) for share in shares]
+    return Runs([window([0.1] * 60, dropped=each) for each in lost], demand=demand)

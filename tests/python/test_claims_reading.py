@@ -1,0 +1,220 @@
+import copy
+
+import pytest
+
+from aqmlab.claims import reading
+from aqmlab.claims.verdict import CLEAR, EQUAL, HOLDS
+from aqmlab.errors import BadInput
+from conftest import ROOT
+from subjects import GRID, points
+
+POINTS = points()
+CHECK = {
+    "measure": "ahead",
+    "at_s": 0.5,
+    "of": {"aqm": "pi", "ecn": "on", "load": "98"},
+    "than": {"aqm": "tail", "ecn": "off"},
+    "low": "clear",
+}
+CLAIM = {
+    "id": "x-1",
+    "says": "PI is clearly\n  better.",
+    "reason": "half the distance of two grid lines",
+    "check": [CHECK],
+}
+
+
+def read(claim=CLAIM, tree=None, found=POINTS):
+    return reading.of_tables(tree or {"claim": [claim]}, "claims.toml", "A paper", found)
+
+
+def test_a_claim_says_all_that_it_says():
+    (text,) = read(
+        CLAIM
+        | {
+            "expected": "does not hold",
+            "explained": "the hosts",
+            "evidence": [{"aqm": "red", "load": "98"}],
+            "seeds": 5,
+        }
+    )
+    assert (text.id, text.source, text.says) == ("x-1", "A paper", "PI is clearly better.")
+    assert (text.seeds, text.parts, text.expected, text.explained) == (5, False, "does not hold", "the hosts")
+    assert text.evidence == ("web/red/off/98", "web/red/on/98")
+    (question,) = text.questions
+    assert (question.low, question.high, question.unit) == (CLEAR, float("inf"), "points")
+    assert text.points == {"web/pi/on/98", "web/tail/off/98"}
+
+
+def test_defaults_and_where_the_claims_stand():
+    (text,) = read(tree={"source": "Some and Others, 2003", "claim": [CLAIM]})
+    assert (text.source, text.seeds, text.expected, text.explained, text.evidence) == (
+        "Some and Others, 2003",
+        3,
+        HOLDS,
+        None,
+        (),
+    )
+
+
+def test_than_takes_the_coordinates_of_of_that_it_does_not_name():
+    (text,) = read(CLAIM | {"check": [CHECK | {"of": {"aqm": "pi", "ecn": "off"}, "than": {"aqm": "tail"}}]})
+    pairs = [[group.points[0].name for _, group in question.terms] for question in text.questions]
+    assert pairs == [[f"web/pi/off/{load}", f"web/tail/off/{load}"] for load in (80, 90, 98)]
+
+
+def test_than_in_another_grid_takes_what_that_grid_has():
+    tree = copy.deepcopy(GRID)
+    web = tree["grid"][0]
+    other = {"name": "single", "axis": [web["axis"][0], web["axis"][2]]}
+    tree["grid"].append(other)
+    check = CHECK | {
+        "of": {"grid": "web", "aqm": "pi", "ecn": "on", "load": "90"},
+        "than": {"grid": "single", "aqm": "red"},
+    }
+    (text,) = read(CLAIM | {"check": [check]}, found=points(tree))
+    assert text.points == {"web/pi/on/90", "single/red/90"}
+
+
+def test_words_stand_for_sizes():
+    for word, size in (("equal", EQUAL), ("-equal", -EQUAL), ("-clear", -CLEAR)):
+        (text,) = read(CLAIM | {"check": [CHECK | {"low": word, "high": 1.0}]})
+        assert text.questions[0].low == size
+
+
+def test_what_cannot_be_answered_is_left_out_unless_a_check_loses_all():
+    check = CHECK | {"of": {"aqm": ["pi", "red"], "ecn": "on", "load": "98"}}
+    (text,) = read(CLAIM | {"check": [check, CHECK]})
+    assert text.is_answerable({"web/pi/on/98", "web/tail/off/98"})
+    assert not text.is_answerable({"web/red/on/98", "web/tail/off/98"}), "the second check speaks of PI alone"
+
+
+def test_a_claim_with_other_bounds_or_points_is_another_one_and_with_other_words_it_is_not():
+    (text,) = read(CLAIM)
+    (again,) = read(CLAIM | {"says": "In other words.", "reason": "another", "explained": "so"})
+    assert again.digest == text.digest
+    for changed in (
+        CLAIM | {"seeds": 4},
+        CLAIM | {"check": [CHECK | {"low": 0.25}]},
+        CLAIM | {"check": [CHECK | {"of": {"aqm": "red", "ecn": "on", "load": "98"}}]},
+        CLAIM | {"check": [CHECK, CHECK]},
+    ):
+        (other,) = read(changed)
+        assert other.digest != text.digest, changed
+
+
+def test_what_another_grid_has_not_is_refused_rather_than_left_out():
+    other = {
+        "name": "short",
+        "axis": [
+            {"name": "aqm", "value": [{"name": "tail", "link": {"qdisc": {"kind": "pfifo"}}}]},
+            {"name": "load", "key": "traffic.0.flows", "values": [80, 90]},
+        ],
+    }
+    two = points({**GRID, "grid": [*GRID["grid"], other]})
+    check = CHECK | {"of": {"grid": "web", "aqm": "pi", "ecn": "on", "load": ["90", "98"]}}
+
+    def of(**than):
+        (text,) = reading.of_tables({"claim": [CLAIM | {"check": [check | {"than": than}]}]}, "claims.toml", "P", two)
+        return [sorted(question.points) for question in text.questions]
+
+    # The grid has no axis ecn, so that there is nothing to inherit; it has loads, but not 98.
+    with pytest.raises(BadInput, match="than: load: missing; web/pi/on/98 has '98', which grid short does not have"):
+        of(grid="short", aqm="tail")
+    assert of(grid="short", aqm="tail", load="80") == [
+        ["short/tail/80", "web/pi/on/90"],
+        ["short/tail/80", "web/pi/on/98"],
+    ]
+
+
+def without(key):
+    return {name: item for name, item in CLAIM.items() if name != key}
+
+
+def checked(**changes):
+    return CLAIM | {"check": [{key: item for key, item in (CHECK | changes).items() if item is not None}]}
+
+
+TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (without("id"), "claims.toml: claim.0: id: None: expected a text"),
+        (without("says"), "claims.toml: x-1: says: None: expected a text"),
+        (without("reason"), "claims.toml: x-1: reason: None: expected a text"),
+        (without("check"), "claims.toml: x-1: check: None: expected one or more tables"),
+        (CLAIM | {"text": "so"}, "claims.toml: x-1: text: 'so': unknown key; expected one of id, says"),
+        (CLAIM | {"seeds": 0}, "claims.toml: x-1: seeds: 0: expected the fewest runs"),
+        (CLAIM | {"parts": "yes"}, "claims.toml: x-1: parts: 'yes': expected true or false"),
+        (CLAIM | {"expected": "fails"}, "x-1: expected: 'fails': expected one of 'holds', 'does not hold'"),
+        (CLAIM | {"expected": "does not hold"}, "x-1: explained: missing; expected what explains it"),
+        (
+            CLAIM | {"evidence": [{"aqm": "blue"}]},
+            "claims.toml: x-1: evidence.0.aqm: 'blue': expected one of tail, pi, red",
+        ),
+        (checked(measure="speed"), "claims.toml: x-1: check.0: measure: 'speed': expected one of"),
+        (checked(at_s=9.0), "claims.toml: x-1: check.0: at_s: 9.0: expected seconds"),
+        (checked(lo=1), "claims.toml: x-1: check.0: lo: 1: unknown key"),
+        (checked(of=None), "claims.toml: x-1: check.0: of: missing; expected a selector"),
+        (checked(of="pi"), "claims.toml: x-1: check.0: of: 'pi': expected a selector"),
+        (checked(of={"aqm": "blue"}), "claims.toml: x-1: check.0: of.aqm: 'blue': expected one of tail, pi, red"),
+        (checked(than={"queue": "tail"}), "claims.toml: x-1: check.0: than: queue: no such axis"),
+        (checked(than={"aqm": "tail"}), "claims.toml: x-1: check.0: than: "),  # drop-tail has no ECN
+        (checked(than={"ecn": "on"}), "check.0: than: selects what of selects; expected another point"),
+        (checked(low=None), "claims.toml: x-1: check.0: low: missing; expected low or high or both"),
+        (checked(low="huge"), "check.0: low: 'huge': expected a number, or one of equal (0.03)"),
+        (checked(low=0.1, high=0.1), "check.0: low: 0.1: expected less than high, 0.1"),
+        (checked(relative=True, ratio=True), "check.0: ratio: True: expected either relative or ratio"),
+        (checked(relative=True, than=None), "check.0: than: missing; expected a selector of what it is relative to"),
+        (checked(terms=[TERM]), "check.0: than: {'aqm': 'tail', 'ecn': 'off'}: expected no than beside terms"),
+        (
+            checked(terms=[TERM | {"weight": 0}], than=None),
+            "check.0: terms.0.weight: 0: expected a number other than 0",
+        ),
+        (
+            checked(terms=[{"weight": 1, "at": {"aqm": "pi"}}], than=None, of=None),
+            "check.0: terms.0.at: selects web/pi/off/80, web/pi/off/90",
+        ),
+        (checked(each="median"), "check.0: each: 'median': expected one of mean, max, min, spread"),
+        (checked(each="max"), "check.0: of: each: 'max': web/pi/on/98 is alone; expected several points"),
+        (checked(over="load"), "check.0: over: 'load': expected an axis, beside each"),
+        (checked(each="max", over="size"), "check.0: over: 'size': expected one of aqm, ecn, load"),
+        (checked(unit="furlongs"), "check.0: unit: 'furlongs': expected one of points"),
+        (checked(published="90 %"), "check.0: published: '90 %': expected the number"),
+        (checked(window_s="1h"), "check.0: window_s: '1h': expected the shortest window"),
+        (checked(label=""), "check.0: label: '': expected a text"),
+    ],
+)
+def test_what_is_wrong_is_named_on_one_line(claim, words):
+    with pytest.raises(BadInput) as error:
+        read(claim)
+    assert words in str(error.value)
+    assert str(error.value).startswith("claims.toml: ") and "\n" not in str(error.value)
+
+
+def test_ids_are_different():
+    with pytest.raises(BadInput, match=r"claims.toml: x-1: id: 'x-1': expected another id for every claim"):
+        read(tree={"claim": [CLAIM, CLAIM]})
+
+
+def test_a_file_that_is_none(tmp_path):
+    with pytest.raises(BadInput, match="cannot be read"):
+        reading.read(tmp_path / "claims.toml", "A paper", POINTS)
+    (tmp_path / "claims.toml").write_text("[[claim]\n")
+    with pytest.raises(BadInput, match="not TOML"):
+        reading.read(tmp_path / "claims.toml", "A paper", POINTS)
+    (tmp_path / "claims.toml").write_text("")
+    with pytest.raises(BadInput, match="claim: None: expected one or more tables"):
+        reading.read(tmp_path / "claims.toml", "A paper", POINTS)
+
+
+def test_the_example_in_the_documentation_of_the_module_has_known_keys_alone():
+    text = (ROOT / "python/aqmlab/claims/reading.py").read_text().split("```toml")[1].split("```")[0]
+    keys = {line.split("=")[0].strip() for line in text.splitlines() if "=" in line and not line.startswith("[")}
+    assert keys - set(reading.CLAIM_KEYS) - set(reading.CHECK_KEYS) - set(reading.FILE_KEYS) == {
+        "measure",
+        "from_s",
+        "to_s",
+    }

@@ -1,0 +1,313 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fake_native
+import studies
+from aqmlab import cli, study, sweep
+from aqmlab.errors import BadInput
+from aqmlab.results import read_json
+from aqmlab.study import definition, found, overview
+from conftest import ROOT
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Runs are made in this process, which has the stand-in; results go below its folder."""
+    monkeypatch.setattr(sweep, "Processes", lambda jobs: sweep.InProcess())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(here: Path) -> Path:
+    return studies.write(here / "tiny")
+
+
+def test_a_study_of_ones_own_is_run_judged_and_reported(folder, capsys):
+    assert cli.invoke(["study", "tiny"]) == 0
+    answer = capsys.readouterr()
+    assert "tiny-1  holds" in answer.out and "tiny-2  does not hold" in answer.out
+    assert "1 holds, 1 does not hold, 0 cannot be decided, 0 not run in this profile" in answer.out
+    # Four points and one of another grid under three seeds; the sixth point is the same as one of the first.
+    assert "tiny: 15 runs of 6 points" in answer.err
+    assert len(fake_native.calls) == 15
+    out = Path("results/study-tiny")
+    facts = read_json(out / "study.json")
+    assert facts["command"] == "aqmlab study tiny"
+    assert facts["complete"] and facts["runs"] == 15 and facts["runs_kept"] == 0
+    assert [claim["as_expected"] for claim in facts["claims"]] == [True, True]
+    assert facts["claims"][0]["findings"][0]["basis"] == "runs"
+    # The stand-in says that a run takes between 1.5 and 2.5 s.
+    assert 15 * 1.5 <= facts["cpu_h"] * 3600 <= 15 * 2.5
+    assert facts["simulated_h"] == pytest.approx(15 * 30 / 3600)
+    assert (out / "report.html").exists() and list((out / "figures").glob("*.svg"))
+    table = pl.read_parquet(out / "runs.parquet")
+    assert table.height == 18 and table["seed"].unique().sort().to_list() == [1, 2, 3]
+
+
+def test_runs_that_are_kept_are_not_made_again(folder):
+    assert cli.invoke(["study", "tiny", "--json"]) == 0
+    first = read_json(Path("results/study-tiny/study.json"))
+    fake_native.calls.clear()
+    assert cli.invoke(["study", "tiny", "--resume"]) == 0
+    assert fake_native.calls == []
+    again = read_json(Path("results/study-tiny/study.json"))
+    assert again["runs_kept"] == again["runs"] and again["digest"] == first["digest"]
+    assert again["cpu_h"] == first["cpu_h"], "what kept runs took counts too"
+    assert cli.invoke(["study", "tiny", "--fresh"]) == 0
+    assert len(fake_native.calls) == 15
+
+
+def test_two_studies_share_the_runs_that_both_need(here):
+    one = studies.write(here / "one", studies.STUDY.replace('"tiny"', '"one"'))
+    other = studies.write(
+        here / "other",
+        studies.STUDY.replace('"tiny"', '"other"').replace("values = [1200, 1800]", "values = [1500, 1800]"),
+    )
+    said: list[str] = []
+    both = {here / "results" / folder.name: definition.read(folder) for folder in (one, other)}
+    done = study.run(both, say=said.append)
+    # Of 15 runs each, those with 1200 and with 1500 users are one study's alone.
+    assert len(fake_native.calls) == 18
+    assert said == [
+        "one: 15 runs of 6 points; 12 of them other needs too",
+        "other: 15 runs of 6 points; 12 of them one needs too",
+    ]
+    assert [one.found["shared"] for one in done] == [{"other": 12}, {"one": 12}]
+    base = here / "results"
+    answer = overview.write(base, done)
+    assert answer["runs"] == 18 and answer["claims"] == {
+        "holds": 2,
+        "does not hold": 2,
+        "cannot be decided": 0,
+        "not run in this profile": 0,
+    }
+    # What both need is counted once.
+    assert answer["cpu_h"] < sum(one.found["cpu_h"] for one in done)
+    assert (base / "index.html").exists() and read_json(base / "study.json")["studies"][1][
+        "report"
+    ] == "other/report.html"
+
+
+def test_all_studies_are_one_plan(here, monkeypatch, capsys):
+    for name in ("one", "other"):
+        studies.write(here / "studies" / name, studies.STUDY.replace('"tiny"', f'"{name}"'))
+    monkeypatch.setattr(definition, "folder_of_all", lambda: here / "studies")
+    assert cli.invoke(["study", "all", "--quick", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    # Two seeds of four points; the last grid's one point is among them.
+    assert len(fake_native.calls) == 8 and [one["id"] for one in answer["studies"]] == ["one", "other"]
+    out = Path("results/studies-quick")
+    assert (out / "index.html").exists() and (out / "other" / "report.html").exists()
+    assert cli.invoke(["list", "studies"]) == 0
+    assert "Web users over short queues" in capsys.readouterr().out
+
+
+def test_a_verdict_that_is_not_expected_ends_with_one(here, capsys):
+    wrong = studies.WRONG.replace('expected = "does not hold"\n', "").replace("explained", "# explained")
+    studies.write(here / "tiny", claims=studies.CLAIMS + wrong)
+    assert cli.invoke(["study", "tiny", "--quick"]) == 1
+    answer = capsys.readouterr()
+    assert "tiny-2  does not hold (expected: holds)" in answer.out
+    complaint = answer.err.strip().splitlines()[-1]
+    assert complaint.startswith("aqmlab: not as expected: tiny-2: does not hold, expected: holds")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected", "profile", "answer"),
+    [
+        ("holds", "holds", "full", True),
+        ("cannot be decided", "holds", "full", False),
+        ("cannot be decided", "holds", "quick", True),
+        ("does not hold", "holds", "quick", False),
+        ("holds", "does not hold", "quick", False),
+        ("holds", "cannot be decided", "quick", True),
+        ("holds", "cannot be decided", "full", False),
+    ],
+)
+def test_shorter_runs_are_judged_by_the_opposite_alone(verdict, expected, profile, answer):
+    assert found.is_as_expected(verdict, expected, profile) is answer
+
+
+def test_a_number_that_is_missing_though_it_was_run_is_not_expected_in_any_profile():
+    assert not found.is_as_expected("cannot be decided", "holds", "quick", no_data=1)
+    assert not found.is_as_expected("cannot be decided", "does not hold", "quick", no_data=1)
+    assert found.is_as_expected("cannot be decided", "cannot be decided", "quick", no_data=1)
+    assert found.is_as_expected("not run in this profile", "holds", "quick")
+    assert not found.is_as_expected("not run in this profile", "holds", "full")
+
+
+def test_no_data_of_points_that_were_run_ends_with_one(here, capsys):
+    # The stand-in's queue keeps no number of flows.
+    claims = studies.CLAIMS.replace('measure = "ahead"\nat_s = 0.5', 'measure = "state"\ncolumn = "tracked_flows"')
+    assert claims != studies.CLAIMS
+    studies.write(here / "tiny", claims=claims)
+    assert cli.invoke(["study", "tiny", "--quick"]) == 1
+    complaint = capsys.readouterr().err.strip().splitlines()[-1]
+    assert complaint.startswith("aqmlab: not as expected: tiny-1: cannot be decided") and "no data" in complaint
+
+
+def test_a_point_left_out_of_a_profile_decides_nothing(here, capsys):
+    claims = studies.CLAIMS.replace('{ grid = "web", aqm = "pi", ecn = "on" }', '{ grid = "again", users = "1200" }')
+    studies.write(
+        here / "tiny", claims=claims.replace('{ grid = "web", aqm = "pfifo", ecn = "off" }', '{ users = "1800" }')
+    )
+    assert cli.invoke(["study", "tiny", "--quick"]) == 0
+    assert "1 not run in this profile" in capsys.readouterr().out
+    facts = read_json(Path("results/study-tiny-quick/study.json"))
+    assert facts["claims"][0]["findings"][0]["number"] == "not run in this profile"
+    assert facts["claims"][0]["verdict"] == "not run in this profile"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["le2002"], "study le2002: expected one of le2003"),
+        (["empty"], "empty: holds no study.toml; expected the folder of a study"),
+        (["tiny", "--resume", "--fresh"], "--fresh: makes every run anew; expected it without --resume"),
+        (["tiny", "--live"], "tiny/study.toml: live: missing; expected a comparison file"),
+        (["tiny", "-o", "mine"], "mine: holds something else than results of the study tiny"),
+        (["tiny", "-o", "tiny/study.toml"], "tiny/study.toml: exists and is not a folder"),
+        (["tiny", "--seeds", "0"], "--seeds"),
+    ],
+)
+def test_bad_input_is_one_line(folder, here, capsys, arguments, complaint):
+    (here / "empty").mkdir()
+    (here / "mine").mkdir()
+    (here / "mine" / "notes").write_text("")
+    assert cli.invoke(["study", *arguments]) == 2
+    answer = capsys.readouterr()
+    assert answer.out == "" and answer.err.count("\n") == 1 and complaint in answer.err
+    assert fake_native.calls == [], "nothing has run"
+
+
+def test_bad_scenarios_are_found_before_anything_runs(here, capsys):
+    text = studies.STUDY.replace('{ kind = "pi", qref = "24p" }', '{ kind = "pi", wref = "24p" }')
+    studies.write(here / "tiny", text)
+    assert cli.invoke(["study", "tiny"]) == 2
+    answer = capsys.readouterr().err
+    assert answer.count("\n") == 1 and "wref" in answer and "study.toml" in answer
+    assert fake_native.calls == []
+
+
+def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(folder, here):
+    program = [sys.executable, str(Path(__file__).with_name("with_stand_in.py"))]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "AQMLAB_CACHE": str(here / "cache")}
+    kept = here / "cache" / "runs"
+    process = subprocess.Popen(
+        [*program, "0.03", "study", "tiny"],
+        env=environment,
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(list(kept.glob("[!.]*"))) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130 and stdout == ""
+    last = stderr.strip().splitlines()[-1]
+    finished = len(list(kept.glob("[!.]*")))
+    assert (
+        last == f"aqmlab: stopped: {finished} of 15 runs are finished and kept; the same command with --resume goes on"
+    )
+    assert read_json(here / "results/study-tiny/study.json")["complete"] is False
+    assert pl.read_parquet(here / "results/study-tiny/runs.parquet").height >= finished
+    again = subprocess.run(
+        [*program, "0", "study", "tiny", "--resume"],
+        env=environment,
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert again.returncode == 0, again.stderr
+    assert f"{finished} are kept from before" in again.stderr
+    assert read_json(here / "results/study-tiny/study.json")["runs_kept"] == finished
+
+
+def test_numbers_are_kept_with_the_study_and_make_its_page(folder, here):
+    assert cli.invoke(["study", "tiny", "--quick"]) == 0
+    kept = found.keep(Path("results/study-tiny-quick"), folder)
+    assert kept == folder / "found.json" and set(read_json(kept)) == {"quick"}
+    page = overview.markdown([folder])
+    assert "| [tiny](#tiny-web-users-over-short-queues) | 2 | 1 | 1 | 0 | 0 | quick | 8 |" in page
+    assert "\n## tiny: Web users over short queues\n" in page and "Runs of 20 s instead of 30 s." in page
+    assert "- **tiny-2**: The stand-in has fewer timeouts with ECN." in page
+    row = next(line for line in page.splitlines() if line.startswith("| tiny-1 |"))
+    # As much as the interval is worth; the bound; the published number.
+    kept_finding = read_json(kept)["quick"]["claims"]["tiny-1"]["findings"][0]
+    assert f"{kept_finding['number']} | above 1 point | {kept_finding['published_number']} | holds |" in row
+    assert "±" in row and kept_finding["published_number"].startswith("+30")
+    # At the published scale, once that was run.
+    assert cli.invoke(["study", "tiny"]) == 0
+    found.keep(Path("results/study-tiny"), folder)
+    assert "| full | 15 |" in overview.markdown([folder])
+    with pytest.raises(BadInput, match="expected that of a finished study"):
+        (here / "half").mkdir()
+        (here / "half/study.json").write_text('{"kind": "study", "complete": false}')
+        found.keep(here / "half", folder)
+
+
+def test_an_answer_to_another_claim_is_not_shown(folder, here):
+    assert cli.invoke(["study", "tiny", "--quick"]) == 0
+    found.keep(Path("results/study-tiny-quick"), folder)
+    assert "| holds |" in overview.markdown([folder])
+    claims = folder / "claims.toml"
+    claims.write_text(studies.CLAIMS.replace('low = "slight"', 'low = "much"') + studies.WRONG)
+    page = overview.markdown([folder])
+    row = next(line for line in page.splitlines() if line.startswith("| tiny-1 |"))
+    assert "| not run since the claim was changed |" in row and "±" not in row and "above 10 points" in row
+    assert "| 2 | 0 | 1 | 0 | 1 | quick | 8 |" in page
+    # Other words are no other claim.
+    claims.write_text(studies.CLAIMS.replace("serves users better", "is better to users") + studies.WRONG)
+    assert "is better to users" in overview.markdown([folder]) and "changed" not in overview.markdown([folder])
+
+
+def test_what_should_not_be_kept_is_refused(folder, here):
+    assert cli.invoke(["study", "tiny", "--quick"]) == 0
+    out = Path("results/study-tiny-quick")
+    facts = read_json(out / "study.json")
+    failed = [{"run": "web/pi/off, seed 2", "name": "conservation", "detail": "2 packets too many"}]
+    facts["self_checks"]["failed"] = failed
+    (out / "study.json").write_text(json.dumps(facts))
+    with pytest.raises(BadInput, match=r"1 self-check\(s\) failed, web/pi/off, seed 2: conservation; expected none"):
+        found.keep(out, folder)
+    found.keep(out, folder, ["web/pi/off, seed 2: conservation"])
+    assert "**1 self-check failed**, of web/pi/off, seed 2: conservation: 2 packets" in overview.markdown([folder])
+    # One run of each point, of the two that both claims ask for.
+    assert cli.invoke(["study", "tiny", "--quick", "--seeds", "1"]) in (0, 1)
+    with pytest.raises(BadInput, match="fewer runs of a point than a verdict needs: tiny-1, tiny-2"):
+        found.keep(out, folder)
+
+
+def test_the_page_of_the_studies_is_current():
+    folders = [ROOT / "studies" / name for name in definition.known()]
+    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    assert page == overview.markdown(folders), "make studies writes it anew"
+
+
+@pytest.mark.parametrize("name", definition.known())
+def test_what_does_not_hold_or_is_open_at_the_published_scale_is_explained(name):
+    folder = ROOT / "studies" / name
+    claims = {text.id: text for text in definition.read(folder).claims}
+    profiles = read_json(folder / found.KEPT) if (folder / found.KEPT).exists() else {}
+    for profile, kept in profiles.items():
+        to_explain = ("does not hold", "cannot be decided") if profile == definition.FULL else ("does not hold",)
+        unexplained = [
+            claim_id
+            for claim_id, claim in kept["claims"].items()
+            if claim["verdict"] in to_explain and not (claim_id in claims and claims[claim_id].explained)
+        ]
+        assert not unexplained, f"{profile}: nothing says why: {', '.join(unexplained)}"

@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+
+import studies
+from aqmlab.errors import BadInput
+from aqmlab.study import definition
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return studies.write(tmp_path / "tiny")
+
+
+def test_profiles_say_how_long_how_often_and_which_points(folder):
+    full, quick = definition.read(folder), definition.read(folder, definition.QUICK)
+    assert [point.name for point in full.points] == [
+        *("web/uncongested/off", "web/pfifo/off", "web/pi/off", "web/pi/on"),
+        *("again/1200", "again/1800"),
+    ]
+    assert [point.name for point in quick.points][-1] == "again/1800" and len(quick.points) == 5
+    assert {len(full.runs), len(quick.runs)} == {18, 9}
+    assert full.seeds == {"web": (1, 2, 3), "again": (1, 2, 3)}
+    assert quick.seeds == {"web": (1, 2), "again": (1,)}
+    assert {point.source.tree["duration"] for point in full.points} == {"30s"}
+    assert {point.source.tree["duration"] for point in quick.points} == {"20s"}
+    assert quick.everything == full.everything or [p.name for p in quick.everything] == [p.name for p in full.points]
+    assert definition.read(folder, seeds=1).seeds == {"web": (1,), "again": (1,)}
+    assert full.about == "What it did."
+
+
+def test_a_grid_may_be_left_out_of_a_profile(tmp_path):
+    text = studies.STUDY.replace('quick = { only = { users = ["1800"] }, seeds = 1 }', "quick = false")
+    folder = studies.write(tmp_path / "tiny", text)
+    assert [grid.name for grid in definition.read(folder, definition.QUICK).grids] == ["web"]
+    assert [grid.name for grid in definition.read(folder).grids] == ["web", "again"]
+
+
+def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tmp_path):
+    text = studies.STUDY.replace(
+        'set = { duration = "20s", warmup = "10s" }',
+        'set = { duration = "20s", warmup = "10s", "traffic.0.users" = 60 }',
+    )
+    study = definition.read(studies.write(tmp_path / "tiny", text), definition.QUICK)
+    users = {point.name: point.source.tree["traffic"][0]["users"] for point in study.points}
+    assert users["web/pi/on"] == 60 and users["again/1800"] == 1800
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('id = "tiny"', "", r"study.toml: id: None: expected a text"),
+        ('id = "tiny"', 'id = "tiny"\nyear = 2001', r"study.toml: year: unknown key; expected one of id, title"),
+        ("[profiles.full]\nseeds = 3", "[profiles.full]\nseeds = 0", r"profiles.full.seeds: 0: expected"),
+        ("[profiles.full]\nseeds = 3", "[profiles.full]\nseed = 3", r"profiles.full: seed: unknown key"),
+        ("[profiles.full]", "[profiles.slow]", r"profiles.full: missing; expected .* \(slow, quick\)"),
+        ('users = ["1800"]', 'users = ["1801"]', r"grid.1.quick.only.*1801.*expected"),
+        ('only = { users = ["1800"] }', 'some = { users = ["1800"] }', r"grid.1.quick: some: unknown key"),
+        ('{ aqm = ["pfifo", "pi"] }', '{ aqm = ["pfifo", "pie"] }', r"figure.0.curves.1.*pie.*expected"),
+        ('rows = [{ grid = "web" }]', 'rows = [{ grid = "wap" }]', r"table.0.rows.0.*wap.*expected"),
+        ("[[figure]]", "[live]\nfile = 'none.toml'\n[[figure]]", r"live.file: 'none.toml': expected a comparison file"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(tmp_path, old, new, complaint):
+    assert old in studies.STUDY
+    folder = studies.write(tmp_path / "tiny", studies.STUDY.replace(old, new, 1))
+    with pytest.raises(BadInput, match=complaint) as caught:
+        definition.read(folder)
+        definition.read(folder, definition.QUICK)
+    assert str(folder / "study.toml") in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('measure = "ahead"', 'measure = "behind"', r"claims.toml.*behind.*expected"),
+        ('aqm = "pi", ecn = "on" }', 'aqm = "pi", ecn = "perhaps" }', r"claims.toml.*perhaps.*expected"),
+    ],
+)
+def test_claims_are_checked_when_a_study_is_read(tmp_path, old, new, complaint):
+    folder = studies.write(tmp_path / "tiny", claims=studies.CLAIMS.replace(old, new, 1))
+    with pytest.raises(BadInput, match=complaint) as caught:
+        definition.read(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_study_is_found_by_its_id_or_its_folder(folder):
+    assert definition.find(str(folder)) == folder
+    assert definition.find(str(folder / "study.toml")) == folder
+    assert definition.find("le2003").name == "le2003"
+    with pytest.raises(BadInput, match=r"study le2002: expected one of le2003, .*all, or a folder"):
+        definition.find("le2002")
+    with pytest.raises(BadInput, match=r"holds no study.toml"):
+        definition.find(str(folder.parent))
+
+
+@pytest.mark.parametrize("name", definition.known())
+@pytest.mark.parametrize("profile", [definition.FULL, definition.QUICK])
+def test_the_studies_that_come_along_can_be_read(name, profile):
+    study = definition.read(definition.find(name), profile)
+    assert study.id == name and study.claims
+    assert all(len(seeds) >= 3 for seeds in study.seeds.values()), "fewer than three runs decide nothing"

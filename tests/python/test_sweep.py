@@ -1,0 +1,473 @@
+"""A sweep from a file to its rows, on the stand-in engine and in this process."""
+
+import json
+import sys
+import threading
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fake_native
+from aqmlab import checks, cli, engine, store, sweep
+from aqmlab.calibration import Calibration
+from aqmlab.errors import AqmlabError, BadInput, Interrupted
+from aqmlab.sweep import grid, kept, maker, offered, plan, sweeps, work
+from aqmlab.sweep.kept import Kept
+
+GRID = """
+name = "Web users"
+seeds = 2
+[scenario]
+duration = "30s"
+warmup = "10s"
+link.rate = "100mbit"
+[[scenario.traffic]]
+kind = "web"
+load = "98mbit"
+[[grid]]
+name = "web"
+[[grid.axis]]
+name = "aqm"
+value = [
+    { name = "pfifo", label = "drop-tail" },
+    { name = "pi", link.qdisc = { kind = "pi", qref = "24p" } },
+    { name = "uncongested", uncongested = true },
+]
+[[grid.axis]]
+name = "load"
+key = "traffic.0.load"
+values = ["90mbit", "98mbit"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_process(monkeypatch):
+    monkeypatch.setattr(sweep, "Processes", lambda jobs: sweep.InProcess())
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text(GRID)
+    return path
+
+
+def runs_made() -> int:
+    return sum(name != "calibration" for name in fake_native.calls)
+
+
+def calibrating() -> int:
+    return len(fake_native.calls) - runs_made()
+
+
+def planned(text: str = GRID, **options: Any) -> list[plan.Task]:
+    points = [point for one in grid.read(tomllib.loads(text) | {"seeds": 2}, "grid.toml") for point in one.points]
+    return plan.plan([(point, seed) for point in points for seed in (1, 2)], **options)
+
+
+def test_a_row_a_run(file, tmp_path):
+    found = sweeps.run(sweeps.read(file), tmp_path / "out")
+    assert runs_made() == 12
+    rows = pl.read_parquet(found.table)
+    assert rows.height == 12 and rows["point"].n_unique() == 6
+    assert rows.columns[:6] == ["grid", "point", "aqm", "load", "load_number", "seed"]
+    assert rows["load_number"].unique().sort().to_list() == [90e6, 98e6]
+    row = rows.row(0, named=True)
+    assert row["exchanges_completed"] > 0 and row["forward_utilisation"] > 0.8 and row["peak_rss_bytes"] > 0
+    assert row["tcp_jain_index"] is None and "engine_wall_s" not in row
+    facts = json.loads((tmp_path / "out/sweep.json").read_text())
+    assert facts["complete"] and facts["runs_made"] == 12 and len(facts["plan"]) == 12
+    assert (tmp_path / "out/sweep.toml").read_text() == GRID
+
+
+def test_a_load_is_calibrated_once_for_all_points_that_ask_for_it():
+    tasks = planned()
+    # One population for each load: discipline, seed and the uncongested reference share it.
+    users = {task.point.rpartition("/")[2]: set() for task in tasks}
+    for task in tasks:
+        (block,) = tomllib.loads(task.toml)["traffic"]
+        users[task.point.rpartition("/")[2]].add(block["users"])
+    assert all(len(found) == 1 for found in users.values()) and users["90mbit"] != users["98mbit"]
+    first = calibrating()
+    planned()
+    assert calibrating() == first, "what was found is kept"
+    reference = next(task for task in tasks if "uncongested" in task.point)
+    assert tomllib.loads(reference.toml)["link"]["rate"] == "1gbit"
+
+
+def test_a_load_is_calibrated_with_each_seed_where_the_grid_says_so():
+    tasks = planned(GRID.replace('name = "web"\n[[grid.axis]]', 'name = "web"\ncalibrate = "each-seed"\n[[grid.axis]]'))
+    assert len(tasks) == 12
+    calibrated: dict[tuple[str, int], set[str]] = {}
+    for task in tasks:
+        (note,) = task.calibrations
+        assert note["seed"] == task.seed
+        calibrated.setdefault((task.point.rpartition("/")[2], task.seed), set()).add(note["key"])
+    # Still shared between disciplines: two loads under two seeds.
+    assert all(len(keys) == 1 for keys in calibrated.values()) and len(set().union(*calibrated.values())) == 4
+    with pytest.raises(BadInput, match="calibrate: 'twice': expected one of once, each-seed"):
+        planned(GRID.replace('name = "web"\n[[grid.axis]]', 'name = "web"\ncalibrate = "twice"\n[[grid.axis]]'))
+
+
+def test_what_was_made_once_is_not_made_again(file, tmp_path):
+    first = sweeps.run(sweeps.read(file), tmp_path / "a")
+    made = runs_made()
+    second = sweeps.run(sweeps.read(file), tmp_path / "b")
+    assert runs_made() == made and second.facts["runs_kept"] == 12
+    assert [row["digest"] for row in second.rows] == [row["digest"] for row in first.rows]
+    more = sweeps.run(sweeps.read(file, seeds=3), tmp_path / "c")
+    assert more.facts["runs_made"] == 6
+    sweeps.run(sweeps.read(file), tmp_path / "d", fresh=True)
+    assert runs_made() == made + 6 + 12
+
+
+def test_fresh_calibrates_anew_too_and_each_load_once(file, tmp_path):
+    sweeps.run(sweeps.read(file), tmp_path / "a")
+    first = calibrating()
+    sweeps.run(sweeps.read(file), tmp_path / "b", fresh=True)
+    assert calibrating() == 2 * first
+    known: dict[str, Calibration] = {}
+    for _ in range(2):  # as two studies of one command
+        planned(fresh=True, known=known)
+    assert calibrating() == 3 * first and len(known) == 2
+
+
+def test_grids_that_need_the_same_run_share_it(file, tmp_path):
+    text = (
+        GRID
+        + """
+[[grid]]
+name = "drop-tail"
+[[grid.axis]]
+name = "load"
+key = "traffic.0.load"
+values = ["90mbit", "98mbit"]
+"""
+    )
+    # The stand-in's digest, unlike the engine's, covers the scenario's name.
+    file.write_text(text.replace("[scenario]", '[scenario]\nname = "same"'))
+    found = sweeps.run(sweeps.read(file), tmp_path / "out")
+    assert (found.facts["runs"], len(found.rows), runs_made()) == (12, 16, 12)
+    digests = {(row["grid"], row["load"], row["seed"]): row["digest"] for row in found.rows if row.get("aqm") != "pi"}
+    assert digests["drop-tail", "98mbit", 2] in {
+        row["digest"] for row in found.rows if row["point"] == "web/pfifo/98mbit"
+    }
+
+
+def test_points_that_are_the_same_run_are_refused_unless_that_is_meant():
+    # The uncongested reference has no queue whose mode could matter.
+    modes = """
+[[grid.axis]]
+name = "mode"
+key = "link.qdisc.mode"
+values = ["packet", "byte"]
+"""
+    text = GRID.replace('    { name = "pfifo", label = "drop-tail" },\n', "")
+    text = text.replace("[scenario]", '[scenario]\nlink.qdisc.kind = "pi"') + modes
+    said = r"grid.toml: grid web: web/uncongested/90mbit/packet and web/.*/byte are the same run; expected .*skip"
+    with pytest.raises(BadInput, match=said):
+        planned(text)
+    assert fake_native.calls == []
+    assert len(planned(text.replace('name = "web"', 'name = "web"\nsame = true', 1))) == 16
+    assert len(planned(text + '[[grid.skip]]\naqm = "uncongested"\nmode = "byte"\n')) == 12
+    with pytest.raises(BadInput, match="same: 1: expected true or false"):
+        planned(GRID.replace('name = "web"', 'name = "web"\nsame = 1', 1))
+
+
+def test_what_is_said_of_a_load_is_the_points_own(file, tmp_path, monkeypatch):
+    """A run that somebody made with a population of their own serves whoever comes to it by a load, and back."""
+    at = next(task for task in planned() if task.point == "web/pfifo/98mbit" and task.seed == 1)
+    (users,) = (block["users"] for block in tomllib.loads(at.toml)["traffic"])
+    given = GRID.replace('load = "98mbit"', f"users = {users}", 1).replace("traffic.0.load", "seed")
+    given = given.replace('["90mbit", "98mbit"]', "[1]").replace("seeds = 2", "seeds = 1")
+    named = [text.replace("[scenario]", '[scenario]\nname = "same"') for text in (given, GRID)]  # as above
+    file.write_text(named[0])
+    by_users = sweeps.run(sweeps.read(file), tmp_path / "a")
+    assert all(row["calibration_seed"] is None and row["offered_load_bps"] is None for row in by_users.rows)
+    file.write_text(named[1])
+    by_load = sweeps.run(sweeps.read(file), tmp_path / "b")
+    assert by_load.facts["runs_kept"] == 3
+    (row,) = (row for row in by_load.rows if (row["point"], row["seed"]) == (at.point, 1))
+    assert row["calibration_seed"] == 1 and row["calibration_window_error"] > 0
+    # A run that was kept is judged by what is asked of it today.
+    monkeypatch.setattr(checks, "LOAD_TOLERANCE", 1e-9)
+    again = sweeps.run(sweeps.read(file), tmp_path / "c")
+    assert again.facts["runs_made"] == 0 and all(checks.LOAD in row["self_checks_failed"] for row in again.rows)
+    file.write_text(named[0])
+    assert all(row["self_checks_hold"] for row in sweeps.run(sweeps.read(file), tmp_path / "d").rows)
+
+
+def test_what_the_users_of_each_seed_offer_is_said_where_it_is_known(file, tmp_path):
+    found = sweeps.run(sweeps.read(file), tmp_path / "out")
+    rows = pl.read_parquet(found.table)
+    assert rows["calibration_seed"].unique().to_list() == [1] and rows["offered_load_bps"].null_count() == 0
+    for load in (90e6, 98e6):
+        of_seed = {
+            seed: rows.filter((pl.col("load_number") == load) & (pl.col("seed") == seed))["offered_load_bps"].unique()
+            for seed in (1, 2)
+        }
+        # All points of a seed have the same demands: the first's are calibrated to the load, the second's are not.
+        assert of_seed[1].len() == of_seed[2].len() == 1
+        assert of_seed[1][0] == pytest.approx(load, rel=checks.LOAD_TOLERANCE)
+        # What the link of the reference carried.
+        reference = rows.filter(
+            (pl.col("aqm") == "uncongested") & (pl.col("load_number") == load) & (pl.col("seed") == 2)
+        ).row(0, named=True)
+        carried = (reference["forward_throughput_bps"] + reference["reverse_throughput_bps"]) / 2
+        assert of_seed[2][0] == carried != of_seed[1][0]
+    alone = sweeps.run(sweeps.read(without_reference(file)), tmp_path / "alone")
+    assert [row["offered_load_bps"] is None for row in alone.rows] == [row["seed"] == 2 for row in alone.rows]
+
+
+def test_a_study_says_which_populations_it_had_and_what_the_seeds_offer():
+    tasks = planned()
+    found = dict(sweep.run(tasks))
+    runs = [(found[task.key].as_asked(task.calibrations), "uncongested" in task.point) for task in tasks]
+    facts = offered.of_runs(runs)
+    assert [population["load_bps"] for population in facts["populations"]] == [90e6, 98e6]
+    for population in facts["populations"]:
+        assert population["seed"] == 1 and population["offered_bps"].keys() == {"1", "2"}
+        assert population["offered_bps"]["1"] == population["confirmed_bps"]
+    assert facts["window_error"] == max(population["window_error"] for population in facts["populations"]) > 0
+    alone = offered.of_runs([(run, False) for run, uncongested in runs if not uncongested])
+    assert [population["offered_bps"].keys() for population in alone["populations"]] == [{"1"}, {"1"}]
+    assert offered.of_runs([(run.as_asked([]), False) for run, _ in runs]) is None
+
+
+def without_reference(file):
+    file.write_text(GRID.replace('    { name = "uncongested", uncongested = true },\n', ""))
+    return file
+
+
+def test_who_comes_second_into_a_folder_is_told_so(file, tmp_path):
+    asked = sweeps.read(file)
+    (tmp_path / "out").mkdir()
+    with store.alone(tmp_path / "out"), pytest.raises(BadInput, match="out: another aqmlab is writing into it"):
+        sweeps.run(asked, tmp_path / "out")
+    sweeps.run(asked, tmp_path / "out")
+
+
+def test_two_may_write_one_file_at_once(tmp_path):
+    def write(k: int) -> None:
+        for _ in range(200):
+            store.write_text(tmp_path / "file", str(k) * 1000)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, (1, 2)))
+    assert (tmp_path / "file").read_text() in ("1" * 1000, "2" * 1000)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_engine_that_was_built_anew_answers_anew(monkeypatch):
+    tasks = planned()
+    found = dict(sweep.run(tasks))
+    calibrated = calibrating()
+    assert planned() == tasks and calibrating() == calibrated
+    monkeypatch.setattr(engine, "file_sha256", lambda: "another build")
+    rebuilt = planned()
+    assert {task.digest for task in rebuilt} == {task.digest for task in tasks}
+    assert not {task.key for task in rebuilt} & found.keys()
+    assert all(Kept().get(task.key) is None for task in rebuilt)
+    assert calibrating() == 2 * calibrated, "populations are the engine's answers too"
+
+
+def test_what_is_condensed_otherwise_is_condensed_anew(monkeypatch):
+    tasks = planned()
+    monkeypatch.setattr(maker, "sources_sha256", lambda: "other sources")
+    assert not {task.key for task in planned()} & {task.key for task in tasks}
+
+
+def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, monkeypatch):
+    """Each module of the package that takes part between the tables of a run and what is kept of it, seen at work."""
+    seen: set[str] = set()
+    package = Path(maker.__file__).parents[1]
+
+    def note(frame, event, argument) -> None:
+        place = Path(frame.f_code.co_filename)
+        if event == "call" and place.is_relative_to(package):
+            seen.add(place.relative_to(package).as_posix())
+
+    task = planned()[0]
+    sys.setprofile(note)
+    try:
+        work.do(task)
+    finally:
+        sys.setprofile(None)
+    # The engine has a digest of its own; the others say what is asked for, not what comes of it.
+    others = {"engine.py", "sweep/maker.py", "toml_text.py", "progress.py", "runner.py", "sweep/plan.py", "errors.py"}
+    assert seen - others <= set(maker.SOURCES), seen
+    assert {"checks.py", "exchanges.py", "store.py", "window.py", "sweep/condensed.py"} <= seen
+    assert all((package / name).exists() for name in maker.SOURCES)
+    # Read once, and of the whole text of each.
+    for name in maker.SOURCES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((package / name).read_bytes())
+    monkeypatch.setattr(maker, "__file__", str(tmp_path / "sweep/maker.py"))
+    digests = {maker.sources_sha256.__wrapped__()}
+    assert digests == {maker.sources_sha256()}
+    for name in maker.SOURCES:
+        (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b" ")
+        digests.add(maker.sources_sha256.__wrapped__())
+    assert len(digests) == 1 + len(maker.SOURCES)
+
+
+def test_interrupted_what_is_finished_stays_and_resume_goes_on(file, tmp_path, monkeypatch):
+    whole = sweeps.run(sweeps.read(file), tmp_path / "whole")
+    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path / "other"))
+    simulate, before = fake_native.simulate, runs_made()
+
+    def stopping(*arguments):
+        if runs_made() == before + 5:
+            raise KeyboardInterrupt
+        return simulate(*arguments)
+
+    monkeypatch.setattr(fake_native, "simulate", stopping)
+    said = r"stopped: 5 of 12 runs are finished in .*; the same command with --resume goes on"
+    with pytest.raises(Interrupted, match=said):
+        sweeps.run(sweeps.read(file), tmp_path / "out")
+    rows = pl.read_parquet(tmp_path / "out/runs.parquet")
+    assert rows.height == 5 and not json.loads((tmp_path / "out/sweep.json").read_text())["complete"]
+    monkeypatch.setattr(fake_native, "simulate", simulate)
+    with pytest.raises(BadInput, match="the result folder exists"):
+        sweeps.run(sweeps.read(file), tmp_path / "out")
+    with pytest.raises(BadInput, match="holds another sweep"):
+        sweeps.run(sweeps.read(file, seeds=3), tmp_path / "out", resume=True)
+    resumed = sweeps.run(sweeps.read(file), tmp_path / "out", resume=True)
+    assert resumed.facts["runs_kept"] == rows.height
+    assert [row["digest"] for row in resumed.rows] == [row["digest"] for row in whole.rows]
+
+
+def test_what_is_kept_is_whole_or_not_there(tmp_path):
+    task = planned()[0]
+    ((key, found),) = sweep.run([task])
+    cache = Kept(tmp_path / "runs")
+    assert cache.get(key) is None and not cache.has(key)
+    assert cache.put(found) and cache.put(found)  # again, as another process might
+    assert cache.get(key).digest == found.digest and cache.size()[0] == 1
+    (tmp_path / "runs" / key / "window.npz").unlink()
+    assert cache.get(key) is None
+    assert cache.put(found) and cache.get(key).digest == found.digest
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [key]
+
+
+@pytest.mark.parametrize("torn", ["scenario.toml", "window.npz", "queue.parquet", "run.json"])
+def test_a_run_that_is_torn_is_made_again(file, tmp_path, torn):
+    first = sweeps.run(sweeps.read(file), tmp_path / "a")
+    made = runs_made()
+    victim = min(Kept().folder.iterdir()) / torn
+    victim.write_bytes(victim.read_bytes()[: victim.stat().st_size // 2])
+    again = sweeps.run(sweeps.read(file), tmp_path / "b")
+    assert runs_made() == made + 1 and (again.facts["runs_made"], again.facts["runs_kept"]) == (1, 11)
+    assert [row["digest"] for row in again.rows] == [row["digest"] for row in first.rows]
+    sweeps.run(sweeps.read(file), tmp_path / "c")
+    assert runs_made() == made + 1
+
+
+def test_what_cannot_be_kept_is_held_before_anything_older(tmp_path):
+    ((key, found),) = sweep.run([planned()[0]])
+    (tmp_path / "file").write_text("")
+    nowhere = Kept(tmp_path / "file")
+    assert not nowhere.put(found), "a file is no folder"
+    assert nowhere.has(key) and nowhere.load(key) is found and not Kept(tmp_path / "file").has(key)
+
+    cache = Kept(tmp_path / "runs")
+    assert cache.put(found)
+    newer = replace(found, facts={**found.facts, "digest": "newer"})
+    cache._write = lambda _: False  # as on a disk that is full
+    assert not cache.put(newer)
+    assert cache.get(key).digest == cache.load(key).digest == "newer"
+    del cache._write
+    assert cache.put(newer) and cache._held == {} and cache.get(key).digest == "newer"
+
+
+def test_two_may_keep_the_same_run_at_once_while_a_third_reads_it(tmp_path):
+    ((key, found),) = sweep.run([planned()[0]])
+    caches = [Kept(tmp_path / "runs") for _ in range(3)]
+    assert caches[0].put(found)
+    stop = threading.Event()
+
+    def keep(cache: Kept) -> bool:
+        return all(cache.put(found) for _ in range(50))
+
+    def read() -> int:
+        times = 0
+        while not stop.is_set():
+            again = caches[2].get(key)
+            # Between two names it may not be there, and is then made again; it is never something else.
+            times += again is not None and again.digest == found.digest and again.window.completed.size > 0
+        return times
+
+    with ThreadPoolExecutor(3) as pool:
+        reader = pool.submit(read)
+        kept_all = list(pool.map(keep, caches[:2]))
+        stop.set()
+        assert all(kept_all) and reader.result() > 0
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [key]
+
+
+def test_old_leftovers_are_tidied_away(tmp_path, monkeypatch):
+    (tmp_path / ".half-written").mkdir()
+    (tmp_path / "in-use").mkdir()
+    monkeypatch.setattr(kept, "STALE_S", -1.0)
+    Kept(tmp_path).tidy()
+    assert [path.name for path in tmp_path.iterdir()] == ["in-use"]
+    monkeypatch.setattr(kept, "UNUSED_S", -1.0)
+    Kept(tmp_path).tidy()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scenario_that_is_another_one_where_it_runs_is_refused():
+    task = replace(planned()[0], digest="0" * 64)
+    with pytest.raises(AqmlabError, match="its scenario has another digest here"):
+        list(sweep.run([task]))
+
+
+def test_the_verb(file, tmp_path, capsys, monkeypatch):
+    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "a")]) == 0
+    said = capsys.readouterr().out
+    assert "web/pi/98mbit" in said and "±" in said and "MiB of memory a worker" in said
+    assert str(tmp_path / "a/runs.parquet") in said
+    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "a"), "--resume", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["runs_kept"] == 12 and len(answer["rows"]) == 12
+    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "b"), "--set", "duration=20s", "--seeds", "1"]) == 0
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert cli.invoke(["sweep", str(file)]) == 0
+    assert (tmp_path / "results/web-users-2/runs.parquet").exists()
+    assert cli.invoke(["sweep", str(file), "--resume"]) == 0
+    assert not (tmp_path / "results/web-users-3").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("seeds = 2", "seed = 2", "seed: unknown key; expected one of name, seeds, scenario, grid"),
+        ("seeds = 2", "seeds = 0", "grid.toml: seeds: 0: expected how many (3), or a list"),
+        ('kind = "pi"', 'kind = "pie"', "[web, pi, 90mbit]: link.qdisc.kind: 'pie': expected one of"),
+        ("[[grid]]", "[[grids]]", "grids: unknown key; expected"),
+        ("[scenario]", "[scenario", "grid.toml: not TOML: "),
+        ("[scenario]", "[profiles]\n[scenario]", "grid.toml: is a study; expected aqmlab study"),
+    ],
+)
+def test_bad_input_is_one_line_before_anything_runs(file, tmp_path, capsys, old, new, complaint):
+    file.write_text(GRID.replace(old, new, 1).replace("[[grids.axis]]", "[[grid.axis]]"))
+    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert complaint in said and said.count("\n") == 1
+    assert fake_native.calls == [] and not (tmp_path / "out").exists()
+
+
+def test_a_failed_self_check_is_said_once(file, tmp_path, capsys, monkeypatch):
+    from aqmlab import calibration
+
+    monkeypatch.setattr(calibration, "GOAL", 1.0)
+    monkeypatch.setattr("aqmlab.checks.LOAD_TOLERANCE", 1e-9)
+    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 2 and "web/pfifo/90mbit, seed 1 and 5 more: the offered load" in said

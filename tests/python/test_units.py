@@ -1,0 +1,43 @@
+"""Quantities as text: the same numbers as the engine reads."""
+
+import re
+
+import pytest
+
+from aqmlab import units
+from conftest import ROOT
+
+ENGINE = (ROOT / "crates/scenario/src/units.rs").read_text(encoding="utf-8")
+
+
+def table(name):
+    """A table of units of the engine: name -> factor."""
+    (body,) = re.findall(rf"const {name}: .*? = \[(.*?)\];", ENGINE, re.DOTALL)
+    return {unit: float(factor.replace("_", "")) for unit, factor in re.findall(r'\("(\w+)", ([0-9._e]+)\)', body)}
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "turn"),
+    [
+        ("BITS", "bit/s", float),
+        ("BYTES", "bytes", float),
+        ("HERTZ", "Hz", float),
+        ("PER_SECOND", "s", lambda factor: 1 / factor),
+        ("SECONDS", "s", float),
+    ],
+)
+def test_units_are_those_of_the_engine(name, unit, turn):
+    found = table(name)
+    assert found
+    for text, factor in found.items():
+        assert units.quantity(f"3{text}") == (pytest.approx(3 * turn(factor), rel=1e-15), unit), text
+        assert units.quantity(f"3 {text.upper()}") == units.quantity(f"3{text}")
+
+
+def test_what_has_no_unit_of_the_engine_or_is_none():
+    assert units.quantity("24p") == (24, "packets")
+    assert units.quantity("16kb") == (16_384, "bytes")
+    assert units.quantity("90%") == (90, "%")
+    assert units.quantity("-0.5") == (-0.5, "")
+    for text in ("pi", "", "5 parsec", "1..0mbit"):
+        assert units.quantity(text) is None

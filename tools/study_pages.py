@@ -1,0 +1,44 @@
+"""Writes docs/studies.md; before that, puts the numbers of result folders given as arguments beside their studies.
+
+A folder is that of a study (`results/study-le2003`) or of all of them (`results/studies`). Results with self-checks
+that failed are taken over only if each of these is listed: `--failed="web/pi-24/off, seed 3: NAME"`.
+"""
+
+import sys
+from pathlib import Path
+
+from aqmlab.errors import AqmlabError
+from aqmlab.results import read_json
+from aqmlab.study import definition, found, overview
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "studies.md"
+
+
+def take(folder: Path, listed: list[str]) -> None:
+    """Keeps the numbers of a result folder."""
+    facts = read_json(folder / found.RESULT)
+    if facts.get("kind") == "studies":
+        for one in facts["studies"]:
+            take(folder / one["id"], listed)
+        return
+    path = found.keep(folder, ROOT / "studies" / facts["id"], listed)
+    checks = facts["self_checks"]
+    print(f"{path.relative_to(ROOT)}: {checks['held']} self-checks hold, {len(checks['failed'])} failed")
+
+
+def main(arguments: list[str]) -> None:
+    """Takes over, then writes."""
+    flag = "--failed="
+    listed = [argument.removeprefix(flag) for argument in arguments if argument.startswith(flag)]
+    for folder in (argument for argument in arguments if not argument.startswith(flag)):
+        take(Path(folder), listed)
+    PAGE.write_text(overview.markdown([ROOT / "studies" / name for name in definition.known()]), encoding="utf-8")
+    print(PAGE.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except AqmlabError as error:
+        sys.exit(f"study_pages: {error}")
