@@ -89,6 +89,13 @@ def test_what_cannot_be_answered_is_left_out_unless_a_check_loses_all():
     assert not text.is_answerable({"web/red/on/98", "web/tail/off/98"}), "the second check speaks of PI alone"
 
 
+def test_what_is_expected_may_be_another_thing_in_one_profile():
+    (text,) = read(CLAIM | {"expected": {"quick": "does not hold"}, "explained": "it is too short"})
+    assert [text.in_profile(name).expected for name in ("full", "quick")] == ["holds", "does not hold"]
+    (text,) = read(CLAIM | {"expected": "does not hold", "explained": "why"})
+    assert [text.in_profile(name).expected for name in ("full", "quick")] == ["does not hold", "does not hold"]
+
+
 def test_a_claim_with_other_bounds_or_points_is_another_one_and_with_other_words_it_is_not():
     (text,) = read(CLAIM)
     (again,) = read(CLAIM | {"says": "In other words.", "reason": "another", "explained": "so"})
@@ -150,6 +157,8 @@ TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
         (CLAIM | {"parts": "yes"}, "claims.toml: x-1: parts: 'yes': expected true or false"),
         (CLAIM | {"expected": "fails"}, "x-1: expected: 'fails': expected one of 'holds', 'does not hold'"),
         (CLAIM | {"expected": "does not hold"}, "x-1: explained: missing; expected what explains it"),
+        (CLAIM | {"expected": {"quick": "does not hold"}}, "x-1: explained: missing; expected what explains it"),
+        (CLAIM | {"expected": {"quick": "fails"}}, "x-1: expected: 'fails': expected one of 'holds', 'does not hold'"),
         (
             CLAIM | {"evidence": [{"aqm": "blue"}]},
             "claims.toml: x-1: evidence.0.aqm: 'blue': expected one of tail, pi, red",

@@ -8,7 +8,7 @@ says = "..."                          # the claim, in our words
 reason = "..."                        # where its bounds come from
 seeds = 3                             # fewest runs of a point for a verdict
 parts = false                         # whether the parts of one run's window will do
-expected = "holds"                    # what comes out at the published scale
+expected = "holds"                    # what comes out; { quick = "does not hold" }: what comes out in that profile
 explained = "..."                     # why, where that is not that it holds
 evidence = [{ grid = "...", ... }]    # the points whose runs show it
 [[claim.check]]                       # a claim holds when all of its checks do
@@ -34,7 +34,7 @@ of all of them.
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +84,16 @@ class ClaimText:
     seeds: int
     parts: bool
     expected: str
+    expected_in: Mapping[str, str]
+    """What comes out in profiles where it is something else."""
     explained: str | None
     evidence: tuple[str, ...]
     """Names of points."""
     questions: tuple[Question, ...] = field(repr=False)
+
+    def in_profile(self, profile: str) -> "ClaimText":
+        """The same with what is expected of runs of this profile."""
+        return replace(self, expected=self.expected_in.get(profile, self.expected))
 
     @property
     def points(self) -> set[str]:
@@ -139,12 +145,15 @@ def _claim(table: Json, where: str, source: str, points: Sequence[Point]) -> Cla
     seeds = table.get("seeds", FEWEST_SEEDS)
     if type(seeds) is not int or seeds < 1:
         raise BadInput(f"{where}: seeds: {seeds!r}: expected the fewest runs for a verdict, 1 or more")
-    expected = table.get("expected", HOLDS)
-    if expected not in (HOLDS, FAILS, OPEN):
-        raise BadInput(f"{where}: expected: {expected!r}: expected one of {HOLDS!r}, {FAILS!r}, {OPEN!r}")
+    given = table.get("expected", HOLDS)
+    expected_in = dict(given) if isinstance(given, Mapping) else {}
+    expected = HOLDS if expected_in else given
+    for verdict in (expected, *expected_in.values()):
+        if verdict not in (HOLDS, FAILS, OPEN):
+            raise BadInput(f"{where}: expected: {verdict!r}: expected one of {HOLDS!r}, {FAILS!r}, {OPEN!r}")
     explained = _text(table, "explained", where) if "explained" in table else None
-    if expected != HOLDS and explained is None:
-        raise BadInput(f"{where}: explained: missing; expected what explains it, as it is expected that it {expected}")
+    if explained is None and {expected, *expected_in.values()} != {HOLDS}:
+        raise BadInput(f"{where}: explained: missing; expected what explains it, as it is expected not to hold")
     evidence = _selectors(table.get("evidence", []), f"{where}: evidence")
     shown = [point.name for k, one in enumerate(evidence) for point in select(points, one, f"{where}: evidence.{k}")]
     checks = _tables(table, "check", where)
@@ -157,6 +166,7 @@ def _claim(table: Json, where: str, source: str, points: Sequence[Point]) -> Cla
         seeds=seeds,
         parts=_flag(table, "parts", where),
         expected=expected,
+        expected_in=expected_in,
         explained=None if explained is None else " ".join(explained.split()),
         evidence=tuple(dict.fromkeys(shown)),
         questions=tuple(asked),

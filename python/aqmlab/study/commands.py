@@ -143,13 +143,16 @@ def _claims(out: Console, one: Finished) -> None:
         pad_edge=False,
         show_header=False,
     )
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
+    rows = [
+        (claim["id"], claim["verdict"] + ("" if claim["as_expected"] else f" (expected: {claim['expected']})"), claim)
+        for claim in facts["claims"]
+    ]
+    # What is too long for a line is cut off the numbers, which the page has in full.
+    for position in (0, 1):
+        table.add_column(no_wrap=True, min_width=max((len(row[position]) for row in rows), default=0))
     table.add_column(overflow="ellipsis", no_wrap=True)
-    for claim in facts["claims"]:
-        expected = "" if claim["as_expected"] else f" (expected: {claim['expected']})"
-        verdict = Text(claim["verdict"] + expected, style=STYLES[claim["verdict"]])
-        table.add_row(claim["id"], verdict, claim["number"])
+    for name, verdict, claim in rows:
+        table.add_row(name, Text(verdict, style=STYLES[claim["verdict"]]), claim["number"])
     out.print(table)
     effort = (
         f"{facts['runs']:,} runs, {facts['runs_kept']:,} of them kept from before; "

@@ -237,7 +237,7 @@ def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agr
     for point, task in one.tasks:
         of_point.setdefault(point.name, []).append(loaded[task.key].as_asked(task.calibrations))
     cells = Cells(study.everything, [Cell(point, of_point[point.name]) for point in study.points])
-    claims = [asked.ask(text, cells.by_name) for text in study.claims]
+    claims = [asked.ask(text.in_profile(study.profile.name), cells.by_name) for text in study.claims]
     facts = found.of_study(study, cells, claims, effort)
     facts["agreements"] = [item.as_dict() for item in agreements]
     for name in DRAWN:  # what is not drawn any more shall not stay
