@@ -47,6 +47,14 @@ def asked(scenario, *specs, **changes):
     return {claim.id: claim for claim in claims.claims(aqmlab.compare(scenario, *specs, set={**SHORT, **changes}))}
 
 
+def test_claims_are_asked_of_the_simulator_alone():
+    found = aqmlab.compare(DEMO, set=SHORT)
+    assert claims.claims(found)
+    for column in found.columns:
+        column.witness = "live"
+    assert claims.claims(found) == []
+
+
 def test_the_demo_is_asked_at_its_load():
     at_98 = asked(DEMO)
     assert set(FORMER) <= set(at_98)
