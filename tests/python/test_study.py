@@ -203,7 +203,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(folder, here
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "AQMLAB_CACHE": str(here / "cache")}
     kept = here / "cache" / "runs"
     process = subprocess.Popen(
-        [*program, "0.03", "study", "tiny"],
+        [*program, "0.3", "study", "tiny"],
         env=environment,
         cwd=here,
         stdout=subprocess.PIPE,

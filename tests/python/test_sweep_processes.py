@@ -38,8 +38,11 @@ values = [800, 1200, 1600]
 
 
 PROGRAM = "from aqmlab.cli import main; main()"
-LONG = "400s"
-"""Long enough for several reports of progress, which come ten times a second."""
+LONG = "6000s"
+"""Long enough for several reports of progress, which come ten times a second: about two seconds of processor time."""
+
+SOME = "2000s"
+"""Long enough to be stopped in."""
 
 
 @pytest.fixture(autouse=True)
@@ -189,11 +192,11 @@ HOW = {"ctrl-c": signal.SIGINT, "told to end": signal.SIGTERM, "killed": signal.
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see processes")
 def test_stopped_in_the_middle_nothing_is_left_behind_and_resume_finds_the_same(tmp_path, monkeypatch):
-    whole = {task.key: found.digest for task, found in sweep.InProcess().each(tasks("300s"), Silent())}
+    whole = {task.key: found.digest for task, found in sweep.InProcess().each(tasks(SOME), Silent())}
     running = {}
     for name in HOW:  # side by side, for most of the time goes into starting
         (tmp_path / name / "scratch").mkdir(parents=True)
-        (tmp_path / name / "grid.toml").write_text(GRID.format(duration="300s"))
+        (tmp_path / name / "grid.toml").write_text(GRID.format(duration=SOME))
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(tmp_path / name / "scratch")}
         environment["AQMLAB_CACHE"] = str(tmp_path / name / "cache")
         running[name] = subprocess.Popen(
