@@ -1,5 +1,6 @@
 """Most tests of the Python side run on a stand-in for the compiled engine; those that need the engine say so."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,3 +53,9 @@ def base(tmp_path: Path) -> Path:
     path = tmp_path / "web.toml"
     path.write_text(BASE)
     return path
+
+
+def hears_ctrl_c() -> None:
+    """For `preexec_fn`: what a shell starts in the background, and all it starts, ignores Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

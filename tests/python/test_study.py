@@ -15,7 +15,7 @@ from aqmlab import cli, study, sweep
 from aqmlab.errors import BadInput
 from aqmlab.results import read_json
 from aqmlab.study import definition, found, overview
-from conftest import ROOT
+from conftest import ROOT, hears_ctrl_c
 
 
 @pytest.fixture(autouse=True)
@@ -204,6 +204,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(folder, here
     kept = here / "cache" / "runs"
     process = subprocess.Popen(
         [*program, "0.3", "study", "tiny"],
+        preexec_fn=hears_ctrl_c,
         env=environment,
         cwd=here,
         stdout=subprocess.PIPE,
