@@ -27,6 +27,7 @@ from aqmlab.progress import Silent
 from aqmlab.sweep import cluster, cluster_worker, grid, local, plan
 from aqmlab.sweep.maker import sources_sha256
 from conftest import NATIVE, ROOT
+from processes import children, is_alive
 
 pytest.importorskip("distributed", reason="needs the package distributed")
 
@@ -89,26 +90,6 @@ def until(holds, seconds: float = 60.0) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def children(of: int) -> list[int]:
-    """Processes whose parent this is."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = place.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == of and fields[0] != "Z":
-            found.append(int(place.parent.name))
-    return found
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return False
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.progress import Silent
 from aqmlab.sweep import grid, local, plan, sweeps
 from conftest import NATIVE, ROOT, hears_ctrl_c
+from processes import children, is_alive
 
 GRID = """
 name = "small"
@@ -158,26 +159,6 @@ def test_who_stops_asking_ends_the_workers(workers):
 
 def command(file: Path, out: Path, *more: str) -> list[str]:
     return [sys.executable, "-c", PROGRAM, "sweep", str(file), "-o", str(out), "--jobs", "2", *more]
-
-
-def children(of: int) -> list[int]:
-    """Processes whose parent this is."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = place.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == of and fields[0] != "Z":
-            found.append(int(place.parent.name))
-    return found
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return False
 
 
 def until(holds, seconds: float = 60.0) -> None:
