@@ -40,6 +40,10 @@ def study(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter runs.")] = False,
     seeds: Annotated[int | None, typer.Option(help="Runs of each point, instead of the study's.", min=1)] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only points with such names, as web/*/98. May be repeated."),
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     resume: Annotated[
@@ -65,7 +69,7 @@ def study(
         return
     if resume and fresh:
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
-    asked = read(what, quick, seeds)
+    asked = read(what, quick, seeds, only or ())
     base = out or default_folder(what, asked[0], quick)
     places = {base if what != ALL else base / one.id: one for one in asked}
     if what == ALL:
@@ -95,15 +99,17 @@ def study(
     _judge(done)
 
 
-def read(what: str, quick: bool = False, seeds: int | None = None) -> list[Study]:
-    """The studies that a word on the command line names."""
+def read(what: str, quick: bool = False, seeds: int | None = None, only: Sequence[str] = ()) -> list[Study]:
+    """The studies that a word on the command line names, of one of them perhaps only a part."""
+    if what == ALL and only:
+        raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
     profile = QUICK if quick else FULL
     folders = (
         [definition.folder_of_all() / name for name in definition.known()] if what == ALL else [definition.find(what)]
     )
     if not folders:
         raise BadInput(f"study {what}: {definition.folder_of_all()}: holds no study; expected folders with study.toml")
-    return [definition.read(folder, profile, seeds) for folder in folders]
+    return [definition.read(folder, profile, seeds, only) for folder in folders]
 
 
 def default_folder(what: str, first: Study, quick: bool) -> Path:

@@ -7,6 +7,7 @@ that is wrong is wrong in every profile.
 """
 
 import copy
+import fnmatch
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -68,6 +69,10 @@ class Study:
     claims: tuple[ClaimText, ...] = field(repr=False)
     asked_seeds: int | None = None
     """Runs of each point, where that was asked for in place of what the study says."""
+    only: tuple[str, ...] = ()
+    """Patterns of names of points, where only a part of the profile was asked for."""
+    of_points: int = 0
+    """How many points the whole profile has."""
 
     @property
     def command(self) -> str:
@@ -76,6 +81,7 @@ class Study:
         words = ["aqmlab", "study", self.id if is_ours else str(self.folder)]
         words += ["--quick"] if self.profile.name == QUICK else []
         words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
+        words += [word for pattern in self.only for word in ("--only", pattern)]
         return shlex.join(words)
 
     @property
@@ -171,30 +177,57 @@ def head(folder: Path) -> Json:
     return tree
 
 
-def read(folder: Path, profile: str = FULL, seeds: int | None = None) -> Study:
-    """Reads a study and checks it; `seeds` runs of each point, whatever the profile says."""
+def read(folder: Path, profile: str = FULL, seeds: int | None = None, only: Sequence[str] = ()) -> Study:
+    """Reads a study and checks it; `seeds` runs of each point, whatever the profile says.
+
+    `only` are patterns (`web/*/98`) of the names of the points that are to be run; all of the profile without.
+    """
     path = folder / FILE
     tree = head(folder)
     _check_keys(tree, _KEYS, str(path))
     everything = tuple(point for grid in _grids(tree, path, FULL) for point in grid.points)
     chosen = _profile(tree, path, profile)
     of_profile = _grids(tree, path, profile)
+    parts = _parts(of_profile, only, f"study {tree['id']}") if only else of_profile
+    if only:
+        chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
     claims = folder / CLAIMS
     study = Study(
         folder=folder,
         tree=tree,
         profile=chosen if seeds is None else Profile(chosen.name, tuple(range(1, seeds + 1)), chosen.set, chosen.says),
-        grids=tuple(of_profile),
+        grids=tuple(parts),
         seeds={
             grid.name: _seeds_of(tree, path, grid.name, chosen) if seeds is None else tuple(range(1, seeds + 1))
-            for grid in of_profile
+            for grid in parts
         },
         everything=everything,
         claims=tuple(reading.read(claims, str(tree.get("paper", "")), everything)) if claims.exists() else (),
         asked_seeds=seeds,
+        only=tuple(only),
+        of_points=sum(len(grid.points) for grid in of_profile),
     )
     _check_selectors(study, path)
     return study
+
+
+def _parts(whole: Sequence[Grid], only: Sequence[str], where: str) -> list[Grid]:
+    """The grids with those points alone whose names match a pattern, each of which must match one."""
+    names = [point.name for grid in whole for point in grid.points]
+    for pattern in only:
+        if not fnmatch.filter(names, pattern):
+            raise BadInput(
+                f"{where}: --only {pattern!r}: matches none of its {len(names)} points; expected a name as "
+                f"{names[0]}, or a pattern of such as {names[0].partition('/')[0]}/*"
+            )
+    kept = {name for pattern in only for name in fnmatch.filter(names, pattern)}
+    cut = [replace(grid, points=tuple(point for point in grid.points if point.name in kept)) for grid in whole]
+    return [grid for grid in cut if grid.points]
+
+
+def _only_words(parts: Sequence[Grid], whole: Sequence[Grid], only: Sequence[str]) -> str:
+    count, every = (sum(len(grid.points) for grid in grids) for grids in (parts, whole))
+    return f"Only a part of it was run: {count} of {every} points, those named {' or '.join(only)}."
 
 
 def _table_of(path: Path) -> Json:

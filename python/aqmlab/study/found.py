@@ -1,7 +1,8 @@
 """What came out of a study, as JSON: `study.json` in its result folder, and the numbers kept with the study itself.
 
 `study.json` is all that pages are made of. `found.json`, beside `study.toml`, holds its numbers alone, a profile each:
-what is claimed and why it is so stays in `claims.toml`, so that words are written once.
+what is claimed and why it is so stays in `claims.toml`, so that words are written once. A study of many hours may be
+run in parts: each is a take, and a claim names the take that answered it.
 """
 
 import datetime
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqmlab import engine, store
-from aqmlab.claims import FAILS, HOLDS, OPEN, VERDICTS, Claim
+from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, VERDICTS, Claim
 from aqmlab.claims.asked import TOO_FEW
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, read_json
@@ -24,7 +25,9 @@ from aqmlab.sweep import offered
 
 RESULT = "study.json"
 KEPT = "found.json"
-_KEPT_FACTS = ("version", "date", "runs", "cpu_h", "simulated_h", "digest")
+TAKE_DIGITS = 12
+"""Of the digest of a take's runs: its name."""
+_KEPT_FACTS = ("version", "date", "runs", "cpu_h", "simulated_h", "digest", "only", "profile", "self_checks")
 _KEPT_FINDING = (
     "label", "value", "half_width_95", "n", "basis", "low", "high", "verdict", "number", "bound", "published_number",
 )  # fmt: skip
@@ -67,6 +70,7 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "digest": digest([[cell.name, *(run.digest for run in cell.runs)] for cell in cells]),
         "command": study.command,
+        "only": list(study.only),
         "machine": {
             "system": platform.system(),
             "release": platform.release(),
@@ -91,7 +95,7 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
             for grid in study.grids
         ],
         "calibration": offered.of_runs((run, cell.uncongested) for cell in cells for run in cell.runs),
-        "claims": [judged(claim, study.profile.name) for claim in claims],
+        "claims": [judged(claim, study.profile.name, bool(study.only)) for claim in claims],
         "self_checks": {
             "held": sum(check["holds"] for _, _, check in checks),
             "failed": [
@@ -104,18 +108,19 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
     }
 
 
-def judged(claim: Claim, profile: str) -> Json:
+def judged(claim: Claim, profile: str, is_part: bool = False) -> Json:
     """A claim with whether it came out as `claims.toml` says it does."""
-    return {**claim.as_dict(), "as_expected": is_as_expected(claim.verdict, claim.expected, profile, claim.no_data)}
+    as_expected = is_as_expected(claim.verdict, claim.expected, profile == FULL and not is_part, claim.no_data)
+    return {**claim.as_dict(), "as_expected": as_expected}
 
 
-def is_as_expected(verdict: str, expected: str, profile: str, no_data: int = 0) -> bool:
+def is_as_expected(verdict: str, expected: str, is_whole: bool, no_data: int = 0) -> bool:
     """Whether a verdict is the one that was expected.
 
     Runs shorter or fewer than the published ones may fail to decide what full ones decide, and the other way round:
     only the opposite verdict is unexpected there, and numbers that are missing though their points were run.
     """
-    if profile == FULL:
+    if is_whole:
         return verdict == expected
     return {verdict, expected} != {HOLDS, FAILS} and (not no_data or expected == OPEN)
 
@@ -136,22 +141,40 @@ def unexpected(found: Sequence[Json]) -> list[str]:
     ]
 
 
-def numbers(found: Json) -> Json:
-    """What of a finished study is kept with it."""
+def numbers(found: Json, before: Json | None = None) -> Json:
+    """What of a finished study is kept with it, beside what `before` keeps of other parts of the same profile.
+
+    A part answers a claim anew unless an earlier one had more of its numbers.
+    """
+    name = str(found["digest"])[:TAKE_DIGITS]
+    answers = {claim["id"]: _answer(claim, name) for claim in found["claims"]}
+    takes = {name: {key: found[key] for key in _KEPT_FACTS}}
+    if found["only"] and before is not None:
+        for key, was in before["claims"].items():
+            if key in answers and _is_fuller(was, answers[key]):
+                answers[key] = was
+        takes = {**before["takes"], **takes}
+    used = {answer["take"] for answer in answers.values()}
+    return {"takes": {key: take for key, take in takes.items() if key in used}, "claims": answers}
+
+
+def _answer(claim: Json, take: str) -> Json:
     return {
-        **{key: found[key] for key in _KEPT_FACTS},
-        "profile": found["profile"],
-        "self_checks": found["self_checks"],
-        "claims": {
-            claim["id"]: {
-                "verdict": claim["verdict"],
-                "digest": claim["digest"],
-                "remark": claim["remark"],
-                "findings": [{key: finding.get(key) for key in _KEPT_FINDING} for finding in claim["findings"]],
-            }
-            for claim in found["claims"]
-        },
+        "verdict": claim["verdict"],
+        "digest": claim["digest"],
+        "take": take,
+        "remark": claim["remark"],
+        "findings": [{key: finding.get(key) for key in _KEPT_FINDING} for finding in claim["findings"]],
     }
+
+
+def asked(answer: Json) -> int:
+    """How many numbers of an answer were run."""
+    return sum(finding["verdict"] != NOT_RUN for finding in answer["findings"])
+
+
+def _is_fuller(was: Json, now: Json) -> bool:
+    return bool(was["digest"] == now["digest"]) and asked(was) > asked(now)
 
 
 def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path:
@@ -178,7 +201,8 @@ def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path
         )
     path = study_folder / KEPT
     profiles = read_json(path) if path.exists() else {}
-    profiles[found["profile"]["name"]] = numbers(found)
+    profile = found["profile"]["name"]
+    profiles[profile] = numbers(found, profiles.get(profile))
     store.write_json(path, {name: profiles[name] for name in sorted(profiles)})
     return path
 

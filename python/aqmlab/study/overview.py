@@ -1,7 +1,8 @@
 """All studies together: the page and the JSON of `aqmlab study all`, and docs/studies.md."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from aqmlab.study.runs import Finished
 
 PAGE = "index.html"
+NOWHERE = "–"
+"""The scale of a claim that was not run."""
 CHANGED = "not run since the claim was changed"
 _WORDS = {HOLDS: "holds", FAILS: "**does not hold**", OPEN: "cannot be decided"}
 
@@ -53,7 +56,7 @@ def write(base: Path, done: Sequence["Finished"]) -> Json:
 
 def markdown(folders: Sequence[Path]) -> str:
     """docs/studies.md: every claim of the studies in these folders, with the numbers that are kept beside each."""
-    read = [(definition.read(folder), _kept(folder)) for folder in folders]
+    read = [(definition.read(folder), _Kept.of(folder)) for folder in folders]
     return "\n".join([_HEAD, _summary(read), *(_of_study(study, kept) for study, kept in read)]).rstrip("\n") + "\n"
 
 
@@ -70,36 +73,70 @@ whole interval; it does not hold where one lies outside with its whole interval,
 """
 
 
-def _kept(folder: Path) -> Json | None:
-    """What was found at the largest scale that was run; with the name of that."""
-    path = folder / found.KEPT
-    if not path.exists():
-        return None
-    profiles = read_json(path)
-    name = FULL if FULL in profiles else next(iter(profiles), None)
-    return None if name is None else dict(profiles[name])
+@dataclass(frozen=True)
+class _Kept:
+    """What is kept of a study: of each scale its takes and answers, the largest first."""
+
+    scales: Mapping[str, Json]
+
+    @classmethod
+    def of(cls, folder: Path) -> "_Kept":
+        path = folder / found.KEPT
+        profiles = read_json(path) if path.exists() else {}
+        return cls({name: profiles[name] for name in sorted(profiles, key=lambda name: name != FULL)})
+
+    def answer(self, text: ClaimText) -> tuple[str, Json] | None:
+        """The scale that decides, and its answer: the largest one that all numbers were run at, or that one fails at.
+
+        Else the largest at which any was run, if the claim is the one that was asked.
+        """
+        there = [
+            (name, answer)
+            for name, scale in self.scales.items()
+            if (answer := scale["claims"].get(text.id)) is not None and answer["digest"] == text.digest
+        ]
+        ran = [(name, answer) for name, answer in there if found.asked(answer)]
+        whole = [
+            (name, answer)
+            for name, answer in ran
+            if answer["verdict"] == FAILS or found.asked(answer) == len(answer["findings"])
+        ]
+        return next(iter([*whole, *ran, *((NOWHERE, answer) for _, answer in there)]), None)
+
+    def verdict(self, text: ClaimText) -> str:
+        """In words, of a claim that nothing answers too."""
+        answer = self.answer(text)
+        if answer is not None:
+            return str(answer[1]["verdict"])
+        if any(text.id in scale["claims"] for scale in self.scales.values()):
+            return CHANGED
+        return NOT_RUN if self.scales else "not run"
+
+    def takes(self, texts: Sequence[ClaimText]) -> list[Json]:
+        """The takes whose numbers stand on the page, in the order of their scales."""
+        used = [answered for answered in map(self.answer, texts) if answered is not None]
+        names = {answer["take"] for _, answer in used}
+        return [take for scale in self.scales.values() for name, take in scale["takes"].items() if name in names]
 
 
-def _summary(read: Sequence[tuple[Study, Json | None]]) -> str:
+def _summary(read: Sequence[tuple[Study, _Kept]]) -> str:
     lines = [
-        "| study | claims | hold | do not hold | cannot be decided | not run | scale | runs | CPU hours |",
-        "|---|--:|--:|--:|--:|--:|---|--:|--:|",
+        "| study | claims | hold | do not hold | cannot be decided | not run | at full scale | runs | CPU hours |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    sums = [0] * 5
+    sums = [0] * 6
     for study, kept in read:
-        verdicts = [_verdict(kept, text) for text in study.claims]
+        verdicts = [kept.verdict(text) for text in study.claims]
         decided = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        row = [len(verdicts), *decided, len(verdicts) - sum(decided)]
+        full = sum(answer is not None and answer[0] == FULL for answer in map(kept.answer, study.claims))
+        row = [len(verdicts), *decided, len(verdicts) - sum(decided), full]
         sums = [a + b for a, b in zip(sums, row, strict=True)]
-        scale = ("–", "–", "–") if kept is None else (kept["profile"]["name"], f"{kept['runs']:,}", _hours(kept))
-        cells = [f"[{study.id}](#{_anchor(study)})", *map(str, row), *scale]
+        takes = kept.takes(study.claims)
+        effort = (f"{sum(take['runs'] for take in takes):,}", f"{sum(take['cpu_h'] for take in takes):,.2f}")
+        cells = [f"[{study.id}](#{_anchor(study)})", *map(str, row), *(effort if takes else ("–", "–"))]
         lines.append(f"| {' | '.join(cells)} |")
-    lines.append(f"| all | {' | '.join(map(str, sums))} | | | |")
+    lines.append(f"| all | {' | '.join(map(str, sums))} | | |")
     return "\n".join(lines) + "\n"
-
-
-def _hours(kept: Json) -> str:
-    return f"{kept['cpu_h']:,.2f}"
 
 
 def _anchor(study: Study) -> str:
@@ -110,50 +147,39 @@ def _title(study: Study) -> str:
     return f"{study.id}: {study.title}"
 
 
-def _answer(kept: Json | None, text: ClaimText) -> Json | None:
-    """What was found of a claim, if it is the one that was asked."""
-    found = None if kept is None else kept["claims"].get(text.id)
-    return found if found is not None and found.get("digest") == text.digest else None
-
-
-def _verdict(kept: Json | None, text: ClaimText) -> str:
-    answer = _answer(kept, text)
-    if answer is not None:
-        return str(answer["verdict"])
-    return CHANGED if kept is not None and text.id in kept["claims"] else NOT_RUN if kept is not None else "not run"
-
-
-def _of_study(study: Study, kept: Json | None) -> str:
+def _of_study(study: Study, kept: _Kept) -> str:
     parts = [f"## {_title(study)}\n", f"{study.paper}. [What it did, and what we chose](../studies/{study.id}).\n"]
-    parts.append(_made(kept) + "\n")
-    parts.append("| claim | what is claimed | found | bound | published | verdict |\n|---|---|---|---|---|---|")
+    takes = kept.takes(study.claims)
+    parts += [f"{_made(take)}\n" for take in takes] or ["Not run yet.\n"]
+    parts.append(
+        "| claim | what is claimed | found | bound | published | verdict | scale |\n|---|---|---|---|---|---|---|"
+    )
     for text in study.claims:
-        answer = _answer(kept, text)
+        scale, answer = kept.answer(text) or (NOWHERE, None)
         findings = [] if answer is None else answer["findings"]
         ours = "<br>".join(f"{_cell(f['label'])}: {_cell(f['number'])}" for f in findings)
         theirs = "<br>".join(dict.fromkeys(_cell(f["published_number"]) for f in findings if f["published_number"]))
-        verdict = _verdict(kept, text)
+        verdict = kept.verdict(text)
         said = _WORDS.get(verdict, verdict) + (f" ({_cell(answer['remark'])})" if answer and answer["remark"] else "")
-        parts.append(f"| {text.id} | {_cell(text.says)} | {ours} | {_cell(_bounds(text))} | {theirs} | {said} |")
-    explained = [text for text in study.claims if text.explained and _verdict(kept, text) in (FAILS, OPEN)]
+        cells = (text.id, _cell(text.says), ours, _cell(_bounds(text)), theirs, said, scale)
+        parts.append(f"| {' | '.join(cells)} |")
+    explained = [text for text in study.claims if text.explained and kept.verdict(text) in (FAILS, OPEN)]
     if explained:
         parts.append("\nWhat explains those that do not hold or cannot be decided:\n")
         parts += [f"- **{text.id}**: {_line(text.explained)}" for text in explained]
     return "\n".join(parts) + "\n"
 
 
-def _made(kept: Json | None) -> str:
-    if kept is None:
-        return "Not run yet."
-    profile = kept["profile"]
+def _made(take: Json) -> str:
+    profile = take["profile"]
     seeds = profile["seeds"]
     lengths = ", ".join(f"{key} {value}" for key, value in profile["set"].items())
     made = (
-        f"Scale: {profile['name']} ({lengths}; {len(seeds)} seed{'s' if len(seeds) > 1 else ''}), {kept['runs']:,} "
-        f"runs, {kept['simulated_h']:,.1f} h simulated in {_hours(kept)} CPU hours, aqmlab {kept['version']}, "
-        f"{kept['date']}."
+        f"Scale {profile['name']}: {lengths}{'; ' if lengths else ''}{len(seeds)} seed{'s' if len(seeds) > 1 else ''}, "
+        f"{take['runs']:,} runs, {take['simulated_h']:,.1f} h simulated in {take['cpu_h']:,.2f} CPU hours, aqmlab "
+        f"{take['version']}, {take['date']}."
     )
-    failed = kept["self_checks"]["failed"]
+    failed = take["self_checks"]["failed"]
     if failed:
         first = f"{failed[0]['run']}: {failed[0]['name']}: {failed[0]['detail']}"
         made += f" **{len(failed)} self-check{'s' if len(failed) > 1 else ''} failed**, of {first}."
