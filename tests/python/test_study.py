@@ -122,27 +122,27 @@ def test_a_verdict_that_is_not_expected_ends_with_one(here, capsys):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "expected", "profile", "answer"),
+    ("verdict", "expected", "is_whole", "answer"),
     [
-        ("holds", "holds", "full", True),
-        ("cannot be decided", "holds", "full", False),
-        ("cannot be decided", "holds", "quick", True),
-        ("does not hold", "holds", "quick", False),
-        ("holds", "does not hold", "quick", False),
-        ("holds", "cannot be decided", "quick", True),
-        ("holds", "cannot be decided", "full", False),
+        ("holds", "holds", True, True),
+        ("cannot be decided", "holds", True, False),
+        ("cannot be decided", "holds", False, True),
+        ("does not hold", "holds", False, False),
+        ("holds", "does not hold", False, False),
+        ("holds", "cannot be decided", False, True),
+        ("holds", "cannot be decided", True, False),
     ],
 )
-def test_shorter_runs_are_judged_by_the_opposite_alone(verdict, expected, profile, answer):
-    assert found.is_as_expected(verdict, expected, profile) is answer
+def test_shorter_runs_are_judged_by_the_opposite_alone(verdict, expected, is_whole, answer):
+    assert found.is_as_expected(verdict, expected, is_whole) is answer
 
 
 def test_a_number_that_is_missing_though_it_was_run_is_not_expected_in_any_profile():
-    assert not found.is_as_expected("cannot be decided", "holds", "quick", no_data=1)
-    assert not found.is_as_expected("cannot be decided", "does not hold", "quick", no_data=1)
-    assert found.is_as_expected("cannot be decided", "cannot be decided", "quick", no_data=1)
-    assert found.is_as_expected("not run in this profile", "holds", "quick")
-    assert not found.is_as_expected("not run in this profile", "holds", "full")
+    assert not found.is_as_expected("cannot be decided", "holds", is_whole=False, no_data=1)
+    assert not found.is_as_expected("cannot be decided", "does not hold", is_whole=False, no_data=1)
+    assert found.is_as_expected("cannot be decided", "cannot be decided", is_whole=False, no_data=1)
+    assert found.is_as_expected("not run in this profile", "holds", is_whole=False)
+    assert not found.is_as_expected("not run in this profile", "holds", is_whole=True)
 
 
 def test_no_data_of_points_that_were_run_ends_with_one(here, capsys):
