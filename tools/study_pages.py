@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aqmlab.errors import AqmlabError
 from aqmlab.results import read_json
-from aqmlab.study import definition, found, overview
+from aqmlab.study import definition, found, overview, witnessed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "studies.md"
@@ -22,7 +22,10 @@ def take(folder: Path, listed: list[str]) -> None:
         for one in facts["studies"]:
             take(folder / one["id"], listed)
         return
-    path = found.keep(folder, ROOT / "studies" / facts["id"], listed)
+    place = ROOT / "studies" / facts["id"]
+    if (compared := witnessed.keep(folder, place)) is not None:
+        print(compared.relative_to(ROOT))
+    path = found.keep(folder, place, listed)
     checks = facts["self_checks"]
     print(f"{path.relative_to(ROOT)}: {checks['held']} self-checks hold, {len(checks['failed'])} failed")
 

@@ -15,6 +15,7 @@ from aqmlab.live.agreement import Finding
 from aqmlab.live.settings import Settings
 from aqmlab.live.verdicts import AGREES, DIFFERS, UNDECIDED, VOID
 from aqmlab.statistics import Interval
+from aqmlab.study import witnessed
 
 CHILD = Path(__file__).with_name("fake_child.py")
 
@@ -222,6 +223,28 @@ def test_a_comparison_with_witnesses(small, tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     answer = json.loads(capsys.readouterr().out)
     assert len(answer["agreements"]) == 6 and answer["variants"][1]["witness"] == "live"
+
+
+def test_what_a_study_s_witnesses_found_is_kept_with_it(small, tmp_path, capsys):
+    result, study = tmp_path / "result", tmp_path / "mine"
+    study.mkdir()
+    assert witnessed.keep(result, study) is None and witnessed.markdown(study, "Between") == ""
+    words = ["compare", str(small), "pfifo", "pi ecn", "uncongested", "--virtual", "--reps", "2"]
+    assert cli.invoke([*words, "-o", str(result / "virtual")]) == 0
+    kept = witnessed.keep(result, study)
+    assert kept == study / "witnessed.json"
+    found = json.loads(kept.read_text())["virtual"]
+    assert found["runs"] == 2 and "agree" in found["counts"]
+    who = [("pfifo", "simulator"), ("pfifo", "real stacks"), ("pi ecn", "simulator"), ("pi ecn", "real stacks")]
+    assert [tuple(row[:2]) for row in found["responses"]] == who, "the uncongested link is simulated alone"
+    page = witnessed.markdown(study, "Between")
+    assert page.startswith("### Between\n") and "in virtual time" in page and "in real time" not in page
+    rows = [line for line in page.splitlines() if line.startswith("| pi ecn | utilisation, forward")]
+    assert len(rows) == 1 and rows[0].count("|") == 8
+    # Another witness is kept beside it.
+    assert cli.invoke([*words[:5], "--live", "--reps", "2", "-o", str(tmp_path / "other" / "live")]) == 0
+    witnessed.keep(tmp_path / "other", study)
+    assert set(json.loads(kept.read_text())) == {"virtual", "live"}
 
 
 def test_a_void_witness_is_marked_in_every_place(small, tmp_path, capsys, monkeypatch):

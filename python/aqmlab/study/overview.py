@@ -12,7 +12,7 @@ from aqmlab.claims.reading import ClaimText
 from aqmlab.claims.verdict import bound_words
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, read_json
-from aqmlab.study import definition, found, page
+from aqmlab.study import definition, found, page, witnessed
 from aqmlab.study.definition import FULL, Study
 
 if TYPE_CHECKING:
@@ -167,6 +167,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
     if explained:
         parts.append("\nWhat explains those that do not hold or cannot be decided:\n")
         parts += [f"- **{text.id}**: {_line(text.explained)}" for text in explained]
+    if between := witnessed.markdown(study.folder, f"{study.id} between real TCP stacks"):
+        parts.append(f"\n{between}")
     return "\n".join(parts) + "\n"
 
 

@@ -1,0 +1,87 @@
+"""The comparison of a study between real TCP stacks, as numbers kept beside the study and as a section of a page."""
+
+import datetime
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from aqmlab import engine, store, terminal
+from aqmlab.comparison import Column, Comparison
+from aqmlab.live import agreement, tables
+from aqmlab.live.tables import counted
+from aqmlab.results import Json, read_json
+
+KEPT = "witnessed.json"
+"""Beside `study.toml`: what each witness found."""
+
+HOW = {"live": "in real time", "virtual": "in virtual time"}
+"""The witnesses, which are also the folders of their comparisons."""
+
+_MEASURES = (("p50", "s"), ("p90", "s"), ("share_under_500ms", "share"))
+_HEADS = ("median, ms", "90 %, ms", "within 0.5 s, %")
+
+
+def keep(result: Path, study_folder: Path) -> Path | None:
+    """Puts what the comparisons in a study's result folder found beside the study; `None` where it has none."""
+    found = {name: result / name for name in HOW if (result / name / "comparison.json").exists()}
+    if not found:
+        return None
+    path = study_folder / KEPT
+    before = read_json(path) if path.exists() else {}
+    store.write_json(path, {**before, **{name: numbers(Comparison(place)) for name, place in found.items()}})
+    return path
+
+
+def numbers(comparison: Comparison) -> Json:
+    """What is kept of a comparison: response times under each witness, and how well the witnesses agree."""
+    agreements = agreement.of_comparison(comparison)
+    verdicts = [finding.verdict for item in agreements for finding in item.findings]
+    simulated = {column.subject for column in comparison.columns if column.witness != "simulated"}
+    return {
+        "version": engine.version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "runs": max(len(column.result.runs) for column in comparison.columns),
+        "counts": counted(verdicts),
+        "responses": [list(_responses(column)) for column in comparison.columns if column.subject in simulated],
+        "agreement": [
+            [
+                item.name + (f" ({item.note})" if item.note else ""),
+                f"{finding.title}{tables.unit(finding)}",
+                *tables.cells(finding),
+                tables.said_verdict(finding),
+            ]
+            for item in agreements
+            for finding in item.findings
+        ],
+    }
+
+
+def _responses(column: Column) -> Iterator[str]:
+    yield column.subject
+    yield "simulator" if column.witness == "simulated" else "real stacks"
+    for measure, unit in _MEASURES:
+        yield " ".join(filter(None, terminal.with_width(column.estimate(measure), unit)))
+
+
+def markdown(study_folder: Path, title: str) -> str:
+    """What is kept beside a study, as a section; empty where nothing is."""
+    path = study_folder / KEPT
+    if not path.exists():
+        return ""
+    parts = [f"### {title}\n"]
+    for name, found in read_json(path).items():
+        parts += [
+            f"The main comparison between the TCP of a real kernel at both ends, {HOW[name]}, beside the simulator "
+            f"under the same demands ([live.toml](../studies/{study_folder.name}/live.toml); {found['runs']} runs of "
+            f"each; aqmlab {found['version']}, {found['date']}). Quantities: {found['counts']}.\n",
+            _table(("discipline", "hosts", *_HEADS), found["responses"]),
+            _table(
+                ("discipline", "quantity", "simulator", "real stacks", "difference", "tolerance", "verdict"),
+                found["agreement"],
+            ),
+        ]
+    return "\n".join(parts)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * 2 + ["--:"] * (len(head) - 2), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
