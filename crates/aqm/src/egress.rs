@@ -111,8 +111,8 @@ impl<P: Packet> Egress<P> {
     }
 
     /// The same link, idle, whose interface has a queue of its own: a driver takes packets from the discipline for as
-    /// long as fewer than `limit` packets are in there, or no more than `limit` bytes. The packet in transmission is one
-    /// of them.
+    /// long as fewer than `limit` packets are in there, or no more than `limit` bytes. The packet in transmission is
+    /// one of them.
     ///
     /// # Panics
     /// If `limit` is no packet, where nothing could ever be sent, or a trace stands for the rate.
