@@ -162,7 +162,7 @@ def uncongested(tree: Tree, rate_bps: float) -> Tree:
     link = result.setdefault("link", {})
     link["rate"] = link["reverse_rate"] = units.rate_text(rate_bps)
     link["qdisc"] = {"kind": "pfifo", "limit": UNCONGESTED_LIMIT}
-    for key in ("reverse_qdisc", "trace", "reverse_trace"):
+    for key in ("reverse_qdisc", "trace", "reverse_trace", "device_queue"):
         link.pop(key, None)
     return result
 

@@ -24,6 +24,16 @@ def test_packets_are_conserved_up_to_the_one_on_the_wire():
     assert not checks._conservation(queue(10, 9, 1, 2).clear()).holds
 
 
+def test_a_device_queue_holds_no_more_than_its_limit():
+    for limit, most in (("64p", 64), ("1p", 1), ("1kb", 1024 // 20 + 1)):
+        link = {"device_queue": limit}
+        found = checks._conservation(queue(100 + most, 99, 1, 2), link)
+        assert found.holds and f"+ {most} in the device queue and on the wire" in found.detail, limit
+        assert checks._conservation(queue(10, 9, 1, 2), link).holds
+        assert not checks._conservation(queue(100 + most, 99, 1, 1), link).holds, limit
+        assert not checks._conservation(queue(10, 9, 1, 3), link).holds
+
+
 def test_a_load_that_was_missed_is_no_secret():
     facts = {
         "users": 10,

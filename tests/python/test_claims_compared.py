@@ -148,6 +148,9 @@ def test_what_only_one_of_two_says_is_a_difference():
     framed = {"link": {"rate": "100mbit", "overhead": "38b"}, "traffic": []}
     assert compared._differences(framed, bare, False) == ("link.overhead 38b",)
     assert compared._differences(bare, framed, False) == ("no link.overhead",)
+    ring = {"link": {"rate": "100mbit", "device_queue": "64p"}, "traffic": []}
+    assert compared._differences(ring, bare, False) == ("link.device_queue 64p",)
+    assert compared._differences(ring, bare, True) == ()
 
 
 def test_ecn_counts_where_a_block_of_traffic_has_its_own():

@@ -173,6 +173,11 @@ def test_what_only_comes_near_is_said():
     assert "not expressed: the rtt of traffic.0 (bulk): 9ms" in own.text and "cc = cubic" in own.text
 
 
+def test_a_device_queue_has_no_line():
+    link = {**BASE["link"], "device_queue": "64p", "qdisc": {"kind": "pfifo"}}
+    assert "not expressed: link.device_queue; htb keeps the port's own ring short" in written(link=link).text
+
+
 def test_a_scenario_as_linux_does_it_needs_no_remark_on_its_queue_and_hosts():
     setup = written({"kind": "fq_codel", "dialect": "linux"}, tcp={"stack": "linux"})
     remarks = [remark for section in setup.sections for line in section.lines for remark in line.remarks]

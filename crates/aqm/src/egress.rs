@@ -6,9 +6,14 @@
 //!
 //! Where a trace stands for the rate, a transmission is what passes at opportunities: it starts at the first that the
 //! packet has a part of, and a packet that arrives at the very instant of one has come too late for it.
+//!
+//! Where the interface has a queue of its own, [`Egress::with_device_queue`], a packet leaves the discipline when it
+//! moves there, and waits on until its transmission starts.
 
+use crate::device::DeviceQueue;
 use crate::law::Gauges;
 use crate::packet::{Ack, Backlog, Cause, Packet, Tap};
+use crate::qdisc::fifo::Limit;
 use crate::qdisc::{Held, Qdisc};
 use crate::trace::{Opportunities, Trace};
 use base::{Rate, Serializer, Span, Time};
@@ -45,7 +50,7 @@ pub struct Delivery<P> {
     pub packet: P,
     /// When its last bit left.
     pub at: Time,
-    /// How long it waited: from acceptance to the start of its transmission.
+    /// How long it waited: from acceptance to the start of its transmission, in discipline and device queue.
     pub waited: Span,
 }
 
@@ -53,17 +58,25 @@ pub struct Delivery<P> {
 pub struct Egress<P> {
     qdisc: Box<dyn Qdisc<P> + Send>,
     wire: Serializer,
-    /// Where a trace stands for the rate.
-    opportunities: Option<Box<Opportunities>>,
+    /// What stands between discipline and wire, if anything does.
+    between: Option<Box<Between<P>>>,
     /// Bytes on the wire beyond a packet's own.
     overhead: u32,
     /// In transmission, to be delivered at `done_at`; without one `done_at` is when a shaper wants to be asked again,
-    /// or the next opportunity if something waits for one.
+    /// the next opportunity if something waits for one, or when a device queue's packet has left.
     sending: Option<Held<P>>,
     waited: Span,
     done_at: Time,
     next_tick: Time,
     counts: Counts,
+}
+
+/// What packets leave the discipline for, where that is not the wire.
+enum Between<P> {
+    /// A trace stands for the rate.
+    Opportunities(Opportunities),
+    /// The interface has a queue of its own, which has the packet in transmission as well.
+    Device(DeviceQueue<P>),
 }
 
 impl<P: Packet> Egress<P> {
@@ -73,7 +86,7 @@ impl<P: Packet> Egress<P> {
         Self {
             qdisc,
             wire: Serializer::new(rate),
-            opportunities: None,
+            between: None,
             overhead: 0,
             sending: None,
             waited: Span::ZERO,
@@ -86,7 +99,7 @@ impl<P: Packet> Egress<P> {
     /// An idle link that delivers at the opportunities of `trace` behind `qdisc`.
     pub fn traced(trace: Trace, qdisc: Box<dyn Qdisc<P> + Send>) -> Self {
         let mut egress = Self::new(trace.rate(), qdisc);
-        egress.opportunities = Some(Box::new(Opportunities::new(trace)));
+        egress.between = Some(Box::new(Between::Opportunities(Opportunities::new(trace))));
         egress
     }
 
@@ -94,6 +107,20 @@ impl<P: Packet> Egress<P> {
     #[must_use]
     pub fn with_overhead(mut self, bytes: u32) -> Self {
         self.overhead = bytes;
+        self
+    }
+
+    /// The same link, idle, whose interface has a queue of its own: a driver takes packets from the discipline for as
+    /// long as fewer than `limit` packets are in there, or no more than `limit` bytes. The packet in transmission is
+    /// one of them.
+    ///
+    /// # Panics
+    /// If `limit` is no packet, where nothing could ever be sent, or a trace stands for the rate.
+    #[must_use]
+    pub fn with_device_queue(mut self, limit: Limit) -> Self {
+        assert!(limit != Limit::Packets(0), "a device queue has room for a packet");
+        assert!(self.between.is_none(), "a trace's opportunities are the discipline's");
+        self.between = Some(Box::new(Between::Device(DeviceQueue::new(limit))));
         self
     }
 
@@ -128,8 +155,9 @@ impl<P: Packet> Egress<P> {
             return None;
         }
         let Some(held) = self.sending.take() else {
+            let delivery = if self.between.is_some() { self.leave_device() } else { None };
             self.start(self.done_at, tap);
-            return None;
+            return delivery;
         };
         let delivery = Delivery { packet: held.packet, at: self.done_at, waited: self.waited };
         self.counts.delivered += 1;
@@ -140,8 +168,8 @@ impl<P: Packet> Egress<P> {
     /// Takes the next packet from the discipline and begins to send it.
     #[inline(always)]
     fn start(&mut self, now: Time, tap: &mut dyn Tap<P>) {
-        if self.opportunities.is_some() {
-            return self.start_traced(now, tap);
+        if self.between.is_some() {
+            return self.start_otherwise(now, tap);
         }
         let mut tap = Counting { counts: &mut self.counts, tap };
         match self.qdisc.take(now, &mut tap) {
@@ -157,11 +185,20 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// The same where a trace stands for the rate.
+    /// The same where something stands between discipline and wire.
     #[cold]
     #[inline(never)]
+    fn start_otherwise(&mut self, now: Time, tap: &mut dyn Tap<P>) {
+        match self.between.as_deref() {
+            Some(Between::Opportunities(_)) => self.start_traced(now, tap),
+            Some(Between::Device(_)) => self.fill_device(now, tap),
+            None => {}
+        }
+    }
+
+    /// Takes the next packet from the discipline and sends it at opportunities of a trace.
     fn start_traced(&mut self, now: Time, tap: &mut dyn Tap<P>) {
-        let Some(opportunities) = &mut self.opportunities else { return };
+        let Some(Between::Opportunities(opportunities)) = self.between.as_deref_mut() else { return };
         // What was due at this instant may use what passes now.
         let is_due = self.done_at == now;
         let ready = opportunities.ready(if is_due { now } else { now + Span::from_ns(1) });
@@ -183,15 +220,54 @@ impl<P: Packet> Egress<P> {
         }
     }
 
+    /// Moves packets from the discipline into the device queue while that has room, and keeps the wire busy.
+    fn fill_device(&mut self, now: Time, tap: &mut dyn Tap<P>) {
+        let Some(Between::Device(device)) = self.between.as_deref_mut() else { return };
+        let mut tap = Counting { counts: &mut self.counts, tap };
+        let mut ready = Time::NEVER;
+        while device.has_room() {
+            // A driver learns that there is nothing by asking, and so the discipline that it was asked in vain.
+            let Some(held) = self.qdisc.take(now, &mut tap) else {
+                ready = self.qdisc.next_ready();
+                assert!(ready > now, "a shaper that gives nothing now gives something later");
+                break;
+            };
+            device.push(held);
+        }
+        device.transmit(now, |size| self.wire.send(size + self.overhead, now));
+        self.done_at = device.done_at().min(ready);
+    }
+
+    /// What leaves the device queue at `done_at`.
+    #[cold]
+    #[inline(never)]
+    fn leave_device(&mut self) -> Option<Delivery<P>> {
+        let Some(Between::Device(device)) = self.between.as_deref_mut() else { return None };
+        let (packet, waited) = device.leaves(self.done_at)?;
+        self.counts.delivered += 1;
+        Some(Delivery { packet, at: self.done_at, waited })
+    }
+
     /// The packet in transmission, and when its last bit will have left.
     #[inline]
     pub fn sending(&self) -> Option<(&P, Time)> {
-        self.sending.as_ref().map(|held| (&held.packet, self.done_at))
+        match self.between.as_deref() {
+            Some(Between::Device(device)) => device.sending().map(|packet| (packet, device.done_at())),
+            _ => self.sending.as_ref().map(|held| (&held.packet, self.done_at)),
+        }
     }
 
-    /// What waits; the packet in transmission is not counted.
+    /// What waits in the discipline; neither the packet in transmission nor what a device queue holds is counted.
     pub fn backlog(&self) -> Backlog {
         self.qdisc.backlog()
+    }
+
+    /// What the device queue holds, with the packet in transmission; nothing where there is none.
+    pub fn device_backlog(&self) -> Backlog {
+        match self.between.as_deref() {
+            Some(Between::Device(device)) => device.backlog(),
+            _ => Backlog::default(),
+        }
     }
 
     /// The discipline's control variables.
@@ -211,7 +287,8 @@ impl<P: Packet> Egress<P> {
 
     /// Asserts that no packet was lost unaccounted or made up.
     pub fn assert_conserved(&self) {
-        let held = u64::from(self.qdisc.backlog().packets) + u64::from(self.sending.is_some());
+        let in_device = u64::from(self.device_backlog().packets);
+        let held = u64::from(self.qdisc.backlog().packets) + in_device + u64::from(self.sending.is_some());
         let Counts { offered, delivered, .. } = self.counts;
         let dropped = self.counts.dropped_total();
         assert!(

@@ -13,6 +13,7 @@ pub mod qdisc;
 pub mod redopt;
 pub mod registry;
 
+mod device;
 mod egress;
 mod packet;
 mod trace;

@@ -7,20 +7,35 @@
 //!
 //! A file of opportunities to deliver is mm-link(1)'s: a whole number of milliseconds on each line, which do not fall.
 //! Its mean is written as the rate beside it.
+//!
+//! ```toml
+//! device_queue = "64p"               # or in bytes, "30kb"
+//! ```
+//!
+//! A queue of the network interface behind the discipline, in both directions. Without the key there is none, and
+//! nothing is written of it.
 
 use crate::distribution::is_data;
 use crate::error::Error;
 use crate::kept::{self, ReadFile};
 use crate::qdisc;
 use crate::scenario::{Link, QdiscSpec};
-use crate::section::Section;
+use crate::section::{Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
+use aqm::param::Length;
+use aqm::qdisc::fifo::Limit;
 use aqm::registry::{self, Site};
 use aqm::{Egress, Packet, Trace};
 use base::{Rate, Stream};
 
-const KEYS: &[&str] = &["rate", "reverse_rate", "trace", "reverse_trace", "overhead", "qdisc", "reverse_qdisc"];
+const KEYS: &[&str] =
+    &["rate", "reverse_rate", "trace", "reverse_trace", "overhead", "device_queue", "qdisc", "reverse_qdisc"];
+
+/// The largest ring of descriptors: more than drivers have (`ethtool -g`).
+const MOST_DESCRIPTORS: u32 = 1 << 16;
+/// The most bytes: about what Linux lets a limit grow to (`DQL_MAX_LIMIT`).
+const MOST_DEVICE_BYTES: u64 = 1 << 30;
 
 /// One direction's rate, and the trace of which it is the mean.
 struct Capacity {
@@ -35,6 +50,8 @@ pub(crate) fn read(section: &Section<'_>) -> Result<(Link, Fields), Error> {
     let reverse = capacity(section, "reverse_rate", "reverse_trace")?;
     let reverse = reverse.unwrap_or_else(|| Capacity { rate: forward.rate, trace: forward.trace.clone() });
     let overhead = section.read("overhead", 0, |entry| entry.size_within(0..=1_000))?;
+    let traced = forward.trace.is_some() || reverse.trace.is_some();
+    let device_queue = section.get("device_queue").map(|entry| device_queue(&entry, traced)).transpose()?;
     let forward_section = section.section("qdisc")?;
     let reverse_section = if section.get("reverse_qdisc").is_some() {
         section.section("reverse_qdisc")?
@@ -54,20 +71,58 @@ pub(crate) fn read(section: &Section<'_>) -> Result<(Link, Fields), Error> {
             *place = Some(opportunities);
         }
     }
+    written.push(("overhead", Written::Text(units::write_bytes(overhead as f64))));
+    // Only where there is one, so that scenarios without keep their text and its digest.
+    written.extend(device_queue.map(|limit| ("device_queue", Written::Text(write_device_queue(limit)))));
     written.extend([
-        ("overhead", Written::Text(units::write_bytes(overhead as f64))),
         ("qdisc", Written::Section(qdisc::write(&qdisc))),
         ("reverse_qdisc", Written::Section(qdisc::write(&reverse_qdisc))),
     ]);
     let overhead = u32::try_from(overhead).expect("the range ends below 2^32");
-    Ok((Link { rate, reverse_rate, traces, overhead, qdisc, reverse_qdisc }, written))
+    Ok((Link { rate, reverse_rate, traces, overhead, device_queue, qdisc, reverse_qdisc }, written))
 }
 
-/// Refuses traces where the kernel is the bottleneck.
-pub(crate) fn need_constant_rates(section: &Section<'_>) -> Result<(), Error> {
-    let expected = "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace";
-    let trace = section.get("trace").or_else(|| section.get("reverse_trace"));
-    trace.map_or(Ok(()), |entry| Err(entry.expected(expected)))
+/// Refuses what the kernel does not do where it is the bottleneck.
+pub(crate) fn need_what_kernels_do(section: &Section<'_>) -> Result<(), Error> {
+    for (key, expected) in [
+        ("trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
+        ("reverse_trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
+        ("device_queue", "none with live.qdisc = \"kernel\": the kernel's discipline paces its packets to the rate"),
+    ] {
+        if let Some(entry) = section.get(key) {
+            return Err(entry.expected(expected));
+        }
+    }
+    Ok(())
+}
+
+/// What a device queue holds.
+fn device_queue(entry: &Entry<'_>, is_traced: bool) -> Result<Limit, Error> {
+    let limit = match entry.length()? {
+        Length::Packets(packets)
+            if packets.fract() == 0.0 && (1.0..=f64::from(MOST_DESCRIPTORS)).contains(&packets) =>
+        {
+            Limit::Packets(packets as u32)
+        }
+        Length::Bytes(bytes) if bytes.fract() == 0.0 && (1.0..=MOST_DEVICE_BYTES as f64).contains(&bytes) => {
+            Limit::Bytes(bytes as u64)
+        }
+        _ => {
+            let most = [Limit::Packets(MOST_DESCRIPTORS), Limit::Bytes(MOST_DEVICE_BYTES)].map(write_device_queue);
+            return Err(entry.expected(format!("whole packets from 1p to {} or bytes from 1b to {}", most[0], most[1])));
+        }
+    };
+    if is_traced {
+        return Err(entry.expected("none on a link with a trace, whose opportunities are the discipline's"));
+    }
+    Ok(limit)
+}
+
+fn write_device_queue(limit: Limit) -> String {
+    units::write_length(match limit {
+        Limit::Packets(packets) => Length::Packets(f64::from(packets)),
+        Limit::Bytes(bytes) => Length::Bytes(bytes as f64),
+    })
 }
 
 /// What the keys of one direction say; `None` where they say nothing.
@@ -122,6 +177,10 @@ impl Link {
             Some(trace) => Egress::traced(trace.clone(), qdisc),
             None => Egress::new(rate, qdisc),
         };
-        egress.with_overhead(self.overhead)
+        let egress = egress.with_overhead(self.overhead);
+        match self.device_queue {
+            Some(limit) => egress.with_device_queue(limit),
+            None => egress,
+        }
     }
 }

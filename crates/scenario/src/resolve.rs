@@ -121,7 +121,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     let (record, record_written) = record(&root.section("record")?, times.duration)?;
     let (live, live_written) = live::read(&root.section("live")?)?;
     if live.qdisc == Maker::Kernel {
-        link::need_constant_rates(&root.section("link")?)?;
+        link::need_what_kernels_do(&root.section("link")?)?;
     }
 
     let mut traffic = Vec::new();

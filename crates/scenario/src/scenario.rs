@@ -5,6 +5,7 @@ use crate::live::Live;
 use crate::units;
 use aqm::Trace;
 use aqm::param::Values;
+use aqm::qdisc::fifo::Limit;
 use base::{Distribution, Rate, Span};
 use std::sync::Arc;
 
@@ -59,6 +60,9 @@ pub struct Link {
     pub traces: [Option<Trace>; 2],
     /// What each packet takes on the wire beyond its IP size, bytes: 38 on Ethernet.
     pub overhead: u32,
+    /// How much the network interface takes from the discipline ahead of the wire, in each direction; `None` where it
+    /// takes a packet when the wire is free.
+    pub device_queue: Option<Limit>,
     /// Discipline forward.
     pub qdisc: QdiscSpec,
     /// Discipline in reverse.

@@ -1,5 +1,7 @@
-//! Impairments of the path and traces in place of rates: what they resolve to, and what is wrong with them.
+//! Impairments of the path, traces in place of rates, queues of network interfaces: what they resolve to, and what is
+//! wrong with them.
 
+use aqm::qdisc::fifo::Limit;
 use base::{Rate, Span};
 use scenario::{Impairments, Resolved};
 
@@ -85,6 +87,23 @@ fn a_trace_stands_for_the_rate() {
 }
 
 #[test]
+fn a_device_queue_is_written_only_where_there_is_one() {
+    let none = resolved("[link]\noverhead = '38b'", "");
+    assert!(none.scenario().expect("complete").link.device_queue.is_none() && !none.text().contains("device_queue"));
+    for (given, limit, written) in [
+        ("64p", Limit::Packets(64), "64p"),
+        ("30kb", Limit::Bytes(30 * 1024), "30kb"),
+        ("1536b", Limit::Bytes(1536), "1536b"),
+    ] {
+        let with = resolved(&format!("[link]\noverhead = '38b'\ndevice_queue = '{given}'"), "");
+        assert_eq!(with.scenario().expect("complete").link.device_queue, Some(limit), "{given}");
+        let line = format!("device_queue = {written:?}\n");
+        assert_eq!(with.text().replace(&line, ""), none.text(), "{given} is one line more");
+        assert!(with.text().contains(&line), "{given}");
+    }
+}
+
+#[test]
 fn one_line_says_what_is_wrong() {
     for (text, file, expected) in [
         ("[path]\nloss = 1.5", "", "s.toml:2: path.loss = 1.5: expected a number from 0 to 1"),
@@ -141,6 +160,48 @@ fn one_line_says_what_is_wrong() {
             "1\n",
             "s.toml:4: link.trace = \"f.trace\": expected a constant rate with live.qdisc = \"kernel\": \
              the kernel shapes to no trace",
+        ),
+        (
+            "[link]\ndevice_queue = 64",
+            "",
+            "s.toml:2: link.device_queue = 64: expected packets such as 24p or bytes such as 12kb",
+        ),
+        (
+            "[link]\ndevice_queue = '5ms'",
+            "",
+            "s.toml:2: link.device_queue = \"5ms\": expected packets such as 24p or bytes such as 12kb",
+        ),
+        (
+            "[link]\ndevice_queue = '0p'",
+            "",
+            "s.toml:2: link.device_queue = \"0p\": expected whole packets from 1p to 65536p or bytes from 1b to 1gb",
+        ),
+        (
+            "[link]\ndevice_queue = '1.5p'",
+            "",
+            "s.toml:2: link.device_queue = \"1.5p\": expected whole packets from 1p to 65536p or bytes from 1b to 1gb",
+        ),
+        (
+            "[link]\ndevice_queue = '2gb'",
+            "",
+            "s.toml:2: link.device_queue = \"2gb\": expected whole packets from 1p to 65536p or bytes from 1b to 1gb",
+        ),
+        (
+            "[link]\ndevice_que = '64p'",
+            "",
+            "s.toml:2: link.device_que = \"64p\": unknown key, did you mean device_queue?",
+        ),
+        (
+            "[link]\nreverse_trace = 'f.trace'\ndevice_queue = '64p'",
+            "1\n",
+            "s.toml:3: link.device_queue = \"64p\": expected none on a link with a trace, whose opportunities are the \
+             discipline's",
+        ),
+        (
+            "[live]\nqdisc = 'kernel'\n[link]\ndevice_queue = '64p'",
+            "",
+            "s.toml:4: link.device_queue = \"64p\": expected none with live.qdisc = \"kernel\": the kernel's \
+             discipline paces its packets to the rate",
         ),
     ] {
         match resolve(text, file) {

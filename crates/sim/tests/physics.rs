@@ -151,6 +151,29 @@ fn overhead_takes_its_share() {
     assert!((ran.number("forward.utilisation") - 1000.0 / 1038.0).abs() <= 1.0 / carried);
 }
 
+/// Datagrams at twice the link's rate fill the discipline and the ring behind it: those that leave have waited for all
+/// of both, and the backlog is the discipline's.
+#[test]
+fn a_device_queue_adds_to_the_wait_and_not_to_the_backlog() {
+    let ran = run(r#"
+        duration = "20s"
+        warmup = "10s"
+        link = { rate = "8mbit", device_queue = "20p", qdisc = { kind = "pfifo", limit = "10p" } }
+        [[traffic]]
+        kind = "cbr"
+        rate = "16mbit"
+        packet = "1000b"
+        start = "0s"
+    "#);
+    assert!((ran.number("forward.utilisation") - 1.0).abs() < 1e-3);
+    // Whoever is accepted has 29 packets before it, a millisecond each, of the first of which at least half is to come.
+    let wait_s = ran.number("forward.queue_delay_mean_s");
+    assert!((0.0285..=0.0291).contains(&wait_s), "{wait_s}");
+    let backlog = ran.number("forward.queue_mean_packets");
+    assert!((9.0..=10.0).contains(&backlog), "{backlog}");
+    assert!((ran.number("forward.loss_ratio") - 0.5).abs() < 1e-3);
+}
+
 /// An access link slower than the bottleneck is the bottleneck, in both places.
 #[test]
 fn a_slower_access_link_sets_the_pace() {

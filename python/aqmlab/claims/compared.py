@@ -160,7 +160,9 @@ def _settings(scenario: Json, uncongested: bool) -> Iterator[tuple[str, str]]:
     """Dotted keys with their values as text; lists count as one value."""
     for key, item in scenario.items():
         if key == "link":
-            yield from _table("link", {key: one for key, one in item.items() if key == "overhead"})
+            # The uncongested link has no device queue, and is fast enough both ways.
+            said = ("overhead",) if uncongested else ("overhead", "device_queue")
+            yield from _table("link", {key: one for key, one in item.items() if key in said})
             if not uncongested:
                 yield "link.reverse_rate", _said(item.get("reverse_rate", item["rate"]))
         elif key == "traffic":

@@ -101,11 +101,13 @@ def available() -> Mapping[str, bool]:
 
 
 def _sections(resolved: Resolved, is_virtual: bool) -> tuple[Section, Section]:
-    for key in ("trace", "reverse_trace"):
+    for key, expected in (
+        ("trace", "a rate that stays what it is"),
+        ("reverse_trace", "a rate that stays what it is"),
+        ("device_queue", "none: the kernel's discipline paces its packets to the rate"),
+    ):
         if key in resolved.scenario["link"]:
-            raise BadInput(
-                f'{resolved.origin}: link.{key}: live.qdisc = "kernel": expected a rate that stays what it is'
-            )
+            raise BadInput(f'{resolved.origin}: link.{key}: live.qdisc = "kernel": expected {expected}')
     return write.bottlenecks(resolved, DEVICES, BURST_S["virtual" if is_virtual else "real"])
 
 

@@ -23,6 +23,13 @@ BURST_S = 1e-4
 LARGEST_MINOR = 0xFFFE
 """The most classes that a qdisc can have, by the 16 bits of their numbers."""
 
+NOT_EXPRESSED = {
+    "trace": "this is its mean",
+    "reverse_trace": "this is its mean",
+    "device_queue": "htb keeps the port's own ring short",
+}
+"""Keys of a link that no line is for, and what is then so."""
+
 FULL_FRAME_MEMORY = 2304
 """Bytes of memory that the kernel counts for a packet of one full frame: 2 KiB of data and its descriptor."""
 
@@ -37,7 +44,7 @@ def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
         (Line(f"ethtool -K {dev} tso off gso off gro off"), Line(f"ethtool -K {reverse_dev} tso off gso off gro off")),
         (
             "each packet queues by itself, so nothing may join them",
-            *(f"not expressed: link.{key}; this is its mean" for key in ("trace", "reverse_trace") if key in link),
+            *(f"not expressed: link.{key}; {why}" for key, why in NOT_EXPRESSED.items() if key in link),
         ),
     )
     forward = _direction(link, "qdisc", link["rate"], dev, tcp, f"forward: {dev}, {link['rate']}")
