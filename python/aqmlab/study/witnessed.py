@@ -41,7 +41,10 @@ def numbers(comparison: Comparison) -> Json:
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "runs": max(len(column.result.runs) for column in comparison.columns),
         "counts": counted(verdicts),
-        "responses": [list(_responses(column)) for column in comparison.columns if column.subject in simulated],
+        "baseline": comparison.baseline.subject,
+        "responses": [
+            list(_responses(comparison, column)) for column in comparison.columns if column.subject in simulated
+        ],
         "agreement": [
             [
                 item.name + (f" ({item.note})" if item.note else ""),
@@ -55,11 +58,14 @@ def numbers(comparison: Comparison) -> Json:
     }
 
 
-def _responses(column: Column) -> Iterator[str]:
+def _responses(comparison: Comparison, column: Column) -> Iterator[str]:
     yield column.subject
     yield "simulator" if column.witness == "simulated" else "real stacks"
     for measure, unit in _MEASURES:
         yield " ".join(filter(None, terminal.with_width(column.estimate(measure), unit)))
+    base = comparison.base_of(column)
+    gain = None if base is column else comparison.difference(column, base, measure)
+    yield "" if gain is None else " ".join(filter(None, terminal.with_width(gain, unit, signed=True)))
 
 
 def markdown(study_folder: Path, title: str) -> str:
@@ -73,7 +79,7 @@ def markdown(study_folder: Path, title: str) -> str:
             f"The main comparison between the TCP of a real kernel at both ends, {HOW[name]}, beside the simulator "
             f"under the same demands ([live.toml](../studies/{study_folder.name}/live.toml); {found['runs']} runs of "
             f"each; aqmlab {found['version']}, {found['date']}). Quantities: {found['counts']}.\n",
-            _table(("discipline", "hosts", *_HEADS), found["responses"]),
+            _table(("discipline", "hosts", *_HEADS, f"over {found['baseline']}, points"), found["responses"]),
             _table(
                 ("discipline", "quantity", "simulator", "real stacks", "difference", "tolerance", "verdict"),
                 found["agreement"],
