@@ -26,7 +26,7 @@ from aqmlab.sweep import commands as sweep_commands
 from aqmlab.tc import linux
 from aqmlab.vectors.convert import capture_to_vectors
 from aqmlab.vectors.described import described
-from aqmlab.verbs import AsJson, Jobs, Out, complain, print_json, viewed, watched
+from aqmlab.verbs import AsJson, Jobs, Out, Settings, complain, print_json, viewed, watched
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -38,10 +38,6 @@ app = typer.Typer(
 
 Seed = Annotated[int | None, typer.Option(help="Seed of the (first) run, instead of the scenario's.", min=0)]
 Reps = Annotated[int, typer.Option(help="Independent runs, with the seeds seed, seed + 1, ...", min=1)]
-Settings = Annotated[
-    list[str],
-    typer.Option("--set", help="Change a key of the scenario: --set link.qdisc.qref=24p", metavar="KEY=VALUE"),
-]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the interrupted work in the folder given with -o.")]
 Uncongested = Annotated[
     str | None,

@@ -22,6 +22,10 @@ Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="Make the runs on the Dask cluster of this scheduler."),
 ]
+Settings = Annotated[
+    list[str],
+    typer.Option("--set", help="Change a key of the scenario: --set link.qdisc.qref=24p", metavar="KEY=VALUE"),
+]
 
 
 def complain(message: str, exit_code: int) -> int:

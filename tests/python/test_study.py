@@ -15,6 +15,7 @@ from aqmlab import cli, study, sweep
 from aqmlab.errors import BadInput
 from aqmlab.results import read_json
 from aqmlab.study import definition, found, overview
+from aqmlab.sweep.kept import Kept
 from conftest import ROOT, hears_ctrl_c
 
 
@@ -320,6 +321,31 @@ low = 0.0
     assert cli.invoke(["study", "tiny"]) in (0, 1)
     found.keep(Path("results/study-tiny"), folder)
     assert len(read_json(folder / "found.json")["full"]["takes"]) == 1
+
+
+def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):
+    words = ["study", "tiny", "--quick", "--set", "path.access_rate=50mbit", "--set", "traffic.0.users=1000"]
+    assert cli.invoke(words) in (0, 1)
+    out = Path("results/study-tiny-quick-changed")
+    facts = read_json(out / "study.json")
+    assert facts["changes"] == {"path.access_rate": "50mbit", "traffic.0.users": 1000}
+    assert facts["command"] == "aqmlab study tiny --quick --set path.access_rate=50mbit --set traffic.0.users=1000"
+    assert "Not as the study was: path.access_rate = 50mbit and traffic.0.users = 1000." in facts["profile"]["says"]
+    assert "Not as the study was" in (out / "report.html").read_text(encoding="utf-8")
+    runs = pl.read_parquet(out / "runs.parquet")
+    kept = Kept()
+    users = {run.scenario["traffic"][0]["users"] for run in map(kept.load, kept_keys(kept))}
+    assert users == {1000, 1800}, "the axis that varies it stands above"
+    assert runs.height == 9
+    with pytest.raises(BadInput, match=r"made with path.access_rate, traffic.0.users in the place of what the study"):
+        found.keep(out, folder)
+    assert cli.invoke(["study", "tiny", "--quick", "--set", "link"]) == 2
+    assert "expected key=value" in capsys.readouterr().err
+
+
+def kept_keys(kept: Kept) -> list[str]:
+    """Of all runs in a cache."""
+    return sorted(entry.name for entry in kept.folder.iterdir() if not entry.name.startswith("."))
 
 
 def test_what_should_not_be_kept_is_refused(folder, here):

@@ -5,8 +5,9 @@ Exit codes: 1 where a claim comes out otherwise than `claims.toml` says, or a ru
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import terminal
+from aqmlab import scenario, terminal
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
 from aqmlab.errors import BadInput
 from aqmlab.live.tables import agreements as show_agreements
@@ -23,7 +24,18 @@ from aqmlab.study import definition, found, overview, runs
 from aqmlab.study.definition import FULL, QUICK, Study
 from aqmlab.study.runs import Finished
 from aqmlab.sweep import cluster
-from aqmlab.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, stopped_like_ctrl_c, viewed, watched
+from aqmlab.verbs import (
+    AsJson,
+    Jobs,
+    Out,
+    Scheduler,
+    Settings,
+    complain,
+    print_json,
+    stopped_like_ctrl_c,
+    viewed,
+    watched,
+)
 
 ALL = "all"
 STYLES = {HOLDS: "green", FAILS: "bold red", OPEN: "yellow", NOT_RUN: "dim"}
@@ -44,6 +56,7 @@ def study(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only points with such names, as web/*/98. May be repeated."),
     ] = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     resume: Annotated[
@@ -69,7 +82,7 @@ def study(
         return
     if resume and fresh:
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
-    asked = read(what, quick, seeds, only or ())
+    asked = read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)))
     base = out or default_folder(what, asked[0], quick)
     places = {base if what != ALL else base / one.id: one for one in asked}
     if what == ALL:
@@ -99,7 +112,13 @@ def study(
     _judge(done)
 
 
-def read(what: str, quick: bool = False, seeds: int | None = None, only: Sequence[str] = ()) -> list[Study]:
+def read(
+    what: str,
+    quick: bool = False,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Study]:
     """The studies that a word on the command line names, of one of them perhaps only a part."""
     if what == ALL and only:
         raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
@@ -109,13 +128,13 @@ def read(what: str, quick: bool = False, seeds: int | None = None, only: Sequenc
     )
     if not folders:
         raise BadInput(f"study {what}: {definition.folder_of_all()}: holds no study; expected folders with study.toml")
-    return [definition.read(folder, profile, seeds, only) for folder in folders]
+    return [definition.read(folder, profile, seeds, only, changes) for folder in folders]
 
 
 def default_folder(what: str, first: Study, quick: bool) -> Path:
-    """`results/study-le2003-quick`, `results/studies`."""
+    """`results/study-le2003-quick`, `results/studies`; with `-changed` where it is not as it was."""
     name = "studies" if what == ALL else f"study-{first.id}"
-    return Path("results") / f"{name}{'-quick' if quick else ''}"
+    return Path("results") / f"{name}{'-quick' if quick else ''}{'-changed' if first.changes else ''}"
 
 
 def rows() -> list[Json]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from aqmlab import scenario
@@ -23,6 +24,7 @@ from aqmlab.errors import BadInput
 from aqmlab.results import Json
 from aqmlab.scenario import Source
 from aqmlab.sweep import grid as grids
+from aqmlab.sweep.axes import value_text
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.selectors import select
 from aqmlab.variants import laid_over
@@ -73,6 +75,8 @@ class Study:
     """Patterns of names of points, where only a part of the profile was asked for."""
     of_points: int = 0
     """How many points the whole profile has."""
+    changes: Json = field(default_factory=dict)
+    """Dotted keys of the scenario that are not what the study says."""
 
     @property
     def command(self) -> str:
@@ -82,6 +86,7 @@ class Study:
         words += ["--quick"] if self.profile.name == QUICK else []
         words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
         words += [word for pattern in self.only for word in ("--only", pattern)]
+        words += [word for key, item in self.changes.items() for word in ("--set", f"{key}={value_text(item)}")]
         return shlex.join(words)
 
     @property
@@ -177,17 +182,29 @@ def head(folder: Path) -> Json:
     return tree
 
 
-def read(folder: Path, profile: str = FULL, seeds: int | None = None, only: Sequence[str] = ()) -> Study:
+def read(
+    folder: Path,
+    profile: str = FULL,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> Study:
     """Reads a study and checks it; `seeds` runs of each point, whatever the profile says.
 
     `only` are patterns (`web/*/98`) of the names of the points that are to be run; all of the profile without.
+    `changes` are dotted keys of the scenario that are set as if `[scenario]` said so; values of axes stand above them.
     """
     path = folder / FILE
     tree = head(folder)
     _check_keys(tree, _KEYS, str(path))
     everything = tuple(point for grid in _grids(tree, path, FULL) for point in grid.points)
     chosen = _profile(tree, path, profile)
-    of_profile = _grids(tree, path, profile)
+    of_profile = _grids(tree, path, profile, changes)
+    if changes:
+        said = " and ".join(f"{key} = {value_text(item)}" for key, item in changes.items())
+        chosen = replace(
+            chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\nNot as the study was: {said}."
+        )
     parts = _parts(of_profile, only, f"study {tree['id']}") if only else of_profile
     if only:
         chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
@@ -206,6 +223,7 @@ def read(folder: Path, profile: str = FULL, seeds: int | None = None, only: Sequ
         asked_seeds=seeds,
         only=tuple(only),
         of_points=sum(len(grid.points) for grid in of_profile),
+        changes=dict(changes),
     )
     _check_selectors(study, path)
     return study
@@ -286,8 +304,8 @@ def _of_grid(table: Json, path: Path, position: int, profile: str) -> Json | Non
     return dict(own)
 
 
-def _grids(tree: Json, path: Path, profile: str) -> list[Grid]:
-    """The grids of a profile, its settings put under the changes of the axes."""
+def _grids(tree: Json, path: Path, profile: str, changes: Mapping[str, Any] = MappingProxyType({})) -> list[Grid]:
+    """The grids of a profile, its settings and those asked for put under the changes of the axes."""
     chosen = _profile(tree, path, profile)
     base = _scenario(tree, path)
     tables, kept = [], []
@@ -298,9 +316,9 @@ def _grids(tree: Json, path: Path, profile: str) -> list[Grid]:
         where = f"{path}: grid.{position}"
         beneath = _settings(table.get("scenario", {}), f"{where}.scenario")
         said = (table.get("set", {}), f"{where}.set"), (own.get("set", {}), f"{where}.{profile}.set")
-        of_grid, of_profile = (_settings(settings, place) for settings, place in said)
-        changes = {**of_grid, **chosen.set, **of_profile}
-        whole = Source(laid_over(base, beneath), str(path)).with_changes(changes).tree
+        of_grid, of_profile = (_settings(table, place) for table, place in said)
+        settings = {**of_grid, **chosen.set, **of_profile, **changes}
+        whole = Source(laid_over(base, beneath), str(path)).with_changes(settings).tree
         own_keys = (*tree["profiles"], "seeds", "scenario", "set")
         rest = {key: item for key, item in table.items() if key not in own_keys}
         tables.append({**copy.deepcopy(rest), "scenario": whole})

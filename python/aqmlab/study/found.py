@@ -71,6 +71,7 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
         "digest": digest([[cell.name, *(run.digest for run in cell.runs)] for cell in cells]),
         "command": study.command,
         "only": list(study.only),
+        "changes": study.changes,
         "machine": {
             "system": platform.system(),
             "release": platform.release(),
@@ -186,6 +187,11 @@ def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path
     found = read_json(result / RESULT)
     if found.get("kind") != "study" or not found.get("complete"):
         raise BadInput(f"{result / RESULT}: expected that of a finished study")
+    if found["changes"]:
+        raise BadInput(
+            f"{result / RESULT}: made with {', '.join(found['changes'])} in the place of what the study says; "
+            "expected results of the study as it is"
+        )
     failed = [f"{check['run']}: {check['name']}" for check in found["self_checks"]["failed"]]
     unlisted = [what for what in failed if what not in listed]
     if unlisted:
