@@ -323,6 +323,16 @@ low = 0.0
     assert len(read_json(folder / "found.json")["full"]["takes"]) == 1
 
 
+def test_numbers_that_are_too_long_for_a_line_leave_its_claim_readable(here, capsys):
+    times = [0.1 * k for k in range(1, 12)]
+    claims = studies.CLAIMS.replace("at_s = 0.5", f"at_s = {times}")
+    assert claims != studies.CLAIMS
+    studies.write(here / "tiny", claims=claims)
+    assert cli.invoke(["study", "tiny", "--quick"]) in (0, 1)
+    line = next(line for line in capsys.readouterr().out.splitlines() if "PI, on − drop-tail, off" in line)
+    assert line.startswith("tiny-1  ") and line.rstrip().endswith("…")
+
+
 def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):
     words = ["study", "tiny", "--quick", "--set", "path.access_rate=50mbit", "--set", "traffic.0.users=1000"]
     assert cli.invoke(words) in (0, 1)

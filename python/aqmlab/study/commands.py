@@ -38,6 +38,8 @@ from aqmlab.verbs import (
 )
 
 ALL = "all"
+BETWEEN, LEAST = 2, 20
+"""Of the table of claims: spaces between columns, and what its numbers have at least."""
 STYLES = {HOLDS: "green", FAILS: "bold red", OPEN: "yellow", NOT_RUN: "dim"}
 
 
@@ -173,9 +175,10 @@ def _claims(out: Console, one: Finished) -> None:
         for claim in facts["claims"]
     ]
     # What is too long for a line is cut off the numbers, which the page has in full.
-    for position in (0, 1):
-        table.add_column(no_wrap=True, min_width=max((len(row[position]) for row in rows), default=0))
-    table.add_column(overflow="ellipsis", no_wrap=True)
+    widths = [max((len(row[position]) for row in rows), default=0) for position in (0, 1)]
+    for width in widths:
+        table.add_column(no_wrap=True, min_width=width)
+    table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(out.width - sum(widths) - 2 * BETWEEN, LEAST))
     for name, verdict, claim in rows:
         table.add_row(name, Text(verdict, style=STYLES[claim["verdict"]]), claim["number"])
     out.print(table)
