@@ -23,9 +23,9 @@ def take(folder: Path, listed: list[str]) -> None:
             take(folder / one["id"], listed)
         return
     place = ROOT / "studies" / facts["id"]
+    path = found.keep(folder, place, listed)
     if (compared := witnessed.keep(folder, place)) is not None:
         print(compared.relative_to(ROOT))
-    path = found.keep(folder, place, listed)
     checks = facts["self_checks"]
     print(f"{path.relative_to(ROOT)}: {checks['held']} self-checks hold, {len(checks['failed'])} failed")
 

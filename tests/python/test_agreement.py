@@ -228,6 +228,8 @@ def test_a_comparison_with_witnesses(small, tmp_path, capsys):
 def test_what_a_study_s_witnesses_found_is_kept_with_it(small, tmp_path, capsys):
     result, study = tmp_path / "result", tmp_path / "mine"
     study.mkdir()
+    (study / "study.toml").write_text('[live]\nfile = "live.toml"\n')
+    (study / "live.toml").write_text('name = "mine"\n')
     assert witnessed.keep(result, study) is None and witnessed.markdown(study, "Between") == ""
     words = ["compare", str(small), "pfifo", "pi ecn", "uncongested", "--virtual", "--reps", "2"]
     assert cli.invoke([*words, "-o", str(result / "virtual")]) == 0
@@ -241,6 +243,9 @@ def test_what_a_study_s_witnesses_found_is_kept_with_it(small, tmp_path, capsys)
     assert page.startswith("### Between\n") and "in virtual time" in page and "in real time" not in page
     rows = [line for line in page.splitlines() if line.startswith("| pi ecn | utilisation, forward")]
     assert len(rows) == 1 and rows[0].count("|") == 8
+    assert "changed since" not in page
+    (study / "live.toml").write_text('name = "another"\n')
+    assert "The comparison was changed since." in witnessed.markdown(study, "Between")
     # Another witness is kept beside it.
     assert cli.invoke([*words[:5], "--live", "--reps", "2", "-o", str(tmp_path / "other" / "live")]) == 0
     witnessed.keep(tmp_path / "other", study)

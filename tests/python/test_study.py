@@ -1,5 +1,7 @@
+import itertools
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import pytest
 
 import fake_native
 import studies
-from aqmlab import cli, study, sweep
+from aqmlab import cli, scenario, study, sweep
 from aqmlab.errors import BadInput
 from aqmlab.results import read_json
 from aqmlab.study import definition, found, overview
@@ -178,6 +180,11 @@ def test_a_point_left_out_of_a_profile_decides_nothing(here, capsys):
         (["tiny", "-o", "mine"], "mine: holds something else than results of the study tiny"),
         (["tiny", "-o", "tiny/study.toml"], "tiny/study.toml: exists and is not a folder"),
         (["tiny", "--seeds", "0"], "--seeds"),
+        (
+            ["tiny", "--set", "link.qdisc.kind=red", "--live"],
+            "--set link.qdisc.kind=red: changes simulated runs; expected",
+        ),
+        (["tiny", "--only", "web/*", "--set", "link.rate=10mbit"], "--set link.rate = 10mbit: changes none of its 6 p"),
         (["tiny", "--only", "web/pie/*"], "study tiny: --only 'web/pie/*': matches none of its 6 points; expected a"),
         (["all", "--only", "web/*"], "--only 'web/*': names points of one study; expected its id in the place of all"),
     ],
@@ -300,9 +307,9 @@ low = 0.0
     found.keep(Path("results/study-tiny-quick"), folder)
     assert cli.invoke(["study", "tiny", "--only", "web/*/off", "--only", "web/pi/*"]) == 0
     assert "4 of 6 points, those named web/*/off or web/pi/*." in " ".join(capsys.readouterr().out.split())
-    facts = read_json(Path("results/study-tiny/study.json"))
+    facts = read_json(Path("results/study-tiny-part/study.json"))
     assert facts["command"] == "aqmlab study tiny --only 'web/*/off' --only 'web/pi/*'" and facts["runs"] == 12
-    found.keep(Path("results/study-tiny"), folder)
+    found.keep(Path("results/study-tiny-part"), folder)
 
     def scales() -> dict[str, str]:
         rows = [line for line in overview.markdown([folder]).splitlines() if line.startswith("| tiny-")]
@@ -312,11 +319,19 @@ low = 0.0
     assert "Only a part of it was run: 4 of 6 points" in overview.markdown([folder])
     # Another part adds what it answers, and a smaller one takes nothing away.
     assert cli.invoke(["study", "tiny", "--only", "again/*"]) in (0, 1)
-    found.keep(Path("results/study-tiny"), folder)
+    found.keep(Path("results/study-tiny-part"), folder)
     assert scales() == {"tiny-1": "full", "tiny-2": "full", "tiny-3": "full"}
     kept = read_json(folder / "found.json")
     assert len(kept["full"]["takes"]) == 2
     assert {claim["take"] for claim in kept["full"]["claims"].values()} == set(kept["full"]["takes"])
+    # One that asks other numbers of a claim, even if as many, does not answer it anew.
+    before = kept["full"]["claims"]["tiny-1"]
+    part = read_json(Path("results/study-tiny-part/study.json"))
+    half = {**before["findings"][0], "label": "another number"}
+    claims = [{**claim, "findings": [half]} if claim["id"] == "tiny-1" else claim for claim in part["claims"]]
+    assert found.numbers({**part, "claims": claims}, kept["full"])["claims"]["tiny-1"] == before
+    fewer = [claim for claim in part["claims"] if claim["id"] != "tiny-1"]
+    assert found.numbers({**part, "claims": fewer}, kept["full"])["claims"]["tiny-1"] == before
     # The whole of it is one take again.
     assert cli.invoke(["study", "tiny"]) in (0, 1)
     found.keep(Path("results/study-tiny"), folder)
@@ -340,7 +355,8 @@ def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):
     facts = read_json(out / "study.json")
     assert facts["changes"] == {"path.access_rate": "50mbit", "traffic.0.users": 1000}
     assert facts["command"] == "aqmlab study tiny --quick --set path.access_rate=50mbit --set traffic.0.users=1000"
-    assert "Not as the study was: path.access_rate = 50mbit and traffic.0.users = 1000." in facts["profile"]["says"]
+    said = "Not as the study was: path.access_rate = 50mbit and traffic.0.users = 1000, in 5 of 5 points."
+    assert said in facts["profile"]["says"]
     assert "Not as the study was" in (out / "report.html").read_text(encoding="utf-8")
     runs = pl.read_parquet(out / "runs.parquet")
     kept = Kept()
@@ -351,6 +367,23 @@ def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):
         found.keep(out, folder)
     assert cli.invoke(["study", "tiny", "--quick", "--set", "link"]) == 2
     assert "expected key=value" in capsys.readouterr().err
+
+
+def test_settings_are_written_as_they_are_read(folder):
+    changes = {"path.rtt": {"uniform": ["10ms", "150ms"]}, "path.access_rate": "50mbit", "name": "5", "tcp.window": 0.1}
+    words = shlex.split(definition.read(folder, "quick", changes=changes).command)
+    settings = [after for word, after in itertools.pairwise(words) if word == "--set"]
+    assert dict(map(scenario.parse_setting, settings)) == changes
+
+
+def test_results_of_an_older_version_are_refused_in_a_line(folder, here):
+    assert cli.invoke(["study", "tiny", "--quick"]) == 0
+    path = Path("results/study-tiny-quick/study.json")
+    facts = read_json(path)
+    del facts["changes"]
+    path.write_text(json.dumps(facts))
+    with pytest.raises(BadInput, match="changes: missing: made by an older aqmlab"):
+        found.keep(path.parent, folder)
 
 
 def kept_keys(kept: Kept) -> list[str]:

@@ -84,6 +84,8 @@ def study(
         return
     if resume and fresh:
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+    if settings and (live or virtual):
+        raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
     asked = read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)))
     base = out or default_folder(what, asked[0], quick)
     places = {base if what != ALL else base / one.id: one for one in asked}
@@ -134,9 +136,12 @@ def read(
 
 
 def default_folder(what: str, first: Study, quick: bool) -> Path:
-    """`results/study-le2003-quick`, `results/studies`; with `-changed` where it is not as it was."""
+    """`results/study-le2003-quick`, `results/studies`; with `-part`, `-changed` where it is not the whole."""
     name = "studies" if what == ALL else f"study-{first.id}"
-    return Path("results") / f"{name}{'-quick' if quick else ''}{'-changed' if first.changes else ''}"
+    return (
+        Path("results")
+        / f"{name}{'-quick' if quick else ''}{'-part' if first.only else ''}{'-changed' if first.changes else ''}"
+    )
 
 
 def rows() -> list[Json]:

@@ -17,14 +17,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from aqmlab import scenario
+from aqmlab import scenario, toml_text
 from aqmlab.claims import reading
 from aqmlab.claims.reading import ClaimText
 from aqmlab.errors import BadInput
 from aqmlab.results import Json
 from aqmlab.scenario import Source
 from aqmlab.sweep import grid as grids
-from aqmlab.sweep.axes import value_text
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.selectors import select
 from aqmlab.variants import laid_over
@@ -73,8 +72,6 @@ class Study:
     """Runs of each point, where that was asked for in place of what the study says."""
     only: tuple[str, ...] = ()
     """Patterns of names of points, where only a part of the profile was asked for."""
-    of_points: int = 0
-    """How many points the whole profile has."""
     changes: Json = field(default_factory=dict)
     """Dotted keys of the scenario that are not what the study says."""
 
@@ -86,7 +83,7 @@ class Study:
         words += ["--quick"] if self.profile.name == QUICK else []
         words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
         words += [word for pattern in self.only for word in ("--only", pattern)]
-        words += [word for key, item in self.changes.items() for word in ("--set", f"{key}={value_text(item)}")]
+        words += [word for key, item in self.changes.items() for word in ("--set", f"{key}={_setting(item)}")]
         return shlex.join(words)
 
     @property
@@ -192,7 +189,7 @@ def read(
     """Reads a study and checks it; `seeds` runs of each point, whatever the profile says.
 
     `only` are patterns (`web/*/98`) of the names of the points that are to be run; all of the profile without.
-    `changes` are dotted keys of the scenario that are set as if `[scenario]` said so; values of axes stand above them.
+    `changes` are dotted keys of the scenario that are set in every grid; values of axes and cells stand above them.
     """
     path = folder / FILE
     tree = head(folder)
@@ -201,10 +198,8 @@ def read(
     chosen = _profile(tree, path, profile)
     of_profile = _grids(tree, path, profile, changes)
     if changes:
-        said = " and ".join(f"{key} = {value_text(item)}" for key, item in changes.items())
-        chosen = replace(
-            chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\nNot as the study was: {said}."
-        )
+        words = _changed_words(of_profile, _grids(tree, path, profile), changes, f"study {tree['id']}")
+        chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
     parts = _parts(of_profile, only, f"study {tree['id']}") if only else of_profile
     if only:
         chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
@@ -222,7 +217,6 @@ def read(
         claims=tuple(reading.read(claims, str(tree.get("paper", "")), everything)) if claims.exists() else (),
         asked_seeds=seeds,
         only=tuple(only),
-        of_points=sum(len(grid.points) for grid in of_profile),
         changes=dict(changes),
     )
     _check_selectors(study, path)
@@ -246,6 +240,21 @@ def _parts(whole: Sequence[Grid], only: Sequence[str], where: str) -> list[Grid]
 def _only_words(parts: Sequence[Grid], whole: Sequence[Grid], only: Sequence[str]) -> str:
     count, every = (sum(len(grid.points) for grid in grids) for grids in (parts, whole))
     return f"Only a part of it was run: {count} of {every} points, those named {' or '.join(only)}."
+
+
+def _changed_words(now: Sequence[Grid], was: Sequence[Grid], changes: Mapping[str, Any], where: str) -> str:
+    """What was changed, and in how many points: axes may set the same keys."""
+    said = " and ".join(f"{key} = {_setting(item)}" for key, item in changes.items())
+    pairs = [(one, other) for a, b in zip(now, was, strict=True) for one, other in zip(a.points, b.points, strict=True)]
+    differ = sum(one.source.tree != other.source.tree for one, other in pairs)
+    if differ == 0:
+        raise BadInput(f"{where}: --set {said}: changes none of its {len(pairs)} points, whose axes say otherwise")
+    return f"Not as the study was: {said}, in {differ} of {len(pairs)} points."
+
+
+def _setting(item: Any) -> str:
+    """A value as `--set` reads it back."""
+    return item if isinstance(item, str) and scenario.parse_setting(f"key={item}")[1] == item else toml_text.value(item)
 
 
 def _table_of(path: Path) -> Json:

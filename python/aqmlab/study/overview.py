@@ -86,7 +86,7 @@ class _Kept:
         return cls({name: profiles[name] for name in sorted(profiles, key=lambda name: name != FULL)})
 
     def answer(self, text: ClaimText) -> tuple[str, Json] | None:
-        """The scale that decides, and its answer: the largest one that all numbers were run at, or that one fails at.
+        """The scale that decides, and its answer: the largest one that all numbers were run at.
 
         Else the largest at which any was run, if the claim is the one that was asked.
         """
@@ -96,11 +96,7 @@ class _Kept:
             if (answer := scale["claims"].get(text.id)) is not None and answer["digest"] == text.digest
         ]
         ran = [(name, answer) for name, answer in there if found.asked(answer)]
-        whole = [
-            (name, answer)
-            for name, answer in ran
-            if answer["verdict"] == FAILS or found.asked(answer) == len(answer["findings"])
-        ]
+        whole = [(name, answer) for name, answer in ran if len(found.asked(answer)) == len(answer["findings"])]
         return next(iter([*whole, *ran, *((NOWHERE, answer) for _, answer in there)]), None)
 
     def verdict(self, text: ClaimText) -> str:
@@ -179,13 +175,18 @@ def _made(take: Json) -> str:
     made = (
         f"Scale {profile['name']}: {lengths}{'; ' if lengths else ''}{len(seeds)} seed{'s' if len(seeds) > 1 else ''}, "
         f"{take['runs']:,} runs, {take['simulated_h']:,.1f} h simulated in {take['cpu_h']:,.2f} CPU hours, aqmlab "
-        f"{take['version']}, {take['date']}."
+        f"{take['version']}{_engine(take)}, {take['date']}."
     )
     failed = take["self_checks"]["failed"]
     if failed:
         first = f"{failed[0]['run']}: {failed[0]['name']}: {failed[0]['detail']}"
         made += f" **{len(failed)} self-check{'s' if len(failed) > 1 else ''} failed**, of {first}."
     return f"{made} {_line(profile['says'])}".strip()
+
+
+def _engine(take: Json) -> str:
+    """Which compiled engine it was, where that was written down: takes of two may differ."""
+    return f" (engine {take['engine'][:12]})" if take.get("engine") else ""
 
 
 def _bounds(text: ClaimText) -> str:

@@ -1,14 +1,16 @@
 """The comparison of a study between real TCP stacks, as numbers kept beside the study and as a section of a page."""
 
 import datetime
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from aqmlab import engine, store, terminal
+from aqmlab import store, terminal
 from aqmlab.comparison import Column, Comparison
 from aqmlab.live import agreement, tables
 from aqmlab.live.tables import counted
 from aqmlab.results import Json, read_json
+from aqmlab.scenario import digest
 
 KEPT = "witnessed.json"
 """Beside `study.toml`: what each witness found."""
@@ -27,8 +29,16 @@ def keep(result: Path, study_folder: Path) -> Path | None:
         return None
     path = study_folder / KEPT
     before = read_json(path) if path.exists() else {}
-    store.write_json(path, {**before, **{name: numbers(Comparison(place)) for name, place in found.items()}})
+    asked = _asked(study_folder)
+    now = {name: {**numbers(Comparison(place)), "asked": asked} for name, place in found.items()}
+    store.write_json(path, {**before, **now})
     return path
+
+
+def _asked(study_folder: Path) -> str | None:
+    """A digest of the comparison that the study has now, whatever its comments say."""
+    name = tomllib.loads((study_folder / "study.toml").read_text(encoding="utf-8")).get("live", {}).get("file")
+    return None if name is None else digest(tomllib.loads((study_folder / name).read_text(encoding="utf-8")))
 
 
 def numbers(comparison: Comparison) -> Json:
@@ -37,8 +47,8 @@ def numbers(comparison: Comparison) -> Json:
     verdicts = [finding.verdict for item in agreements for finding in item.findings]
     simulated = {column.subject for column in comparison.columns if column.witness != "simulated"}
     return {
-        "version": engine.version(),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "version": next(column.result.manifest["version"] for column in comparison.columns),
+        "date": _date(comparison),
         "runs": max(len(column.result.runs) for column in comparison.columns),
         "counts": counted(verdicts),
         "baseline": comparison.baseline.subject,
@@ -58,6 +68,12 @@ def numbers(comparison: Comparison) -> Json:
     }
 
 
+def _date(comparison: Comparison) -> str:
+    """The day on which its last run was finished."""
+    written = max(path.stat().st_mtime for path in comparison.folder.glob("*/manifest.json"))
+    return datetime.datetime.fromtimestamp(written, datetime.UTC).date().isoformat()
+
+
 def _responses(comparison: Comparison, column: Column) -> Iterator[str]:
     yield column.subject
     yield "simulator" if column.witness == "simulated" else "real stacks"
@@ -75,10 +91,11 @@ def markdown(study_folder: Path, title: str) -> str:
         return ""
     parts = [f"### {title}\n"]
     for name, found in read_json(path).items():
+        changed = "" if found["asked"] == _asked(study_folder) else " The comparison was changed since."
         parts += [
             f"The main comparison between the TCP of a real kernel at both ends, {HOW[name]}, beside the simulator "
             f"under the same demands ([live.toml](../studies/{study_folder.name}/live.toml); {found['runs']} runs of "
-            f"each; aqmlab {found['version']}, {found['date']}). Quantities: {found['counts']}.\n",
+            f"each; aqmlab {found['version']}, {found['date']}). Quantities: {found['counts']}.{changed}\n",
             _table(("discipline", "hosts", *_HEADS, f"over {found['baseline']}, points"), found["responses"]),
             _table(
                 ("discipline", "quantity", "simulator", "real stacks", "difference", "tolerance", "verdict"),

@@ -115,7 +115,8 @@ pub trait Law {
         Verdict::Pass
     }
 
-    /// The link asked for a packet and there was none: it is idle from `now` on.
+    /// The link asked for a packet and there was none: it is idle from `now` on, or, behind a device queue, the queue
+    /// here is.
     fn on_idle(&mut self, now: Time) {
         let _ = now;
     }
