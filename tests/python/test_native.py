@@ -173,6 +173,19 @@ def test_the_same_scenario_gives_the_same_digest_on_any_number_of_threads(tmp_pa
         assert [check for check in column.result.manifest["self_checks"] if not check["holds"]] == []
 
 
+def test_runs_behind_a_device_queue_hold_their_self_checks():
+    delays, waiting = {}, {}
+    for ring in ("1p", "64p", "30kb"):
+        result = aqmlab.run(SHORT, set={"link.device_queue": ring, "link.qdisc.limit": "50p"})
+        assert [check for check in result.manifest["self_checks"] if not check["holds"]] == []
+        delays[ring] = result.summary["forward"]["queue_delay_mean_s"]
+        waiting[ring] = result.summary["forward"]["queue_mean_packets"]
+    none = aqmlab.run(SHORT, set={"link.qdisc.limit": "50p"})
+    assert delays["1p"] == none.summary["forward"]["queue_delay_mean_s"], "the packet in transmission is the ring's"
+    assert delays["64p"] >= delays["1p"], "the time in the ring is in it"
+    assert waiting["64p"] < waiting["1p"], "what is in the ring is not"
+
+
 def test_tables_and_summary_have_the_keys_of_the_contract():
     result = aqmlab.run(SHORT)
     expected = json.loads(fake_native.simulate(_small(), str(result.folder), None))
