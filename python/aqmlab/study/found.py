@@ -152,6 +152,8 @@ def numbers(found: Json, before: Json | None = None) -> Json:
     name = str(found["digest"])[:TAKE_DIGITS]
     answers = {claim["id"]: _answer(claim, name) for claim in found["claims"]}
     takes = {name: {key: found[key] for key in _KEPT_FACTS}}
+    if found["only"]:
+        answers = {key: answer for key, answer in answers.items() if asked(answer)}
     if found["only"] and before is not None:
         for key, was in before["claims"].items():
             if key not in answers or not _covers(answers[key], was):
