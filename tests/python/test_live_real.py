@@ -1,5 +1,6 @@
 """The test bed itself, where this machine can run it: left out, with the reason, where it cannot."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -56,6 +57,7 @@ def test_two_flows_fill_a_real_link(tmp_path):
     assert {path.suffix for path in found.folder.iterdir()} <= {".toml", ".json", ".parquet"}
 
 
+@pytest.mark.skipif(shutil.which("ping") is None, reason="left out: there is no ping here")
 def test_a_program_inside_sees_the_round_trip_time(tmp_path):
     words = ["ping", "-c", "3", "-i", "0.2", "10.255.0.1"]
     found = aqmlab.live(SCENARIO, out=tmp_path / "l", command=words, traffic=False)

@@ -207,7 +207,7 @@ def read(
     study = Study(
         folder=folder,
         tree=tree,
-        profile=chosen if seeds is None else Profile(chosen.name, tuple(range(1, seeds + 1)), chosen.set, chosen.says),
+        profile=chosen if seeds is None else _with_seeds(chosen, seeds),
         grids=tuple(parts),
         seeds={
             grid.name: _seeds_of(tree, path, grid.name, chosen) if seeds is None else tuple(range(1, seeds + 1))
@@ -221,6 +221,11 @@ def read(
     )
     _check_selectors(study, path)
     return study
+
+
+def _with_seeds(profile: Profile, seeds: int) -> Profile:
+    words = f"{seeds} run{'s' if seeds > 1 else ''} of each point here, whatever is said above."
+    return replace(profile, seeds=tuple(range(1, seeds + 1)), says=f"{profile.says.rstrip()}\n{words}")
 
 
 def _parts(whole: Sequence[Grid], only: Sequence[str], where: str) -> list[Grid]:
