@@ -5,7 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab import calibration, comparison, engine, recording, runner, scenario, store, toml_text, units, variants
+from aqmlab import (
+    calibration,
+    comparison,
+    engine,
+    recording,
+    runner,
+    scenario,
+    shaping,
+    store,
+    toml_text,
+    units,
+    variants,
+)
 from aqmlab.calibration import Calibration
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
@@ -43,6 +55,7 @@ def run(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
     resolved = _resolve(source, reps)
+    shaping.doubts(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
     store.claim(folder, resume)
@@ -91,6 +104,7 @@ def live(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare --live` instead of `live`")
     resolved = _resolve(source, reps)
+    shaping.doubts(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
     store.claim(folder, resume)
@@ -127,7 +141,8 @@ def compare(
     """Compares under the same demands.
 
     `what` is a comparison file (a scenario with `[[variant]]` tables); or a scenario followed by disciplines in `tc`'s
-    words ("pi qref 24p ecn") or "uncongested"; or several scenarios; or several results or their folders.
+    words ("pi qref 24p ecn", or "fq_codel / pfifo" forward and in reverse) or "uncongested"; or several scenarios; or
+    several results or their folders.
 
     Beside the simulator there are other witnesses: each variant but the uncongested one `live`, between this machine's
     TCP stacks in real time; in a kernel of `virtual` time; and with the `kernel`'s own queue discipline in place of
@@ -148,6 +163,9 @@ def compare(
     first = seed if seed is not None else _resolve(wanted[0].source, reps).scenario.get("seed", 1)
     wanted = variants.with_seed(wanted, int(first))
     resolved = [_resolve(variant.source, reps) for variant in wanted]
+    for variant, item in zip(wanted, resolved, strict=True):
+        if not variant.uncongested:
+            shaping.doubts(item)
     keep = Temporary() if out is None else None
     folder = keep.folder / "comparison" if keep else Path(out or ".")
     store.claim(folder, resume)

@@ -26,7 +26,7 @@ from aqmlab.sweep import commands as sweep_commands
 from aqmlab.tc import linux
 from aqmlab.vectors.convert import capture_to_vectors
 from aqmlab.vectors.described import described
-from aqmlab.verbs import AsJson, Jobs, Out, Settings, complain, print_json, viewed, watched
+from aqmlab.verbs import AsJson, Jobs, Out, Settings, complain, doubts_said, print_json, viewed, watched
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -172,7 +172,8 @@ def compare(
     """Compare disciplines under the same demands.
 
     WHAT is a scenario with [[variant]] tables; or a scenario and disciplines in tc's words, each quoted ("pi qref 24p
-    ecn", or uncongested for the reference); or several scenarios; or several result folders.
+    ecn", "fq_codel / pfifo limit 100" forward and in reverse, uncongested for the reference); or several scenarios; or
+    several result folders.
 
     With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
     and test bed agree.
@@ -475,7 +476,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def invoke(arguments: Sequence[str]) -> int:
     """Runs a verb; the answer is the exit code."""
     try:
-        return int(app(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
+        with doubts_said():
+            return int(app(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
         return complain(str(error), error.exit_code)
     except NoArgsIsHelpError as error:

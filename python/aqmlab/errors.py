@@ -1,5 +1,7 @@
 """The few kinds of exceptions Python sees, each with the exit code the command line ends with."""
 
+import warnings
+
 
 class AqmlabError(Exception):
     """Anything aqmlab says to its user: one line."""
@@ -27,3 +29,12 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during several runs; the message says what is finished and how to go on."""
 
     exit_code = 130
+
+
+class Doubt(UserWarning):
+    """Something that can be run, and may not be what was meant: one line."""
+
+
+def doubt(what: str) -> None:
+    """Says a doubt, once."""
+    warnings.warn(" ".join(what.split()), Doubt, stacklevel=2)

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab import engine, scenario, toml_text
+from aqmlab import scenario, shaping, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
+from aqmlab.tc import words
 
 OWN_KEYS = ("name", "set", "uncongested", "baseline")
 UNCONGESTED_WORD = "uncongested"
-COMMON_PARAMETERS = {"limit": "length", "ecn": "flag", "dialect": "word"}
-"""Parameters that every discipline has."""
+QUEUES = ("qdisc", "reverse_qdisc")
+"""Of `[link]`: the disciplines forward and in reverse."""
 
 
 @dataclass(frozen=True)
@@ -92,57 +93,36 @@ def laid_over(base: Tree, change: Mapping[str, Any]) -> Tree:
 
 
 def written_out(source: Source, specs: Sequence[str]) -> Source:
-    """The comparison file that says the same as a scenario and disciplines in `tc`'s words, or `uncongested`."""
+    """The comparison file that says the same as a scenario and disciplines in words, or `uncongested`."""
     if has_variants(source):
         raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables takes no disciplines beside it")
-    return replace(source, tree={**source.tree, "variant": [_table_of(spec) for spec in specs]})
+    link = source.resolve().scenario["link"]
+    return replace(source, tree={**source.tree, "variant": [_table_of(spec, link) for spec in specs]})
 
 
-def _table_of(spec: str) -> Tree:
-    if spec.strip() == UNCONGESTED_WORD:
+def _table_of(spec: str, link: Tree) -> Tree:
+    """The variant that words stand for: one discipline in both directions, or `forward / reverse`."""
+    name = " ".join(spec.split())
+    if name == UNCONGESTED_WORD:
         return {"name": UNCONGESTED_WORD, "uncongested": True}
-    qdisc = parse_words(spec)
-    table: Tree = {"name": spec.strip(), "link": {"qdisc": qdisc}}
-    return {**table, "tcp": {"ecn": "on"}} if qdisc.get("ecn") is True else table
+    forward, *others = [words.parse(part) for part in _directions(name)]
+    for key, qdisc in zip(QUEUES, (forward, *(others or [forward])), strict=True):
+        if (excess := shaping.excess({**link, key: qdisc}, key)) is not None:
+            hint = "" if others else ', or one discipline for each direction, as "forward / reverse"'
+            raise BadInput(f"{name!r}: {excess}; expected no more{hint}")
+    table: Tree = {"name": name, "link": dict(zip(QUEUES, (forward, *others), strict=False))}
+    marks = any(qdisc.get("ecn") is True for qdisc in (forward, *others))
+    return {**table, "tcp": {"ecn": "on"}} if marks else table
 
 
-def parse_words(spec: str) -> Tree:
-    """Reads a discipline in `tc`'s words; flags stand alone, every other parameter is followed by its value."""
-    words = spec.split()
-    known = {name: row for row in engine.disciplines() for name in (row["name"], *row.get("aliases", []))}
-    if not words or words[0] not in known:
-        raise BadInput(f"{spec!r}: expected a scenario file, a result folder, or one of {', '.join(sorted(known))}")
-    row = known[words[0]]
-    kinds = {**COMMON_PARAMETERS, **{param["name"]: str(param["kind"]).lower() for param in row["params"]}}
-    qdisc: Tree = {"kind": row["name"]}
-    position = 1
-    while position < len(words):
-        name = words[position]
-        if name not in kinds:
-            raise BadInput(f"{spec!r}: {name!r}: expected one of the parameters {', '.join(sorted(kinds))}")
-        following = words[position + 1] if position + 1 < len(words) else None
-        if kinds[name] == "flag" and following not in ("true", "false"):
-            qdisc[name] = True
-            position += 1
-            continue
-        if following is None:
-            raise BadInput(f"{spec!r}: {name}: expected a value after it")
-        qdisc[name] = _typed(following, kinds[name])
-        position += 2
-    return qdisc
-
-
-def _typed(word: str, kind: str) -> Any:
-    """A word as the TOML value it stands for; what is no number stays text and is judged by the engine."""
-    if kind == "flag":
-        return word == "true"
-    if kind in ("number", "integer"):
-        for read in (int, float):
-            try:
-                return read(word)
-            except ValueError:
-                continue
-    return word
+def _directions(name: str) -> list[str]:
+    parts = [part.strip() for part in name.split("/")]
+    if len(parts) > 2 or not all(parts):
+        raise BadInput(f'{name!r}: expected one discipline, or two in the form "forward / reverse"')
+    for part in parts[: len(parts) if len(parts) > 1 else 0]:
+        if part == UNCONGESTED_WORD:
+            raise BadInput(f"{name!r}: {part}: is the reference in both directions; expected it alone")
+    return parts
 
 
 def from_files(sources: Sequence[Source]) -> list[Variant]:

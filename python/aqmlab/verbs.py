@@ -5,13 +5,14 @@ import json
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
-from aqmlab.errors import Interrupted
+from aqmlab.errors import Doubt, Interrupted
 from aqmlab.live import view as views
 from aqmlab.progress import Bars, Monitor, Silent, Unseen, View, on_terminal
 
@@ -32,6 +33,31 @@ def complain(message: str, exit_code: int) -> int:
     """Says in one line on standard error what was wrong; the answer is the exit code given."""
     print("aqmlab: " + " ".join(message.split()), file=sys.stderr)
     return exit_code
+
+
+@contextlib.contextmanager
+def doubts_said() -> Iterator[None]:
+    """Says doubts as complaints are said, each once; they change no exit code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", Doubt)
+        otherwise, told = warnings.showwarning, set[str]()
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, Doubt):
+                otherwise(message, category, filename, lineno, file, line)
+            elif str(message) not in told:
+                told.add(str(message))
+                complain(f"warning: {message}", 0)
+
+        warnings.showwarning = show
+        yield
 
 
 def print_json(value: Any) -> None:

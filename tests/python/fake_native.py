@@ -29,11 +29,12 @@ INTERVAL_S = 0.1
 TOP = {"name", "duration", "warmup", "cooldown", "seed", "link", "path", "tcp", "traffic", "record", "live"}
 SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 RATES = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+COMMON = {"limit": "10000p", "ecn": False}
 PARAMS = {
-    "pfifo": {"limit": "240p"},
-    "pi": {"qref": "24p", "mode": "packet", "a": 1.822e-5, "b": 1.816e-5, "w": "170hz"},
-    "rem": {"target": "24p", "mode": "byte", "gamma": 0.001, "phi": 1.001},
-    "ared": {"min": "12p", "max": "36p", "gentle": True, "mode": "packet", "wq": 0.0001},
+    "pfifo": {**COMMON, "limit": "240p"},
+    "pi": {"qref": "24p", "mode": "packet", "a": 1.822e-5, "b": 1.816e-5, "w": "170hz", **COMMON},
+    "rem": {**COMMON, "target": "24p", "mode": "byte", "gamma": 0.001, "phi": 1.001},
+    "ared": {**COMMON, "min": "12p", "max": "36p", "gentle": True, "mode": "packet", "wq": 0.0001},
 }
 # Share of exchanges with a timeout, without and with ECN.
 TIMEOUTS = {"pfifo": (0.10, 0.10), "pi": (0.09, 0.02), "rem": (0.11, 0.02), "ared": (0.08, 0.07)}
@@ -73,7 +74,7 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
     qdisc = link.setdefault("qdisc", {"kind": "pfifo"})
     if qdisc.get("kind") not in PARAMS:
         raise ScenarioError(f"{origin}: link.qdisc.kind: {qdisc.get('kind')!r}: expected one of {', '.join(PARAMS)}")
-    known = {"kind": "", "limit": "10000p", "ecn": False, **PARAMS[qdisc["kind"]]}
+    known = {"kind": "", **PARAMS[qdisc["kind"]]}
     for key in qdisc:
         if key not in known:
             raise ScenarioError(f"{origin}: link.qdisc.{key}: unknown key; expected one of {', '.join(known)}")

@@ -463,6 +463,15 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, arguments, name
     assert code == 2 and said.out == "" and len(said.err.splitlines()) == 1 and named in said.err
 
 
+def test_a_shaper_beyond_its_link_is_no_silent_line(capsys, tmp_path):
+    link = {"rate": "50mbit", "reverse_rate": "10mbit", "qdisc": {"kind": "cake", "bandwidth": "48mbit"}}
+    (tmp_path / "a.toml").write_text(toml_text.dumps({**BASE, "link": link}))
+    code, said = answer(capsys, "tc", tmp_path / "a.toml")
+    excess = "bandwidth 48mbit exceeds link.reverse_rate 10mbit in reverse, where it never shapes"
+    assert code == 0 and f"#   - {excess}\ntc qdisc add dev eth1" in said.out and said.out.count("exceeds") == 1
+    assert said.err == f"aqmlab: warning: {tmp_path / 'a.toml'}: link.reverse_qdisc.{excess}\n"
+
+
 def test_a_variant_is_written(capsys):
     code, said = answer(capsys, "tc", ROOT / "examples/demo.toml", "--variant", "drop-tail 240")
     assert code == 0 and "pfifo limit 240" in said.out and "htb rate 100mbit overhead 38" in said.out

@@ -1,33 +1,72 @@
 import pytest
 
-from aqmlab import scenario, variants
-from aqmlab.errors import BadInput
-from conftest import BASE
+from aqmlab import engine, scenario, shaping, variants
+from aqmlab.errors import BadInput, Doubt
+from aqmlab.tc.write import write
+from conftest import BASE, NATIVE
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
 
 
 def from_words(*specs):
     return variants.from_file(variants.written_out(scenario.read(BASE), specs))
 
 
-def test_disciplines_in_the_words_of_tc():
-    assert variants.parse_words("pi qref 24p a 1e-5 ecn limit 1000p") == {
-        "kind": "pi",
-        "qref": "24p",
-        "a": 1e-5,
-        "ecn": True,
-        "limit": "1000p",
-    }
-    assert variants.parse_words("ared gentle false min 12p") == {"kind": "ared", "gentle": False, "min": "12p"}
-    assert variants.parse_words("droptail limit 240p") == {"kind": "pfifo", "limit": "240p"}
+ASYMMETRIC = BASE.replace('rate = "100mbit"', 'rate = "50mbit"\nreverse_rate = "10mbit"')
+
+
+def links(base, *specs):
+    wanted = variants.from_file(variants.written_out(scenario.read(base), specs))
+    return [(variant.name, variant.source.resolve().scenario["link"]) for variant in wanted]
+
+
+def test_words_are_of_both_directions_or_of_each_by_itself(compiled):
+    one, two, three = links(
+        ASYMMETRIC, "pfifo limit 240", "cake bandwidth 48mbit /  cake bandwidth 9mbit", "pi qref 24p/pfifo_fast"
+    )
+    assert one[1]["qdisc"] == one[1]["reverse_qdisc"]
+    assert two[0] == "cake bandwidth 48mbit / cake bandwidth 9mbit"
+    assert [two[1][key]["bandwidth"] for key in variants.QUEUES] == ["48mbit", "9mbit"]
+    assert [three[1][key]["kind"] for key in variants.QUEUES] == ["pi", "pfifo"]
 
 
 @pytest.mark.parametrize(
     ("spec", "named"),
-    [("pie", "pie"), ("", "expected"), ("pi qrf 24p", "'qrf'"), ("pi qref", "qref: expected a value")],
+    [
+        (
+            "cake bandwidth 48mbit",
+            "exceeds link.reverse_rate 10mbit in reverse, .* or one discipline for each direction",
+        ),
+        ("cake bandwidth 51mbit / pfifo", "bandwidth 51mbit exceeds link.rate 50mbit forward"),
+        ("cake bandwidth 50mbit / cake bandwidth 10001kbit", "bandwidth 10.001mbit exceeds link.reverse_rate 10mbit"),
+        ("pfifo / pfifo / pfifo", 'or two in the form "forward / reverse"'),
+        ("pfifo /", 'or two in the form "forward / reverse"'),
+        ("pfifo / uncongested", "is the reference in both directions"),
+        ("pfifo / fq_coddel", "did you mean fq_codel"),
+        ("cake bandwidth much", "link.qdisc.bandwidth: 'much'"),
+    ],
 )
-def test_words_that_mean_nothing_are_named(spec, named):
+def test_words_that_fit_no_link_are_refused(compiled, spec, named):
     with pytest.raises(BadInput, match=named):
-        variants.parse_words(spec)
+        links(ASYMMETRIC, spec)
+
+
+def test_a_shaper_as_fast_as_its_link_is_taken(compiled):
+    assert len(links(ASYMMETRIC, "cake bandwidth 50mbit / cake bandwidth 10mbit")) == 1
+
+
+def test_in_a_scenario_a_shaper_beyond_its_link_is_doubted(compiled):
+    qdisc = {"kind": "cake", "bandwidth": "48mbit"}
+    found = scenario.read(ASYMMETRIC).with_changes({"link.qdisc": qdisc}).resolve()
+    with pytest.warns(Doubt, match=r"link.reverse_qdisc.bandwidth 48mbit exceeds link.reverse_rate 10mbit in reverse"):
+        shaping.doubts(found)
+    remarks = [
+        remark for section in write(found, "a", "b").sections for line in section.lines for remark in line.remarks
+    ]
+    assert sum("exceeds" in remark for remark in remarks) == 1
 
 
 def test_ecn_switches_the_hosts_on_too():

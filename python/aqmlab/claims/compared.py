@@ -134,9 +134,11 @@ def _essence(scenario: Json, uncongested: bool) -> Any:
     if uncongested:
         return UNCONGESTED_WORD, traffic
     qdisc = dict(scenario["link"]["qdisc"])
+    reverse = dict(scenario["link"].get("reverse_qdisc", qdisc))
     can_mark = bool(qdisc.pop("ecn", False))
+    reverse.pop("ecn", None)
     return (
-        qdisc,
+        (qdisc, reverse),
         traffic,
         [ecn if can_mark and ecn not in ("off", False) else "off" for ecn in _ecn_of_blocks(scenario)],
     )

@@ -99,9 +99,9 @@ class Look:
 
 
 def _family(column: Column) -> str:
-    """Variants that differ in ECN alone share a hue."""
-    qdisc = {key: item for key, item in column.qdisc.items() if key != "ecn"}
-    return repr(sorted(qdisc.items(), key=lambda pair: pair[0]))
+    """Variants that differ in ECN alone, forward and in reverse, share a hue."""
+    both = (column.qdisc, column.scenario["link"].get("reverse_qdisc", column.qdisc))
+    return repr([sorted((key, item) for key, item in qdisc.items() if key != "ecn") for qdisc in both])
 
 
 WITNESSES: dict[str, Any] = {

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aqmlab import api, engine, scenario, store, toml_text
+from aqmlab import api, engine, scenario, shaping, store, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.live import plan, preflight, process, registry
@@ -111,6 +111,7 @@ def _resolved(scenario_file: str, has_traffic: bool, changes: dict[str, Any]) ->
     if not has_traffic:
         tree["traffic"] = [QUIET]
     resolved = source.with_tree(tree).resolve()
+    shaping.doubts(resolved)
     for found in api.calibrate(scenario_file, set=changes) if resolved.loads else []:
         tree = scenario.with_users(tree, found.traffic, found.users)
     return engine.resolve(toml_text.dumps(tree), resolved.origin)

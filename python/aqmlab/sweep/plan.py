@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import calibration, engine, runner, scenario, toml_text, units
+from aqmlab import calibration, engine, runner, scenario, shaping, toml_text, units
 from aqmlab.calibration import Calibration
 from aqmlab.engine import KeptFile, Load, Resolved, Tree
 from aqmlab.errors import BadInput, Interrupted
@@ -75,6 +75,9 @@ def plan(
         shared.setdefault((point.name, first), []).append(seed)
     resolved = {(name, first): _resolved(points[name], first) for name, first in shared}
     _all_different(points, resolved)
+    for (name, _), item in resolved.items():
+        if not points[name].uncongested:
+            shaping.doubts(item)
     found = _calibrated(points, resolved, at_once, monitor, fresh, {} if known is None else known)
     tasks = {
         (group[0], task.seed): task

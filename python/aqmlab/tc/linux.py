@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import scenario, variants
+from aqmlab import scenario, shaping, variants
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
 from aqmlab.tc import read as reading
@@ -27,7 +27,9 @@ def write(file: str, changes: Mapping[str, Any], variant: str | None, dev: str, 
     if dev == reverse_dev:
         raise BadInput(f"--reverse-dev {reverse_dev}: expected another port than that of --dev")
     source = _chosen(scenario.read(Path(file)).with_changes(changes), variant)
-    return writing.write(source.resolve(), dev, reverse_dev)
+    resolved = source.resolve()
+    shaping.doubts(resolved)
+    return writing.write(resolved, dev, reverse_dev)
 
 
 def _chosen(source: Source, variant: str | None) -> Source:

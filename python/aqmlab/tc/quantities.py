@@ -101,6 +101,13 @@ class Kind:
 
     to_tc: Callable[[Any, Site], str]
     from_tc: Callable[[Raw], Any]
+    """Of a dump, whose rounding it undoes."""
+    of_command: Callable[[str], Any] | None = None
+    """Of a command line, where a word means what it says and dumps show something else."""
+
+    def from_command(self, word: str) -> Any:
+        """The scenario's value for a word of a command line."""
+        return (self.of_command or self.from_tc)(word)
 
 
 def _length(value: Any, unit: str, site: Site) -> float:
@@ -140,6 +147,16 @@ def _time_or_packets(raw: Raw) -> str:
     return time_text(microseconds(raw))
 
 
+def _digits(word: str) -> int:
+    if not word.isascii() or not word.isdigit():
+        raise ValueError(f"{word[:40]!r}: expected a whole number")
+    return int(word)
+
+
+def _per_cent(word: str) -> float:
+    return split(word)[0] if word.endswith("%") else float(_digits(word))
+
+
 def _us(value: Any) -> float:
     return microseconds(str(value))
 
@@ -150,7 +167,7 @@ COUNT = Kind(lambda v, site: str(round(float(v))), lambda raw: packets(raw))
 SIZE = Kind(lambda v, site: str(round(size(str(v)))), lambda raw: size_text(size(raw)))
 PLAIN_BYTES = Kind(lambda v, site: str(v), lambda raw: _whole_number(raw))
 TIME = Kind(lambda v, site: time_text(_us(v)), lambda raw: time_text(microseconds(raw)))
-CODEL_TIME = Kind(lambda v, site: time_text(_us(v)), lambda raw: time_text(shortest(microseconds(raw), _codel_shown)))
+CODEL_TIME = Kind(TIME.to_tc, lambda raw: time_text(shortest(microseconds(raw), _codel_shown)), TIME.from_tc)
 # tc-sfb(8) takes bare milliseconds, and shows times with a unit, or in JSON microseconds.
 MILLISECONDS = Kind(
     lambda v, site: str(round(_us(v) / 1e3)),
@@ -160,11 +177,22 @@ MILLISECONDS = Kind(
 SECONDS = Kind(lambda v, site: str(round(_us(v) / 1e6)), lambda raw: time_text(1e6 * _real(raw)))
 TIME_OR_PACKETS = Kind(lambda v, site: str(v), lambda raw: _time_or_packets(raw))
 NUMBER = Kind(lambda v, site: f"{float(v):.9g}", lambda raw: number(_real(raw)))
-SFB_SHARE = Kind(lambda v, site: f"{float(v):.9g}", lambda raw: number(shortest(_real(raw), _sfb_shown)))
+SFB_SHARE = Kind(NUMBER.to_tc, lambda raw: number(shortest(_real(raw), _sfb_shown)), NUMBER.from_tc)
 # tc-pie(8): alpha and beta are whole numbers of sixteenths of a Hz.
-SIXTEENTHS = Kind(lambda v, site: str(round(16 * float(v))), lambda raw: number(_whole_number(raw) / 16))
-PER_CENT = Kind(lambda v, site: str(round(100 * float(v))), lambda raw: number(_whole_number(raw) / 100))
-PER_CENT_SIGN = Kind(lambda v, site: f"{100 * float(v):.9g}%", PER_CENT.from_tc)
+SIXTEENTHS = Kind(
+    lambda v, site: str(round(16 * float(v))),
+    lambda raw: number(_whole_number(raw) / 16),
+    lambda word: number(_digits(word) / 16),
+)
+PER_CENT = Kind(
+    lambda v, site: str(round(100 * float(v))),
+    lambda raw: number(_whole_number(raw) / 100),
+    lambda word: number(_digits(word) / 100),
+)
+# The kernel keeps a whole number of per cent.
+PER_CENT_SIGN = Kind(
+    lambda v, site: f"{round(100 * float(v))}%", PER_CENT.from_tc, lambda word: number(_per_cent(word) / 100)
+)
 RATE = Kind(lambda v, site: str(v), lambda raw: rate_text(rate(raw)))
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from aqmlab import engine, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
-from aqmlab.tc import dump, red, table
+from aqmlab.tc import dump, red, table, words
 from aqmlab.tc import quantities as q
 from aqmlab.tc.dump import Dump, Node
-from aqmlab.tc.table import ETHERNET_HEADER, Choice, Flag, Row, Value
+from aqmlab.tc.table import ETHERNET_HEADER, Flag, Row, Value
 
 SHAPERS = ("htb", "tbf", "cake")
 
@@ -114,7 +114,7 @@ def _foreign_words(found: Dump) -> list[str]:
 
 
 def _row(node: Node) -> Row | None:
-    return table.to_read(node.kind, "adaptive" in node.words or "adaptative" in node.words)
+    return table.to_read(node.kind, not table.ADAPTIVE.isdisjoint(node.words))
 
 
 def _on(device: str) -> str:
@@ -318,7 +318,12 @@ def _readable(node: Node, found: Dump) -> dict[str, q.Raw]:
     """The words of a RED that its weight is computed from, less those that are no numbers."""
     kept = dict(node.words)
     for word, read_it, most in (
-        *(("ewma", _plain, 31), ("Plog", _plain, 31), ("avpkt", q.size, 65535), ("burst", q.packets, 1e9)),
+        *(
+            ("ewma", _plain, 31),
+            ("Plog", _plain, 31),
+            ("avpkt", lambda raw: red.average_packet({"avpkt": raw}), 65535),
+            ("burst", q.packets, 1e9),
+        ),
         *(("min", _plain, 1e12), ("max", _plain, 1e12)),
     ):
         if word in kept and _number(read_it, node, word, found, most) is None:
@@ -368,28 +373,14 @@ def _default_queue(node: Node, found: Dump, remarks: list[str]) -> Tree:
 
 
 def _value(node: Node, word: table.Word, found: Dump) -> Any:
-    match word:
-        case Value():
-            raw = node.words.get(word.tc)
-            if raw is None or (word.ours == "bandwidth" and raw == "unlimited"):
-                return None
-            try:
-                return word.kind.from_tc(raw)
-            except ValueError as error:
-                found.note(node.line, f"{word.tc} {error}")
-                return None
-        case Flag():
-            if word.tc in node.words:
-                return True
-            # A command that says nothing means tc's default; a dump that shows nothing means off.
-            is_off = word.off in node.words or (node.is_whole and not node.is_command)
-            return False if is_off else None
-        case Choice():
-            named = node.words.get(word.json) if word.json else None
-            by_json = {word.json_words.get(ours, tc): ours for ours, tc in word.words.items()}
-            chosen = [ours for ours, tc in word.words.items() if node.words.get(tc) == 1]
-            ours = by_json.get(str(named)) if isinstance(named, str) else next(iter(chosen), None)
-            return {"true": True, "false": False}.get(str(ours), ours) if ours is not None else None
+    try:
+        value = words.said(word, node.words, node.is_command)
+    except ValueError as error:
+        found.note(node.line, f"{word.tc if isinstance(word, Value) else word.ours} {error}")
+        return None
+    # A command that says nothing means tc's default; a dump that shows nothing means off.
+    is_off = value is None and isinstance(word, Flag) and node.is_whole and not node.is_command
+    return False if is_off else value
 
 
 def _cake_overhead(leaf: Node, taken: int, qdisc: Tree) -> int:

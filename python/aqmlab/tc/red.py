@@ -12,6 +12,9 @@ from aqmlab.tc.quantities import Raw, Site, number, packets, rate_text, size, sp
 
 LARGEST_LOG = 31
 
+USUAL_PACKET = 1000
+"""What tc takes for `avpkt` where it is not said, bytes."""
+
 COMPUTED = ("wq", "mean_packet", "mark_until", "gentle_end", "target_delay")
 """Parameters of ours that tc's words follow from."""
 
@@ -69,12 +72,20 @@ def compute(values: Mapping[str, Any], site: Site, tc: Mapping[str, str]) -> tup
     return words, remarks
 
 
+def average_packet(found: Mapping[str, Raw]) -> float:
+    """The bytes of `avpkt`; `ValueError` where a burst of such packets is none."""
+    average = size(found.get("avpkt", USUAL_PACKET))
+    if average < 1:
+        raise ValueError(f"avpkt {found['avpkt']}: expected at least 1 byte")
+    return average
+
+
 def derive(found: Mapping[str, Raw], kind: str, is_command: bool) -> tuple[dict[str, Any], list[str]]:
     """What a dump's `ewma` or a command's burst says in our words, and what to say of it."""
     unit = (lambda raw: float(packets(raw))) if kind == "choke" else size
     values: dict[str, Any] = {}
     remarks: list[str] = []
-    average = 1.0 if kind == "choke" else size(found.get("avpkt", 1000))
+    average = 1.0 if kind == "choke" else average_packet(found)
     if "avpkt" in found:
         values["mean_packet"] = f"{round(size(found['avpkt']))}b"
     elif not is_command:

@@ -14,6 +14,16 @@ ETHERNET_HEADER = 14
 """Bytes that the kernel counts to a packet on an Ethernet port, and aqmlab does not."""
 
 
+ADAPTIVE = frozenset({"adaptive", "adaptative"})
+"""Words that make tc's red the discipline that is called ared here."""
+
+OF_A_DUMP = frozenset({"ewma", "Plog"})
+"""Words by which a dump shows what a kernel has of RED, where a command has others."""
+
+OF_RED = frozenset({"avpkt", "burst", "bandwidth"}) | OF_A_DUMP
+"""Words from which parameters of RED are computed."""
+
+
 @dataclass(frozen=True)
 class Value:
     """A word that a value follows."""

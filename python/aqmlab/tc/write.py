@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from aqmlab import shaping
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.tc import hosts, red, table
@@ -109,6 +110,8 @@ def _direction(
         said.append(f"{row.tc} needs {row.needs}")
     if "dialect" in values and values["dialect"] != "linux":
         said.append(f'the kernel does what dialect = "linux" does, not "{values["dialect"]}"')
+    if (excess := shaping.excess(link, queue)) is not None:
+        said.append(excess)
     is_alone = row.tc == "cake" and q.same(values.get("bandwidth"), rate) and values["overhead"] == overhead
     words, remarks = _words(row, values, site, within=None if is_alone else header)
     remarks = said + remarks

@@ -1,0 +1,32 @@
+"""Disciplines that shape, and the link behind them: one that is slower holds packets back in a shaper's place."""
+
+from aqmlab import units
+from aqmlab.engine import Resolved, Tree
+from aqmlab.errors import doubt
+
+SHAPER = "bandwidth"
+"""The parameter of a discipline that is its own shaper."""
+
+RATES = {"qdisc": ("rate", "trace", "forward"), "reverse_qdisc": ("reverse_rate", "reverse_trace", "in reverse")}
+"""For each discipline of `[link]` the key of its direction's rate, that of its trace, and how the direction is said."""
+
+
+def excess(link: Tree, queue: str) -> str | None:
+    """What is to be said of a shaper that is faster than the link of its direction, of a resolved `[link]`."""
+    key, trace, way = RATES[queue]
+    shaped = link.get(queue, {}).get(SHAPER)
+    # The rate of a trace is its mean, which a shaper may well exceed and yet act.
+    if shaped is None or trace in link:
+        return None
+    rate = link.get(key, link["rate"])
+    if units.rate_bps(shaped, f"link.{queue}.{SHAPER}") <= units.rate_bps(rate, f"link.{key}"):
+        return None
+    return f"{SHAPER} {shaped} exceeds link.{key} {rate} {way}, where it never shapes"
+
+
+def doubts(resolved: Resolved) -> None:
+    """Says so of a scenario, where somebody may mean it."""
+    link = resolved.scenario.get("link", {})
+    for queue in RATES:
+        if queue in link and (said := excess(link, queue)) is not None:
+            doubt(f"{resolved.origin}: link.{queue}.{said}")
