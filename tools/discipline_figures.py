@@ -22,7 +22,8 @@ from matplotlib.figure import Figure
 
 import aqmlab
 from aqmlab import engine, units
-from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE
 from aqmlab.results import Run
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +51,7 @@ def main(names: list[str]) -> int:
         for name in names or list(rows):
             run = reference if name == REFERENCE_KIND else measured(rows[name], Path(folder))
             numbers[name] = figures_of(run)
-            drawn = finish(name, name, "", lambda run=run: picture(run, reference))  # type: ignore[misc]
+            drawn = Drawn(name, name, "", lambda _, run=run: picture(run, reference))  # type: ignore[misc]
             PICTURES.mkdir(parents=True, exist_ok=True)
             # A tenth of a point is finer than a screen.
             (PICTURES / f"{name}.svg").write_text(re.sub(r"(\d\.\d)\d+", r"\1", drawn.svg), encoding="utf-8")

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 import aqmlab
 from aqmlab import engine
-from aqmlab.figures.looks import HUES, INK, REFERENCE, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.looks import HUES, INK, REFERENCE
 from aqmlab.vectors import ACCEPTOR, INITIATOR, Vector
 
 ROOT = Path(__file__).parents[1]
@@ -97,7 +98,7 @@ def main(names: list[str]) -> int:
 def save(name: str, draw: Callable[[], Figure]) -> None:
     """Writes a picture."""
     # A tenth of a point is finer than a screen.
-    text = re.sub(r"(\d\.\d)\d+", r"\1", finish(name, name, "", draw).svg)
+    text = re.sub(r"(\d\.\d)\d+", r"\1", Drawn(name, name, "", lambda _: draw()).svg)
     (PICTURES / f"{name}.svg").write_text(text, encoding="utf-8")
     print(name, flush=True)
 

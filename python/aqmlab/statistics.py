@@ -63,6 +63,12 @@ def half_width(values: Sequence[float] | Array) -> float | None:
     return quantile * float(sample.std(ddof=1)) / math.sqrt(sample.size)
 
 
+def half_widths(values: Array) -> Array:
+    """The same of each column of a table with a row for each run."""
+    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, values.shape[0] - 1))
+    return np.asarray(quantile * values.std(axis=0, ddof=1) / math.sqrt(values.shape[0]))
+
+
 def across_runs(values: Sequence[float]) -> Interval:
     """The mean over independent runs."""
     width = half_width(values)

@@ -13,6 +13,7 @@ from scipy import stats
 
 from aqmlab.errors import BadInput
 from aqmlab.exchanges import CDF_TIMES, SIZE_BINS
+from aqmlab.figures.drawn import pictures
 from aqmlab.figures.looks import HUES, INK, REFERENCE
 from aqmlab.statistics import Interval
 from aqmlab.study import figures, tables
@@ -149,8 +150,8 @@ def test_every_kind_is_drawn_and_says_what_it_is_of():
     assert "n = 30 runs of losses, 3 runs each" in found[4].caption
     assert "Bars: 95 % t-intervals across runs; 3 runs each" in found[3].caption
     assert "Reverse direction" in found[5].caption and "seed 1" in found[5].caption
-    for one in found:
-        assert one.svg.count("<svg") == 1 and one.png[:4] == b"\x89PNG"
+    for one in map(pictures, found):
+        assert one.svg.count("<svg") == one.narrow.count("<svg") == 1 and one.png[:4] == b"\x89PNG"
         assert "90 %" in one.svg
         assert not re.search(r"(#0072b2|#14171a)", one.for_page())
 
@@ -243,6 +244,7 @@ def test_values_without_an_interval_are_open_marks(monkeypatch):
     monkeypatch.setattr(module, "legend", lambda figure, grid, *rest, **more: axes.append(grid[0]))
     drawn = figures.draw([spec("against", x="load", measure="loss_ratio")], finder(cells))[0]
     assert "Bars: 95 % t-intervals across runs; no interval (open marks): PI 24; 3 runs each" in drawn.caption
+    assert drawn.svg
     line, bare = (line for line in axes[0].lines if line.get_marker() == "o")
     assert list(line.get_ydata()) == [1, 2, 3] and list(bare.get_ydata()) == [2]
     assert bare.get_markerfacecolor() == axes[0].get_facecolor() != line.get_markerfacecolor()

@@ -11,15 +11,16 @@ from pathlib import Path
 from aqmlab.comparison import Column, Comparison
 from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.calibration import calibration_fit
-from aqmlab.figures.looks import Drawn, looks_of
+from aqmlab.figures.drawn import Drawn, Pictures, pictures
+from aqmlab.figures.looks import looks_of
 from aqmlab.figures.queue import queue_series, signal_series
 from aqmlab.figures.responses import response_cdf, response_tail
 from aqmlab.results import Json
 
-__all__ = ["Drawn", "calibrations", "of_columns", "of_comparison", "save"]
+__all__ = ["Drawn", "Pictures", "calibrations", "of_columns", "of_comparison", "pictures", "save"]
 
 
-def save(figures: Iterable[Drawn], folder: Path) -> list[Path]:
+def save(figures: Iterable[Pictures], folder: Path) -> list[Path]:
     """Writes each figure as SVG and PNG."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -1,6 +1,8 @@
 """Simulated against live: response times of the same variant as several witnesses have them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -8,7 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from aqmlab.comparison import Column
-from aqmlab.figures.looks import GRID, MUTED, Drawn, Look, finish, void_note
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.legends import inside
+from aqmlab.figures.looks import GRID, MUTED, Look, void_note
+from aqmlab.figures.sheet import Sheet
 from aqmlab.live.verdicts import DISTANCE
 from aqmlab.statistics import Array
 
@@ -28,17 +33,34 @@ def witness_panels(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn |
         "the simulated ones, from the 1st percentile to where 10 exchanges are left; dots at 10, 25, 50, 75, 90, 95 "
         f"and 99 %; on the line both are equal.{void_note(shown)}"
     )
-    samples = {column.name: _sample(column) for column in shown}
+    rows = [[_Sample.of(column, looks[column.name]) for column in (simulated, *others)] for simulated, others in pairs]
+    return Drawn("agreement", "Simulated and live", caption, partial(_panels, rows))
 
-    def draw() -> Figure:
-        figure = Figure(figsize=(9.4, 0.5 + 3.6 * len(pairs)), layout="constrained")
-        grid = figure.subplots(len(pairs), 2, squeeze=False)
-        for row, (simulated, others) in zip(grid, pairs, strict=True):
-            _distributions(row[0], [simulated, *others], samples, looks)
-            _quantiles(row[1], simulated, others, samples, looks)
-        return figure
 
-    return finish("agreement", "Simulated and live", caption, draw)
+@dataclass(frozen=True)
+class _Sample:
+    """Response times as a witness has them."""
+
+    subject: str
+    who: str
+    look: Look
+    times: Array
+
+    @staticmethod
+    def of(column: Column, look: Look) -> "_Sample":
+        runs = [run.exchanges["response_time_s"].to_numpy() for run in column.result.runs]
+        return _Sample(column.subject, _who(column), look, np.sort(np.concatenate(runs)).astype(np.float64))
+
+
+def _panels(rows: Sequence[Sequence[_Sample]], sheet: Sheet) -> Figure:
+    across = 1 if sheet.is_narrow else 2
+    down = len(rows) * 2 // across
+    figure = Figure(figsize=sheet.size(0.5 + 3.6 * down), layout="constrained")
+    grid = list(figure.subplots(down, across, squeeze=False).flat)
+    for k, samples in enumerate(rows):
+        _distributions(grid[2 * k], samples, sheet)
+        _quantiles(grid[2 * k + 1], samples, sheet)
+    return figure
 
 
 def _pairs(columns: Sequence[Column]) -> list[tuple[Column, list[Column]]]:
@@ -58,52 +80,48 @@ def _has_exchanges(column: Column) -> bool:
     return column.completed > 0 and all(run.has_exchanges for run in column.result.runs)
 
 
-def _sample(column: Column) -> Array:
-    runs = [run.exchanges["response_time_s"].to_numpy() for run in column.result.runs]
-    return np.sort(np.concatenate(runs)).astype(np.float64)
-
-
-def _distributions(axes: Axes, columns: Sequence[Column], samples: dict[str, Array], looks: dict[str, Look]) -> None:
-    lows, highs = zip(*(np.quantile(samples[column.name], (0.005, 0.995)) for column in columns), strict=True)
+def _distributions(axes: Axes, samples: Sequence[_Sample], sheet: Sheet) -> None:
+    lows, highs = zip(*(np.quantile(one.times, (0.005, 0.995)) for one in samples), strict=True)
     at = np.geomspace(max(min(lows), 1e-4), max(highs), 400)
-    for k, column in enumerate(columns):
-        share = np.searchsorted(samples[column.name], at, side="right") / samples[column.name].size
+    keys = []
+    for k, one in enumerate(samples):
+        share = np.searchsorted(one.times, at, side="right") / one.times.size
         if k == 0:
             axes.fill_between(
                 at,
                 100 * np.clip(share - DISTANCE, 0, 1),
                 100 * np.clip(share + DISTANCE, 0, 1),
-                color=looks[column.name].color,
+                color=one.look.color,
                 alpha=0.13,
                 linewidth=0,
             )
-        axes.plot(at, 100 * share, label=_who(column), **looks[column.name].line())
+        keys.append((axes.plot(at, 100 * share, **one.look.line(sheet))[0], one.who))
     axes.set(xscale="log", xlim=(at[0], at[-1]), ylim=(0, 100))
     axes.set(xlabel="response time (s)", ylabel="exchanges completed (%)")
-    axes.set_title(columns[0].subject, pad=4)
-    axes.legend(loc="lower right")
+    axes.set_title(samples[0].subject)
+    inside(axes, keys, "lower right")
     _plain_numbers(axes, both=False)
 
 
-def _quantiles(
-    axes: Axes, simulated: Column, others: Sequence[Column], samples: dict[str, Array], looks: dict[str, Look]
-) -> None:
+def _quantiles(axes: Axes, samples: Sequence[_Sample], sheet: Sheet) -> None:
     low, high = np.inf, 0.0
-    for column in others:
-        pair = samples[simulated.name], samples[column.name]
-        last = 1 - FEWEST_BEYOND / min(sample.size for sample in pair)
+    keys = []
+    simulated, *others = samples
+    for one in others:
+        pair = simulated.times, one.times
+        last = 1 - FEWEST_BEYOND / min(times.size for times in pair)
         if last <= 0.5:
             continue
         shares = np.unique(np.concatenate([np.linspace(0.01, 0.99, 99), 1 - np.geomspace(0.01, 1 - last, 30)]))
-        x, y = (np.quantile(sample, shares[shares <= last]) for sample in pair)
-        axes.plot(x, y, label=_who(column), **looks[column.name].line())
+        x, y = (np.quantile(times, shares[shares <= last]) for times in pair)
+        keys.append((axes.plot(x, y, **one.look.line(sheet))[0], one.who))
         marks = [share for share in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99) if share <= last]
         axes.plot(
             np.quantile(pair[0], marks),
             np.quantile(pair[1], marks),
             "o",
-            color=looks[column.name].color,
-            markersize=4,
+            color=one.look.color,
+            markersize=sheet.points(4),
             zorder=6,
         )
         low, high = min(low, float(min(x[0], y[0]))), max(high, float(max(x[-1], y[-1])))
@@ -111,12 +129,12 @@ def _quantiles(
         axes.set_visible(False)
         return
     ends = (0.85 * low, high / 0.85)
-    axes.plot(ends, ends, color=MUTED, linewidth=1, zorder=2)
+    axes.plot(ends, ends, color=MUTED, linewidth=sheet.points(1), zorder=2)
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
     axes.set(xlabel="simulated response time (s)", ylabel="live response time (s)")
     axes.grid(color=GRID)
     if len(others) > 1:
-        axes.legend(loc="upper left")
+        inside(axes, keys, "upper left")
     _plain_numbers(axes, both=True)
 
 

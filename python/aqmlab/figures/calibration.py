@@ -1,11 +1,17 @@
 """Calibration: throughput against population, the fit, and where it is inverted."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aqmlab import units
-from aqmlab.figures.looks import HUES, INK, MUTED, Drawn, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.legends import inside
+from aqmlab.figures.looks import HUES, INK, MUTED
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 
 
@@ -22,38 +28,38 @@ def calibration_fit(facts: Json, number: int = 0) -> Drawn:
     )
     name = "calibration" if number == 0 else f"calibration-{number + 1}"
 
-    def draw() -> Figure:
-        figure = Figure(figsize=(9.4, 3.6), layout="constrained")
-        axes = figure.add_subplot()
-        users = np.array([point["users"] for point in facts["points"]], dtype=float)
-        rates = np.array([point["throughput_bps"] for point in facts["points"]]) / 1e6
-        reach = np.array([users.min(), users.max()])
-        reach = reach + np.array([-0.03, 0.03]) * reach.mean()
-        fit = (facts["intercept_bps"] + facts["slope_bps_per_user"] * reach) / 1e6
-        wanted = facts["load_bps"] / 1e6
-        axes.plot(reach, fit, color=HUES[0], label="linear fit")
-        axes.axhline(wanted, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-        axes.annotate(
-            f"wanted: {wanted:g} Mb/s",
-            (reach[0], wanted),
-            (4, 4),
-            textcoords="offset points",
-            color=MUTED,
-            fontsize=9.5,
-        )
-        others = users != facts["users"]
-        axes.plot(users[others], rates[others], "o", color=INK, markersize=6, label="runs")
-        axes.plot(
-            [facts["users"]],
-            [facts["confirmed_bps"] / 1e6],
-            "D",
-            color=HUES[1],
-            markersize=8,
-            label=f"confirmed with {facts['users']:,} users",
-        )
-        axes.set(xlim=tuple(reach), xlabel="users", ylabel="throughput (Mb/s)")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axes.legend(loc="lower right")
-        return figure
+    return Drawn(name, "Calibration", caption, partial(_fit, facts))
 
-    return finish(name, "Calibration", caption, draw)
+
+def _fit(facts: Json, sheet: Sheet) -> Figure:
+    figure = Figure(figsize=sheet.size(3.6), layout="constrained")
+    axes = figure.add_subplot()
+    users = np.array([point["users"] for point in facts["points"]], dtype=float)
+    rates = np.array([point["throughput_bps"] for point in facts["points"]]) / 1e6
+    reach = np.array([users.min(), users.max()])
+    reach = reach + np.array([-0.03, 0.03]) * reach.mean()
+    fit = (facts["intercept_bps"] + facts["slope_bps_per_user"] * reach) / 1e6
+    wanted = facts["load_bps"] / 1e6
+    others = users != facts["users"]
+    mark: dict[str, Any] = {"linestyle": "none", "markersize": sheet.points(6)}
+    keys = [
+        (axes.plot(reach, fit, color=HUES[0])[0], "linear fit"),
+        (axes.plot(users[others], rates[others], marker="o", color=INK, **mark)[0], "runs"),
+        (
+            axes.plot([facts["users"]], [facts["confirmed_bps"] / 1e6], marker="D", color=HUES[1], **mark)[0],
+            f"confirmed with {facts['users']:,} users",
+        ),
+    ]
+    axes.axhline(wanted, color=MUTED, linewidth=sheet.points(1), linestyle=(0, (4, 3)))
+    axes.annotate(
+        f"wanted: {wanted:g} Mb/s",
+        (reach[0], wanted),
+        (sheet.points(4), sheet.points(4)),
+        textcoords="offset points",
+        color=MUTED,
+    )
+    axes.set(xlim=tuple(reach), xlabel="users", ylabel="throughput (Mb/s)")
+    axes.xaxis.set_major_locator(MaxNLocator(4 if sheet.is_narrow else 8))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    inside(axes, keys, "lower right")
+    return figure

@@ -1,87 +1,17 @@
-"""What all figures have in common: colours, type, and how they become files and parts of a page."""
+"""What the lines of all figures have in common: colours and styles."""
 
-import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-
 from aqmlab.comparison import Column
+from aqmlab.figures.sheet import Sheet
 
 INK, MUTED, GRID, PAPER = "#14171a", "#5b636b", "#e3e6e8", "#fefefe"
 HUES = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b5ea7", "#8c5a3c", "#c2185b", "#5c7a1f"
 )  # fmt: skip
 REFERENCE = "#868e96"
-
-ON_PAGE = {INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper", REFERENCE: "--reference"} | {
-    hue: f"--hue-{k}" for k, hue in enumerate(HUES)
-}
-"""On a page the colours are those of its style sheet, so that one figure serves light and dark."""
-
-STYLE: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans"],
-    "font.size": 10.5,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.titlecolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "text.color": INK,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-    "legend.handlelength": 2.6,
-    "lines.linewidth": 1.8,
-    "lines.solid_capstyle": "round",
-    "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
-    "savefig.facecolor": PAPER,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "aqmlab",
-    "path.simplify_threshold": 0.2,
-}
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A finished figure."""
-
-    name: str
-    title: str
-    caption: str
-    svg: str
-    png: bytes
-
-    def for_page(self) -> str:
-        """The SVG to be set into a page: colours by style sheet, ids of its own, no fixed size."""
-        text = self.svg[self.svg.index("<svg") :]
-        text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-        head, body = text.split(">", 1)
-        head = re.sub(r'\s(width|height|version)="[^"]*"', "", head)
-        head += f' role="img" aria-label="{escape(self.title)}" class="figure"'
-        body = re.sub(r'\bid="([^"]+)"', rf'id="{self.name}-\1"', body)
-        body = re.sub(r'href="#([^"]+)"', rf'href="#{self.name}-\1"', body)
-        body = re.sub(r"url\(#([^)]+)\)", rf"url(#{self.name}-\1)", body)
-        body = re.sub(r"font: ((?:\d+ )?[\d.]+px) [^;\"]+", r"font: \1 var(--figure-font)", body)
-        for colour, variable in ON_PAGE.items():
-            body = body.replace(colour, f"var({variable})")
-        return head + ">" + body
 
 
 @dataclass(frozen=True)
@@ -93,9 +23,10 @@ class Look:
     width: float
     layer: int
 
-    def line(self) -> dict[str, Any]:
+    def line(self, sheet: Sheet) -> dict[str, Any]:
         """For `Axes.plot`."""
-        return {"color": self.color, "linestyle": self.style, "linewidth": self.width, "zorder": self.layer}
+        width = sheet.points(self.width)
+        return {"color": self.color, "linestyle": self.style, "linewidth": width, "zorder": self.layer}
 
 
 def _family(column: Column) -> str:
@@ -160,14 +91,3 @@ def _looks_of_witnesses(columns: Sequence[Column]) -> dict[str, Look]:
         style = WITNESSES.get(column.witness, WITNESSES["live"])
         looks[column.name] = Look(hues[column.subject], style, 2.0 if is_simulated else 1.7, 4 if is_simulated else 5)
     return looks
-
-
-def finish(name: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawn:
-    """Draws in the common style and keeps the figure as SVG and PNG."""
-    with mpl.rc_context(STYLE):
-        figure = draw()
-        svg, png = io.StringIO(), io.BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "aqmlab"})
-        figure.set_layout_engine("none")  # it stays as it is: laying out takes as long as drawing
-        figure.savefig(png, format="png", dpi=160, metadata={"Software": "aqmlab"})
-    return Drawn(name, title, caption, svg.getvalue(), png.getvalue())

@@ -1,17 +1,55 @@
 """Response times: the distribution to 2 s as the studies draw it, and the tail."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from aqmlab import units
+from aqmlab import statistics, units
 from aqmlab.comparison import Column
-from aqmlab.figures.looks import MUTED, PAPER, Drawn, Look, finish, void_note
-from aqmlab.window import CDF_TIMES, TAIL_TIMES
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.legends import legend
+from aqmlab.figures.looks import MUTED, PAPER, Look, void_note
+from aqmlab.figures.sheet import Sheet
+from aqmlab.statistics import Array
+from aqmlab.window import CDF_TIMES, TAIL_TIMES, Window
+
+MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0)
+"""Where the precision of a distribution is asked, seconds."""
+ENLARGED_FROM = 0.4
+"""Where the enlarged part begins, seconds: before it all curves rise steeply and together."""
+FEWEST_FOR_A_BAND = 3
+"""Runs: the t-interval of two is as wide as the figure."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A distribution: its name and look, and per cent at some times."""
+
+    label: str
+    look: Look
+    times: Array
+    shares: Array
+    band: tuple[Array, Array] | None
+    """Ends of the 95 % t-interval across runs at each time, where there are several."""
+    rank: float
+    """The highest is the first in the legend."""
+    is_reference: bool
+
+    def draw(self, axes: Axes, sheet: Sheet, thin: float = 1.0) -> Line2D:
+        """As a line, with its band."""
+        line = self.look.line(sheet)
+        if self.band is not None:
+            axes.fill_between(
+                self.times, *self.band, color=self.look.color, alpha=0.18, linewidth=0, zorder=self.look.layer - 0.5
+            )
+        return axes.plot(self.times, self.shares, **{**line, "linewidth": thin * line["linewidth"]})[0]
 
 
 def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
@@ -23,101 +61,136 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         several = min(len(c.result.runs) for c in columns) > 1
         where = "across runs" if several else "from 20 parts within the one run"
         precision = f"; 95 % interval at most ±{100 * max(known):.1f} points ({where})"
+    curves = [
+        Curve(
+            column.label,
+            looks[column.name],
+            CDF_TIMES,
+            100 * column.cdf,
+            _band(column, lambda window: window.cdf),
+            float(column.cdf[-1]),
+            column.uncongested,
+        )
+        for column in columns
+    ]
     caption = (
         "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better. "
-        f"{_sizes(columns)}{precision}.{void_note(columns)}"
+        f"{_sizes(columns)}{precision}.{_bands_said(curves)}{void_note(columns)}"
     )
+    return Drawn("response-cdf", "Response times", caption, partial(_distributions, curves))
 
-    def draw() -> Figure:
-        figure = Figure(figsize=(9.4, 5.4), layout="constrained")
+
+def _distributions(curves: Sequence[Curve], sheet: Sheet) -> Figure:
+    figure = Figure(figsize=sheet.size(7.6 if sheet.is_narrow else 5.4), layout="constrained")
+    if sheet.is_narrow:
+        axes, enlarged = figure.subplots(2, 1)
+    else:
         axes = figure.add_subplot()
-        for column in columns:
-            axes.plot(CDF_TIMES, 100 * column.cdf, label=column.label, **looks[column.name].line())
-        axes.set(xlim=(0, 2), ylim=(0, 100), xlabel="response time (s)", ylabel="exchanges completed (%)")
-        axes.set_xticks(np.arange(0, 2.01, 0.25))
-        axes.set_yticks(range(0, 101, 10))
-        _legend_beside(axes, columns, lambda column: float(column.cdf[-1]))
+    lines = [curve.draw(axes, sheet) for curve in curves]
+    axes.set(xlim=(0, 2), ylim=(0, 100), xlabel="response time (s)", ylabel="exchanges completed (%)")
+    axes.set_xticks(np.arange(0, 2.01, 0.5 if sheet.is_narrow else 0.25))
+    axes.set_yticks(range(0, 101, 20 if sheet.is_narrow else 10))
+    if sheet.is_narrow:
+        _zoom(enlarged, curves, sheet)
+        enlarged.set(xlabel="response time (s)", ylabel="exchanges completed (%)")
+    else:
         backing = Rectangle((0.375, 0.012), 0.62, 0.575, transform=axes.transAxes, color=PAPER, linewidth=0, zorder=2.5)
         axes.add_patch(backing)
         inset = axes.inset_axes((0.43, 0.075, 0.55, 0.44))
-        _zoom(inset, columns, looks)
-        return figure
+        _zoom(inset, curves, sheet)
+        inset.tick_params(labelsize="small", length=sheet.points(2))
+    if len(curves) > 1:
+        legend(figure, axes, _best_first(curves, lines), sheet)
+    return figure
 
-    return finish("response-cdf", "Response times", caption, draw)
+
+def _zoom(axes: Axes, curves: Sequence[Curve], sheet: Sheet) -> None:
+    """The upper part once more, enlarged: where timeouts show and disciplines part."""
+    congested = [curve for curve in curves if not curve.is_reference] or list(curves)
+    start = int(np.searchsorted(CDF_TIMES, ENLARGED_FROM))
+    low = min(float(curve.shares[start]) for curve in congested)
+    for curve in curves:
+        curve.draw(axes, sheet, thin=0.85)
+    floor = 5 * np.floor(low / 5)
+    axes.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100.4))
+    axes.set_xticks(np.arange(0.5, 2.01, 0.5 if sheet.is_narrow else 0.25))
+    title = f"enlarged: from {ENLARGED_FROM:g} s and {floor:.0f} %"
+    axes.set_title(title, fontsize="small", color=MUTED, fontweight="normal")
+
+
+def _best_first(curves: Sequence[Curve], lines: Sequence[Line2D]) -> list[tuple[Line2D, str]]:
+    """Lines and names as the curves stand at the right edge."""
+    order = sorted(range(len(curves)), key=lambda k: curves[k].rank, reverse=True)
+    return [(lines[k], curves[k].label) for k in order]
+
+
+def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
+    """The tail on logarithmic axes: share of exchanges slower than a time."""
+    curves = []
+    for column in columns:
+        shown = column.tail >= 10 / max(column.completed, 1)
+        band = _band(column, lambda window: window.tail)
+        curves.append(
+            Curve(
+                column.label,
+                looks[column.name],
+                TAIL_TIMES[shown],
+                100 * column.tail[shown],
+                None if band is None else (band[0][shown], band[1][shown]),
+                -_quantile(column, 0.999),
+                column.uncongested,
+            )
+        )
+    caption = (
+        "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is "
+        f"better. A curve ends where fewer than 10 exchanges are left. {_sizes(columns)}.{_bands_said(curves)} "
+        "Exchanges that the end of the window cut off are not in it, so the far tail is too low."
+        f"{void_note(columns)}"
+    )
+    return Drawn("response-tail", "The slowest exchanges", caption, partial(_tails, curves))
+
+
+def _tails(curves: Sequence[Curve], sheet: Sheet) -> Figure:
+    figure = Figure(figsize=sheet.size(5.4 if sheet.is_narrow else 5.0), layout="constrained")
+    axes = figure.add_subplot()
+    drawn = [curve for curve in curves if curve.times.size]
+    lines = [curve.draw(axes, sheet) for curve in drawn]
+    lowest = min((float(curve.shares[-1]) for curve in drawn), default=1.0)
+    longest = max((float(curve.times[-1]) for curve in drawn), default=2.0)
+    axes.set(
+        xscale="log", yscale="log", xlim=(0.02, max(longest, 2.0) * 1.1), ylim=(max(min(lowest, 1.0) * 0.7, 1e-4), 110)
+    )
+    axes.set(xlabel="response time (s)", ylabel="exchanges that take longer (%)")
+    axes.xaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if len(drawn) > 1:
+        legend(figure, axes, _best_first(drawn, lines), sheet)
+    return figure
+
+
+def _band(column: Column, share: Callable[[Window], Array]) -> tuple[Array, Array] | None:
+    """Ends of the t-interval across runs at each time, per cent."""
+    runs = 100 * np.array([share(window) for window in column.windows])
+    if runs.shape[0] < FEWEST_FOR_A_BAND or not np.isfinite(runs).all():
+        return None
+    mean, around = runs.mean(axis=0), statistics.half_widths(runs)
+    return np.clip(mean - around, 0, 100), np.clip(mean + around, 0, 100)
+
+
+def _bands_said(curves: Sequence[Curve]) -> str:
+    return " Bands: 95 % t-intervals across runs." if any(curve.band is not None for curve in curves) else ""
 
 
 def _cdf_half_width(column: Column) -> float | None:
-    marks = [int(np.searchsorted(CDF_TIMES, t - 1e-9)) for t in (0.1, 0.2, 0.3, 0.5, 1.0)]
+    marks = [int(np.searchsorted(CDF_TIMES, t - 1e-9)) for t in MARKED_TIMES]
     widths = [
         column.statistic(lambda w, k=k: float(w.cdf[k]), lambda w, k=k: w.cdf_parts[:, k]).half_width  # type: ignore[misc]
         for k in marks
     ]
     known = [width for width in widths if width is not None]
     return max(known) if known else None
-
-
-def _zoom(axes: Axes, columns: Sequence[Column], looks: dict[str, Look]) -> None:
-    """The upper part once more, enlarged: where timeouts show and disciplines part."""
-    congested = [column for column in columns if not column.uncongested] or list(columns)
-    start = int(np.searchsorted(CDF_TIMES, 0.4))
-    low = min(float(column.cdf[start]) for column in congested)
-    for column in columns:
-        look = looks[column.name].line()
-        axes.plot(CDF_TIMES, 100 * column.cdf, **{**look, "linewidth": look["linewidth"] * 0.85})
-    floor = 5 * np.floor(100 * low / 5)
-    axes.set(xlim=(0.4, 2), ylim=(floor, 100.4))
-    axes.set_xticks(np.arange(0.5, 2.01, 0.25))
-    axes.tick_params(labelsize=8.5, length=2)
-    title = f"enlarged: from 0.4 s and {floor:.0f} %"
-    axes.set_title(title, fontsize=9, color=MUTED, fontweight="normal", pad=4)
-
-
-def _legend_beside(axes: Axes, columns: Sequence[Column], rank: Callable[[Column], float]) -> None:
-    """A legend beside the curves, best first, as the curves stand at the right edge."""
-    if len(columns) < 2:
-        return
-    handles, labels = axes.get_legend_handles_labels()
-    at = {label: handle for handle, label in zip(handles, labels, strict=True)}
-    order = sorted(columns, key=rank, reverse=True)
-    axes.legend(
-        [at[column.label] for column in order],
-        [column.label for column in order],
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        labelspacing=0.75,
-    )
-
-
-def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
-    """The tail on logarithmic axes: share of exchanges slower than a time."""
-    caption = (
-        "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is "
-        f"better. A curve ends where fewer than 10 exchanges are left. {_sizes(columns)}. Exchanges that the end of "
-        f"the window cut off are not in it, so the far tail is too low.{void_note(columns)}"
-    )
-
-    def draw() -> Figure:
-        figure = Figure(figsize=(9.4, 5.0), layout="constrained")
-        axes = figure.add_subplot()
-        lowest, longest = 1.0, 2.0
-        for column in columns:
-            shown = column.tail >= 10 / max(column.completed, 1)
-            times, shares = TAIL_TIMES[shown], 100 * column.tail[shown]
-            if not times.size:
-                continue
-            lowest, longest = min(lowest, float(shares[-1])), max(longest, float(times[-1]))
-            axes.plot(times, shares, label=column.label, **looks[column.name].line())
-        axes.set(xscale="log", yscale="log", xlim=(0.02, longest * 1.1), ylim=(max(lowest * 0.7, 1e-4), 110))
-        axes.set(xlabel="response time (s)", ylabel="exchanges that take longer (%)")
-        axes.xaxis.set_major_formatter(FuncFormatter(_plain))
-        axes.yaxis.set_major_formatter(FuncFormatter(_plain))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        _legend_beside(axes, [c for c in columns if (c.tail > 0).any()], lambda column: -_quantile(column, 0.999))
-        return figure
-
-    return finish("response-tail", "The slowest exchanges", caption, draw)
 
 
 def _plain(value: float, _position: int | None = None) -> str:

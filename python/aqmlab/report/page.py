@@ -78,7 +78,7 @@ def _of_comparison(found: Comparison) -> Json:
         "agreements": [agreement_facts(item) for item in agreement.of_comparison(found)],
         "claims": asked,
         "claim_counts": [(verdict, sum(c.verdict == verdict for c in asked)) for verdict in (HOLDS, FAILS, OPEN)],
-        "drawn": {drawn.name: drawn for drawn in figures.of_comparison(found)},
+        "drawn": _drawn(figures.of_comparison(found)),
         "digest": found.digest,
         "commands": _commands(found),
     }
@@ -100,10 +100,14 @@ def _of_result(found: Result) -> Json:
         "agreements": [],
         "claims": [],
         "claim_counts": [],
-        "drawn": {drawn.name: drawn for drawn in figures.of_columns([column])},
+        "drawn": _drawn(figures.of_columns([column])),
         "digest": found.digest,
         "commands": [_again(found)],
     }
+
+
+def _drawn(found: list[figures.Drawn]) -> dict[str, figures.Pictures]:
+    return {drawn.name: figures.pictures(drawn) for drawn in found}
 
 
 def _again(found: Result) -> str:

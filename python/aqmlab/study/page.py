@@ -9,7 +9,8 @@ from aqmlab import figures as files
 from aqmlab import store, units
 from aqmlab.comparison import Comparison
 from aqmlab.figures.agreement import witness_panels
-from aqmlab.figures.looks import Drawn, looks_of
+from aqmlab.figures.drawn import Drawn, Pictures, pictures
+from aqmlab.figures.looks import looks_of
 from aqmlab.live import tables as live_tables
 from aqmlab.live.agreement import Agreement
 from aqmlab.report.page import agreement_facts
@@ -56,9 +57,9 @@ class Finder(Protocol):
 
 def write(found: Json, study: Described, cells: Finder, folder: Path, agreements: Sequence[Agreement] = ()) -> Path:
     """Writes `report.html`, `figures/` and `tables/` into the result folder; `found` is the content of `study.json`."""
-    drawn = figures.draw(study.figures, cells.find, cells.left_out)
+    drawn = list(map(pictures, figures.draw(study.figures, cells.find, cells.left_out)))
     tabled = tables.build(study.tables, cells.find, cells.left_out)
-    witnessed = draw_witnesses(agreements, folder)
+    witnessed = list(map(pictures, draw_witnesses(agreements, folder)))
     files.save([*drawn, *witnessed], folder / "figures")
     if tabled:
         (folder / "tables").mkdir(parents=True, exist_ok=True)
@@ -83,11 +84,11 @@ def draw_witnesses(agreements: Sequence[Agreement], folder: Path) -> list[Drawn]
 def html(
     found: Json,
     study: Described,
-    drawn: Sequence[Drawn],
+    drawn: Sequence[Pictures],
     tabled: Sequence[Tabled],
     agreements: Sequence[Agreement],
     folder: Path,
-    witnessed: Sequence[Drawn] = (),
+    witnessed: Sequence[Pictures] = (),
     run: Collection[str] | None = None,
 ) -> str:
     """The page as text; `run` are the points that were run, all if it is not said."""

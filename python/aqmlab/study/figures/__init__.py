@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from aqmlab.errors import BadInput
-from aqmlab.figures.looks import Drawn
+from aqmlab.figures.drawn import Drawn
 from aqmlab.results import Json
 from aqmlab.study.figures import left_out as left
 from aqmlab.study.figures.against import against, measure_of

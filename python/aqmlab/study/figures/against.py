@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
 from aqmlab.errors import BadInput
-from aqmlab.figures.looks import Drawn, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 from aqmlab.statistics import Interval
 from aqmlab.study.figures.curves import Curve
 from aqmlab.study.figures.layout import (
-    ACROSS,
+    Drawings,
+    across,
     extent,
     legend,
     logarithmic,
@@ -33,8 +36,8 @@ BESIDE = 0.012
 """Share of the axis over which the bars of curves at the same x are spread, so that none hides another."""
 NAMED, LONGEST = 14, 12
 """Places along the axis that are called as the study calls them, and characters of such a name."""
-CHARACTER = 0.014
-"""Share of the width of a figure that a character of a name takes."""
+CHARACTER, FEWEST_EMS = 0.9, 2.0
+"""Sizes of the type that a character of a name takes with its share of the space about it, and the least of a name."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +75,24 @@ def against(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         f"{runs_said(cells, [], '')}.{f' No value at some points of: {named(lost)}.' if lost else ''}"
     )
 
-    def draw() -> Figure:
+    def draw(sheet: Sheet) -> Figure:
         drawn = [one.curve for one in series]
         parts = panels_of(spec, drawn)
-        figure = Figure(figsize=extent(parts, drawn, 4.8, 3.6), layout="constrained")
-        grid = panel_axes(figure, parts)
+        figure = Figure(figsize=extent(parts, drawn, 4.8, 3.6, sheet), layout="constrained")
+        grid = panel_axes(figure, parts, sheet)
+        lines: list[tuple[Curve, Line2D]] = []
         for axes, (_, shown) in zip(grid, parts, strict=True):
-            _draw_panel(axes, [one for one in series if one.curve in shown], str(spec.get("log", "")))
-            _label_places(axes, axis, curves, "x" in str(spec.get("log", "")), min(len(parts), ACROSS))
+            lines += _draw_panel(axes, [one for one in series if one.curve in shown], str(spec.get("log", "")), sheet)
+            _label_places(axes, axis, curves, "x" in str(spec.get("log", "")), across(parts, sheet) / sheet.ems)
         unit = f" ({asked.unit})" if asked.unit else ""
-        name_axes(grid, str(spec.get("xlabel", axis)), str(spec.get("ylabel", f"{asked.title}{unit}")))
+        name_axes(grid, str(spec.get("xlabel", axis)), str(spec.get("ylabel", f"{asked.title}{unit}")), sheet)
         if "y" not in str(spec.get("log", "")):
             _from_zero(grid[0])
         last = {one.curve.cell.name: one.last for one in series}
-        legend(figure, grid, drawn, rank=lambda curve: last[curve.cell.name])
+        legend(figure, grid, drawn, lines, lambda curve: last[curve.cell.name], sheet)
         return figure
 
-    return finish(name, str(spec["title"]), caption, draw)
+    return Drawn(name, str(spec["title"]), caption, draw)
 
 
 def measure_of(spec: Mapping[str, Any], where: str) -> Asked:
@@ -117,7 +121,7 @@ def _series(members: Sequence[Curve], axis: str, asked: Asked, figure: str) -> S
     return Series(members[0], tuple(x for x, _ in points), tuple(found for _, found in points))
 
 
-def _draw_panel(axes: Axes, series: Sequence[Series], log: str) -> None:
+def _draw_panel(axes: Axes, series: Sequence[Series], log: str, sheet: Sheet) -> Drawings:
     if "x" in log:
         axes.set_xscale("log")
     if "y" in log:
@@ -126,22 +130,25 @@ def _draw_panel(axes: Axes, series: Sequence[Series], log: str) -> None:
     span = (every[-1] - every[0]) or 1.0
     lines = [(one.curve, np.array(one.x), np.array([found.value for found in one.found])) for one in series]
     wider = widths(lines, "y" in log)
+    drawn = []
     for k, one in enumerate(series):
         off = (k / max(len(series) - 1, 1) - 0.5) * BESIDE * len(series) / 2
         x = np.array(one.x)
         x = x * np.exp(off * np.log(every[-1] / every[0])) if "x" in log and every[0] > 0 else x + off * span
         y = lines[k][2]
         around = np.array([found.half_width if has_interval(found) else np.nan for found in one.found], dtype=float)
-        line = {**one.curve.look.line(), "linewidth": wider[k] * one.curve.look.width}
+        line = one.curve.look.line(sheet)
+        line["linewidth"] *= wider[k]
         mark: dict[str, Any] = {
             "marker": one.curve.mark or "o",
-            "markersize": 4.5 if one.curve.mark else 3.2,
-            "markeredgewidth": 1.1,
+            "markersize": sheet.points(4.5 if one.curve.mark else 3.2),
+            "markeredgewidth": sheet.points(1.1),
         }
-        axes.plot(x, y, label=one.curve.label, **line, **mark)
+        drawn.append((one.curve, axes.plot(x, y, **line, **mark)[0]))
         # What looks exact and is not shall not look so: a value without an interval is an open mark.
         bare = np.isnan(around)
-        plain: dict[str, Any] = {"linestyle": "none", "markerfacecolor": axes.get_facecolor(), "markersize": 5.0}
+        plain: dict[str, Any] = {"linestyle": "none", "markerfacecolor": axes.get_facecolor()}
+        plain["markersize"] = sheet.points(5.0)
         axes.plot(x[bare], y[bare], **{**line, **mark, **plain, "zorder": line["zorder"] + 0.1})
         axes.errorbar(
             x,
@@ -149,23 +156,27 @@ def _draw_panel(axes: Axes, series: Sequence[Series], log: str) -> None:
             yerr=around,
             fmt="none",
             ecolor=one.curve.look.color,
-            elinewidth=1.1,
-            capsize=2.2,
+            elinewidth=sheet.points(1.1),
+            capsize=sheet.points(2.2),
             zorder=line["zorder"],
         )
     if "y" in log:
         logarithmic(axes.yaxis)
+    return drawn
 
 
-def _label_places(axes: Axes, axis: str, curves: Sequence[Curve], is_log: bool, panels: int) -> None:
-    """The values as the study labels them, as many as there is room for; the axis' own numbers if these are long."""
+def _label_places(axes: Axes, axis: str, curves: Sequence[Curve], is_log: bool, em: float) -> None:
+    """The values as the study labels them, as many as there is room for; the axis' own numbers if these are long.
+
+    `em` is the size of the type as a share of the panel's width.
+    """
     places = {c.cell.numbers[axis]: c.cell.labels.get(axis, "") for c in curves if axis in c.cell.numbers}
     if len(places) > NAMED or any(len(label) > LONGEST for label in places.values()):
         axes.xaxis.set_major_locator(
-            MaxNLocator(7 if panels == 1 else 4) if not is_log else axes.xaxis.get_major_locator()
+            MaxNLocator(7 if em < 1 / 40 else 4) if not is_log else axes.xaxis.get_major_locator()
         )
         return
-    room = panels * max(CHARACTER * max(map(len, places.values())), 0.03)
+    room = em * max(CHARACTER * max(map(len, places.values())), FEWEST_EMS)
     shown: list[float] = []
     values = sorted(places)
     span = _place(values[-1], is_log) - _place(values[0], is_log)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab.figures.looks import HUES, INK, PAPER, REFERENCE, Look
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 from aqmlab.study.figures.cell import Cell, Find, ecn_of, qdisc_of
 
@@ -47,17 +48,17 @@ class Curve:
     panel: str | None
     """Value of the axis that makes panels; `None` if it belongs in all of them."""
 
-    def line(self, number: int = 0, points: int = 400) -> dict[str, Any]:
+    def line(self, sheet: Sheet, number: int = 0, points: int = 400) -> dict[str, Any]:
         """For `Axes.plot`; the marks of curves that run together stand at different places."""
         if not self.mark:
-            return self.look.line()
+            return self.look.line(sheet)
         step = max(points // 9, 1)
         return {
-            **self.look.line(),
+            **self.look.line(sheet),
             "marker": self.mark,
-            "markersize": 4.5,
+            "markersize": sheet.points(4.5),
             "markerfacecolor": PAPER,
-            "markeredgewidth": 1.1,
+            "markeredgewidth": sheet.points(1.1),
             "markevery": ((number * step) // 5 % step, step),
         }
 

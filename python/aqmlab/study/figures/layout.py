@@ -11,19 +11,20 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from aqmlab import units
+from aqmlab.figures import legends
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
 
-WIDTH = 9.4
-"""Of every figure, inches: that of the page's text."""
 FEW_DECADES = 2.2
 """Fewer than this on a logarithmic axis leave one or two decades to read it by."""
 ACROSS = 4
 """Panels beside each other; more of them go into further rows."""
-TITLES = 90
-"""Characters of titles of the usual size that have room beside each other."""
+ACROSS_NARROW = 2
+TITLES = 1.4
+"""Characters of titles of the usual size that have room beside each other, for each size of the type of the width."""
 BESIDE = 16
 """Curves that a legend beside one panel has room for."""
 LINE = 0.006
@@ -52,80 +53,93 @@ def panels_of(spec: Json, curves: Sequence[Curve]) -> list[Panel]:
     return found
 
 
-def extent(parts: Sequence[Panel], curves: Sequence[Curve], alone: float, beside: float) -> tuple[float, float]:
+def across(parts: Sequence[Panel], sheet: Sheet) -> int:
+    """Panels in a row."""
+    return min(len(parts), ACROSS_NARROW if sheet.is_narrow else ACROSS)
+
+
+def extent(
+    parts: Sequence[Panel], curves: Sequence[Curve], alone: float, beside: float, sheet: Sheet
+) -> tuple[float, float]:
     """Size in inches: `alone` is the height of one panel, `beside` that of several, which have the legend below."""
-    if len(parts) == 1:
-        return WIDTH, max(alone, 0.6 + 0.235 * len(_labels(curves)))
-    return WIDTH, beside * -(-len(parts) // ACROSS) + 0.22 * -(-len(_labels(curves)) // _columns(curves)) + 0.1
+    names = len(_labels(curves))
+    if len(parts) == 1 and not sheet.is_narrow:
+        return sheet.size(max(alone, 0.6 + 0.235 * names))
+    rows = -(-len(parts) // across(parts, sheet))
+    height = beside if len(parts) > 1 else min(alone, 4.0)
+    return sheet.size(height * rows + 0.22 * -(-names // legends.columns_below(_labels(curves), sheet)) + 0.1)
 
 
-def panel_axes(figure: Figure, parts: Sequence[Panel]) -> list[Axes]:
+def panel_axes(figure: Figure, parts: Sequence[Panel], sheet: Sheet) -> list[Axes]:
     """Axes for each panel, with its title."""
-    across = min(len(parts), ACROSS)
-    grid = figure.subplots(-(-len(parts) // across), across, sharex=True, sharey=True, squeeze=False)
+    wide = across(parts, sheet)
+    grid = figure.subplots(-(-len(parts) // wide), wide, sharex=True, sharey=True, squeeze=False)
     shown = list(grid.flat)[: len(parts)]
     for axes in list(grid.flat)[len(parts) :]:
         axes.set_visible(False)
-    is_long = max(len(title) for title, _ in parts) > TITLES // across
-    for axes, (title, _) in zip(shown, parts, strict=True):
-        axes.set_title(title, pad=5, fontsize=8.5 if is_long else 10.5)
+    set_titles(shown, parts, sheet)
     return shown
 
 
-def name_axes(panels: Sequence[Axes], xlabel: str, ylabel: str) -> None:
+def set_titles(panels: Sequence[Axes], parts: Sequence[Panel], sheet: Sheet) -> None:
+    """The title of each panel, smaller where they are long."""
+    room = TITLES * sheet.ems / across(parts, sheet)
+    is_long = max(len(title) for title, _ in parts) > room
+    for axes, (title, _) in zip(panels, parts, strict=True):
+        axes.set_title(title, fontsize="small" if is_long else "medium")
+
+
+def name_axes(panels: Sequence[Axes], xlabel: str, ylabel: str, sheet: Sheet) -> None:
     """Names the axes, once a row and once a column."""
+    wide = min(len(panels), ACROSS_NARROW if sheet.is_narrow else ACROSS)
     for place, axes in enumerate(panels):
-        if place % ACROSS == 0:
+        if place % wide == 0:
             axes.set_ylabel(ylabel)
-        if place + ACROSS >= len(panels):
+        if place + wide >= len(panels):
             axes.set_xlabel(xlabel)
             axes.tick_params(labelbottom=True)
+
+
+Drawings = Sequence[tuple[Curve, Line2D]]
+"""Curves and the lines that were drawn for them."""
 
 
 def _labels(curves: Sequence[Curve]) -> list[str]:
     return list(dict.fromkeys(curve.label for curve in curves))
 
 
-def _columns(curves: Sequence[Curve]) -> int:
-    """Columns of a legend below: as many as its longest label leaves room for."""
-    longest = max(len(label) for label in _labels(curves))
-    return int(np.clip(110 // (longest + 8), 1, min(5, len(_labels(curves)))))
-
-
-def legend(figure: Figure, grid: Sequence[Axes], curves: Sequence[Curve], rank: Callable[[Curve], float]) -> None:
+def legend(
+    figure: Figure,
+    grid: Sequence[Axes],
+    curves: Sequence[Curve],
+    lines: Drawings,
+    rank: Callable[[Curve], float],
+    sheet: Sheet,
+) -> None:
     """Beside one panel in the order of the curves, from the top; below several in the order of the study."""
-    handles: dict[str, Line2D] = {}
-    look = {curve.label: curve.look for curve in curves}
-    for axes in grid:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            if label not in handles and isinstance(handle, Line2D):
-                # As its look has it, however wide it is drawn beneath others.
-                handles[label] = copy.copy(handle)
-                handles[label].set_linewidth(look[label].width)
-    if not handles:
+    first: dict[str, tuple[Line2D, Curve]] = {}
+    for curve, line in lines:
+        if curve.label not in first:
+            # As its look has it, however wide it is drawn beneath others.
+            key = copy.copy(line)
+            key.set_linewidth(sheet.points(curve.look.width))
+            first[curve.label] = key, curve
+    keys = [first[label] for label in _labels(curves) if label in first]
+    if not keys:
         return
     if len(grid) == 1:
-        order = sorted((curve for curve in curves if curve.label in handles), key=rank, reverse=True)
-        names = list(dict.fromkeys(curve.label for curve in order))
-        grid[0].legend(
-            [handles[name] for name in names],
-            names,
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.0),
-            borderaxespad=0.0,
-            labelspacing=0.75 if len(names) <= BESIDE else 0.4,
-            fontsize=10 if len(names) <= BESIDE else 9,
+        order = sorted(keys, key=lambda pair: rank(pair[1]), reverse=True)
+        few = len(order) <= BESIDE
+        legends.legend(
+            figure,
+            grid[0],
+            [(line, curve.label) for line, curve in order],
+            sheet,
+            labelspacing=0.75 if few else 0.4,
+            fontsize="medium" if few else "small",
         )
         return
-    names = [label for label in _labels(curves) if label in handles]
-    figure.legend(
-        [handles[name] for name in names],
-        names,
-        loc="outside lower left",
-        ncols=_columns(curves),
-        fontsize=9.5,
-        columnspacing=1.6,
-    )
+    legends.below(figure, [(line, curve.label) for line, curve in keys], sheet)
 
 
 def widths(lines: Sequence[tuple[Curve, Array, Array]], is_log: bool = False) -> list[float]:

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from aqmlab.errors import BadInput
-from aqmlab.figures.looks import Drawn, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
@@ -26,7 +27,7 @@ from aqmlab.study.figures.layout import (
 from aqmlab.study.measured import named
 
 PLACES = ("forward", "reverse", "probes")
-POINTS: dict[str, Any] = {"marker": "o", "markersize": 2.6, "markevery": 1}
+POINTS: dict[str, Any] = {"marker": "o", "markevery": 1}
 """There is nothing between whole numbers of packets."""
 LONGEST = 63
 """Longer runs are counted with those of this length."""
@@ -50,27 +51,28 @@ def loss_runs(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         + (f" No losses: {named(none)}." if none else "")
     )
 
-    def draw() -> Figure:
+    def draw(sheet: Sheet) -> Figure:
         parts = panels_of(spec, shown)
-        figure = Figure(figsize=extent(parts, shown, 4.8, 3.6), layout="constrained")
-        grid = panel_axes(figure, parts)
-        reach = 5
+        figure = Figure(figsize=extent(parts, shown, 4.8, 3.6, sheet), layout="constrained")
+        grid = panel_axes(figure, parts, sheet)
+        reach, drawn = 5, []
         for axes, (_, panel) in zip(grid, parts, strict=True):
             lines = [(curve, *_positive(100 * longer(counted[curve.cell.name]))) for curve in panel]
             for k, ((curve, kept, share), wider) in enumerate(zip(lines, widths(lines, is_log=True), strict=True)):
                 reach = max(reach, int(kept[-1]) + 1)
-                line = curve.line(k, kept.size) | POINTS
-                axes.plot(kept, share, label=curve.label, **(line | {"linewidth": wider * line["linewidth"]}))
+                line = curve.line(sheet, k, kept.size) | POINTS | {"markersize": sheet.points(2.6)}
+                line["linewidth"] *= wider
+                drawn.append((curve, axes.plot(kept, share, **line)[0]))
             axes.set_yscale("log")
         for axes in grid:
             axes.set_xlim(0, min(reach, LONGEST))
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             logarithmic(axes.yaxis)
-        name_axes(grid, "n (packets)", "runs longer than n (%)")
-        legend(figure, grid, shown, rank=lambda curve: _mean(counted[curve.cell.name]))
+        name_axes(grid, "n (packets)", "runs longer than n (%)", sheet)
+        legend(figure, grid, shown, drawn, lambda curve: _mean(counted[curve.cell.name]), sheet)
         return figure
 
-    return finish(name, str(spec["title"]), caption, draw)
+    return Drawn(name, str(spec["title"]), caption, draw)
 
 
 def counts(cell: Cell, place: str) -> Array:

@@ -10,12 +10,13 @@ from matplotlib.ticker import MaxNLocator
 
 from aqmlab import units
 from aqmlab.errors import BadInput
-from aqmlab.figures.looks import MUTED, Drawn, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.looks import MUTED
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
-from aqmlab.study.figures.layout import WIDTH
 from aqmlab.study.measured import named
 from aqmlab.window import COUNTS
 
@@ -74,10 +75,10 @@ def over_time(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     tops = {c.cell.name: factor * series[c.cell.name].top(*_window(c.cell)) for c in shown}
     caption = _caption(direction, column, shown, curves, series)
 
-    def draw() -> Figure:
-        across = 2 if len(shown) > 1 else 1
+    def draw(sheet: Sheet) -> Figure:
+        across = 2 if len(shown) > 1 and not sheet.is_narrow else 1
         down = max(-(-len(shown) // across), 1)
-        figure = Figure(figsize=(WIDTH, 0.65 + (1.45 if down > 1 else 2.4) * down), layout="constrained")
+        figure = Figure(figsize=sheet.size(0.65 + (1.45 if down > 1 else 2.4) * down), layout="constrained")
         grid = figure.subplots(down, across, sharex=len({_duration(c.cell) for c in shown}) == 1, squeeze=False)
         least = min(tops.values())
         short = [top for top in tops.values() if top <= 3 * least]
@@ -86,8 +87,8 @@ def over_time(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
             hue = curve.look.color
             if one.low is not None and one.high is not None:
                 axes.fill_between(one.s, factor * one.low, factor * one.high, color=hue, alpha=0.28, linewidth=0)
-            axes.plot(one.s, factor * one.mean, color=hue, linewidth=1.2)
-            axes.set_title(curve.label, pad=3)
+            axes.plot(one.s, factor * one.mean, color=hue, linewidth=sheet.points(1.2))
+            axes.set_title(curve.label)
             start, end = _window(curve.cell)
             axes.axvspan(0, start, color=MUTED, alpha=0.13, linewidth=0)
             if end < _duration(curve.cell):
@@ -101,10 +102,10 @@ def over_time(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
             lowest = [axes for axes in grid[:, k] if axes.get_visible()][-1]
             lowest.set_xlabel("time (s)")
             lowest.tick_params(labelbottom=True)
-        figure.supylabel(str(spec.get("ylabel", title)), fontsize=10.5)
+        figure.supylabel(str(spec.get("ylabel", title)), fontsize="medium")
         return figure
 
-    return finish(name, str(spec["title"]), caption, draw)
+    return Drawn(name, str(spec["title"]), caption, draw)
 
 
 def _caption(

@@ -5,16 +5,21 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from aqmlab import statistics
-from aqmlab.figures.looks import MUTED, PAPER, Drawn, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.looks import MUTED, PAPER
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
 from aqmlab.study.figures.layout import (
     ACROSS,
+    ACROSS_NARROW,
+    Drawings,
     Panel,
     extent,
     legend,
@@ -23,6 +28,7 @@ from aqmlab.study.figures.layout import (
     panel_axes,
     panels_of,
     runs_said,
+    set_titles,
     widths,
 )
 from aqmlab.study.measured import bases_said, has_interval, named
@@ -53,44 +59,48 @@ def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     floor = _floor(curves, end)
     if len(parts) > ACROSS:
         caption += f" Shown from {ENLARGED_FROM:g} s and {floor:.0f} % on."
-        return finish(name, str(spec["title"]), caption, lambda: _enlarged(parts, curves, floor, end))
+        return Drawn(name, str(spec["title"]), caption, lambda sheet: _enlarged(parts, curves, floor, end, sheet))
 
-    def draw() -> Figure:
+    def draw(sheet: Sheet) -> Figure:
+        if sheet.is_narrow and len(parts) > ACROSS_NARROW:
+            return _enlarged(parts, curves, floor, end, sheet)
         is_alone = len(parts) == 1
         rows = 1 if is_alone or floor < LOWEST_ENLARGED else 2
-        figure = Figure(figsize=extent(parts, curves, 5.4, 3.6 if rows == 1 else 6.0), layout="constrained")
+        figure = Figure(figsize=extent(parts, curves, 5.4, 3.6 if rows == 1 else 6.0, sheet), layout="constrained")
+        lines: list[tuple[Curve, Line2D]] = []
         grid = figure.subplots(rows, len(parts), sharey="row", sharex="row", squeeze=False)
-        for axes, (title, shown) in zip(grid[0], parts, strict=True):
-            _distributions(axes, shown, 0.0, end)
+        for axes, (_, shown) in zip(grid[0], parts, strict=True):
+            lines += _distributions(axes, shown, 0.0, end, sheet)
             axes.set(xlim=(0, end), ylim=(0, 100))
-            axes.set_xticks(np.arange(0, end + 0.01, 0.25 if is_alone or end < 1 else 0.5))
+            axes.set_xticks(np.arange(0, end + 0.01, 0.25 if end < 1 or (is_alone and not sheet.is_narrow) else 0.5))
             axes.set_yticks(range(0, 101, 10 if is_alone else 20))
-            axes.set_title(title, pad=5)
+        set_titles(grid[0], parts, sheet)
         grid[0][0].set_ylabel("exchanges completed (%)")
-        if is_alone and end == 2.0:
-            _inset(grid[0][0], curves)
+        if is_alone and end == 2.0 and not sheet.is_narrow:
+            _inset(grid[0][0], curves, sheet)
         if rows == 2:
             for axes, (_, shown) in zip(grid[1], parts, strict=True):
-                _distributions(axes, shown, ENLARGED_FROM, end)
+                _distributions(axes, shown, ENLARGED_FROM, end, sheet)
                 axes.set(xlim=(ENLARGED_FROM, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
             grid[1][0].set_ylabel(f"enlarged: from {floor:.0f} %")
         for axes in grid[-1]:
             axes.set_xlabel("response time (s)")
-        legend(figure, grid[0], curves, rank=lambda curve: _rank(curve.cell))
+        legend(figure, grid[0], curves, lines, lambda curve: _rank(curve.cell), sheet)
         return figure
 
-    return finish(name, str(spec["title"]), caption, draw)
+    return Drawn(name, str(spec["title"]), caption, draw)
 
 
-def _enlarged(parts: Sequence[Panel], curves: Sequence[Curve], floor: float, end: float) -> Figure:
+def _enlarged(parts: Sequence[Panel], curves: Sequence[Curve], floor: float, end: float, sheet: Sheet) -> Figure:
     """Of many panels the part in which curves differ, alone."""
-    figure = Figure(figsize=extent(parts, curves, 5.4, 2.7), layout="constrained")
-    panels = panel_axes(figure, parts)
+    figure = Figure(figsize=extent(parts, curves, 5.4, 2.7, sheet), layout="constrained")
+    panels = panel_axes(figure, parts, sheet)
+    lines: list[tuple[Curve, Line2D]] = []
     for axes, (_, shown) in zip(panels, parts, strict=True):
-        _distributions(axes, shown, ENLARGED_FROM, end)
+        lines += _distributions(axes, shown, ENLARGED_FROM, end, sheet)
         axes.set(xlim=(ENLARGED_FROM, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
-    name_axes(panels, "response time (s)", "exchanges completed (%)")
-    legend(figure, panels, curves, rank=lambda curve: _rank(curve.cell))
+    name_axes(panels, "response time (s)", "exchanges completed (%)", sheet)
+    legend(figure, panels, curves, lines, lambda curve: _rank(curve.cell), sheet)
     return figure
 
 
@@ -124,12 +134,17 @@ def _rank(cell: Cell) -> float:
     return float(mean_cdf(cell)[CDF_TIMES >= 0.4].mean())
 
 
-def _distributions(axes: Axes, curves: Sequence[Curve], start: float, end: float, thin: float = 1.0) -> None:
+def _distributions(
+    axes: Axes, curves: Sequence[Curve], start: float, end: float, sheet: Sheet, thin: float = 1.0
+) -> Drawings:
     kept = (start - 1e-9 <= CDF_TIMES) & (end + 1e-9 >= CDF_TIMES)
     lines = [(curve, CDF_TIMES[kept], 100 * mean_cdf(curve.cell)[kept]) for curve in curves]
+    drawn = []
     for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths(lines), strict=True)):
-        line = curve.line(k, times.size)
-        axes.plot(times, shares, label=curve.label, **{**line, "linewidth": thin * wider * line["linewidth"]})
+        line = curve.line(sheet, k, times.size)
+        line["linewidth"] *= thin * wider
+        drawn.append((curve, axes.plot(times, shares, **line)[0]))
+    return drawn
 
 
 def _floor(curves: Sequence[Curve], end: float) -> float:
@@ -139,7 +154,7 @@ def _floor(curves: Sequence[Curve], end: float) -> float:
     return float(5 * np.floor(20 * min(float(mean_cdf(curve.cell)[start]) for curve in congested)))
 
 
-def _inset(axes: Axes, curves: Sequence[Curve]) -> None:
+def _inset(axes: Axes, curves: Sequence[Curve], sheet: Sheet) -> None:
     """The upper part once more, enlarged: where timeouts show and disciplines part."""
     congested = [curve for curve in curves if not curve.cell.uncongested] or list(curves)
     # Where the curves are lower than its upper edge, it would hide them.
@@ -149,13 +164,13 @@ def _inset(axes: Axes, curves: Sequence[Curve]) -> None:
         Rectangle((0.375, 0.012), 0.62, 0.575, transform=axes.transAxes, color=PAPER, linewidth=0, zorder=5.5)
     )
     inset = axes.inset_axes((0.43, 0.075, 0.55, 0.44), zorder=6)
-    _distributions(inset, curves, ENLARGED_FROM, 2.0, 0.85)
+    _distributions(inset, curves, ENLARGED_FROM, 2.0, sheet, 0.85)
     floor = _floor(curves, 2.0)
     inset.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100 + 0.02 * (100 - floor)))
     inset.set_xticks(np.arange(0.5, 2.01, 0.25))
-    inset.tick_params(labelsize=8.5, length=2)
+    inset.tick_params(labelsize="small", length=sheet.points(2))
     title = f"enlarged: from {ENLARGED_FROM:g} s and {floor:.0f} %"
-    inset.set_title(title, fontsize=9, color=MUTED, fontweight="normal", pad=4)
+    inset.set_title(title, fontsize="small", color=MUTED, fontweight="normal")
 
 
 def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
@@ -169,27 +184,28 @@ def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         f"end of the window cut off are not in it, so the far tail is too low.{_without(every, curves)}"
     )
 
-    def draw() -> Figure:
+    def draw(sheet: Sheet) -> Figure:
         parts = panels_of(spec, curves)
-        figure = Figure(figsize=extent(parts, curves, 5.0, 4.0), layout="constrained")
-        grid = panel_axes(figure, parts)
-        lowest, longest = 1.0, 2.0
+        figure = Figure(figsize=extent(parts, curves, 5.0, 4.0, sheet), layout="constrained")
+        grid = panel_axes(figure, parts, sheet)
+        lowest, longest, drawn = 1.0, 2.0, []
         for axes, (_, shown) in zip(grid, parts, strict=True):
             lines = [(curve, *_tail(curve.cell)) for curve in shown]
             for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths(lines, is_log=True), strict=True)):
                 if times.size:
                     lowest, longest = min(lowest, float(shares[-1])), max(longest, float(times[-1]))
-                    line = curve.line(k, times.size)
-                    axes.plot(times, shares, label=curve.label, **{**line, "linewidth": wider * line["linewidth"]})
+                    line = curve.line(sheet, k, times.size)
+                    line["linewidth"] *= wider
+                    drawn.append((curve, axes.plot(times, shares, **line)[0]))
         for axes in grid:
             axes.set(xscale="log", yscale="log", xlim=(0.02, longest * 1.1), ylim=(max(lowest * 0.7, 1e-4), 110))
             logarithmic(axes.xaxis)
             logarithmic(axes.yaxis)
-        name_axes(grid, "response time (s)", "exchanges that take longer (%)")
-        legend(figure, grid, curves, rank=lambda curve: _slowest(curve.cell))
+        name_axes(grid, "response time (s)", "exchanges that take longer (%)", sheet)
+        legend(figure, grid, curves, drawn, lambda curve: _slowest(curve.cell), sheet)
         return figure
 
-    return finish(name, str(spec["title"]), caption, draw)
+    return Drawn(name, str(spec["title"]), caption, draw)
 
 
 def _tail(cell: Cell) -> tuple[Array, Array]:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from aqmlab.figures.looks import Drawn, finish
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
@@ -31,25 +32,28 @@ def sizes(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         f"{f' No response is complete: {named(lost)}.' if lost else ''}"
     )
 
-    def draw() -> Figure:
+    def draw(sheet: Sheet) -> Figure:
         parts = [("responses", list(shown)), ("bytes of responses", list(shown))]
-        figure = Figure(figsize=extent(parts, shown, 4.0, 3.8), layout="constrained")
+        figure = Figure(figsize=extent(parts, shown, 4.0, 3.8, sheet), layout="constrained")
         grid = figure.subplots(1, 2, sharey=True, squeeze=False)[0]
+        drawn = []
         for column, (axes, (title, panel)) in enumerate(zip(grid, parts, strict=True)):
             lines = [(curve, SIZE_BINS, _cumulative(number_and_bytes(curve.cell)[column])) for curve in panel]
             for k, ((curve, bins, share), wider) in enumerate(zip(lines, widths(lines), strict=True)):
-                line = curve.line(k, bins.size)
-                axes.plot(bins, share, label=curve.label, **{**line, "linewidth": wider * line["linewidth"]})
-            axes.set(xscale="log", xlim=(30, 1e8), ylim=(0, 100), xlabel="size of a response (bytes)")
-            axes.set_title(title, pad=5)
+                line = curve.line(sheet, k, bins.size)
+                line["linewidth"] *= wider
+                drawn.append((curve, axes.plot(bins, share, **line)[0]))
+            axes.set(xscale="log", xlim=(30, 1e8), ylim=(0, 100), xlabel="size of a response")
+            axes.set_title(title)
             axes.set_yticks(range(0, 101, 10))
+            axes.xaxis.set_major_locator(LogLocator(numticks=4 if sheet.is_narrow else 9))
             axes.xaxis.set_major_formatter(FuncFormatter(_bytes))
             axes.xaxis.set_minor_formatter(NullFormatter())
         grid[0].set_ylabel("cumulative share (%)")
-        legend(figure, grid, shown, rank=lambda curve: 0.0)
+        legend(figure, grid, shown, drawn, lambda curve: 0.0, sheet)
         return figure
 
-    return finish(name, str(spec["title"]), caption, draw)
+    return Drawn(name, str(spec["title"]), caption, draw)
 
 
 def number_and_bytes(cell: Cell) -> tuple[Array, Array]:

@@ -1,0 +1,110 @@
+"""Figures as files and as parts of a page."""
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from aqmlab.figures.looks import GRID, HUES, INK, MUTED, PAPER, REFERENCE
+from aqmlab.figures.sheet import PAGE, PHONE, Sheet
+
+ON_PAGE = {INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper", REFERENCE: "--reference"} | {
+    hue: f"--hue-{k}" for k, hue in enumerate(HUES)
+}
+"""On a page the colours are those of its style sheet, so that one figure serves light and dark."""
+
+COLOURS = {
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
+    **dict.fromkeys(("axes.labelcolor", "axes.titlecolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), PAPER),
+    "grid.color": GRID,
+}
+
+FORMATS = ("pdf", "svg", "png")
+METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": "aqmlab"},
+    "png": {"Software": "aqmlab"},
+    "pdf": {"CreationDate": None, "Creator": "aqmlab", "Producer": "aqmlab"},
+}
+"""Without dates: the same results give the same bytes."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure: what it is called, what it shows, and how it is drawn."""
+
+    name: str
+    title: str
+    caption: str
+    draw: Callable[[Sheet], Figure]
+
+    def as_format(self, *formats: str, sheet: Sheet = PAGE, dpi: float = 160) -> list[bytes]:
+        """The contents of its files; it is laid out once for all of them."""
+        with mpl.rc_context(sheet.style(COLOURS)):
+            figure = self.draw(sheet)
+            contents = []
+            for name in formats:
+                content = io.BytesIO()
+                figure.savefig(content, format=name, dpi=dpi, metadata=METADATA[name])
+                figure.set_layout_engine("none")  # it stays as it is: laying out takes as long as drawing
+                contents.append(content.getvalue())
+        return contents
+
+    @property
+    def svg(self) -> str:
+        """As wide as a page."""
+        return self.as_format("svg")[0].decode()
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A figure in all the forms in which a report has it."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    png: bytes
+    narrow: str
+    """The SVG for a telephone."""
+
+    def for_page(self) -> str:
+        """Both SVGs, of which the style sheet shows one."""
+        wide = _inline(self.svg, self.name, f"{self.title}; described below", "figure wide")
+        return wide + _inline(self.narrow, f"{self.name}-narrow", f"{self.title}; described below", "figure narrow")
+
+
+def pictures(drawn: Drawn) -> Pictures:
+    """Draws a figure for a report."""
+    svg, png = drawn.as_format("svg", "png")
+    (narrow,) = drawn.as_format("svg", sheet=PHONE)
+    return Pictures(drawn.name, drawn.title, drawn.caption, svg.decode(), png, narrow.decode())
+
+
+def _inline(svg: str, prefix: str, label: str, kind: str) -> str:
+    """An SVG to be set into a page: colours by style sheet, ids of its own, no fixed size."""
+    text = svg[svg.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    head, body = text.split(">", 1)
+    head = re.sub(r'\s(width|height|version)="[^"]*"', "", head)
+    head += f' role="img" aria-label="{escape(label)}" class="{kind}"'
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
+    body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
+    body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
+    body = re.sub(r"font: ((?:\d+ )?[\d.]+px) [^;\"]+", r"font: \1 var(--figure-font)", body)
+    body = re.sub(r"<[^>]+>", _shortened, body)
+    for colour, variable in ON_PAGE.items():
+        body = body.replace(colour, f"var({variable})")
+    return head + ">" + body
+
+
+def _shortened(tag: re.Match[str]) -> str:
+    """Coordinates to a tenth of a point: finer than a screen, and half of the size of a page."""
+    text = re.sub(r"\d+\.\d\d+", lambda number: f"{float(number[0]):.{1 if float(number[0]) > 5 else 2}f}", tag[0])
+    text = re.sub(r"\s+", " ", text)
+    return text if " C " in text else text.replace(" L ", " ")  # pairs after a move are lines

@@ -1,0 +1,93 @@
+"""What a figure is drawn on: how wide, and in which type. Everything else follows from these two."""
+
+from dataclasses import dataclass
+from typing import Any
+
+TYPE = 10.5
+"""Points of the type of a page's figures; widths of lines and the like are given for it."""
+NARROW = 45.0
+"""Sizes of the type: in a figure less wide than these there is no room beside a panel."""
+FAMILIES = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The width of a figure in inches and its type in points."""
+
+    width: float = 9.4
+    type: float = TYPE
+    font: str = ""
+    """A family of type that is installed; without it one of `FAMILIES`."""
+
+    @property
+    def ems(self) -> float:
+        """Its width, in sizes of the type."""
+        return 72 * self.width / self.type
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether legends go below, and panels below each other."""
+        return self.ems < NARROW
+
+    def size(self, height: float) -> tuple[float, float]:
+        """Of a figure that is so high, in inches, where its type is that of a page."""
+        return self.width, height * self.type / TYPE
+
+    def points(self, value: float) -> float:
+        """So many points where the type is that of a page."""
+        return value * self.type / TYPE
+
+    def style(self, colours: dict[str, str]) -> dict[Any, Any]:
+        """Settings of matplotlib."""
+        return _LOOK | colours | {key: self.points(value) for key, value in _POINTS.items()} | self._family()
+
+    def _family(self) -> dict[str, Any]:
+        families = [self.font, *FAMILIES] if self.font else [*FAMILIES]
+        return {"font.family": "sans-serif", "font.sans-serif": families, "font.size": self.type}
+
+
+PAGE, PHONE = Sheet(9.4), Sheet(4.4)
+"""The two that a page has of each figure: its own width, and that of a telephone."""
+
+_LOOK: dict[Any, Any] = {
+    "axes.titlesize": "medium",
+    "axes.labelsize": "medium",
+    "xtick.labelsize": "medium",
+    "ytick.labelsize": "medium",
+    "legend.fontsize": "medium",
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "lines.solid_capstyle": "round",
+    "text.parse_math": False,  # names are text, whatever is in them
+    "svg.fonttype": "none",
+    "svg.hashsalt": "aqmlab",
+    "pdf.fonttype": 42,
+    "path.simplify_threshold": 0.2,
+}
+_POINTS = {
+    "axes.linewidth": 0.8,
+    "axes.labelpad": 4.0,
+    "axes.titlepad": 5.0,
+    "grid.linewidth": 0.8,
+    "hatch.linewidth": 1.0,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 6.0,
+    "xtick.major.size": 3.5,
+    "xtick.major.width": 0.8,
+    "xtick.major.pad": 3.5,
+    "xtick.minor.size": 2.0,
+    "xtick.minor.width": 0.6,
+    "ytick.major.size": 3.5,
+    "ytick.major.width": 0.8,
+    "ytick.major.pad": 3.5,
+    "ytick.minor.size": 2.0,
+    "ytick.minor.width": 0.6,
+    "figure.constrained_layout.h_pad": 0.04167,
+    "figure.constrained_layout.w_pad": 0.04167,
+}
