@@ -1,6 +1,7 @@
 """What people import: `run`, `live`, `compare`, `calibrate`, `record`, `load`."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,12 @@ def run(
     store.claim(folder, resume)
     found = _calibrate(resolved, at_once, monitor, uncongested_rate)
     planned = _plan_runs(resolved, found, reps, folder, resolved.name)
-    if resume and folder.is_dir() and any(folder.iterdir()):
+    if resume and store.is_begun(folder):
         _same_work(folder, planned)
-    _make(planned, folder, at_once, monitor)
-    if reps > 1:
-        store.finish_replications(folder, [job.folder.name for job in planned])
+    with _interruptible(planned, folder), _alone(folder, reps, resume):
+        _make(planned, at_once, monitor)
+        if reps > 1:
+            store.finish_replications(folder, [job.folder.name for job in planned])
     return Result(folder, keep)
 
 
@@ -114,11 +116,12 @@ def live(
     view.say(runs.remarks([asked]))
     found = _calibrate(resolved, _jobs(jobs), monitor, uncongested_rate)
     planned = [replace(job, bed=bed) for job in _plan_runs(resolved, found, reps, folder, resolved.name)]
-    if resume and folder.is_dir() and any(folder.iterdir()):
+    if resume and store.is_begun(folder):
         _same_work(folder, planned)
-    _make(planned, folder, 1, monitor, view)
-    if reps > 1:
-        store.finish_replications(folder, [job.folder.name for job in planned])
+    with _interruptible(planned, folder), _alone(folder, reps, resume):
+        _make(planned, 1, monitor, view)
+        if reps > 1:
+            store.finish_replications(folder, [job.folder.name for job in planned])
     return Result(folder, keep)
 
 
@@ -191,23 +194,25 @@ def compare(
             jobs_of[called] = [replace(job, bed=witness.bed) for job in planned]
             entries.append(Entry(called, scenario.slug(called), False, witness.name, variant.name))
     plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
-    if resume and folder.is_dir() and any(folder.iterdir()):
+    if resume and store.is_begun(folder):
         comparison.same_plan(folder, plan)
     folder.mkdir(parents=True, exist_ok=True)
-    name = None if as_file is None else as_file.tree.get("name")
-    comparison.write_plan(folder, name, entries, against, plan)
-    if as_file is not None:
-        tree = store.keep_named_files({**as_file.tree, "seed": int(first)}, as_file.origin, folder)
-        store.write_text(folder / comparison.SOURCE, toml_text.dumps(tree))
-    for planned in jobs_of.values():
-        if reps > 1:
-            planned[0].folder.parent.mkdir(exist_ok=True)
     everything = [job for planned in jobs_of.values() for job in planned]
-    _make(everything, folder, at_once, monitor, view)
-    if reps > 1:
+    with _interruptible(everything, folder), store.alone(folder):
+        store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
+        name = None if as_file is None else as_file.tree.get("name")
+        comparison.write_plan(folder, name, entries, against, plan)
+        if as_file is not None:
+            tree = store.keep_named_files({**as_file.tree, "seed": int(first)}, as_file.origin, folder)
+            store.write_text(folder / comparison.SOURCE, toml_text.dumps(tree))
         for planned in jobs_of.values():
-            store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
-    finished = comparison.finish(folder, keep)
+            if reps > 1:
+                planned[0].folder.parent.mkdir(exist_ok=True)
+        _make(everything, at_once, monitor, view)
+        if reps > 1:
+            for planned in jobs_of.values():
+                store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
+        finished = comparison.finish(folder, keep)
     if asked:
         agreement.write(finished)
     return finished
@@ -349,10 +354,28 @@ def _same_work(folder: Path, planned: Sequence[Job]) -> None:
         raise BadInput(f"{folder}: holds a single run; expected one with {len(planned)} runs to be resumed")
 
 
-def _make(jobs: Sequence[Job], folder: Path, at_once: int, monitor: Monitor, view: View | None = None) -> None:
+@contextlib.contextmanager
+def _alone(folder: Path, reps: int, resume: bool) -> Iterator[None]:
+    """The folder of several runs is made, and one command's at a time; a single run is written beside its own."""
+    if reps == 1:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with store.alone(folder):
+        store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
+        yield
+
+
+def _make(jobs: Sequence[Job], at_once: int, monitor: Monitor, view: View | None = None) -> None:
+    runner.run_all(jobs, at_once, monitor)
+    runs.run_all(jobs, view or Unseen())
+
+
+@contextlib.contextmanager
+def _interruptible(jobs: Sequence[Job], folder: Path) -> Iterator[None]:
+    """Says of Ctrl-C what is finished by then."""
     try:
-        runner.run_all(jobs, at_once, monitor)
-        runs.run_all(jobs, view or Unseen())
+        yield
     except KeyboardInterrupt:
         done = sum(map(runner.is_finished, jobs))
         raise Interrupted(

@@ -23,7 +23,6 @@ import contextlib
 import json
 import math
 import os
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -33,7 +32,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from aqmlab import engine, runner, scenario, statistics, store, toml_text, units
+from aqmlab import engine, runner, scenario, scratch, statistics, store, toml_text, units
 from aqmlab.checks import LOAD_TOLERANCE
 from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import BadInput
@@ -203,16 +202,16 @@ class _Search:
         self.monitor.expect(len(new), sum(map(runner.simulated_s, scenarios.values())))
 
         def measure(users: int, stop: threading.Event) -> None:
-            with tempfile.TemporaryDirectory(prefix="aqmlab-calibration-") as folder:
+            with scratch.folder("calibration") as folder:
                 summary, _ = runner.observed(
-                    scenarios[users], Path(folder), f"calibration, {users:,} users", stop, self.monitor
+                    scenarios[users], folder, f"calibration, {users:,} users", stop, self.monitor
                 )
                 names = {"forward": ("forward",), "reverse": ("reverse",)}.get(
                     self.load.direction, ("forward", "reverse")
                 )
                 each = {name: float(summary[name]["throughput_bps"]) for name in names}
                 throughput = sum(each.values()) / len(each)
-                queue = pl.read_parquet(Path(folder) / "queue.parquet")
+                queue = pl.read_parquet(folder / "queue.parquet")
             self.points[users] = throughput
             self.each[users] = each
             self.window_errors[users] = _window_error(queue, names, self.base, throughput)

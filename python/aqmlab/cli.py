@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError  # typer has no public name for these
 
-from aqmlab import api, engine, report, scenario, store, terminal
+from aqmlab import api, engine, report, scenario, stopping, store, terminal
 from aqmlab.capture import commands as capture_commands
 from aqmlab.claims import claims
 from aqmlab.errors import AqmlabError, BadInput
@@ -26,9 +26,10 @@ from aqmlab.sweep import commands as sweep_commands
 from aqmlab.tc import linux
 from aqmlab.vectors.convert import capture_to_vectors
 from aqmlab.vectors.described import described
-from aqmlab.verbs import AsJson, Jobs, Out, Settings, complain, doubts_said, print_json, viewed, watched
+from aqmlab.verbs import AsJson, Jobs, Out, Settings, Stoppable, complain, doubts_said, print_json, viewed, watched
 
 app = typer.Typer(
+    cls=Stoppable,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -470,7 +471,9 @@ def _every_verb(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: runs a verb, says in one line what was wrong, and exits."""
-    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
+    with stopping.like_ctrl_c():
+        code = invoke(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(code)
 
 
 def invoke(arguments: Sequence[str]) -> int:

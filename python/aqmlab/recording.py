@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from aqmlab import engine, runner, scenario, store, toml_text
+from aqmlab import engine, runner, scenario, scratch, store, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.progress import Monitor
@@ -88,9 +88,9 @@ def record(resolved: Resolved, rate_bps: float, given: Tree, out: Path, monitor:
     on_link["record"] = {**tree["record"], "drops": False, "exchanges": False, "demands": True}
     to_run = engine.resolve(toml_text.dumps(on_link), resolved.origin)
     monitor.expect(1, runner.simulated_s(to_run))
-    with tempfile.TemporaryDirectory(prefix="aqmlab-recording-") as folder:
-        runner.in_parallel([lambda stop: _observe(to_run, Path(folder), stop, monitor)], 1)
-        written = {k: path for k in range(len(tree["traffic"])) if (path := Path(folder) / f"demands-{k}.csv").exists()}
+    with scratch.folder("recording") as folder:
+        runner.in_parallel([lambda stop: _observe(to_run, folder, stop, monitor)], 1)
+        written = {k: path for k in range(len(tree["traffic"])) if (path := folder / f"demands-{k}.csv").exists()}
         if not written:
             raise BadInput(f"{resolved.origin}: traffic: nothing to record; nobody asked for anything in this time")
         places = _places(out, list(written))

@@ -5,10 +5,7 @@ independent ones in the sub-folders `rep-1`, `rep-2`, ... under a merged summary
 """
 
 import json
-import shutil
-import tempfile
 import tomllib
-import weakref
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from aqmlab import units
+from aqmlab import scratch, units
 from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.statistics import half_width
 
@@ -43,8 +40,8 @@ class Temporary:
     """A folder that goes away with the last result that lives in it."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="aqmlab-"))
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._scratch = scratch.Folder("result")
+        self.folder = self._scratch.path
 
 
 class Run:

@@ -83,14 +83,10 @@ def observed(
 
 
 def _run(job: Job, monitor: Monitor, stop: threading.Event) -> None:
-    place = store.start_run(job.folder)
-    try:
+    with store.making(job.folder) as place:
         resolved = store.keep_files(place, job.folder, job.resolved)
         summary, wall_s = observed(resolved, place, job.label, stop, monitor)
         store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s)
-    except BaseException:
-        store.discard(place)
-        raise
 
 
 def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) -> list[T]:

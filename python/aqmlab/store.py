@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import tempfile
 import uuid
@@ -28,6 +29,9 @@ SLICE_ROWS = 1 << 19
 
 FILES = "files"
 """The folder within a result that holds copies of the files that its scenario names."""
+
+UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{32}\.partial", re.DOTALL)
+"""What a file is called while it is written, with its name to be."""
 
 VOLATILE = (
     *("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall"),
@@ -55,6 +59,11 @@ def claim(out: Path, resume: bool) -> None:
         raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
 
 
+def is_begun(folder: Path) -> bool:
+    """Whether a folder holds more than what somebody who was killed had not finished writing."""
+    return folder.is_dir() and any(not UNFINISHED.fullmatch(entry.name) for entry in folder.iterdir())
+
+
 def free_name(base: Path) -> Path:
     """`base`, or `base-2`, `base-3`, ... whichever does not exist yet."""
     candidate, k = base, 1
@@ -67,8 +76,7 @@ def free_name(base: Path) -> Path:
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Nobody else works in an existing folder meanwhile: whoever comes second is told so."""
-    place = os.open(folder, os.O_RDONLY)
-    try:
+    with _opened(folder, os.O_RDONLY) as place:
         try:
             fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -78,19 +86,43 @@ def alone(folder: Path) -> Iterator[None]:
         except OSError:
             pass  # a file system without locks
         yield
-    finally:
-        os.close(place)
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Where to write what is to be `path`, which appears whole or not at all; two may do so at once."""
+    """Where to write what is to be `path`, which appears whole or not at all; two may do so at once.
+
+    What somebody who was killed has left of the same is removed.
+    """
+    _tidy(path)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    with _opened(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL) as file:
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _tidy(path: Path) -> None:
+    """Removes unfinished files that were to be `path` and whose writer is gone: nobody holds their lock."""
+    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+        found = [(entry.name, UNFINISHED.fullmatch(entry.name)) for entry in entries]
+        for name in [name for name, of in found if of and of[1] == path.name]:
+            with contextlib.suppress(OSError), _opened(path.with_name(name), os.O_RDONLY | os.O_NOFOLLOW) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.with_name(name).unlink()
+
+
+@contextlib.contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    place = os.open(path, flags, 0o666)
     try:
-        yield partial
-        partial.replace(path)
+        yield place
     finally:
-        partial.unlink(missing_ok=True)
+        os.close(place)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -104,13 +136,23 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def start_run(final: Path) -> Path:
-    """An empty folder beside `final` for a run to write into; what an interrupted run left there is thrown away."""
+@contextlib.contextmanager
+def making(final: Path) -> Iterator[Path]:
+    """An empty folder beside `final` for a run to write into, and nobody else; see `finish_run`.
+
+    What an interrupted run left there is thrown away, and so is this where it does not become `final`.
+    """
     partial = final.with_name(f".{final.name}.partial")
     if partial.exists():
-        shutil.rmtree(partial)
+        with alone(partial):
+            shutil.rmtree(partial)
     partial.mkdir(parents=True)
-    return partial
+    with alone(partial):
+        try:
+            yield partial
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
 
 
 def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
@@ -167,7 +209,8 @@ def _copy(source: Path, target: Path, same: Sequence[Path]) -> None:
             with contextlib.suppress(OSError):
                 os.link(same[0], target)
         if not target.exists():
-            shutil.copyfile(source, target)
+            with replacing(target) as partial:
+                shutil.copyfile(source, partial)
     except OSError as error:
         raise BadInput(f"{source}: cannot be copied to the results: {error.strerror or error}") from None
 
@@ -276,12 +319,6 @@ def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> 
     if bed is None or live is None:
         return bed is None and live is None
     return all(live.get(key) == item for key, item in bed.items())
-
-
-def discard(partial: Path) -> None:
-    """Removes what an interrupted run has written so far."""
-    with contextlib.suppress(OSError):
-        shutil.rmtree(partial)
 
 
 def _about() -> Json:

@@ -2,15 +2,14 @@
 
 import contextlib
 import json
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
+from typer.core import TyperGroup
 
 from aqmlab.errors import Doubt, Interrupted
 from aqmlab.live import view as views
@@ -65,41 +64,23 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+class Stoppable(TyperGroup):
+    """Verbs that say what they were stopped in, in a line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the verb."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:  # without words where nobody knows what is finished
+            raise typer.Exit(complain(str(stop) or "stopped", Interrupted.exit_code)) from None
+
+
 @contextlib.contextmanager
 def watched(as_json: bool) -> Iterator[Monitor]:
-    """Bars on a terminal; and what Ctrl-C leaves behind, said in a line."""
+    """Bars on a terminal."""
     bars = None if as_json else on_terminal()
-    try:
-        with bars if bars is not None else contextlib.nullcontext(Silent()) as monitor:
-            yield monitor
-    except Interrupted as stop:
-        raise typer.Exit(complain(str(stop), stop.exit_code)) from None
-    except KeyboardInterrupt:  # where nobody knows what is finished
-        raise typer.Exit(complain("stopped", Interrupted.exit_code)) from None
-
-
-@contextlib.contextmanager
-def stopped_like_ctrl_c() -> Iterator[None]:
-    """Being told to end, by a batch system or a terminal that is closed, is Ctrl-C too: nothing is left lying about.
-
-    What is ignored (nohup) stays so, and whoever asks a second time does not disturb the ending.
-    """
-
-    def stop(number: int, _: Any) -> None:
-        signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = {}
-    if threading.current_thread() is threading.main_thread():  # no other may say what signals do
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        for number, handler in before.items():
-            if handler == signal.SIG_DFL:
-                signal.signal(number, stop)
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with bars if bars is not None else contextlib.nullcontext(Silent()) as monitor:
+        yield monitor
 
 
 @contextlib.contextmanager

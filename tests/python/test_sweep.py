@@ -299,7 +299,16 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
     finally:
         sys.setprofile(None)
     # The engine has a digest of its own; the others say what is asked for, not what comes of it.
-    others = {"engine.py", "sweep/maker.py", "toml_text.py", "progress.py", "runner.py", "sweep/plan.py", "errors.py"}
+    others = {
+        "engine.py",
+        "sweep/maker.py",
+        "toml_text.py",
+        "progress.py",
+        "runner.py",
+        "sweep/plan.py",
+        "errors.py",
+        "scratch.py",
+    }
     assert seen - others <= set(maker.SOURCES), seen
     assert {"checks.py", "exchanges.py", "store.py", "window.py", "sweep/condensed.py"} <= seen
     assert all((package / name).exists() for name in maker.SOURCES)

@@ -11,7 +11,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from aqmlab import scratch
 from aqmlab.errors import AqmlabError
 from aqmlab.live import kernel, registry, virtual
 from aqmlab.results import Json
@@ -108,8 +108,7 @@ def examine() -> Diagnosis:
 def _tried(virtual_time: bool) -> Json:
     """What the probe says, here or in the kernel of virtual time."""
     probe = [sys.executable, "-I", str(Path(__file__).with_name("probe.py"))]
-    with tempfile.TemporaryDirectory(prefix="aqmlab-doctor-") as name:
-        folder = Path(name)
+    with scratch.folder("doctor") as folder:
         words = virtual.machine(folder, [*probe, "--virtual"], {}) if virtual_time else probe
         try:
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)

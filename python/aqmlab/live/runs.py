@@ -48,8 +48,7 @@ def run_all(jobs: Sequence[Job], view: View) -> None:
 
 
 def _run(job: Job, bed: Bed, view: View, stop: threading.Event) -> None:
-    place = store.start_run(job.folder)
-    try:
+    with store.making(job.folder) as place:
         resolved = store.keep_files(place, job.folder, job.resolved)
         wanted = settings(resolved)
         store.write_text(place / "scenario.toml", resolved.toml)
@@ -69,9 +68,6 @@ def _run(job: Job, bed: Bed, view: View, stop: threading.Event) -> None:
             wall_s,
             _about(bed, resolved, wanted, summary, outcome),
         )
-    except BaseException:
-        store.discard(place)
-        raise
 
 
 def _plan(place: Path, resolved: Resolved, bed: Bed) -> Json:

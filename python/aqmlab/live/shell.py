@@ -14,13 +14,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aqmlab import api, engine, scenario, shaping, store, toml_text
+from aqmlab import api, engine, scenario, scratch, shaping, store, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.live import plan, preflight, process, registry
@@ -75,8 +74,7 @@ def _open(scenario_file: str, side: str, has_traffic: bool, changes: dict[str, A
         remarks.append(f"live.capture = {plan.capture(resolved)}: a prompt has no result, and captures nothing")
     for remark in remarks:
         print(f"aqmlab: {remark}", file=sys.stderr)
-    with tempfile.TemporaryDirectory(prefix="aqmlab-shell-") as name, registry.noted(Path(name)) as marked:
-        folder = Path(name)
+    with scratch.folder("shell") as folder, registry.noted(folder) as marked:
         store.write_text(folder / "scenario.toml", resolved.toml)
         told = plan.of(
             resolved,

@@ -32,7 +32,6 @@ from aqmlab.verbs import (
     Settings,
     complain,
     print_json,
-    stopped_like_ctrl_c,
     viewed,
     watched,
 )
@@ -94,7 +93,6 @@ def study(
     witnesses = [flag for flag, is_wanted in (("live", live), ("virtual", virtual)) if is_wanted]
     with (
         watched(as_json) as monitor,
-        stopped_like_ctrl_c(),
         cluster.connected(scheduler) as executor,
         _view(as_json, monitor, bool(witnesses)) as view,
     ):

@@ -14,7 +14,7 @@ from aqmlab.errors import BadInput
 from aqmlab.sweep import cluster, sweeps
 from aqmlab.sweep.kept import Kept
 from aqmlab.sweep.sweeps import Finished
-from aqmlab.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, stopped_like_ctrl_c, watched
+from aqmlab.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, watched
 
 SHOWN = 40
 """Points that the table on a terminal has at most."""
@@ -57,7 +57,7 @@ def sweep(
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
     asked = sweeps.read(file, seeds, dict(map(scenario.parse_setting, settings)))
     folder = out or _folder(asked.name, resume)
-    with watched(as_json) as monitor, stopped_like_ctrl_c(), cluster.connected(scheduler) as executor:
+    with watched(as_json) as monitor, cluster.connected(scheduler) as executor:
         found = sweeps.run(asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor)
     if as_json:
         print_json(found.as_dict())

@@ -2,8 +2,9 @@
 
 Each worker is a Python of its own, started anew rather than forked, and connected by a pipe: a run that needs too much
 memory or dies takes nobody with it, and no thread, lock or open file of the caller is in it. A worker that is lost is
-replaced, and its run made once more. Memory is bounded: a run that grows beyond a worker's share of the machine is
-ended with a word, and a worker that stays large after a run is replaced by a fresh one.
+replaced, and its run made once more; a caller that is killed takes its workers with it. Memory is bounded: a run that
+grows beyond a worker's share of the machine is ended with a word, and a worker that stays large after a run is replaced
+by a fresh one.
 """
 
 import contextlib
@@ -11,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,10 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from aqmlab import runner
+from aqmlab import runner, scratch
 from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.progress import Monitor
+from aqmlab.sweep import starter
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.maker import changed, maker
 from aqmlab.sweep.plan import Task
@@ -44,7 +45,7 @@ ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_N
 
 
 class Processes:
-    """An executor of so many processes at a time, whose tables lie in `scratch` meanwhile.
+    """An executor of so many processes at a time, whose tables lie in `within` meanwhile.
 
     With `stay`, processes that have nothing to do wait for the next plan: to start one takes a second.
     """
@@ -53,19 +54,17 @@ class Processes:
         self,
         jobs: int | None = None,
         most_bytes: int | None = None,
-        scratch: Path | None = None,
+        within: Path | None = None,
         stay: bool = False,
     ) -> None:
-        self.jobs, self.scratch, self.stay = jobs or runner.default_jobs(), scratch, stay
+        self.jobs, self.within, self.stay = jobs or runner.default_jobs(), within, stay
         self._idle: list[_Worker] = []
         self.most_bytes = most_bytes or int(SHARE * memory_bytes() / self.jobs) or None
 
     def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
         """See `Executor`."""
-        with tempfile.TemporaryDirectory(
-            prefix="aqmlab-runs-", dir=self.scratch, ignore_cleanup_errors=True
-        ) as scratch:
-            pool = _Pool(tasks, self.jobs, self.most_bytes, Path(scratch), monitor)
+        with scratch.folder("runs", self.within) as place:
+            pool = _Pool(tasks, self.jobs, self.most_bytes, place, monitor)
             pool.workers, self._idle = self._idle, []
             try:
                 yield from pool.each()
@@ -96,20 +95,12 @@ class _Worker:
     def start(cls) -> "_Worker":
         ours, its = Pipe()
         places = os.pathsep.join(place for place in sys.path if place)
-        # Blocked signals stay blocked in the child: Ctrl-C is for this process, which ends its workers.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        environment = {**ONE_THREAD, **os.environ, "PYTHONPATH": places}
         try:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", PROGRAM, str(its.fileno())],
-                pass_fds=[its.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env={**ONE_THREAD, **os.environ, "PYTHONPATH": places},
-            )
+            process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], environment)
         except OSError as error:
             raise CannotRun(f"a worker cannot be started: {error}") from None
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             its.close()
         return cls(process, ours)
 

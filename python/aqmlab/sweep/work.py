@@ -2,13 +2,12 @@
 
 import resource
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import engine, store
+from aqmlab import engine, scratch, store
 from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.results import Run
 from aqmlab.sweep import condensed
@@ -23,12 +22,10 @@ class TooLarge(CannotRun):
     """A run that needs more memory than a worker may have."""
 
 
-def do(
-    task: Task, tell: Tell = lambda _: None, scratch: Path | None = None, most_bytes: int | None = None
-) -> Condensed:
+def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most_bytes: int | None = None) -> Condensed:
     """Makes a run, in whatever process it is called.
 
-    Its tables lie in `scratch` meanwhile, or where temporary files lie. A run whose process comes to more than
+    Its tables lie in `within` meanwhile, or where temporary files lie. A run whose process comes to more than
     `most_bytes` of memory is ended.
     """
     started = time.monotonic()
@@ -48,11 +45,11 @@ def do(
             )
         tell(tick)
 
-    with tempfile.TemporaryDirectory(prefix="aqmlab-run-", dir=scratch) as place:
-        folder = Path(place) / "run"
-        partial = store.start_run(folder)
-        summary = engine.simulate(resolved, partial, heard)
-        store.finish_run(partial, folder, resolved, summary, task.calibrations, time.monotonic() - started)
+    with scratch.folder("run", within) as place:
+        folder = place / "run"
+        with store.making(folder) as partial:
+            summary = engine.simulate(resolved, partial, heard)
+            store.finish_run(partial, folder, resolved, summary, task.calibrations, time.monotonic() - started)
         found = condensed.of_run(Run(folder), task.key, {"simulated_s": task.simulated_s})
     found.facts["wall_s"] = time.monotonic() - started
     found.facts["peak_rss_bytes"] = peak_bytes()

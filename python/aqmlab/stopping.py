@@ -1,0 +1,50 @@
+"""What it does to be told to end, from the first instant of the command on. Nothing here takes time to import.
+
+Being told to end by a batch system or by a terminal that is closed (SIGTERM, SIGHUP) is Ctrl-C too: what is under way
+is tidied away, and a line says what is kept. What is ignored (nohup) stays so.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+EXIT_CODE = 130
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+USUAL = (signal.SIG_DFL, signal.default_int_handler)
+
+
+def before_anything_runs() -> None:
+    """From now on, until `like_ctrl_c`: there is nothing to tidy away yet."""
+    for number in NUMBERS:
+        if signal.getsignal(number) in USUAL:
+            signal.signal(number, _at_once)
+
+
+def _at_once(number: int, frame: Any) -> None:
+    os.write(2, b"aqmlab: stopped before anything was run; nothing was written\n")
+    os._exit(EXIT_CODE)
+
+
+@contextlib.contextmanager
+def like_ctrl_c() -> Iterator[None]:
+    """Meanwhile whoever tells this process to end raises KeyboardInterrupt; who asks again does not disturb that."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other may say what signals do
+        before = {number: signal.getsignal(number) for number in NUMBERS}
+    try:
+        for number, handler in before.items():
+            if handler in (*USUAL, _at_once):
+                signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _interrupt)
+        yield
+    finally:
+        for number, handler in before.items():
+            # Of the whole command: what is left to do is to end.
+            signal.signal(number, signal.SIG_IGN if handler is _at_once else handler)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

@@ -1,0 +1,44 @@
+"""Starts processes that end with this one, whatever ends it.
+
+Linux sends the signal of PR_SET_PDEATHSIG (prctl(2)) when the thread ends that started a process, and not when its
+process does. So one thread starts them all, and lives as long as this process. Ctrl-C is blocked in it, and hence in
+what it starts: it is for this process, which ends the others.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+BOUND = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+if os.getppid() != {parent}:  # it was gone before this was said
+    os._exit(1)
+"""
+"""What a process says first, before it imports anything that takes time."""
+
+
+def python(
+    program: str, arguments: Sequence[str], keep: Sequence[int], env: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
+    """A Python of its own that runs `program` with these arguments and open files, and nothing else of this one's."""
+    words = [sys.executable, "-P", "-c", BOUND.format(parent=os.getpid()) + program, *arguments]
+    return _thread().submit(_start, words, keep, env).result()
+
+
+def _start(words: Sequence[str], keep: Sequence[int], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(words, pass_fds=keep, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=env)
+
+
+@lru_cache
+def _thread() -> ThreadPoolExecutor:
+    blocked = (signal.SIG_BLOCK, {signal.SIGINT})
+    return ThreadPoolExecutor(1, "aqmlab-starter", initializer=signal.pthread_sigmask, initargs=blocked)
+
+
+os.register_at_fork(after_in_child=_thread.cache_clear)  # a fork has no thread but its own
