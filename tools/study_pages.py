@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aqmlab.errors import AqmlabError
 from aqmlab.results import read_json
-from aqmlab.study import definition, found, overview, witnessed
+from aqmlab.study import folders, found, overview, witnessed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "studies.md"
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> None:
     listed = [argument.removeprefix(flag) for argument in arguments if argument.startswith(flag)]
     for folder in (argument for argument in arguments if not argument.startswith(flag)):
         take(Path(folder), listed)
-    PAGE.write_text(overview.markdown([ROOT / "studies" / name for name in definition.known()]), encoding="utf-8")
+    PAGE.write_text(overview.markdown([ROOT / "studies" / name for name in folders.known()]), encoding="utf-8")
     print(PAGE.relative_to(ROOT))
 
 

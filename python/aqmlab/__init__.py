@@ -5,12 +5,30 @@
 >>> result.summary["forward"]["utilisation"], result.exchanges
 """
 
-from aqmlab import engine
-from aqmlab.api import calibrate, compare, live, load, record, run
-from aqmlab.calibration import Calibration
-from aqmlab.comparison import Comparison
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from aqmlab import deferred, engine
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
-from aqmlab.results import Result, Run
+
+if TYPE_CHECKING:
+    from aqmlab.api import calibrate, compare, live, load, record, run
+    from aqmlab.calibration import Calibration
+    from aqmlab.comparison import Comparison
+    from aqmlab.results import Result, Run
+else:
+    # The package of that name is loaded once, here, before the function of that name is asked for.
+    import_module("aqmlab.live")
+    del globals()["live"]
+    __getattr__, __dir__ = deferred.names(
+        __name__,
+        {
+            **dict.fromkeys(("calibrate", "compare", "live", "load", "record", "run"), "aqmlab.api"),
+            "Calibration": "aqmlab.calibration",
+            "Comparison": "aqmlab.comparison",
+            **dict.fromkeys(("Result", "Run"), "aqmlab.results"),
+        },
+    )
 
 __version__ = engine.version()
 

@@ -2,31 +2,30 @@
 
 Results go to standard output, progress and complaints to standard error. Exit codes: 0 done, 1 a self-check failed,
 2 bad input, 3 this machine cannot do it, 130 stopped by Ctrl-C.
+
+What a verb needs is loaded within it, so that help, lists and the completion of words come at once.
 """
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError  # typer has no public name for these
 
-from aqmlab import api, engine, report, scenario, stopping, store, terminal
+from aqmlab import engine, scenario, stopping
 from aqmlab.capture import commands as capture_commands
-from aqmlab.claims import claims
+from aqmlab.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
 from aqmlab.errors import AqmlabError, BadInput
-from aqmlab.explained import worked_out
-from aqmlab.live import agreement as agreements
 from aqmlab.live import commands as live_commands
-from aqmlab.live import tables as agreement_tables
 from aqmlab.study import commands as study_commands
 from aqmlab.sweep import commands as sweep_commands
-from aqmlab.tc import linux
-from aqmlab.vectors.convert import capture_to_vectors
-from aqmlab.vectors.described import described
 from aqmlab.verbs import AsJson, Jobs, Out, Settings, Stoppable, complain, doubts_said, print_json, viewed, watched
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = typer.Typer(
     cls=Stoppable,
@@ -63,6 +62,8 @@ def run(
     with_report: WithReport = False,
 ) -> None:
     """Simulate a scenario and keep its tables."""
+    from aqmlab import api, report, terminal
+
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "run")))
@@ -120,6 +121,8 @@ def live(
     In real time on this machine, where it must keep up; or in virtual time, where it cannot be late. A run that broke
     its budget of lateness is kept and called void.
     """
+    from aqmlab import api, report, terminal
+
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "live")))
@@ -179,6 +182,11 @@ def compare(
     With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
     and test bed agree.
     """
+    from aqmlab import api, report, terminal
+    from aqmlab.claims import claims
+    from aqmlab.live import agreement as agreements
+    from aqmlab.live import tables as agreement_tables
+
     changes = _changes(settings)
     are_folders = all(Path(item).is_dir() for item in what)
     name = "comparison"
@@ -233,6 +241,8 @@ def calibrate(
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not read the cache.")] = False,
 ) -> None:
     """Find the population that offers the load a scenario asks for."""
+    from aqmlab import api, terminal
+
     with watched(as_json) as monitor:
         found = api.calibrate(
             Path(scenario_file),
@@ -263,6 +273,8 @@ def record(
 
     Beside FILE.csv a scenario FILE.toml is written, in which replays of the recording stand for the blocks that ask.
     """
+    from aqmlab import api, terminal
+
     with watched(as_json) as monitor:
         found = api.record(
             Path(scenario_file),
@@ -285,6 +297,8 @@ def write_report(
     as_json: AsJson = False,
 ) -> None:
     """Write one self-contained HTML page, and its figures as SVG and PNG, into a result folder."""
+    from aqmlab import api, report
+
     page = report.write(api.load(folder))
     if as_json:
         figures = sorted(str(path) for path in (page.parent / "figures").iterdir())
@@ -314,6 +328,8 @@ def list_what_there_is(
     if as_json:
         print_json(shown)
         return
+    from aqmlab import terminal
+
     console = terminal.console()
     for name, rows in shown.items():
         terminal.registry(console, name, rows)
@@ -364,20 +380,29 @@ def explain(
         if as_json:
             print_json({**row, "quantities": drawn} if drawn else row)
         else:
+            from aqmlab import terminal
+
             console = terminal.console()
             terminal.explanation(console, row)
             terminal.quantities(console, drawn)
         return
     if "marks" not in row:
         raise BadInput(f"explain {name}: --rate {rate}: expected a discipline, which {name} is not")
+    from aqmlab.explained import worked_out
+
     found = worked_out(row, rate, _changes(settings))
     if as_json:
         print_json(found.as_dict())
     else:
+        from aqmlab import terminal
+
         terminal.worked_out(terminal.console(), found)
 
 
 def _explain_file(path: Path, as_json: bool) -> None:
+    from aqmlab import terminal
+    from aqmlab.vectors.described import described
+
     if path.suffix == ".csv":
         row = engine.table_quantity(path)
         if as_json:
@@ -410,6 +435,8 @@ def tc(
     The lines set up on Linux what SCENARIO.toml describes. --read goes the other way: tc -s qdisc show, with class
     show or -d or -j, or tc qdisc add lines become a scenario.
     """
+    from aqmlab.tc import linux
+
     if (scenario_file is None) == (dump is None):
         raise BadInput("tc: expected a scenario, or --read with a file (- for standard input)")
     if scenario_file is not None:
@@ -441,6 +468,9 @@ def vectors(
     as_json: AsJson = False,
 ) -> None:
     """Write the TCP connections of a packet capture as connection vectors, for traffic of kind tmix."""
+    from aqmlab import terminal
+    from aqmlab.vectors.convert import capture_to_vectors
+
     found = capture_to_vectors(capture, out, form, quiet_time, network)
     if as_json:
         print_json(found.as_dict())
@@ -480,7 +510,7 @@ def invoke(arguments: Sequence[str]) -> int:
     """Runs a verb; the answer is the exit code."""
     try:
         with doubts_said():
-            return int(app(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
+            return int(command_of(app)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
         return complain(str(error), error.exit_code)
     except NoArgsIsHelpError as error:
@@ -502,6 +532,8 @@ def _changes(settings: Sequence[str]) -> dict[str, Any]:
 def _folder(out: Path | None, resume: bool, name: str) -> Path:
     if out is None and resume:
         raise BadInput("--resume: expected the folder to go on with, as in -o results/demo")
+    from aqmlab import store
+
     return out if out is not None else store.free_name(Path("results") / scenario.slug(name))
 
 

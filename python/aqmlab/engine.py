@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aqmlab import _native as native
 from aqmlab.errors import BadInput
-from aqmlab.vectors.model import Unit, Vector
+
+if TYPE_CHECKING:
+    from aqmlab.vectors.model import Vector
 
 Tree = dict[str, Any]
 """A scenario as nested tables, as `tomllib` gives them."""
@@ -159,8 +161,10 @@ def table_quantity(path: Path) -> dict[str, Any]:
     return row
 
 
-def vectors(path: Path) -> list[Vector]:
+def vectors(path: Path) -> "list[Vector]":
     """The connection vectors of a file, in either format; raises `BadInput` with the line that is wrong."""
+    from aqmlab.vectors.model import Unit, Vector
+
     try:
         rows = json.loads(native.vectors(str(path), _text(path)))
     except native.ScenarioError as error:

@@ -1,11 +1,13 @@
 """What the command line shows on a terminal: short tables."""
 
+from __future__ import annotations
+
 import math
 import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -13,15 +15,17 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import transport, units
-from aqmlab.calibration import Calibration
-from aqmlab.claims import Claim
-from aqmlab.comparison import Column, Comparison
-from aqmlab.explained import WorkedOut
-from aqmlab.recording import Recording
-from aqmlab.results import Result
-from aqmlab.statistics import Interval
-from aqmlab.vectors import Converted
+from aqmlab import units
+
+if TYPE_CHECKING:  # results take a second to load, and a list of disciplines shows none
+    from aqmlab.calibration import Calibration
+    from aqmlab.claims import Claim
+    from aqmlab.comparison import Column, Comparison
+    from aqmlab.explained import WorkedOut
+    from aqmlab.recording import Recording
+    from aqmlab.results import Result
+    from aqmlab.statistics import Interval
+    from aqmlab.vectors import Converted
 
 Row = dict[str, Any]
 
@@ -88,6 +92,8 @@ def basis(reps: int) -> str:
 
 def result(out: Console, found: Result) -> None:
     """The short table at the end of `run`."""
+    from aqmlab import transport
+
     summary, widths = found.summary, found.summary.get("half_width_95", {})
     void = " (void)" if found.void else ""
     table = _table(f"{found.name}{void}: {summary['measured_s']:g} s measured, {len(found.runs)} run(s)")
@@ -167,12 +173,16 @@ def voids(out: Console, found: Sequence[tuple[str, str | None]]) -> None:
 
 
 def _number(value: float | None, width: float | None, unit: str) -> str:
+    from aqmlab.statistics import Interval
+
     number = math.nan if value is None else value
     return " ".join(filter(None, with_width(Interval(number, width, 0, "runs"), unit)))
 
 
 def comparison(out: Console, found: Comparison) -> None:
     """The tables at the end of `compare`."""
+    from aqmlab import transport
+
     table = _table(found.name)
     table.add_column("", no_wrap=True)
     columns = [

@@ -1,4 +1,9 @@
-"""What the verbs of the command line have in common: options, progress, complaints, JSON."""
+"""What the verbs of the command line have in common: options, progress, complaints, JSON.
+
+Modules of verbs load what a verb needs within it: `aqmlab --version` and the completion of words load none of it.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import json
@@ -6,14 +11,15 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 from aqmlab.errors import Doubt, Interrupted
-from aqmlab.live import view as views
-from aqmlab.progress import Bars, Monitor, Silent, Unseen, View, on_terminal
+
+if TYPE_CHECKING:
+    from aqmlab.progress import Monitor, View
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default one below results/.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
@@ -78,7 +84,10 @@ class Stoppable(TyperGroup):
 @contextlib.contextmanager
 def watched(as_json: bool) -> Iterator[Monitor]:
     """Bars on a terminal."""
-    bars = None if as_json else on_terminal()
+    from aqmlab import bars as on_screen
+    from aqmlab.progress import Silent
+
+    bars = None if as_json else on_screen.on_terminal()
     with bars if bars is not None else contextlib.nullcontext(Silent()) as monitor:
         yield monitor
 
@@ -86,6 +95,10 @@ def watched(as_json: bool) -> Iterator[Monitor]:
 @contextlib.contextmanager
 def viewed(as_json: bool, monitor: Monitor, has_command: bool = False) -> Iterator[View]:
     """A screen or lines for live runs; where a program writes between them, lines."""
+    from aqmlab.bars import Bars
+    from aqmlab.live import view as views
+    from aqmlab.progress import Unseen
+
     if as_json:
         yield Unseen()
         return

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from aqmlab import cli
-from aqmlab.capture import measure
+from aqmlab.capture.measure import measure
 from aqmlab.errors import BadInput
 from aqmlab.vectors import ACCEPTOR, INITIATOR, convert
 from aqmlab.vectors.capture import frames, interfaces

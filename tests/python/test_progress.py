@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from aqmlab.progress import Bars
+from aqmlab.bars import Bars
 
 
 def test_bars_show_percent_time_rate_and_time_left():

@@ -16,7 +16,8 @@ import studies
 from aqmlab import cli, scenario, study, sweep
 from aqmlab.errors import BadInput
 from aqmlab.results import read_json
-from aqmlab.study import definition, found, overview
+from aqmlab.study import definition, folders, found, overview
+from aqmlab.sweep import making
 from aqmlab.sweep.kept import Kept
 from conftest import ROOT, hears_ctrl_c
 
@@ -24,7 +25,7 @@ from conftest import ROOT, hears_ctrl_c
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Runs are made in this process, which has the stand-in; results go below its folder."""
-    monkeypatch.setattr(sweep, "Processes", lambda jobs: sweep.InProcess())
+    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -103,7 +104,7 @@ def test_two_studies_share_the_runs_that_both_need(here):
 def test_all_studies_are_one_plan(here, monkeypatch, capsys):
     for name in ("one", "other"):
         studies.write(here / "studies" / name, studies.STUDY.replace('"tiny"', f'"{name}"'))
-    monkeypatch.setattr(definition, "folder_of_all", lambda: here / "studies")
+    monkeypatch.setattr(folders, "folder_of_all", lambda: here / "studies")
     assert cli.invoke(["study", "all", "--quick", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     # Two seeds of four points; the last grid's one point is among them.
@@ -409,12 +410,12 @@ def test_what_should_not_be_kept_is_refused(folder, here):
 
 
 def test_the_page_of_the_studies_is_current():
-    folders = [ROOT / "studies" / name for name in definition.known()]
+    places = [ROOT / "studies" / name for name in folders.known()]
     page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
-    assert page == overview.markdown(folders), "make studies writes it anew"
+    assert page == overview.markdown(places), "make studies writes it anew"
 
 
-@pytest.mark.parametrize("name", definition.known())
+@pytest.mark.parametrize("name", folders.known())
 def test_what_does_not_hold_or_is_open_at_the_published_scale_is_explained(name):
     folder = ROOT / "studies" / name
     claims = {text.id: text for text in definition.read(folder).claims}

@@ -4,7 +4,7 @@ import pytest
 
 import studies
 from aqmlab.errors import BadInput
-from aqmlab.study import definition
+from aqmlab.study import definition, folders
 
 
 @pytest.fixture
@@ -85,18 +85,18 @@ def test_claims_are_checked_when_a_study_is_read(tmp_path, old, new, complaint):
 
 
 def test_a_study_is_found_by_its_id_or_its_folder(folder):
-    assert definition.find(str(folder)) == folder
-    assert definition.find(str(folder / "study.toml")) == folder
-    assert definition.find("le2003").name == "le2003"
+    assert folders.find(str(folder)) == folder
+    assert folders.find(str(folder / "study.toml")) == folder
+    assert folders.find("le2003").name == "le2003"
     with pytest.raises(BadInput, match=r"study le2002: expected one of le2003, .*all, or a folder"):
-        definition.find("le2002")
+        folders.find("le2002")
     with pytest.raises(BadInput, match=r"holds no study.toml"):
-        definition.find(str(folder.parent))
+        folders.find(str(folder.parent))
 
 
-@pytest.mark.parametrize("name", definition.known())
+@pytest.mark.parametrize("name", folders.known())
 @pytest.mark.parametrize("profile", [definition.FULL, definition.QUICK])
 def test_the_studies_that_come_along_can_be_read(name, profile):
-    study = definition.read(definition.find(name), profile)
+    study = definition.read(folders.find(name), profile)
     assert study.id == name and study.claims
     assert all(len(seeds) >= 3 for seeds in study.seeds.values()), "fewer than three runs decide nothing"

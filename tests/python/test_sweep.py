@@ -16,7 +16,7 @@ import fake_native
 from aqmlab import checks, cli, engine, store, sweep
 from aqmlab.calibration import Calibration
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
-from aqmlab.sweep import grid, kept, maker, offered, plan, sweeps, work
+from aqmlab.sweep import grid, kept, maker, making, offered, plan, sweeps, work
 from aqmlab.sweep.kept import Kept
 
 GRID = """
@@ -47,7 +47,7 @@ values = ["90mbit", "98mbit"]
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch):
-    monkeypatch.setattr(sweep, "Processes", lambda jobs: sweep.InProcess())
+    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
 
 
 @pytest.fixture

@@ -6,9 +6,10 @@ import conftest  # noqa: F401 - puts the package on the path
 import fake_native
 from aqmlab import engine, sweep
 from aqmlab.cli import main
+from aqmlab.sweep import making
 
 engine.native = fake_native  # type: ignore[assignment]
 # Processes of their own would have the engine itself.
-sweep.Processes = lambda jobs=None: sweep.InProcess()  # type: ignore[assignment,misc]
+making.Processes = lambda jobs=None: sweep.InProcess()  # type: ignore[assignment,misc]
 fake_native.delay_per_tick_s = float(sys.argv[1])
 main(sys.argv[2:])

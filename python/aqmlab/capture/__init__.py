@@ -4,8 +4,3 @@ The test bed writes packets down as they come to the queue, as they leave it, an
 interface of its name (`points`). Of these are made what the run's own summary and tables also tell: packets, drops and
 marks by reason, throughput, the wait in the queue (`queue`), and the exchanges of each connection (`connections`).
 """
-
-from aqmlab.capture.against import Check, against
-from aqmlab.capture.measure import Measured, measure
-
-__all__ = ["Check", "Measured", "against", "measure"]

@@ -1,17 +1,20 @@
 """The verb `aqmlab capture`."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import terminal, units
-from aqmlab.capture import tables
-from aqmlab.capture.against import Check, Paired, against
-from aqmlab.capture.measure import Measured, measure
+from aqmlab import units
 from aqmlab.errors import BadInput
-from aqmlab.results import Result, Run
+
+if TYPE_CHECKING:
+    from aqmlab.capture.against import Check, Paired
+    from aqmlab.capture.measure import Measured
+    from aqmlab.results import Run
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,6 +38,11 @@ def capture(
     Packets, drops and marks by reason, throughput, the wait in the queue, retransmissions, and response times. With
     --against, beside what the run recorded of the same window.
     """
+    from aqmlab import terminal
+    from aqmlab.capture import tables
+    from aqmlab.capture.against import against
+    from aqmlab.capture.measure import measure
+
     recorded = None if run is None else _run(run)
     start_s, end_s = (0.0, None) if recorded is None else recorded.window
     start_s = start_s if begin is None else units.seconds(begin, "--from")
@@ -66,6 +74,8 @@ def _as_dict(found: Measured, checks: list[Check], pairs: dict[str, Paired]) -> 
 
 
 def _run(folder: Path) -> Run:
+    from aqmlab.results import Result
+
     runs = Result(folder).runs
     if len(runs) != 1:
         raise BadInput(f"{folder}: holds {len(runs)} runs: expected one, as {folder}/rep-1")

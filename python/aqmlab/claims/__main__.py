@@ -5,14 +5,14 @@ import sys
 from aqmlab.claims.asking import label
 from aqmlab.claims.verdict import bound_words
 from aqmlab.errors import AqmlabError
-from aqmlab.study import definition
+from aqmlab.study import definition, folders
 
 
 def main() -> int:
     """One line a claim and one a question."""
     try:
         for what in sys.argv[1:]:
-            for text in definition.read(definition.find(what)).claims:
+            for text in definition.read(folders.find(what)).claims:
                 print(f"{text.id}: {text.says}")
                 for question in text.questions:
                     bound = bound_words(question.low, question.high, question.unit)

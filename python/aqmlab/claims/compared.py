@@ -17,7 +17,7 @@ from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison
 from aqmlab.live.witnesses import SIMULATED
 from aqmlab.results import Json
-from aqmlab.study import definition
+from aqmlab.study import definition, folders
 from aqmlab.sweep.grid import Point
 from aqmlab.variants import UNCONGESTED_WORD
 
@@ -38,7 +38,7 @@ def claims(comparison: Comparison) -> list[Claim]:
     answers: list[Claim] = []
     rate = _rate(comparison.baseline.result.scenario)
     for name in STUDIES:
-        study = definition.read(definition.find(name))
+        study = definition.read(folders.find(name))
         asked_of = {name for text in study.claims for name in text.points}
         points = [point for point in study.everything if point.name in asked_of]
         standing = _standing(columns, load, rate, points)

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import scenario, terminal
+from aqmlab import scenario
 from aqmlab.errors import CannotRun
-from aqmlab.live import doctor, kernel, registry, shell
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
 
@@ -41,6 +40,8 @@ def build(
 
     The source is that of Debian's package (linux-source-6.12), which is installed if need be and if this is root.
     """
+    from aqmlab.live import kernel
+
     found = kernel.build(source, out, _say, fresh)
     if as_json:
         _print_json(found.as_dict())
@@ -53,6 +54,9 @@ def build(
 @kernels.command("show")
 def show(as_json: AsJson = False) -> None:
     """Show the kernel of virtual time: where it is, its version, what it was built with."""
+    from aqmlab import terminal
+    from aqmlab.live import kernel
+
     found = kernel.needed()
     if as_json:
         _print_json(found.as_dict())
@@ -76,6 +80,9 @@ def examine(
     as_json: AsJson = False,
 ) -> None:
     """Say what this machine can run live, what is missing, and what to do about it."""
+    from aqmlab import terminal
+    from aqmlab.live import doctor, registry
+
     out = terminal.console()
     if clean:
         removed = registry.clean()
@@ -127,6 +134,8 @@ def prompt(
 
     A second terminal joins on the other side with --join and the number that the first one shows.
     """
+    from aqmlab.live import shell
+
     changes: dict[str, Any] = dict(map(scenario.parse_setting, settings))
     raise typer.Exit(shell.open_prompt(scenario_file, side, join, traffic, changes, as_json=as_json))
 

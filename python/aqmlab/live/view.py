@@ -19,7 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from aqmlab import units
-from aqmlab.progress import Bars, Unseen, clock_text
+from aqmlab.bars import Bars
+from aqmlab.progress import Unseen, clock_text
 
 WAYS = ("forward", "reverse")
 LEVELS = " ▁▂▃▄▅▆▇█"

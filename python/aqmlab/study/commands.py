@@ -3,27 +3,20 @@
 Exit codes: 1 where a claim comes out otherwise than `claims.toml` says, or a run is not what it claims to be.
 """
 
+from __future__ import annotations
+
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from aqmlab import scenario, terminal
-from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
+from aqmlab import scenario
 from aqmlab.errors import BadInput
-from aqmlab.live.tables import agreements as show_agreements
-from aqmlab.results import Json
-from aqmlab.study import definition, found, overview, runs
-from aqmlab.study.definition import FULL, QUICK, Study
-from aqmlab.study.runs import Finished
-from aqmlab.sweep import cluster
+from aqmlab.study import folders
 from aqmlab.verbs import (
     AsJson,
     Jobs,
@@ -36,10 +29,16 @@ from aqmlab.verbs import (
     watched,
 )
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aqmlab.results import Json
+    from aqmlab.study.definition import Study
+    from aqmlab.study.runs import Finished
+
 ALL = "all"
 BETWEEN, LEAST = 2, 20
 """Of the table of claims: spaces between columns, and what its numbers have at least."""
-STYLES = {HOLDS: "green", FAILS: "bold red", OPEN: "yellow", NOT_RUN: "dim"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -81,6 +80,10 @@ def study(
     if what is None:
         _list(as_json)
         return
+    from aqmlab import terminal
+    from aqmlab.study import overview, runs
+    from aqmlab.sweep import cluster
+
     if resume and fresh:
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
     if settings and (live or virtual):
@@ -122,15 +125,15 @@ def read(
     changes: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Study]:
     """The studies that a word on the command line names, of one of them perhaps only a part."""
+    from aqmlab.study import definition
+
     if what == ALL and only:
         raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
-    profile = QUICK if quick else FULL
-    folders = (
-        [definition.folder_of_all() / name for name in definition.known()] if what == ALL else [definition.find(what)]
-    )
-    if not folders:
-        raise BadInput(f"study {what}: {definition.folder_of_all()}: holds no study; expected folders with study.toml")
-    return [definition.read(folder, profile, seeds, only, changes) for folder in folders]
+    profile = definition.QUICK if quick else definition.FULL
+    asked = [folders.folder_of_all() / name for name in folders.known()] if what == ALL else [folders.find(what)]
+    if not asked:
+        raise BadInput(f"study {what}: {folders.folder_of_all()}: holds no study; expected folders with study.toml")
+    return [definition.read(folder, profile, seeds, only, changes) for folder in asked]
 
 
 def default_folder(what: str, first: Study, quick: bool) -> Path:
@@ -144,13 +147,18 @@ def default_folder(what: str, first: Study, quick: bool) -> Path:
 
 def rows() -> list[Json]:
     """The studies there are, as `aqmlab list` shows them."""
-    place = definition.folder_of_all()
-    tables = [definition.head(place / name) for name in definition.known()]
+    place = folders.folder_of_all()
+    tables = [folders.title(place / name) for name in folders.known()]
     return [{"name": table["id"], "doc": table["title"], "source": table.get("paper", "")} for table in tables]
 
 
 def show(out: Console, done: Sequence[Finished], page: Path | None) -> None:
     """A line a claim, and where the reports are."""
+    from rich.text import Text
+
+    from aqmlab.live.tables import agreements as show_agreements
+    from aqmlab.study import found
+
     for one in done:
         _claims(out, one)
     total = found.counts([one.found for one in done])
@@ -164,6 +172,12 @@ def show(out: Console, done: Sequence[Finished], page: Path | None) -> None:
 
 
 def _claims(out: Console, one: Finished) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
+
+    styles = {HOLDS: "green", FAILS: "bold red", OPEN: "yellow", NOT_RUN: "dim"}
     facts = one.found
     table = Table(
         title=f"{facts['id']}: {facts['title']}",
@@ -183,7 +197,7 @@ def _claims(out: Console, one: Finished) -> None:
         table.add_column(no_wrap=True, min_width=width)
     table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(out.width - sum(widths) - 2 * BETWEEN, LEAST))
     for name, verdict, claim in rows:
-        table.add_row(name, Text(verdict, style=STYLES[claim["verdict"]]), claim["number"])
+        table.add_row(name, Text(verdict, style=styles[claim["verdict"]]), claim["number"])
     out.print(table)
     effort = (
         f"{facts['runs']:,} runs, {facts['runs_kept']:,} of them kept from before; "
@@ -208,6 +222,8 @@ def _list(as_json: bool) -> None:
     if as_json:
         print_json({"studies": rows()})
     else:
+        from aqmlab import terminal
+
         terminal.registry(terminal.console(), "studies", rows())
 
 
@@ -226,6 +242,8 @@ def _view(as_json: bool, monitor: Any, is_live: bool) -> Iterator[Any]:
 
 
 def _judge(done: Sequence[Finished]) -> None:
+    from aqmlab.study import found
+
     facts = [one.found for one in done]
     for failed in (check for one in facts for check in one["self_checks"]["failed"]):
         complain(f"self-check failed: {failed['run']}: {failed['name']}: {failed['detail']}", 1)

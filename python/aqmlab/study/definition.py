@@ -9,7 +9,6 @@ that is wrong is wrong in every profile.
 import copy
 import fnmatch
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,15 +22,14 @@ from aqmlab.claims.reading import ClaimText
 from aqmlab.errors import BadInput
 from aqmlab.results import Json
 from aqmlab.scenario import Source
+from aqmlab.study import folders
+from aqmlab.study.folders import FILE, head
 from aqmlab.sweep import grid as grids
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.selectors import select
 from aqmlab.variants import laid_over
 
-FIVE = ("le2003", "le2004", "brandauer2001", "kuzmanovic2005", "le2007")
-"""The studies that this project was made for, in the order in which they are shown."""
-
-FILE, CLAIMS, README = "study.toml", "claims.toml", "README.md"
+CLAIMS, README = "claims.toml", "README.md"
 FULL, QUICK = "full", "quick"
 
 _KEYS = ("id", "title", "paper", "about", "profiles", "scenario", "grid", "choice", "figure", "table", "live")
@@ -78,7 +76,7 @@ class Study:
     @property
     def command(self) -> str:
         """What runs it just so."""
-        is_ours = self.folder.resolve() == (folder_of_all() / self.id).resolve()
+        is_ours = self.folder.resolve() == (folders.folder_of_all() / self.id).resolve()
         words = ["aqmlab", "study", self.id if is_ours else str(self.folder)]
         words += ["--quick"] if self.profile.name == QUICK else []
         words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
@@ -139,44 +137,6 @@ class Study:
         """The comparison that is also run between real TCP stacks."""
         found = self.tree.get("live")
         return None if found is None else self.folder / str(found["file"])
-
-
-def folder_of_all() -> Path:
-    """Where the studies lie: in the package, or in the repository that an editable one links to."""
-    place = (Path(__file__).resolve().parents[1] / "studies").resolve()
-    here = Path.cwd().resolve()
-    return place.relative_to(here) if place.is_relative_to(here) else place
-
-
-def known() -> list[str]:
-    """Ids of the studies there are."""
-    place = folder_of_all()
-    found = {path.parent.name for path in place.glob(f"*/{FILE}")} if place.is_dir() else set()
-    return [name for name in FIVE if name in found] + sorted(found - set(FIVE))
-
-
-def find(what: str) -> Path:
-    """The folder of a study, of its id or its path."""
-    if what in known():
-        return folder_of_all() / what
-    path = Path(what)
-    if path.name == FILE and path.is_file():
-        return path.parent
-    if (path / FILE).is_file():
-        return path
-    if path.is_dir():
-        raise BadInput(f"{path}: holds no {FILE}; expected the folder of a study")
-    raise BadInput(f"study {what}: expected one of {', '.join([*known(), 'all'])}, or a folder with a {FILE}")
-
-
-def head(folder: Path) -> Json:
-    """`study.toml` as tables, with an id and a title."""
-    path = folder / FILE
-    tree = _table_of(path)
-    for key in ("id", "title"):
-        if not isinstance(tree.get(key), str) or not tree[key].strip():
-            raise BadInput(f"{path}: {key}: {tree.get(key)!r}: expected a text")
-    return tree
 
 
 def read(
@@ -260,15 +220,6 @@ def _changed_words(now: Sequence[Grid], was: Sequence[Grid], changes: Mapping[st
 def _setting(item: Any) -> str:
     """A value as `--set` reads it back."""
     return item if isinstance(item, str) and scenario.parse_setting(f"key={item}")[1] == item else toml_text.value(item)
-
-
-def _table_of(path: Path) -> Json:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}; expected a study in TOML") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: not TOML: {error}") from None
 
 
 def _check_keys(table: Mapping[str, Any], expected: Sequence[str], where: str) -> None:

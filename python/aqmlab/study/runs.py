@@ -13,11 +13,12 @@ from pathlib import Path
 
 from aqmlab import store
 from aqmlab import sweep as sweeps
+from aqmlab.bars import Bars
 from aqmlab.calibration import Calibration
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
 from aqmlab.live.agreement import Agreement
-from aqmlab.progress import Bars, Monitor, Silent, View, clock_text
+from aqmlab.progress import Monitor, Silent, View, clock_text
 from aqmlab.results import Json
 from aqmlab.study import found, live, page
 from aqmlab.study.cells import Cell, Cells

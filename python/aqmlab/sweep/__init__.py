@@ -4,51 +4,28 @@
 and `commands` are the `aqmlab sweep` that stands on them. Studies stand on the same.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from typing import TYPE_CHECKING
 
-from aqmlab.progress import Monitor, Silent
-from aqmlab.sweep.condensed import Condensed
-from aqmlab.sweep.executor import Executor, InProcess
-from aqmlab.sweep.kept import Kept
-from aqmlab.sweep.local import Processes
-from aqmlab.sweep.plan import Task
+from aqmlab import deferred
+
+if TYPE_CHECKING:
+    from aqmlab.sweep.condensed import Condensed
+    from aqmlab.sweep.executor import Executor, InProcess
+    from aqmlab.sweep.kept import Kept
+    from aqmlab.sweep.local import Processes
+    from aqmlab.sweep.making import run
+    from aqmlab.sweep.plan import Task
+else:
+    __getattr__, __dir__ = deferred.names(
+        __name__,
+        {
+            "Condensed": "aqmlab.sweep.condensed",
+            **dict.fromkeys(("Executor", "InProcess"), "aqmlab.sweep.executor"),
+            "Kept": "aqmlab.sweep.kept",
+            "Processes": "aqmlab.sweep.local",
+            "Task": "aqmlab.sweep.plan",
+            "run": "aqmlab.sweep.making",
+        },
+    )
 
 __all__ = ["Condensed", "Executor", "InProcess", "Kept", "Processes", "Task", "run"]
-
-
-def run(
-    tasks: Sequence[Task],
-    *,
-    jobs: int | None = None,
-    monitor: Monitor | None = None,
-    kept: Kept | None = None,
-    fresh: bool = False,
-    executor: Executor | None = None,
-    made: set[str] | None = None,
-) -> Generator[tuple[str, Condensed]]:
-    """Each different task's key and what it found: first those that are kept, then the others as they finish.
-
-    What is said of its load is what the first task with the key says; for another, see `Condensed.as_asked`.
-    Without an `executor` they run in processes on this machine, `jobs` at a time. `fresh` makes all of them anew. What
-    has finished is kept before it is handed out, so that an interruption loses only what is under way. `made` gets the
-    keys of those that were not kept, or could not be read.
-    """
-    kept, monitor = kept or Kept(), monitor or Silent()
-    waiting: list[Task] = []
-    for task in {task.key: task for task in tasks}.values():
-        found = None if fresh else kept.get(task.key)
-        if found is None:
-            waiting.append(task)
-        else:
-            yield task.key, found.as_asked(task.calibrations)
-    if made is not None:
-        made.update(task.key for task in waiting)
-    if not waiting:
-        return
-    monitor.expect(len(waiting), sum(task.simulated_s for task in waiting))
-    # Closed when the caller stops asking, and not only when the interpreter gets round to it: processes are in it.
-    with closing((executor or Processes(jobs)).each(waiting, monitor)) as finished:
-        for task, found in finished:
-            kept.put(found)
-            yield task.key, found

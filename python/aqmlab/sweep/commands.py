@@ -1,20 +1,20 @@
 """The verb `aqmlab sweep`: a grid of runs from a file, one row a run."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from aqmlab import scenario, store, terminal, units
+from aqmlab import scenario, units
 from aqmlab.errors import BadInput
-from aqmlab.sweep import cluster, sweeps
-from aqmlab.sweep.kept import Kept
-from aqmlab.sweep.sweeps import Finished
 from aqmlab.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, watched
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aqmlab.sweep.sweeps import Finished
 
 SHOWN = 40
 """Points that the table on a terminal has at most."""
@@ -53,6 +53,9 @@ def sweep(
     One row a run goes into runs.parquet in the result folder as runs finish. A run that was made before, in this sweep
     or in any other, is not made again.
     """
+    from aqmlab import terminal
+    from aqmlab.sweep import cluster, sweeps
+
     if resume and fresh:
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
     asked = sweeps.read(file, seeds, dict(map(scenario.parse_setting, settings)))
@@ -76,6 +79,8 @@ def sweep(
 
 def _folder(name: str, resume: bool) -> Path:
     """A new one below results/; to be resumed, the newest there is."""
+    from aqmlab import store
+
     base = Path("results") / scenario.slug(name)
     if not resume:
         return store.free_name(base)
@@ -87,6 +92,12 @@ def _folder(name: str, resume: bool) -> Path:
 
 def show(out: Console, found: Finished) -> None:
     """A line a point, means over its seeds; and what the runs took."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from aqmlab import terminal
+
     sweep = found.sweep
     table = Table(
         title=f"{sweep.name}: {len(found.rows)} runs of {len(sweep.points)} points",
@@ -119,6 +130,8 @@ def show(out: Console, found: Finished) -> None:
 
 
 def _effort(found: Finished) -> str:
+    from aqmlab.sweep.kept import Kept
+
     facts = found.facts
     made, kept = facts["runs_made"], facts["runs_kept"]
     count, size = Kept().size()

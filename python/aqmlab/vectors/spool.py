@@ -8,8 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from aqmlab.vectors.model import Unit, Vector
 
 
@@ -41,6 +39,8 @@ class Spool:
         """The vectors, in the order of their starts from `origin_ns`; of the same start as they were added."""
         if not self._starts:
             return
+        import numpy as np  # only those who convert captures need it
+
         for index in np.argsort(np.asarray(self._starts), kind="stable"):
             self._file.seek(self._places[index])
             is_concurrent, units, windows, rtt_us, losses = pickle.load(self._file)

@@ -1,0 +1,139 @@
+"""Bars on a terminal that say how runs get on."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
+
+from aqmlab.progress import clock_text
+
+
+class _Column(ProgressColumn):
+    """A column whose text is computed from a task."""
+
+    def __init__(self, say: Callable[[Task], str], style: str = "") -> None:
+        super().__init__()
+        self._say = say
+        self._style = style
+
+    def render(self, task: Task) -> Text:
+        """Text of one row."""
+        return Text(self._say(task), style=self._style, justify="right")
+
+
+def _rate(task: Task) -> str:
+    rate = task.fields.get("packets_per_s", 0.0)
+    return f"{rate / 1e6:.2f} M packets/s" if rate else ""
+
+
+def _left(task: Task) -> str:
+    if task.finished:
+        return ""
+    speed = task.fields.get("speed", 0.0)
+    return clock_text((task.total or 0.0) / speed - task.completed / speed if speed else None) + " left"
+
+
+class Bars(AbstractContextManager["Bars"]):
+    """A bar for each run that is under way and one for all of them, on standard error."""
+
+    def __init__(self, console: Console) -> None:
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            _Column(lambda task: f"{task.percentage:3.0f} %"),
+            _Column(lambda task: f"{task.completed:,.0f}/{task.total or 0:,.0f} s simulated", "cyan"),
+            _Column(_rate, "green"),
+            _Column(_left),
+            console=console,
+            transient=True,
+            expand=True,
+        )
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+        self._overall: TaskID | None = None
+        self._runs = 0
+        self._ended = 0
+        self._simulated_s = 0.0
+        self._at: dict[int, float] = {}
+        self._rates: dict[int, float] = {}
+
+    def __enter__(self) -> Self:
+        """Shows the bars."""
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Takes them away."""
+        self._bars.stop()
+
+    @property
+    def console(self) -> Console:
+        """Where they are drawn."""
+        return self._bars.console
+
+    def pause(self) -> None:
+        """Takes them away for good: something else is drawn there."""
+        self._bars.stop()
+
+    def expect(self, runs: int, simulated_s: float) -> None:
+        """See `Monitor`."""
+        with self._lock:
+            self._runs += runs
+            self._simulated_s += simulated_s
+            if self._runs > 1 and self._overall is None:
+                self._overall = self._bars.add_task("", total=self._simulated_s)
+            self._refresh()
+
+    def begin(self, label: str, simulated_s: float) -> int:
+        """See `Monitor`."""
+        with self._lock:
+            run = self._bars.add_task(label, total=simulated_s)
+            self._at[run] = 0.0
+            return run
+
+    def tick(self, run: int, tick: Mapping[str, Any]) -> None:
+        """See `Monitor`."""
+        wall_s = max(tick["wall_s"], 1e-9)
+        rate = tick["bottleneck_packets"] / wall_s
+        with self._lock:
+            self._at[run] = tick["time_s"]
+            self._rates[run] = rate
+            self._bars.update(TaskID(run), completed=tick["time_s"], packets_per_s=rate, speed=tick["time_s"] / wall_s)
+            self._refresh()
+
+    def end(self, run: int) -> None:
+        """See `Monitor`."""
+        with self._lock:
+            self._ended += 1
+            self._at[run] = self._bars.tasks[self._bars.task_ids.index(TaskID(run))].total or 0.0
+            self._rates.pop(run, None)
+            self._bars.remove_task(TaskID(run))
+            self._refresh()
+
+    def _refresh(self) -> None:
+        if self._overall is None:
+            return
+        done = sum(self._at.values())
+        self._bars.update(
+            self._overall,
+            description=f"[bold]{self._ended} of {self._runs} runs",
+            total=self._simulated_s,
+            completed=done,
+            packets_per_s=sum(self._rates.values()),
+            speed=done / max(time.monotonic() - self._started, 1e-9),
+        )
+
+
+def on_terminal() -> Bars | None:
+    """Bars where standard error is a terminal, else nothing."""
+    console = Console(file=sys.stderr)
+    return Bars(console) if console.is_terminal else None

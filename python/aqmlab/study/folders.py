@@ -1,0 +1,74 @@
+"""Where studies lie, and what they are called; read without anything that runs or draws them."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import BadInput
+
+FILE = "study.toml"
+
+FIVE = ("le2003", "le2004", "brandauer2001", "kuzmanovic2005", "le2007")
+"""The studies that this project was made for, in the order in which they are shown."""
+
+
+def folder_of_all() -> Path:
+    """Where the studies lie: in the package, or in the repository that an editable one links to."""
+    place = (Path(__file__).resolve().parents[1] / "studies").resolve()
+    here = Path.cwd().resolve()
+    return place.relative_to(here) if place.is_relative_to(here) else place
+
+
+def known() -> list[str]:
+    """Ids of the studies there are."""
+    place = folder_of_all()
+    found = {path.parent.name for path in place.glob(f"*/{FILE}")} if place.is_dir() else set()
+    return [name for name in FIVE if name in found] + sorted(found - set(FIVE))
+
+
+def find(what: str) -> Path:
+    """The folder of a study, of its id or its path."""
+    if what in known():
+        return folder_of_all() / what
+    path = Path(what)
+    if path.name == FILE and path.is_file():
+        return path.parent
+    if (path / FILE).is_file():
+        return path
+    if path.is_dir():
+        raise BadInput(f"{path}: holds no {FILE}; expected the folder of a study")
+    raise BadInput(f"study {what}: expected one of {', '.join([*known(), 'all'])}, or a folder with a {FILE}")
+
+
+def title(folder: Path) -> dict[str, Any]:
+    """What stands in `study.toml` before its first table: id, title, paper."""
+    path = folder / FILE
+    text = _text(path)
+    before, _, _ = text.partition("\n[")
+    try:
+        return _named(tomllib.loads(before), path)
+    except tomllib.TOMLDecodeError:  # a bracket in a text of several lines, or no TOML at all
+        return head(folder)
+
+
+def head(folder: Path) -> dict[str, Any]:
+    """`study.toml` as tables, with an id and a title."""
+    path = folder / FILE
+    try:
+        return _named(tomllib.loads(_text(path)), path)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: not TOML: {error}") from None
+
+
+def _named(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+    for key in ("id", "title"):
+        if not isinstance(tree.get(key), str) or not tree[key].strip():
+            raise BadInput(f"{path}: {key}: {tree.get(key)!r}: expected a text")
+    return tree
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read: {error}; expected a study in TOML") from None

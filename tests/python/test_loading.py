@@ -1,0 +1,81 @@
+"""What is quick stays quick: help, lists and explanations load nothing that draws or reckons."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import aqmlab
+from aqmlab import capture, study, sweep
+from conftest import ROOT
+
+HEAVY = ("scipy", "matplotlib", "polars", "numpy", "pandas", "jinja2", "pydantic", "distributed")
+LOADED = """
+import json, sys
+from aqmlab import cli
+code = cli.invoke(sys.argv[1:])
+print(json.dumps([code, sorted({name.partition(".")[0] for name in sys.modules})]), file=sys.stderr)
+"""
+
+
+def loaded_by(*arguments):
+    """Modules there are after a command, in a process of its own with the engine itself."""
+    made = subprocess.run(
+        [sys.executable, "-c", LOADED, *arguments],
+        env={"PYTHONPATH": str(ROOT / "python"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    code, modules = json.loads(made.stderr)
+    assert code == 0 and made.stdout
+    return set(modules)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["--help"],
+        ["compare", "--help"],
+        ["list", "--json"],
+        ["explain", "pi", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_what_asks_for_no_table_loads_no_library_for_it(arguments):
+    assert loaded_by(*arguments) & {*HEAVY, "rich"} == set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list"],
+        ["explain", "pi"],
+        ["explain", "web/unc2001"],
+        ["explain", "redopt", "--rate", "10mbit", "--set", "flows=64"],
+        ["list", "studies"],
+    ],
+    ids=" ".join,
+)
+def test_lists_and_explanations_load_the_library_of_tables_alone(arguments):
+    found = loaded_by(*arguments)
+    assert found & {*HEAVY, "rich"} == {"rich"}
+
+
+@pytest.mark.parametrize("package", [aqmlab, study, sweep], ids=lambda package: package.__name__)
+def test_every_public_name_is_there_when_it_is_asked_for(package):
+    assert set(package.__all__) <= set(dir(package))
+    for name in package.__all__:
+        assert getattr(package, name).__name__ == name
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nonsense'"):
+        package.nonsense  # noqa: B018
+
+
+def test_the_function_stands_before_the_package_of_its_name():
+    # Whatever of the package has been loaded by then.
+    from aqmlab.live import runs
+
+    assert runs.run_all and capture.__doc__
+    assert callable(aqmlab.live) and aqmlab.live is aqmlab.api.live
