@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import (
+    bounds,
     calibration,
     comparison,
     engine,
@@ -52,6 +53,7 @@ def run(
     seed. `resume` goes on with an interrupted `out`.
     """
     monitor, at_once = monitor or Silent(), _jobs(jobs)
+    _check_reps(reps)
     source = _source(scenario, set, seed)
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
@@ -160,9 +162,8 @@ def compare(
         results = [item if isinstance(item, Result) else _result(item) for item in what]
         return _compare_results(results, out, baseline)
     monitor, view, at_once = monitor or Silent(), view or Unseen(), _jobs(jobs)
-    as_file, wanted = _variants(what, set)
-    if reps < 1:
-        raise BadInput(f"reps: {reps}: expected 1 or more")
+    _check_reps(reps)
+    as_file, wanted = _variants(what, set, reps)
     first = seed if seed is not None else _resolve(wanted[0].source, reps).scenario.get("seed", 1)
     wanted = variants.with_seed(wanted, int(first))
     resolved = [_resolve(variant.source, reps) for variant in wanted]
@@ -285,9 +286,14 @@ def _source(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed
 
 
 def _resolve(source: Source, reps: int) -> Resolved:
+    _check_reps(reps)
+    return source.resolve()
+
+
+def _check_reps(reps: int) -> None:
     if reps < 1:
         raise BadInput(f"reps: {reps}: expected 1 or more")
-    return source.resolve()
+    bounds.check_plan(reps, "reps")
 
 
 def _jobs(jobs: int | None) -> int:
@@ -328,14 +334,16 @@ def _plan_runs(
     resolved: Resolved, calibrations: Sequence[Calibration], reps: int, folder: Path, label: str
 ) -> list[Job]:
     """The runs of one result, populations put in place of loads."""
-    tree = calibration.engine_tree(resolved)
+    tree = calibration.engine_tree(resolved) if calibrations else {}
     for found in calibrations:
         tree = scenario.with_users(tree, found.traffic, found.users)
+    # What is resolved resolves to itself.
+    first = engine.resolve(toml_text.dumps(tree), resolved.origin) if calibrations else resolved
     notes = [{key: item for key, item in found.as_dict().items() if key != "cached"} for found in calibrations]
+    seed = int(first.scenario.get("seed", 1))
     planned = []
     for k in range(reps):
-        tree["seed"] = int(resolved.scenario.get("seed", 1)) + k
-        final = engine.resolve(toml_text.dumps(tree), resolved.origin)
+        final = first if k == 0 else engine.resolve(first.toml, first.origin, [("seed", str(seed + k))])
         place, name = (folder, label) if reps == 1 else (folder / f"rep-{k + 1}", f"{label}, run {k + 1}")
         planned.append(Job(name, final, place, notes))
     return planned
@@ -397,9 +405,10 @@ def _result(folder: object) -> Result:
 
 
 def _variants(
-    what: Sequence[ScenarioLike | Result], changes: Mapping[str, Any] | None
+    what: Sequence[ScenarioLike | Result], changes: Mapping[str, Any] | None, reps: int
 ) -> tuple[Source | None, list[Variant]]:
     """What is to be compared, and the comparison file that says so if there is or could be one."""
+    bounds.check_plan((len(what) - 1) * reps, "compare")
     first, *rest = what
     for item in what:
         if isinstance(item, Result) or _is_result(item):
@@ -411,6 +420,7 @@ def _variants(
             raise BadInput(
                 f"{source.origin}: variant: missing; expected [[variant]] tables, or disciplines after the file name"
             )
+        bounds.check_plan(len(source.tree["variant"]) * reps, f"{source.origin}: variant")
         return source, variants.from_file(source)
     others = [item for item in rest if not isinstance(item, Result)]
     if all(not isinstance(item, str) or _names_file(item) for item in others):

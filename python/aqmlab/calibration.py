@@ -151,7 +151,7 @@ def _key(base: Tree, load: Load) -> str:
 
 def engine_tree(resolved: Resolved) -> Tree:
     """The resolved scenario as tables that can be edited and resolved again."""
-    return scenario.read(resolved.toml).tree
+    return scenario.copied(resolved.scenario)
 
 
 def cache_folder() -> Path:

@@ -130,7 +130,13 @@ def _sha256_of(path: Path) -> str:
 
 def disciplines() -> list[dict[str, Any]]:
     """Every discipline: name, kind, law, doc, source, year, marks, params, aliases."""
-    rows: list[dict[str, Any]] = json.loads(native.disciplines())
+    return list(_disciplines(native))
+
+
+@lru_cache
+def _disciplines(made_by: Any) -> list[dict[str, Any]]:
+    # Of this engine for as long as it is loaded; thousands of variants are read by it.
+    rows: list[dict[str, Any]] = json.loads(made_by.disciplines())
     return rows
 
 

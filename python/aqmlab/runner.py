@@ -3,11 +3,12 @@
 Ctrl-C (or an error in one run) ends the others at their next report of progress; what is finished stays.
 """
 
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,20 +96,31 @@ def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) ->
     The first exception sets the event given to each, waits for all to end, and is raised; so does Ctrl-C, which reaches
     the main thread because all it does is wait.
     """
-    stop = threading.Event()
+    stop, over = threading.Event(), threading.Event()
+    left = itertools.count(len(work) - 1, -1)
+    if not work:
+        over.set()
 
     def guarded(piece: Callable[[threading.Event], T]) -> T:
-        if stop.is_set():
-            raise Cancelled
-        return piece(stop)
+        try:
+            if stop.is_set():
+                raise Cancelled
+            return piece(stop)
+        except BaseException:
+            over.set()
+            raise
+        finally:
+            if next(left) == 0:
+                over.set()
 
     with ThreadPoolExecutor(max_workers=max(1, at_once), thread_name_prefix="aqmlab") as pool:
         futures = [pool.submit(guarded, piece) for piece in work]
         try:
             # With a timeout: a signal may be delivered to another thread, and then Python sees it only once the main
             # thread runs again.
-            while not _is_over(futures):
-                wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION)
+            while not over.wait(timeout=0.1):
+                pass
+            wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             if any(not future.done() or future.exception() for future in futures):
                 stop.set()
@@ -120,7 +132,3 @@ def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) ->
     if failures:
         raise failures[0]
     return [future.result() for future in futures]
-
-
-def _is_over(futures: Sequence[Future[T]]) -> bool:
-    return all(future.done() for future in futures) or any(future.done() and future.exception() for future in futures)

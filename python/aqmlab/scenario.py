@@ -3,7 +3,6 @@
 Checking is the engine's alone; here a scenario is a tree of tables that is edited, written as text and handed over.
 """
 
-import copy
 import hashlib
 import json
 import re
@@ -11,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aqmlab import engine, toml_text, units
 from aqmlab.engine import Resolved, Tree
@@ -49,7 +48,7 @@ class Source:
 
     def with_changes(self, changes: Mapping[str, Any]) -> "Source":
         """The same with some dotted keys set."""
-        tree = copy.deepcopy(self.tree)
+        tree = copied(self.tree)
         for key, item in changes.items():
             set_key(tree, key, item, self.origin)
         settings = tuple((key, toml_text.value(item)) for key, item in changes.items())
@@ -81,7 +80,7 @@ class Source:
 def read(scenario: ScenarioLike) -> Source:
     """Reads a scenario from a path, from text (it holds a line break or `=`), or from tables."""
     if isinstance(scenario, Mapping):
-        return Source(copy.deepcopy(dict(scenario)), "<scenario>")
+        return Source(copied(dict(scenario)), "<scenario>")
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return Source(_parse(scenario, "<scenario>"), "<scenario>", scenario)
     path = Path(scenario)
@@ -116,6 +115,23 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return key.strip(), written.strip()
 
 
+T = TypeVar("T")
+
+
+def copied(item: T) -> T:
+    """Tables and lists anew, the values in them the same: of thousands of variants each has its own."""
+    anew: T = _anew(item)
+    return anew
+
+
+def _anew(item: Any) -> Any:
+    if isinstance(item, dict):
+        return {key: _anew(entry) if isinstance(entry, dict | list) else entry for key, entry in item.items()}
+    if isinstance(item, list):
+        return [_anew(entry) if isinstance(entry, dict | list) else entry for entry in item]
+    return dict(item) if isinstance(item, Mapping) else item
+
+
 def set_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> None:
     """Sets a dotted key in place; numbers count the entries of a list: `traffic.0.users`."""
     here: Any = tree
@@ -138,13 +154,13 @@ def _index(entries: Sequence[Any], step: str, key: str, origin: str) -> int:
 
 def merged(base: Tree, change: Mapping[str, Any]) -> Tree:
     """`base` with the tables of `change` laid over it; a table with a `kind` replaces the old one whole."""
-    result = copy.deepcopy(base)
+    result = copied(base)
     for name, item in change.items():
         old = result.get(name)
         if isinstance(item, Mapping) and isinstance(old, dict) and "kind" not in item:
             result[name] = merged(old, item)
         else:
-            result[name] = copy.deepcopy(dict(item) if isinstance(item, Mapping) else item)
+            result[name] = copied(dict(item) if isinstance(item, Mapping) else item)
     return result
 
 
@@ -158,7 +174,7 @@ def uncongested_rate(tree: Tree, origin: str) -> float:
 
 def uncongested(tree: Tree, rate_bps: float) -> Tree:
     """The same scenario on a link of `rate_bps` in both directions where nothing queues for long or is lost."""
-    result = copy.deepcopy(tree)
+    result = copied(tree)
     link = result.setdefault("link", {})
     link["rate"] = link["reverse_rate"] = units.rate_text(rate_bps)
     link["qdisc"] = {"kind": "pfifo", "limit": UNCONGESTED_LIMIT}
@@ -169,7 +185,7 @@ def uncongested(tree: Tree, rate_bps: float) -> Tree:
 
 def with_users(tree: Tree, traffic: int, users: int) -> Tree:
     """The same scenario where a block of traffic has this population instead of a load to be calibrated."""
-    result = copy.deepcopy(tree)
+    result = copied(tree)
     block = result["traffic"][traffic]
     block.pop("load", None)
     block["users"] = users
@@ -205,11 +221,13 @@ def text_without(text: str, table: str, rest: Tree) -> str | None:
         if header.match(line):
             inside = own.match(line) is not None
         kept.append("" if inside else line)
+    # Lines are counted from the start: those at the end need not be there, and thousands of variants have many.
+    blank = "\n".join(kept).rstrip("\n") + "\n"
     try:
-        left = tomllib.loads("\n".join(kept))
+        left = tomllib.loads(blank)
     except tomllib.TOMLDecodeError:
         return None
-    return "\n".join(kept) if left == rest else None
+    return blank if left == rest else None
 
 
 def with_files_renamed(item: Any, renamed: Callable[[str, bool], str], key: str = "") -> Any:

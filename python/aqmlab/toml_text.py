@@ -8,6 +8,7 @@ from typing import Any
 from aqmlab.errors import BadInput
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f]*')
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
 
@@ -30,6 +31,8 @@ def value(item: Any) -> str:
                 return "nan" if math.isnan(item) else ("inf" if item > 0 else "-inf")
             text = repr(item)
             return text if any(mark in text for mark in ".en") else text + ".0"
+        case str() if _PLAIN.fullmatch(item):
+            return f'"{item}"'
         case str():
             return '"' + "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if _is_control(c) else c) for c in item) + '"'
         case Mapping():

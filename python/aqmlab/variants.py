@@ -43,7 +43,8 @@ def from_file(source: Source) -> list[Variant]:
     tables = source.tree.get("variant", [])
     if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables) or not tables:
         raise BadInput(f"{source.origin}: variant: expected one or more [[variant]] tables")
-    return _named([_variant(without_variants(source), table, position) for position, table in enumerate(tables)])
+    base = without_variants(source)
+    return _named([_variant(base, table, position) for position, table in enumerate(tables)])
 
 
 def without_variants(source: Source) -> Source:

@@ -30,6 +30,7 @@ What is laid over what: scenario, the grid's tables, its `set`, the values in th
 is said of both directions, as in comparison files.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -37,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import scenario
+from aqmlab.bounds import check_plan
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
@@ -129,6 +131,7 @@ def _same_units(grids: Sequence[Grid], origin: str) -> None:
 
 def seeds(given: Any, where: str, first: int = 1) -> tuple[int, ...]:
     """A count (3: first, first + 1, first + 2) or a list of seeds."""
+    check_plan(given if type(given) is int else len(given) if isinstance(given, list) else 0, where)
     if type(given) is int and given >= 1:
         return tuple(range(first, first + given))
     is_list = isinstance(given, list) and given and all(type(seed) is int and seed >= 0 for seed in given)
@@ -230,6 +233,7 @@ def _rows(axes: Sequence[Axis], where: str) -> list[tuple[Value, ...]]:
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
             raise BadInput(f"{where}.axis: zip {axes[members[0]].zipped!r}: {counts}; expected equally many values")
+    check_plan(math.prod(len(axes[members[0]].values) for members in groups.values()), where)
     rows = []
     for chosen in product(*(range(len(axes[members[0]].values)) for members in groups.values())):
         at = {k: place for members, place in zip(groups.values(), chosen, strict=True) for k in members}

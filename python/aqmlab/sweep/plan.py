@@ -14,7 +14,7 @@ from typing import Any
 
 from aqmlab import calibration, engine, runner, scenario, shaping, toml_text, units
 from aqmlab.calibration import Calibration
-from aqmlab.engine import KeptFile, Load, Resolved, Tree
+from aqmlab.engine import KeptFile, Load, Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent
 from aqmlab.results import Json
@@ -98,9 +98,8 @@ def _all_different(points: Mapping[str, Point], resolved: Mapping[tuple[str, int
         point = points[name]
         if point.may_be_another:
             continue
-        tree = _run_tree(point, item)
-        facts = {"grid": point.grid, "seed": first, **{key: entry for key, entry in tree.items() if key != "name"}}
-        other = names.setdefault(scenario.digest(facts), name)
+        what = _on_its_link(point, item).digest
+        other = names.setdefault(scenario.digest([point.grid, first, what]), name)
         if other != name:
             raise BadInput(
                 f"{point.source.file or point.source.origin}: grid {point.grid}: {other} and {name} are the same run; "
@@ -108,13 +107,12 @@ def _all_different(points: Mapping[str, Point], resolved: Mapping[tuple[str, int
             )
 
 
-def _run_tree(point: Point, resolved: Resolved) -> Tree:
+def _on_its_link(point: Point, resolved: Resolved) -> Resolved:
     """The scenario of a point, before populations are put in the place of loads."""
-    tree = calibration.engine_tree(resolved)
     if not point.uncongested:
-        return tree
-    rate = _rate(point.uncongested_rate) or scenario.uncongested_rate(tree, resolved.origin)
-    return scenario.uncongested(tree, rate)
+        return resolved
+    rate = _rate(point.uncongested_rate) or scenario.uncongested_rate(resolved.scenario, resolved.origin)
+    return engine.resolve(toml_text.dumps(scenario.uncongested(resolved.scenario, rate)), resolved.origin)
 
 
 def _calibrated(
@@ -164,13 +162,18 @@ class _Stoppable:
 
 
 def _tasks(point: Point, resolved: Resolved, found: Sequence[Calibration], seeds: Sequence[int]) -> list[Task]:
-    tree = _run_tree(point, resolved)
+    first = _on_its_link(point, resolved)
+    tree = first.scenario
     for each in found:
         tree = scenario.with_users(tree, each.traffic, each.users)
+    if found:
+        first = engine.resolve(toml_text.dumps(tree), resolved.origin)
     notes = tuple({key: item for key, item in each.as_dict().items() if key != "cached"} for each in found)
     tasks = []
     for seed in seeds:
-        final = engine.resolve(toml_text.dumps({**tree, "seed": seed}), resolved.origin)
+        # What is resolved resolves to itself.
+        is_first = seed == first.scenario["seed"]
+        final = first if is_first else engine.resolve(first.toml, resolved.origin, [("seed", str(seed))])
         tasks.append(
             Task(
                 key=key_of(final.digest),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab import engine, statistics, store
+from aqmlab import bounds, engine, statistics, store
 from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent
@@ -94,7 +94,9 @@ def read(file: Path, seeds: int | None = None, changes: Mapping[str, Any] | None
         for one in grids
     }
     own = {one.name: one.seeds for one in grids if one.seeds is not None and seeds is None}
-    return Sweep(name, file, tuple(grids), {**given, **own})
+    of = {**given, **own}
+    bounds.check_plan(sum(len(one.points) * len(of[one.name]) for one in grids), str(file))
+    return Sweep(name, file, tuple(grids), of)
 
 
 def run(
