@@ -68,6 +68,7 @@ pub struct Egress<P> {
     waited: Span,
     done_at: Time,
     next_tick: Time,
+    ticks: u64,
     counts: Counts,
 }
 
@@ -92,6 +93,7 @@ impl<P: Packet> Egress<P> {
             waited: Span::ZERO,
             done_at: Time::NEVER,
             next_tick,
+            ticks: 0,
             counts: Counts::default(),
         }
     }
@@ -147,6 +149,7 @@ impl<P: Packet> Egress<P> {
     pub fn advance(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Delivery<P>> {
         while self.next_tick <= now && self.next_tick <= self.done_at {
             self.qdisc.tick(self.next_tick);
+            self.ticks += 1;
             let next = self.qdisc.next_tick();
             assert!(next > self.next_tick, "a tick moves on");
             self.next_tick = next;
@@ -278,6 +281,11 @@ impl<P: Packet> Egress<P> {
     /// What went through so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// Ticks of the law so far.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
     }
 
     /// The rate of the link; of a trace, its mean.

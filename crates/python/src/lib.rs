@@ -4,7 +4,7 @@ mod catalogues;
 mod demand;
 mod live;
 
-use base::{Span, Time};
+use base::Span;
 use cpu_time::ThreadTime;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -101,7 +101,7 @@ fn simulate(
         #[expect(clippy::disallowed_methods, reason = "a driver reads the clock to say how fast it was")]
         let (started, cpu) = (Instant::now(), ThreadTime::now());
         let mut reported = Duration::ZERO;
-        let mut report = |now: Time, bottleneck_packets: u64| {
+        let mut report = |pulse: sim::Pulse| {
             let wall = started.elapsed();
             if wall < reported + REPORT_EVERY {
                 return true;
@@ -111,9 +111,11 @@ fn simulate(
             let told = Python::attach(|py| -> PyResult<()> {
                 py.check_signals()?;
                 let news = PyDict::new(py);
-                news.set_item("time_s", now.secs_f64())?;
+                news.set_item("time_s", pulse.now.secs_f64())?;
                 news.set_item("duration_s", scenario.duration.secs_f64())?;
-                news.set_item("bottleneck_packets", bottleneck_packets)?;
+                news.set_item("bottleneck_packets", pulse.bottleneck_packets)?;
+                news.set_item("events", pulse.events)?;
+                news.set_item("ticks", pulse.ticks)?;
                 news.set_item("wall_s", wall.as_secs_f64())?;
                 callback.call1(py, (news,)).map(drop)
             });

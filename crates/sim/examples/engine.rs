@@ -2,7 +2,7 @@
 //!
 //! `engine SCENARIO.toml [key=value ...]`
 
-use base::{Span, Time};
+use base::Span;
 use record::{Discard, Engine, Summary};
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         }
     };
     let (started, cpu_before) = (std::time::Instant::now(), cpu_s());
-    let outcome = sim::run(scenario, &mut Discard, &mut |_: Time, _| true).expect("never broken off");
+    let outcome = sim::run(scenario, &mut Discard, &mut |_| true).expect("never broken off");
     let wall_s = started.elapsed().as_secs_f64();
     let cpu_s = cpu_before.zip(cpu_s()).map_or(wall_s, |(before, after)| after - before);
     let engine = Engine {

@@ -4,7 +4,7 @@
 //! each run: `{"settings": [...], "flows_bps": [...], "summary": {...}}`, flows in the order of the
 //! traffic blocks.
 
-use base::{Span, Time};
+use base::Span;
 use record::{Discard, Engine, Summary};
 use std::process::ExitCode;
 
@@ -43,7 +43,7 @@ fn run(file: &str, settings: &[(String, String)]) -> Result<String, String> {
     let text = read(file).map_err(|error| format!("{file}: {error}"))?;
     let resolved = scenario::resolve(&text, file, settings, &read).map_err(|error| error.to_string())?;
     let scenario = resolved.scenario().map_err(|error| error.to_string())?;
-    let outcome = sim::run(scenario, &mut Discard, &mut |_: Time, _| true).expect("never broken off");
+    let outcome = sim::run(scenario, &mut Discard, &mut |_| true).expect("never broken off");
     let seconds = outcome.measured.secs_f64();
     let flows: Vec<f64> = outcome.tcp.bulk_bytes.iter().map(|bytes| *bytes as f64 * 8.0 / seconds).collect();
     let summary = Summary {

@@ -23,4 +23,4 @@ mod source;
 mod tmix;
 mod totals;
 
-pub use run::{Outcome, run};
+pub use run::{Outcome, Pulse, run};

@@ -23,12 +23,28 @@ pub struct Outcome {
     pub measured: Span,
 }
 
-/// Runs `scenario` to its end. `progress` is told the time and the packets that left the bottleneck so far, once an
-/// interval of the queue table; when it says `false` the run is broken off and there is no outcome.
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Pulse {
+    /// Simulated time.
+    pub now: Time,
+    /// Packets that left the bottleneck so far, both directions.
+    pub bottleneck_packets: u64,
+    /// Events handled so far.
+    pub events: u64,
+    /// Ticks of the disciplines so far, which are events too.
+    pub ticks: u64,
+}
+
+/// Events after which a run shows its pulse, however little simulated time they take: some hundredths of a second.
+pub(crate) const PULSE_EVENTS: u64 = 1 << 16;
+
+/// Runs `scenario` to its end. `progress` is told how far it is once an interval of the queue table, and more often
+/// where much happens in one; when it says `false` the run is broken off and there is no outcome.
 ///
 /// # Panics
 /// If packets were not conserved: that is a defect of this crate.
-pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Time, u64) -> bool) -> Option<Outcome> {
+pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> Option<Outcome> {
     let end = Time::ZERO + scenario.duration;
     let (from, to) = (Time::ZERO + scenario.warmup, end - scenario.cooldown);
     let mut simulation = Simulation::new(scenario);
@@ -45,7 +61,9 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Ti
             (true, true) => end,
         };
         let next = row_at.min(mark).min(end);
-        simulation.run_until(next, sink);
+        if !simulation.run_until(next, sink, progress) {
+            return None;
+        }
         if !is_started && next == from {
             simulation.start_measuring();
             at_start = Some(simulation.totals());
@@ -60,7 +78,7 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Ti
         }
         if next == row_at {
             row_at += scenario.record.interval;
-            if !progress(next, simulation.bottleneck_packets()) {
+            if !progress(simulation.pulse()) {
                 return None;
             }
         }
@@ -92,6 +110,16 @@ impl Simulation<'_> {
         let network = &mut self.network;
         for (direction, (meter, egress)) in network.meters.iter_mut().zip(&network.egress).enumerate() {
             sink.queue(&meter.take_interval(now, direction as u8, egress.backlog(), egress.gauges()));
+        }
+    }
+
+    /// How far it is.
+    pub(crate) fn pulse(&self) -> Pulse {
+        Pulse {
+            now: self.now(),
+            bottleneck_packets: self.bottleneck_packets(),
+            events: self.events(),
+            ticks: self.network.egress.iter().map(aqm::Egress::ticks).sum(),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::network::{Network, Sender, Troubles};
 use crate::packets::{Carried, Parcel, What};
 use crate::queue::{Event, Rank};
 use crate::replay::Recorder;
+use crate::run::{PULSE_EVENTS, Pulse};
 use crate::source::{self, Kept};
 use crate::tmix::Players;
 use crate::totals::Totals;
@@ -75,8 +76,9 @@ impl<'s> Simulation<'s> {
         }
     }
 
-    /// Everything that happens up to and including `until`.
-    pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink) {
+    /// Everything that happens up to and including `until`; whether `progress`, which is told how far it is after so
+    /// many events, wants it to go on.
+    pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> bool {
         loop {
             let [forward, reverse] = [self.network.egress[0].next_event(), self.network.egress[1].next_event()];
             let link = forward.min(reverse);
@@ -100,8 +102,12 @@ impl<'s> Simulation<'s> {
                     self.handle(event, sink);
                 }
             }
+            if self.events.is_multiple_of(PULSE_EVENTS) && !progress(self.pulse()) {
+                return false;
+            }
         }
         self.now = until;
+        true
     }
 
     /// The measured window begins.

@@ -3,7 +3,6 @@
 
 mod common;
 
-use base::Time;
 use common::{Ran, run};
 use record::{DropRow, ExchangeRow, QueueRow, Sink};
 
@@ -175,7 +174,7 @@ fn by_codepoint(diffserv: &str, codepoints: &[&str]) -> Vec<f64> {
     let resolved = scenario::resolve(&text, "test.toml", &[], &no_files).expect("a scenario");
     let mut losses = Losses::default();
     let scenario = resolved.scenario().expect("no load to calibrate");
-    let outcome = sim::run(scenario, &mut losses, &mut |_: Time, _| true).expect("nobody breaks it off");
+    let outcome = sim::run(scenario, &mut losses, &mut |_| true).expect("nobody breaks it off");
     let offered = outcome.meters[0].window().offered / codepoints.len() as u64;
     losses.0.resize(codepoints.len(), 0);
     let carried: Vec<f64> = losses.0.iter().map(|lost| (offered - lost) as f64).collect();

@@ -67,7 +67,7 @@ fn packets_are_conserved() {
         let resolved = scenario::resolve(&scenario(qdisc), "conservation.toml", &[], &none).expect("a sound scenario");
         let mut tables = Tables::default();
         let run = resolved.scenario().expect("nothing to calibrate");
-        let outcome = sim::run(run, &mut tables, &mut |_, _| true).expect("not broken off");
+        let outcome = sim::run(run, &mut tables, &mut |_| true).expect("not broken off");
 
         for direction in 0..2 {
             check_direction(qdisc, direction, &tables, &outcome.meters[direction as usize]);

@@ -96,7 +96,7 @@ fn run_into(text: &str, overrides: &[(&str, &str)], sink: &mut dyn Sink) -> u64 
     let none = |_: &str| Err("no files here".to_owned());
     let resolved = scenario::resolve(text, "determinism.toml", &overrides, &none).expect("a sound scenario");
     let scenario = resolved.scenario().expect("nothing to calibrate");
-    let outcome = sim::run(scenario, sink, &mut |_, _| true).expect("not broken off");
+    let outcome = sim::run(scenario, sink, &mut |_| true).expect("not broken off");
     outcome.events
 }
 

@@ -17,7 +17,7 @@ fn exchanges(model: &str, overrides: &[(&str, &str)]) -> Vec<ExchangeRow> {
     let resolved = scenario::resolve(&text, "sessions.toml", &overrides, &|_| Err("no files here".to_owned()))
         .expect("a sound scenario");
     let mut kept = Kept::default();
-    sim::run(resolved.scenario().expect("users are given"), &mut kept, &mut |_, _| true).expect("not broken off");
+    sim::run(resolved.scenario().expect("users are given"), &mut kept, &mut |_| true).expect("not broken off");
     kept.exchanges
 }
 

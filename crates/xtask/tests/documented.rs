@@ -199,7 +199,7 @@ fn the_results_page_names_every_column_and_figure() {
     let mut tables = Tables::create(&folder, true, true)
         .and_then(|tables| tables.with_probes(&folder)?.with_tcp(&folder))
         .expect("cargo's folder can be written");
-    let outcome = sim::run(scenario, &mut tables, &mut |_, _| true).expect("never broken off");
+    let outcome = sim::run(scenario, &mut tables, &mut |_| true).expect("never broken off");
     tables.finish().expect("cargo's folder can be written");
 
     let guide = page("guide/results.md");

@@ -117,7 +117,7 @@ fn live_users_ask_for_what_simulated_users_ask_for() {
     }
     let Some(ran) = ran("live_users_ask", &text, &[]) else { return };
     let mut simulated = Demands::default();
-    sim::run(&ran.scenario, &mut simulated, &mut |_, _| true).expect("nobody breaks it off");
+    sim::run(&ran.scenario, &mut simulated, &mut |_| true).expect("nobody breaks it off");
     let (live, simulated) = (by_user(&ran.demands()), by_user(&simulated.0));
     let mut compared = 0;
     for (user, asked) in &live {

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use base::{Rate, Span, Time};
+use base::{Rate, Span};
 use record::{DemandRow, DropRow, Engine, ExchangeRow, ProbeRow, QueueRow, Sink, Summary};
 use scenario::Scenario;
 use serde_json::Value;
@@ -66,7 +66,7 @@ pub fn run_with(text: &str, files: scenario::Files<'_>) -> Ran {
     let resolved = scenario::resolve(text, "test.toml", &[], files).expect("a scenario");
     let scenario: &Scenario = resolved.scenario().expect("no load to calibrate");
     let mut rows = Kept::default();
-    let outcome = sim::run(scenario, &mut rows, &mut |_: Time, _| true).expect("nobody breaks it off");
+    let outcome = sim::run(scenario, &mut rows, &mut |_| true).expect("nobody breaks it off");
     let summary = Summary {
         scenario: &scenario.name,
         seed: scenario.seed,
