@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test check fuzz bench bench-live conformance compare-ns2 validate-live figures studies docs fmt lock clean
+.PHONY: help build demo test check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies docs fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -92,6 +92,11 @@ FUZZ_S ?= 1200
 fuzz: ## look for operations that break a discipline's promises; FUZZ_S: for how many seconds
 	@command -v cargo-fuzz > /dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
 	RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none operations -- -max_total_time=$(FUZZ_S) -max_len=1500
+
+KILLS ?= 100
+KILLS_SEED ?= 1
+test-kill: $(ENGINE) ## kill commands at random moments and resume them; KILLS: how often
+	AQMLAB_KILLS=$(KILLS) AQMLAB_KILLS_SEED=$(KILLS_SEED) $(BIN)/python -m pytest -q tests/python/test_kills.py
 
 # ---- measuring ----
 

@@ -19,6 +19,7 @@ from aqmlab.engine import Resolved
 from aqmlab.live.bed import Bed
 from aqmlab.progress import Monitor
 from aqmlab.results import Json
+from aqmlab.watchdog import Watchdog
 
 T = TypeVar("T")
 
@@ -71,9 +72,12 @@ def observed(
     started = time.monotonic()
     run = monitor.begin(label, simulated_s(resolved))
 
+    watchdog = Watchdog(label)
+
     def progress(tick: Mapping[str, float]) -> None:
         if stop.is_set():
             raise Cancelled
+        watchdog.heard(tick)
         monitor.tick(run, tick)
 
     try:

@@ -81,14 +81,18 @@ class Stoppable(TyperGroup):
             raise typer.Exit(complain(str(stop) or "stopped", Interrupted.exit_code)) from None
 
 
+def _remark(text: str) -> None:
+    complain(text, 0)
+
+
 @contextlib.contextmanager
 def watched(as_json: bool) -> Iterator[Monitor]:
-    """Bars on a terminal."""
+    """Bars on a terminal; elsewhere a line if a run will take long."""
     from aqmlab import bars as on_screen
-    from aqmlab.progress import Silent
+    from aqmlab.watchdog import Forecast
 
     bars = None if as_json else on_screen.on_terminal()
-    with bars if bars is not None else contextlib.nullcontext(Silent()) as monitor:
+    with bars if bars is not None else contextlib.nullcontext(Forecast(_remark)) as monitor:
         yield monitor
 
 

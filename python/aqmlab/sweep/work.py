@@ -13,6 +13,7 @@ from aqmlab.results import Run
 from aqmlab.sweep import condensed
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.plan import Task
+from aqmlab.watchdog import Watchdog
 
 Tell = Callable[[Mapping[str, Any]], None]
 """Hears how far a run is, as `Monitor.tick` does; what it raises ends the run."""
@@ -36,6 +37,7 @@ def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most
             f"expected the same version of aqmlab everywhere, and the same files"
         )
     forget_peak()
+    watchdog = Watchdog(task.name)
 
     def heard(tick: Mapping[str, Any]) -> None:
         if most_bytes is not None and (used := resident_bytes()) > most_bytes:
@@ -43,6 +45,7 @@ def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most
                 f"{task.name}: needs more than the {most_bytes / 2**20:,.0f} MiB of memory that a worker may have "
                 f"({used / 2**20:,.0f} MiB after {tick['time_s']:.0f} s); expected a smaller run, or fewer --jobs"
             )
+        watchdog.heard(tick)
         tell(tick)
 
     with scratch.folder("run", within) as place:
