@@ -52,6 +52,8 @@ struct Kind {
 pub(crate) type Asked = (Result<Workload, (Rate, Error)>, Fields);
 
 const COMMON: &[&str] = &["kind", "direction", "rtt", "dscp", "hosts"];
+/// Bulk: the most at which each flow is sent.
+const MAX_PACING_RATE: &str = "max_pacing_rate";
 const KINDS: [Kind; 10] = [
     Kind {
         name: "web",
@@ -60,7 +62,12 @@ const KINDS: [Kind; 10] = [
         // As in the web studies, which loaded both directions of the link alike.
         direction: Direction::Both,
     },
-    Kind { name: "bulk", keys: &[&["flows", "start", "size"]], speaks_tcp: true, direction: Direction::Forward },
+    Kind {
+        name: "bulk",
+        keys: &[&["flows", "start", "size", MAX_PACING_RATE]],
+        speaks_tcp: true,
+        direction: Direction::Forward,
+    },
     Kind {
         name: "poisson",
         keys: &[&["arrivals", "size", "request"]],
@@ -108,7 +115,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let mut tcp = hosts::read(around.stacks, around.tcp, kind.speaks_tcp.then_some(hosts_of))?;
     let (asked, own) = match kind.name {
         "web" => web::read(&block)?,
-        "bulk" => bulk(&block, around.duration)?,
+        "bulk" => bulk(&block, around.duration, &mut tcp.config)?,
         "poisson" => poisson(&block)?,
         "cbr" => cbr(&block, around)?,
         "onoff" => udp::on_off(&block, around)?,
@@ -163,8 +170,8 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     Ok(Block { traffic, written })
 }
 
-/// Long-lived or finite transfers.
-fn bulk(block: &Section<'_>, duration: Span) -> Result<Asked, Error> {
+/// Long-lived or finite transfers, and how fast their hosts send at most.
+fn bulk(block: &Section<'_>, duration: Span, tcp: &mut tcp::Config) -> Result<Asked, Error> {
     let flows = block.read("flows", 1, |entry| entry.count(1..=MOST))?;
     let start = start(block, duration)?;
     let size = block.read("size", None, |entry| match entry.text() {
@@ -173,11 +180,20 @@ fn bulk(block: &Section<'_>, duration: Span) -> Result<Asked, Error> {
     })?;
     let endless = Written::Text("endless".to_owned());
     let written_size = size.as_ref().map_or(endless, |size| distribution::write(size, Quantity::Size));
-    let written = vec![
+    let mut written = vec![
         ("flows", Written::Integer(u64::from(flows))),
         ("start", distribution::write(&start, Quantity::Time)),
         ("size", written_size),
     ];
+    if let Some(entry) = block.get(MAX_PACING_RATE) {
+        let rate = entry.rate()?;
+        if tcp.sack1 {
+            return Err(entry.expected("no such key with sack ns2, which does not pace"));
+        }
+        tcp.max_pacing_rate = Some(rate);
+        // Only where it is given: nobody else is held back.
+        written.push((MAX_PACING_RATE, Written::Text(units::write_rate(rate))));
+    }
     Ok((Ok(Workload::Bulk(Bulk { flows, start, size })), written))
 }
 

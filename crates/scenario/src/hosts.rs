@@ -420,6 +420,8 @@ mod tests {
             hystart: _,
             pacing: _,
             pacing_burst: _,
+            // Of bulk transfers alone: `blocks.rs`.
+            max_pacing_rate: _,
             ecn: _,
             ecn_fallback: _,
             abe: _,

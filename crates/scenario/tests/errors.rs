@@ -482,7 +482,7 @@ fn traffic() {
                 "[[traffic]]\nkind = \"bulk\"\nusers = 3",
                 &format!(
                     "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, \
-                     flows, start, size, {tcp_keys}"
+                     flows, start, size, max_pacing_rate, {tcp_keys}"
                 ),
             ),
             (
@@ -531,6 +531,14 @@ fn traffic() {
                 "[[traffic]]\nkind = \"poisson\"\narrivals = \"1hz\"\nsize = \"1kb\"\none_way = true",
                 "s.toml:5: traffic.0.one_way = true: expected no one-way hosts in traffic.0, whose requests are answered: \
                  only bulk, and poisson with request = \"0b\"",
+            ),
+            (
+                "[[traffic]]\nkind = \"bulk\"\nmax_pacing_rate = \"0bit\"",
+                "s.toml:3: traffic.0.max_pacing_rate = \"0bit\": expected a rate above zero",
+            ),
+            (
+                "[[traffic]]\nkind = \"bulk\"\nstack = \"ns2\"\nmax_pacing_rate = \"1mbit\"",
+                "s.toml:4: traffic.0.max_pacing_rate = \"1mbit\": expected no such key with sack ns2, which does not pace",
             ),
             ("[[traffic]]\nkind = \"cbr\"", "s.toml:1: traffic.0.rate: missing, expected a rate such as 1mbit"),
             (

@@ -3,7 +3,7 @@
 //! A profile is a starting point; a scenario may override any of its values. Each value carries its source.
 
 pub use crate::cc::{Control, Hystart};
-use base::{Ecn, Span};
+use base::{Ecn, Rate, Span};
 use std::fmt;
 use std::ops::Deref;
 
@@ -162,6 +162,9 @@ pub struct Config {
     pub pacing: bool,
     /// Segments that leave at once, at most, where it is: `gso_max_segs` in Linux.
     pub pacing_burst: u32,
+    /// The most at which data is sent, IP packets: such a sender paces, whatever `pacing` says. Linux's
+    /// `SO_MAX_PACING_RATE`.
+    pub max_pacing_rate: Option<Rate>,
     /// ECN.
     pub ecn: EcnMode,
     /// Whether a SYN that is sent again does not ask for ECN (RFC 3168 §6.1.1.1).
@@ -247,7 +250,7 @@ impl Config {
 
     /// Whether what is sent is spread over the round trip.
     pub fn is_paced(&self) -> bool {
-        self.pacing || self.control.models_path()
+        self.pacing || self.control.models_path() || self.max_pacing_rate.is_some()
     }
 }
 
@@ -409,6 +412,7 @@ fn freebsd4() -> Config {
         hystart: Hystart::Off,
         pacing: false,
         pacing_burst: GSO_MAX_SEGS,
+        max_pacing_rate: None,
         ecn: EcnMode::Off,
         ecn_fallback: false,
         abe: false,
@@ -471,6 +475,7 @@ fn ns2() -> Config {
         hystart: Hystart::Off,
         pacing: false,
         pacing_burst: GSO_MAX_SEGS,
+        max_pacing_rate: None,
         ecn: EcnMode::Off,
         ecn_fallback: false,
         abe: false,
@@ -533,6 +538,7 @@ fn linux() -> Config {
         hystart: Hystart::Linux,
         pacing: false,
         pacing_burst: GSO_MAX_SEGS,
+        max_pacing_rate: None,
         ecn: EcnMode::Off,
         ecn_fallback: true,
         abe: false,

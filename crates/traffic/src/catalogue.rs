@@ -156,6 +156,7 @@ const ENTRIES: &[Entry] = &[
             ("flows", "required", "how many"),
             ("start", "uniform over the first seconds", "when each begins"),
             ("size", "endless", "bytes of each, a size or a distribution"),
+            ("max_pacing_rate", "", "the most at which each is sent, IP packets: what Linux calls SO_MAX_PACING_RATE"),
             ("direction", "forward", "which way the data flows"),
             DSCP,
             HOSTS,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from aqmlab.engine import Resolved
+from aqmlab.errors import BadInput
 from aqmlab.live import kernel_qdisc, preflight, virtual
 from aqmlab.live.settings import missing_controllers, refuse_missing, settings
 from aqmlab.results import Json
@@ -13,6 +14,12 @@ from aqmlab.results import Json
 
 def check(resolved: Resolved, *, is_virtual: bool) -> None:
     """Makes sure, before anything runs, that this machine can do it; one line says what is missing."""
+    for position, block in enumerate(resolved.scenario["traffic"]):
+        if rate := block.get("max_pacing_rate"):
+            raise BadInput(
+                f'{resolved.origin}: traffic.{position}.max_pacing_rate = "{rate}": is not set on real hosts; '
+                "expected a live run without it"
+            )
     kernel_qdisc.settings(resolved, is_virtual=is_virtual)  # says where Linux has no such discipline
     if is_virtual:
         virtual.check()

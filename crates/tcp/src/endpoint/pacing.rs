@@ -4,7 +4,7 @@
 //! tcp_update_pacing_rate). Each burst moves the time at which the next one may depart by what it takes at the rate, in
 //! payload; a connection that comes late is forgiven half of that at most. Under a controller that models the path the
 //! rate is the controller's; under others 200 % of window over round trip up to half of the threshold, and 120 %
-//! beyond.
+//! beyond. No rate is above `max_pacing_rate`, as with SO_MAX_PACING_RATE.
 //!
 //! # Deviations
 //! - The first ten segments go out at once, as in Linux, counted in segments sent rather than in skbs.
@@ -198,6 +198,11 @@ impl Endpoint {
             let ratio = if cwnd < ssthresh / 2.0 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
             let outstanding = (self.outstanding.len() as u64 * u64::from(config.mss)) as f64;
             pacer.rate = cwnd.max(outstanding) * ratio / srtt.secs_f64();
+        }
+        if let Some(most) = config.max_pacing_rate {
+            // Of IP packets, all of them full: a sender that is held back has enough to send.
+            let payload = f64::from(config.mss) / f64::from(config.mss + config.header);
+            pacer.rate = pacer.rate.min(most.bps_f64() / 8.0 * payload);
         }
     }
 
