@@ -12,6 +12,7 @@ from aqmlab import (
     comparison,
     engine,
     recording,
+    reference,
     runner,
     scenario,
     shaping,
@@ -187,7 +188,8 @@ def compare(
         if variant.uncongested:
             item = _uncongested(item, uncongested_rate)
         place = folder / scenario.slug(variant.name)
-        jobs_of[variant.name] = _plan_runs(item, found, reps, place, variant.name)
+        planned = _plan_runs(item, found, reps, place, variant.name)
+        jobs_of[variant.name] = [replace(job, is_reference=variant.uncongested) for job in planned]
         entries.append(Entry(variant.name, scenario.slug(variant.name), variant.uncongested))
         for witness in asked if not variant.uncongested else ():
             called = witness.called(variant.name)
@@ -260,9 +262,9 @@ def record(
     recording.claim(Path(out), resolved)
     found = _calibrate(resolved, at_once, monitor, uncongested_rate)
     planned = _plan_runs(resolved, found, 1, Path(out), resolved.name)[0].resolved
-    rate = _rate(uncongested_rate) or _uncongested_rate(planned)
+    rates = reference.rates(calibration.engine_tree(planned), planned.origin, _rate(uncongested_rate))
     try:
-        return recording.record(planned, rate, given.tree, Path(out), monitor)
+        return recording.record(planned, rates, given.tree, Path(out), monitor)
     except KeyboardInterrupt:
         raise Interrupted("stopped while recording; nothing was written") from None
 
@@ -322,12 +324,8 @@ def _calibrate(
 
 def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
     tree = calibration.engine_tree(resolved)
-    rate = _rate(uncongested_rate) or _uncongested_rate(resolved)
-    return engine.resolve(toml_text.dumps(scenario.uncongested(tree, rate)), resolved.origin)
-
-
-def _uncongested_rate(resolved: Resolved) -> float:
-    return scenario.uncongested_rate(calibration.engine_tree(resolved), resolved.origin)
+    rates = reference.rates(tree, resolved.origin, _rate(uncongested_rate))
+    return engine.resolve(toml_text.dumps(reference.uncongested(tree, rates, resolved.origin)), resolved.origin)
 
 
 def _plan_runs(
@@ -467,5 +465,5 @@ def _scenario_kind(tree: Json) -> str:
 
 def _is_reference(result: Result) -> bool:
     """Whether a result was made on the very link its load was calibrated on."""
-    rate = units.rate_bps(result.scenario["link"]["rate"], f"{result.folder}: link.rate")
-    return any(found["uncongested_rate_bps"] == rate for found in result.calibration)
+    link = reference.rates_of(result.scenario, str(result.folder))
+    return any(reference.rates_in(found) == link for found in result.calibration)

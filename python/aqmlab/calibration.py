@@ -32,11 +32,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from aqmlab import engine, runner, scenario, scratch, statistics, store, toml_text, units
+from aqmlab import engine, reference, runner, scenario, scratch, statistics, store, toml_text, units
 from aqmlab.checks import LOAD_TOLERANCE
 from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.progress import Monitor
+from aqmlab.reference import Rates
 from aqmlab.results import Json
 
 PILOT_USERS = 1000
@@ -52,10 +53,6 @@ GOAL = 0.002
 
 ROUNDS = 3
 """Confirming runs at most; one that misses the goal moves the next along the slope of the fit by what it missed."""
-
-HIGHEST_SHARE = 0.8
-"""Share of the uncongested rate up to which it counts as uncongested: at 0.8 an M/D/1 queue still waits only two
-packet times on average."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +72,8 @@ class Calibration:
     direction: str
     users: int
     uncongested_rate_bps: float
+    """Of the link it was found on, forward."""
+    uncongested_reverse_rate_bps: float
     seed: int
     measured_s: float
     points: tuple[Point, ...]
@@ -115,11 +114,11 @@ def calibrate(
     fresh: bool = False,
 ) -> Calibration:
     """Finds the population for one block of traffic that asks for a load."""
-    base, rate, where = _asked(resolved, load, uncongested_rate_bps)
+    base, rates, where = _asked(resolved, load, uncongested_rate_bps)
     key = _key(base, load)
     if not fresh and (known := _recall(key, load)) is not None:
         return known
-    found = _search(base, load, rate, key, where, resolved.origin, at_once, monitor)
+    found = _search(base, load, rates, key, where, resolved.origin, at_once, monitor)
     _remember(found)
     return found
 
@@ -129,18 +128,20 @@ def key_of(resolved: Resolved, load: Load, uncongested_rate_bps: float | None = 
     return _key(_asked(resolved, load, uncongested_rate_bps)[0], load)
 
 
-def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -> tuple[Tree, float, str]:
-    """The scenario to calibrate with, the rate of its link, and where the load is asked for."""
+def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -> tuple[Tree, Rates, str]:
+    """The scenario to calibrate with, the rates of its link, and where the load is asked for."""
     tree = engine_tree(resolved)
-    rate = uncongested_rate_bps or scenario.uncongested_rate(tree, resolved.origin)
+    rates = reference.rates(tree, resolved.origin, uncongested_rate_bps)
+    slowest = min(reference.in_direction(rates, load.direction))
     asked = f'traffic.{load.traffic}.load = "{units.rate_text(load.load_bps)}"'
     where = f"{load.place or resolved.origin}: {asked}"
-    if load.load_bps > HIGHEST_SHARE * rate:
+    most = reference.HIGHEST_SHARE * slowest
+    if load.load_bps > most:
         raise BadInput(
-            f"{where}: cannot be offered on the uncongested link of {units.rate_text(rate)}; "
-            f"expected at most {units.rate_text(HIGHEST_SHARE * rate)}"
+            f"{where}: cannot be offered on the uncongested link of {units.rate_text(slowest)}; "
+            f"expected at most {units.rate_text(most)}"
         )
-    return _calibration_tree(tree, load.traffic, rate), rate, where
+    return _calibration_tree(tree, load.traffic, rates, resolved.origin), rates, where
 
 
 def _key(base: Tree, load: Load) -> str:
@@ -162,9 +163,9 @@ def cache_folder() -> Path:
     return (Path(shared) if shared else Path.home() / ".cache") / "aqmlab"
 
 
-def _calibration_tree(tree: Tree, traffic: int, rate_bps: float) -> Tree:
+def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tree:
     """The scenario reduced to what the load depends on: one block, its paths and hosts, the uncongested link."""
-    base = scenario.uncongested(tree, rate_bps)
+    base = reference.uncongested(tree, rates, origin)
     block = {name: item for name, item in base["traffic"][traffic].items() if name != "load"}
     base["name"] = "calibration"
     base["traffic"] = [block]
@@ -221,7 +222,7 @@ class _Search:
 
 
 def _search(
-    base: Tree, load: Load, rate: float, key: str, where: str, origin: str, at_once: int, monitor: Monitor
+    base: Tree, load: Load, rates: Rates, key: str, where: str, origin: str, at_once: int, monitor: Monitor
 ) -> Calibration:
     search = _Search(base, load, origin, at_once, monitor)
     search.run([PILOT_USERS])
@@ -244,7 +245,7 @@ def _search(
     if abs(confirmed / load.load_bps - 1) > 10 * LOAD_TOLERANCE:
         raise BadInput(
             f"{where}: cannot be reached: {users:,} users offer {units.say_rate(confirmed)} on the uncongested link of "
-            f"{units.rate_text(rate)}; expected a load that grows with the population, a longer window, or users"
+            f"{units.say_rates(rates)}; expected a load that grows with the population, a longer window, or users"
         )
     points = tuple(Point(n, search.points[n]) for n in sorted(search.points))
     return Calibration(
@@ -252,7 +253,8 @@ def _search(
         load_bps=load.load_bps,
         direction=load.direction,
         users=users,
-        uncongested_rate_bps=rate,
+        uncongested_rate_bps=rates[0],
+        uncongested_reverse_rate_bps=rates[1],
         seed=int(base.get("seed", 1)),
         measured_s=search.measured_s,
         points=points,

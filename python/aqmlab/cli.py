@@ -182,7 +182,7 @@ def compare(
     With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
     and test bed agree.
     """
-    from aqmlab import api, report, terminal
+    from aqmlab import api, lead, report, subject, terminal
     from aqmlab.claims import claims
     from aqmlab.live import agreement as agreements
     from aqmlab.live import tables as agreement_tables
@@ -217,7 +217,7 @@ def compare(
         print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
     else:
         console = terminal.console()
-        terminal.comparison(console, found)
+        terminal.comparison(console, found, subject.of(found.columns), lead.of(found))
         agreement_tables.agreements(console, witnessed)
         terminal.verdicts(console, asked)
         _say_where(console, found.folder, page)

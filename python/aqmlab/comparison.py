@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab import engine, statistics, store, units
+from aqmlab import engine, reference, statistics, store, units
 from aqmlab.errors import BadInput
 from aqmlab.live.witnesses import SIMULATED
 from aqmlab.results import Json, Result, Temporary, read_json
@@ -48,12 +48,23 @@ class Column:
     @property
     def label(self) -> str:
         """What it is called in tables and figures: one that does not count says so."""
-        return f"{self.name} (void)" if self.void else self.name
+        if self.void:
+            return f"{self.name} (void)"
+        return f"{self.name} (congested)" if self.congestion else self.name
 
     @property
     def void(self) -> str | None:
         """Why it does not count, if a live run of it broke its budget."""
         return self.result.void
+
+    @cached_property
+    def congestion(self) -> str | None:
+        """What was found on a link that was to be uncongested and was not, in the first of its runs that says so."""
+        if not self.uncongested:
+            return None
+        rates = reference.rates_of(self.scenario, self.name)
+        checks = [reference.check(summary, rates) for summary in self.summaries]
+        return next((check.detail for check in checks if not check.holds), None)
 
     @cached_property
     def windows(self) -> list[Window]:

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
-from aqmlab import engine, runner, scenario, scratch, store, toml_text
+from aqmlab import engine, reference, runner, scenario, scratch, store, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.progress import Monitor
+from aqmlab.reference import Rates
 from aqmlab.results import Json
 
 ASKING = ("web", "poisson")
@@ -43,6 +44,8 @@ class Recording:
 
     scenario: str
     uncongested_rate_bps: float
+    """Of the link it was recorded on, forward."""
+    uncongested_reverse_rate_bps: float
     demands: tuple[Demands, ...]
 
     def as_dict(self) -> Json:
@@ -76,7 +79,7 @@ def _places(out: Path, asking: Sequence[int]) -> dict[int, Path]:
     return {k: out if len(asking) == 1 else out.with_name(f"{out.stem}-{k}{out.suffix}") for k in asking}
 
 
-def record(resolved: Resolved, rate_bps: float, given: Tree, out: Path, monitor: Monitor) -> Recording:
+def record(resolved: Resolved, rates: Rates, given: Tree, out: Path, monitor: Monitor) -> Recording:
     """Runs a scenario whose populations are known on the uncongested link, and writes what is asked for.
 
     `out` is the file of the demands; of several blocks that ask, each gets its number before the ending. The scenario
@@ -84,7 +87,7 @@ def record(resolved: Resolved, rate_bps: float, given: Tree, out: Path, monitor:
     as its author wrote it: variants stay, and what is the same in reverse stays the same.
     """
     tree = scenario.read(resolved.toml).tree
-    on_link = scenario.uncongested(tree, rate_bps)
+    on_link = reference.uncongested(tree, rates, resolved.origin)
     on_link["record"] = {**tree["record"], "drops": False, "exchanges": False, "demands": True}
     to_run = engine.resolve(toml_text.dumps(on_link), resolved.origin)
     monitor.expect(1, runner.simulated_s(to_run))
@@ -107,7 +110,7 @@ def record(resolved: Resolved, rate_bps: float, given: Tree, out: Path, monitor:
             for path in places.values():
                 path.unlink(missing_ok=True)
             raise
-    return Recording(str(out.with_suffix(".toml")), rate_bps, tuple(found))
+    return Recording(str(out.with_suffix(".toml")), *rates, tuple(found))
 
 
 def _observe(resolved: Resolved, folder: Path, stop: threading.Event, monitor: Monitor) -> None:

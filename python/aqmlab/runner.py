@@ -36,6 +36,8 @@ class Job:
     resolved: Resolved
     folder: Path
     calibrations: Sequence[Json] = ()
+    is_reference: bool = False
+    """Whether its link is to be uncongested."""
     bed: Bed | None = None
     """The test bed it runs on; `None`: the simulator."""
 
@@ -91,7 +93,7 @@ def _run(job: Job, monitor: Monitor, stop: threading.Event) -> None:
     with store.making(job.folder) as place:
         resolved = store.keep_files(place, job.folder, job.resolved)
         summary, wall_s = observed(resolved, place, job.label, stop, monitor)
-        store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s)
+        store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s, is_reference=job.is_reference)
 
 
 def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) -> list[T]:

@@ -12,15 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aqmlab import engine, toml_text, units
+from aqmlab import engine, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-
-UNCONGESTED_LIMIT = "100000p"
-"""Length of the drop-tail queues on the uncongested link: so long that nothing is ever lost there."""
-
-UNCONGESTED_FACTOR = 10
-"""The uncongested link is this much faster than the link itself: 1 Gb/s for 100 Mb/s in Le et al. (2003, 2007)."""
 
 DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
@@ -164,25 +158,6 @@ def merged(base: Tree, change: Mapping[str, Any]) -> Tree:
     return result
 
 
-def uncongested_rate(tree: Tree, origin: str) -> float:
-    """The rate of the uncongested link that stands in for this scenario's link, bit/s."""
-    link = tree.get("link", {})
-    rate = units.rate_bps(link.get("rate"), f"{origin}: link.rate")
-    reverse = units.rate_bps(link.get("reverse_rate", link.get("rate")), f"{origin}: link.reverse_rate")
-    return UNCONGESTED_FACTOR * max(rate, reverse)
-
-
-def uncongested(tree: Tree, rate_bps: float) -> Tree:
-    """The same scenario on a link of `rate_bps` in both directions where nothing queues for long or is lost."""
-    result = copied(tree)
-    link = result.setdefault("link", {})
-    link["rate"] = link["reverse_rate"] = units.rate_text(rate_bps)
-    link["qdisc"] = {"kind": "pfifo", "limit": UNCONGESTED_LIMIT}
-    for key in ("reverse_qdisc", "trace", "reverse_trace", "device_queue"):
-        link.pop(key, None)
-    return result
-
-
 def with_users(tree: Tree, traffic: int, users: int) -> Tree:
     """The same scenario where a block of traffic has this population instead of a load to be calibrated."""
     result = copied(tree)
@@ -267,8 +242,8 @@ def demand_digest(tree: Tree) -> str:
 
 
 def tcp_keys(tree: Tree) -> set[str]:
-    """The keys that say something of a block's TCP: a resolved scenario has each of them in `[tcp]`."""
-    return {"stack", "cc", "ecn", *tree.get("tcp", {})}
+    """The keys that say something of a block's TCP: a resolved scenario has each in `[tcp]` but `max_pacing_rate`."""
+    return {"stack", "cc", "ecn", "max_pacing_rate", *tree.get("tcp", {})}
 
 
 def _without(item: Any, keys: Sequence[str]) -> Any:

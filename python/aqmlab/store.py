@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import checks, engine, toml_text
+from aqmlab import checks, engine, reference, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, Result, merge_summaries, read_json, void_of
@@ -223,10 +223,11 @@ def finish_run(
     calibrations: Sequence[Json],
     wall_s: float,
     live: Json | None = None,
+    is_reference: bool = False,
 ) -> None:
     """Adds scenario, summary and manifest to the tables a run has written, and gives the folder its final name.
 
-    `live` says how a run between real hosts was made.
+    `live` says how a run between real hosts was made; of a reference it is checked that nobody waited.
     """
     names = ("exchanges", "queue", "drops", "probes", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
@@ -234,6 +235,7 @@ def finish_run(
     queue = pl.read_parquet(tables["queue"])
     link = resolved.scenario.get("link", {})
     found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, link)
+    found += [reference.check(summary, reference.rates_of(resolved.scenario, resolved.origin))] if is_reference else []
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)
     write_json(

@@ -179,10 +179,12 @@ def _number(value: float | None, width: float | None, unit: str) -> str:
     return " ".join(filter(None, with_width(Interval(number, width, 0, "runs"), unit)))
 
 
-def comparison(out: Console, found: Comparison) -> None:
-    """The tables at the end of `compare`."""
+def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "") -> None:
+    """The tables at the end of `compare`, between what was compared and the answer in a sentence."""
     from aqmlab import transport
 
+    if subject:
+        out.print(Text(subject, style="dim"))
     table = _table(found.name)
     table.add_column("", no_wrap=True)
     columns = [
@@ -222,6 +224,8 @@ def comparison(out: Console, found: Comparison) -> None:
         out.print(_differences(found, base, others))
     voids(out, [(column.name, column.void) for column in found.columns])
     out.print(Text("Used, loss and marked: both directions together. " + basis(found.reps), style="dim"))
+    if lead:
+        out.print(Text(lead, style="bold"))
 
 
 def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> Table:
@@ -281,7 +285,8 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
 
 def recording(out: Console, found: Recording) -> None:
     """What was recorded, and where it lies."""
-    table = _table(f"recorded on the uncongested link of {units.say_rate(found.uncongested_rate_bps)}")
+    rates = found.uncongested_rate_bps, found.uncongested_reverse_rate_bps
+    table = _table(f"recorded on the uncongested link of {units.say_rates(rates)}")
     for name in ("connections", "exchanges", "response bytes"):
         table.add_column(name, justify="right")
     table.add_column("file", overflow="fold")

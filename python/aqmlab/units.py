@@ -64,6 +64,12 @@ def say_rate(bps: float, digits: int = 4) -> str:
     return f"{bps:.{digits}g} b/s"
 
 
+def say_rates(rates: tuple[float, float], digits: int = 4) -> str:
+    """The rates of a link forward and in reverse to be read: `100 Mb/s`, `50 Mb/s forward and 10 Mb/s in reverse`."""
+    forward, reverse = (say_rate(bps, digits) for bps in rates)
+    return forward if forward == reverse else f"{forward} forward and {reverse} in reverse"
+
+
 def say_seconds(value: float, digits: int = 3) -> str:
     """A time to be read: `142 ms`, `1.06 s`."""
     if value != 0 and abs(value) < 0.9995e-3:

@@ -49,7 +49,7 @@ def test_one_calibration_serves_every_discipline_and_is_remembered(monkeypatch):
 def test_hosts_that_cannot_do_without_ecn_are_calibrated(hosts, monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
     resolved = scenario.read(BASE).with_changes(hosts).resolve()
-    tree = calibration._calibration_tree(calibration.engine_tree(resolved), 0, 1e9)
+    tree = calibration._calibration_tree(calibration.engine_tree(resolved), 0, (1e9, 1e9), "x")
     tcp = {**tree["tcp"], **tree["traffic"][0]}
     assert tcp["ecn"] == ("on" if tcp["cc"] == "dctcp" else "off")
     again = engine.resolve(toml_text.dumps(scenario.with_users(tree, 0, 10)), "again")

@@ -39,16 +39,6 @@ def test_a_table_with_a_kind_replaces_the_old_one_whole():
     assert base["link"]["qdisc"]["kind"] == "pi"
 
 
-def test_the_uncongested_link_is_ten_times_as_fast_and_never_full():
-    rate = scenario.uncongested_rate(TREE, "x")
-    link = {**TREE["link"], "reverse_qdisc": {"kind": "pi"}, "device_queue": "64p"}
-    tree = scenario.uncongested({**TREE, "link": link}, rate)
-    assert tree["link"]["rate"] == tree["link"]["reverse_rate"] == "1gbit"
-    assert tree["link"]["qdisc"]["kind"] == "pfifo"
-    assert "reverse_qdisc" not in tree["link"]
-    assert "device_queue" not in tree["link"]
-
-
 def test_demands_are_the_same_whatever_the_link_does_and_others_otherwise():
     def changed(key, item):
         tree = copy.deepcopy(TREE)

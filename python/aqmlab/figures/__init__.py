@@ -1,6 +1,6 @@
 """The figures of a report, as SVG and PNG.
 
-Colours mean the same in all of them: the uncongested link is grey and dashed (the best there can be), drop-tail is
+Colours mean the same in all of them: the uncongested link is grey and dashed (nobody waits there), drop-tail is
 black (the one to beat), each discipline has a hue of its own, solid with ECN and dashed without when both are shown.
 The hues are those of Okabe and Ito (2008), which colour-blind people tell apart too; ECN is never told by hue.
 """

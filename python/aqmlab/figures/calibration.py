@@ -12,6 +12,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import inside
 from aqmlab.figures.looks import HUES, INK, MUTED
 from aqmlab.figures.sheet import Sheet
+from aqmlab.reference import rates_in
 from aqmlab.results import Json
 
 
@@ -21,7 +22,7 @@ def calibration_fit(facts: Json, number: int = 0) -> Drawn:
     each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in facts["confirmed_each_bps"].items())
     window = "" if error is None else f" Over other windows of this length the load would vary by about ±{error:.1%}."
     caption = (
-        f"Mean throughput in one direction on the uncongested link of {units.say_rate(facts['uncongested_rate_bps'])}, "
+        f"Mean throughput in one direction on the uncongested link of {units.say_rates(rates_in(facts))}, "
         f"IP packets, seed {facts['seed']}, window of {facts['measured_s']:g} s. {facts['users']:,} users were "
         f"predicted to offer {units.say_rate(facts['predicted_bps'], 5)} and offered "
         f"{units.say_rate(facts['confirmed_bps'], 5)} ({facts['error']:+.2%}; {each}).{window}"

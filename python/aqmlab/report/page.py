@@ -1,6 +1,5 @@
 """Puts a page together: words and tables for the template, figures as SVG, one file."""
 
-import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, store, terminal, transport, units
+from aqmlab import engine, figures, lead, store, subject, terminal, transport, units
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.live import agreement, tables
@@ -62,7 +61,7 @@ def _of_comparison(found: Comparison) -> Json:
         "is_comparison": True,
         "folder": found.folder,
         "base": base.name,
-        "lead": _lead(found),
+        "lead": lead.of(found),
         "headings": _headings(measures),
         "rows": [_row(column, measures, column is base) for column in found.columns],
         "difference_headings": _headings(measures, points=True),
@@ -126,14 +125,16 @@ def _again(found: Result) -> str:
 
 def _shared(name: str, columns: list[Column], reps: int) -> Json:
     first = columns[0].result
-    scenario, manifest = columns[-1].result.scenario, first.manifest
+    manifest = first.manifest
+    conditions, differing = _conditions(columns)
     return {
         "title": name,
         "basis": terminal.basis(reps),
         "reps": reps,
-        "subject": _subject(columns),
+        "subject": subject.of(columns),
         "setup": [_setup(column) for column in columns],
-        "conditions": _conditions(scenario),
+        "conditions": conditions,
+        "differing": differing,
         "directions": [_directions(column) for column in columns],
         "transport": _transport(columns),
         "calibrations": _calibrations(columns),
@@ -195,60 +196,6 @@ def agreement_facts(found: agreement.Agreement) -> Json:
     }
 
 
-def _subject(columns: list[Column]) -> str:
-    """One sentence: how much of what over which link."""
-    congested = next((c for c in columns if not c.uncongested), columns[0])
-    scenario = congested.result.scenario
-    link = scenario["link"]
-    rate = units.say_rate(units.rate_bps(link["rate"], "link.rate"))
-    if "trace" in link:
-        rate += f" in the mean ({link['trace']['file']})"
-    users = sum(block.get("users", 0) for block in scenario["traffic"])
-    who = f"{users:,} emulated web users" if users else "the traffic below"
-    asked = congested.result.calibration
-    if not congested.result.live.get("traffic", True):
-        who, asked = "none of the scenario's traffic", []
-    if command := congested.result.live.get("command"):
-        who += f", {shlex.join(command)} on the {congested.result.live['side']} side"
-    load = ""
-    if asked:
-        share = asked[0]["load_bps"] / units.rate_bps(link["rate"], "link.rate")
-        load = (
-            f", who would offer {units.say_rate(asked[0]['load_bps'])} in each direction ({100 * share:.3g} % of its "
-            "rate) if nothing slowed them down"
-        )
-    measured = float(congested.result.summary["measured_s"])
-    return f"A link of {rate}, {who}{load}; {measured:g} s measured after {_written(scenario['warmup'])} of warm-up."
-
-
-def _written(span: str) -> str:
-    return units.say_seconds(units.seconds(span, "warmup"))
-
-
-def _lead(found: Comparison) -> str:
-    """The answer in a sentence or two: who comes nearest to the best case, and by how much over the baseline."""
-    base = found.baseline
-    # As one witness has them; and what does not count is no answer.
-    others = [c for c in found.congested if c is not base and c.witness == base.witness and not c.void]
-    if not others or base.void:
-        return ""
-    measure = "share_under_500ms"
-    if any(math.isnan(column.estimate(measure).value) for column in (base, *others)):
-        return ""
-    best = max(others, key=lambda column: column.estimate(measure).value)
-    gain = found.difference(best, base, measure)
-    value, width = terminal.with_width(gain, "share", signed=True)
-    text = (
-        f"Within half a second, {best.name} completes {100 * best.estimate(measure).value:.1f} % of exchanges, "
-        f"{base.name} {100 * base.estimate(measure).value:.1f} % "
-        f"({' '.join(filter(None, (value, width)))} points)"
-    )
-    reference = found.uncongested
-    if reference is not None:
-        text += f"; the uncongested link, the best there can be, {100 * reference.estimate(measure).value:.1f} %"
-    return text + "."
-
-
 def _setup(column: Column) -> Json:
     link = column.result.scenario["link"]
     forward, reverse = column.qdisc, link.get("reverse_qdisc", column.qdisc)
@@ -258,12 +205,17 @@ def _setup(column: Column) -> Json:
     tcp = column.result.scenario.get("tcp", {})
     return {
         "name": column.label,
-        "rate": link["rate"],
+        "rate": _rates(link),
         "kind": column.qdisc["kind"],
         "parameters": parameters,
         "ecn": str(tcp.get("ecn", "off")) if column.ecn else "–",
         "reference": column.uncongested,
     }
+
+
+def _rates(link: Json) -> str:
+    forward, reverse = link["rate"], link.get("reverse_rate", link["rate"])
+    return str(forward) if forward == reverse else f"{forward}, {reverse} in reverse"
 
 
 def _parameters(qdisc: Json) -> str:
@@ -276,16 +228,33 @@ def _plain(item: Any) -> str:
     return f"{item:g}" if isinstance(item, float) else str(item)
 
 
-def _conditions(scenario: Json) -> list[tuple[str, str]]:
-    """What all have in common, as keys and values."""
+def _conditions(columns: list[Column]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """What all but the reference have in common, as keys and values; and what of it differs, with who has what."""
+    asked = [column for column in columns if not column.uncongested] or columns
+    each = [dict(_conditions_of(column.result.scenario)) for column in asked]
+    common, differing = [], []
+    for key in dict.fromkeys(key for found in each for key in found):
+        values = [found.get(key, "–") for found in each]
+        if len(set(values)) == 1:
+            common.append((key, values[0]))
+        else:
+            who = [f"{value} ({column.name})" for value, column in zip(values, asked, strict=True)]
+            differing.append((key, ", ".join(who)))
+    return common, differing
+
+
+def _conditions_of(scenario: Json) -> list[tuple[str, str]]:
     shown = [(key, str(scenario.get(key, "0s"))) for key in ("duration", "warmup", "cooldown")]
     for table in ("path", "tcp"):
         for key, item in scenario.get(table, {}).items():
             if (table, key) != ("tcp", "ecn"):
                 shown.append((f"{table}.{key}", _inline(item)))
     for position, block in enumerate(scenario["traffic"]):
-        said = ", ".join(f"{key} {_inline(item)}" for key, item in block.items() if not isinstance(item, dict))
-        shown.append((f"traffic {position}", said))
+        said = [
+            f"{key} ({_inline(item)})" if isinstance(item, dict) else f"{key} {_inline(item)}"
+            for key, item in block.items()
+        ]
+        shown.append((f"traffic {position}", ", ".join(said)))
     return shown
 
 

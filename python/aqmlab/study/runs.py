@@ -196,7 +196,7 @@ def _make(
         with contextlib.closing(runs):
             for key, condensed in runs:
                 for folder, point, task in where[key]:
-                    tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations))
+                    tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations, task.is_reference))
                 lines.finished(tasks[key].simulated_s if key in made.anew else 0.0)
     except KeyboardInterrupt:
         raise Interrupted(
@@ -236,7 +236,7 @@ def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agr
     loaded = {key: made.load(key) for key in one.keys}
     of_point: dict[str, list[Condensed]] = {}
     for point, task in one.tasks:
-        of_point.setdefault(point.name, []).append(loaded[task.key].as_asked(task.calibrations))
+        of_point.setdefault(point.name, []).append(loaded[task.key].as_asked(task.calibrations, task.is_reference))
     cells = Cells(study.everything, [Cell(point, of_point[point.name]) for point in study.points])
     claims = [asked.ask(text.in_profile(study.profile.name), cells.by_name) for text in study.claims]
     facts = found.of_study(study, cells, claims, effort)

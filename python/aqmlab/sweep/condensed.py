@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab import checks
+from aqmlab import checks, reference
 from aqmlab.results import Json, Run
 from aqmlab.statistics import Array
 from aqmlab.window import COUNTS, Window, condense
@@ -118,15 +118,16 @@ class Condensed:
         """
         return pl.read_parquet(io.BytesIO(self.parts[QUEUE]))
 
-    def as_asked(self, calibrations: Sequence[Json]) -> "Condensed":
+    def as_asked(self, calibrations: Sequence[Json], is_reference: bool = False) -> "Condensed":
         """The same run for a point whose loads were calibrated so.
 
         Whoever else asks for the same run may have come to its populations otherwise, or have given them: what is said
-        of the load is the point's own.
+        of the load is the point's own. Where the point is the uncongested reference, it has to be that.
         """
-        others = [check for check in self.self_checks if check["name"] != checks.LOAD]
-        loads = [checks.of_load(calibration).as_dict() for calibration in calibrations]
-        facts = {**self.facts, "calibration": list(calibrations), "self_checks": others + loads}
+        others = [c for c in self.self_checks if c["name"] not in (checks.LOAD, reference.UNCONGESTED)]
+        own = [checks.of_load(calibration) for calibration in calibrations]
+        own += [reference.check(self.summary, reference.rates_of(self.scenario, self.key))] if is_reference else []
+        facts = {**self.facts, "calibration": list(calibrations), "self_checks": others + [c.as_dict() for c in own]}
         return replace(self, facts=facts)
 
     def files(self) -> dict[str, bytes]:

@@ -35,7 +35,7 @@ def run(
         if found is None:
             waiting.append(task)
         else:
-            yield task.key, found.as_asked(task.calibrations)
+            yield task.key, found.as_asked(task.calibrations, task.is_reference)
     if made is not None:
         made.update(task.key for task in waiting)
     if not waiting:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import calibration, engine, runner, scenario, shaping, toml_text, units
+from aqmlab import calibration, engine, reference, runner, scenario, shaping, toml_text, units
 from aqmlab.calibration import Calibration
 from aqmlab.engine import KeptFile, Load, Resolved
 from aqmlab.errors import BadInput, Interrupted
@@ -43,6 +43,8 @@ class Task:
     calibrations: tuple[Json, ...] = ()
     files: tuple[KeptFile, ...] = ()
     """Files that the run needs, relative to the folder of `origin`."""
+    is_reference: bool = False
+    """Whether its link is to be uncongested."""
 
     @property
     def name(self) -> str:
@@ -111,8 +113,9 @@ def _on_its_link(point: Point, resolved: Resolved) -> Resolved:
     """The scenario of a point, before populations are put in the place of loads."""
     if not point.uncongested:
         return resolved
-    rate = _rate(point.uncongested_rate) or scenario.uncongested_rate(resolved.scenario, resolved.origin)
-    return engine.resolve(toml_text.dumps(scenario.uncongested(resolved.scenario, rate)), resolved.origin)
+    rates = reference.rates(resolved.scenario, resolved.origin, _rate(point.uncongested_rate))
+    tree = reference.uncongested(resolved.scenario, rates, resolved.origin)
+    return engine.resolve(toml_text.dumps(tree), resolved.origin)
 
 
 def _calibrated(
@@ -186,6 +189,7 @@ def _tasks(point: Point, resolved: Resolved, found: Sequence[Calibration], seeds
                 simulated_s=runner.simulated_s(final),
                 calibrations=notes,
                 files=final.files,
+                is_reference=point.uncongested,
             )
         )
     return tasks

@@ -183,7 +183,7 @@ def _make(
             if key in made:
                 took.append((found.cpu_s, found.peak_rss_bytes))
             for point, task in asked[key]:
-                rows.add(point, task.seed, found.as_asked(task.calibrations))
+                rows.add(point, task.seed, found.as_asked(task.calibrations, task.is_reference))
     except KeyboardInterrupt:
         raise Interrupted(
             f"stopped: {done} of {len(asked)} runs are finished in {folder}; the same command with --resume goes on"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import scenario, shaping, variants
+from aqmlab import reference, scenario, shaping, variants
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
 from aqmlab.tc import read as reading
@@ -44,8 +44,8 @@ def _chosen(source: Source, variant: str | None) -> Source:
     chosen = found[variant].source
     if not found[variant].uncongested:
         return chosen
-    rate = scenario.uncongested_rate(chosen.tree, chosen.origin)
-    return Source(scenario.uncongested(chosen.tree, rate), chosen.origin)
+    tree = scenario.read(chosen.resolve().toml).tree
+    return Source(reference.uncongested(tree, reference.rates(tree, chosen.origin), chosen.origin), chosen.origin)
 
 
 def read(file: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:

@@ -1,0 +1,230 @@
+"""The first sentences of a report: what ran where, and who is ahead."""
+
+from types import SimpleNamespace
+
+import pytest
+
+import aqmlab
+from aqmlab import engine, lead, statistics, subject
+from aqmlab.statistics import Interval
+from conftest import BASE, NATIVE
+
+HOME = """
+name = "home"
+duration = "20s"
+warmup = "5s"
+link = { rate = "50mbit", reverse_rate = "10mbit", qdisc = { kind = "pfifo", limit = "1000p" } }
+tcp = { stack = "linux" }
+[[traffic]]
+kind = "web"
+users = 200
+direction = "forward"
+[[traffic]]
+kind = "onoff"
+flows = 2
+rate = "12mbit"
+[[traffic]]
+kind = "bulk"
+direction = "reverse"
+[[traffic]]
+kind = "probe"
+direction = "both"
+"""
+
+VECTORS = {"file": "files/campus.cvec", "sha256": "0" * 64}
+BLOCKS = {
+    "web/unc2001": ({"users": 1956, "direction": "forward"}, "1,956 web users (unc2001) forward"),
+    "web/feldmann-pareto1": ({"users": 2}, "2 web sessions (feldmann-pareto1) in both directions"),
+    "web/feldmann-pareto2": ({"users": 1}, "1 web session (feldmann-pareto2) forward"),
+    "web/feldmann-exp1": ({"users": 3}, "3 web sessions (feldmann-exp1) in both directions"),
+    "web/feldmann-exp2": ({"users": 3}, "3 web sessions (feldmann-exp2) in both directions"),
+    "web/feldmann-constant": ({"users": 3}, "3 web sessions (feldmann-constant) in both directions"),
+    "web/kuzmanovic2005": ({"users": 3}, "3 web sessions (kuzmanovic2005) in both directions"),
+    "web/packmime": (
+        {"arrivals": "400hz", "direction": "reverse"},
+        "new web connections (packmime, 400 a second) in reverse",
+    ),
+    "bulk": ({"flows": 2, "direction": "reverse"}, "2 endless transfers in reverse"),
+    "poisson": (
+        {"arrivals": "1480hz", "size": {"exponential": "12000b"}},
+        "exchanges at random times (1,480 a second, exponential sizes, 11.7 KiB) forward",
+    ),
+    "cbr": ({"flows": 4, "rate": "1mbit"}, "4 UDP sources of a constant rate (1 Mb/s together) forward"),
+    "onoff": ({"rate": "5mbit"}, "1 on/off UDP source (5 Mb/s while on) forward"),
+    "udp-poisson": (
+        {"arrivals": "1000hz"},
+        "1 UDP source of packets at random times (1,000 a second) forward",
+    ),
+    "udp-trace": ({"packets": VECTORS, "flows": 1}, "1 UDP source of the packets in campus.cvec forward"),
+    "probe": ({"direction": "reverse"}, "1 probe (a packet of 200 bytes every 20 ms) in reverse"),
+    "tmix": (
+        {"vectors": VECTORS, "load": "5mbit", "direction": "reverse"},
+        "the connections in campus.cvec in reverse, which offer 5 Mb/s (50 % of the rate in reverse)",
+    ),
+    "replay": ({"demands": VECTORS}, "the exchanges recorded in campus.cvec, in the directions recorded"),
+}
+"""Each entry of the registry: keys of a block, and what is said of it."""
+
+WITH_FILES = ("udp-trace", "tmix", "replay")
+RATES = (50e6, 10e6)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+
+
+def test_every_kind_of_traffic_has_words(compiled):
+    known = {row["name"] for row in engine.traffic_models()}
+    assert set(BLOCKS) == known
+    assert set(subject.WORDS) == {name.partition("/")[0] for name in known}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_is_named_with_its_amount_and_direction(name, compiled):
+    keys, expected = BLOCKS[name]
+    kind, _, model = name.partition("/")
+    asked = {"kind": kind, **({"model": model} if model else {}), **keys}
+    if name in WITH_FILES:  # which need not be there to be spoken of
+        facts = {"direction": "both" if name == "replay" else "forward", **asked}
+    else:
+        resolved = engine.resolve(aqmlab.toml_text.dumps({"traffic": [asked]}), "x.toml")
+        (facts,) = resolved.scenario["traffic"]
+    assert subject.block(facts, RATES) == expected
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ({"kind": "bulk", "flows": 3, "size": "10mb"}, "3 transfers (10 MiB) forward"),
+        ({"kind": "bulk", "flows": 2, "max_pacing_rate": "5mbit"}, "2 endless transfers (held to 5 Mb/s each) forward"),
+        ({"kind": "bulk", "direction": "both"}, "1 endless transfer forward"),
+        ({"kind": "bulk", "flows": 2, "direction": "both"}, "2 endless transfers in both directions"),
+        (
+            {"kind": "poisson", "arrivals": "1hz", "request": "0b", "size": {"pareto": {"mean": "20kb", "shape": 1.5}}},
+            "transfers at random times (1 a second, pareto sizes, scale 6,826.67 bytes, shape 1.5) forward",
+        ),
+    ],
+)
+def test_what_a_block_says_besides(block, expected, compiled):
+    resolved = engine.resolve(aqmlab.toml_text.dumps({"traffic": [block]}), "x.toml")
+    assert subject.block(resolved.scenario["traffic"][0], RATES) == expected
+
+
+@pytest.mark.parametrize(
+    ("direction", "expected"),
+    [
+        ("forward", "20 Mb/s (40 % of the rate forward)"),
+        ("reverse", "20 Mb/s (200 % of the rate in reverse)"),
+        ("both", "20 Mb/s in each (40 % of the rate forward, 200 % of that in reverse)"),
+    ],
+)
+def test_a_load_is_a_share_of_the_direction_it_is_offered_in(direction, expected):
+    web = {"kind": "web", "model": "unc2001", "users": 1956, "direction": direction}
+    said = subject.block(web, RATES, {"load_bps": 20e6})
+    assert said.endswith(f", who would offer {expected} if nothing slowed them down")
+    if direction == "both":
+        assert subject.block(web, (50e6, 50e6), {"load_bps": 20e6}).endswith(
+            "20 Mb/s in each (40 % of its rate) if nothing slowed them down"
+        )
+
+
+def test_the_subject_names_both_rates_and_every_block(compiled):
+    found = aqmlab.compare(HOME, "pfifo limit 1000p", "fq_codel", "uncongested")
+    assert subject.of(found.columns) == (
+        "A link of 50 Mb/s forward and 10 Mb/s in reverse. Over it: 200 web users (unc2001) forward; "
+        "2 on/off UDP sources (12 Mb/s while all are on) forward; 1 endless transfer in reverse; "
+        "1 probe (a packet of 200 bytes every 20 ms) forward. 15 s measured after 5 s of warm-up."
+    )
+
+
+def test_columns_of_other_links_are_told_apart(tmp_path):
+    path = tmp_path / "two.toml"
+    path.write_text(BASE + '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nset = { "link.rate" = "200mbit" }\n')
+    said = subject.of(aqmlab.compare(path).columns)
+    assert said.startswith("A link of 100 Mb/s each way. Over it: ")
+    assert said.endswith(" That is a; others differ in link, traffic or window.")
+
+
+class Column:
+    """A column of a made-up comparison."""
+
+    def __init__(self, name, value, uncongested=False, congestion=None):
+        self.name, self.value, self.uncongested, self.congestion = name, value, uncongested, congestion
+        self.witness, self.void = "simulated", None
+
+    def estimate(self, _):
+        return Interval(self.value, None, 1, "none")
+
+
+def comparison(columns, width, n=5):
+    def difference(one, other, _):
+        return Interval(one.value - other.value, width, n, "none" if width is None else "runs")
+
+    congested = [column for column in columns if not column.uncongested]
+    reference = next((column for column in columns if column.uncongested), None)
+    return SimpleNamespace(
+        columns=columns, congested=congested, uncongested=reference, baseline=columns[0], reps=n, difference=difference
+    )
+
+
+TAIL, PI, CAKE = Column("tail", 0.6), Column("pi", 0.9), Column("cake", 0.905)
+
+
+@pytest.mark.parametrize(
+    ("columns", "width", "expected"),
+    [
+        ([TAIL, PI], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.00 ± 1.00 points."),
+        ([PI, TAIL], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.00 ± 1.00 points."),
+        ([TAIL, PI], 0.4, "pi (90.0 %) and tail (60.0 %) are equal as far as these runs can tell."),
+        (
+            [TAIL, PI, CAKE],
+            0.01,
+            "cake (90.5 %) and pi (90.0 %) are equal as far as these runs can tell; "
+            "cake is ahead of tail (60.0 %) by 30.50 ± 1.00 points.",
+        ),
+        (
+            [TAIL, PI, CAKE],
+            0.001,
+            "cake (90.5 %) is ahead of tail (60.0 %) by 30.50 ± 0.10 points, and of every other.",
+        ),
+        (
+            [PI, TAIL, CAKE],
+            0.01,
+            "cake (90.5 %) and pi (90.0 %) are equal as far as these runs can tell; tail (60.0 %) is behind.",
+        ),
+        (
+            [TAIL, PI],
+            None,
+            "pi (90.0 %) and tail (60.0 %). Which of them is ahead cannot be said: "
+            "there is no interval for their differences.",
+        ),
+    ],
+)
+def test_who_is_ahead(columns, width, expected):
+    assert lead.of(comparison(columns, width)) == f"Exchanges completed within half a second: {expected}"
+
+
+def test_several_comparisons_need_more_than_one():
+    # Five runs: t is 2.776 for one 95 % interval and 3.495 for two at once.
+    interval = Interval(0.0, 2.776, 5, "runs")
+    assert statistics.simultaneous(interval, 2).half_width == pytest.approx(3.495, abs=2e-3)
+    assert statistics.simultaneous(interval, 1) == interval
+    # A difference of 1.1 widths is one of two columns, and none of three.
+    behind = Column("b", 0.5)
+    assert " is ahead of b " in lead.of(comparison([behind, Column("a", 0.511)], 0.01))
+    assert "a (51.1 %) and b (50.0 %) are equal" in lead.of(comparison([behind, Column("a", 0.511), TAIL_OFF], 0.01))
+
+
+TAIL_OFF = Column("c", 0.1)
+
+
+def test_nothing_is_called_best_that_another_column_beats():
+    beaten = Column("uncongested", 0.89, uncongested=True)
+    said = lead.of(comparison([TAIL, PI, beaten], 0.01))
+    assert said.endswith(" On the uncongested link it is 89.0 %, less than under pi.")
+    said = lead.of(comparison([TAIL, PI, Column("uncongested", 0.99, uncongested=True)], 0.01))
+    assert said.endswith(" On the uncongested link it is 99.0 %.")
+    void = Column("uncongested", 0.0, uncongested=True, congestion="forward 100.0% used")
+    assert "that link was congested itself (forward 100.0% used)" in lead.of(comparison([TAIL, PI, void], 0.01))
+    assert "best" not in said
