@@ -22,6 +22,7 @@ from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.live import commands as live_commands
 from aqmlab.study import commands as study_commands
 from aqmlab.sweep import commands as sweep_commands
+from aqmlab.tc.lines import PARTS
 from aqmlab.verbs import AsJson, Jobs, Out, Settings, Stoppable, complain, doubts_said, print_json, viewed, watched
 
 if TYPE_CHECKING:
@@ -427,6 +428,10 @@ def tc(
     reverse_dev: Annotated[str | None, typer.Option(help="The one back; eth1 if none is said.")] = None,
     rate: Annotated[str | None, typer.Option(help="With --read: the link's rate, as where there is no shaper.")] = None,
     variant: Annotated[str | None, typer.Option(help="Which of a comparison file's variants.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PART", help=f"Only the lines of a part: {', '.join(PARTS)}. May be repeated."),
+    ] = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
 ) -> None:
@@ -439,8 +444,13 @@ def tc(
 
     if (scenario_file is None) == (dump is None):
         raise BadInput("tc: expected a scenario, or --read with a file (- for standard input)")
+    for part in only or ():
+        if part not in PARTS or dump is not None:
+            expected = "no --only beside --read" if dump is not None else f"one of {', '.join(PARTS)}"
+            raise BadInput(f"--only {part}: expected {expected}")
     if scenario_file is not None:
         setup = linux.write(scenario_file, _changes(settings), variant, dev or "eth0", reverse_dev or "eth1")
+        setup = setup.only(only or ())
         if as_json:
             print_json(setup.as_dict())
         else:

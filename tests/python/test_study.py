@@ -149,6 +149,27 @@ def test_a_number_that_is_missing_though_it_was_run_is_not_expected_in_any_profi
     assert not found.is_as_expected("not run in this profile", "holds", is_whole=True)
 
 
+def test_a_part_lists_its_points_before_it_runs_and_folds_what_is_not_asked(here, capsys):
+    studies.write(here / "tiny")
+    kept = {"takes": {"abc": {"cpu_h": 0.5, "simulated_h": 10.0}}, "claims": {}}
+    (here / "tiny" / found.KEPT).write_text(json.dumps({"quick": kept}))
+    assert cli.invoke(["study", "tiny", "--quick", "--only", "web/pi/*"]) == 0
+    answer = capsys.readouterr()
+    # Two points, two seeds of 20 s each, at a twentieth of that in processor time.
+    cost = "1:20 simulated, about 0:04 of processor time by the runs that are kept with the study:"
+    assert answer.err.splitlines()[:3] == [
+        f"aqmlab: tiny: 2 points of its 6, 4 runs, {cost}",
+        "aqmlab:   web/pi/off",
+        "aqmlab:   web/pi/on",
+    ]
+    asked = [line for line in answer.out.splitlines() if line.startswith("tiny-")]
+    unrun = [claim["id"] for claim in read_json(Path("results/study-tiny-quick-part/study.json"))["claims"]]
+    assert len(unrun) > len(asked) and f"{len(unrun) - len(asked)} not run in this profile" in answer.out
+    page = Path("results/study-tiny-quick-part/report.html").read_text(encoding="utf-8")
+    assert page.count('<details class="unrun">') == 1
+    assert page.index('<details class="unrun">') < page.index('data-verdict="unrun"', page.index("<article"))
+
+
 def test_no_data_of_points_that_were_run_ends_with_one(here, capsys):
     # The stand-in's queue keeps no number of flows.
     claims = studies.CLAIMS.replace('measure = "ahead"\nat_s = 0.5', 'measure = "state"\ncolumn = "tracked_flows"')

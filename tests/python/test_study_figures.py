@@ -452,9 +452,17 @@ def test_a_family_that_is_called_as_its_kind_keeps_its_hue_beside_others_of_the_
     assert len({curve.look.color for curve in both.values()}) == 3
 
 
-def test_uncongested_links_alone_do_not_look_like_drop_tail():
+def test_uncongested_links_alone_are_as_grey_as_beside_others():
     found = drawn_curves([cell("uncongested", load=load) for load in ("90", "98")])
-    assert [curve.look.color for curve in found.values()] == list(HUES[:2])
+    assert [curve.look.color for curve in found.values()] == [REFERENCE] * 2
+    assert len({repr(curve.look.style) for curve in found.values()}) == 2
+
+
+def test_a_figure_of_which_nothing_but_the_reference_was_run_is_not_drawn():
+    reference, discipline = cell("uncongested"), cell("pi-24")
+    assert figures.draw([spec()], finder([reference]), finder([discipline])) == []
+    assert len(figures.draw([spec()], finder([reference]), finder([cell("uncongested", load="90")]))) == 1
+    assert len(figures.draw([spec()], finder([reference, discipline]), finder([cell("rem-24")]))) == 1
 
 
 def test_what_cannot_mark_stands_in_the_panels_of_ecn_too():

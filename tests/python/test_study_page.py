@@ -109,7 +109,7 @@ def test_a_report_says_everything(written):
         *("PI is better than &lt;drop-tail&gt;.", "+3.00 ± 0.40 points", "above 0", "an order", "50.00 % of exchanges"),
         *("What explains it: The gamma that is not stated turns it.", "Otherwise than expected"),
         "Runs that show it: web/pi-24/off/90 and 2 more that are not run in this profile.",
-        *("Figure 5: Drop-tail &amp; co", "Ha.", "Not drawn", "Today&#39;s"),
+        *("Figure 5: Drop-tail &amp; co", "Ha.", "1 figure is not drawn", "Today&#39;s"),
         *("90 %", "loss", "2.0 ± 2.5"),
         *("1,200, 40 of them kept from before; 20 are runs of other2002 too", "80 s simulated in a CPU second"),
         *("4: 1 to 4", "duration 80s", "all 99 hold", "250 MB", "abc123", "aqmlab study some2001 --quick"),
@@ -254,8 +254,8 @@ def test_a_report_says_what_its_profile_leaves_out(tmp_path):
     )
     said = words(page.write(FOUND, study, cells, tmp_path).read_text(encoding="utf-8"))
     assert said.count("1 of 3 points is not run in this profile: PI 24, 90 %.") == 2
-    assert "Not drawn, for this profile runs nothing that they could show: Today&#39;s." in said
-    assert "Left out, for this profile runs none of their points: Gone." in said
+    assert "1 figure is not drawn: nothing that it could show was run Today&#39;s." in said
+    assert "1 table is left out: none of its points were run Gone." in said
 
 
 def test_the_report_says_which_demands_populations_were_made_for(tmp_path):

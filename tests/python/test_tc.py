@@ -454,6 +454,8 @@ def test_the_verb_writes_and_reads_its_own_lines(capsys, tmp_path):
         (["tc", "--read", "{a}.no"], "No such file"),
         (["tc", "--read", "{a}", "--rate", "fast"], "--rate 'fast'"),
         (["tc", "--read", "{a}"], "no qdisc in it"),
+        (["tc", "{a}", "--only", "queue"], "--only queue: expected one of ports, qdisc, delay, hosts"),
+        (["tc", "--read", "{a}", "--only", "qdisc"], "--only qdisc: expected no --only beside --read"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, arguments, named):
@@ -470,6 +472,16 @@ def test_a_shaper_beyond_its_link_is_no_silent_line(capsys, tmp_path):
     excess = "bandwidth 48mbit exceeds link.reverse_rate 10mbit in reverse, where it never shapes"
     assert code == 0 and f"#   - {excess}\ntc qdisc add dev eth1" in said.out and said.out.count("exceeds") == 1
     assert said.err == f"aqmlab: warning: {tmp_path / 'a.toml'}: link.reverse_qdisc.{excess}\n"
+
+
+def test_a_part_of_the_lines_is_written_alone(capsys, tmp_path):
+    (tmp_path / "a.toml").write_text(toml_text.dumps(BASE))
+    whole, queues = (answer(capsys, "tc", tmp_path / "a.toml", *more)[1].out for more in ([], ["--only", "qdisc"]))
+    lines = [line for line in queues.splitlines() if line and not line.startswith("#")]
+    assert len(lines) == 6 and all(re.match(r"tc (qdisc|class) add dev eth[01] ", line) for line in lines)
+    assert set(lines) < set(whole.splitlines())
+    both = answer(capsys, "tc", tmp_path / "a.toml", "--only", "qdisc", "--only", "hosts")[1].out
+    assert "sysctl" in both and "ethtool" not in both and "netem" not in both
 
 
 def test_a_variant_is_written(capsys):

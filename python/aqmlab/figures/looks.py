@@ -54,13 +54,13 @@ def void_note(columns: Sequence[Column]) -> str:
 
 def looks_of(columns: Sequence[Column]) -> dict[str, Look]:
     """The look of each variant, by name."""
+    if any(column.witness != "simulated" for column in columns):
+        return _looks_of_witnesses(columns)
     looks: dict[str, Look] = {}
     hues: dict[str, str] = {}
     plain = [c for c in columns if not c.uncongested]
     drop_tails = [c for c in plain if c.qdisc["kind"] in ("pfifo", "bfifo")]
     families = [_family(c) for c in plain]
-    if any(column.witness != "simulated" for column in columns):
-        return _looks_of_witnesses(columns)
     for column in columns:
         if column.uncongested:
             looks[column.name] = Look(REFERENCE, (0, (5, 2)), 2.4, 3)

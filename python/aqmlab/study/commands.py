@@ -190,6 +190,7 @@ def _claims(out: Console, one: Finished) -> None:
     rows = [
         (claim["id"], claim["verdict"] + ("" if claim["as_expected"] else f" (expected: {claim['expected']})"), claim)
         for claim in facts["claims"]
+        if claim["verdict"] != NOT_RUN
     ]
     # What is too long for a line is cut off the numbers, which the page has in full.
     widths = [max((len(row[position]) for row in rows), default=0) for position in (0, 1)]
@@ -199,6 +200,8 @@ def _claims(out: Console, one: Finished) -> None:
     for name, verdict, claim in rows:
         table.add_row(name, Text(verdict, style=styles[claim["verdict"]]), claim["number"])
     out.print(table)
+    if unrun := len(facts["claims"]) - len(rows):
+        out.print(Text(f"{'and ' if rows else ''}{unrun} {NOT_RUN}", style=styles[NOT_RUN]))
     effort = (
         f"{facts['runs']:,} runs, {facts['runs_kept']:,} of them kept from before; "
         f"{_hours(facts['simulated_h'])} simulated in {_hours(facts['cpu_h'])} of processor time, "

@@ -1,5 +1,6 @@
 (() => {
-  const rows = [...document.querySelectorAll("[data-verdict]")];
+  const rows = [...document.querySelectorAll("[data-verdict]:not(button)")];
+  const folded = document.querySelector("details.unrun");
   const buttons = [...document.querySelectorAll(".filter button")];
   const search = document.querySelector(".filter input");
   const choice = document.querySelector(".filter select");
@@ -18,6 +19,10 @@
       row.hidden = !fits;
       shown += fits;
     });
+    if (folded) {
+      folded.hidden = !rows.some((row) => folded.contains(row) && !row.hidden);
+      folded.open = !folded.hidden && (wanted.length > 0 || words.length > 0);
+    }
     if (none) none.hidden = shown > 0;
   };
   buttons.forEach((b) =>

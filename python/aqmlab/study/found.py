@@ -173,6 +173,14 @@ def _answer(claim: Json, take: str) -> Json:
     }
 
 
+def pace(study: Study) -> float | None:
+    """Processor time for a time that is simulated, in the runs of the same profile that are kept with the study."""
+    path = study.folder / KEPT
+    takes = read_json(path).get(study.profile.name, {}).get("takes", {}).values() if path.exists() else ()
+    simulated_h = sum(take["simulated_h"] for take in takes)
+    return sum(take["cpu_h"] for take in takes) / simulated_h if simulated_h > 0 else None
+
+
 def asked(answer: Json) -> set[str]:
     """The numbers of an answer that were run, by their labels."""
     return {finding["label"] for finding in answer["findings"] if finding["verdict"] != NOT_RUN}

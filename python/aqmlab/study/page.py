@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from aqmlab import figures as files
 from aqmlab import store, units
+from aqmlab.claims import NOT_RUN
 from aqmlab.comparison import Comparison
 from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.drawn import Drawn, Pictures, pictures
@@ -96,7 +97,9 @@ def html(
     names = {figure.name for figure in drawn}
     wanted, made = {tables.name_of(spec): spec for spec in study.tables}, {table.name for table in tabled}
     words = {tables.name_of(spec): str(spec.get("caption", "")) for spec in study.tables}
-    claims = [verdicts.shown(claim, run=run) for claim in found["claims"]]
+    # What was not run comes last, and is folded.
+    asked = sorted(found["claims"], key=lambda claim: bool(claim["verdict"] == NOT_RUN))
+    claims = [verdicts.shown(claim, run=run) for claim in asked]
     choices = [_choice(choice) for choice in found.get("choices", [])]
     witnesses = [name for name in REPORTS_OF_WITNESSES if any(item.witness == name for item in agreements)]
     reports = [f"{name}/{PAGE}" for name in witnesses if (folder / name / PAGE).exists()]
@@ -107,6 +110,7 @@ def html(
             facts={**_DEFAULTS, **found},
             about=prose.html(str(found.get("about", ""))),
             claims=claims,
+            claims_run=sum(claim["verdict"] != NOT_RUN for claim in asked),
             any_published=any(claim.has_published or claim.published for claim in claims),
             counts=verdicts.counts(found["claims"]),
             failed=found.get("self_checks", {}).get("failed", []),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import store
+from aqmlab import store, units
 from aqmlab import sweep as sweeps
 from aqmlab.bars import Bars
 from aqmlab.calibration import Calibration
@@ -34,6 +34,12 @@ from aqmlab.sweep.table import FILE, Table
 
 SAY_EVERY_S = 60.0
 """Where no bars are drawn, a line says so often how far it is."""
+
+LISTED = 40
+"""Points of a part that are named before it runs."""
+
+USUAL_DURATION = "300s"
+"""Of a scenario that does not say."""
 
 DRAWN = ("figures", "tables")
 """Folders of what pages show."""
@@ -121,6 +127,8 @@ def run(
         found.claim_folder(folder, study.id)
         if witnesses and len(studies) == 1:
             live.comparison_file(study)
+    for line in (line for study in studies.values() if study.only for line in _part(study)):
+        say(line)
     with _interruptible("stopped before the first run"):
         known: dict[str, Calibration] = {}  # a load that two studies ask for is looked for once, afresh too
         planned = [
@@ -218,12 +226,32 @@ def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: flo
     )
 
 
+def _part(study: Study) -> list[str]:
+    """The points of a part, before anything of it runs: how many, what they cost, and each by its name."""
+    runs = study.runs
+    simulated_s = sum(units.seconds(point.source.tree.get("duration", USUAL_DURATION), "duration") for point, _ in runs)
+    pace = found.pace(study)
+    cost = f", {clock_text(simulated_s)} simulated" + (
+        f", about {clock_text(pace * simulated_s)} of processor time by the runs that are kept with the study"
+        if pace is not None
+        else ""
+    )
+    names = [point.name for point in study.points]
+    more = [f"  and {len(names) - LISTED} more"] if len(names) > LISTED else []
+    said = f"{study.id}: {len(names)} {'point' if len(names) == 1 else 'points'} of its {len(study.everything)}"
+    return [f"{said}, {_runs_said(len(runs))}{cost}:", *(f"  {name}" for name in names[:LISTED]), *more]
+
+
+def _runs_said(count: int) -> str:
+    return f"{count} {'run' if count == 1 else 'runs'}"
+
+
 def _announcement(one: _Planned, planned: Sequence[_Planned], there: set[str]) -> str:
     """`le2007: 64 runs of 22 points; 20 of them le2003 needs too; 12 are kept from before`."""
     shared = {other.study.id: len(one.keys & other.keys) for other in planned if other is not one}
     kept = len(one.keys & there)
     said = [
-        f"{one.study.id}: {len(one.keys)} runs of {len(one.study.points)} points",
+        f"{one.study.id}: {_runs_said(len(one.keys))} of {len(one.study.points)} points",
         *(f"{count} of them {other} needs too" for other, count in shared.items() if count),
         *([f"{kept} are kept from before"] if kept else []),
     ]

@@ -9,6 +9,10 @@ WIDTH = 110
 """Comments are broken to this width; commands never are."""
 
 
+PARTS = ("ports", "qdisc", "delay", "hosts")
+"""Of a setup: the router's ports, the shapers and disciplines on them, the paths' delay, the hosts' TCP."""
+
+
 @dataclass(frozen=True)
 class Line:
     """One command, and where it is no more than an approximation."""
@@ -25,6 +29,8 @@ class Section:
     lines: tuple[Line, ...]
     remarks: tuple[str, ...] = ()
     """What cannot be expressed at all."""
+    part: str = ""
+    """What of Linux it sets up, one of `PARTS`."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,10 @@ class Setup:
                 block += [*_comments(line.remarks), line.text]
             blocks.append("\n".join(block))
         return "\n\n".join(blocks) + "\n"
+
+    def only(self, parts: Sequence[str]) -> "Setup":
+        """The same with the sections of some parts alone; all where none is named."""
+        return Setup(self.name, tuple(each for each in self.sections if not parts or each.part in parts))
 
     def as_dict(self) -> dict[str, Any]:
         """The same for a program."""

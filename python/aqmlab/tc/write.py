@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from aqmlab import shaping
@@ -53,7 +54,9 @@ def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
     reverse = _direction(link, _reverse_queue(link), rate, reverse_dev, tcp, f"reverse: {reverse_dev}, {rate}")
     reverse = _without_repetition(reverse, forward)
     delay = _delay(tree, traffic, dev, reverse_dev)
-    return Setup(resolved.name, (ports, forward, reverse, *delay, hosts.section(tcp, traffic)))
+    own = (("ports", ports), ("qdisc", forward), ("qdisc", reverse), *(("delay", each) for each in delay))
+    sections = (*own, ("hosts", hosts.section(tcp, traffic)))
+    return Setup(resolved.name, tuple(replace(section, part=part) for part, section in sections))
 
 
 def bottlenecks(resolved: Resolved, devs: tuple[str, str], burst_s: float) -> tuple[Section, Section]:

@@ -10,7 +10,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.results import Json
 from aqmlab.study.figures import left_out as left
 from aqmlab.study.figures.against import against, measure_of
-from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing
+from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing, without_label
 from aqmlab.study.figures.curves import Curve, curves_of
 from aqmlab.study.figures.losses import loss_runs
 from aqmlab.study.figures.over_time import over_time
@@ -89,6 +89,12 @@ def draw(specs: Sequence[Json], find: Find, left_out: LeftOut = nothing) -> list
     return [figure for figure in found if figure is not None]
 
 
+def _has_lost_its_subjects(spec: Json, curves: Sequence[Curve], left_out: LeftOut) -> bool:
+    """Whether nothing but references is left of a figure that has more to show."""
+    missing = (place for selector in spec["curves"] for place in left_out(without_label(selector)))
+    return all(curve.cell.uncongested for curve in curves) and not all(place.uncongested for place in missing)
+
+
 def name_of(spec: Mapping[str, Any]) -> str:
     """Name of a figure's files, and of its place on the page."""
     return "figure-" + (re.sub(r"[^a-z0-9]+", "-", str(spec["id"]).lower()).strip("-") or "x")
@@ -97,7 +103,7 @@ def name_of(spec: Mapping[str, Any]) -> str:
 def _drawn(spec: Json, find: Find, left_out: LeftOut) -> Drawn | None:
     check(spec, f"figure {spec.get('id', '?')}")
     curves = curves_of(spec, find)
-    if not curves:
+    if not curves or _has_lost_its_subjects(spec, curves, left_out):
         return None
     drawn = KINDS[str(spec["kind"])](name_of(spec), spec, curves)
     return drawn and replace(drawn, caption=drawn.caption + left.said(spec["curves"], find, left_out))

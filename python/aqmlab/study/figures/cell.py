@@ -32,6 +32,11 @@ class Place(Protocol):
         """Axis to its value as a number, where it is one."""
         ...
 
+    @property
+    def uncongested(self) -> bool:
+        """Whether it is the reference on the uncongested link."""
+        ...
+
 
 class Cell(Subject, Protocol):
     """A point of a grid with its finished runs: what claims ask of it, and where in the grid it is."""
@@ -75,6 +80,11 @@ Find = Callable[[Selector], Sequence[Cell]]
 
 LeftOut = Callable[[Selector], Sequence[Place]]
 """The points that a selector means and that were not run."""
+
+
+def without_label(selector: Selector) -> Selector:
+    """What of it chooses points."""
+    return {key: item for key, item in selector.items() if key != "label"}
 
 
 def nothing(_: Selector) -> Sequence[Place]:

@@ -12,7 +12,7 @@ from typing import Any
 from aqmlab.figures.looks import HUES, INK, PAPER, REFERENCE, Look
 from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
-from aqmlab.study.figures.cell import Cell, Find, ecn_of, qdisc_of
+from aqmlab.study.figures.cell import Cell, Find, ecn_of, qdisc_of, without_label
 
 DROP_TAIL = ("pfifo", "bfifo")
 SOLID = "-"
@@ -71,7 +71,7 @@ def curves_of(spec: Json, find: Find) -> list[Curve]:
     chosen: dict[str, Cell] = {}
     names: dict[str, str] = {}
     for selector in spec["curves"]:
-        found = find({key: item for key, item in selector.items() if key != "label"})
+        found = find(without_label(selector))
         for cell in found:
             chosen.setdefault(cell.name, cell)
             if "label" in selector and _is_one_curve(found, spec):
@@ -185,9 +185,7 @@ def _joined_references(cells: Sequence[Cell], ordinary: Sequence[Cell], without:
 def look_cells(cells: Sequence[Cell], without: Sequence[str] = ()) -> list[tuple[Look, str]]:
     """The look and mark of each cell."""
     references = [cell for cell in cells if cell.uncongested]
-    if len(references) == len(cells):
-        references = []  # nothing to stand behind: they are the curves then
-    ordinary = [cell for cell in cells if cell not in references]
+    ordinary = [cell for cell in cells if not cell.uncongested]
     looks = _looks(ordinary, _told_apart(ordinary, without))
     found = {cell.name: look for cell, look in zip(ordinary, looks, strict=True)}
     for k, cell in enumerate(references):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from aqmlab.results import Json
-from aqmlab.study.figures.cell import Find, LeftOut, Place
+from aqmlab.study.figures.cell import Find, LeftOut, Place, without_label
 
 NAMED = 6
 """Points that are named one by one."""
@@ -14,7 +14,7 @@ def said(selectors: Sequence[Json], find: Find, left_out: LeftOut) -> str:
     there: dict[str, Place] = {}
     missing: dict[str, Place] = {}
     for selector in selectors:
-        places = {key: item for key, item in selector.items() if key != "label"}
+        places = without_label(selector)
         there |= {cell.name: cell for cell in find(places)}
         missing |= {point.name: point for point in left_out(places)}
     if not missing:
