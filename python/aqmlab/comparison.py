@@ -15,7 +15,7 @@ from aqmlab.live.witnesses import SIMULATED
 from aqmlab.results import Json, Result, Temporary, read_json
 from aqmlab.scenario import digest
 from aqmlab.statistics import Array, Interval
-from aqmlab.window import MEASURES, Window, condense
+from aqmlab.window import MEASURES, Window, check_measure
 
 FILE = "comparison.json"
 SOURCE = "comparison.toml"
@@ -69,7 +69,7 @@ class Column:
     @cached_property
     def windows(self) -> list[Window]:
         """The condensed window of each run."""
-        return [condense(run) for run in self.result.runs]
+        return self.result.windows
 
     @property
     def summaries(self) -> list[Json]:
@@ -99,6 +99,7 @@ class Column:
 
     def estimate(self, measure: str) -> Interval:
         """A measure with the best interval these runs allow."""
+        check_measure(measure)
         return self.statistic(lambda w: w.measure(measure), lambda w: w.parts(measure))
 
     def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
@@ -220,6 +221,7 @@ class Comparison:
 
     def difference(self, one: Column, other: Column, measure: str) -> Interval:
         """The difference one - other of a measure."""
+        check_measure(measure)
         return self.contrast(one, other, lambda w: w.measure(measure), lambda w: w.parts(measure))
 
     def as_dict(self) -> Json:

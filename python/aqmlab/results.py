@@ -20,6 +20,9 @@ from aqmlab.statistics import half_width
 if TYPE_CHECKING:
     import pandas as pd
 
+    from aqmlab.statistics import Interval
+    from aqmlab.window import Window
+
 Json = dict[str, Any]
 
 
@@ -185,6 +188,19 @@ class Result:
     def tcp(self) -> pl.DataFrame:
         """What the kernel said of some connections of live runs; with several runs a column `rep` says which."""
         return self._tables([run.tcp for run in self.runs])
+
+    @cached_property
+    def windows(self) -> "list[Window]":
+        """The condensed window of each run."""
+        from aqmlab.window import condense  # it stands on this module
+
+        return [condense(run) for run in self.runs]
+
+    def estimate(self, measure: str) -> "Interval":
+        """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it."""
+        from aqmlab.comparison import Column, Entry  # it stands on this module
+
+        return Column(Entry(self.name, ".", False), self).estimate(measure)
 
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
         """A table, `exchanges`, `queue`, `probes` or `tcp`, for pandas (which must be installed)."""

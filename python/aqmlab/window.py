@@ -5,6 +5,7 @@ the same censoring as the window as a whole. Sums over the parts are the figures
 parts is what one run can say about its own precision.
 """
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from aqmlab import exchanges, units
+from aqmlab.errors import BadInput
 from aqmlab.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results import Json, Run
 from aqmlab.statistics import BATCHES, Array
@@ -28,6 +30,7 @@ __all__ = [
     "STATISTICS",
     "TAIL_TIMES",
     "Window",
+    "check_measure",
     "condense",
 ]
 
@@ -139,6 +142,14 @@ class Window:
 
 def _floats(values: npt.ArrayLike) -> Array:
     return np.asarray(values, dtype=np.float64)
+
+
+def check_measure(name: str) -> None:
+    """Refuses what is no measure, and names those that there are."""
+    if name not in MEASURES:
+        near = difflib.get_close_matches(str(name), MEASURES, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise BadInput(f"{name!r}: no measure; expected one of {', '.join(MEASURES)}{hint}")
 
 
 _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}

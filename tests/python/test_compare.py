@@ -147,3 +147,19 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_completes_it(base, tmp_path, f
         [*command, "0", *arguments, "--resume"], env=environment, check=True, capture_output=True, timeout=60
     )
     assert aqmlab.load(out).digest == found.digest
+
+
+def test_an_estimate_of_what_is_no_measure_names_those_there_are(base):
+    found = aqmlab.compare(base, "pfifo", "pi")
+    one, other = found.columns
+    for ask in (one.estimate, found["pi"].estimate, lambda name: found.difference(one, other, name)):
+        with pytest.raises(BadInput, match=r"'los_ratio': no measure; .* did you mean loss_ratio\?"):
+            ask("los_ratio")
+
+
+def test_a_result_has_the_estimates_of_its_column(base):
+    found = aqmlab.compare(base, "pfifo", "pi", reps=2)
+    for column in found.columns:
+        assert found[column.name].estimate("p90") == column.estimate("p90")
+        assert column.windows is column.result.windows
+    assert aqmlab.run(base).estimate("utilisation").value > 0

@@ -100,6 +100,26 @@ def test_a_prompt_is_told_what_a_run_is_told(monkeypatch, scenario_file, tmp_pat
     assert told[0]["side"] == "right" and told[0]["parent"] == os.getpid() and told[0]["traffic"] is False
 
 
+def told_of(monkeypatch, *words):
+    """What `aqmlab shell` tells the test bed."""
+    told = []
+
+    def note(arguments, **_):
+        told.append(json.loads((Path(arguments[-1]) / "live.json").read_text()))
+        raise CannotRun("seen")
+
+    monkeypatch.setattr(preflight, "check", lambda: None)
+    monkeypatch.setattr(shell.subprocess, "run", note)
+    assert cli.invoke(["shell", *map(str, words)]) == CannotRun.exit_code
+    return told[0]
+
+
+@needs_engine
+def test_a_program_runs_in_place_of_the_prompt(monkeypatch, scenario_file):
+    told = told_of(monkeypatch, scenario_file, "--side", "right", "--", "env", "-i", "sh", "-c", "exit 3")
+    assert told["command"] == ["env", "-i", "sh", "-c", "exit 3"] and told["side"] == "right"
+
+
 @needs_engine
 def test_a_prompt_says_what_it_does_otherwise(capsys, monkeypatch, scenario_file):
     monkeypatch.setattr(plan, "check", lambda resolved, is_virtual: None)
@@ -116,6 +136,7 @@ def test_a_prompt_says_what_it_does_otherwise(capsys, monkeypatch, scenario_file
         ([], "expected a scenario, or --join"),
         (["link.toml", "--join", "1"], "expected a scenario, or --join"),
         (["link.toml", "--side", "up"], "expected one of left, right"),
+        (["link.toml", "--", "no-such-program", "-c", "1"], "no-such-program: no such program"),
         (["--join", "1", "--traffic"], "the link stands already"),
         (["--join", "1"], "no shell of yours has this number"),
     ],
@@ -136,6 +157,14 @@ def test_a_shell_is_found_wherever_it_noted_itself(monkeypatch, tmp_path):
         monkeypatch.setattr(registry, "_folders", lambda: [tmp_path / "own", tmp_path / "shared"])
         assert registry.folder_of(os.getpid()) == folder
         assert registry.folder_of(os.getppid()) is None
+
+
+@needs_engine
+def test_a_program_inside_ends_with_its_own_exit_code(link):
+    asked = prompt(link, "--", "sh", "-c", "echo at $AQMLAB_LEFT; exit 7")
+    out, said = asked.communicate(timeout=60)
+    assert asked.returncode == 7, said
+    assert out == "at 10.127.0.1\n" and "You are on" not in said and "forward: " in said
 
 
 @needs_engine

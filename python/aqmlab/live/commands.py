@@ -114,6 +114,10 @@ def examine(
 
 def prompt(
     scenario_file: Annotated[str | None, typer.Argument(metavar="[SCENARIO.toml]", show_default=False)] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND ...]", help="A program to run in place of a prompt.", show_default=False),
+    ] = None,
     side: Annotated[str, typer.Option(help="left, or right, where forward comes from.")] = "left",
     join: Annotated[
         int | None, typer.Option(help="In place of a scenario: a shell that runs, for its other side.", metavar="PID")
@@ -132,12 +136,14 @@ def prompt(
 ) -> None:
     """Open a prompt on one side of a scenario's link, in real time: ping, iperf3, anything.
 
-    A second terminal joins on the other side with --join and the number that the first one shows.
+    A second terminal joins on the other side with --join and the number that the first one shows. A program after the
+    scenario, as in shell link.toml -- ping -c 20 10.255.0.1, runs in place of the prompt, and its exit code is the
+    verb's.
     """
     from aqmlab.live import shell
 
     changes: dict[str, Any] = dict(map(scenario.parse_setting, settings))
-    raise typer.Exit(shell.open_prompt(scenario_file, side, join, traffic, changes, as_json=as_json))
+    raise typer.Exit(shell.open_prompt(scenario_file, side, join, traffic, changes, command or (), as_json=as_json))
 
 
 def _say(what: str) -> None:

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,11 @@ def open_prompt(
     join: int | None,
     has_traffic: bool,
     changes: dict[str, Any],
+    command: Sequence[str] = (),
     *,
     as_json: bool = False,
 ) -> int:
-    """Opens a prompt and waits for its end; the answer is its exit code.
+    """Opens a prompt, or runs a `command` in its place, and waits for its end; the answer is its exit code.
 
     With `as_json` standard output is for what the link carried; what the prompt says goes to standard error.
     """
@@ -63,10 +64,14 @@ def open_prompt(
             raise BadInput("shell --join: expected no --traffic and no --set: the link stands already")
         return _join(join, side, as_json)
     assert scenario_file is not None
-    return _open(scenario_file, side, has_traffic, changes, as_json)
+    return _open(scenario_file, side, has_traffic, changes, command, as_json)
 
 
-def _open(scenario_file: str, side: str, has_traffic: bool, changes: dict[str, Any], as_json: bool) -> int:
+def _open(
+    scenario_file: str, side: str, has_traffic: bool, changes: dict[str, Any], command: Sequence[str], as_json: bool
+) -> int:
+    if command and shutil.which(command[0]) is None:
+        raise BadInput(f"shell: {command[0]}: no such program; expected one to run inside, after --")
     resolved = _resolved(scenario_file, has_traffic, changes)
     plan.check(resolved, is_virtual=False)
     remarks = [*plan.remarks(resolved), *preflight.beside()]
@@ -80,7 +85,7 @@ def _open(scenario_file: str, side: str, has_traffic: bool, changes: dict[str, A
             resolved,
             resolved.origin,
             is_virtual=False,
-            command=_prompt(folder, side, os.getpid()),
+            command=list(command) if command else _prompt(folder, side, os.getpid()),
             side=side,
             has_traffic=has_traffic,
         )
