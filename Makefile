@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies docs fmt lock clean
+.PHONY: help build demo test test-lowest check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies docs fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -68,6 +68,13 @@ test-rust:
 
 test-python: $(ENGINE)
 	$(BIN)/python -m pytest
+
+LOWEST := .venv-lowest
+test-lowest: $(ENGINE) ## run the Python tests on the lowest versions of packages that pyproject.toml allows
+	@$(PYTHON) tools/environment.py $(LOWEST)
+	@$(BIN)/python tools/lowest.py > $(LOWEST)/requirements.txt
+	@$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --requirement $(LOWEST)/requirements.txt
+	PYTHONPATH=python $(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning
 
 check: check-format check-lints check-types check-docs test ## all that must hold before a commit: format, lints, types, docs, tests
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 from typer.main import get_command
-
-try:
-    from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
-except ImportError:  # versions of typer that have click beside them
-    from click.exceptions import ClickException, NoArgsIsHelpError, UsageError  # type: ignore[assignment]
 
 __all__ = ["ClickException", "NoArgsIsHelpError", "UsageError", "command_of"]
 
