@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import engine, scenario, stopping
+from aqmlab import beginnings, completion, engine, scenario, stopping
 from aqmlab.capture import commands as capture_commands
 from aqmlab.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
 from aqmlab.errors import AqmlabError, BadInput
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     cls=Stoppable,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="A laboratory for active queue management: what a queue discipline does to the users of a link.",
@@ -157,7 +156,12 @@ def live(
 
 @app.command()
 def compare(
-    what: Annotated[list[str], typer.Argument(metavar="WHAT...", help="See above.", show_default=False)],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WHAT...", help="See above.", show_default=False, autocompletion=completion.what_is_compared
+        ),
+    ],
     out: Out = None,
     seed: Seed = None,
     reps: Reps = 1,
@@ -319,7 +323,10 @@ LISTED = {**KINDS, "studies": study_commands.rows}
 
 @app.command("list")
 def list_what_there_is(
-    kind: Annotated[str | None, typer.Argument(metavar=f"[{'|'.join(LISTED)}]", show_default=False)] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar=f"[{'|'.join(LISTED)}]", show_default=False, autocompletion=lambda: list(LISTED)),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the disciplines, TCP stacks, traffic models and studies there are."""
@@ -341,7 +348,14 @@ def list_what_there_is(
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A discipline, stack or model; or a file .csv, .cvec.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A discipline, stack or model; or a file .csv, .cvec.",
+            autocompletion=completion.what_is_explained,
+        ),
+    ],
     rate: Annotated[
         str | None, typer.Option(help="Rate of a link, as 10mbit: show the discipline's values as they are before it.")
     ] = None,
@@ -488,6 +502,7 @@ def vectors(
         terminal.converted(terminal.console(), found)
 
 
+beginnings.add_to(app)
 live_commands.add_to(app)
 capture_commands.add_to(app)
 study_commands.add_to(app)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
+from aqmlab import completion
 from aqmlab.errors import Doubt, Interrupted
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ Scheduler = Annotated[
 ]
 Settings = Annotated[
     list[str],
-    typer.Option("--set", help="Change a key of the scenario: --set link.qdisc.qref=24p", metavar="KEY=VALUE"),
+    typer.Option(
+        "--set",
+        help="Change a key of the scenario: --set link.qdisc.qref=24p",
+        metavar="KEY=VALUE",
+        autocompletion=completion.settings,
+    ),
 ]
 
 

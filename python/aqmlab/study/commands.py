@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import scenario
+from aqmlab import completion, scenario
 from aqmlab.errors import BadInput
 from aqmlab.study import folders
 from aqmlab.verbs import (
@@ -48,7 +48,10 @@ def add_to(app: typer.Typer) -> None:
 
 def study(
     what: Annotated[
-        str | None, typer.Argument(metavar="[ID|all|DIR]", help="One study, all of them, or a folder.")
+        str | None,
+        typer.Argument(
+            metavar="[ID|all|DIR]", help="One study, all of them, or a folder.", autocompletion=completion.studies
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter runs.")] = False,
     seeds: Annotated[int | None, typer.Option(help="Runs of each point, instead of the study's.", min=1)] = None,

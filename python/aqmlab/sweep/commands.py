@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import scenario, units
+from aqmlab import completion, scenario, units
 from aqmlab.errors import BadInput
 from aqmlab.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, watched
 
@@ -44,7 +44,12 @@ def sweep(
     fresh: Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")] = False,
     settings: Annotated[
         list[str],
-        typer.Option("--set", help="Change a key of all scenarios: --set duration=30s", metavar="KEY=VALUE"),
+        typer.Option(
+            "--set",
+            help="Change a key of all scenarios: --set duration=30s",
+            metavar="KEY=VALUE",
+            autocompletion=completion.settings,
+        ),
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
 ) -> None:
