@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # results take a second to load, and a list of disciplines sh
     from aqmlab.explained import WorkedOut
     from aqmlab.recording import Recording
     from aqmlab.results import Result
+    from aqmlab.separately import Part
     from aqmlab.statistics import Interval
     from aqmlab.vectors import Converted
 
@@ -181,7 +182,7 @@ def _number(value: float | None, width: float | None, unit: str) -> str:
 
 def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "") -> None:
     """The tables at the end of `compare`, between what was compared and the answer in a sentence."""
-    from aqmlab import transport
+    from aqmlab import separately, transport
 
     if subject:
         out.print(Text(subject, style="dim"))
@@ -222,10 +223,35 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     others = [column for column in found.congested if column is not found.base_of(column)]
     if others:
         out.print(_differences(found, base, others))
+    for part in separately.of(found):
+        out.print(_part(part, base))
     voids(out, [(column.name, column.void) for column in found.columns])
     out.print(Text("Used, loss and marked: both directions together. " + basis(found.reps), style="dim"))
     if lead:
         out.print(Text(lead, style="bold"))
+
+
+def said_apart(interval: Interval | None, unit: str) -> tuple[str, str]:
+    """A number of a table of `separately`, and its half width; a difference has its sign."""
+    if interval is None:
+        return "–", ""
+    units_of = {"difference": "share", "difference_s": "s"}
+    return with_width(interval, units_of.get(unit, unit), signed=unit in units_of)
+
+
+def _part(part: Part, base: Column) -> Table:
+    table = _table(part.title)
+    table.add_column("", no_wrap=True)
+    for title, _ in part.headings:
+        table.add_column(title, justify="right")
+    for column, found in part.rows:
+        said = [said_apart(one, unit) for one, (_, unit) in zip(found, part.headings, strict=True)]
+        table.add_row(
+            Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
+            *(Text.assemble(value, (f" {width}" if width else "", "dim")) for value, width in said),
+            style="dim" if column.uncongested else "",
+        )
+    return table
 
 
 def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> Table:

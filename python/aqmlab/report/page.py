@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, lead, store, subject, terminal, transport, units
+from aqmlab import engine, figures, lead, separately, store, subject, terminal, transport, units
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.live import agreement, tables
@@ -74,6 +74,7 @@ def _of_comparison(found: Comparison) -> Json:
             for column in found.columns
             if column is not found.base_of(column)
         ],
+        "parts": [_part(part) for part in separately.of(found)],
         "agreements": [agreement_facts(item) for item in agreement.of_comparison(found)],
         "claims": asked,
         "claim_counts": [(verdict, sum(c.verdict == verdict for c in asked)) for verdict in (HOLDS, FAILS, OPEN)],
@@ -312,6 +313,16 @@ def _directions(column: Column) -> Json:
             (way, [terminal.say(summary[way].get(key), unit) for key, unit in keys]) for way in ("forward", "reverse")
         ],
     }
+
+
+def _part(part: separately.Part) -> Json:
+    """A block of traffic, or probes one way, by itself."""
+    units_of = [unit for _, unit in part.headings]
+    rows = [
+        (column.label, [Cell(*terminal.said_apart(*each)) for each in zip(cells, units_of, strict=True)])
+        for column, cells in part.rows
+    ]
+    return {"title": part.title, "headings": [" ".join(title.split()) for title, _ in part.headings], "rows": rows}
 
 
 def _transport(columns: list[Column]) -> Json:

@@ -1,0 +1,177 @@
+"""What a comparison holds together, each by itself: blocks of traffic that complete exchanges, probes each way.
+
+A mean over blocks of different kinds is that of none of them: what is good for web users may be paid by transfers.
+Where there is one block only, or probes run one way only, the tables of the whole say it already.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from aqmlab import statistics, subject
+from aqmlab.comparison import Column, Comparison
+from aqmlab.results import Run
+from aqmlab.statistics import Interval
+from aqmlab.window import CDF_TIMES, Window
+
+WITHIN_S = 0.5
+AT = int(np.searchsorted(CDF_TIMES, WITHIN_S))
+
+Heading = tuple[str, str]
+"""Title, in two lines for a terminal, and unit."""
+
+BLOCK: tuple[Heading, ...] = (
+    ("completed\n", "count"),
+    ("median\nms", "s"),
+    ("90 %\nms", "s"),
+    ("in 0.5 s\n%", "share"),
+    ("against the\nbaseline, points", "difference"),
+)
+PROBES: tuple[Heading, ...] = (
+    ("loss\n%", "share"),
+    ("delay, median\nms", "s"),
+    ("delay, 99 %\nms", "s"),
+    ("loss against\nbaseline, points", "difference"),
+    ("99 % against\nbaseline, ms", "difference_s"),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table: a row a column of the comparison; `None` where it has no such number."""
+
+    title: str
+    headings: tuple[Heading, ...]
+    rows: tuple[tuple[Column, tuple[Interval | None, ...]], ...]
+
+
+def of(found: Comparison) -> list[Part]:
+    """The tables of a comparison, blocks first."""
+    return [*_blocks(found), *_probes(found)]
+
+
+def _blocks(found: Comparison) -> list[Part]:
+    if not all(run.has_exchanges for column in found.columns for run in column.result.runs):
+        return []
+    counts = [len(w.block_completed) for column in found.columns for w in column.windows]
+    blocks = [k for k in range(min(counts, default=0)) if any(_completed(c, k) for c in found.columns)]
+    traffic = found.baseline.scenario["traffic"]
+    if len(blocks) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in found.columns):
+        return []
+    words = subject.blocks(found.baseline.scenario)
+    quantiles = {column.name: [_quantiles(run) for run in column.result.runs] for column in found.columns}
+    return [
+        Part(
+            f"Block {k + 1} of the traffic: {words[k]}",
+            BLOCK,
+            tuple((column, (*_block(found, column, k, quantiles[column.name]),)) for column in found.columns),
+        )
+        for k in blocks
+    ]
+
+
+def _completed(column: Column, block: int) -> float:
+    return float(sum(w.block_completed[block].sum() for w in column.windows))
+
+
+def _block(
+    found: Comparison, column: Column, block: int, quantiles: Sequence[dict[int, tuple[float, float]]]
+) -> list[Interval | None]:
+    def share(w: Window) -> float:
+        done = w.block_completed[block].sum()
+        return float(w.block_cdf_counts[block, :, AT].sum() / done) if done > 0 else float("nan")
+
+    def shares(w: Window) -> statistics.Array:
+        counts, done = w.block_cdf_counts[block, :, AT], w.block_completed[block]
+        return np.asarray(np.divide(counts, done, out=np.full_like(counts, np.nan), where=done > 0))
+
+    def count(w: Window) -> float:
+        return float(w.block_completed[block].sum())
+
+    def counts(w: Window) -> statistics.Array:
+        return np.asarray(w.block_completed[block] * len(w.block_completed[block]))
+
+    base = found.base_of(column)
+    each = [run.get(block, (float("nan"),) * 2) for run in quantiles]
+    return [
+        column.statistic(count, counts),
+        statistics.across_runs([median for median, _ in each]),
+        statistics.across_runs([ninety for _, ninety in each]),
+        column.statistic(share, shares),
+        None if column is base else found.contrast(column, base, share, shares),
+    ]
+
+
+def _quantiles(run: Run) -> dict[int, tuple[float, float]]:
+    """Median and 90 % of the response times of each block, as `numpy.quantile` has them."""
+    time = pl.col("response_time_s")
+    rows = (
+        pl.scan_parquet(run.folder / "exchanges.parquet")
+        .group_by("traffic")
+        .agg(time.quantile(0.5, "linear").alias("p50"), time.quantile(0.9, "linear").alias("p90"))
+        .collect()
+    )
+    return {int(block): (float(p50), float(p90)) for block, p50, p90 in rows.iter_rows()}
+
+
+def _probes(found: Comparison) -> list[Part]:
+    runs = [run for column in found.columns for run in column.result.runs]
+    if not all((run.folder / "probes.parquet").exists() for run in runs):
+        return []
+    seen = {column.name: [_probed(run) for run in column.result.runs] for column in found.columns}
+    ways = [way for way in (0, 1) if all(way in run for each in seen.values() for run in each)]
+    if len(ways) < 2:
+        return []
+    return [
+        Part(
+            f"Probes {('forward', 'in reverse')[way]}",
+            PROBES,
+            tuple((column, (*_probe(found, column, way, seen),)) for column in found.columns),
+        )
+        for way in ways
+    ]
+
+
+def _probed(run: Run) -> dict[int, tuple[float, float, float]]:
+    """Of each direction: share of packets lost, median and 99 % of the one-way delays of the others."""
+    delay = pl.col("delay_s")
+    rows = (
+        pl.scan_parquet(run.folder / "probes.parquet")
+        .group_by("direction")
+        .agg(
+            (delay.null_count() / pl.len()).alias("loss"),
+            delay.quantile(0.5, "linear").alias("p50"),
+            delay.quantile(0.99, "linear").alias("p99"),
+        )
+        .collect()
+    )
+    return {int(way): (loss, _number(p50), _number(p99)) for way, loss, p50, p99 in rows.iter_rows()}
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _probe(
+    found: Comparison, column: Column, way: int, seen: dict[str, list[dict[int, tuple[float, float, float]]]]
+) -> list[Interval | None]:
+    base = found.base_of(column)
+    own, others = ([run[way] for run in seen[each.name]] for each in (column, base))
+
+    def difference(k: int) -> Interval | None:
+        """Run by run under the same demands; a probe's packets are sent at the same instants then."""
+        if column is base:
+            return None
+        if found.are_paired(column, base):
+            return statistics.across_runs([one[k] - other[k] for one, other in zip(own, others, strict=True)])
+        return statistics.unpaired([one[k] for one in own], [other[k] for other in others])
+
+    loss, median, late = (statistics.across_runs([run[k] for run in own]) for k in range(3))
+    return [_told_by_spread(loss), median, late, _told_by_spread(difference(0)), difference(2)]
+
+
+def _told_by_spread(interval: Interval | None) -> Interval | None:
+    """Without a width where runs lost as many packets each: so few losses that their spread says nothing of chance."""
+    return interval if interval is None or interval.half_width else replace(interval, half_width=None)

@@ -1,0 +1,97 @@
+"""Blocks of traffic and probes each way, by themselves: as they are worked out by hand from the tables."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import aqmlab
+from aqmlab import engine, report, separately, statistics, terminal
+from aqmlab.separately import BLOCK, PROBES
+from conftest import NATIVE
+
+MIXED = """
+duration = "12s"
+warmup = "2s"
+link = { rate = "5mbit", qdisc = { kind = "pfifo", limit = "200p" } }
+[[traffic]]
+kind = "web"
+users = 150
+[[traffic]]
+kind = "bulk"
+flows = 2
+[[traffic]]
+kind = "poisson"
+arrivals = "5hz"
+size = "30000b"
+[[traffic]]
+kind = "probe"
+direction = "both"
+flows = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "native", NATIVE)
+        yield aqmlab.compare(
+            MIXED, "pfifo limit 200p", "codel", reps=2, jobs=1, out=tmp_path_factory.mktemp("mixed") / "out"
+        )
+
+
+def test_each_block_that_completes_exchanges_has_a_table(mixed):
+    parts = [part for part in separately.of(mixed) if part.headings == BLOCK]
+    assert [part.title.split(":")[0] for part in parts] == [f"Block {k} of the traffic" for k in (1, 3)]
+    for block, part in zip((0, 2), parts, strict=True):
+        shares = {}
+        for column, (completed, median, ninety, share, difference) in part.rows:
+            each = [
+                run.exchanges.filter(pl.col("traffic") == block)["response_time_s"].to_numpy()
+                for run in column.result.runs
+            ]
+            assert completed.value == np.mean([len(times) for times in each])
+            assert median.value == pytest.approx(np.mean([np.quantile(times, 0.5) for times in each]))
+            assert ninety.value == pytest.approx(np.mean([np.quantile(times, 0.9) for times in each]))
+            shares[column.name] = [np.mean(times <= 0.5) for times in each]
+            assert share.value == pytest.approx(np.mean(shares[column.name]))
+            if column is mixed.baseline:
+                assert difference is None
+            else:
+                gains = np.subtract(shares[column.name], shares[mixed.baseline.name])
+                # Two runs: Student's t with one degree of freedom, 12.706 at 95 %.
+                assert difference.value == pytest.approx(gains.mean())
+                assert difference.half_width == pytest.approx(12.706 * gains.std(ddof=1) / np.sqrt(2), rel=1e-3)
+
+
+def test_probes_have_a_table_each_way(mixed):
+    parts = [part for part in separately.of(mixed) if part.headings == PROBES]
+    assert [part.title for part in parts] == ["Probes forward", "Probes in reverse"]
+    for way, part in enumerate(parts):
+        worst = {}
+        for column, (loss, median, late, _, change) in part.rows:
+            each = [run.probes.filter(pl.col("direction") == way)["delay_s"] for run in column.result.runs]
+            assert loss.value == pytest.approx(np.mean([one.is_null().mean() for one in each]))
+            kept = [one.drop_nulls().to_numpy() for one in each]
+            assert median.value == pytest.approx(np.mean([np.quantile(one, 0.5) for one in kept]))
+            worst[column.name] = np.mean([np.quantile(one, 0.99) for one in kept])
+            assert late.value == pytest.approx(worst[column.name])
+            if change is not None:
+                assert change.value == pytest.approx(worst[column.name] - worst[mixed.baseline.name])
+
+
+def test_as_many_losses_in_each_run_are_no_certainty():
+    same, other = statistics.across_runs([0.001, 0.001]), statistics.across_runs([0.001, 0.003])
+    assert same.half_width == 0 and separately._told_by_spread(same).half_width is None
+    assert separately._told_by_spread(other) == other
+
+
+def test_screen_and_page_show_them(mixed, capsys):
+    terminal.comparison(terminal.console(), mixed)
+    said = capsys.readouterr().out
+    page = report.write(mixed).read_text()
+    for title in ("Block 1 of the traffic", "Block 3 of the traffic", "Probes forward", "Probes in reverse"):
+        assert title in said and title in page
+
+
+def test_one_block_is_the_whole(base):
+    assert separately.of(aqmlab.compare(base, "pfifo", "pi")) == []
