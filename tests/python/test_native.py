@@ -10,6 +10,7 @@ import aqmlab
 import fake_native
 from aqmlab import cli, engine, scenario, toml_text, variants
 from aqmlab.errors import BadInput
+from aqmlab.tc import words
 from conftest import NATIVE, ROOT
 from test_bad_input import WRONG_SCENARIOS
 
@@ -255,4 +256,4 @@ def test_the_registries_say_all_there_is_to_say():
             assert param["source"], (row["name"], param["name"])
     for row in engine.stacks() + engine.traffic_models():
         assert row["name"] and row["doc"]
-    assert variants.parse_words("pi qref 24p ecn")["ecn"] is True
+    assert words.parse("pi qref 24p ecn")["ecn"] is True
