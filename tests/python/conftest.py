@@ -14,9 +14,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 import fake_native  # noqa: E402
 from aqmlab import _native as native  # noqa: E402
 from aqmlab import engine  # noqa: E402
+from aqmlab.live import plan, preflight, process, runs  # noqa: E402
+from aqmlab.live.settings import Settings  # noqa: E402
 
 NATIVE = native
 """The compiled engine, for the tests that need it."""
+
+CHILD = Path(__file__).with_name("fake_child.py")
 
 BASE = """
 name = "web users"
@@ -53,6 +57,27 @@ def base(tmp_path: Path) -> Path:
     path = tmp_path / "web.toml"
     path.write_text(BASE)
     return path
+
+
+@pytest.fixture
+def small(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scenario whose live runs a stand-in for the test bed makes."""
+    base.write_text(base.read_text().replace('load = "98mbit"', "users = 18000"))
+    for module in (plan, runs):
+        monkeypatch.setattr(
+            module, "settings", lambda resolved: Settings({"net.ipv4.tcp_congestion_control": "reno"}, "", (), ())
+        )
+    monkeypatch.setattr(preflight, "check", lambda: None)
+    monkeypatch.setattr(preflight, "beside", list)  # other tests run beside this one
+    monkeypatch.setattr(preflight, "controllers", lambda: ["reno"])
+    monkeypatch.setattr(plan.virtual, "check", lambda: None)
+    # Which disciplines a kernel has, and how they are set up there, is not the stand-in's to know.
+    monkeypatch.setattr(plan.kernel_qdisc, "check", lambda resolved: None)
+    monkeypatch.setattr(plan.kernel_qdisc, "settings", lambda resolved, is_virtual: None)
+    monkeypatch.setattr(plan.kernel_qdisc, "remarks", lambda resolved: [])
+    monkeypatch.setattr(process, "arguments", lambda folder, is_virtual: [sys.executable, str(CHILD), str(folder)])
+    monkeypatch.delenv("FAKE_CHILD", raising=False)
+    return base
 
 
 def hears_ctrl_c() -> None:

@@ -1,8 +1,6 @@
 import json
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,34 +8,11 @@ from scipy import stats
 
 import aqmlab
 from aqmlab import cli, report
-from aqmlab.live import agreement, plan, preflight, process, runs, verdicts
+from aqmlab.live import agreement, verdicts
 from aqmlab.live.agreement import Finding
-from aqmlab.live.settings import Settings
 from aqmlab.live.verdicts import AGREES, DIFFERS, UNDECIDED, VOID
 from aqmlab.statistics import Interval
 from aqmlab.study import witnessed
-
-CHILD = Path(__file__).with_name("fake_child.py")
-
-
-@pytest.fixture
-def small(base, monkeypatch):
-    base.write_text(base.read_text().replace('load = "98mbit"', "users = 18000"))
-    for module in (plan, runs):
-        monkeypatch.setattr(
-            module, "settings", lambda resolved: Settings({"net.ipv4.tcp_congestion_control": "reno"}, "", (), ())
-        )
-    monkeypatch.setattr(preflight, "check", lambda: None)
-    monkeypatch.setattr(preflight, "beside", list)  # other tests run beside this one
-    monkeypatch.setattr(preflight, "controllers", lambda: ["reno"])
-    monkeypatch.setattr(plan.virtual, "check", lambda: None)
-    # Which disciplines a kernel has, and how they are set up there, is not the stand-in's to know.
-    monkeypatch.setattr(plan.kernel_qdisc, "check", lambda resolved: None)
-    monkeypatch.setattr(plan.kernel_qdisc, "settings", lambda resolved, is_virtual: None)
-    monkeypatch.setattr(plan.kernel_qdisc, "remarks", lambda resolved: [])
-    monkeypatch.setattr(process, "arguments", lambda folder, is_virtual: [sys.executable, str(CHILD), str(folder)])
-    monkeypatch.delenv("FAKE_CHILD", raising=False)
-    return base
 
 
 def finding(difference, tolerance):

@@ -1,4 +1,8 @@
-"""The figures of a report, as SVG and PNG.
+"""The figures of results: for reports, and for a paper, at a width and in a type that is asked for.
+
+>>> from aqmlab import figures
+>>> figures.of(comparison)["response-cdf"].save("cdf.pdf", width="column", font="Liberation Serif")
+>>> figures.write(comparison, "paper/figures", width="84mm", size="9pt", format="svg")
 
 Colours mean the same in all of them: the uncongested link is grey and dashed (nobody waits there), drop-tail is
 black (the one to beat), each discipline has a hue of its own, solid with ECN and dashed without when both are shown.
@@ -8,16 +12,68 @@ The hues are those of Okabe and Ito (2008), which colour-blind people tell apart
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from aqmlab.comparison import Column, Comparison
+from aqmlab.comparison import Column, Comparison, Entry
+from aqmlab.errors import BadInput
 from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.calibration import calibration_fit
-from aqmlab.figures.drawn import Drawn, Pictures, pictures
+from aqmlab.figures.drawn import FORMATS, PAPER_DPI, Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of
+from aqmlab.figures.paper import SIZE, WIDTHS, sheet_of
 from aqmlab.figures.queue import queue_series, signal_series
 from aqmlab.figures.responses import response_cdf, response_tail
-from aqmlab.results import Json
+from aqmlab.figures.sheet import Sheet
+from aqmlab.results import Json, Result
 
-__all__ = ["Drawn", "Pictures", "calibrations", "of_columns", "of_comparison", "pictures", "save"]
+__all__ = [
+    "FORMATS",
+    "WIDTHS",
+    "Drawn",
+    "Pictures",
+    "Sheet",
+    "calibrations",
+    "of",
+    "of_columns",
+    "of_comparison",
+    "pictures",
+    "save",
+    "sheet_of",
+    "write",
+]
+
+
+def of(found: Result | Comparison) -> dict[str, Drawn]:
+    """The figures of a result or a comparison by name, the most important first."""
+    if isinstance(found, Comparison):
+        return {drawn.name: drawn for drawn in of_comparison(found)}
+    column = Column(Entry(found.name, ".", uncongested=False), found)
+    return {drawn.name: drawn for drawn in of_columns([column])}
+
+
+def write(
+    found: Result | Comparison,
+    folder: str | Path,
+    names: Sequence[str] = (),
+    *,
+    width: str = "column",
+    size: str = SIZE,
+    font: str = "",
+    format: str = "pdf",
+) -> list[Path]:
+    """Writes figures for a paper into a folder: all of them, or those of some names."""
+    if format not in FORMATS:
+        raise BadInput(f"format: {format!r}: expected one of {', '.join(FORMATS)}")
+    sheet = sheet_of(width, size, font)
+    there = of(found)
+    for name in names:
+        if name not in there:
+            raise BadInput(f"figure {name!r}: expected one of {', '.join(there)}")
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name in names or there:
+        paths.append(place / f"{name}.{format}")
+        paths[-1].write_bytes(there[name].as_format(format, sheet=sheet, dpi=PAPER_DPI)[0])
+    return paths
 
 
 def save(figures: Iterable[Pictures], folder: Path) -> list[Path]:

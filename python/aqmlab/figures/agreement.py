@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from aqmlab.comparison import Column
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.legends import inside
+from aqmlab.figures.legends import INSIDE, inside, wrapped
 from aqmlab.figures.looks import GRID, MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.live.verdicts import DISTANCE
@@ -98,7 +98,7 @@ def _distributions(axes: Axes, samples: Sequence[_Sample], sheet: Sheet) -> None
         keys.append((axes.plot(at, 100 * share, **one.look.line(sheet))[0], one.who))
     axes.set(xscale="log", xlim=(at[0], at[-1]), ylim=(0, 100))
     axes.set(xlabel="response time (s)", ylabel="exchanges completed (%)")
-    axes.set_title(samples[0].subject)
+    axes.set_title(wrapped(samples[0].subject, INSIDE))
     inside(axes, keys, "lower right")
     _plain_numbers(axes, both=False)
 

@@ -5,12 +5,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from aqmlab.errors import BadInput
 from aqmlab.figures.looks import GRID, HUES, INK, MUTED, PAPER, REFERENCE
+from aqmlab.figures.paper import SIZE, sheet_of
 from aqmlab.figures.sheet import PAGE, PHONE, Sheet
 
 ON_PAGE = {INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper", REFERENCE: "--reference"} | {
@@ -26,6 +29,8 @@ COLOURS = {
 }
 
 FORMATS = ("pdf", "svg", "png")
+PAPER_DPI = 600.0
+"""Of a PNG for a paper."""
 METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": "aqmlab"},
     "png": {"Software": "aqmlab"},
@@ -54,6 +59,15 @@ class Drawn:
                 figure.set_layout_engine("none")  # it stays as it is: laying out takes as long as drawing
                 contents.append(content.getvalue())
         return contents
+
+    def save(self, path: str | Path, *, width: str = "column", size: str = SIZE, font: str = "") -> Path:
+        """Writes it for a paper; the file's name says the format."""
+        place = Path(path)
+        if place.suffix[1:] not in FORMATS:
+            raise BadInput(f"{place}: expected a name that ends in .{', .'.join(FORMATS)}")
+        sheet = sheet_of(width, size, font)
+        place.write_bytes(self.as_format(place.suffix[1:], sheet=sheet, dpi=PAPER_DPI)[0])
+        return place
 
     @property
     def svg(self) -> str:

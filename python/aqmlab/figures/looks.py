@@ -7,7 +7,7 @@ from typing import Any
 from aqmlab.comparison import Column
 from aqmlab.figures.sheet import Sheet
 
-INK, MUTED, GRID, PAPER = "#14171a", "#5b636b", "#e3e6e8", "#fefefe"
+INK, MUTED, GRID, PAPER = "#14171a", "#5b636b", "#e3e6e8", "#ffffff"
 HUES = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b5ea7", "#8c5a3c", "#c2185b", "#5c7a1f"
 )  # fmt: skip

@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from aqmlab import units
 from aqmlab.comparison import Column
 from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Run
@@ -22,6 +23,8 @@ from aqmlab.statistics import Array
 WAYS = ("forward", "reverse")
 WORTH_SHOWING = 2.0
 """Packets: a queue that hardly ever reaches these is packets behind each other as they came."""
+AROUND = 5.0
+"""What the numbers beside a panel take of its width, in sizes of the type."""
 STEPS = 200
 """Points of a line: more would be finer than a figure shows."""
 
@@ -168,7 +171,7 @@ def _panels(panels: Sequence[Panel], leads_alone: bool, ylabel: str, sheet: Shee
     common = max(panel.top for panel in panels if panel.top <= 3 * least)
     for axes, panel in zip(grid.flat, cells, strict=False):
         if panel is not None:
-            _draw(axes, panel, common if panel.top <= 3 * least else panel.top, sheet)
+            _draw(axes, panel, common if panel.top <= 3 * least else panel.top, sheet.ems / across - AROUND, sheet)
         else:
             axes.set_visible(False)
     for axes in grid.flat[len(cells) :]:
@@ -181,7 +184,7 @@ def _panels(panels: Sequence[Panel], leads_alone: bool, ylabel: str, sheet: Shee
     return figure
 
 
-def _draw(axes: Axes, panel: Panel, top: float, sheet: Sheet) -> None:
+def _draw(axes: Axes, panel: Panel, top: float, room: float, sheet: Sheet) -> None:
     reach = max(1.08 * top, 1e-9)
     hue = panel.look.color
     for way, one in panel.series.items():
@@ -199,7 +202,7 @@ def _draw(axes: Axes, panel: Panel, top: float, sheet: Sheet) -> None:
                 fontsize="small",
                 color=MUTED,
             )
-    axes.set_title(panel.label)
+    axes.set_title(wrapped(panel.label, room))
     if panel.is_void:
         axes.axvspan(0, panel.duration, facecolor="none", edgecolor=MUTED, alpha=0.35, hatch="//", linewidth=0)
     start, end = panel.window

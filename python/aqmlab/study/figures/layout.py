@@ -83,10 +83,10 @@ def panel_axes(figure: Figure, parts: Sequence[Panel], sheet: Sheet) -> list[Axe
 
 def set_titles(panels: Sequence[Axes], parts: Sequence[Panel], sheet: Sheet) -> None:
     """The title of each panel, smaller where they are long."""
-    room = TITLES * sheet.ems / across(parts, sheet)
-    is_long = max(len(title) for title, _ in parts) > room
+    room = sheet.ems / across(parts, sheet)
+    is_long = max(len(title) for title, _ in parts) > TITLES * room
     for axes, (title, _) in zip(panels, parts, strict=True):
-        axes.set_title(title, fontsize="small" if is_long else "medium")
+        axes.set_title(legends.wrapped(title, room), fontsize="small" if is_long else "medium")
 
 
 def name_axes(panels: Sequence[Axes], xlabel: str, ylabel: str, sheet: Sheet) -> None:

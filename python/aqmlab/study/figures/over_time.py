@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from aqmlab import units
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import MUTED
 from aqmlab.figures.sheet import Sheet
 from aqmlab.results import Json
@@ -88,7 +89,7 @@ def over_time(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
             if one.low is not None and one.high is not None:
                 axes.fill_between(one.s, factor * one.low, factor * one.high, color=hue, alpha=0.28, linewidth=0)
             axes.plot(one.s, factor * one.mean, color=hue, linewidth=sheet.points(1.2))
-            axes.set_title(curve.label)
+            axes.set_title(wrapped(curve.label, sheet.ems / across - 5))
             start, end = _window(curve.cell)
             axes.axvspan(0, start, color=MUTED, alpha=0.13, linewidth=0)
             if end < _duration(curve.cell):

@@ -1,0 +1,43 @@
+"""Figures for a paper: how wide a column is, and in which type."""
+
+import re
+
+from matplotlib.font_manager import FontProperties, findfont
+
+from aqmlab.errors import BadInput
+from aqmlab.figures.sheet import Sheet
+
+WIDTHS = {"column": "3.3in", "page": "7in"}
+"""One column and two of the usual papers of IEEE and ACM."""
+SIZE = "8pt"
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
+FEWEST_EMS = 22.0
+"""Less wide than these, in sizes of the type, names and numbers have no room."""
+WIDEST, LARGEST = 40.0, 40.0
+"""Inches, and points: what is meant otherwise."""
+
+
+def sheet_of(width: str = "column", size: str = SIZE, font: str = "") -> Sheet:
+    """A sheet as wide as asked, `column`, `page` or a length such as 3.3in, with type of a size such as 8pt."""
+    inches = _inches(WIDTHS.get(width, width), f"width: {width!r}: expected column, page or a length, as in 3.3in")
+    points = 72 * _inches(size, f"size: {size!r}: expected points, as in {SIZE}")
+    if inches > WIDEST:
+        raise BadInput(f"width: {width!r}: expected at most {WIDEST:g}in")
+    if points > LARGEST:
+        raise BadInput(f"size: {size!r}: expected at most {LARGEST:g}pt")
+    if 72 * inches / points < FEWEST_EMS:
+        least = FEWEST_EMS * points / 72
+        raise BadInput(f"width: {width!r}: expected at least {least:.3g}in for type of {size}")
+    if font:
+        try:
+            findfont(FontProperties(family=font), fallback_to_default=False)
+        except ValueError:
+            raise BadInput(f"font: {font!r}: expected a family that is installed") from None
+    return Sheet(inches, points, font)
+
+
+def _inches(text: str, complaint: str) -> float:
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(in|cm|mm|pt)", text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise BadInput(complaint)
+    return float(found[1]) * INCHES[found[2]]
