@@ -1,0 +1,149 @@
+"""Figures for a paper: the width and type that were asked for, nothing cut off, bands that are the t-interval."""
+
+import io
+import re
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pypdf
+import pytest
+from scipy import stats
+
+import aqmlab
+from aqmlab import cli, figures
+from aqmlab.errors import BadInput
+from aqmlab.figures.drawn import COLOURS
+from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _ways
+from conftest import ROOT
+
+LONG = "a variant with a name of its own that somebody wrote out to the last word"
+
+
+@pytest.fixture
+def compared(base, tmp_path):
+    words = (base, "pfifo limit 240p", "pi qref 24p ecn", "uncongested")
+    found = aqmlab.compare(*words, reps=3, out=tmp_path / "results/demo")
+    found.columns[1].name = LONG
+    return found
+
+
+def types(content):
+    """Sizes of type of a PDF, points, and whether each of its fonts is embedded."""
+    page = pypdf.PdfReader(io.BytesIO(content)).pages[0]
+    sizes = set()
+    page.extract_text(
+        visitor_text=lambda text, _, tm, font, size: text.strip() and sizes.add(round(size * abs(tm[0] or tm[1]), 2))
+    )
+    fonts = [font.get_object() for font in page["/Resources"]["/Font"].values()]
+    described = [font.get("/DescendantFonts", [font])[0].get_object()["/FontDescriptor"] for font in fonts]
+    return page, sizes, all(one.get_object().get("/FontFile2") is not None for one in described)
+
+
+@pytest.mark.parametrize(("width", "size"), [("column", "8pt"), ("page", "8pt"), ("84mm", "9pt")])
+def test_a_pdf_has_the_width_and_type_that_were_asked_for(compared, width, size):
+    sheet = figures.sheet_of(width, size)
+    for drawn in figures.of(compared).values():
+        page, sizes, embedded = types(drawn.as_format("pdf", sheet=sheet)[0])
+        assert float(page.mediabox.width) == pytest.approx(72 * sheet.width, abs=0.01)
+        asked = float(size.removesuffix("pt"))
+        assert asked in sizes and sizes <= {asked, round(asked * 0.833, 2)}, drawn.name
+        assert embedded
+
+
+@pytest.mark.parametrize("width", ["column", "page", "2.5in"])
+def test_no_word_is_cut_off(compared, width):
+    sheet = figures.sheet_of(width)
+    for drawn in figures.of(compared).values():
+        with mpl.rc_context(sheet.style(COLOURS)):
+            figure = drawn.draw(sheet)
+            figure.draw_without_rendering()
+            box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= wide and box.y1 <= high, drawn.name
+
+
+def test_an_svg_keeps_words_as_text_in_the_type_that_was_asked_for(compared):
+    (content,) = figures.of(compared)["response-cdf"].as_format(
+        "svg", sheet=figures.sheet_of("3.3in", "7pt", "DejaVu Serif")
+    )
+    text = content.decode()
+    assert f'width="{72 * 3.3:g}pt"' in text and "response time (s)" in text and "DejaVu Serif" in text
+    assert set(re.findall(r"font: (?:\d+ )?([\d.]+)px", text)) <= {"7", "5.831"}
+
+
+def test_bands_are_the_interval_across_runs(compared):
+    drawn = figures.of(compared)["response-cdf"]
+    curves = drawn.draw.args[0]
+    column = compared.columns[0]
+    runs = np.array([window.cdf for window in column.windows])[:, 80]
+    around = stats.t.ppf(0.975, 2) * runs.std(ddof=1) / np.sqrt(3)
+    low, high = (end[80] for end in curves[0].band)
+    assert (low, high) == pytest.approx((100 * (runs.mean() - around), 100 * min(runs.mean() + around, 1.0)))
+    assert "Bands: 95 % t-intervals across runs" in drawn.caption
+
+
+def test_one_run_has_no_bands(base, tmp_path):
+    found = figures.of(aqmlab.run(base, out=tmp_path / "one"))
+    assert "Bands" not in found["response-cdf"].caption and found["response-cdf"].draw.args[0][0].band is None
+
+
+def panel(forward, reverse):
+    at = np.arange(4.0)
+    series = {way: Series(at, *(np.full(4, top),) * 3) for way, top in (("forward", forward), ("reverse", reverse))}
+    return Panel("x", None, series, (0.0, 4.0), 4.0, False)
+
+
+def test_directions_are_drawn_that_have_a_queue():
+    little = 0.9 * WORTH_SHOWING
+    assert _ways([panel(50.0, little)]) == ["forward"] and _ways([panel(little, 50.0)]) == ["reverse"]
+    assert _ways([panel(50.0, little), panel(little, WORTH_SHOWING)]) == ["forward", "reverse"]
+    assert _ways([panel(0.0, 0.0)]) == ["forward"]
+
+
+def test_both_directions_are_labelled_where_both_are_drawn(compared):
+    drawn = figures.of(compared)["queue"]
+    assert "forward direction upwards and reverse direction downwards" in drawn.caption
+    assert drawn.svg.count(">forward<") == drawn.svg.count(">reverse<") == 2
+    panels, *rest = drawn.draw.args
+    alone = [replace(one, series={"forward": one.series["forward"]}) for one in panels]
+    assert ">forward<" not in replace(drawn, draw=lambda sheet: drawn.draw.func(alone, *rest, sheet)).svg
+
+
+def test_the_command_writes_what_is_asked(compared, tmp_path, capsys):
+    out = tmp_path / "paper"
+    folder = str(compared.folder)
+    assert cli.invoke(["figures", folder, "queue", "response-cdf", "--width", "3.3in", "-o", str(out)]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["queue.pdf", "response-cdf.pdf"]
+    assert capsys.readouterr().out.split() == [str(out / "queue.pdf"), str(out / "response-cdf.pdf")]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing"], "figure 'nothing': expected one of response-cdf, response-tail"),
+        (["--width", "3.3"], "width: '3.3': expected column, page or a length, as in 3.3in"),
+        (["--width", "99in"], "expected at most 40in"),
+        (["--width", "1in"], "expected at least 2.44in for type of 8pt"),
+        (["--size", "large"], "size: 'large': expected points, as in 8pt"),
+        (["--font", "No Such Type"], "font: 'No Such Type': expected a family that is installed"),
+        (["--format", "eps"], "format: 'eps': expected one of pdf, svg, png"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(compared, tmp_path, capsys, words, said):
+    assert cli.invoke(["figures", str(compared.folder), *words, "-o", str(tmp_path / "paper")]) == 2
+    assert said in capsys.readouterr().err and not (tmp_path / "paper").exists()
+
+
+def test_a_file_says_its_format(compared, tmp_path):
+    with pytest.raises(BadInput, match=r"expected a name that ends in \.pdf, \.svg, \.png"):
+        figures.of(compared)["queue"].save(tmp_path / "queue.eps")
+
+
+def test_the_guide_s_example_runs(compared, tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs/guide/figures.md").read_text()
+    (example,) = re.findall(r"<!-- executed -->\n```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(example, {})
+    assert (tmp_path / "cdf.pdf").read_bytes().startswith(b"%PDF")
+    assert sorted(path.name for path in (tmp_path / "paper").iterdir()) == ["queue.svg", "response-tail.svg"]
+    assert capsys.readouterr().out.startswith("Share of exchanges")
