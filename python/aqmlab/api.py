@@ -1,7 +1,7 @@
 """What people import: `run`, `live`, `compare`, `calibrate`, `record`, `load`."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,11 @@ from aqmlab.live import agreement, runs, witnesses
 from aqmlab.live.bed import CAPTURES, SIDES, Bed
 from aqmlab.progress import Monitor, Silent, Unseen, View
 from aqmlab.recording import Recording
-from aqmlab.results import Json, Result, Temporary, read_json
+from aqmlab.results import Json, Result, Run, Temporary, read_json
 from aqmlab.runner import Job
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.variants import Variant
+from aqmlab.window import Window, condense
 
 
 def run(
@@ -211,11 +212,16 @@ def compare(
         for planned in jobs_of.values():
             if reps > 1:
                 planned[0].folder.parent.mkdir(exist_ok=True)
-        _make(everything, at_once, monitor, view)
+        condensed: dict[Path, Window] = {}
+
+        def condense_beside(job: Job) -> None:
+            condensed[job.folder] = condense(Run(job.folder))
+
+        _make(everything, at_once, monitor, view, condense_beside)
         if reps > 1:
             for planned in jobs_of.values():
                 store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
-        finished = comparison.finish(folder, keep)
+        finished = comparison.finish(folder, keep, condensed)
     if asked:
         agreement.write(finished)
     return finished
@@ -372,8 +378,14 @@ def _alone(folder: Path, reps: int, resume: bool) -> Iterator[None]:
         yield
 
 
-def _make(jobs: Sequence[Job], at_once: int, monitor: Monitor, view: View | None = None) -> None:
-    runner.run_all(jobs, at_once, monitor)
+def _make(
+    jobs: Sequence[Job],
+    at_once: int,
+    monitor: Monitor,
+    view: View | None = None,
+    then: Callable[[Job], None] = lambda job: None,
+) -> None:
+    runner.run_all(jobs, at_once, monitor, then)
     runs.run_all(jobs, view or Unseen())
 
 

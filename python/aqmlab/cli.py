@@ -216,8 +216,9 @@ def compare(
             view=view,
         )
     asked, witnessed = claims(found), agreements.of_comparison(found)
-    page = report.write(found) if with_report else None
     if as_json:
+        if with_report:
+            report.write(found, asked)
         answer = {**found.as_dict(), "claims": [claim.as_dict() for claim in asked]}
         print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
     else:
@@ -225,6 +226,7 @@ def compare(
         terminal.comparison(console, found, subject.of(found.columns), lead.of(found))
         agreement_tables.agreements(console, witnessed)
         terminal.verdicts(console, asked)
+        page = report.write(found, asked) if with_report else None
         _say_where(console, found.folder, page)
     _judge(
         [

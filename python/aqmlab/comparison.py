@@ -125,7 +125,10 @@ class Column:
 class Comparison:
     """A finished comparison folder."""
 
-    def __init__(self, folder: Path, keep: Temporary | None = None) -> None:
+    def __init__(
+        self, folder: Path, keep: Temporary | None = None, condensed: Mapping[Path, Window] | None = None
+    ) -> None:
+        """`condensed` are the windows of runs that are known already, by folder."""
         self.folder = folder
         self._keep: list[Any] = [keep]
         self.facts = read_json(folder / FILE)
@@ -134,7 +137,7 @@ class Comparison:
         self.columns: list[Column] = []
         for facts in self.facts["entries"]:
             entry = Entry(**facts)
-            self.columns.append(Column(entry, Result(folder / entry.folder, keep)))
+            self.columns.append(Column(entry, Result(folder / entry.folder, keep, condensed)))
 
     def __repr__(self) -> str:
         """Names and where it lies."""
@@ -281,14 +284,14 @@ def same_plan(folder: Path, plan: Mapping[str, Sequence[str]]) -> None:
         raise BadInput(f"{folder}: holds another comparison; expected the same scenario, variants, seed and reps")
 
 
-def finish(folder: Path, keep: Temporary | None = None) -> Comparison:
+def finish(folder: Path, keep: Temporary | None = None, condensed: Mapping[Path, Window] | None = None) -> Comparison:
     """Marks a comparison as complete once all its runs are."""
     facts = read_json(folder / FILE)
     results = [Result(folder / entry["folder"]) for entry in facts["entries"]]
     facts["complete"] = True
     facts["digest"] = digest([result.digest for result in results])
     store.write_json(folder / FILE, facts)
-    return Comparison(folder, keep)
+    return Comparison(folder, keep, condensed)
 
 
 def path_from(folder: Path, target: Path) -> str:

@@ -6,7 +6,7 @@ independent ones in the sub-folders `rep-1`, `rep-2`, ... under a merged summary
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,9 +124,13 @@ class Run:
 class Result:
     """What a scenario led to: one run, or several independent ones."""
 
-    def __init__(self, folder: Path, keep: Temporary | None = None) -> None:
+    def __init__(
+        self, folder: Path, keep: Temporary | None = None, condensed: "Mapping[Path, Window] | None" = None
+    ) -> None:
+        """`condensed` are the windows of runs that are known already, by folder."""
         self.folder = folder
         self._keep = keep
+        self._condensed = condensed or {}
         self.manifest = read_json(folder / "manifest.json")
         kind = self.manifest.get("kind")
         if kind not in ("run", "replications"):
@@ -194,7 +198,7 @@ class Result:
         """The condensed window of each run."""
         from aqmlab.window import condense  # it stands on this module
 
-        return [condense(run) for run in self.runs]
+        return [self._condensed.get(run.folder) or condense(run) for run in self.runs]
 
     def estimate(self, measure: str) -> "Interval":
         """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it."""

@@ -60,11 +60,13 @@ def is_finished(job: Job) -> bool:
     return store.is_finished(job.folder, job.resolved.digest, job.bed.as_dict(captured))
 
 
-def run_all(jobs: Sequence[Job], at_once: int, monitor: Monitor) -> None:
-    """Makes every simulated run whose folder is not finished yet."""
+def run_all(
+    jobs: Sequence[Job], at_once: int, monitor: Monitor, then: Callable[[Job], None] = lambda job: None
+) -> None:
+    """Makes every simulated run whose folder is not finished yet; `then` is done with each, beside the other runs."""
     waiting = [job for job in jobs if job.bed is None and not is_finished(job)]
     monitor.expect(len(waiting), sum(simulated_s(job.resolved) for job in waiting))
-    in_parallel([partial(_run, job, monitor) for job in waiting], at_once)
+    in_parallel([partial(_run, job, monitor, then) for job in waiting], at_once)
 
 
 def observed(
@@ -89,11 +91,12 @@ def observed(
     return summary, time.monotonic() - started
 
 
-def _run(job: Job, monitor: Monitor, stop: threading.Event) -> None:
+def _run(job: Job, monitor: Monitor, then: Callable[[Job], None], stop: threading.Event) -> None:
     with store.making(job.folder) as place:
         resolved = store.keep_files(place, job.folder, job.resolved)
         summary, wall_s = observed(resolved, place, job.label, stop, monitor)
         store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s, is_reference=job.is_reference)
+    then(job)
 
 
 def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) -> list[T]:

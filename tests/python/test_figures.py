@@ -44,7 +44,7 @@ def types(content):
 def test_a_pdf_has_the_width_and_type_that_were_asked_for(compared, width, size):
     sheet = figures.sheet_of(width, size)
     for drawn in figures.of(compared).values():
-        page, sizes, embedded = types(drawn.as_format("pdf", sheet=sheet)[0])
+        page, sizes, embedded = types(drawn.as_format("pdf", sheet))
         assert float(page.mediabox.width) == pytest.approx(72 * sheet.width, abs=0.01)
         asked = float(size.removesuffix("pt"))
         assert asked in sizes and sizes <= {asked, round(asked * 0.833, 2)}, drawn.name
@@ -63,9 +63,7 @@ def test_no_word_is_cut_off(compared, width):
 
 
 def test_an_svg_keeps_words_as_text_in_the_type_that_was_asked_for(compared):
-    (content,) = figures.of(compared)["response-cdf"].as_format(
-        "svg", sheet=figures.sheet_of("3.3in", "7pt", "DejaVu Serif")
-    )
+    content = figures.of(compared)["response-cdf"].as_format("svg", figures.sheet_of("3.3in", "7pt", "DejaVu Serif"))
     text = content.decode()
     assert f'width="{72 * 3.3:g}pt"' in text and "response time (s)" in text and "DejaVu Serif" in text
     assert set(re.findall(r"font: (?:\d+ )?([\d.]+)px", text)) <= {"7", "5.831"}

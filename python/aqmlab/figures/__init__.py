@@ -16,7 +16,7 @@ from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.errors import BadInput
 from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.calibration import calibration_fit
-from aqmlab.figures.drawn import FORMATS, PAPER_DPI, Drawn, Pictures, pictures
+from aqmlab.figures.drawn import FORMATS, Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of
 from aqmlab.figures.paper import SIZE, WIDTHS, sheet_of
 from aqmlab.figures.queue import queue_series, signal_series
@@ -72,7 +72,7 @@ def write(
     paths = []
     for name in names or there:
         paths.append(place / f"{name}.{format}")
-        paths[-1].write_bytes(there[name].as_format(format, sheet=sheet, dpi=PAPER_DPI)[0])
+        paths[-1].write_bytes(there[name].as_format(format, sheet))
     return paths
 
 

@@ -29,8 +29,8 @@ COLOURS = {
 }
 
 FORMATS = ("pdf", "svg", "png")
-PAPER_DPI = 600.0
-"""Of a PNG for a paper."""
+PNG_DPI, PAPER_DPI = 160.0, 600.0
+"""Of a PNG beside a page, and for a paper."""
 METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": "aqmlab"},
     "png": {"Software": "aqmlab"},
@@ -48,31 +48,23 @@ class Drawn:
     caption: str
     draw: Callable[[Sheet], Figure]
 
-    def as_format(self, *formats: str, sheet: Sheet = PAGE, dpi: float = 160) -> list[bytes]:
-        """The contents of its files; it is laid out once for all of them."""
+    def as_format(self, format: str, sheet: Sheet = PAGE, dpi: float = PAPER_DPI) -> bytes:
+        """The content of its file."""
         with mpl.rc_context(sheet.style(COLOURS)):
-            figure = self.draw(sheet)
-            contents = []
-            for name in formats:
-                content = io.BytesIO()
-                figure.savefig(content, format=name, dpi=dpi, metadata=METADATA[name])
-                figure.set_layout_engine("none")  # it stays as it is: laying out takes as long as drawing
-                contents.append(content.getvalue())
-        return contents
+            return _saved(self.draw(sheet), format, dpi)
 
     def save(self, path: str | Path, *, width: str = "column", size: str = SIZE, font: str = "") -> Path:
         """Writes it for a paper; the file's name says the format."""
         place = Path(path)
         if place.suffix[1:] not in FORMATS:
             raise BadInput(f"{place}: expected a name that ends in .{', .'.join(FORMATS)}")
-        sheet = sheet_of(width, size, font)
-        place.write_bytes(self.as_format(place.suffix[1:], sheet=sheet, dpi=PAPER_DPI)[0])
+        place.write_bytes(self.as_format(place.suffix[1:], sheet_of(width, size, font)))
         return place
 
     @property
     def svg(self) -> str:
         """As wide as a page."""
-        return self.as_format("svg")[0].decode()
+        return self.as_format("svg").decode()
 
 
 @dataclass(frozen=True)
@@ -83,9 +75,16 @@ class Pictures:
     title: str
     caption: str
     svg: str
-    png: bytes
     narrow: str
     """The SVG for a telephone."""
+    laid_out: Figure
+    """As the SVG has it."""
+
+    @property
+    def png(self) -> bytes:
+        """As wide as the SVG; drawn when it is asked for, for a page can do without."""
+        with mpl.rc_context(PAGE.style(COLOURS)):
+            return _saved(self.laid_out, "png", PNG_DPI)
 
     def for_page(self) -> str:
         """Both SVGs, of which the style sheet shows one."""
@@ -95,9 +94,17 @@ class Pictures:
 
 def pictures(drawn: Drawn) -> Pictures:
     """Draws a figure for a report."""
-    svg, png = drawn.as_format("svg", "png")
-    (narrow,) = drawn.as_format("svg", sheet=PHONE)
-    return Pictures(drawn.name, drawn.title, drawn.caption, svg.decode(), png, narrow.decode())
+    with mpl.rc_context(PAGE.style(COLOURS)):
+        figure = drawn.draw(PAGE)
+        svg = _saved(figure, "svg").decode()
+        figure.set_layout_engine("none")  # it stays as it is: laying out takes as long as drawing
+    return Pictures(drawn.name, drawn.title, drawn.caption, svg, drawn.as_format("svg", PHONE).decode(), figure)
+
+
+def _saved(figure: Figure, format: str, dpi: float = PNG_DPI) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format=format, dpi=dpi, metadata=METADATA[format])
+    return content.getvalue()
 
 
 def _inline(svg: str, prefix: str, label: str, kind: str) -> str:

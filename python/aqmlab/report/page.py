@@ -1,6 +1,7 @@
 """Puts a page together: words and tables for the template, figures as SVG, one file."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from aqmlab import comparison as comparisons
 from aqmlab import engine, figures, lead, separately, store, subject, terminal, transport, units
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
+from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.live import agreement, tables
 from aqmlab.results import Json, Result
@@ -35,10 +37,9 @@ class Cell:
     judgement: str = ""
 
 
-def write(found: Result | Comparison) -> Path:
-    """Writes `report.html` and `figures/` into the result's folder."""
-    facts = _of_comparison(found) if isinstance(found, Comparison) else _of_result(found)
-    figures.save(facts["drawn"].values(), found.folder / "figures")
+def write(found: Result | Comparison, asked: Sequence[Claim] | None = None) -> Path:
+    """Writes `report.html` and then `figures/` into the result's folder; `asked` are its claims, if they are known."""
+    facts = _of_comparison(found, asked) if isinstance(found, Comparison) else _of_result(found)
     environment = Environment(
         loader=PackageLoader("aqmlab.report", "."),
         autoescape=True,
@@ -49,11 +50,12 @@ def write(found: Result | Comparison) -> Path:
     page = environment.get_template("template.html.j2").render(**facts)
     path = found.folder / "report.html"
     store.write_text(path, page)
+    figures.save(facts["drawn"].values(), found.folder / "figures")
     return path
 
 
-def _of_comparison(found: Comparison) -> Json:
-    asked = claims(found)
+def _of_comparison(found: Comparison, asked: Sequence[Claim] | None) -> Json:
+    asked = claims(found) if asked is None else asked
     base = found.baseline
     measures = (*LINK, *TIMES)
     return {
