@@ -19,6 +19,9 @@ from aqmlab.errors import BadInput
 DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
 
+QUEUES = ("link.qdisc", "link.reverse_qdisc")
+"""The keys of the disciplines."""
+
 ScenarioLike = str | Path | Mapping[str, Any]
 """A path, the text of a scenario, or its tables."""
 
@@ -43,6 +46,7 @@ class Source:
     def with_changes(self, changes: Mapping[str, Any]) -> "Source":
         """The same with some dotted keys set."""
         tree = copied(self.tree)
+        changes = {key: _as_table(item) if key in QUEUES else item for key, item in changes.items()}
         for key, item in changes.items():
             set_key(tree, key, item, self.origin)
         settings = tuple((key, toml_text.value(item)) for key, item in changes.items())
@@ -74,7 +78,7 @@ class Source:
 def read(scenario: ScenarioLike) -> Source:
     """Reads a scenario from a path, from text (it holds a line break or `=`), or from tables."""
     if isinstance(scenario, Mapping):
-        return Source(copied(dict(scenario)), "<scenario>")
+        return Source(in_tables(copied(dict(scenario))), "<scenario>")
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return Source(_parse(scenario, "<scenario>"), "<scenario>", scenario)
     path = Path(scenario)
@@ -93,9 +97,21 @@ def read(scenario: ScenarioLike) -> Source:
 
 def _parse(text: str, origin: str) -> Tree:
     try:
-        return tomllib.loads(text)
+        return in_tables(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{origin}: not TOML: {error}") from None
+
+
+def in_tables(tree: Mapping[str, Any]) -> Tree:
+    """The same with a table for each discipline that is said by its name alone, as in `qdisc = "codel"`."""
+    link = tree.get("link")
+    if not isinstance(link, Mapping):
+        return dict(tree)
+    return {**tree, "link": {key: _as_table(item) if f"link.{key}" in QUEUES else item for key, item in link.items()}}
+
+
+def _as_table(item: Any) -> Any:
+    return {"kind": item} if isinstance(item, str) else item
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -69,7 +69,7 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
     for flag in ("uncongested", "baseline"):
         if not isinstance(table.get(flag, False), bool):
             raise BadInput(f"{where}.{flag}: {table[flag]!r}: expected true or false")
-    change = {key: item for key, item in table.items() if key not in OWN_KEYS}
+    change = scenario.in_tables({key: item for key, item in table.items() if key not in OWN_KEYS})
     tree = laid_over(base, change)
     keys = scenario.changes_of(base, change)
     if "reverse_qdisc" in base.get("link", {}) and "reverse_qdisc" not in tree["link"] and keys is not None:
@@ -86,6 +86,7 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
 
 def laid_over(base: Tree, change: Mapping[str, Any]) -> Tree:
     """A scenario with a variant's tables laid over it; what these say of the queue they say of both directions."""
+    change = scenario.in_tables(change)
     tree = scenario.merged(base, change)
     link = change.get("link", {})
     if isinstance(link, Mapping) and "qdisc" in link and "reverse_qdisc" not in link:

@@ -158,7 +158,7 @@ def test_a_part_lists_its_points_before_it_runs_and_folds_what_is_not_asked(here
     # Two points, two seeds of 20 s each, at a twentieth of that in processor time.
     cost = "1:20 simulated, about 0:04 of processor time by the runs that are kept with the study:"
     assert answer.err.splitlines()[:3] == [
-        f"aqmlab: tiny: 2 points of its 6, 4 runs, {cost}",
+        f"aqmlab: tiny: 2 points, 4 runs, {cost}",
         "aqmlab:   web/pi/off",
         "aqmlab:   web/pi/on",
     ]

@@ -54,6 +54,23 @@ def test_words_that_fit_no_link_are_refused(compiled, spec, named):
         links(ASYMMETRIC, spec)
 
 
+def test_a_disciplines_name_alone_is_its_table(compiled):
+    tail = '[[traffic]]\nkind = "bulk"\n'
+    text = f'[link]\nqdisc = "codel"\nreverse_qdisc = "pfifo"\n{tail}'
+    short = scenario.read(text)
+    assert short.resolve().scenario["link"]["qdisc"]["kind"] == "codel"
+    limited = short.with_changes({"link.qdisc.limit": "20p"}).resolve().scenario["link"]
+    assert (limited["qdisc"]["limit"], limited["reverse_qdisc"]["kind"]) == ("20p", "pfifo")
+    other = short.with_changes({"link.qdisc": "pie", "link.qdisc.limit": "30p"}).resolve().scenario["link"]
+    assert (other["qdisc"]["kind"], other["qdisc"]["limit"]) == ("pie", "30p")
+    both = text + '[[variant]]\nname = "a"\nlink.qdisc = "fq_codel"\n[[variant]]\nname = "b"\nlink.qdisc.limit = "9p"\n'
+    a, b = (each.source.resolve().scenario["link"] for each in variants.from_file(scenario.read(both)))
+    assert (a["qdisc"]["kind"], a["reverse_qdisc"]["kind"]) == ("fq_codel", "fq_codel")
+    assert (b["qdisc"]["kind"], b["qdisc"]["limit"]) == ("codel", "9p")
+    with pytest.raises(BadInput, match=r"<scenario>:2: link\.qdisc\.kind.*did you mean codel"):
+        scenario.read(text.replace('"codel"', '"coddel"')).resolve()
+
+
 def test_a_shaper_as_fast_as_its_link_is_taken(compiled):
     assert len(links(ASYMMETRIC, "cake bandwidth 50mbit / cake bandwidth 10mbit")) == 1
 

@@ -113,6 +113,21 @@ pub(crate) fn apply_override(root: &mut Node, key: &str, text: &str) -> Result<(
     Ok(())
 }
 
+/// Writes out what a document may say in short: `qdisc = "codel"` in `[link]` is a table with that `kind`.
+pub(crate) fn write_out(root: &mut Node) {
+    let Data::Table(document) = &mut root.data else { return };
+    let Some(Data::Table(link)) = document.get_mut("link").map(|node| &mut node.data) else { return };
+    for name in ["qdisc", "reverse_qdisc"] {
+        if let Some(node) = link.get_mut(name)
+            && matches!(node.data, Data::Text(_))
+        {
+            let place = node.place;
+            let kind = std::mem::replace(node, Node { data: Data::Table(BTreeMap::new()), place });
+            node.data = Data::Table(BTreeMap::from([("kind".to_owned(), kind)]));
+        }
+    }
+}
+
 pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -102,8 +102,10 @@ const NEED_TRAFFIC: &str = "at least one [[traffic]] block";
 /// The first thing that is wrong, in one line.
 pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: Files<'_>) -> Result<Resolved, Error> {
     let mut document = document::parse(text, origin)?;
+    document::write_out(&mut document);
     for (key, value) in overrides {
         document::apply_override(&mut document, key, value)?;
+        document::write_out(&mut document);
     }
     stacks::copy_in(&mut document, origin, files)?;
     let root = Section::root(&document, Context { origin, files });

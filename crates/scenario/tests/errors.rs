@@ -588,6 +588,14 @@ fn text_that_is_not_toml() {
 }
 
 #[test]
+fn a_discipline_by_its_name_alone_is_refused_at_its_line() {
+    let error = read("[link]\nrate = \"1mbit\"\nqdisc = \"fq_coddel\"\n[[traffic]]\nkind = \"bulk\"", &[]);
+    let error = error.expect_err("there is no such discipline");
+    assert!(error.starts_with("s.toml:3: link.qdisc.kind = \"fq_coddel\": expected one of pfifo, "), "{error}");
+    assert!(error.ends_with("; did you mean fq_codel?"), "{error}");
+}
+
+#[test]
 fn overrides() {
     let bulk = "[link.qdisc]\nkind = \"pi\"\nqref = \"24p\"\n[[traffic]]\nkind = \"bulk\"";
     for (key, value, expected) in [

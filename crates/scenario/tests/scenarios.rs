@@ -279,6 +279,21 @@ fn the_digest_is_of_the_experiment() {
 }
 
 #[test]
+fn a_discipline_by_its_name_alone_is_short_for_a_table() {
+    let bulk = "[[traffic]]\nkind = \"bulk\"";
+    let short = format!("[link]\nqdisc = \"fq_codel\"\nreverse_qdisc = \"droptail\"\n{bulk}");
+    let long = format!("[link.qdisc]\nkind = \"fq_codel\"\n[link.reverse_qdisc]\nkind = \"pfifo\"\n{bulk}");
+    assert_eq!(read(&short, &[]).text(), read(&long, &[]).text());
+    // As an override too, and with one of its parameters.
+    let limit = ("link.qdisc.limit", "20p");
+    assert_eq!(read(&short, &[limit]).text(), read(&long, &[limit]).text());
+    assert_eq!(
+        read(bulk, &[("link.qdisc", "codel"), limit]).text(),
+        read(bulk, &[("link.qdisc", "{ kind = 'codel', limit = '20p' }")]).text()
+    );
+}
+
+#[test]
 fn overrides_replace_values_and_whole_tables() {
     let resolved = read(
         EXAMPLE,

@@ -238,7 +238,7 @@ def _part(study: Study) -> list[str]:
     )
     names = [point.name for point in study.points]
     more = [f"  and {len(names) - LISTED} more"] if len(names) > LISTED else []
-    said = f"{study.id}: {len(names)} {'point' if len(names) == 1 else 'points'} of its {len(study.everything)}"
+    said = f"{study.id}: {len(names)} {'point' if len(names) == 1 else 'points'}"
     return [f"{said}, {_runs_said(len(runs))}{cost}:", *(f"  {name}" for name in names[:LISTED]), *more]
 
 
