@@ -104,7 +104,11 @@ class Column:
 
     def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
         """The same for any function of a window and of its parts."""
-        return statistics.estimate([whole(w) for w in self.windows], [parts(w) for w in self.windows])
+        return statistics.estimate([whole(w) for w in self.windows], self.each(parts))
+
+    def each(self, parts: Callable[[Window], Array]) -> list[Array]:
+        """A function of the parts of each window, as far as they can be trusted."""
+        return [w.trusted(parts(w)) for w in self.windows]
 
     @cached_property
     def cdf(self) -> Array:
@@ -220,7 +224,7 @@ class Comparison:
         values, bases = [whole(w) for w in one.windows], [whole(w) for w in other.windows]
         if not self.are_paired(one, other):
             return statistics.unpaired(values, bases)
-        return statistics.paired(values, [parts(w) for w in one.windows], bases, [parts(w) for w in other.windows])
+        return statistics.paired(values, one.each(parts), bases, other.each(parts))
 
     def difference(self, one: Column, other: Column, measure: str) -> Interval:
         """The difference one - other of a measure."""

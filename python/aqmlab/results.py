@@ -90,6 +90,11 @@ class Run:
         return self.live.get("void")
 
     @property
+    def settled(self) -> Json | None:
+        """Whether it was settled in its measured window, as `settled.Finding`; none of a run that was not asked."""
+        return self.manifest.get("settled")
+
+    @property
     def has_exchanges(self) -> bool:
         """Whether every exchange was written down."""
         return (self.folder / "exchanges.parquet").exists()

@@ -1,8 +1,8 @@
 """Intervals: what a mean over independent runs, or over parts of one run, is worth.
 
 Across runs the unit is the run: n independent seeds, Student's t with n - 1 degrees of freedom. Within one run the
-unit is a part of its window ("batch means"): the parts of long-range dependent traffic are not independent, so such an
-interval is too narrow rather than too wide, and is always labelled as coming from within one run.
+unit is a part of its window ("batch means"), and what neighbouring parts have in common makes the interval wider. It is
+always labelled as coming from within one run, and there is none of a run that is not settled.
 """
 
 import math
@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+
+from aqmlab.stationarity import autoregression
 
 Array = npt.NDArray[np.float64]
 
@@ -75,10 +77,34 @@ def across_runs(values: Sequence[float]) -> Interval:
     return Interval(float(np.mean(values)), width, len(values), "none" if width is None else "runs")
 
 
+FEWEST_INDEPENDENT = 4.0
+"""Parts that the parts of a window must be worth for an interval: those of a run of its own would be as many seeds."""
+
+
 def within_run(value: float, parts: Sequence[float] | Array) -> Interval:
     """The value of one run, with the interval that the spread of its parts suggests."""
-    width = half_width(parts)
+    width = _of_neighbours(parts)
     return Interval(value, width, len(parts), "none" if width is None else "parts")
+
+
+def _of_neighbours(parts: Sequence[float] | Array) -> float | None:
+    """Half width of the interval of a mean over parts that may resemble their neighbours; none where they do so much
+    that hardly any are left that are independent.
+
+    The parts are taken as an autoregression of first order, as in Steiger, Lada, Wilson, Joines, Alexopoulos and
+    Goldsman 2005, "ASAP3: a batch means procedure for steady-state simulation analysis", ACM TOMACS 15(1). It is always
+    done: of 20 parts, a test before it (von Neumann's ratio) misses one correlation of 0.4 in two.
+    """
+    plain = half_width(parts)
+    sample = np.asarray(parts, dtype=float)
+    if plain is None or sample.size < FEWEST_INDEPENDENT:
+        return plain
+    found = autoregression(sample)
+    independent = sample.size * (1 - found.coefficient) / (1 + found.coefficient)
+    if independent < FEWEST_INDEPENDENT:
+        return None
+    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, independent - 1))
+    return max(plain, quantile * math.sqrt(found.long_run_variance / sample.size))
 
 
 def estimate(values: Sequence[float], parts: Sequence[Array]) -> Interval:

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import checks, engine, reference, toml_text
+from aqmlab import checks, engine, reference, settled, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, Result, merge_summaries, read_json, void_of
@@ -236,6 +236,7 @@ def finish_run(
     link = resolved.scenario.get("link", {})
     found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, link)
     found += [reference.check(summary, reference.rates_of(resolved.scenario, resolved.origin))] if is_reference else []
+    window, traffic = _window_of(resolved.scenario), resolved.scenario.get("traffic", [])
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)
     write_json(
@@ -255,6 +256,7 @@ def finish_run(
             "reached": [asdict(reached) for reached in resolved.reached],
             "wall_s": wall_s,
             "self_checks": [check.as_dict() for check in found],
+            "settled": settled.of_run(queue, tables.get("exchanges"), window, traffic).as_dict(),
             **({} if live is None else {"live": live}),
         },
     )
@@ -290,6 +292,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
             ],
             "wall_s": sum(run.manifest["wall_s"] for run in runs),
             "self_checks": found,
+            "settled": [{"run": name, **(run.runs[0].settled or {})} for name, run in zip(names, runs, strict=True)],
             **({"live": _live_of(names, runs)} if runs[0].live else {}),
         },
     )
@@ -321,6 +324,13 @@ def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> 
     if bed is None or live is None:
         return bed is None and live is None
     return all(live.get(key) == item for key, item in bed.items())
+
+
+def _window_of(scenario: Tree) -> tuple[float, float]:
+    """Start and end of what is measured, seconds."""
+    lengths = (units.seconds(scenario.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown"))
+    duration, warmup, cooldown = lengths
+    return warmup, duration - cooldown
 
 
 def _about() -> Json:

@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from aqmlab import exchanges, units
 from aqmlab.errors import BadInput
 from aqmlab.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results import Json, Run
+from aqmlab.stationarity import NO
 from aqmlab.statistics import BATCHES, Array
 
 __all__ = [
@@ -82,6 +84,17 @@ class Window:
     size_counts: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
     size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))
     state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
+    settled: Mapping[str, Any] | None = None
+    """What was found about whether the run was settled, as in its manifest; none where that was not asked."""
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it is known not to be settled."""
+        return self.settled is not None and self.settled["answer"] == NO
+
+    def trusted(self, parts: Array) -> Array:
+        """Numbers of its parts; none of a run that is not settled, where their spread says nothing of the whole."""
+        return np.full_like(parts, np.nan) if self.is_unsettled else parts
 
     @cached_property
     def cdf(self) -> Array:
@@ -171,6 +184,7 @@ def condense(run: Run) -> Window:
         state=_states(queue, start, end),
         **exchanges.parts(run.folder / "exchanges.parquet", start, end, len(run.scenario["traffic"])),
         summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),
+        settled=run.settled,
     )
 
 

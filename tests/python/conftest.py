@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import fake_native  # noqa: E402
 from aqmlab import _native as native  # noqa: E402
-from aqmlab import engine  # noqa: E402
+from aqmlab import engine, settled  # noqa: E402
 from aqmlab.live import plan, preflight, process, runs  # noqa: E402
 from aqmlab.live.settings import Settings  # noqa: E402
 
@@ -78,6 +78,12 @@ def small(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(process, "arguments", lambda folder, is_virtual: [sys.executable, str(CHILD), str(folder)])
     monkeypatch.delenv("FAKE_CHILD", raising=False)
     return base
+
+
+@pytest.fixture
+def settled_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run is found to be settled: those of seconds that tests make are too short to tell."""
+    monkeypatch.setattr(settled, "of_run", lambda *_: settled.Finding("yes", 1.0, 0.0))
 
 
 def hears_ctrl_c() -> None:

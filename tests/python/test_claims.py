@@ -10,6 +10,8 @@ from aqmlab.claims.verdict import bound_words
 from aqmlab.statistics import Interval
 from conftest import ROOT
 
+pytestmark = pytest.mark.usefixtures("settled_runs")
+
 
 def finding(value, width, low, high):
     return Finding("x", Interval(value, width, 20, "parts"), low, high, "points")

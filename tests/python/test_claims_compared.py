@@ -7,6 +7,7 @@ from aqmlab import claims, report
 from aqmlab.claims import compared
 from conftest import ROOT
 
+pytestmark = pytest.mark.usefixtures("settled_runs")
 DEMO = ROOT / "examples/demo.toml"
 SHORT = {"duration": "30s", "warmup": "10s"}
 

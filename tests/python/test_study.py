@@ -21,6 +21,8 @@ from aqmlab.sweep import making
 from aqmlab.sweep.kept import Kept
 from conftest import ROOT, hears_ctrl_c
 
+pytestmark = pytest.mark.usefixtures("settled_runs")
+
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:

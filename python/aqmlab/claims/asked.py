@@ -4,12 +4,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from aqmlab import units
 from aqmlab.claims.asking import Called, Question, label
 from aqmlab.claims.reading import ClaimText
 from aqmlab.claims.samples import Sample, contrast, relative, sample
 from aqmlab.claims.subject import Subject
-from aqmlab.claims.verdict import NOT_RUN, ROUNDING, TOO_SHORT, Claim, Finding
+from aqmlab.claims.verdict import (
+    NOT_RUN,
+    ROUNDING,
+    SHORT,
+    TOO_SHORT,
+    UNCHECKED,
+    UNSETTLED,
+    Claim,
+    Finding,
+)
+from aqmlab.results import Json
+from aqmlab.settled import pooled
+from aqmlab.stationarity import NO, YES
 from aqmlab.statistics import Interval
+from aqmlab.sweep.grid import Point
 
 __all__ = ["NOT_RUN", "TOO_FEW", "ask"]
 
@@ -26,8 +40,9 @@ def ask(
     """The claim with what was found, and its verdict.
 
     `subjects` are by the names of the points; numbers of points that are missing say that they were not run, and leave
-    the claim open. `lenient` takes what runs there are, and asks the numbers whose points are there alone: the verdict
-    stands on these, and the claim says how many of all they are.
+    the claim open. So do numbers of runs that are shorter than the published ones and not known to be settled: their
+    window does not stand for the long run that the claim is about. `lenient` takes what runs there are, and asks the
+    numbers whose points are there alone: the verdict stands on these, and the claim says how many of all they are.
     """
     asked = [q for q in text.questions if not lenient or q.points <= subjects.keys()]
     found = [_finding(text, question, asked, subjects, called, lenient) for question in asked]
@@ -68,6 +83,7 @@ def _finding(
         if min(w.measured_s for name in question.points for w in subjects[name].windows) < question.window_s:
             note = TOO_SHORT
             interval = Interval(interval.value, None, interval.n, "none")
+        note = note or _not_believed(question, every, subjects)
     return Finding(
         label=label(question, every, called),
         interval=interval,
@@ -102,6 +118,37 @@ def _without_rounding(interval: Interval, how: str, samples: list[tuple[float, S
 def _too_few(text: ClaimText, n: int) -> str:
     """Why there is no verdict with so few runs."""
     return "" if n >= text.seeds or text.parts else f"{n} of the {text.seeds} {TOO_FEW}"
+
+
+def _not_believed(question: Question, every: Sequence[Question], subjects: Mapping[str, Subject]) -> str:
+    """Why runs of a question's points say nothing of the long run; empty where they do."""
+    among = len({name for other in every for name in other.points & subjects.keys()})
+    points = {point.name: point for _, group in question.terms for point in group.points}
+    answers = set()
+    for name, point in points.items():
+        if not question.reading.measure.is_exact and not _is_as_long(subjects[name], point):
+            # Of many points one shows a trend by chance alone.
+            answers.add(pooled([window.settled for window in subjects[name].windows], among)[0])
+    if NO in answers:
+        return UNSETTLED
+    return UNCHECKED if None in answers else SHORT if answers - {YES} else ""
+
+
+def _is_as_long(subject: Subject, point: Point) -> bool:
+    """Whether runs have the warm-up and the window of the published ones, or more: they are what the claim is about."""
+    published = point.source.tree
+    if "duration" not in published:
+        return False
+    ours, theirs = _lengths(subject.scenario), _lengths(published)
+    return all(own >= asked for own, asked in zip(ours, theirs, strict=True))
+
+
+def _lengths(scenario: Json) -> tuple[float, float]:
+    """Of warm-up and measured window, seconds."""
+    duration, warmup, cooldown = (
+        units.seconds(str(scenario.get(key, "0s")), key) for key in ("duration", "warmup", "cooldown")
+    )
+    return warmup, duration - cooldown - warmup
 
 
 def _measured(asked: Sequence[Question]) -> str:

@@ -17,7 +17,7 @@ from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison
 from aqmlab.live.witnesses import SIMULATED
 from aqmlab.results import Json
-from aqmlab.study import definition, folders
+from aqmlab.study import definition, folders, found
 from aqmlab.sweep.grid import Point
 from aqmlab.variants import UNCONGESTED_WORD
 
@@ -43,7 +43,7 @@ def claims(comparison: Comparison) -> list[Claim]:
         points = [point for point in study.everything if point.name in asked_of]
         standing = _standing(columns, load, rate, points)
         texts = [text for text in study.claims if text.is_answerable(set(standing))]
-        answers += [_asked(text, standing) for text in texts]
+        answers += found.at_full_scale(study.folder, [_asked(text, standing) for text in texts])
     return answers
 
 

@@ -85,7 +85,7 @@ class Reading:
         """The numbers of each run's parts, where they have such."""
         if self.formula.parts is None:
             return None
-        return [self.formula.parts(seen) for seen in runs_of(subject)]
+        return [seen.window.trusted(self.formula.parts(seen)) for seen in runs_of(subject)]
 
     def estimate(self, subject: Subject) -> Interval:
         """The mean over the runs, with the best interval that they allow."""

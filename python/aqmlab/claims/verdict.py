@@ -8,6 +8,7 @@ first step of Holm 1979, "A simple sequentially rejective multiple test procedur
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,15 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided"
 NOT_RUN = "not run in this profile"
 """Of a number whose points were not run, and of a claim that has no others."""
 VERDICTS = (HOLDS, FAILS, OPEN, NOT_RUN)
+SHOWN = 2
+"""Numbers of the published scale that are shown beside a verdict."""
 
 TOO_SHORT = "this window is too short: it cuts off what it should count"
+UNSETTLED = "not settled"
+SHORT = "too short to tell whether it is settled"
+UNCHECKED = "not known whether it is settled"
+NOT_BELIEVED = (UNSETTLED, SHORT, UNCHECKED)
+"""Of numbers from runs shorter than the published ones, whose window does not stand for the long run."""
 ALIKE = "the same in every run"
 """Of measured numbers: that seeds did not change them says nothing about how much they might have."""
 
@@ -240,6 +248,8 @@ class Claim:
     """How many numbers the claim has, where these are those of them that could be asked."""
     conditions: tuple[str, ...] = ()
     """Settings of the runs that are not those of the study's."""
+    at_full_scale: Mapping[str, Any] | None = None
+    """What is kept with the study of runs at the published scale: verdict, numbers."""
 
     @property
     def verdict(self) -> str:
@@ -259,8 +269,29 @@ class Claim:
         """What to know beside the verdict: numbers that were not asked, and other conditions; often nothing."""
         every = self.of or len(self.findings)
         said = [f"{self.asked} of {every} numbers asked"] if 0 < self.asked < every else []
+        said += [f"{why} in {count} of {len(self.findings)} numbers" for why, count in self.unbelieved.items()]
+        if self.full_scale:
+            said.append(self.full_scale)
         said += [f"asked under other conditions: {'; '.join(self.conditions)}"] if self.conditions else []
         return "; ".join(said)
+
+    @property
+    def unbelieved(self) -> dict[str, int]:
+        """How many of its numbers come from a window that does not stand for the long run, by what is wrong with it."""
+        notes = [finding.note for finding in self.findings]
+        return {why: notes.count(why) for why in NOT_BELIEVED if why in notes}
+
+    @property
+    def full_scale(self) -> str:
+        """What came out at the published scale, where these runs cannot say; else nothing."""
+        if self.at_full_scale is None or not self.unbelieved:
+            return ""
+        every = self.at_full_scale["findings"]
+        asked = [finding for finding in every if finding["verdict"] != NOT_RUN]
+        said = [f"{len(asked)} of {len(every)} numbers asked"] if len(asked) < len(every) else []
+        said += [f"{finding['label']}: {finding['number']}" for finding in asked[:SHOWN]]
+        said += [f"and {len(asked) - SHOWN} more"] if len(asked) > SHOWN else []
+        return f"at the published scale: {self.at_full_scale['verdict']} ({'; '.join(said)})"
 
     @property
     def number(self) -> str:
@@ -291,6 +322,8 @@ class Claim:
             "no_data": self.no_data,
             "conditions": list(self.conditions),
             "digest": self.digest,
+            "unbelieved": self.unbelieved,
+            "full_scale": self.full_scale or None,
             "expected": self.expected,
             "explained": self.explained,
             "evidence": list(self.evidence),

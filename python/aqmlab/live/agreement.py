@@ -1,7 +1,7 @@
 """Do two witnesses agree? Quantities of a simulated result beside those of a live one, each with its own noise.
 
 Tolerances and the rule for a verdict are those of `verdicts`. Intervals come from independent runs. Of one run each,
-those of its parts are shown, too narrow for bursty traffic, and decide nothing: beside the open verdict stands on which
+those of its parts are shown and decide nothing: beside the open verdict stands on which
 side of the tolerance the difference itself lies. Void runs are left out; where all are, the verdict is `void`.
 """
 
@@ -149,7 +149,7 @@ class _Seen:
             return statistics.across_runs(values)
         if parts is None:
             return Interval(values[0], None, 1, "none")
-        return _of_parts(values[0], parts(self.windows[0]))
+        return _of_parts(values[0], self.windows[0].trusted(parts(self.windows[0])))
 
 
 class _Both:
@@ -166,7 +166,8 @@ class _Both:
         read = _reader(key)
         ours, theirs = self.simulated.values(read), self.live.values(read)
         if self.same_demands and parts is not None and self.simulated.seeds == self.live.seeds and len(ours) == 1:
-            return _of_parts(theirs[0] - ours[0], parts(self.live.windows[0]) - parts(self.simulated.windows[0]))
+            a, b = (one.windows[0].trusted(parts(one.windows[0])) for one in (self.live, self.simulated))
+            return _of_parts(theirs[0] - ours[0], a - b)
         return verdicts.gap(ours, theirs, self.paired)
 
 

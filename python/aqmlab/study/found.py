@@ -10,7 +10,7 @@ import json
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aqmlab import engine, store
@@ -228,6 +228,22 @@ def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path
     profiles[profile] = numbers(found, profiles.get(profile))
     store.write_json(path, {name: profiles[name] for name in sorted(profiles)})
     return path
+
+
+def at_full_scale(study_folder: Path, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims with what is kept of them from runs at the published scale.
+
+    Not those that were changed since, nor those that are asked under other conditions.
+    """
+    path = study_folder / KEPT
+    answers = read_json(path).get(FULL, {}).get("claims", {}) if path.exists() else {}
+    kept = [answers.get(claim.id) for claim in claims]
+    return [
+        replace(claim, at_full_scale=answer)
+        if answer and answer["digest"] == claim.digest and asked(answer) and not claim.conditions
+        else claim
+        for claim, answer in zip(claims, kept, strict=True)
+    ]
 
 
 def _is_of_few(finding: Json) -> bool:

@@ -22,7 +22,7 @@ from aqmlab.progress import Monitor, Silent, View, clock_text
 from aqmlab.results import Json
 from aqmlab.study import found, live, page
 from aqmlab.study.cells import Cell, Cells
-from aqmlab.study.definition import Study
+from aqmlab.study.definition import FULL, Study
 from aqmlab.study.found import Effort
 from aqmlab.sweep import plan as plans
 from aqmlab.sweep.condensed import Condensed
@@ -267,6 +267,8 @@ def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agr
         of_point.setdefault(point.name, []).append(loaded[task.key].as_asked(task.calibrations, task.is_reference))
     cells = Cells(study.everything, [Cell(point, of_point[point.name]) for point in study.points])
     claims = [asked.ask(text.in_profile(study.profile.name), cells.by_name) for text in study.claims]
+    if study.profile.name != FULL and not study.changes:
+        claims = found.at_full_scale(study.folder, claims)
     facts = found.of_study(study, cells, claims, effort)
     facts["agreements"] = [item.as_dict() for item in agreements]
     for name in DRAWN:  # what is not drawn any more shall not stay

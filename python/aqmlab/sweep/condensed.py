@@ -24,7 +24,7 @@ from aqmlab.results import Json, Run
 from aqmlab.statistics import Array
 from aqmlab.window import COUNTS, Window, condense
 
-FORMAT = 2
+FORMAT = 3
 """Grows whenever what is kept of a run changes; what was kept in another format is not read."""
 
 QUEUE_ROWS = 2000
@@ -106,7 +106,13 @@ class Condensed:
     @cached_property
     def window(self) -> Window:
         """Counts of the measured window."""
-        return _window(self.parts[WINDOW])
+        return replace(_window(self.parts[WINDOW]), settled=self.settled)
+
+    @property
+    def settled(self) -> Json | None:
+        """Whether the run was settled in its measured window, as its manifest has it."""
+        found: Json | None = self.facts["settled"]
+        return found
 
     @cached_property
     def queue(self) -> pl.DataFrame:
@@ -187,7 +193,10 @@ class Condensed:
 
 def of_run(run: Run, key: str, facts: Mapping[str, Any]) -> Condensed:
     """Condenses a run; memory does not grow with the number of its exchanges. `facts` are added to the manifest's."""
-    wanted = ("version", "seed", "digest", "scenario_digest", "demand_digest", "calibration", "reached", "self_checks")
+    wanted = (
+        *("version", "seed", "digest", "scenario_digest", "demand_digest", "calibration", "reached", "self_checks"),
+        "settled",
+    )
     queue = io.BytesIO()
     thinned(run.queue).write_parquet(queue)
     return Condensed(
@@ -235,6 +244,8 @@ def _window_file(window: Window) -> bytes:
     arrays: dict[str, Any] = {}
     for field in fields(window):
         item = getattr(window, field.name)
+        if field.name == "settled":
+            continue  # among the facts
         if field.name == "summarised":
             arrays[field.name] = np.frombuffer(json.dumps(item).encode(), dtype=np.uint8)
         elif field.name == "state":

@@ -228,7 +228,8 @@ def _precision(curves: Sequence[Curve]) -> str:
     for curve in curves:
         windows = curve.cell.windows
         for k in marks:
-            one = statistics.estimate([float(w.cdf[k]) for w in windows], [w.cdf_parts[:, k] for w in windows])
+            values, parts = [float(w.cdf[k]) for w in windows], [w.trusted(w.cdf_parts[:, k]) for w in windows]
+            one = statistics.estimate(values, parts)
             found.append((curve.label, one))
     known = [one.half_width for _, one in found if one.half_width is not None and has_interval(one)]
     if not known:
