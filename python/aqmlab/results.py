@@ -174,6 +174,11 @@ class Result:
         return void_of([(run.folder.name, run.void) for run in self.runs])
 
     @property
+    def settled(self) -> list[Json | None]:
+        """Whether each run was settled in its measured window."""
+        return [run.settled for run in self.runs]
+
+    @property
     def calibration(self) -> list[Json]:
         """How the populations were found, one entry a block of traffic that asked for a load."""
         return list(self.manifest.get("calibration", []))

@@ -34,6 +34,9 @@ MOST_MARKS = 1 << 27
 GAUGES = {"probability": "probability", "queue_packets": "queue"}
 """Columns of the queue table that are followed, and what they are called."""
 
+SAID = 2
+"""Series that are named of a run that is not settled."""
+
 UNDER_WAY, WAITING = "exchanges under way", "users waiting"
 
 
@@ -88,11 +91,10 @@ def judge(followed: Mapping[str, Array], window_s: float) -> Finding:
     for name, values in long_enough.items():
         trend, p, tenth = trends[name], adjusted[name], max(values.size // 10, 1)
         answer = NO if p < LEVEL else YES if trend.freedom >= FEWEST_FREEDOM else UNKNOWN
-        share, ends = stationarity.mser5(values), (values[:tenth], values[-tenth:])
+        share = stationarity.mser5(values)
+        begins, ends = float(values[:tenth].mean()), float(values[-tenth:].mean())
         cut_s = None if share is None else share * window_s * _covered(name)
-        found.append(
-            Followed(name, answer, trend.statistic, trend.freedom, p, *(float(end.mean()) for end in ends), cut_s)
-        )
+        found.append(Followed(name, answer, trend.statistic, trend.freedom, p, begins, ends, cut_s))
     answers = {one.answer for one in found} | ({UNKNOWN} if len(long_enough) < len(followed) or not followed else set())
     cuts = [one.cut_s for one in found]
     return Finding(
@@ -185,3 +187,27 @@ def pooled(findings: Sequence[Mapping[str, Any] | None], among: int = 1) -> tupl
     if p < LEVEL:
         return NO, p
     return (UNKNOWN if any(one["answer"] == UNKNOWN for one in known) else YES), p
+
+
+def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
+    """What is to be known of runs of one scenario, in words; nothing where they are settled or were not asked.
+
+    `not settled: probability, forward, went from 0.047 to 0.76; MSER-5 would cut off more than half of the window`.
+    """
+    answer, _ = pooled(findings)
+    if answer not in (NO, UNKNOWN):
+        return ""
+    known = [one for one in findings if one]
+    worst = min(known, key=lambda one: one["p"]) if answer == NO else known[0]
+    if answer == UNKNOWN:
+        slow = [one["name"] for found in known for one in found["series"] if one["answer"] == UNKNOWN]
+        which = "; ".join(dict.fromkeys(slow))
+        return f"too short to tell whether it is settled{f': {which}' if which else ''}"
+    moved = [
+        f"{one['name']}, went from {one['begins']:.3g} to {one['ends']:.3g}"
+        for one in sorted(worst["series"], key=lambda one: float(one["p"]))[:SAID]
+        if one["answer"] == NO
+    ]
+    cut_s = worst["cut_s"]
+    cut = "more than half of the window" if cut_s is None else f"{cut_s:.3g} s"
+    return f"not settled: {'; '.join(moved)}; MSER-5 would cut off {cut}"

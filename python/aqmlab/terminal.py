@@ -88,7 +88,10 @@ def basis(reps: int) -> str:
     """Where the intervals of a comparison or result come from."""
     if reps > 1:
         return f"± 95 % t-interval across {reps} independent runs."
-    return "One run: no interval across runs. ± 95 % from 20 parts of its window, too narrow for bursty traffic."
+    return (
+        "One run: no interval across runs. ± 95 % from 20 parts of its window, wider by what neighbours have in "
+        "common; none where the run is not settled or hardly four of its parts are independent."
+    )
 
 
 def result(out: Console, found: Result) -> None:
@@ -139,6 +142,7 @@ def result(out: Console, found: Result) -> None:
         if inside := program(found):
             out.print(Text(inside, style="dim"), soft_wrap=True)
     voids(out, [(found.name, found.void)])
+    unsettled(out, [(found.name, found)])
 
 
 def _how_late(found: Result) -> str:
@@ -171,6 +175,15 @@ def voids(out: Console, found: Sequence[tuple[str, str | None]]) -> None:
     for name, reason in found:
         if reason:
             out.print(Text.assemble((f"{name} is void: ", "bold red"), reason), soft_wrap=True)
+
+
+def unsettled(out: Console, found: Sequence[tuple[str, Result]]) -> None:
+    """Which results are still on their way to where they will stay, as far as that can be told."""
+    from aqmlab import settled
+
+    for name, one in found:
+        if words := settled.said(one.settled):
+            out.print(Text.assemble((f"{name}: ", "yellow"), words), soft_wrap=True)
 
 
 def _number(value: float | None, width: float | None, unit: str) -> str:
@@ -226,6 +239,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     for part in separately.of(found):
         out.print(_part(part, base))
     voids(out, [(column.name, column.void) for column in found.columns])
+    unsettled(out, [(column.name, column.result) for column in found.columns])
     out.print(Text("Used, loss and marked: both directions together. " + basis(found.reps), style="dim"))
     if lead:
         out.print(Text(lead, style="bold"))
@@ -281,6 +295,14 @@ def verdicts(out: Console, found: Sequence[Claim]) -> None:
         return
     counts = [f"{sum(c.verdict == v for c in found)} {v}" for v in ("holds", "does not hold", "cannot be decided")]
     out.print(Text(f"Claims of the studies: {', '.join(counts)}.", style="bold"))
+    here = [claim for claim in found if claim.verdict == "cannot be decided" and claim.unbelieved]
+    if here:
+        known = [claim.at_full_scale["verdict"] for claim in here if claim.at_full_scale is not None]
+        full = [f"{known.count(v)} {v}" for v in dict.fromkeys(known)]
+        at = f"; at the published scale, of these: {', '.join(full)}" if full else ""
+        out.print(
+            Text(f"{len(here)} cannot be decided here, where runs are not known to be settled{at}."), soft_wrap=True
+        )
 
 
 def calibrations(out: Console, found: Sequence[Calibration]) -> None:

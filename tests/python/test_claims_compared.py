@@ -101,7 +101,7 @@ def test_other_round_trip_times_are_asked_as_the_nearest_point_and_said():
     assert not any(name.startswith(("le2007-9", "le2007-10")) for name in found), "these are about another RTT"
     for claim in found.values():
         assert claim.conditions == ("path.rtt 50ms",)
-        assert claim.remark.endswith("asked under other conditions: path.rtt 50ms")
+        assert claim.remark.endswith("asked under other conditions: path.rtt 50ms") and not claim.full_scale
         assert claim.as_dict()["conditions"] == ["path.rtt 50ms"]
     assert all(not claim.conditions for claim in asked(DEMO).values())
 
@@ -142,6 +142,13 @@ def test_another_link_or_traffic_is_another_experiment(demand, tmp_path):
             changed = changed.replace('load = "98mbit"', 'load = "49mbit"')
         (tmp_path / "other.toml").write_text(changed)
         assert asked(tmp_path / "other.toml", *known) == {}, new
+
+
+def test_the_order_of_keys_is_no_difference():
+    link = {"rate": "100mbit"}
+    one = {"link": link, "traffic": [], "path": {"rtt": {"uniform": ["10ms", "150ms"], "step": "1ms"}}}
+    other = {"link": link, "traffic": [], "path": {"rtt": {"step": "1ms", "uniform": ["10ms", "150ms"]}}}
+    assert compared._differences(one, other, False) == ()
 
 
 def test_what_only_one_of_two_says_is_a_difference():

@@ -185,4 +185,11 @@ def _table(where: str, item: Any, without: Sequence[str] = ()) -> Iterator[tuple
 
 
 def _said(item: Any) -> str:
-    return item if isinstance(item, str) else toml_text.value(item)
+    return item if isinstance(item, str) else toml_text.value(_in_order(item))
+
+
+def _in_order(item: Any) -> Any:
+    """The same with the keys of tables in the order of their names: how a scenario was read is no difference."""
+    if isinstance(item, Mapping):
+        return {key: _in_order(item[key]) for key in sorted(item)}
+    return [_in_order(one) for one in item] if isinstance(item, list) else item

@@ -283,8 +283,8 @@ class Claim:
 
     @property
     def full_scale(self) -> str:
-        """What came out at the published scale, where these runs cannot say; else nothing."""
-        if self.at_full_scale is None or not self.unbelieved:
+        """What came out at the published scale, where these runs cannot decide; else nothing."""
+        if self.at_full_scale is None or self.verdict != OPEN:
             return ""
         every = self.at_full_scale["findings"]
         asked = [finding for finding in every if finding["verdict"] != NOT_RUN]

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, lead, separately, store, subject, terminal, transport, units
+from aqmlab import engine, figures, lead, separately, settled, store, subject, terminal, transport, units
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
 from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison, Entry
@@ -142,6 +142,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "transport": _transport(columns),
         "calibrations": _calibrations(columns),
         "checks": _checks(columns),
+        "settled": _settled(columns),
         "scenario_text": (columns[-1].result.folder / "scenario.toml").read_text(encoding="utf-8"),
         "scenario_name": columns[-1].name,
         "seeds": [run.seed for run in first.runs],
@@ -352,6 +353,24 @@ def _checks(columns: list[Column]) -> list[Json]:
         for column in columns
         for check in column.result.manifest["self_checks"]
     ]
+
+
+def _settled(columns: list[Column]) -> Json:
+    """What is to be said of each column that is not settled, and every series of every run that was followed."""
+    rows = [
+        {
+            "run": f"{column.label}{f', run {k}' if len(column.result.runs) > 1 else ''}",
+            **{key: one[key] for key in ("name", "answer", "p")},
+            "begins": f"{one['begins']:.4g}",
+            "ends": f"{one['ends']:.4g}",
+            "cut": "more than half" if one["cut_s"] is None else f"{one['cut_s']:.3g}",
+        }
+        for column in columns
+        for k, found in enumerate(column.result.settled, start=1)
+        for one in (found or {}).get("series", [])
+    ]
+    said = [(column.label, settled.said(column.result.settled)) for column in columns]
+    return {"said": [(name, words) for name, words in said if words], "rows": rows}
 
 
 def _only(check: Json) -> Json:

@@ -279,5 +279,6 @@ def _window(content: bytes) -> Window:
         rate_bps=(float(forward), float(reverse)),
         summarised=summarised,
         state=state,
+        settled=None,
         **floats,
     )
