@@ -163,3 +163,12 @@ def test_a_result_has_the_estimates_of_its_column(base):
         assert found[column.name].estimate("p90") == column.estimate("p90")
         assert column.windows is column.result.windows
     assert aqmlab.run(base).estimate("utilisation").value > 0
+
+
+def test_runs_are_condensed_beside_each_other(base, tmp_path, monkeypatch):
+    found = aqmlab.compare(base, "pfifo", "pi ecn", "uncongested", reps=2, out=tmp_path / "out")
+    anew = [column.windows for column in aqmlab.load(tmp_path / "out").columns]
+    monkeypatch.setattr("aqmlab.window.condense", lambda run: pytest.fail("condensed once more"))
+    for column, windows in zip(found.columns, anew, strict=True):
+        assert [one.cdf.tolist() for one in column.windows] == [one.cdf.tolist() for one in windows]
+        assert [one.measure("p99") for one in column.windows] == [one.measure("p99") for one in windows]
