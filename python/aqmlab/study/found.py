@@ -169,6 +169,7 @@ def _answer(claim: Json, take: str) -> Json:
         "digest": claim["digest"],
         "take": take,
         "remark": claim["remark"],
+        "unbelieved": claim["unbelieved"],
         "findings": [{key: finding.get(key) for key in _KEPT_FINDING} for finding in claim["findings"]],
     }
 
@@ -228,6 +229,27 @@ def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path
     profiles[profile] = numbers(found, profiles.get(profile))
     store.write_json(path, {name: profiles[name] for name in sorted(profiles)})
     return path
+
+
+def contradictions(answer: Json, full: Json) -> list[str]:
+    """What an answer of shorter runs decides otherwise than the published scale: the claim, or numbers of it."""
+    decided = (HOLDS, FAILS)
+    theirs = {finding["label"]: finding["verdict"] for finding in full["findings"]}
+    pairs = [(finding["label"], finding["verdict"], theirs.get(finding["label"])) for finding in answer["findings"]]
+    found = [label for label, ours, other in pairs if ours in decided and other in decided and ours != other]
+    verdicts = answer["verdict"], full["verdict"]
+    is_other = verdicts[0] in decided and verdicts[1] in decided and verdicts[0] != verdicts[1]
+    return (["the claim"] if is_other else []) + found
+
+
+def believed(answer: Json, full: Json | None) -> str:
+    """The verdict of an answer of shorter runs.
+
+    One that does not say whether its runs were settled, for it was kept before that was asked, is not known to be so:
+    it decides nothing that the published scale answers otherwise.
+    """
+    is_known = "unbelieved" in answer
+    return OPEN if not is_known and full is not None and contradictions(answer, full) else str(answer["verdict"])
 
 
 def at_full_scale(study_folder: Path, claims: Sequence[Claim]) -> list[Claim]:

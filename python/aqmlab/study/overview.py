@@ -103,7 +103,10 @@ class _Kept:
         """In words, of a claim that nothing answers too."""
         answer = self.answer(text)
         if answer is not None:
-            return str(answer[1]["verdict"])
+            scale, kept = answer
+            full = self.scales.get(FULL, {"claims": {}})["claims"].get(text.id)
+            same = full is not None and scale != FULL and full["digest"] == text.digest
+            return found.believed(kept, full if same else None)
         if any(text.id in scale["claims"] for scale in self.scales.values()):
             return CHANGED
         return NOT_RUN if self.scales else "not run"
