@@ -15,10 +15,6 @@ NOT_IN_LINUX = ("pi",)
 """Disciplines that have no witness in the kernel."""
 
 
-CONTROL = {"reno": "sack"}
-"""Linux's Reno is with SACK; what is `reno` here is without, and without what NewReno added, which Linux has not."""
-
-
 @dataclass(frozen=True)
 class Case:
     """A scenario, and how often each witness is to see it."""
@@ -91,7 +87,7 @@ def bulk(cc: str, rate: int, kind: str, ecn: bool) -> Case:
         "path": {"access_rate": "1gbit", "rtt": {"uniform": list(RTT)}},
         "tcp": {
             "stack": "linux",
-            "cc": CONTROL.get(cc, cc),
+            "cc": cc,
             **({"ecn": "on", "ecn_fallback": False} if ecn else {"ecn": "off"}),
         },
         "traffic": [{"kind": "bulk", "flows": 10, "start": {"uniform": ["0s", "1s"]}}],

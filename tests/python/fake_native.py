@@ -79,7 +79,14 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
         if key not in known:
             raise ScenarioError(f"{origin}: link.qdisc.{key}: unknown key; expected one of {', '.join(known)}")
     link["qdisc"] = {**known, **qdisc}
-    tree["tcp"] = {"stack": "freebsd4", "cc": "newreno", "ecn": "off", "window": "16kb", **tree.get("tcp", {})}
+    tree["tcp"] = {
+        "stack": "freebsd4",
+        "cc": "reno",
+        "repair": "newreno",
+        "ecn": "off",
+        "window": "16kb",
+        **tree.get("tcp", {}),
+    }
     if not tree.get("traffic"):
         raise ScenarioError(f"{origin}: traffic: empty; expected one or more [[traffic]] tables")
     loads = []

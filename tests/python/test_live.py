@@ -340,14 +340,11 @@ def real(monkeypatch):
 
 
 def test_linux_s_own_defaults_need_no_remark(real):
-    for control in ("cubic", "sack", "dctcp", "bbr"):
+    for control in ("cubic", "reno", "dctcp", "bbr"):
         found = linux(tcp=f'cc = "{control}"')
         assert found.remarks == ()
-        assert (
-            found.sysctl["net.ipv4.tcp_congestion_control"]
-            == found.blocks[0].congestion
-            == settings._control({"cc": control})
-        )
+        assert found.sysctl["net.ipv4.tcp_congestion_control"] == found.blocks[0].congestion == control
+        assert [found.sysctl[f"net.ipv4.tcp_{name}"] for name in ("sack", "recovery", "early_retrans")] == list("113")
         # RFC 8257: DCTCP without ECN is none.
         assert found.sysctl["net.ipv4.tcp_ecn"] == str(int(control == "dctcp"))
         # tcp(7): a segment of 1448 bytes and 12 of timestamps are Ethernet's 1460, for which nothing need be said.
@@ -367,6 +364,7 @@ rate = "1mbit"
 [[traffic]]
 kind = "bulk"
 cc = "reno"
+repair = "reno"
 mss = "536b"
 rto_min = "1s"
 delayed_ack = "off"
@@ -380,8 +378,21 @@ delayed_ack = "off"
     assert last.route == "window 6291456 initcwnd 10 rto_min 1s advmss 548 quickack 1" and last.congestion == "reno"
     said = "; ".join(found.remarks)
     assert "traffic.0.ecn = plus: Linux has no ECN-capable SYN/ACK" in said
-    assert "traffic.2.cc = reno: Linux recovers as newreno without SACK" in said
-    assert "traffic.2: of sack a kernel has one setting" in said and len(found.remarks) == 3
+    assert "traffic.2.repair = reno: Linux repairs as newreno, which is all that there is without SACK" in said
+    assert "traffic.2: of repair a kernel has one setting" in said and len(found.remarks) == 3
+
+
+@pytest.mark.parametrize(
+    "repair, sack, recovery, remarks",
+    [("rack", 1, 1, 0), ("sack", 1, 0, 0), ("newreno", 0, 0, 0), ("ns2-sack1", 1, 0, 1)],
+)
+def test_how_losses_are_repaired_is_a_kernel_s_setting(real, repair, sack, recovery, remarks):
+    # ip-sysctl: tcp_sack; tcp_recovery, 0x1: RACK; tcp_early_retrans, 3: a probe of the tail.
+    found = linux(tcp=f'cc = "reno"\nrepair = "{repair}"')
+    assert [found.sysctl[f"net.ipv4.tcp_{name}"] for name in ("congestion_control", "sack", "recovery")] == [
+        *("reno", str(sack), str(recovery))
+    ]
+    assert len(found.remarks) == remarks
 
 
 def test_what_no_kernel_does_is_said_before(real):
@@ -389,7 +400,7 @@ def test_what_no_kernel_does_is_said_before(real):
     assert any("syn_timer 3s (Linux 1s)" in remark for remark in found.remarks)
     assert any("tcp.mss = 4000b: no more than 1448 bytes fit in packets of 1500" in remark for remark in found.remarks)
     assert "advmss" not in found.route
-    old = settings.settings(engine.resolve('[link]\nrate = "10mbit"\n[[traffic]]\nkind = "bulk"\n', "x"))
+    old = settings.settings(engine.resolve('tcp.stack = "freebsd4"\n[[traffic]]\nkind = "bulk"\n', "x"))
     assert old.remarks[0].startswith("tcp.stack = freebsd4: the hosts are this kernel's own")
     assert old.sysctl["net.ipv4.tcp_sack"] == "0" and old.blocks[0].congestion == "reno"
     # Windows that no header can hold are not bound at all.

@@ -119,7 +119,12 @@ def test_recorded_lines_are_the_ones_written_now(name):
 
 # ---- writing ----
 
-BASE = {"link": {"rate": "10mbit", "qdisc": {"kind": "pfifo"}}, "path": {"rtt": "40ms"}, "traffic": [{"kind": "bulk"}]}
+BASE = {
+    "link": {"rate": "10mbit", "qdisc": {"kind": "pfifo"}},
+    "path": {"rtt": "40ms"},
+    "tcp": {"stack": "freebsd4"},
+    "traffic": [{"kind": "bulk"}],
+}
 
 
 def written(qdisc=None, **tables):
@@ -187,11 +192,24 @@ def test_a_scenario_as_linux_does_it_needs_no_remark_on_its_queue_and_hosts():
 
 
 def test_hosts_get_their_stack():
-    lines = written(tcp={"cc": "sack", "ecn": "plus", "window": "64kb", "mss": "536b", "delayed_ack": "off"}).lines
+    lines = written(
+        tcp={"stack": "freebsd4", "cc": "sack", "ecn": "plus", "window": "64kb", "mss": "536b", "delayed_ack": "off"}
+    ).lines
     for name, value in (("congestion_control", "reno"), ("sack", "1"), ("ecn", "1"), ("timestamps", "0")):
         assert f"sysctl -w net.ipv4.tcp_{name}={value}" in lines
     assert lines[-1].endswith("window 65536 initcwnd 2 rto_min 1s advmss 536 quickack 1")
     assert "window 1024" not in written(tcp={"stack": "ns2"}).lines[-1]
+
+
+@pytest.mark.parametrize(
+    "repair, sack, recovery, early", [("rack", 1, 1, 3), ("sack", 1, 0, 0), ("newreno", 0, 0, 0), ("reno", 0, 0, 0)]
+)
+def test_window_and_repair_are_settings_of_their_own(repair, sack, recovery, early):
+    # ip-sysctl: tcp_recovery, 0x1 is RACK; tcp_early_retrans, 3 is a probe of the tail.
+    setup = written(tcp={"stack": "linux", "cc": "reno", "repair": repair})
+    values = {"congestion_control": "reno", "sack": sack, "recovery": recovery, "early_retrans": early}
+    assert {f"sysctl -w net.ipv4.tcp_{name}={value}" for name, value in values.items()} <= set(setup.lines)
+    assert ("repair = reno: Linux repairs as newreno" in setup.text) == (repair == "reno")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def scenario_of(case: Case) -> str:
         'receive_buffer = "0b"',
         "pacing_burst = 1",
         "ecn_fallback = false",
-        f'cc = "{"sack" if case.cc == "reno" else case.cc}"',
+        f'cc = "{case.cc}"',
         f'ecn = "{"on" if case.ecn else "off"}"',
     ]
     for number, rtt_ms in enumerate(case.rtts_ms):

@@ -102,6 +102,9 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let expected = format!("one of {}", KINDS.each_ref().map(|kind| kind.name).join(", "));
     let kind = block.require("kind", &expected, |entry| entry.word(&names))?;
     let tcp_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[] };
+    if kind.speaks_tcp {
+        hosts::refuse_former(&block)?;
+    }
     block.only(&[&[COMMON], kind.keys, &[tcp_keys]].concat())?;
 
     let direction = block.read("direction", kind.direction, |entry| entry.word(&DIRECTIONS))?;

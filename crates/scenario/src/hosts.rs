@@ -10,7 +10,7 @@ use crate::stacks::Stacks;
 use crate::units;
 use crate::written::{Fields, Written};
 use base::{Ecn, Span};
-use tcp::{Backoff, Config, Control, EcnMode, Hystart, Recovery, Reduction, RtoFloor, RttSampling};
+use tcp::{Backoff, Config, Control, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling};
 
 /// A key of `[tcp]`.
 struct Key {
@@ -91,9 +91,8 @@ macro_rules! backoff {
 
 /// Every key but `stack`, in the order in which they are read and written: `cc` before those for which it stands.
 const TABLE: &[Key] = &[
-    Key { name: "cc", read: read_cc, write: write_cc },
-    Key { name: "sack", read: read_sack, write: write_sack },
-    words!("newreno", ns2_newreno, NEWRENO),
+    Key { name: "cc", read: read_cc, write: |config| name_of(Control::WORDS, config.control) },
+    words!("repair", repair, Repair::WORDS),
     words!("hystart", hystart, HYSTART),
     flag!("pacing", pacing),
     count!("pacing_burst", pacing_burst, 1..=65_535),
@@ -121,7 +120,6 @@ const TABLE: &[Key] = &[
     flag!("whole_segments", whole_segments),
     flag!("fin_takes_room", fin_takes_room),
     words!("reduction", reduction, REDUCTION),
-    flag!("rack", rack),
     flag!("timestamps", timestamps),
     flag!("dsack", dsack),
     flag!("frto", frto),
@@ -162,11 +160,9 @@ pub(crate) const KEYS: &[&str] = &{
 
 /// The key that names the profile.
 pub(crate) const STACK: &str = "stack";
-/// The profile of a scenario that names none: the hosts of the web studies.
-const DEFAULT_STACK: &str = "freebsd4";
+/// The profile of a scenario that names none: the hosts of today.
+const DEFAULT_STACK: &str = "linux";
 const HYSTART: [(&str, Hystart); 3] = [("off", Hystart::Off), ("linux", Hystart::Linux), ("plus", Hystart::Plus)];
-/// Which recovery by partial acknowledgements, for every `cc` that uses them.
-const NEWRENO: [(&str, bool); 2] = [("rfc6582", false), ("ns2", true)];
 const ECN: [(&str, EcnMode); 4] =
     [("off", EcnMode::Off), ("on", EcnMode::On), ("plus", EcnMode::Plus), ("plus-tryonce", EcnMode::PlusTryOnce)];
 /// The field of ECN-capable packets.
@@ -186,6 +182,33 @@ pub(crate) struct Hosts {
     /// The profile's name.
     pub stack: String,
     pub config: Config,
+}
+
+/// Keys that `repair` stands for now.
+const FORMER: [&str; 3] = ["sack", "newreno", "rack"];
+
+/// Refuses the former keys in `section`, and says what to write in the place of all of them.
+pub(crate) fn refuse_former(section: &Section<'_>) -> Result<(), Error> {
+    let Some(entry) = FORMER.iter().find_map(|name| section.get(name)) else { return Ok(()) };
+    let is = |name: &str, value: &str| section.get(name).is_some_and(|entry| entry.text().is_ok_and(|it| it == value));
+    let flag = |name: &str| section.get(name).and_then(|entry| entry.flag().ok());
+    let has_no_reports = is("cc", "newreno") || is("sack", "off");
+    let says_newreno_alone =
+        section.get("newreno").is_some() && section.get("sack").is_none() && flag("rack").is_none();
+    let has_reports = is("cc", "sack") || is("cc", "cubic") || is("cc", "dctcp") || is("cc", "bbr");
+    let repair = if is("cc", "reno") {
+        Repair::Reno
+    } else if has_no_reports || says_newreno_alone && !has_reports {
+        if is("newreno", "ns2") { Repair::Ns2NewReno } else { Repair::NewReno }
+    } else if is("sack", "ns2") {
+        Repair::Ns2Sack1
+    } else if flag("rack").unwrap_or(is(STACK, "linux")) {
+        Repair::Rack
+    } else {
+        Repair::Sack
+    };
+    let (word, _) = Repair::WORDS.into_iter().find(|(_, other)| *other == repair).expect("every repair has a word");
+    Err(entry.error(format!("sack, newreno and rack are one key now, repair; expected repair = {word:?} instead")))
 }
 
 /// Reads the hosts of a block: its own keys before those of `[tcp]`, those before the profile's.
@@ -241,8 +264,8 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
         return blame(["ecn", "cc"], "ecn on, without which there is no dctcp".to_owned());
     }
     if config.control.models_path() {
-        if config.recovery != Recovery::Sack || config.sack1 {
-            return blame(["sack", "cc"], "sack rfc6675, without which there is no bbr".to_owned());
+        if !matches!(config.repair, Repair::Sack | Repair::Rack) {
+            return blame(["repair", "cc"], "repair sack or rack, without which there is no bbr".to_owned());
         }
         if !config.pacing {
             return blame(["pacing", "cc"], "pacing true, without which there is no bbr".to_owned());
@@ -251,8 +274,8 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
             return blame(["hystart", "cc"], "hystart off with bbr, which has a start of its own".to_owned());
         }
     }
-    if config.pacing && config.sack1 {
-        return blame(["pacing", "sack"], "pacing false with sack ns2, which does not pace".to_owned());
+    if config.pacing && config.repair == Repair::Ns2Sack1 {
+        return blame(["pacing", "repair"], "pacing false with repair ns2-sack1, which does not pace".to_owned());
     }
     let longest = units::write_span(config.rto_max);
     if config.rto_min > config.rto_max {
@@ -267,56 +290,35 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     Ok(())
 }
 
-/// The window, and with it the recovery that goes with it unless `sack` says otherwise.
+/// The window, and with it the repair that the stack has beside it unless `repair` says otherwise. The literature's
+/// names of whole TCPs, `newreno` and `sack`, are Reno's window and that repair; so is `reno` but for Linux, which calls
+/// a window so and nothing else.
 fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
-    let words: Vec<_> = tcp::cc::WORDS.iter().map(|word| (word.name, (word.recovery, word.control))).collect();
-    (config.recovery, config.control) = entry.word(&words)?;
+    const NEWRENO: &str = "newreno";
+    const SACK: &str = "sack";
+    let [(reno, control), others @ ..] = Control::WORDS else { unreachable!("Reno is a window") };
+    let flavours = [*reno, NEWRENO, SACK].map(|flavour| (flavour, (flavour, *control)));
+    let others = others.iter().map(|&(word, control)| (word, (word, control)));
+    let (word, control) = entry.word(&flavours.into_iter().chain(others).collect::<Vec<_>>())?;
+    config.control = control;
+    // Before any other key is read, this is the repair of a built-in profile.
+    config.repair = match (word, config.repair) {
+        (NEWRENO, repair) => repair.without_sack(),
+        ("reno", Repair::Rack) => Repair::Rack,
+        ("reno", _) => Repair::Reno,
+        (_, Repair::Ns2Sack1) if control.models_path() => Repair::Sack,
+        (_, repair) => repair.with_sack(),
+    };
     // Linux's CUBIC alone has it by itself.
-    let is_linux = config.control == Control::Cubic && config.whole_segments;
+    let is_linux = control == Control::Cubic && config.whole_segments;
     config.hystart = if is_linux { Hystart::Linux } else { Hystart::Off };
-    config.pacing = config.control.models_path();
-    if config.control.models_path() {
-        config.sack1 = false;
-    }
-    if config.control == Control::Dctcp {
+    config.pacing = control.models_path();
+    if control == Control::Dctcp {
         // RFC 8257: there is no DCTCP without ECN, and in its networks every packet is ECN-capable.
         config.ecn = EcnMode::On;
         (config.ect_on_retransmit, config.ect_on_control) = (true, true);
     }
     Ok(())
-}
-
-fn write_cc(config: &Config) -> Written {
-    // Reno's window goes by the name of its recovery, every other by its own.
-    let is_it = |word: &&tcp::cc::Word| {
-        word.control == config.control && (word.control != Control::Reno || word.recovery == config.recovery)
-    };
-    let word = tcp::cc::WORDS.iter().find(is_it).expect("every window has a name");
-    Written::Text(word.name.to_owned())
-}
-
-/// Which recovery by selective acknowledgements, for every `cc` that uses them.
-fn read_sack(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
-    const OFF: &str = "off";
-    const NS2: &str = "ns2";
-    let word = entry.word(&[(OFF, OFF), ("rfc6675", "rfc6675"), (NS2, NS2)])?;
-    config.sack1 = word == NS2;
-    if word == OFF && config.recovery == Recovery::Sack {
-        if config.control == Control::Reno {
-            return Err(entry.expected("rfc6675 or ns2 with cc sack; without them it is newreno"));
-        }
-        config.recovery = Recovery::NewReno;
-    }
-    Ok(())
-}
-
-fn write_sack(config: &Config) -> Written {
-    let word = match (config.recovery, config.control, config.sack1) {
-        (Recovery::NewReno, control, _) if control != Control::Reno => "off",
-        (_, _, true) => "ns2",
-        _ => "rfc6675",
-    };
-    Written::Text(word.to_owned())
 }
 
 /// `"off"`, or how many segments are acknowledged at once.
@@ -402,7 +404,6 @@ mod tests {
         let Config {
             stack: _,
             rtt_forgotten_after: _,
-            ns2_newreno: _,
             one_way: _,
             mss: _,
             header: _,
@@ -413,10 +414,9 @@ mod tests {
             syn_loss_resets_window: _,
             syn_losses_forgiven: _,
             handshake: _,
-            // `cc` and `sack`.
-            recovery: _,
+            // `cc`.
             control: _,
-            sack1: _,
+            repair: _,
             hystart: _,
             pacing: _,
             pacing_burst: _,
@@ -433,7 +433,6 @@ mod tests {
             ect_on_retransmit: _,
             ect_on_control: _,
             reduction: _,
-            rack: _,
             timestamps: _,
             dsack: _,
             frto: _,

@@ -118,6 +118,7 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     let (path, path_written) = path(&root.section("path")?)?;
     let stacks = Stacks::read(&root.section(STACKS)?)?;
     let tcp = root.section("tcp")?;
+    hosts::refuse_former(&tcp)?;
     tcp.only(&[hosts::KEYS])?;
     let tcp_written = hosts::write(&hosts::read(&stacks, &tcp, None)?);
     let (record, record_written) = record(&root.section("record")?, times.duration)?;

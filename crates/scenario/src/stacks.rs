@@ -41,6 +41,7 @@ impl<'a> Stacks<'a> {
             }
             let section = entry.section("a table with a base")?;
             let known = own_keys();
+            hosts::refuse_former(&section)?;
             section.only(&[&known])?;
             let expected = format!("one of {}", built_in().join(", "));
             let base = section.require(BASE, &expected, |entry| match entry.data() {
@@ -152,6 +153,7 @@ pub(crate) fn copy_in(document: &mut Node, origin: &str, files: Files<'_>) -> Re
 /// Checks a profile in a file of its own, where its lines are known.
 fn check(stack: &Section<'_>) -> Result<(), Error> {
     let known = own_keys();
+    hosts::refuse_former(stack)?;
     stack.only(&[&known])?;
     let built_in = built_in();
     let names: Vec<_> = built_in.iter().map(|name| (*name, *name)).collect();

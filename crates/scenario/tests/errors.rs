@@ -361,8 +361,8 @@ fn hosts() {
                 "s.toml:3: tcp.pacing = false: expected pacing true, without which there is no bbr",
             ),
             (
-                "cc = \"bbr\"\nsack = \"ns2\"",
-                "s.toml:3: tcp.sack = \"ns2\": expected sack rfc6675, without which there is no bbr",
+                "cc = \"bbr\"\nrepair = \"ns2-sack1\"",
+                "s.toml:3: tcp.repair = \"ns2-sack1\": expected repair sack or rack, without which there is no bbr",
             ),
             (
                 "cc = \"bbr\"\nhystart = \"plus\"",
@@ -370,7 +370,7 @@ fn hosts() {
             ),
             (
                 "stack = \"ns2\"\npacing = true",
-                "s.toml:3: tcp.pacing = true: expected pacing false with sack ns2, which does not pace",
+                "s.toml:3: tcp.pacing = true: expected pacing false with repair ns2-sack1, which does not pace",
             ),
             ("hystart = true", "s.toml:2: tcp.hystart = true: expected one of off, linux, plus"),
             (
@@ -378,8 +378,8 @@ fn hosts() {
                 "s.toml:3: tcp.ecn = \"off\": expected ecn on, without which there is no dctcp",
             ),
             (
-                "receive_buffer = \"64kb\"",
-                "s.toml:2: tcp.receive_buffer = \"64kb\": expected receive_buffer 0b without delayed_ack_adapts, \
+                "stack = \"freebsd4\"\nreceive_buffer = \"64kb\"",
+                "s.toml:3: tcp.receive_buffer = \"64kb\": expected receive_buffer 0b without delayed_ack_adapts, \
                  which alone lets it grow",
             ),
             (
@@ -391,7 +391,7 @@ fn hosts() {
             ("ecn = true", "s.toml:2: tcp.ecn = true: expected one of off, on, plus, plus-tryonce"),
             (
                 "window = \"1000b\"",
-                "s.toml:2: tcp.window = \"1000b\": expected a window of at least one segment of 1460 bytes",
+                "s.toml:2: tcp.window = \"1000b\": expected a window of at least one segment of 1448 bytes",
             ),
             ("mss = \"1b\"", "s.toml:2: tcp.mss = \"1b\": expected a size from 64b to 65000b"),
             ("mss = \"1460p\"", "s.toml:2: tcp.mss = \"1460p\": expected a size such as 1500b or 16kb"),
@@ -400,14 +400,17 @@ fn hosts() {
             ("rto_min = \"0s\"", "s.toml:2: tcp.rto_min = \"0s\": expected a time from 1us to 3600s"),
             ("rto_min = 1", "s.toml:2: tcp.rto_min = 1: expected a time such as 15ms"),
             (
-                "rto_min = \"100s\"",
-                "s.toml:2: tcp.rto_min = \"100s\": expected rto_min not above rto_max, which is 64s",
+                "rto_min = \"200s\"",
+                "s.toml:2: tcp.rto_min = \"200s\": expected rto_min not above rto_max, which is 120s",
             ),
             (
                 "granularity = \"10min\"",
-                "s.toml:2: tcp.granularity = \"10min\": expected granularity not above rto_max, which is 64s",
+                "s.toml:2: tcp.granularity = \"10min\": expected granularity not above rto_max, which is 120s",
             ),
-            ("rto_max = \"2s\"", "s.toml:2: tcp.rto_max = \"2s\": expected rto_initial not above rto_max, which is 2s"),
+            (
+                "rto_max = \"500ms\"",
+                "s.toml:2: tcp.rto_max = \"500ms\": expected rto_initial not above rto_max, which is 500ms",
+            ),
             (
                 "delayed_ack = \"on\"",
                 "s.toml:2: tcp.delayed_ack = \"on\": expected off or a number of segments from 1 to 64",
@@ -500,7 +503,7 @@ fn traffic() {
             ),
             (
                 "[[traffic]]\nkind = \"bulk\"\nwindow = \"1kb\"",
-                "s.toml:3: traffic.0.window = \"1kb\": expected a window of at least one segment of 1460 bytes",
+                "s.toml:3: traffic.0.window = \"1kb\": expected a window of at least one segment of 1448 bytes",
             ),
             (
                 "[[traffic]]\nkind = \"bulk\"\nrtt = \"2h\"",

@@ -3,7 +3,7 @@
 use base::{Distribution, Rate, Span};
 use proptest::prelude::*;
 use scenario::{Direction, LoadRequest, Resolved, RttSpec, Workload, resolve};
-use tcp::{Control, EcnMode, Recovery};
+use tcp::{Control, EcnMode, Repair};
 
 /// Web users over PI: the scenario of the guide, with every kind of key in it.
 const EXAMPLE: &str = r#"
@@ -173,7 +173,7 @@ fn every_form_reads_as_it_says() {
     assert!((users.model.think.mean() - 12.5).abs() < 1e-9);
     assert_eq!((users.model.parallel, users.model.persistent_pages), (4, 1.0));
 
-    assert_eq!((bulk.tcp.recovery, bulk.tcp.control), (Recovery::Reno, Control::Reno));
+    assert_eq!((bulk.tcp.repair, bulk.tcp.control), (Repair::Rack, Control::Reno));
     assert_eq!((bulk.tcp.ecn, bulk.tcp.delayed_ack.every, bulk.tcp.stack), (EcnMode::PlusTryOnce, 2, "linux"));
     assert_eq!(bulk.rtt, RttSpec::Even { low: 0.01, high: 0.15 });
     assert_eq!((pareto.direction, cbr.direction), (Direction::Both, Direction::Reverse));

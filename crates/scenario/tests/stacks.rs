@@ -2,7 +2,7 @@
 
 use base::Span;
 use scenario::{Resolved, resolve};
-use tcp::{Backoff, Config, Control, EcnMode, Recovery};
+use tcp::{Backoff, Config, Control, EcnMode, Repair};
 
 /// The rest of a scenario.
 const BULK: &str = "\n[[traffic]]\nkind = \"bulk\"\n";
@@ -12,7 +12,7 @@ const OWN: &str = r#"
 [stacks.lab]
 base = "linux"
 cc = "cubic"
-sack = "off"
+repair = "newreno"
 mss = "1220b"
 header = "60b"
 window = "64kb"
@@ -83,7 +83,7 @@ fn a_profile_is_its_base_and_what_it_changes() {
     let resolved = read(OWN).unwrap_or_else(|error| panic!("{error}"));
     let linux = built_in("linux");
     let mut lab = Config {
-        recovery: Recovery::NewReno,
+        repair: Repair::NewReno,
         mss: 1220,
         header: 60,
         window: 65_536,
@@ -96,7 +96,7 @@ fn a_profile_is_its_base_and_what_it_changes() {
     lab.syn_timer.factors = Backoff::new(&[1, 1, 1, 2]);
     (lab.delayed_ack.every, lab.delayed_ack.quick) = (1, 0);
     let lab_ecn = Config {
-        // `sack = "off"` is the base's and stays.
+        // `repair = "newreno"` is the base's and stays.
         control: Control::Dctcp,
         // HyStart is of Linux's CUBIC; another `cc` goes without.
         hystart: tcp::Hystart::Off,
@@ -111,6 +111,70 @@ fn a_profile_is_its_base_and_what_it_changes() {
     assert_eq!(resolved.json()["traffic"][1]["stack"], "lab-ecn");
     assert_eq!(resolved.json()["stacks"]["lab-ecn"]["rto_min"], "30ms", "every value, not only its own");
     assert_complete(&resolved);
+}
+
+#[test]
+fn a_window_brings_the_repair_that_its_stack_has_beside_it() {
+    use Repair::{NewReno, Ns2NewReno, Ns2Sack1, Rack, Reno, Sack};
+    let repair = |keys: &str| {
+        let resolved = read(&format!("[tcp]\n{keys}{BULK}")).unwrap_or_else(|error| panic!("{keys}: {error}"));
+        assert_complete(&resolved);
+        hosts(&resolved)[0].repair
+    };
+    for (stack, own, of_words) in [
+        // The literature's names of whole TCPs, and windows with SACK.
+        ("freebsd4", NewReno, [Reno, NewReno, Sack, Sack, Sack, Sack]),
+        ("ns2", Ns2Sack1, [Reno, Ns2NewReno, Ns2Sack1, Ns2Sack1, Ns2Sack1, Sack]),
+        // The kernel's names: what each does about losses is the host's, not the window's.
+        ("linux", Rack, [Rack, NewReno, Rack, Rack, Rack, Rack]),
+    ] {
+        assert_eq!(repair(&format!("stack = '{stack}'")), own, "{stack}");
+        for (word, expected) in ["reno", "newreno", "sack", "cubic", "dctcp", "bbr"].into_iter().zip(of_words) {
+            assert_eq!(repair(&format!("stack = '{stack}'\ncc = '{word}'")), expected, "{stack} {word}");
+        }
+        // What is said comes before what goes with the window.
+        for (word, repaired) in Repair::WORDS {
+            assert_eq!(repair(&format!("stack = '{stack}'\ncc = 'cubic'\nrepair = '{word}'")), repaired, "{stack}");
+        }
+    }
+}
+
+#[test]
+fn what_repair_was_called_before_is_answered_by_what_to_write() {
+    // The last four are what resolved scenarios had.
+    for (keys, expected) in [
+        ("sack = 'off'", "newreno"),
+        ("cc = 'cubic'\nsack = 'rfc6675'", "sack"),
+        ("stack = 'linux'\nrack = false", "sack"),
+        ("newreno = 'ns2'", "ns2-newreno"),
+        ("stack = 'freebsd4'\ncc = 'newreno'\nsack = 'rfc6675'\nnewreno = 'rfc6582'\nrack = false", "newreno"),
+        ("stack = 'ns2'\ncc = 'sack'\nsack = 'ns2'\nnewreno = 'ns2'\nrack = false", "ns2-sack1"),
+        ("stack = 'linux'\ncc = 'cubic'\nsack = 'rfc6675'\nnewreno = 'rfc6582'\nrack = true", "rack"),
+        // It had no SACK, which Linux's has.
+        ("stack = 'linux'\ncc = 'reno'\nsack = 'rfc6675'\nnewreno = 'rfc6582'\nrack = true", "reno"),
+    ] {
+        let expected =
+            format!("sack, newreno and rack are one key now, repair; expected repair = \"{expected}\" instead");
+        for place in ["[tcp]", "[[traffic]]\nkind = 'bulk'", "[stacks.lab]\nbase = 'linux'"] {
+            if place.starts_with("[stacks") && keys.contains("stack") {
+                continue;
+            }
+            let line = read(&format!("{place}\n{keys}{BULK}")).expect_err(keys).to_string();
+            assert!(line.ends_with(&expected), "{keys}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_profile_names_a_base_and_no_stack() {
+    let line = read("[stacks.lab]\nbase = \"linux\"\nstack = \"ns2\"").expect_err("stack is no key").to_string();
+    assert!(line.starts_with("s.toml:3: stacks.lab.stack = \"ns2\": unknown key, expected one of base, cc,"), "{line}");
+}
+
+#[test]
+fn a_scenario_that_names_no_stack_has_the_hosts_of_today() {
+    let resolved = read(BULK).expect("it is a scenario");
+    assert_eq!((hosts(&resolved), &resolved.json()["tcp"]["stack"]), (vec![built_in("linux")], &"linux".into()));
 }
 
 #[test]
@@ -172,8 +236,8 @@ fn what_is_refused() {
         ("stacks.lab = \"linux\"", "s.toml:1: stacks.lab = \"linux\": expected a table with a base"),
         ("stacks = 3", "s.toml:1: stacks = 3: expected a table"),
         (
-            "[stacks.lab]\nbase = \"linux\"\nstack = \"ns2\"",
-            "s.toml:3: stacks.lab.stack = \"ns2\": unknown key, did you mean sack?",
+            "[stacks.lab]\nbase = \"linux\"\nrepairs = \"rack\"",
+            "s.toml:3: stacks.lab.repairs = \"rack\": unknown key, did you mean repair?",
         ),
         // Impossible ones, whether anybody uses them or not.
         (
@@ -201,8 +265,9 @@ fn what_is_refused() {
             "s.toml:3: stacks.lab.syn_backoff.1 = -2: expected a whole number from 1 to 1024",
         ),
         (
-            "[stacks.lab]\nbase = \"freebsd4\"\ncc = \"sack\"\nsack = \"off\"",
-            "s.toml:4: stacks.lab.sack = \"off\": expected rfc6675 or ns2 with cc sack; without them it is newreno",
+            "[stacks.lab]\nbase = \"linux\"\nsack = \"off\"",
+            "s.toml:3: stacks.lab.sack = \"off\": sack, newreno and rack are one key now, repair; expected repair = \
+             \"newreno\" instead",
         ),
         (
             "[stacks.lab]\nbase = \"linux\"\n[tcp]\nstack = \"lap\"",

@@ -122,6 +122,7 @@ fn long_flows() {
 fn short_transfers() {
     let text = r#"
         duration = "180s"
+        tcp.stack = "freebsd4"
         warmup = "1s"
         [[traffic]]
         kind = "poisson"
@@ -137,6 +138,7 @@ fn web_users() {
         let text = format!(
             r#"
             duration = "240s"
+            tcp.stack = "freebsd4"
             warmup = "1s"
             [link]
             rate = "100mbit"
@@ -159,6 +161,7 @@ fn web_sessions_and_connections() {
         let text = format!(
             r#"
             duration = "180s"
+            tcp.stack = "freebsd4"
             warmup = "1s"
             [link]
             rate = "100mbit"

@@ -132,6 +132,7 @@ fn the_ack_filter_thins_acknowledgements_and_costs_no_throughput() {
 fn a_way_back_that_is_not_full_is_not_filtered() {
     let ran = run(r#"
         duration = "20s"
+        tcp.stack = "freebsd4"
         warmup = "5s"
         link = { rate = "20mbit", qdisc = { kind = "cake", ack_filter = "on" } }
         path.rtt = "40ms"

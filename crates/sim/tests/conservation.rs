@@ -20,6 +20,7 @@ fn scenario(qdisc: &str) -> String {
         drops = true
         interval = "{INTERVAL_S}s"
         [tcp]
+        stack = "freebsd4"
         ecn = "on"
         [[traffic]]
         kind = "web"

@@ -9,6 +9,7 @@ use std::thread;
 /// congestion enough to mark, drop and time out.
 const MIXED: &str = r#"
     duration = "20s"
+    tcp.stack = "freebsd4"
     warmup = "5s"
     cooldown = "1s"
     [link]
@@ -156,6 +157,7 @@ impl Sink for Demands {
 fn the_discipline_changes_no_demand() {
     let text = r#"
         duration = "60s"
+        tcp.stack = "freebsd4"
         warmup = "0s"
         [link]
         rate = "5mbit"

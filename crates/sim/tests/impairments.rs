@@ -11,6 +11,7 @@ fn a_path_loses_its_share() {
         run(&format!(
             r#"
             duration = "60s"
+            tcp.stack = "freebsd4"
             warmup = "0s"
             link = {{ rate = "20mbit", qdisc = {{ kind = "pfifo", limit = "10000p" }} }}
             path = {{ rtt = "40ms", {loss} }}
@@ -58,7 +59,9 @@ kind = 'probe'
 ";
 
 fn users(path: &str) -> Ran {
-    run(&format!("duration = '30s'\nlink = {{ rate = '10mbit' }}\npath = {{ {path} }}\n{USERS}"))
+    run(&format!(
+        "duration = '30s'\ntcp.stack = 'freebsd4'\nlink = {{ rate = '10mbit' }}\npath = {{ {path} }}\n{USERS}"
+    ))
 }
 
 /// Holding all packets back for the same time is a longer path: the same run to the nanosecond.
@@ -111,7 +114,7 @@ fn traced(trace: &str, rest: &str) -> Ran {
 #[test]
 fn a_trace_is_used_to_the_last_opportunity() {
     // 1, 1, 3 and 10 ms: four in 10 ms, 4.8 Mb/s.
-    let bulk = "[[traffic]]\nkind = 'bulk'\nflows = 3\nstart = '0s'\n[tcp]\nwindow = '1mb'\n";
+    let bulk = "[[traffic]]\nkind = 'bulk'\nflows = 3\nstart = '0s'\n[tcp]\nstack = 'freebsd4'\nwindow = '1mb'\n";
     let ran = traced("1\n1\n3\n10\n", bulk);
     assert_eq!(ran.number("forward.delivered_packets"), 15.0 * 400.0);
     // But for the rounding of a quotient.

@@ -61,7 +61,7 @@ fn meeting(discipline: &str) -> Ran {
         record.drops = true
         link = {{ rate = "20mbit", qdisc = {{ {discipline}, ecn = true }} }}
         path.rtt = "50ms"
-        tcp = {{ stack = "ns2", sack = "rfc6675" }}
+        tcp = {{ stack = "ns2", repair = "sack" }}
         [stacks.capable]
         base = "ns2"
         ecn = "on"

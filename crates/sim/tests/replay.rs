@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 /// take time, both directions.
 const RECORDED: &str = r#"
     duration = "60s"
+    tcp.stack = "freebsd4"
     warmup = "0s"
     record.demands = true
     link = { rate = "100mbit", qdisc = { kind = "pfifo", limit = "100000p" } }
@@ -28,7 +29,7 @@ const RECORDED: &str = r#"
 
 fn replayed(link: &str) -> String {
     format!(
-        "warmup = '0s'\nlink = {link}\n\
+        "warmup = '0s'\ntcp.stack = 'freebsd4'\nlink = {link}\n\
          [[traffic]]\nkind = 'replay'\ndemands = 'demands-0.csv'\n\
          [[traffic]]\nkind = 'replay'\ndemands = 'demands-1.csv'\n"
     )

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 fn exchanges(model: &str, overrides: &[(&str, &str)]) -> Vec<ExchangeRow> {
     let how_many = if model == "packmime" { "arrivals = '140hz'" } else { "users = 1200" };
     let text = format!(
-        "duration = '120s'\nwarmup = '0s'\nlink.rate = '10mbit'\n\
+        "duration = '120s'\nwarmup = '0s'\nlink.rate = '10mbit'\ntcp.stack = 'freebsd4'\n\
          [[traffic]]\nkind = 'web'\nmodel = '{model}'\n{how_many}\ndirection = 'forward'\n"
     );
     let overrides: Vec<_> = overrides.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();

@@ -39,8 +39,8 @@ fn equal_flows_have_equal_shares() {
         "stack = \"ns2\", cc = \"reno\"",
         "stack = \"ns2\", cc = \"newreno\"",
         "stack = \"ns2\"",
-        "stack = \"ns2\", sack = \"rfc6675\"",
-        "stack = \"ns2\", cc = \"cubic\", sack = \"rfc6675\"",
+        "stack = \"ns2\", repair = \"sack\"",
+        "stack = \"ns2\", cc = \"cubic\", repair = \"sack\"",
         "stack = \"linux\"",
     ] {
         let ran = flows(RED, hosts, &[40], 4);

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Runs `vectors` on an idle link of 1 Gb/s.
 fn play(vectors: &str, block: &str) -> Ran {
     let text = format!(
-        "duration = '200s'\nwarmup = '0s'\nlink.rate = '1gbit'\nlink.qdisc = {{ kind = 'pfifo', limit = '100000p' }}\n\
+        "duration = '200s'\nwarmup = '0s'\ntcp.stack = 'freebsd4'\nlink.rate = '1gbit'\nlink.qdisc = {{ kind = 'pfifo', limit = '100000p' }}\n\
          [[traffic]]\nkind = 'tmix'\nvectors = 'set.cvec'\n{block}\n"
     );
     run_with(&text, &|_| Ok(vectors.to_owned()))
@@ -164,7 +164,7 @@ fn scales_change_how_many_begin() {
 fn an_acceptor_that_speaks_first_gives_up() {
     for loss in ["0 0.9", "0.9 0"] {
         let vector = format!("SEQ 0 2 1 1\nw 65535 65535\nr 40000\nl {loss}\n< 80\nt 1000\n> 5\n");
-        let text = "duration = '4000s'\nwarmup = '0s'\n[[traffic]]\nkind = 'tmix'\nvectors = 'set.cvec'\n";
+        let text = "duration = '4000s'\nwarmup = '0s'\ntcp.stack = 'freebsd4'\n[[traffic]]\nkind = 'tmix'\nvectors = 'set.cvec'\n";
         let ran = run_with(text, &|_| Ok(vector.repeat(300)));
         let [completed, failed] = ["completed", "failed"].map(|what| ran.number(&format!("tcp.flows_{what}")));
         // The longest chain of retries is some twenty minutes.

@@ -19,9 +19,9 @@ mod rtt;
 mod segment;
 mod timer;
 
-pub use endpoint::{Emit, Endpoint, Stats};
+pub use endpoint::{CongestionState, Emit, Endpoint, Stats};
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stack::{
-    Backoff, Config, Control, DelayedAck, EcnMode, Hystart, Recovery, Reduction, RtoFloor, RttSampling, SynTimer,
+    Backoff, Config, Control, DelayedAck, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling, SynTimer,
     profile, profiles,
 };

@@ -112,6 +112,11 @@ impl RttEstimator {
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt_8 > 0).then(|| Span::from_ns(self.srtt_8 / 8))
     }
+
+    /// Mean deviation of the round-trip time, once measured.
+    pub fn rttvar(&self) -> Option<Span> {
+        (self.srtt_8 > 0).then(|| Span::from_ns(self.var_4 / 4))
+    }
 }
 
 #[cfg(test)]

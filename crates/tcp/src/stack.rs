@@ -7,15 +7,59 @@ use base::{Ecn, Rate, Span};
 use std::fmt;
 use std::ops::Deref;
 
-/// How losses are repaired.
+/// How losses are found and repaired, whatever the window does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recovery {
+pub enum Repair {
     /// Fast retransmit and fast recovery; the first partial acknowledgement ends it (RFC 2581).
     Reno,
-    /// Partial acknowledgements retransmit the next hole (RFC 6582).
+    /// Partial acknowledgements retransmit the next hole (RFC 6582). Where the window comes down gradually, as in Linux
+    /// without SACK, each duplicate acknowledgement stands for a segment that arrived.
     NewReno,
     /// Selective acknowledgements and a pipe (RFC 6675).
     Sack,
+    /// Selective acknowledgements; losses are found by time, the last segments of a flight are probed for (RFC 8985).
+    Rack,
+    /// ns-2's `Agent/TCP/Newreno`.
+    Ns2NewReno,
+    /// ns-2's `Agent/TCP/Sack1`.
+    Ns2Sack1,
+}
+
+impl Repair {
+    /// Every one with its word in scenarios.
+    pub const WORDS: [(&str, Self); 6] = [
+        ("reno", Self::Reno),
+        ("newreno", Self::NewReno),
+        ("sack", Self::Sack),
+        ("rack", Self::Rack),
+        ("ns2-newreno", Self::Ns2NewReno),
+        ("ns2-sack1", Self::Ns2Sack1),
+    ];
+
+    /// Whether receivers report what arrived.
+    #[inline]
+    pub const fn has_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack | Self::Ns2Sack1)
+    }
+
+    /// That of the same stack where receivers report what arrived.
+    #[must_use]
+    pub const fn with_sack(self) -> Self {
+        match self {
+            Self::Reno | Self::NewReno => Self::Sack,
+            Self::Ns2NewReno => Self::Ns2Sack1,
+            Self::Sack | Self::Rack | Self::Ns2Sack1 => self,
+        }
+    }
+
+    /// That of the same stack where they do not.
+    #[must_use]
+    pub const fn without_sack(self) -> Self {
+        match self {
+            Self::Ns2NewReno | Self::Ns2Sack1 => Self::Ns2NewReno,
+            Self::Reno | Self::NewReno | Self::Sack | Self::Rack => Self::NewReno,
+        }
+    }
 }
 
 /// How the window comes down.
@@ -152,8 +196,8 @@ pub struct Config {
     /// Whether only the opener sends, as ns-2's one-way agents do: the answer to its SYN opens both ends, and the other
     /// end sends acknowledgements and no FIN.
     pub one_way: bool,
-    /// Loss recovery.
-    pub recovery: Recovery,
+    /// How losses are repaired.
+    pub repair: Repair,
     /// Congestion control.
     pub control: Control,
     /// What ends slow start before anything is lost.
@@ -186,28 +230,19 @@ pub struct Config {
     pub ect_on_retransmit: bool,
     /// Whether SYN, SYN/ACK and pure ACKs are ECN-capable, as in data centres (RFC 8257 §3.5).
     pub ect_on_control: bool,
-    /// How the window comes down, for losses and for marks; at once with [`Recovery::Reno`].
+    /// How the window comes down, for losses and for marks; at once with [`Repair::Reno`].
     pub reduction: Reduction,
-    /// Whether losses are found by time and the last segments of a flight are probed for (RFC 8985); with
-    /// [`Recovery::Sack`] alone.
-    pub rack: bool,
     /// Whether segments carry timestamps (RFC 7323), so that what was sent again is told from what was sent first and
     /// gives round trips too; `header` has their room.
     pub timestamps: bool,
-    /// Whether data that came twice is reported (RFC 2883); with [`Recovery::Sack`] alone.
+    /// Whether data that came twice is reported (RFC 2883); where receivers report what arrived.
     pub dsack: bool,
     /// Whether a timeout is taken back if something arrives that was thought lost and sent once (F-RTO, RFC 5682); with
-    /// `rack` alone, or where the window comes down gradually with [`Recovery::NewReno`].
+    /// [`Repair::Rack`], or where the window comes down gradually with [`Repair::NewReno`].
     pub frto: bool,
     /// Whether a reduction is taken back if timestamps or reports of data that came twice say that it was needless
     /// (RFC 3522 and 3708); where `frto` is.
     pub undo: bool,
-    /// Whether losses are repaired as ns-2's `Agent/TCP/Sack1` does it instead of by RFC 6675; with [`Recovery::Sack`]
-    /// alone.
-    pub sack1: bool,
-    /// Whether losses are repaired as ns-2's `Agent/TCP/Newreno` does it instead of by RFC 6582; with
-    /// [`Recovery::NewReno`] alone.
-    pub ns2_newreno: bool,
     /// Whether a FIN without data takes a segment's room in the congestion window.
     pub fin_takes_room: bool,
     /// Whether the window is a whole number of segments, as in Linux: it grows by one when so many were acknowledged.
@@ -300,7 +335,8 @@ static PROFILES: [Profile; 3] = [
         values: &[
             sourced("window", "16kb", "le2004: 16 kB on the end systems"),
             sourced("mss", "1460b", "Ethernet, no timestamps"),
-            sourced("cc", "newreno", "FreeBSD 4.5 default (net.inet.tcp.newreno=1); no SACK in this release"),
+            sourced("cc", "reno", "RFC 2581's window"),
+            sourced("repair", "newreno", "FreeBSD 4.5 default (net.inet.tcp.newreno=1); no SACK in this release"),
             sourced("hystart", "off", "not in this release"),
             sourced("initial_window", "2", "slowstart_flightsize 1, and the handshake's ACK opens one more segment"),
             sourced("rto_min", "1s", "RFC 2988; le2003: responses with a timeout mostly need 1 s or more"),
@@ -329,7 +365,8 @@ static PROFILES: [Profile; 3] = [
         config: ns2,
         values: &[
             sourced("handshake", "off", "both ends start open; with one_way, the 40-byte packet that syn_ sends first"),
-            sourced("cc", "sack", "Agent/TCP/Sack1; its own recovery, as newreno's: tcp-sack1.cc, tcp-newreno.cc"),
+            sourced("cc", "reno", "tcp.cc: opencwnd(), slowdown()"),
+            sourced("repair", "ns2-sack1", "Agent/TCP/Sack1: tcp-sack1.cc"),
             sourced("initial_window", "2", "windowInit_"),
             sourced("rto_min", "200ms", "minrto_"),
             sourced("rto_initial", "3s", "rtxcur_init_"),
@@ -351,7 +388,7 @@ static PROFILES: [Profile; 3] = [
             sourced("cc", "cubic", "default congestion control; tcp_cubic.c"),
             sourced("whole_segments", "on", "tcp_cong_avoid_ai: the window is counted in packets"),
             sourced("reduction", "over a round trip", "tcp_cwnd_reduction (RFC 6937), for losses and for marks"),
-            sourced("rack", "on", "tcp_recovery.c, tcp_send_loss_probe (RFC 8985)"),
+            sourced("repair", "rack", "tcp_sack=1; tcp_recovery.c, tcp_send_loss_probe (RFC 8985)"),
             sourced("hystart", "linux", "tcp_cubic.c, hystart=1; with cc reno, dctcp and bbr off"),
             sourced("pacing", "off", "with cc bbr on: SK_PACING_NEEDED; with others only where sch_fq is the qdisc"),
             sourced("abe", "off", "Linux has none; a mark reduces as a loss does"),
@@ -407,7 +444,7 @@ fn freebsd4() -> Config {
         syn_losses_forgiven: 0,
         handshake: true,
         one_way: false,
-        recovery: Recovery::NewReno,
+        repair: Repair::NewReno,
         control: Control::Reno,
         hystart: Hystart::Off,
         pacing: false,
@@ -424,13 +461,10 @@ fn freebsd4() -> Config {
         ect_on_retransmit: false,
         ect_on_control: false,
         reduction: Reduction::AtOnce,
-        rack: false,
         timestamps: false,
         dsack: false,
         frto: false,
         undo: false,
-        sack1: false,
-        ns2_newreno: false,
         whole_segments: false,
         fin_takes_room: false,
         idle_restart: true,
@@ -470,7 +504,7 @@ fn ns2() -> Config {
         syn_losses_forgiven: 0,
         handshake: false,
         one_way: false,
-        recovery: Recovery::Sack,
+        repair: Repair::Ns2Sack1,
         control: Control::Reno,
         hystart: Hystart::Off,
         pacing: false,
@@ -487,13 +521,10 @@ fn ns2() -> Config {
         ect_on_retransmit: true,
         ect_on_control: false,
         reduction: Reduction::AtOnce,
-        rack: false,
         timestamps: false,
         dsack: false,
         frto: false,
         undo: false,
-        sack1: true,
-        ns2_newreno: true,
         whole_segments: false,
         fin_takes_room: false,
         idle_restart: false,
@@ -533,7 +564,7 @@ fn linux() -> Config {
         syn_losses_forgiven: 1,
         handshake: true,
         one_way: false,
-        recovery: Recovery::Sack,
+        repair: Repair::Rack,
         control: Control::Cubic,
         hystart: Hystart::Linux,
         pacing: false,
@@ -550,13 +581,10 @@ fn linux() -> Config {
         ect_on_retransmit: false,
         ect_on_control: false,
         reduction: Reduction::Proportional,
-        rack: true,
         timestamps: true,
         dsack: true,
         frto: true,
         undo: true,
-        sack1: false,
-        ns2_newreno: false,
         whole_segments: true,
         fin_takes_room: true,
         idle_restart: true,

@@ -4,7 +4,7 @@ mod common;
 
 use base::{Span, Time};
 use common::{Bench, CLIENT, Fate, Kind, plain};
-use tcp::{Config, Control, EcnMode, Hystart, Recovery};
+use tcp::{Config, Control, EcnMode, Hystart, Repair};
 
 /// A flow without end that is alone on a path of 100 ms with a bottleneck of 1000 segments a second and a buffer
 /// without end: what is out when slow start is over, in segments.
@@ -23,7 +23,7 @@ fn left_slow_start_at(config: &Config) -> f64 {
 #[test]
 fn slow_start_ends_before_anything_is_lost() {
     for control in [Control::Reno, Control::Cubic] {
-        let config = Config { control, initial_window: 10, recovery: Recovery::Sack, ..plain() };
+        let config = Config { control, initial_window: 10, repair: Repair::Sack, ..plain() };
         let of = |hystart| left_slow_start_at(&Config { hystart, ..config.clone() });
         // The path holds 100 segments. Without anything slow start goes on: ten seconds, 10000 segments acknowledged.
         assert!(of(Hystart::Off) > 9_000.0);
@@ -41,7 +41,7 @@ fn slow_start_ends_before_anything_is_lost() {
 #[test]
 fn a_loss_ends_hystart_plus_for_good() {
     // Slow start after the timeout is standard slow start, whatever the delay: nothing ends it but the threshold.
-    let config = Config { hystart: Hystart::Plus, initial_window: 10, recovery: Recovery::NewReno, ..plain() };
+    let config = Config { hystart: Hystart::Plus, initial_window: 10, repair: Repair::NewReno, ..plain() };
     let mut bench = Bench::new(&config);
     bench.writes_down = false;
     bench.write(CLIENT, 400_000);
@@ -62,7 +62,7 @@ fn reduced(control: Control, abe: bool, whole_segments: bool, fate: Fate) -> (f6
         whole_segments,
         byte_counting: true,
         ecn: EcnMode::On,
-        recovery: Recovery::Sack,
+        repair: Repair::Sack,
         initial_window: 100,
         ..plain()
     };

@@ -6,7 +6,7 @@ mod common;
 use base::maths::{ln, pow};
 use base::{Stream, Time};
 use common::{Bench, CLIENT, Fate, Kind, plain};
-use tcp::{Config, Control, EcnMode, Recovery, Reduction};
+use tcp::{Config, Control, EcnMode, Reduction, Repair};
 
 /// Round trips on the bench: no queue, so a constant.
 const RTT: f64 = 0.1;
@@ -114,17 +114,17 @@ impl Fluid {
 }
 
 /// Reno's window with the recovery of the name, nothing else.
-fn of(recovery: Recovery) -> Config {
-    Config { recovery, ..plain() }
+fn of(repair: Repair) -> Config {
+    Config { repair, ..plain() }
 }
 
 /// CUBIC as the RFC has it, and with what Linux has around it.
 fn cubic(is_linux: bool) -> Config {
-    let config = Config { control: Control::Cubic, byte_counting: true, limited_transmit: true, ..of(Recovery::Sack) };
+    let config = Config { control: Control::Cubic, byte_counting: true, limited_transmit: true, ..of(Repair::Sack) };
     if !is_linux {
         return config;
     }
-    Config { whole_segments: true, reduction: Reduction::Proportional, rack: true, ..config }
+    Config { whole_segments: true, reduction: Reduction::Proportional, repair: Repair::Rack, ..config }
 }
 
 /// What a flow is below the fluid for its whole segments, at most: half a segment of the flight on average, half a
@@ -145,11 +145,11 @@ fn every_recovery_of_reno_lies_between_pftk_and_mathis() {
         // The packets of a tooth spread as much as their mean, and the window goes with the root of them: three times
         // half of 1 / sqrt(1000).
         let chance = 1.5 / EVENTS.sqrt();
-        let ran = [Recovery::Reno, Recovery::NewReno, Recovery::Sack].map(|recovery| {
+        let ran = [Repair::Reno, Repair::NewReno, Repair::Sack].map(|repair| {
             let mut losses = Stream::named(1, "losses");
-            let ran = run(&of(recovery), (EVENTS / p) as u64, move |_| losses.chance(p));
+            let ran = run(&of(repair), (EVENTS / p) as u64, move |_| losses.chance(p));
             let range = pftk * (1.0 - chance)..mathis * (1.0 + chance);
-            assert!(range.contains(&ran.window), "{recovery:?}, p = {p}: {:.2}, not in {range:.2?}", ran.window);
+            assert!(range.contains(&ran.window), "{repair:?}, p = {p}: {:.2}, not in {range:.2?}", ran.window);
             ran
         });
         if p < 0.02 {
@@ -232,7 +232,7 @@ fn dctcp(segments: u32) -> Bench {
         ecn_floor: 2,
         initial_window: segments,
         window: u64::from(segments) * 1_000,
-        ..of(Recovery::Sack)
+        ..of(Repair::Sack)
     };
     let mut bench = Bench::new(&config);
     bench.writes_down = false;
@@ -325,10 +325,10 @@ fn at_common_instants(period_ms: u64) -> impl FnMut(&common::Packet) -> bool {
 fn reno_is_unfair_to_long_round_trips_by_one_power_or_two() {
     // Losses at the same instants: a window grows by T / RTT between two of them, less the round trip of recovery, and
     // takes RTT for each of its segments: 1 / RTT^2 (Lakshman and Madhow 1997). The long one's 147 segments are whole.
-    let config = Config { limited_transmit: true, ..of(Recovery::Sack) };
+    let config = Config { limited_transmit: true, ..of(Repair::Sack) };
     let [short, long] = [0, 100].map(|extra| throughput(&config, extra, 200, at_common_instants(20_000)));
-    let recovery = ((20.0 - RTT) / (20.0 - 2.0 * RTT)).log2();
-    assert!((slope(short, long) - 2.0 - recovery).abs() < DISCRETE / 147.0 / ln(2.0), "{}", slope(short, long));
+    let repair = ((20.0 - RTT) / (20.0 - 2.0 * RTT)).log2();
+    assert!((slope(short, long) - 2.0 - repair).abs() < DISCRETE / 147.0 / ln(2.0), "{}", slope(short, long));
     // Losses of the same share of packets: windows are the same, 1 / RTT. The short one meets 2600 of them, the long
     // one half of that: three times the root of both, each worth half.
     let p = 0.003;

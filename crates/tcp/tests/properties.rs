@@ -7,7 +7,7 @@ mod common;
 use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, Fate, SERVER, delayed, plain, stack};
 use proptest::prelude::*;
-use tcp::{Config, Control, DelayedAck, EcnMode, Recovery, Reduction, RttSampling};
+use tcp::{Config, Control, DelayedAck, EcnMode, Reduction, Repair, RttSampling};
 
 /// How bad the network is, in both directions.
 #[derive(Clone, Copy, Debug)]
@@ -59,21 +59,22 @@ fn talk() -> impl Strategy<Value = Talk> {
 
 fn config() -> impl Strategy<Value = Config> {
     let stacks = prop_oneof![Just("freebsd4"), Just("ns2"), Just("linux"), Just("plain"), Just("delayed")];
-    let recoveries = prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let repairs = prop::sample::select(Repair::WORDS.map(|(_, repair)| repair).to_vec());
     let modes = prop_oneof![Just(EcnMode::Off), Just(EcnMode::On), Just(EcnMode::Plus), Just(EcnMode::PlusTryOnce)];
     let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp), Just(Control::Bbr)];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
-    (stacks, recoveries, modes, controls, samplings, any::<[bool; 9]>(), any::<[bool; 8]>()).prop_map(
-        |(name, recovery, ecn, control, rtt_sampling, [a, b, c, d, e, f, g, h, i], [j, k, l, m, n, o, p, q])| {
+    (stacks, repairs, modes, controls, samplings, any::<[bool; 7]>(), any::<[bool; 8]>()).prop_map(
+        |(name, repair, ecn, control, rtt_sampling, [a, b, c, d, e, f, g], [j, k, l, m, n, o, p, q])| {
             let base = match name {
                 "plain" => plain(),
                 "delayed" => delayed(),
                 name => stack(name),
             };
             // A controller that models the path needs reports of what arrived.
-            let (recovery, i) = if control.models_path() { (Recovery::Sack, false) } else { (recovery, i) };
+            let has_reports = matches!(repair, Repair::Sack | Repair::Rack);
+            let repair = if control.models_path() && !has_reports { Repair::Sack } else { repair };
             Config {
-                recovery,
+                repair,
                 ecn,
                 control,
                 rtt_sampling,
@@ -81,10 +82,8 @@ fn config() -> impl Strategy<Value = Config> {
                 byte_counting: b,
                 cwnd_validation: c,
                 ect_on_retransmit: d,
-                rack: f,
-                sack1: i,
-                reduction: if g { Reduction::Proportional } else { Reduction::AtOnce },
-                whole_segments: h,
+                reduction: if f { Reduction::Proportional } else { Reduction::AtOnce },
+                whole_segments: g,
                 ecn_floor: if e { 1 } else { 2 },
                 timestamps: j,
                 dsack: k,
@@ -159,7 +158,7 @@ proptest! {
                 let arrived = bench.ends[1 - end].received() + bench.ends[1 - end].unread();
                 prop_assert!(acked <= arrived, "only what arrived is acknowledged");
                 let has_room = bench.ends[end].cwnd() >= f64::from(config.mss) * 0.999;
-                let is_waiting = config.sack1 && bench.ends[end].next_wake().is_set();
+                let is_waiting = config.repair == Repair::Ns2Sack1 && bench.ends[end].next_wake().is_set();
                 prop_assert!(has_room || is_waiting, "a segment may always be sent, or will be when the timer expires");
                 (received[end], acknowledged[end]) = (now, acked);
             }

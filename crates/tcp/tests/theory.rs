@@ -4,7 +4,7 @@ mod common;
 
 use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, DELAY, Fate, Kind, SERVER, at_ms, delayed, plain};
-use tcp::{Config, Control, Recovery, Reduction};
+use tcp::{Config, Control, Reduction, Repair};
 
 /// Round trips on the bench: no queue, so a constant.
 const RTT: f64 = 0.1;
@@ -12,7 +12,7 @@ const RTT: f64 = 0.1;
 /// Mean window of a flow whose losses `lost` decides, in segments: what was acknowledged in a round trip, over as many
 /// packets as hold `events` losses. Only first transmissions are lost: the formulas know no timeouts.
 fn mean_window(config: &Config, loss_ratio: f64, events: f64, mut lost: impl FnMut() -> bool + 'static) -> f64 {
-    let config = Config { recovery: Recovery::Sack, limited_transmit: true, ..config.clone() };
+    let config = Config { repair: Repair::Sack, limited_transmit: true, ..config.clone() };
     let mut bench = Bench::new(&config);
     bench.writes_down = false;
     bench.write(CLIENT, u64::MAX / 2);
@@ -149,7 +149,7 @@ fn marks_do_what_losses_do() {
     // RFC 3168 §5: the response to a mark is the response to a loss. The window itself is halved, and nothing is sent
     // again.
     let p = 0.003;
-    let config = Config { ecn: tcp::EcnMode::On, recovery: Recovery::Sack, ..plain() };
+    let config = Config { ecn: tcp::EcnMode::On, repair: Repair::Sack, ..plain() };
     let mut bench = Bench::new(&config);
     bench.writes_down = false;
     bench.write(CLIENT, u64::MAX / 2);
@@ -169,7 +169,7 @@ fn marks_do_what_losses_do() {
 }
 
 fn dctcp() -> Config {
-    Config { ecn: tcp::EcnMode::On, recovery: Recovery::Sack, control: Control::Dctcp, ecn_floor: 2, ..plain() }
+    Config { ecn: tcp::EcnMode::On, repair: Repair::Sack, control: Control::Dctcp, ecn_floor: 2, ..plain() }
 }
 
 /// Mean window under independent marks, segments, over 15000 round trips.

@@ -6,7 +6,7 @@ use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, Fate, Kind, SERVER, at_ms, plain};
 use tcp::cc::Algorithm;
 use tcp::cc::bbr::{Bbr, Mode};
-use tcp::{Config, Control, Recovery};
+use tcp::{Config, Control, Repair};
 
 /// 10 Mb/s for packets of 1040 bytes, and 40 ms.
 const SPACING: Span = Span::from_us(832);
@@ -21,9 +21,8 @@ const HIGH_GAIN: f64 = 739.0 / 256.0;
 fn config() -> Config {
     Config {
         control: Control::Bbr,
-        recovery: Recovery::Sack,
+        repair: Repair::Rack,
         initial_window: 10,
-        rack: true,
         handshake: true,
         byte_counting: true,
         whole_segments: true,

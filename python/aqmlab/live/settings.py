@@ -26,8 +26,8 @@ UDP = ("cbr", "onoff", "udp-poisson", "udp-trace", "probe")
 MTU = 1500
 """Of the interfaces of the test bed, bytes."""
 
-_OF_AN_END = ("rack", "idle_restart", "ecn_fallback", "dsack", "frto")
-"""Keys of `[tcp]` that a kernel has for a whole end only, beside SACK and timestamps."""
+_OF_AN_END = ("repair", "idle_restart", "ecn_fallback", "dsack", "frto")
+"""Keys of `[tcp]` that a kernel has for a whole end only, beside timestamps."""
 
 _SET_HERE = frozenset({"receive_buffer", "ecn_fallback", "dsack", "frto", "timestamps"})
 """Keys that have a sysctl, though not among those that `aqmlab tc` writes."""
@@ -72,7 +72,7 @@ def settings(resolved: Resolved) -> Settings:
     blocks = tuple(
         Block("", "", False)
         if block["kind"] in UDP
-        else Block(_route(own, header, _asks(own) and not all_ask), _control(own), _asks(own))
+        else Block(_route(own, header, _asks(own) and not all_ask), str(own["cc"]), _asks(own))
         for own, block in zip(whole, traffic, strict=True)
     )
     sysctls = _sysctls(tcp, with_tcp, all_ask)
@@ -105,16 +105,12 @@ def _asks(tcp: Mapping[str, Any]) -> bool:
     return str(tcp["ecn"]) not in ("off", "False") or str(tcp["cc"]) == "dctcp"
 
 
-def _control(tcp: Mapping[str, Any]) -> str:
-    return hosts.CONTROL.get(str(tcp["cc"]), str(tcp["cc"]))
-
-
 def _sysctls(tcp: Tree, with_tcp: list[Tree], all_ask: bool) -> dict[str, str]:
     windows = [int(q.size(own["window"])) for own in (tcp, *with_tcp)]
     buffer = min(max(4 * max(windows), hosts.USUAL_BUFFER), hosts.LARGEST_BUFFER)
     first = int(q.size(tcp["receive_buffer"])) or 131072
     values = {
-        "tcp_congestion_control": _control(tcp),
+        "tcp_congestion_control": tcp["cc"],
         "tcp_sack": int(hosts.has_sack(tcp)),
         "tcp_dsack": int(bool(tcp["dsack"])),
         "tcp_timestamps": int(hosts.has_timestamps(tcp)),
@@ -122,8 +118,8 @@ def _sysctls(tcp: Tree, with_tcp: list[Tree], all_ask: bool) -> dict[str, str]:
         "tcp_ecn_fallback": int(bool(tcp["ecn_fallback"])),
         "tcp_slow_start_after_idle": int(bool(tcp["idle_restart"])),
         "tcp_frto": 2 if tcp["frto"] else 0,
-        "tcp_recovery": int(bool(tcp["rack"])),
-        "tcp_early_retrans": 3 if tcp["rack"] else 0,
+        "tcp_recovery": int(hosts.has_rack(tcp)),
+        "tcp_early_retrans": 3 if hosts.has_rack(tcp) else 0,
         # Connections start without what earlier ones learned, as the simulator's do.
         "tcp_no_metrics_save": 1,
         # The window is bounded by the routes, not by buffers.
@@ -166,16 +162,13 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
             continue
         if str(own["ecn"]) not in ("off", "on", "True", "False"):
             found.append(f"{place}.ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
-        if str(own["cc"]) == "reno":
-            found.append(
-                f"{place}.cc = reno: Linux recovers as newreno without SACK; expected newreno, or sack for its default"
-            )
+        if other := hosts.another_repair(own):
+            found.append(f"{place}.repair = {own['repair']}: Linux repairs as {other}")
         if _advertised(own) > MTU - header:
             room = MTU - header - (hosts.TIMESTAMPS if hosts.has_timestamps(own) else 0)
             found.append(f"{place}.mss = {own['mss']}: no more than {room} bytes fit in packets of {MTU}")
     for place, own in usual.items():
         differs = [key for key in _OF_AN_END if own[key] != tcp[key]]
-        differs += ["sack"] if hosts.has_sack(own) != hosts.has_sack(tcp) else []
         differs += ["timestamps"] if hosts.has_timestamps(own) != hosts.has_timestamps(tcp) else []
         if differs:
             said = " and ".join(differs)

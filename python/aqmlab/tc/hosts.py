@@ -27,13 +27,15 @@ HEADERS = 40
 ETHERNET_MSS = 1460
 """The payload of a segment in Ethernet's 1500 bytes, with headers of 40."""
 
-CONTROL = {"newreno": "reno", "sack": "reno"}
-"""Linux's name of a congestion controller, where it is another; whether SACK is used is a setting of its own."""
+_WITH_SACK = {"sack", "rack", "ns2-sack1"}
+"""Ways of repair in which receivers report what arrived."""
+_KERNEL_S = {"newreno", "sack", "rack"}
+"""Those that settings of a kernel make: without SACK it repairs as NewReno."""
 
 _ECN = {"off": 0}
 _USUAL = {"dscp": "CS0", "hosts": "own"}
 _EXPRESSED = {
-    *("stack", "cc", "sack", "rack", "ecn", "window", "mss", "header", "syn_header"),
+    *("stack", "cc", "repair", "ecn", "window", "mss", "header", "syn_header"),
     *("initial_window", "idle_restart", "rto_min"),
 }
 _ACKNOWLEDGING = {"delayed_ack", "delayed_ack_timeout", "delayed_ack_counts", "quick_acks", "quick_acks_for_ecn"}
@@ -66,16 +68,28 @@ def _sysctl(name: str, value: Any, *remarks: str) -> Line:
 
 def has_sack(tcp: Mapping[str, Any]) -> bool:
     """Whether losses are told by selective acknowledgements."""
-    return str(tcp["cc"]) not in ("reno", "newreno") and tcp["sack"] != "off"
+    return str(tcp["repair"]) in _WITH_SACK
+
+
+def has_rack(tcp: Mapping[str, Any]) -> bool:
+    """Whether losses are found by time, and silent tails probed."""
+    return str(tcp["repair"]) == "rack"
+
+
+def another_repair(tcp: Mapping[str, Any]) -> str | None:
+    """What a kernel does instead of a way of repair that none of its settings makes."""
+    if str(tcp["repair"]) in _KERNEL_S:
+        return None
+    return "sack, after RFC 6675" if has_sack(tcp) else "newreno, which is all that there is without SACK"
 
 
 def _sysctls(tcp: Tree) -> list[Line]:
-    control, ecn, stack = str(tcp["cc"]), str(tcp["ecn"]), str(tcp["stack"])
-    has_rack = bool(tcp["rack"])
+    ecn, repair, with_rack = str(tcp["ecn"]), str(tcp["repair"]), has_rack(tcp)
+    other = another_repair(tcp)
     buffer = min(max(4 * int(q.size(tcp["window"])), USUAL_BUFFER), LARGEST_BUFFER)
     lines = [
-        _sysctl("tcp_congestion_control", CONTROL.get(control, control)),
-        _sysctl("tcp_sack", int(has_sack(tcp))),
+        _sysctl("tcp_congestion_control", tcp["cc"]),
+        _sysctl("tcp_sack", int(has_sack(tcp)), *([f"repair = {repair}: Linux repairs as {other}"] if other else [])),
         _sysctl("tcp_timestamps", int(has_timestamps(tcp))),
         _sysctl(
             "tcp_ecn",
@@ -88,8 +102,8 @@ def _sysctls(tcp: Tree) -> list[Line]:
         ),
         _sysctl("tcp_slow_start_after_idle", int(bool(tcp["idle_restart"]))),
         _sysctl("tcp_no_metrics_save", 1, "connections start without what earlier ones learned, as they do in aqmlab"),
-        _sysctl("tcp_recovery", *((1,) if has_rack else (0, f"no RACK and no probe of tails, as the profile {stack}"))),
-        _sysctl("tcp_early_retrans", 3 if has_rack else 0),
+        _sysctl("tcp_recovery", *((1,) if with_rack else (0, f"no RACK and no probe of tails: repair = {repair}"))),
+        _sysctl("tcp_early_retrans", 3 if with_rack else 0),
         _sysctl("tcp_rmem", f"4096 131072 {buffer}", "the window is bounded by the route below, not by buffers"),
         _sysctl("tcp_wmem", f"4096 65536 {buffer}"),
     ]

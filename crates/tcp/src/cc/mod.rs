@@ -13,7 +13,7 @@ pub mod reno;
 pub mod windowed;
 
 pub use chosen::{Chosen, Hystart};
-pub use registry::{Algorithm, Control, WORDS, Word};
+pub use registry::{Algorithm, Control};
 
 use crate::stack::Config;
 use base::{Span, Time};

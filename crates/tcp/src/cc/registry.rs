@@ -1,23 +1,12 @@
 //! All controllers: their words, their types, and one type that is any of them.
 
 use super::{Acked, Congestion, Controller, Delivery, Sample, Steer, Window, bbr, cubic, dctcp, reno};
-use crate::stack::{Config, Recovery};
+use crate::stack::Config;
 use base::{Span, Time};
 
-/// A word for `cc` in scenarios.
-#[derive(Clone, Copy, Debug)]
-pub struct Word {
-    /// The word.
-    pub name: &'static str,
-    /// How losses are repaired with it.
-    pub recovery: Recovery,
-    /// The controller.
-    pub control: Control,
-}
-
-/// All controllers: what they do, their name, their type, and the words for them with the recovery that goes with each.
+/// All controllers: what they do, their name, their type, and the word for them in scenarios.
 macro_rules! controllers {
-    ($($(#[$doc:meta])* $name:ident($state:ty): $($word:literal $recovery:ident),+;)+) => {
+    ($($(#[$doc:meta])* $name:ident($state:ty): $word:literal;)+) => {
         /// How the window grows and shrinks.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Control {
@@ -25,6 +14,9 @@ macro_rules! controllers {
         }
 
         impl Control {
+            /// Every one with its word in scenarios.
+            pub const WORDS: &[(&str, Self)] = &[$(($word, Self::$name)),+];
+
             /// See [`Controller::MODELS_PATH`].
             pub const fn models_path(self) -> bool {
                 match self {
@@ -39,11 +31,6 @@ macro_rules! controllers {
                 }
             }
         }
-
-        /// Every word for `cc`.
-        pub static WORDS: &[Word] = &[
-            $($(Word { name: $word, recovery: Recovery::$recovery, control: Control::$name },)+)+
-        ];
 
         /// The controller a connection runs.
         #[derive(Clone, Debug)]
@@ -125,11 +112,11 @@ macro_rules! controllers {
 
 controllers! {
     /// Additive increase, multiplicative decrease by half (RFC 5681).
-    Reno(reno::Reno): "reno" Reno, "newreno" NewReno, "sack" Sack;
+    Reno(reno::Reno): "reno";
     /// CUBIC (RFC 9438).
-    Cubic(cubic::Cubic): "cubic" Sack;
+    Cubic(cubic::Cubic): "cubic";
     /// Decrease in proportion to the share of marks, each of which is echoed (RFC 8257).
-    Dctcp(Box<dctcp::Dctcp>): "dctcp" Sack;
+    Dctcp(Box<dctcp::Dctcp>): "dctcp";
     /// BBR v1: rate and window from a model of the path.
-    Bbr(Box<bbr::Bbr>): "bbr" Sack;
+    Bbr(Box<bbr::Bbr>): "bbr";
 }

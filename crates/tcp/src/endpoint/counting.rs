@@ -22,7 +22,7 @@
 
 use super::{Emit, Endpoint, Phase};
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Recovery, Reduction};
+use crate::stack::{Config, Reduction, Repair};
 use base::Time;
 
 /// tcp_reordering and tcp_max_reordering.
@@ -47,10 +47,7 @@ impl Default for Counting {
 impl Endpoint {
     /// Whether a stack recovers so.
     pub(super) fn counts_duplicates(config: &Config) -> bool {
-        config.recovery == Recovery::NewReno
-            && config.reduction == Reduction::Proportional
-            && !config.ns2_newreno
-            && !config.control.models_path()
+        config.repair == Repair::NewReno && config.reduction == Reduction::Proportional && !config.control.models_path()
     }
 
     /// Whether `segment` is the first after data of the peer's, and so tells of its window (tcp_may_update_window,

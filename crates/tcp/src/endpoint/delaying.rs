@@ -34,7 +34,7 @@
 use super::growing::Growing;
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Recovery};
+use crate::stack::Config;
 use base::{Span, Time};
 
 /// TCP_DELACK_MAX.
@@ -332,7 +332,7 @@ impl Endpoint {
         let many = self.unacked > (config.delayed_ack.every - 1) * config.mss;
         let Some(delaying) = &mut self.delaying else { return self.send_ack(config, now, out) };
         let is_sooner = many || is_quick && !delaying.is_interactive() || delaying.is_due;
-        let is_told = config.recovery == Recovery::Sack;
+        let is_told = config.repair.has_sack();
         if is_sooner || !is_told || delaying.waiting >= MOST_WAITING {
             return self.send_ack(config, now, out);
         }
@@ -371,7 +371,7 @@ impl Endpoint {
             }
             // An acknowledgement with another window is no duplicate, and without reports duplicates are all there is
             // to tell of a hole (tcp_data_queue_ofo).
-            if config.recovery == Recovery::Sack {
+            if config.repair.has_sack() {
                 self.grow_window(segment, config);
             }
         }

@@ -30,6 +30,7 @@ mod growing;
 mod handshake;
 mod idle;
 mod newreno;
+mod observing;
 mod pacing;
 mod probe;
 mod reading;
@@ -38,6 +39,8 @@ mod reduction;
 mod sack1;
 mod sender;
 mod undoing;
+
+pub use observing::CongestionState;
 
 use crate::cc::{Chosen, Window};
 use crate::outstanding::Outstanding;

@@ -22,13 +22,13 @@
 
 use super::{Endpoint, Phase};
 use crate::segment::Segment;
-use crate::stack::{Config, Recovery};
+use crate::stack::{Config, Repair};
 use base::Time;
 
 impl Endpoint {
     /// Whether a stack recovers so.
     pub(super) fn recovers_as_newreno(config: &Config) -> bool {
-        config.ns2_newreno && config.recovery == Recovery::NewReno
+        config.repair == Repair::Ns2NewReno
     }
 
     /// A recovery begins: what is left of the window.

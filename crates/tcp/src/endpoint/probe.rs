@@ -10,7 +10,7 @@ use super::{Emit, Endpoint, Phase, Timing};
 use crate::cc::Cause;
 use crate::rack::Rack;
 use crate::segment::Segment;
-use crate::stack::{Config, Recovery, RttSampling};
+use crate::stack::{Config, Repair, RttSampling};
 use base::{Span, Time};
 
 /// Linux's TCP_TIMEOUT_MIN, two ticks of 1000 Hz.
@@ -19,7 +19,7 @@ const LEAST_TIMEOUT: Span = Span::from_ms(2);
 impl Endpoint {
     /// Whether a stack finds losses by time.
     pub(super) fn finds_by_time(config: &Config) -> bool {
-        config.rack && config.recovery == Recovery::Sack && !config.sack1
+        config.repair == Repair::Rack
     }
 
     /// Whether it is kept what arrived last and what was sent again: where losses are found by it, or round trips are
@@ -160,7 +160,7 @@ impl Endpoint {
     /// send: its loss would otherwise take the timer (RFC 6675 §4, NextSeg rule 4). RACK probes for it instead.
     pub(super) fn rescue(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let pipe = self.outstanding.pipe(self.snd_nxt - self.snd_una);
-        let may = self.phase == Phase::Recovery && config.recovery == Recovery::Sack && !self.finds_by_time;
+        let may = self.phase == Phase::Recovery && config.repair.has_sack() && !self.finds_by_time;
         if self.has_rescued || !may || pipe + u64::from(config.mss) > self.window.cwnd as u64 {
             return;
         }

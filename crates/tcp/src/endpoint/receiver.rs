@@ -2,7 +2,7 @@
 
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, SackBlocks, Segment};
-use crate::stack::{Config, Recovery};
+use crate::stack::Config;
 use base::{Ecn, Time};
 
 impl Endpoint {
@@ -99,7 +99,7 @@ impl Endpoint {
 
     /// Sends an acknowledgement of a segment all of which was here already, and says so where that is told (RFC 2883).
     fn tell_twice(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        if !config.dsack || config.recovery != Recovery::Sack || segment.payload == 0 {
+        if !config.dsack || !config.repair.has_sack() || segment.payload == 0 {
             return self.send_ack(config, now, out);
         }
         let mut ack = self.segment(self.snd_nxt, 0, Flags::NONE, self.control_ecn(config), config, now);
@@ -140,7 +140,7 @@ impl Endpoint {
         let is_end = payload > 0 && (end == self.written || config.delayed_ack.adapts && self.pushes(seq, end, config));
         self.unacked = 0;
         self.delayed_ack_at = Time::NEVER;
-        let has_sacks = config.recovery == Recovery::Sack && !self.held.is_empty();
+        let has_sacks = config.repair.has_sack() && !self.held.is_empty();
         let sacks = if has_sacks { self.held.blocks(self.rcv_nxt) } else { SackBlocks::default() };
         Segment {
             seq,

@@ -11,7 +11,7 @@
 
 use super::{Endpoint, Phase};
 use crate::cc::{Cause, Congestion};
-use crate::stack::{Config, Recovery, Reduction};
+use crate::stack::{Config, Reduction, Repair};
 use base::Time;
 
 /// What happened since the reduction began.
@@ -30,7 +30,7 @@ impl Endpoint {
     pub(super) fn reduces_gradually(config: &Config) -> bool {
         // A controller that models the path brings the window down itself, in this frame.
         let is_gradual = config.reduction == Reduction::Proportional || config.control.models_path();
-        is_gradual && config.recovery == Recovery::Sack && !config.sack1 || Self::counts_duplicates(config)
+        is_gradual && matches!(config.repair, Repair::Sack | Repair::Rack) || Self::counts_duplicates(config)
     }
 
     /// Whether the window is coming down.

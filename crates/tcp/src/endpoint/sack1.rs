@@ -29,7 +29,7 @@ use super::{Emit, Endpoint, Phase, Timing};
 use crate::cc::{Acked, Cause, Congestion};
 use crate::reassembly::Reassembly;
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Recovery};
+use crate::stack::{Config, Repair};
 use base::Time;
 
 /// Reports that start a recovery: `numdupacks_`.
@@ -54,7 +54,7 @@ pub(super) struct Sack1 {
 impl Endpoint {
     /// The state of this recovery, where a stack has it.
     pub(super) fn sack1_of(config: &Config) -> Option<Box<Sack1>> {
-        (config.sack1 && config.recovery == Recovery::Sack || Self::recovers_as_newreno(config)).then(Box::default)
+        matches!(config.repair, Repair::Ns2Sack1 | Repair::Ns2NewReno).then(Box::default)
     }
 
     /// Takes the acknowledgement in `segment`, which reports something, or while there is something to repair; the

@@ -25,7 +25,7 @@ use crate::cc::{Acked, Cause, Delivery};
 use crate::outstanding::Record;
 use crate::rack::Rack;
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Recovery, RttSampling};
+use crate::stack::{Config, Repair, RttSampling};
 use base::{Ecn, Span, Time};
 
 /// Duplicate acknowledgements, or segments reported above a hole, that make a loss.
@@ -107,7 +107,7 @@ impl Endpoint {
         let is_update = self.counts_duplicates && self.is_first_after_data(segment) || is_update;
         let is_duplicate = segment.ack == self.snd_una
             && self.snd_nxt > self.snd_una
-            && if config.recovery == Recovery::Sack {
+            && if config.repair.has_sack() {
                 // RFC 6675 §2: news of what arrived, on whatever it rides.
                 news > 0
             } else {
@@ -302,7 +302,7 @@ impl Endpoint {
     fn has_new_sacked_losses(&mut self, config: &Config, now: Time) -> bool {
         let outstanding = &self.outstanding;
         let may_miss = outstanding.has_sacked() || outstanding.has_resent() || outstanding.has_lost();
-        if config.recovery != Recovery::Sack || !may_miss {
+        if !config.repair.has_sack() || !may_miss {
             return false;
         }
         self.find_losses(config, now);
@@ -318,43 +318,40 @@ impl Endpoint {
     fn on_ack_in_recovery(&mut self, bytes: f64, config: &Config, now: Time, out: &mut impl Emit) {
         let mss = f64::from(config.mss);
         let is_full = self.snd_una >= self.recover;
-        if is_full || config.recovery == Recovery::Reno {
+        if is_full || config.repair == Repair::Reno {
             self.phase = Phase::Open;
             let flight = (self.snd_nxt - self.snd_una) as f64;
-            self.window.cwnd = match config.recovery {
-                Recovery::Sack => self.window.ssthresh,
-                Recovery::NewReno if self.is_newreno => self.window.cwnd.min(self.sack1().left),
+            self.window.cwnd = match config.repair {
+                Repair::Ns2NewReno => self.window.cwnd.min(self.sack1().left),
                 // RFC 6582 §3.2 step 3, the choice that avoids a burst
-                Recovery::NewReno => self.window.ssthresh.min(flight.max(mss) + mss),
-                Recovery::Reno => self.window.ssthresh,
+                Repair::NewReno => self.window.ssthresh.min(flight.max(mss) + mss),
+                Repair::Reno | Repair::Sack | Repair::Rack | Repair::Ns2Sack1 => self.window.ssthresh,
             };
             return;
         }
-        match config.recovery {
-            Recovery::Sack => self.find_losses(config, now),
-            Recovery::NewReno | Recovery::Reno => {
-                // RFC 6582 §3.2 step 3, partial acknowledgement: the next hole goes out at once, and the window
-                // deflates by what was acknowledged less one segment.
-                self.outstanding.lose_front();
-                self.resend_next(config, now, out);
-                self.window.cwnd -= bytes;
-                if bytes >= mss {
-                    self.window.cwnd += mss;
-                }
-                self.window.cwnd = self.window.cwnd.max(mss);
-            }
+        if config.repair.has_sack() {
+            return self.find_losses(config, now);
         }
+        // RFC 6582 §3.2 step 3, partial acknowledgement: the next hole goes out at once, and the window deflates by
+        // what was acknowledged less one segment.
+        self.outstanding.lose_front();
+        self.resend_next(config, now, out);
+        self.window.cwnd -= bytes;
+        if bytes >= mss {
+            self.window.cwnd += mss;
+        }
+        self.window.cwnd = self.window.cwnd.max(mss);
     }
 
     fn on_duplicate_ack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.duplicate_acks += 1;
-        match (self.phase, config.recovery) {
-            (Phase::Timeout, Recovery::Sack) if self.finds_by_time => self.find_losses(config, now),
+        match (self.phase, config.repair.has_sack()) {
+            (Phase::Timeout, true) if self.finds_by_time => self.find_losses(config, now),
             (Phase::Timeout, _) => {}
-            (Phase::Recovery, Recovery::Sack) => self.find_losses(config, now),
+            (Phase::Recovery, true) => self.find_losses(config, now),
             // Each duplicate says that a segment left the network.
-            (Phase::Recovery, _) => self.window.cwnd += f64::from(config.mss),
-            (Phase::Open | Phase::Reducing, Recovery::Sack) => {
+            (Phase::Recovery, false) => self.window.cwnd += f64::from(config.mss),
+            (Phase::Open | Phase::Reducing, true) => {
                 self.find_losses(config, now);
                 self.probe_at = Time::NEVER;
                 let by_count = self.duplicate_acks >= DUP_THRESH && !self.finds_by_time;
@@ -365,9 +362,9 @@ impl Endpoint {
                     self.enter_recovery(config, now, out);
                 }
             }
-            (Phase::Open | Phase::Reducing, Recovery::Reno | Recovery::NewReno) => {
+            (Phase::Open | Phase::Reducing, false) => {
                 // RFC 6582 §3.2 step 2: not again for the window of the last loss. Reno knows no such window.
-                let is_new = config.recovery == Recovery::Reno || self.snd_una > self.recover;
+                let is_new = config.repair == Repair::Reno || self.snd_una > self.recover;
                 if self.duplicate_acks == DUP_THRESH && is_new {
                     self.enter_recovery(config, now, out);
                     self.window.cwnd += f64::from(DUP_THRESH * config.mss);
@@ -539,12 +536,8 @@ impl Endpoint {
         // already been relieved of what they report.
         let may_be_early = self.phase == Phase::Open || self.phase == Phase::Timeout && self.is_newreno;
         let is_early = may_be_early && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
-        let extra = match (is_early, config.limited_transmit, config.recovery) {
-            (true, true, Recovery::Reno | Recovery::NewReno) if !self.counts_duplicates => {
-                u64::from(self.duplicate_acks * config.mss)
-            }
-            _ => 0,
-        };
+        let lets_out = is_early && config.limited_transmit && !config.repair.has_sack() && !self.counts_duplicates;
+        let extra = if lets_out { u64::from(self.duplicate_acks * config.mss) } else { 0 };
         let cwnd = self.window.cwnd as u64 + extra;
         let in_flight = self.snd_nxt - self.snd_una;
         let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };

@@ -8,7 +8,7 @@ use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 use tcp::{
-    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Recovery, Reduction, RtoFloor, RttSampling,
+    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Reduction, Repair, RtoFloor, RttSampling,
     Segment,
 };
 
@@ -488,7 +488,7 @@ pub fn plain() -> Config {
         initial_window: 2,
         handshake: false,
         syn_losses_forgiven: 0,
-        recovery: Recovery::NewReno,
+        repair: Repair::NewReno,
         control: Control::Reno,
         hystart: Hystart::Off,
         ecn: EcnMode::Off,
@@ -497,12 +497,10 @@ pub fn plain() -> Config {
         byte_counting: false,
         cwnd_validation: false,
         reduction: Reduction::AtOnce,
-        rack: false,
         timestamps: false,
         dsack: false,
         frto: false,
         undo: false,
-        sack1: false,
         whole_segments: false,
         ecn_floor: 1,
         idle_restart: true,

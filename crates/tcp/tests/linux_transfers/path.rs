@@ -3,7 +3,7 @@
 use crate::record::{Record, Transfer, Word};
 use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
-use tcp::{Config, Control, EcnMode, Emit, Endpoint, Flags, Hystart, Recovery, Segment};
+use tcp::{Config, Control, EcnMode, Emit, Endpoint, Flags, Hystart, Repair, Segment};
 
 /// Bytes of the request.
 const REQUEST: u64 = 300;
@@ -39,8 +39,8 @@ pub fn stack(record: &Record) -> Option<Config> {
     // Where the kernel's device parted the segments of a burst, it sent bursts; elsewhere gso_max_segs was 1.
     let pacing_burst = if record.sends_bursts { linux.pacing_burst } else { 1 };
     // Linux without SACK is NewReno.
-    let recovery = if record.cc == "newreno" { Recovery::NewReno } else { Recovery::Sack };
-    Some(Config { recovery, control, hystart, pacing_burst, ecn, ..linux })
+    let repair = if record.cc == "newreno" { Repair::NewReno } else { Repair::Rack };
+    Some(Config { repair, control, hystart, pacing_burst, ecn, ..linux })
 }
 
 /// Does a transfer once more.

@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, delayed, plain, stack};
 use base::Span;
-use tcp::{Config, DelayedAck, Recovery};
+use tcp::{Config, DelayedAck, Repair};
 
 #[test]
 fn one_segment_waits_for_the_timer_and_two_do_not() {
@@ -72,19 +72,19 @@ fn small_segments_count_as_the_stack_has_it() {
 #[test]
 fn a_gap_is_reported_at_once_and_so_is_its_end() {
     // RFC 5681 §4.2. Segments arrive from 50 on, one a millisecond; 3 is lost and comes again.
-    for recovery in [Recovery::NewReno, Recovery::Sack] {
-        let config = Config { initial_window: 8, recovery, ..delayed() };
+    for repair in [Repair::NewReno, Repair::Sack] {
+        let config = Config { initial_window: 8, repair, ..delayed() };
         let mut bench = Bench::new(&config);
         bench.spacing = Span::from_ms(1);
         bench.write(CLIENT, 8_000).lose(CLIENT, Kind::Data, &[3]).run();
         // 1 and 2 together; 4, 5, 6 (three duplicates: retransmission at 105), 7, 8; the hole filled at 155.
         // With nothing else to send SACK sends 8 again at 106 (RFC 6675 §4, NextSeg rule 4).
         let mut expected = vec![(51, 2), (53, 2), (54, 2), (55, 2), (56, 2), (57, 2), (155, 8)];
-        expected.extend((recovery == Recovery::Sack).then_some((156, 8)));
+        expected.extend((repair == Repair::Sack).then_some((156, 8)));
         assert_eq!(bench.acks(SERVER), expected);
         let reports: Vec<Vec<(u64, u64)>> =
             bench.packets(SERVER, Kind::Ack).map(|p| p.segment.sacks.above(p.segment.ack).collect()).collect();
-        if recovery == Recovery::Sack {
+        if repair == Repair::Sack {
             assert_eq!(reports[1..6], [4, 5, 6, 7, 8].map(|last| vec![(3_001, last * 1_000 + 1)]));
         } else {
             assert!(reports.iter().all(Vec::is_empty));
@@ -95,7 +95,7 @@ fn a_gap_is_reported_at_once_and_so_is_its_end() {
 #[test]
 fn the_newest_block_is_reported_first() {
     // RFC 2018 §4: 2, 4, 6 and 8 of eight are lost; three blocks fit.
-    let config = Config { initial_window: 9, recovery: Recovery::Sack, ..plain() };
+    let config = Config { initial_window: 9, repair: Repair::Sack, ..plain() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 9_000).lose(CLIENT, Kind::Data, &[2, 4, 6, 8]).run_to(50);
     let last = bench.packets(SERVER, Kind::Ack).last().expect("it acknowledged").segment;

@@ -3,7 +3,7 @@
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, plain};
 use base::Span;
-use tcp::{Config, Recovery, Reduction};
+use tcp::{Config, Reduction, Repair};
 
 fn numbers(from: u64, to: u64) -> Vec<u64> {
     (from..=to).collect()
@@ -12,7 +12,7 @@ fn numbers(from: u64, to: u64) -> Vec<u64> {
 /// An initial window of ten.
 fn counting() -> Config {
     Config {
-        recovery: Recovery::NewReno,
+        repair: Repair::NewReno,
         reduction: Reduction::Proportional,
         limited_transmit: true,
         initial_window: 10,

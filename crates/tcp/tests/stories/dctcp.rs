@@ -2,10 +2,10 @@
 
 use crate::common::{Bench, CLIENT, Fate, Kind, SERVER, delayed, plain};
 use base::{Ecn, Span};
-use tcp::{Config, Control, EcnMode, Flags, Recovery, Reduction};
+use tcp::{Config, Control, EcnMode, Flags, Reduction, Repair};
 
 fn dctcp(config: Config) -> Config {
-    Config { ecn: EcnMode::On, control: Control::Dctcp, recovery: Recovery::Sack, ecn_floor: 2, ..config }
+    Config { ecn: EcnMode::On, control: Control::Dctcp, repair: Repair::Sack, ecn_floor: 2, ..config }
 }
 
 /// The acknowledgements of the server: how many segments, and whether they echo.

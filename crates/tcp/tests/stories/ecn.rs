@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, CLIENT, Fate, Kind, SERVER, at_ms, delayed, plain, stack};
 use base::{Ecn, Span};
-use tcp::{Config, Control, DelayedAck, EcnMode, Flags, Recovery};
+use tcp::{Config, Control, DelayedAck, EcnMode, Flags, Repair};
 
 fn ecn() -> Config {
     Config { ecn: EcnMode::On, ..plain() }
@@ -108,21 +108,21 @@ fn cubic_reduces_by_its_own_factor() {
 
 #[test]
 fn a_mark_and_a_loss_in_one_window_are_one_congestion() {
-    for recovery in [Recovery::NewReno, Recovery::Sack] {
+    for repair in [Repair::NewReno, Repair::Sack] {
         // The mark is heard of first.
-        let config = Config { initial_window: 10, recovery, ..ecn() };
+        let config = Config { initial_window: 10, repair, ..ecn() };
         let mut bench = Bench::new(&config);
         bench.write(CLIENT, 60_000).mark(CLIENT, Kind::Data, &[1]).lose(CLIENT, Kind::Data, &[4]).run_to(800);
         let stats = *bench.ends[CLIENT].stats();
-        assert_eq!((stats.ecn_reductions, stats.recoveries, stats.timeouts), (1, 1, 0), "{recovery:?}");
-        assert_eq!(bench.ends[CLIENT].ssthresh(), 5_000.0, "{recovery:?}");
+        assert_eq!((stats.ecn_reductions, stats.recoveries, stats.timeouts), (1, 1, 0), "{repair:?}");
+        assert_eq!(bench.ends[CLIENT].ssthresh(), 5_000.0, "{repair:?}");
         // The loss is found first: RFC 3168 §6.1.2 wants CWR after that reduction too, so that the echo ends.
         let mut bench = Bench::new(&config);
         bench.write(CLIENT, 60_000).lose(CLIENT, Kind::Data, &[1]).mark(CLIENT, Kind::Data, &[6]).run_to(800);
         let stats = *bench.ends[CLIENT].stats();
-        assert_eq!((stats.ecn_reductions, stats.recoveries, stats.timeouts), (0, 1, 0), "{recovery:?}");
+        assert_eq!((stats.ecn_reductions, stats.recoveries, stats.timeouts), (0, 1, 0), "{repair:?}");
         let cwr = has(&bench, CLIENT, Kind::Data, Flags::CWR);
-        assert!(cwr[10] && cwr.iter().filter(|set| **set).count() == 1, "{recovery:?}: {cwr:?}");
+        assert!(cwr[10] && cwr.iter().filter(|set| **set).count() == 1, "{repair:?}: {cwr:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::common::{Bench, CLIENT, Kind, SERVER, plain};
 use crate::told::assert_told;
 use base::Span;
-use tcp::{Config, Recovery};
+use tcp::{Config, Repair};
 
 /// A request of 100 bytes, answered by four segments, the last of which closes; timers as in RFC 6298.
 fn exchange() -> Bench {
@@ -108,8 +108,8 @@ fn each_packet_of_an_exchange_is_lost_in_turn() {
 }
 
 /// Twenty segments, ten in the first window, of which the first `lost` are lost.
-fn window(recovery: Recovery, lost: usize) -> Bench {
-    let config = Config { initial_window: 10, recovery, ..plain() };
+fn window(repair: Repair, lost: usize) -> Bench {
+    let config = Config { initial_window: 10, repair, ..plain() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 20_000).lose(CLIENT, Kind::Data, &(1..=lost).collect::<Vec<_>>());
     bench
@@ -147,10 +147,10 @@ fn any_number_of_a_window_is_lost() {
                 vec![(1_000, vec![1]), (1_100, vec![2, 3]), (1_200, vec![4, 5, 6, 7]), (1_300, (8..=lost).collect())]
             }
         };
-        for (recovery, expected) in [(Recovery::NewReno, newreno), (Recovery::Sack, sack)] {
-            let mut bench = window(recovery, lost as usize);
+        for (repair, expected) in [(Repair::NewReno, newreno), (Repair::Sack, sack)] {
+            let mut bench = window(repair, lost as usize);
             bench.run();
-            assert_eq!(repairs(&bench), expected, "{recovery:?}, the first {lost} of ten are lost");
+            assert_eq!(repairs(&bench), expected, "{repair:?}, the first {lost} of ten are lost");
             let stats = bench.ends[CLIENT].stats();
             let by_timer = u64::from(lost > 7);
             assert_eq!((u64::from(stats.timeouts), u64::from(stats.recoveries)), (by_timer, 1 - by_timer));
@@ -177,12 +177,12 @@ fn newreno_repairs_many_losses_one_a_round_trip() {
 fn one_report_of_three_segments_is_enough() {
     // RFC 6675 §5 (2): segments leave one a millisecond, 1 is lost, and so are the reports of 2 to 4. That of 5, at 54,
     // is the first duplicate and has more than two segments above the hole. Without reports it takes three.
-    for (recovery, at) in [(Recovery::Sack, 104), (Recovery::NewReno, 106)] {
-        let config = Config { initial_window: 10, recovery, ..plain() };
+    for (repair, at) in [(Repair::Sack, 104), (Repair::NewReno, 106)] {
+        let config = Config { initial_window: 10, repair, ..plain() };
         let mut bench = Bench::new(&config);
         bench.spacing = Span::from_ms(1);
         bench.write(CLIENT, 20_000).lose(CLIENT, Kind::Data, &[1]).lose(SERVER, Kind::Ack, &[1, 2, 3]).run();
-        assert_eq!(bench.times(CLIENT, Kind::Resent), [at], "{recovery:?}");
+        assert_eq!(bench.times(CLIENT, Kind::Resent), [at], "{repair:?}");
     }
 }
 
@@ -191,16 +191,16 @@ fn reordering_by_three_costs_a_repair() {
     // RFC 5681 §3.2 cannot tell it from a loss. Segment 3 comes 3.5 ms late, behind 4, 5 and 6. To NewReno its own
     // acknowledgement at 105.5 and the next are partial ones (RFC 6582 §3.2 step 3), to SACK they are not: 9 and 10
     // are sent with room to spare, and nothing is lost.
-    let late = |recovery, segments: u64| {
-        let config = Config { initial_window: 8, recovery, ..plain() };
+    let late = |repair, segments: u64| {
+        let config = Config { initial_window: 8, repair, ..plain() };
         let mut bench = Bench::new(&config);
         bench.spacing = Span::from_ms(1);
         bench.write(CLIENT, segments).delay(CLIENT, Kind::Data, &[3], Span::from_us(3_500)).run();
         let again = bench.packets(CLIENT, Kind::Resent).map(|p| (p.at.ns() / 100_000, (p.segment.seq - 1) / 1_000 + 1));
         again.collect::<Vec<_>>()
     };
-    assert_eq!(late(Recovery::NewReno, 8_000), [(1_050, 3), (1_055, 7), (1_060, 8)]);
-    assert_eq!(late(Recovery::Sack, 20_000), [(1_050, 3)]);
+    assert_eq!(late(Repair::NewReno, 8_000), [(1_050, 3), (1_055, 7), (1_060, 8)]);
+    assert_eq!(late(Repair::Sack, 20_000), [(1_050, 3)]);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_hole_at_the_end_is_rescued() {
     // RFC 6675 §4, NextSeg rule (4): nothing new to send, nothing known to be lost, room in the window: the highest
     // segment that was not reported goes once more. The third duplicate leaves 5..10 and the repair, seven; 5, 6 and 7
     // are reported, four.
-    let config = Config { initial_window: 10, recovery: Recovery::Sack, ..plain() };
+    let config = Config { initial_window: 10, repair: Repair::Sack, ..plain() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 10_000).lose(CLIENT, Kind::Data, &[1, 10]).run();
     assert_eq!(repairs(&bench), [(100, vec![1, 10])]);

@@ -2,7 +2,7 @@
 //! 10. No round trip is known before a repair begins, so that the timer runs three seconds.
 
 use crate::common::{Bench, CLIENT, Kind, stack};
-use tcp::{Config, Recovery};
+use tcp::{Config, Repair};
 
 fn numbers(from: u64, to: u64) -> Vec<u64> {
     (from..=to).collect()
@@ -10,8 +10,8 @@ fn numbers(from: u64, to: u64) -> Vec<u64> {
 
 /// `segments` to send, `window` in the first window.
 fn sending(segments: u64, window: u32, is_ns2: bool) -> Bench {
-    let ns2 = Config { recovery: Recovery::NewReno, ns2_newreno: is_ns2, ..stack("ns2") };
-    let mut bench = Bench::new(&Config { mss: 1000, initial_window: window, ..ns2 });
+    let repair = if is_ns2 { Repair::Ns2NewReno } else { Repair::NewReno };
+    let mut bench = Bench::new(&Config { mss: 1000, initial_window: window, repair, ..stack("ns2") });
     bench.write(CLIENT, segments * 1000).close(CLIENT);
     bench
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, CLIENT, Kind, plain};
 use base::Span;
-use tcp::{Config, Recovery, Reduction, RtoFloor};
+use tcp::{Config, Reduction, Repair, RtoFloor};
 
 fn numbers(from: u64, to: u64) -> Vec<u64> {
     (from..=to).collect()
@@ -11,8 +11,7 @@ fn numbers(from: u64, to: u64) -> Vec<u64> {
 /// Linux's ways of repair on the plain stack, with its shortest timeout.
 fn repairing() -> Config {
     Config {
-        recovery: Recovery::Sack,
-        rack: true,
+        repair: Repair::Rack,
         reduction: Reduction::Proportional,
         limited_transmit: true,
         rto_min: Span::from_ms(200),
@@ -27,7 +26,7 @@ fn half_of_the_window_goes_out_over_a_round_trip() {
     // segment k at 99 + k. The third report starts the recovery, and from then on every second one lets a segment out,
     // the retransmission first: (10 / 20) x delivered, rounded up. With 13 delivered 6 are out and 20 - 15 - 1 + 6 = 10
     // in the network, as many as there shall be; each further report is answered by a segment.
-    let config = Config { initial_window: 20, limited_transmit: false, rack: false, ..repairing() };
+    let config = Config { initial_window: 20, limited_transmit: false, repair: Repair::Sack, ..repairing() };
     let mut bench = Bench::new(&config);
     bench.spacing = Span::from_ms(1);
     bench.write(CLIENT, 60_000).close(CLIENT).lose(CLIENT, Kind::Data, &[1]).run();

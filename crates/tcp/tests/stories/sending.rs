@@ -1,7 +1,7 @@
 //! What the window lets out: slow start, congestion avoidance, the receive window, idle periods.
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, delayed, plain, stack};
-use tcp::{Config, Control, Recovery, Reduction};
+use tcp::{Config, Control, Reduction, Repair};
 
 fn numbers(from: u64, to: u64) -> Vec<u64> {
     (from..=to).collect()
@@ -41,7 +41,7 @@ fn whole_segments_count_whatever_they_hold() {
     // Linux counts packets (tcp_slow_start): four segments, one of them half full, open a window of four by four.
     let config = Config {
         initial_window: 4,
-        recovery: Recovery::Sack,
+        repair: Repair::Sack,
         reduction: Reduction::Proportional,
         whole_segments: true,
         byte_counting: true,
@@ -64,7 +64,7 @@ fn counting_bytes_slow_start_doubles_in_spite_of_delayed_acks() {
 
 /// In congestion avoidance from 10 segments on: 20 were in flight when one was lost.
 fn avoiding(config: &Config) -> Bench {
-    let config = Config { initial_window: 20, recovery: Recovery::Sack, ..config.clone() };
+    let config = Config { initial_window: 20, repair: Repair::Sack, ..config.clone() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 4_000_000).lose(CLIENT, Kind::Data, &[1]);
     // The retransmission arrives at 150 and ends the recovery at 200.
@@ -118,13 +118,8 @@ fn cubic_recovers_its_window_in_the_time_k() {
     // segments. The window is then W_max again, to within the round trip by which the sender looks ahead and the one
     // by which it follows: near K the curve is flat, C x 0.2^3 = 0.003 segments, and Reno's estimate is below it
     // (70 + 0.53 x 42 = 92). Steps of one acknowledgement lag by (target - cwnd) / cwnd a segment, below 1 %.
-    let config = Config {
-        control: Control::Cubic,
-        byte_counting: true,
-        recovery: Recovery::Sack,
-        initial_window: 100,
-        ..plain()
-    };
+    let config =
+        Config { control: Control::Cubic, byte_counting: true, repair: Repair::Sack, initial_window: 100, ..plain() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 40_000_000).lose(CLIENT, Kind::Data, &[1]);
     bench.run_to(200);

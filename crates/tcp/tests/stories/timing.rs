@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, at_ms, plain, stack};
 use base::Span;
-use tcp::{Config, Recovery, RttSampling};
+use tcp::{Config, Repair, RttSampling};
 
 fn numbers(from: u64, to: u64) -> Vec<u64> {
     (from..=to).collect()
@@ -75,36 +75,36 @@ fn what_waited_behind_a_hole_is_not_measured() {
     // The acknowledgement that the repaired hole 2 lets go covers segments received 100 ms before: their age is not
     // a round trip.
     for rtt_sampling in [RttSampling::EveryAck, RttSampling::OnePerWindow] {
-        for recovery in [Recovery::NewReno, Recovery::Sack] {
-            let config = Config { initial_window: 6, rtt_sampling, recovery, ..plain() };
+        for repair in [Repair::NewReno, Repair::Sack] {
+            let config = Config { initial_window: 6, rtt_sampling, repair, ..plain() };
             let mut bench = Bench::new(&config);
             bench.write(CLIENT, 6_000).close(CLIENT).lose(CLIENT, Kind::Data, &[2]).run();
-            assert_eq!(bench.ends[CLIENT].srtt(), Some(Span::from_ms(100)), "{rtt_sampling:?} {recovery:?}");
+            assert_eq!(bench.ends[CLIENT].srtt(), Some(Span::from_ms(100)), "{rtt_sampling:?} {repair:?}");
         }
     }
 }
 
 #[test]
 fn a_lost_tail_takes_the_timer_and_goes_back() {
-    let tail = |recovery, losses: &[usize]| {
-        let config = Config { initial_window: 4, recovery, ..plain() };
+    let tail = |repair, losses: &[usize]| {
+        let config = Config { initial_window: 4, repair, ..plain() };
         let mut bench = Bench::new(&config);
         bench.write(CLIENT, 4_000).close(CLIENT).lose(CLIENT, Kind::Data, losses).run();
         bench.assert_complete(4_000, 0);
         bench.flights(CLIENT)[1..].to_vec()
     };
-    for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack] {
+    for repair in [Repair::Reno, Repair::NewReno, Repair::Sack] {
         // The last acknowledgement comes at 100.
-        assert_eq!(tail(recovery, &[4]), [(1_100, vec![4])]);
-        assert_eq!(tail(recovery, &[3, 4]), [(1_100, vec![3]), (1_200, vec![4])]);
+        assert_eq!(tail(repair, &[4]), [(1_100, vec![4])]);
+        assert_eq!(tail(repair, &[3, 4]), [(1_100, vec![3]), (1_200, vec![4])]);
         // RFC 5681 §3.1: one segment, then slow start.
-        assert_eq!(tail(recovery, &[2, 3, 4]), [(1_100, vec![2]), (1_200, numbers(3, 4))]);
+        assert_eq!(tail(repair, &[2, 3, 4]), [(1_100, vec![2]), (1_200, numbers(3, 4))]);
         // Nothing was acknowledged: the timer of the first segment.
-        assert_eq!(tail(recovery, &[1, 2, 3, 4]), [(1_000, vec![1]), (1_100, numbers(2, 3)), (1_200, vec![4])]);
+        assert_eq!(tail(repair, &[1, 2, 3, 4]), [(1_000, vec![1]), (1_100, numbers(2, 3)), (1_200, vec![4])]);
     }
     // 4 arrived. Without reports it is sent again with all the others; with them it is not.
-    assert_eq!(tail(Recovery::NewReno, &[2, 3]), [(1_100, vec![2]), (1_200, numbers(3, 4))]);
-    assert_eq!(tail(Recovery::Sack, &[2, 3]), [(1_100, vec![2]), (1_200, vec![3])]);
+    assert_eq!(tail(Repair::NewReno, &[2, 3]), [(1_100, vec![2]), (1_200, numbers(3, 4))]);
+    assert_eq!(tail(Repair::Sack, &[2, 3]), [(1_100, vec![2]), (1_200, vec![3])]);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn the_threshold_falls_once_for_a_segment_and_again_for_another() {
 fn after_a_timeout_an_acknowledgement_opens_one_segment() {
     // RFC 3465 §2.3: what was held beyond the hole is acknowledged in one go; slow start does not take that for
     // leave to send as much again.
-    let config = Config { initial_window: 20, recovery: Recovery::Sack, byte_counting: true, ..plain() };
+    let config = Config { initial_window: 20, repair: Repair::Sack, byte_counting: true, ..plain() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 300_000).lose(CLIENT, Kind::Data, &[1]).lose(CLIENT, Kind::Resent, &[1]);
     bench.run_to(1_199);
@@ -178,7 +178,7 @@ fn coarse_clocks_time_out_on_the_tick() {
 #[test]
 fn timeouts_and_reports_and_new_data_together() {
     // SACK, then the timer, then new data while the old is repaired, then another loss.
-    let config = Config { initial_window: 10, recovery: Recovery::Sack, limited_transmit: true, ..plain() };
+    let config = Config { initial_window: 10, repair: Repair::Sack, limited_transmit: true, ..plain() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 60_000).close(CLIENT);
     bench.lose(CLIENT, Kind::Data, &[1, 4, 6, 15, 16, 30, 31, 32]).lose(CLIENT, Kind::Resent, &[1, 4]).run();

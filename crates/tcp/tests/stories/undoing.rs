@@ -3,7 +3,7 @@
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, plain};
 use base::Span;
-use tcp::{Config, Recovery, Reduction, RtoFloor};
+use tcp::{Config, Reduction, Repair, RtoFloor};
 
 fn numbers(from: u64, to: u64) -> Vec<u64> {
     (from..=to).collect()
@@ -12,8 +12,7 @@ fn numbers(from: u64, to: u64) -> Vec<u64> {
 /// Linux's ways of repair on the plain stack, with its shortest timeout; what takes back is off.
 fn repairing() -> Config {
     Config {
-        recovery: Recovery::Sack,
-        rack: true,
+        repair: Repair::Rack,
         dsack: true,
         reduction: Reduction::Proportional,
         limited_transmit: true,
@@ -40,7 +39,7 @@ fn spike(config: &Config) -> Bench {
 #[test]
 fn a_report_of_what_came_twice_comes_first() {
     // RFC 2883 §4: below the acknowledgement, and above it inside of another block.
-    let config = Config { rack: false, initial_window: 4, handshake: false, ..repairing() };
+    let config = Config { repair: Repair::Sack, initial_window: 4, handshake: false, ..repairing() };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 1_000).lose(SERVER, Kind::Ack, &[1]).run();
     let again = bench.packets(SERVER, Kind::Ack).nth(1).expect("the segment came twice").segment;
