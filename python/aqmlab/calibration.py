@@ -179,7 +179,8 @@ def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tr
             table["ecn"] = "off"
     if "record" in base:
         # Only throughput is asked for.
-        base["record"] = {**base["record"], "drops": False, "exchanges": False, "demands": False}
+        kept = {key: value for key, value in base["record"].items() if key != "flows"}
+        base["record"] = {**kept, "drops": False, "exchanges": False, "demands": False}
     return base
 
 

@@ -8,6 +8,7 @@ What a verb needs is loaded within it, so that help, lists and the completion of
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,6 +68,7 @@ def run(
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "run")))
+    _foresee(source, as_json)
     with watched(as_json) as monitor:
         found = api.run(
             Path(scenario_file),
@@ -126,6 +128,7 @@ def live(
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "live")))
+    _foresee(source, as_json)
     with watched(as_json) as monitor, viewed(as_json, monitor, bool(command)) as view:
         found = api.live(
             Path(scenario_file),
@@ -196,7 +199,9 @@ def compare(
     are_folders = all(Path(item).is_dir() for item in what)
     name = "comparison"
     if not are_folders:
-        name = str(scenario.read(Path(what[0])).with_changes(changes).tree.get("name", name))
+        source = scenario.read(Path(what[0])).with_changes(changes)
+        name = str(source.tree.get("name", name))
+        _foresee(source, as_json)
     folder = _folder(out, resume, name)
     with watched(as_json) as monitor, viewed(as_json, monitor) as view:
         found = api.compare(
@@ -593,6 +598,16 @@ def _say_where(console: Console, folder: Path, page: Path | None) -> None:
     console.print(f"\nResults in {folder}", markup=False, soft_wrap=True)
     if page is not None:
         console.print(f"Report:    {page}", markup=False, soft_wrap=True)
+
+
+def _foresee(source: scenario.Source, as_json: bool) -> None:
+    """Says before a run what will hold its long flows back, where that can be reckoned."""
+    if as_json:
+        return
+    from aqmlab import held_back, terminal
+
+    with contextlib.suppress(AqmlabError):  # whoever runs it says what is wrong
+        terminal.findings(terminal.console(), held_back.foreseen(source.resolve().scenario))
 
 
 def _judge(checks: Sequence[dict[str, Any]]) -> None:

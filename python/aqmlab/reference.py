@@ -93,8 +93,8 @@ def _hold(tree: Tree, own: Rates) -> None:
         held = units.rate_text(max(1, math.floor(share_bps)))
         block["max_pacing_rate"] = min(held, block.get("max_pacing_rate", held), key=_bps)
         block["pacing_burst"] = 1
-        if block.get("sack", tree.get("tcp", {}).get("sack")) == "ns2":
-            block["sack"] = "rfc6675"  # ns-2's does not pace; nothing is lost here that it could repair otherwise
+        if block.get("repair", tree.get("tcp", {}).get("repair")) == "ns2-sack1":
+            block["repair"] = "sack"  # ns-2's does not pace; nothing is lost here that it could repair otherwise
 
 
 def _bps(rate: str) -> float:

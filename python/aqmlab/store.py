@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import checks, engine, reference, settled, toml_text, units
+from aqmlab import checks, engine, held_back, reference, settled, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, Result, merge_summaries, read_json, void_of
@@ -254,6 +254,7 @@ def finish_run(
             },
             "calibration": list(calibrations),
             "reached": [asdict(reached) for reached in resolved.reached],
+            "findings": held_back.seen(resolved.scenario, summary),
             "wall_s": wall_s,
             "self_checks": [check.as_dict() for check in found],
             "settled": settled.of_run(queue, tables.get("exchanges"), window, traffic).as_dict(),
@@ -273,7 +274,8 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
     ]
     text = (runs[0].folder / "scenario.toml").read_text(encoding="utf-8")
     write_text(folder / "scenario.toml", text.replace(f'file = "{FILES}/', f'file = "{names[0]}/{FILES}/'))
-    write_json(folder / "summary.json", merge_summaries([run.summary for run in runs], names))
+    summary = merge_summaries([run.summary for run in runs], names)
+    write_json(folder / "summary.json", summary)
     write_json(
         folder / "manifest.json",
         {
@@ -290,6 +292,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
             "reached": [
                 dict(found, run=name) for name, run in zip(names, runs, strict=True) for found in _reached(run)
             ],
+            "findings": held_back.seen(runs[0].scenario, summary),
             "wall_s": sum(run.manifest["wall_s"] for run in runs),
             "self_checks": found,
             "settled": [{"run": name, **(run.runs[0].settled or {})} for name, run in zip(names, runs, strict=True)],
@@ -347,8 +350,12 @@ def _about() -> Json:
 
 
 def _found(summary: Json) -> Json:
-    """A summary without its name, without what a simulated run has not got, and without losses that no path had."""
+    """A summary without its name, what a simulated run has not got, losses that no path had, and what held flows back,
+    which is seen beside what they did.
+    """
     found = {key: item for key, item in {**summary, "scenario": None}.items() if (key, item) != ("live", None)}
+    if isinstance(found.get("tcp"), dict):
+        found["tcp"] = {key: item for key, item in found["tcp"].items() if key != "held_back"}
     udp = found.get("udp")
     if isinstance(udp, dict) and not udp.get("lost_before_link_packets"):
         found["udp"] = {key: item for key, item in udp.items() if key != "lost_before_link_packets"}

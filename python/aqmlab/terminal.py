@@ -96,7 +96,7 @@ def basis(reps: int) -> str:
 
 def result(out: Console, found: Result) -> None:
     """The short table at the end of `run`."""
-    from aqmlab import transport
+    from aqmlab import held_back, transport
 
     summary, widths = found.summary, found.summary.get("half_width_95", {})
     void = " (void)" if found.void else ""
@@ -137,6 +137,7 @@ def result(out: Console, found: Result) -> None:
             interval = figure.over(found)
             table.add_row(figure.title, "–" if interval is None else _cell(interval, figure.unit))
         out.print(table)
+    findings(out, held_back.of_results([(found.name, found)]))
     if found.live:
         out.print(Text(_how_late(found), style="dim"), soft_wrap=True)
         if inside := program(found):
@@ -170,6 +171,12 @@ def program(found: Result) -> str:
     return " ".join(said)
 
 
+def findings(out: Console, lines: Sequence[str]) -> None:
+    """What is to be known of a run before its figures are believed to be the link's."""
+    for line in lines:
+        out.print(Text(f"{line}.", style="yellow"), soft_wrap=True)
+
+
 def voids(out: Console, found: Sequence[tuple[str, str | None]]) -> None:
     """Which live runs do not count, and why."""
     for name, reason in found:
@@ -195,7 +202,7 @@ def _number(value: float | None, width: float | None, unit: str) -> str:
 
 def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "") -> None:
     """The tables at the end of `compare`, between what was compared and the answer in a sentence."""
-    from aqmlab import separately, transport
+    from aqmlab import held_back, separately, transport
 
     if subject:
         out.print(Text(subject, style="dim"))
@@ -238,6 +245,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         out.print(_differences(found, base, others))
     for part in separately.of(found):
         out.print(_part(part, base))
+    findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
     out.print(Text("Used, loss and marked: both directions together. " + basis(found.reps), style="dim"))

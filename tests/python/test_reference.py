@@ -75,7 +75,7 @@ def test_a_stack_that_does_not_pace_is_held_too(compiled):
     text = '[tcp]\nstack = "ns2"\n[[traffic]]\nkind = "bulk"\n[[traffic]]\nkind = "bulk"\nsize = "1mb"\n'
     tree = engine_tree(text)
     found = reference.uncongested(tree, reference.rates(tree, "x"))
-    assert engine.resolve(toml_text.dumps(found), "x.toml").scenario["traffic"][0]["sack"] == "rfc6675"
+    assert engine.resolve(toml_text.dumps(found), "x.toml").scenario["traffic"][0]["repair"] == "sack"
     assert found["traffic"][1] == tree["traffic"][1], "a transfer that ends is what it was"
 
 

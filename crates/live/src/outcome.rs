@@ -79,6 +79,7 @@ fn tcp(plan: &Plan, ran: &Ran) -> TcpTotals {
         flows_failed: since(|sums| sums.connections_failed),
         lost_before_link: plan.scenario.path.is_lossy().then(|| lost_before_link.sum()),
         bulk_bytes: bulk.map(|(stop, start)| stop - start).collect(),
+        held_back: Vec::new(),
     }
 }
 

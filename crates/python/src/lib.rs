@@ -93,6 +93,9 @@ fn simulate(
     if scenario.has_probes() {
         tables = tables.with_probes(&directory).map_err(unwritable)?;
     }
+    if scenario.record.flows.is_some() {
+        tables = tables.with_tcp(&directory).map_err(unwritable)?;
+    }
     if scenario.record.demands {
         tables = tables.with_demands(&directory);
     }

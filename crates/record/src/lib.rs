@@ -17,4 +17,4 @@ pub use meter::Meter;
 pub use probes::Probes;
 pub use responses::Responses;
 pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
-pub use summary::{Engine, Summary, TcpTotals};
+pub use summary::{Engine, HeldBack, Summary, TcpTotals};

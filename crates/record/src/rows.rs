@@ -87,7 +87,8 @@ pub struct ProbeRow {
     pub direction: u8,
 }
 
-/// What the kernel of a real host says of one connection at one instant (`struct tcp_info` of linux/tcp.h).
+/// What one connection's sender is at one instant, as `struct tcp_info` of linux/tcp.h has it: of a real host by its
+/// kernel, of a simulated one as it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpRow {
     /// When, seconds since the start of the run.
@@ -100,22 +101,30 @@ pub struct TcpRow {
     pub side: u8,
     /// `tcpi_state`: 1 is established.
     pub state: u8,
+    /// `tcpi_ca_state`: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    pub congestion_state: u8,
     /// `tcpi_snd_cwnd`, congestion window, segments.
     pub cwnd_segments: u32,
     /// `tcpi_snd_ssthresh`, segments; `None` before the first reduction.
     pub ssthresh_segments: Option<f64>,
+    /// `tcpi_unacked` less `tcpi_sacked` and `tcpi_lost` and with `tcpi_retrans`: segments in the network.
+    pub in_flight_segments: u32,
     /// `tcpi_rtt`, smoothed round-trip time, seconds; `None` before the first sample.
     pub srtt_s: Option<f64>,
     /// `tcpi_rttvar`, its mean deviation, seconds; `None` before the first sample.
     pub rttvar_s: Option<f64>,
     /// `tcpi_rto`, retransmission timeout, seconds.
     pub rto_s: f64,
+    /// `tcpi_pacing_rate`, bits a second; `None` where nothing is paced.
+    pub pacing_rate_bps: Option<f64>,
+    /// `tcpi_bytes_acked`, bytes that were acknowledged since it was opened.
+    pub acknowledged_bytes: u64,
     /// `tcpi_total_retrans`, segments sent again since it was opened.
     pub retransmitted_segments: u32,
     /// `tcpi_delivered`, segments that were acknowledged since it was opened.
     pub delivered_segments: u32,
-    /// `tcpi_delivered_ce`, those of them with a mark.
-    pub delivered_ce_segments: u32,
+    /// `tcpi_delivered_ce`, those of them with a mark; `None` of a simulated host, who does not count them.
+    pub delivered_ce_segments: Option<f64>,
 }
 
 /// Something that was asked for, as it is recorded to be asked again.
@@ -161,7 +170,7 @@ pub trait Sink {
     fn drop(&mut self, row: &DropRow);
     /// The fate of a probe that was sent within the measured window is known. Most have no use for it.
     fn probe(&mut self, _row: &ProbeRow) {}
-    /// A kernel was asked about a connection. Only of real hosts.
+    /// A sender was looked at. Only of real hosts, and where the scenario asks for it.
     fn tcp(&mut self, _row: &TcpRow) {}
     /// Something is asked for, in the order of time. Only called where the scenario asks for it.
     fn demand(&mut self, _row: &DemandRow) {}

@@ -30,6 +30,21 @@ pub struct TcpTotals {
     pub lost_before_link: Option<u64>,
     /// Bytes of each everlasting flow, for Jain's index.
     pub bulk_bytes: Vec<u64>,
+    /// What held endless flows back, by block; `None` of blocks without, nothing where nobody looked.
+    pub held_back: Vec<Option<HeldBack>>,
+}
+
+/// What held the endless flows of a block back, as seen now and then within the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldBack {
+    /// How often one of them was looked at.
+    pub looks: u64,
+    /// How often it had data that the receiver's window did not let out.
+    pub by_window: u64,
+    /// How often data of its own waited for its access link.
+    pub by_access: u64,
+    /// What they delivered, bytes.
+    pub bytes: u64,
 }
 
 /// What the engine did.
@@ -141,7 +156,22 @@ fn tcp(totals: &TcpTotals, measured_s: f64) -> Value {
         "flows_failed": used(json!(totals.flows_failed)),
         "lost_before_link_packets": totals.lost_before_link,
         "jain_index": jain_index(&totals.bulk_bytes),
+        "held_back": held_back(&totals.held_back, measured_s),
     })
+}
+
+/// By the number of the block; null where no block has endless flows that were looked at.
+fn held_back(blocks: &[Option<HeldBack>], measured_s: f64) -> Value {
+    let seen = blocks.iter().enumerate().filter_map(|(block, seen)| Some((block, seen.filter(|it| it.looks > 0)?)));
+    let shares = seen.map(|(block, seen)| {
+        let share = |looks: u64| looks as f64 / seen.looks as f64;
+        let goodput_bps = seen.bytes as f64 * 8.0 / measured_s;
+        let (window_share, access_share) = (share(seen.by_window), share(seen.by_access));
+        let found = json!({ "goodput_bps": goodput_bps, "window_share": window_share, "access_share": access_share });
+        (block.to_string(), found)
+    });
+    let shares: Map<String, Value> = shares.collect();
+    if shares.is_empty() { Value::Null } else { Value::Object(shares) }
 }
 
 /// Jain's fairness index: (sum x)² / (n sum x²); `None` for fewer than two flows or none that moved.

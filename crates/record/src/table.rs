@@ -234,14 +234,18 @@ impl Row for TcpRow {
         ("source", Unsigned(32)),
         ("side", Unsigned(8)),
         ("state", Unsigned(8)),
+        ("congestion_state", Unsigned(8)),
         ("cwnd_segments", Unsigned(32)),
         ("ssthresh_segments", Nullable),
+        ("in_flight_segments", Unsigned(32)),
         ("srtt_s", Nullable),
         ("rttvar_s", Nullable),
         ("rto_s", Float),
+        ("pacing_rate_bps", Nullable),
+        ("acknowledged_bytes", Unsigned(64)),
         ("retransmitted_segments", Unsigned(32)),
         ("delivered_segments", Unsigned(32)),
-        ("delivered_ce_segments", Unsigned(32)),
+        ("delivered_ce_segments", Nullable),
     ];
 
     fn write(rows: &[Self], group: &mut Group<'_>) -> Result<()> {
@@ -250,14 +254,18 @@ impl Row for TcpRow {
         group.column::<Int32Type>(rows.iter().map(|r| r.source as i32))?;
         group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.side)))?;
         group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.state)))?;
+        group.column::<Int32Type>(rows.iter().map(|r| i32::from(r.congestion_state)))?;
         group.column::<Int32Type>(rows.iter().map(|r| r.cwnd_segments as i32))?;
         group.nullable(rows.iter().map(|r| r.ssthresh_segments))?;
+        group.column::<Int32Type>(rows.iter().map(|r| r.in_flight_segments as i32))?;
         group.nullable(rows.iter().map(|r| r.srtt_s))?;
         group.nullable(rows.iter().map(|r| r.rttvar_s))?;
         group.column::<DoubleType>(rows.iter().map(|r| r.rto_s))?;
+        group.nullable(rows.iter().map(|r| r.pacing_rate_bps))?;
+        group.column::<Int64Type>(rows.iter().map(|r| r.acknowledged_bytes as i64))?;
         group.column::<Int32Type>(rows.iter().map(|r| r.retransmitted_segments as i32))?;
         group.column::<Int32Type>(rows.iter().map(|r| r.delivered_segments as i32))?;
-        group.column::<Int32Type>(rows.iter().map(|r| r.delivered_ce_segments as i32))
+        group.nullable(rows.iter().map(|r| r.delivered_ce_segments))
     }
 }
 

@@ -190,8 +190,8 @@ fn bulk(block: &Section<'_>, duration: Span, tcp: &mut tcp::Config) -> Result<As
     ];
     if let Some(entry) = block.get(MAX_PACING_RATE) {
         let rate = entry.rate()?;
-        if tcp.sack1 {
-            return Err(entry.expected("no such key with sack ns2, which does not pace"));
+        if tcp.repair == tcp::Repair::Ns2Sack1 {
+            return Err(entry.expected("no such key with repair ns2-sack1, which does not pace"));
         }
         tcp.max_pacing_rate = Some(rate);
         // Only where it is given: nobody else is held back.

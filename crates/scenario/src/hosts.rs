@@ -208,7 +208,8 @@ pub(crate) fn refuse_former(section: &Section<'_>) -> Result<(), Error> {
         Repair::Sack
     };
     let (word, _) = Repair::WORDS.into_iter().find(|(_, other)| *other == repair).expect("every repair has a word");
-    Err(entry.error(format!("sack, newreno and rack are one key now, repair; expected repair = {word:?} instead")))
+    let problem = format!("sack, newreno and rack are one key now, repair; expected repair = {word:?} instead");
+    Err(entry.error(problem))
 }
 
 /// Reads the hosts of a block: its own keys before those of `[tcp]`, those before the profile's.
@@ -291,8 +292,8 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
 }
 
 /// The window, and with it the repair that the stack has beside it unless `repair` says otherwise. The literature's
-/// names of whole TCPs, `newreno` and `sack`, are Reno's window and that repair; so is `reno` but for Linux, which calls
-/// a window so and nothing else.
+/// names of whole TCPs, `newreno` and `sack`, are Reno's window and that repair; so is `reno` but for Linux, which
+/// calls a window so and nothing else.
 fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     const NEWRENO: &str = "newreno";
     const SACK: &str = "sack";

@@ -238,20 +238,23 @@ fn path(section: &Section<'_>) -> Result<(Path, Fields), Error> {
 }
 
 fn record(section: &Section<'_>, duration: Span) -> Result<(Record, Fields), Error> {
-    section.only(&[&["interval", "drops", "exchanges", "demands"]])?;
+    section.only(&[&["interval", "drops", "exchanges", "demands", "flows"]])?;
     let shortest = Span::from_us(10);
     let default = Span::from_ms(100).min(duration);
     let interval = section.read("interval", default, |entry| entry.span_within(shortest, duration))?;
     let drops = section.read("drops", false, |entry| entry.flag())?;
     let exchanges = section.read("exchanges", true, |entry| entry.flag())?;
     let demands = section.read("demands", false, |entry| entry.flag())?;
-    let written = vec![
+    let flows = section.get("flows").map(|entry| entry.span_within(Span::from_ms(1), duration)).transpose()?;
+    let mut written = vec![
         ("interval", Written::Text(units::write_span(interval))),
         ("drops", Written::Flag(drops)),
         ("exchanges", Written::Flag(exchanges)),
         ("demands", Written::Flag(demands)),
     ];
-    Ok((Record { interval, drops, exchanges, demands }, written))
+    // Only where it is asked for, so that scenarios without keep their text and its digest.
+    written.extend(flows.map(|every| ("flows", Written::Text(units::write_span(every)))));
+    Ok((Record { interval, drops, exchanges, demands, flows }, written))
 }
 
 /// What a file is called without its folder and ending: the name of a scenario that has none.

@@ -320,4 +320,6 @@ pub struct Record {
     pub exchanges: bool,
     /// Whether what is asked for is written down, to be replayed.
     pub demands: bool,
+    /// Distance between rows of a sender; none are written without.
+    pub flows: Option<Span>,
 }

@@ -541,7 +541,7 @@ fn traffic() {
             ),
             (
                 "[[traffic]]\nkind = \"bulk\"\nstack = \"ns2\"\nmax_pacing_rate = \"1mbit\"",
-                "s.toml:4: traffic.0.max_pacing_rate = \"1mbit\": expected no such key with sack ns2, which does not pace",
+                "s.toml:4: traffic.0.max_pacing_rate = \"1mbit\": expected no such key with repair ns2-sack1, which does not pace",
             ),
             ("[[traffic]]\nkind = \"cbr\"", "s.toml:1: traffic.0.rate: missing, expected a rate such as 1mbit"),
             (

@@ -4,7 +4,7 @@
 //! - [`network`]: the bottleneck each way, access links, delays;
 //! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
 //! - [`source`]: what is kept of those who ask, [`scenario::sources`]; [`replay`]: recordings of what they ask for;
-//! - [`probes`]: measured packets;
+//! - [`probes`]: measured packets; [`watching`]: what is looked at now and then;
 //! - [`simulation`]: the loop, and what hosts do when a segment arrives;
 //! - [`mod@run`]: a whole run, with its warm-up, its rows and its summary.
 //!
@@ -22,5 +22,6 @@ mod simulation;
 mod source;
 mod tmix;
 mod totals;
+mod watching;
 
 pub use run::{Outcome, Pulse, run};

@@ -52,6 +52,8 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pu
     // A row ends each interval, and at the edges of the window and the run, so that rows add up to both.
     let mut row_at = Time::ZERO + scenario.record.interval;
     let mut last_row_at = Time::ZERO;
+    let look_every = scenario.record.flows;
+    let mut look_at = look_every.map_or(Time::NEVER, |every| Time::ZERO + every);
     loop {
         let is_started = at_start.is_some();
         let is_stopped = at_end.is_some();
@@ -60,9 +62,17 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pu
             (true, false) => to,
             (true, true) => end,
         };
-        let next = row_at.min(mark).min(end);
+        let ends_row = row_at.min(mark).min(end);
+        let next = ends_row.min(look_at);
         if !simulation.run_until(next, sink, progress) {
             return None;
+        }
+        if let Some(every) = look_every.filter(|_| next == look_at) {
+            simulation.look_at_senders(sink);
+            look_at += every;
+        }
+        if next < ends_row {
+            continue;
         }
         if !is_started && next == from {
             simulation.start_measuring();
@@ -77,6 +87,9 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pu
             last_row_at = next;
         }
         if next == row_at {
+            if simulation.is_measuring {
+                simulation.look_at_endless_flows();
+            }
             row_at += scenario.record.interval;
             if !progress(simulation.pulse()) {
                 return None;

@@ -9,6 +9,7 @@ use crate::run::{PULSE_EVENTS, Pulse};
 use crate::source::{self, Kept};
 use crate::tmix::Players;
 use crate::totals::Totals;
+use crate::watching::Watched;
 use aqm::Packet;
 use base::{Span, Time};
 use record::{ExchangeRow, Responses, Sink};
@@ -38,6 +39,7 @@ pub struct Simulation<'s> {
     pub(crate) responses: Responses,
     retired: Totals,
     pub(crate) recorder: Recorder,
+    pub(crate) watched: Watched,
 }
 
 impl<'s> Simulation<'s> {
@@ -73,6 +75,7 @@ impl<'s> Simulation<'s> {
             responses: Responses::new(),
             retired,
             recorder: Recorder::new(scenario.record.demands),
+            watched: Watched::new(scenario),
         }
     }
 
@@ -141,6 +144,7 @@ impl<'s> Simulation<'s> {
     pub fn totals(&self) -> Totals {
         let mut totals = self.retired.clone();
         self.connections.live().for_each(|connection| totals.add(connection));
+        totals.seen.clone_from(&self.watched.held_back);
         totals
     }
 
@@ -536,6 +540,7 @@ impl<'s> Simulation<'s> {
     pub(crate) fn open_idle(&mut self, opening: &Opening) -> u32 {
         let config = &self.scenario.traffic[opening.block as usize].tcp;
         let place = self.connections.open(opening, config);
+        self.watch(place);
         let client = opening.client as usize;
         self.connections.get(place).ends[1 - client].listen(config);
         self.with_end(place, client, |endpoint, config, now, out| endpoint.open(config, now, out));

@@ -87,6 +87,11 @@ impl Players {
         self.slots[place as usize].player.is_due(end, now)
     }
 
+    /// Number of the connection at `place` within its block.
+    pub fn number(&self, place: u32) -> u32 {
+        self.slots[place as usize].number
+    }
+
     /// Gives a place back.
     pub fn release(&mut self, place: u32) {
         self.free.push(place);

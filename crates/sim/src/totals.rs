@@ -1,7 +1,7 @@
 //! What TCP has done in sum.
 
 use crate::connection::{Connection, Purpose};
-use record::TcpTotals;
+use record::{HeldBack, TcpTotals};
 use scenario::{Scenario, Workload};
 
 /// Sums over connections since the start of the run.
@@ -19,6 +19,8 @@ pub struct Totals {
     pub failed: u64,
     /// Bytes of each everlasting flow, by block.
     bulk: Vec<Vec<u64>>,
+    /// What was seen of them, by block.
+    pub seen: Vec<Option<HeldBack>>,
 }
 
 impl Totals {
@@ -55,6 +57,13 @@ impl Totals {
         self.delivered[1 - side] += end.received();
     }
 
+    /// What was seen of endless flows, and what each block's have done since `earlier`.
+    fn held_back(&self, earlier: &Self) -> Vec<Option<HeldBack>> {
+        let blocks = self.seen.iter().zip(self.bulk.iter().zip(&earlier.bulk));
+        let sum = |bytes: &[u64]| bytes.iter().sum::<u64>();
+        blocks.map(|(seen, (now, then))| seen.map(|seen| HeldBack { bytes: sum(now) - sum(then), ..seen })).collect()
+    }
+
     /// What was done since `earlier`.
     pub fn since(&self, earlier: &Self) -> TcpTotals {
         let flows = self.bulk.iter().flatten().zip(earlier.bulk.iter().flatten());
@@ -70,6 +79,7 @@ impl Totals {
             // The meters count these.
             lost_before_link: None,
             bulk_bytes: flows.map(|(now, then)| now - then).collect(),
+            held_back: self.held_back(earlier),
         }
     }
 }

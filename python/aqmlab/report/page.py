@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, lead, separately, settled, store, subject, terminal, transport, units
+from aqmlab import engine, figures, held_back, lead, separately, settled, store, subject, terminal, transport, units
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
 from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison, Entry
@@ -140,6 +140,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "differing": differing,
         "directions": [_directions(column) for column in columns],
         "transport": _transport(columns),
+        "findings": held_back.of_results([(c.label, c.result) for c in columns if not c.uncongested]),
         "calibrations": _calibrations(columns),
         "checks": _checks(columns),
         "settled": _settled(columns),

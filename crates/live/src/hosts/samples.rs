@@ -25,7 +25,7 @@ pub struct Samples {
 impl Samples {
     /// None, of the blocks of `scenario`.
     pub fn new(scenario: &Scenario) -> Self {
-        let interval = scenario.record.interval.max(SHORTEST);
+        let interval = scenario.record.flows.unwrap_or(scenario.record.interval).max(SHORTEST);
         Self { interval, counts: vec![0; scenario.traffic.len()], tokens: Vec::new() }
     }
 
@@ -69,14 +69,18 @@ impl Hosts<'_> {
                 source: connection.number,
                 side: self.side,
                 state: info.state,
+                congestion_state: info.congestion_state,
                 cwnd_segments: info.cwnd,
                 ssthresh_segments: has_ssthresh.then_some(f64::from(info.ssthresh)),
+                in_flight_segments: info.in_flight,
                 srtt_s: has_rtt.then(|| seconds(info.rtt_us)),
                 rttvar_s: has_rtt.then(|| seconds(info.rttvar_us)),
                 rto_s: seconds(info.rto_us),
+                pacing_rate_bps: (info.pacing_rate < u64::MAX).then(|| info.pacing_rate as f64 * 8.0),
+                acknowledged_bytes: info.acknowledged,
                 retransmitted_segments: info.retransmitted,
                 delivered_segments: info.delivered,
-                delivered_ce_segments: info.delivered_ce,
+                delivered_ce_segments: Some(f64::from(info.delivered_ce)),
             };
             // Where nobody hears any more, the run is being broken off.
             let _ = news.send(News::Tcp(row));

@@ -257,6 +257,8 @@ fn set(socket: &OwnedFd, level: c_int, name: c_int, value: u32) -> Result<(), Er
 pub struct TcpInfo {
     /// `tcpi_state`.
     pub state: u8,
+    /// `tcpi_ca_state`.
+    pub congestion_state: u8,
     /// `tcpi_rto`, us.
     pub rto_us: u32,
     /// `tcpi_rtt`, us; zero before the first sample.
@@ -267,6 +269,12 @@ pub struct TcpInfo {
     pub ssthresh: u32,
     /// `tcpi_snd_cwnd`, segments.
     pub cwnd: u32,
+    /// `tcpi_unacked` - `tcpi_sacked` - `tcpi_lost` + `tcpi_retrans`: tcp_packets_in_flight.
+    pub in_flight: u32,
+    /// `tcpi_pacing_rate`, bytes a second; all bits set without a limit.
+    pub pacing_rate: u64,
+    /// `tcpi_bytes_acked`.
+    pub acknowledged: u64,
     /// `tcpi_total_retrans`.
     pub retransmitted: u32,
     /// `tcpi_delivered`.
@@ -290,13 +298,19 @@ impl TcpInfo {
             getsockopt(socket.as_raw_fd(), IPPROTO_TCP, TCP_INFO, bytes.as_mut_ptr().cast(), &raw mut length)
         };
         let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|k| bytes[at + k]));
         (result == 0 && length as usize == Self::SIZE).then(|| Self {
             state: bytes[0],
+            congestion_state: bytes[1],
             rto_us: word(8),
             rtt_us: word(68),
             rttvar_us: word(72),
             ssthresh: word(76),
             cwnd: word(80),
+            // Counters that are read one after the other: never below nothing.
+            in_flight: (word(24) + word(36)).saturating_sub(word(28) + word(32)),
+            pacing_rate: long(104),
+            acknowledged: long(120),
             retransmitted: word(100),
             delivered: word(192),
             delivered_ce: word(196),

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use base::{Rate, Span};
-use record::{DemandRow, DropRow, Engine, ExchangeRow, ProbeRow, QueueRow, Sink, Summary};
+use record::{DemandRow, DropRow, Engine, ExchangeRow, ProbeRow, QueueRow, Sink, Summary, TcpRow};
 use scenario::Scenario;
 use serde_json::Value;
 use sim::Outcome;
@@ -15,6 +15,7 @@ pub struct Kept {
     pub queue: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
     pub probes: Vec<ProbeRow>,
+    pub tcp: Vec<TcpRow>,
     pub demands: Vec<DemandRow>,
 }
 
@@ -30,6 +31,9 @@ impl Sink for Kept {
     }
     fn probe(&mut self, row: &ProbeRow) {
         self.probes.push(*row);
+    }
+    fn tcp(&mut self, row: &TcpRow) {
+        self.tcp.push(*row);
     }
     fn demand(&mut self, row: &DemandRow) {
         self.demands.push(*row);

@@ -1,0 +1,140 @@
+//! What is looked at now and then, and costs nothing in between: what holds endless flows back, and the senders of
+//! `tcp.parquet`.
+
+use crate::connection::{Connection, Connections, Purpose};
+use crate::simulation::Simulation;
+use base::FlowKey;
+use record::{HeldBack, Sink, TcpRow};
+use scenario::sources::{Demand, Source};
+use scenario::{Scenario, Workload};
+
+/// Most connections of a block that are looked at at a time: those that came first, as in a live run.
+const MOST: u32 = 64;
+
+/// Which connections are looked at.
+pub struct Watched {
+    /// Endless flows, and what was seen of those of each block; none of a block that has none.
+    endless: Vec<Place>,
+    pub held_back: Vec<Option<HeldBack>>,
+    /// Those that rows are written of, and how many of each block; none where no rows are asked for.
+    senders: Vec<Sender>,
+    counts: Option<Vec<u32>>,
+}
+
+/// A connection, in a place that may be another's later.
+#[derive(Clone, Copy)]
+struct Place {
+    place: u32,
+    flow: FlowKey,
+}
+
+/// A connection with the number that its block's user or flow has.
+#[derive(Clone, Copy)]
+struct Sender {
+    at: Place,
+    block: u16,
+    source: u32,
+}
+
+impl Place {
+    /// The connection, while it lasts.
+    fn get(self, connections: &mut Connections) -> Option<&mut Connection> {
+        let connection = connections.get(self.place);
+        (connection.path.flow == self.flow && !connection.is_over).then_some(connection)
+    }
+}
+
+impl Watched {
+    /// None yet, of the blocks of `scenario`.
+    pub fn new(scenario: &Scenario) -> Self {
+        let held_back = scenario.traffic.iter().map(|traffic| match &traffic.workload {
+            Workload::Bulk(bulk) if bulk.size.is_none() => Some(HeldBack::default()),
+            _ => None,
+        });
+        let counts = scenario.record.flows.map(|_| vec![0; scenario.traffic.len()]);
+        Self { endless: Vec::new(), held_back: held_back.collect(), senders: Vec::new(), counts }
+    }
+}
+
+impl Simulation<'_> {
+    /// A connection was opened: it may be one to look at.
+    pub(crate) fn watch(&mut self, place: u32) {
+        let connection = self.connections.get(place);
+        let (block, purpose) = (connection.block as usize, connection.purpose);
+        let at = Place { place, flow: connection.path.flow };
+        if self.watched.held_back[block].is_some() {
+            self.watched.endless.push(at);
+        }
+        let Some(count) = self.watched.counts.as_mut().map(|counts| &mut counts[block]) else { return };
+        if *count < MOST {
+            *count += 1;
+            let source = match purpose {
+                Purpose::Web { source, lane } => match &self.sources[source as usize] {
+                    Source { demand: Demand::Replay(_), .. } => lane,
+                    source => source.number,
+                },
+                Purpose::Single { number } | Purpose::Bulk { number } => number,
+                Purpose::Tmix { player } => self.players.number(player),
+            };
+            self.watched.senders.push(Sender { at, block: block as u16, source });
+        }
+    }
+
+    /// Looks at what holds endless flows back at this instant.
+    pub(crate) fn look_at_endless_flows(&mut self) {
+        let (now, scenario, connections) = (self.now, self.scenario, &mut self.connections);
+        let Watched { endless, held_back, .. } = &mut self.watched;
+        endless.retain(|at| {
+            let Some(connection) = at.get(connections) else { return false };
+            let (block, sender) = (connection.block as usize, connection.client as usize);
+            if let Some(seen) = &mut held_back[block] {
+                seen.looks += 1;
+                if connection.path.sends_at[sender] > now {
+                    seen.by_access += 1;
+                } else if connection.ends[sender].is_held_by_receiver(&scenario.traffic[block].tcp) {
+                    seen.by_window += 1;
+                }
+            }
+            true
+        });
+    }
+
+    /// Writes a row of each sender that is looked at.
+    pub(crate) fn look_at_senders(&mut self, sink: &mut dyn Sink) {
+        let (now, scenario, connections) = (self.now, self.scenario, &mut self.connections);
+        let Watched { senders, counts: Some(counts), .. } = &mut self.watched else { return };
+        senders.retain(|sender| {
+            let Some(connection) = sender.at.get(connections) else {
+                counts[sender.block as usize] -= 1;
+                return false;
+            };
+            let config = &scenario.traffic[sender.block as usize].tcp;
+            // Bulk data come from who opened the connection, all others from who was asked.
+            let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
+            let side = if is_bulk { connection.client } else { 1 - connection.client };
+            let end = &connection.ends[side as usize];
+            let mss = f64::from(config.mss);
+            let ssthresh = end.ssthresh();
+            sink.tcp(&TcpRow {
+                time_s: now.secs_f64(),
+                traffic: sender.block,
+                source: sender.source,
+                side,
+                state: end.is_established().into(),
+                congestion_state: end.congestion_state() as u8,
+                cwnd_segments: (end.cwnd() / mss) as u32,
+                ssthresh_segments: ssthresh.is_finite().then_some(ssthresh / mss),
+                in_flight_segments: (end.in_flight() as f64 / mss).ceil() as u32,
+                srtt_s: end.srtt().map(|span| span.secs_f64()),
+                rttvar_s: end.rttvar().map(|span| span.secs_f64()),
+                rto_s: end.rto(config).secs_f64(),
+                pacing_rate_bps: end.pacing_rate().filter(|rate| rate.is_finite()).map(|rate| rate * 8.0),
+                acknowledged_bytes: end.acknowledged(),
+                retransmitted_segments: end.stats().retransmitted,
+                delivered_segments: (end.acknowledged() as f64 / mss).ceil() as u32,
+                delivered_ce_segments: None,
+            });
+            true
+        });
+    }
+}
