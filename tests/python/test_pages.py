@@ -1,5 +1,7 @@
 """Pages in a real browser: at every width and in both schemes nothing is cut off, too small or upon another."""
 
+import re
+
 import pytest
 
 import aqmlab
@@ -40,6 +42,10 @@ def pages(tmp_path, small):
         "run": report.write(aqmlab.run(small, out=tmp_path / "run", reps=2)),
         "compare": report.write(found),
     }
+    # Whatever the imagined runs decide, the longest verdict stands beside each claim.
+    text, count = re.subn(r'(<p class="verdict \w+">)[^<]*', r"\1cannot be decided here", made["compare"].read_text())
+    assert count > 10
+    made["compare"].write_text(text)
     words = ["compare", str(small), "pfifo", "pi ecn", "uncongested", "--live", "--virtual", "--reps", "2", "--report"]
     assert cli.invoke([*words, "-o", str(tmp_path / "c")]) == 0
     made["live"] = tmp_path / "c" / "report.html"
