@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test test-lowest check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies docs fmt lock clean
+.PHONY: help build demo test test-lowest check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies docs docs-site man fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -76,7 +76,7 @@ test-lowest: $(ENGINE) ## run the Python tests on the lowest versions of package
 	@$(LOWEST)/bin/pip install --quiet --disable-pip-version-check --requirement $(LOWEST)/requirements.txt
 	PYTHONPATH=python $(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning
 
-check: check-format check-lints check-types check-docs test ## all that must hold before a commit: format, lints, types, docs, tests
+check: check-format check-lints check-types check-docs docs-site test ## all that must hold before a commit: format, lints, types, docs, tests
 
 check-format: $(DEPS)
 	cargo fmt --all --check
@@ -149,6 +149,14 @@ studies: $(ENGINE) ## write docs/studies.md from what the studies found; TAKE: r
 docs: ## write the generated parts of docs/ anew
 	cargo run --locked --quiet --package xtask -- docs
 
+SITE := docs/site/html
+docs-site: $(ENGINE) ## build the documentation as a site with search, into docs/site/html; every link within it is checked
+	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going --builder html --conf-dir docs/site . $(SITE)
+	@echo "$(SITE)/docs/site/index.html"
+
+man: $(ENGINE) ## write the manual page and the command reference from the command line's own help
+	$(BIN)/python tools/command_reference.py
+
 fmt: $(DEPS) ## format Rust and Python
 	cargo fmt --all
 	$(BIN)/ruff format .
@@ -158,4 +166,4 @@ lock: ## pin the Python packages that pyproject.toml asks for, and theirs
 	$(PYTHON) tools/lock.py requirements-dev.lock
 
 clean: ## remove what was built; results stay
-	rm -rf .venv target python/aqmlab/_native*.so
+	rm -rf .venv .venv-lowest target docs/site/html python/aqmlab/_native*.so

@@ -1,0 +1,49 @@
+"""Documents that come from the code, or run it: the notebook, the command reference, the manual page."""
+
+import sys
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import command_reference
+
+CHECKED = """
+waits = {column.name: column.estimate("queue_delay_mean_s").value for column in comparison.columns}
+medians = {column.name: column.estimate("p50").value for column in comparison.columns}
+print(waits["pfifo limit 200p"], waits["codel"], medians["pfifo limit 200p"], medians["codel"], medians["fq_codel"])
+"""
+
+
+def test_the_notebook_runs_and_its_words_are_true(monkeypatch, tmp_path):
+    """In a kernel of its own, with the engine itself."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    notebook = nbformat.read(ROOT / "docs/guide/three-disciplines.ipynb", as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells), "stored without outputs: a build makes them"
+    notebook.cells.append(nbformat.v4.new_code_cell(CHECKED))
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    table, figure, said = (cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs)
+    assert "fq_codel" in table[0].data["text/plain"] and any("image/png" in one.get("data", {}) for one in figure)
+    wait_droptail, wait_codel, droptail, codel, fq_codel = map(float, said[0].text.split())
+    # A queue of 200 packets of 1500 bytes is 0.24 s at 10 Mb/s; CoDel's target is 5 ms.
+    assert wait_codel < wait_droptail / 3 and wait_droptail < 0.24
+    assert fq_codel < codel < droptail
+
+
+def test_the_command_reference_is_current():
+    assert command_reference.PAGE.read_text(encoding="utf-8") == command_reference.page(), "make man writes it anew"
+
+
+def test_the_manual_page_is_current(tmp_path):
+    there = command_reference.MANUAL.read_text(encoding="utf-8")
+    assert there == command_reference.manual(tmp_path), "make man writes it anew"
+
+
+@pytest.mark.parametrize("verb", ["run", "compare", "new", "kernel build"])
+def test_the_manual_page_has_every_verb(verb):
+    assert f"aqmlab {verb}" in command_reference.MANUAL.read_text(encoding="utf-8").replace("\\-", "-")
