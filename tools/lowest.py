@@ -8,7 +8,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-TOOLS = ("pytest", "hypothesis")
+NOT_FOR_TESTS = ("mypy", "ruff", "furo", "ipykernel", "myst-nb", "nbclient", "sphinx")
+"""Packages of development that no test of the package itself needs; documents are made with the locked versions."""
 
 
 def lowest(text: str) -> str:
@@ -22,7 +23,7 @@ def main() -> None:
     """Prints a line a package."""
     root = Path(__file__).resolve().parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    tools = [text for text in project["optional-dependencies"]["dev"] if Requirement(text).name in TOOLS]
+    tools = [text for text in project["optional-dependencies"]["dev"] if Requirement(text).name not in NOT_FOR_TESTS]
     print("\n".join(lowest(text) for text in (*project["dependencies"], *tools)))
 
 

@@ -21,7 +21,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc"]
 
 include_patterns = ["*.md", "docs/*.md", "docs/**/*.md", "docs/**/*.ipynb", "**/README.md"]
 exclude_patterns = [
-    *(".*", "target*", "results", "crates", "fuzz", "docs/site/html", "**/.*"),
+    *(".*", "target*", "results", "crates", "fuzz", "**/.*"),
     *("python/aqmlab/studies", "python/aqmlab/examples", "python/aqmlab.data"),
 ]
 
