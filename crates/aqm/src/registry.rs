@@ -32,6 +32,17 @@ macro_rules! disciplines {
             panic!("{law} is a law")
         }
 
+        /// Bytes that the discipline called `name` holds before the first packet, of which `P` says the size: its state,
+        /// times its queues where each has one. Values are as for [`build`].
+        pub fn state_bytes(name: &str, values: &Values) -> usize {
+            $(if <$discipline as Discipline>::ROW.is_called(name) {
+                return <$discipline as Discipline>::state_bytes(values);
+            })*
+            let law = fq_law::law_of(name).unwrap_or_else(|| panic!("a discipline is called {name}"));
+            $(disciplines!(@state $kind $discipline, law, values);)*
+            panic!("{law} is a law")
+        }
+
         static LAWS: &[fn() -> Option<Row>] = &[$(|| disciplines!(@row $kind $discipline)),*];
 
         static ARE_LAWS: &[bool] = &[$(disciplines!(@is $kind)),*];
@@ -41,6 +52,12 @@ macro_rules! disciplines {
             return fq_law::build::<P, $law>($values, $site);
         }
     };
+    (@state law $law:path, $name:ident, $values:ident) => {
+        if <$law as LawRow>::ROW.name == $name {
+            return fq_law::state_bytes::<$law>($values);
+        }
+    };
+    (@state $other:ident $queue:path, $name:ident, $values:ident) => {};
     (@fair $other:ident $queue:path, $name:ident, $values:ident, $site:ident) => {};
     (@row law $law:path) => { Some(<$law as LawRow>::ROW) };
     (@row $other:ident $queue:path) => { None };
@@ -161,7 +178,15 @@ pub trait Discipline {
 
     /// Builds it from resolved values.
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send>;
+
+    /// Bytes that it then holds, before the first packet.
+    fn state_bytes(_values: &Values) -> usize {
+        SMALL_STATE
+    }
 }
+
+/// Bytes, at most, of a discipline whose state no parameter makes larger.
+pub const SMALL_STATE: usize = 16 << 10;
 
 /// What a law's own file provides: its row, and how one is made.
 pub trait LawRow: Law + Send + Sized + 'static {
@@ -170,6 +195,11 @@ pub trait LawRow: Law + Send + Sized + 'static {
 
     /// Makes one from resolved values.
     fn made(values: &Values, site: Site) -> Self;
+
+    /// Bytes that it then holds beside itself, before the first packet.
+    fn own_bytes(_values: &Values) -> usize {
+        0
+    }
 }
 
 /// A law alone is a discipline: in a first-in-first-out queue.
@@ -178,6 +208,10 @@ impl<L: LawRow> Discipline for L {
 
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
         Box::new(Fifo::new(Limit::of(values), L::made(values, site)))
+    }
+
+    fn state_bytes(values: &Values) -> usize {
+        SMALL_STATE + size_of::<L>() + L::own_bytes(values)
     }
 }
 

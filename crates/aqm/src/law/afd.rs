@@ -238,4 +238,8 @@ impl LawRow for Afd {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(values: &Values) -> usize {
+        values.integer("buffer") as usize * size_of::<Sampled>() + FlowTable::<u64>::bytes_for(64)
+    }
 }

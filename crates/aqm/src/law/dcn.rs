@@ -344,4 +344,8 @@ impl LawRow for Dcn {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(values: &Values) -> usize {
+        values.integer("sb") as usize * size_of::<Seen>() + FlowTable::<Heavy>::bytes_for(64)
+    }
 }

@@ -20,7 +20,12 @@ pub struct FlowTable<V> {
 impl<V> FlowTable<V> {
     /// An empty table that grows only beyond `flows` of them.
     pub fn with_room_for(flows: usize) -> Self {
-        Self { slots: empty((2 * flows).next_power_of_two().max(16)), len: 0 }
+        Self { slots: empty(slots_for(flows)), len: 0 }
+    }
+
+    /// Bytes that a table with room for so many flows holds beside itself.
+    pub fn bytes_for(flows: usize) -> usize {
+        slots_for(flows) * size_of::<Option<(FlowKey, V)>>()
     }
 
     /// How many flows are in it.
@@ -131,6 +136,10 @@ impl<V> FlowTable<V> {
             self.slots[slot] = Some((flow, value));
         }
     }
+}
+
+fn slots_for(flows: usize) -> usize {
+    (2 * flows).next_power_of_two().max(16)
 }
 
 fn empty<V>(slots: usize) -> Vec<Option<(FlowKey, V)>> {

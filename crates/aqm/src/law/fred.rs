@@ -166,4 +166,8 @@ impl LawRow for Fred {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(_values: &Values) -> usize {
+        FlowTable::<Share>::bytes_for(64)
+    }
 }

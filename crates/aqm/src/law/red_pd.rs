@@ -337,6 +337,10 @@ impl LawRow for RedPd {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(_values: &Values) -> usize {
+        FlowTable::<[u32; LISTS]>::bytes_for(64) + FlowTable::<Monitored>::bytes_for(64)
+    }
 }
 
 #[cfg(test)]

@@ -180,4 +180,8 @@ impl LawRow for Rio {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(_values: &Values) -> usize {
+        pair::TAGS + FlowTable::<Meter>::bytes_for(64)
+    }
 }

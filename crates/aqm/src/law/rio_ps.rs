@@ -225,4 +225,8 @@ impl LawRow for RioPs {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(_values: &Values) -> usize {
+        pair::TAGS + FlowTable::<Active>::bytes_for(64)
+    }
 }

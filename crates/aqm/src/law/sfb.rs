@@ -391,4 +391,8 @@ impl LawRow for Sfb {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(values: &Values) -> usize {
+        2 * (values.integer("levels") * values.integer("bins")) as usize * size_of::<Bin>()
+    }
 }

@@ -168,4 +168,8 @@ impl LawRow for Sred {
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site)
     }
+
+    fn own_bytes(values: &Values) -> usize {
+        values.integer("zombies") as usize * size_of::<FlowKey>()
+    }
 }

@@ -288,4 +288,9 @@ impl Discipline for DeficitRoundRobin {
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
         Box::new(Drr::new(values, site))
     }
+
+    fn state_bytes(values: &Values) -> usize {
+        // A queue, its turn and its place in the heap.
+        registry::SMALL_STATE + values.integer("flows") as usize * (size_of::<Flow>() + 12)
+    }
 }

@@ -45,4 +45,8 @@ impl Discipline for FqCodel {
         let queues = values.integer("flows") as u32;
         Box::new(FairQueue::new(values, queues, &mut site.stream, full, seen, || Codel::new(values)))
     }
+
+    fn state_bytes(values: &Values) -> usize {
+        fq_frame::state_bytes::<Codel>(values.integer("flows"), 0)
+    }
 }

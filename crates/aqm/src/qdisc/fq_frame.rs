@@ -31,6 +31,7 @@ use super::{Held, Qdisc, fifo::Limit};
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Value, Values};
+use crate::registry;
 use base::{FlowKey, Stream, Time};
 
 /// The `flows` of fair queueing.
@@ -137,6 +138,15 @@ pub struct FairQueue<P, L> {
     pace: L,
     /// The queues whose law ticks, in no order: empty ones with a law at rest sleep.
     awake: Vec<u32>,
+}
+
+/// Bytes that so many queues hold before the first packet, each with a law `L` that holds `own` beside itself.
+pub fn state_bytes<L>(queues: u64, own: usize) -> usize {
+    let turn = size_of::<(u32, u32)>();
+    let (place, awake) = (size_of::<u32>(), size_of::<u32>());
+    // The allocator rounds up what a law asks for.
+    let rounded = own + if own > 0 { 64 } else { 0 };
+    registry::SMALL_STATE + (queues as usize + 1) * (size_of::<Flow<L>>() + turn + place + awake + rounded)
 }
 
 impl<P: Packet, L: Law> FairQueue<P, L> {

@@ -59,3 +59,8 @@ pub fn build<P: Packet + Send + 'static, L: LawRow>(values: &Values, mut site: S
     let queues = values.integer("queues") as u32;
     Box::new(FairQueue::new(values, queues, &mut site.stream, Full::RefuseArriving, Seen::Own, law))
 }
+
+/// Bytes that [`build`]'s hold before the first packet.
+pub fn state_bytes<L: LawRow>(values: &Values) -> usize {
+    fq_frame::state_bytes::<L>(values.integer("queues"), L::own_bytes(values))
+}

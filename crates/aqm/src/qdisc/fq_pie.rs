@@ -58,4 +58,8 @@ impl Discipline for FqPie {
         let queues = values.integer("flows") as u32;
         Box::new(FairQueue::new(values, queues, &mut site.stream, Full::RefuseArriving, Seen::Own, law))
     }
+
+    fn state_bytes(values: &Values) -> usize {
+        fq_frame::state_bytes::<Pie>(values.integer("flows"), 0)
+    }
 }

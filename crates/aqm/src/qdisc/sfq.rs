@@ -145,15 +145,20 @@ pub struct Sfq<P> {
     scratch: Vec<Held<P>>,
 }
 
+/// How many queues there are: in Linux no more than packets.
+fn queues(values: &Values) -> u32 {
+    match (Limit::of(values), values.integer("flows") as u32) {
+        (Limit::Packets(limit), flows) if values.word("dialect") == "linux" => flows.min(limit),
+        (_, flows) => flows,
+    }
+}
+
 impl<P: Packet> Sfq<P> {
     /// Empty queues.
     pub fn new(values: &Values, site: Site) -> Self {
         let is_linux = values.word("dialect") == "linux";
         let limit = Limit::of(values);
-        let flows = match (limit, values.integer("flows") as u32) {
-            (Limit::Packets(limit), flows) if is_linux => flows.min(limit),
-            (_, flows) => flows,
-        };
+        let flows = queues(values);
         let divisor = if is_linux { values.integer("divisor") as usize } else { flows as usize };
         let perturb = if is_linux { values.time("perturb") } else { Span::ZERO };
         let mut stream = site.stream;
@@ -397,5 +402,11 @@ impl Discipline for StochasticFairness {
 
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
         Box::new(Sfq::new(values, site))
+    }
+
+    fn state_bytes(values: &Values) -> usize {
+        let (flows, divisor) = (queues(values) as usize, values.integer("divisor") as usize);
+        // A slot, its turn, its places in the heap and among the free; the table of hashes.
+        registry::SMALL_STATE + flows * (size_of::<Slot>() + 16) + divisor.max(flows) * size_of::<u32>()
     }
 }

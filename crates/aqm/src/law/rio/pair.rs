@@ -16,6 +16,9 @@ use std::collections::VecDeque;
 
 const PAPER: &str = "Clark and Fang 1998";
 
+/// Room for the tags of so many packets, a byte each, before it grows.
+pub const TAGS: usize = 64;
+
 /// Which average OUT packets are judged by, and whose details.
 pub const DIALECT: Param = Param {
     name: "dialect",
@@ -160,7 +163,7 @@ impl Pair {
             "ns2" | "ns2_decoupled" => Reds::Ns2(Dsred::new(values, rate, dialect == "ns2")),
             _ => Reds::Paper(Paper::new(values, rate, dialect == "coupled")),
         };
-        Self { reds, tags: VecDeque::with_capacity(64), stream }
+        Self { reds, tags: VecDeque::with_capacity(TAGS), stream }
     }
 
     /// Where chance decides, for the classifier too.

@@ -43,7 +43,7 @@ use crate::law::cobalt::Setting;
 use crate::law::{Departure, Gauges, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::Values;
-use crate::registry::{Discipline, Row, Site};
+use crate::registry::{Discipline, Row, SMALL_STATE, Site};
 use ack_filter::AckFilter;
 use base::{FlowKey, Span, Stream, Time, maths};
 use diffserv::Diffserv;
@@ -380,6 +380,10 @@ impl Discipline for CakeRow {
 
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
         Box::new(Cake::new(values, site.stream))
+    }
+
+    fn state_bytes(_values: &Values) -> usize {
+        SMALL_STATE + 8 * tin::BYTES
     }
 }
 

@@ -97,6 +97,10 @@ pub struct Tin {
     isolates: [bool; 2],
 }
 
+/// Bytes of a tin before the first packet: flows, their turns, hosts of both kinds.
+pub const BYTES: usize =
+    size_of::<Tin>() + (QUEUES as usize + 3) * (size_of::<Flow>() + 2 * size_of::<Host>() + size_of::<(u32, u32)>());
+
 impl Tin {
     /// An empty tin with this share, whose laws are set to `fast` but for what a slow link needs, and which is fair
     /// among hosts of the kinds that `isolates` says: source, destination.

@@ -1,0 +1,86 @@
+//! What a discipline says that its state takes is what it takes: an allocator counts, over the ranges of all parameters
+//! that are numbers of things.
+//!
+//! Bounds: what is said is no less than what is held, so that nothing is built beyond a machine's memory, and no more
+//! than twice that and 64 kB, so that nothing is refused for want of memory that it would not use.
+
+mod common;
+
+use aqm::param::{Kind, Param, Value, Values};
+use aqm::registry::{self, Row, Site};
+use base::{Rate, Stream};
+use common::{Parcel, completed};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, which knows what each thread holds.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+fn held(more: usize, less: usize) {
+    // Not while the thread ends: its counter is gone by then.
+    let _ = HELD.try_with(|held| held.set(held.get().wrapping_add(more).wrapping_sub(less)));
+}
+
+// SAFETY: every call goes to the system's allocator as it is; counting touches nothing of it and does not allocate.
+#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        held(layout.size(), 0);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        held(0, layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        held(size, layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Checks the discipline with these values given, and the defaults for the others; whether they go together.
+fn is_as_said(row: &Row, given: &[(&'static str, Value)]) -> bool {
+    let rate = Rate::from_bps(100_000_000);
+    let given_values = Values(given.iter().cloned().collect());
+    let Ok(values) = completed(row, given_values, rate) else { return false };
+    let said = registry::state_bytes(row.name, &values);
+    let before = HELD.get();
+    let qdisc = registry::build::<Parcel>(row.name, &values, Site { rate, stream: Stream::named(1, "state") });
+    let holds = HELD.get() - before;
+    drop(qdisc);
+    assert!(holds <= said, "{} {given:?}: holds {holds}, says {said}", row.name);
+    assert!(said <= 2 * holds + (64 << 10), "{} {given:?}: holds {holds}, says {said}", row.name);
+    true
+}
+
+/// Numbers of things over a range, as far as a test can hold them at once.
+fn numbers(param: &Param) -> Vec<Value> {
+    let (low, high) = (param.range.0.max(1.0), param.range.1.min(2048.0));
+    [low, 64_f64.clamp(low, high), high].map(|n| Value::Integer(n as u64)).into()
+}
+
+#[test]
+fn what_is_said_is_what_is_held() {
+    for row in registry::rows().iter().chain(registry::fair_rows()) {
+        let mut checked = usize::from(is_as_said(row, &[]));
+        for param in row.params.iter().filter(|param| param.kind == Kind::Integer) {
+            for value in numbers(param) {
+                // Of queues with a large state there are few, of many queues the state is the default.
+                let few = row.params.iter().any(|other| other.name == "queues") && param.name != "queues";
+                let given = [(param.name, value), ("queues", Value::Integer(3))];
+                checked += usize::from(is_as_said(row, if few { &given } else { &given[..1] }));
+            }
+        }
+        assert!(checked > 0, "{}", row.name);
+    }
+}
