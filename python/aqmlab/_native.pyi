@@ -10,10 +10,14 @@ def version() -> str:
     """Version of the engine."""
 
 def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
-    """Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `files`.
+    """Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `files`,
+    `reached`, `memory`.
 
     `overrides` are pairs of a dotted key (`link.qdisc.qref`, `traffic.0.users`) and the text of a TOML value.
     """
+
+def check_toml(text: str, origin: str) -> None:
+    """Checks that a text is TOML of a size and depth that are read."""
 
 def equilibrium(text: str, origin: str) -> str:
     """The equilibrium that the forward discipline of a scenario was computed for, as JSON; null where there is none.

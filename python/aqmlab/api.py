@@ -11,6 +11,7 @@ from aqmlab import (
     calibration,
     comparison,
     engine,
+    files,
     recording,
     reference,
     runner,
@@ -404,7 +405,7 @@ def _interruptible(jobs: Sequence[Job], folder: Path) -> Iterator[None]:
 def _is_result(item: object) -> bool:
     if isinstance(item, Result):
         return True
-    return isinstance(item, str | Path) and "\n" not in str(item) and Path(item).is_dir()
+    return isinstance(item, str | Path) and "\n" not in str(item) and files.is_folder(item)
 
 
 def _result(folder: object) -> Result:
@@ -440,7 +441,7 @@ def _variants(
 
 
 def _names_file(word: str) -> bool:
-    return "\n" in word or word.endswith(".toml") or Path(word).is_file()
+    return "\n" in word or word.endswith(".toml") or files.is_file(word)
 
 
 def _compare_results(results: Sequence[Result], out: str | Path | None, baseline: str | None) -> Comparison:

@@ -45,7 +45,7 @@ class Bars(AbstractContextManager["Bars"]):
 
     def __init__(self, console: Console) -> None:
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             _Column(lambda task: f"{task.percentage:3.0f} %"),
             _Column(lambda task: f"{task.completed:,.0f}/{task.total or 0:,.0f} s simulated", "cyan"),
@@ -125,7 +125,7 @@ class Bars(AbstractContextManager["Bars"]):
         done = sum(self._at.values())
         self._bars.update(
             self._overall,
-            description=f"[bold]{self._ended} of {self._runs} runs",
+            description=f"{self._ended} of {self._runs} runs",
             total=self._simulated_s,
             completed=done,
             packets_per_s=sum(self._rates.values()),
@@ -135,5 +135,5 @@ class Bars(AbstractContextManager["Bars"]):
 
 def on_terminal() -> Bars | None:
     """Bars where standard error is a terminal, else nothing."""
-    console = Console(file=sys.stderr)
+    console = Console(file=sys.stderr, markup=False, emoji=False)
     return Bars(console) if console.is_terminal else None

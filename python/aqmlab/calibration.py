@@ -20,7 +20,6 @@ compiled engine) and by nothing else: every discipline and ECN setting on the sa
 """
 
 import contextlib
-import json
 import math
 import os
 import threading
@@ -32,13 +31,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from aqmlab import engine, reference, runner, scenario, scratch, statistics, store, toml_text, units
+from aqmlab import engine, memory, reference, runner, scenario, scratch, statistics, store, toml_text, units
 from aqmlab.checks import LOAD_TOLERANCE
 from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.progress import Monitor
 from aqmlab.reference import Rates
-from aqmlab.results import Json
+from aqmlab.results import Json, read_json
 
 PILOT_USERS = 1000
 """Population of the short look that tells where the points should lie. A thousand users cost a twentieth of a point
@@ -201,6 +200,7 @@ class _Search:
             users: engine.resolve(toml_text.dumps(scenario.with_users(self.base, 0, users)), self.origin)
             for users in new
         }
+        at_once = memory.runs_at_once(list(scenarios.values()), self.at_once)
         self.monitor.expect(len(new), sum(map(runner.simulated_s, scenarios.values())))
 
         def measure(users: int, stop: threading.Event) -> None:
@@ -219,7 +219,7 @@ class _Search:
             self.window_errors[users] = _window_error(queue, names, self.base, throughput)
             self.measured_s = float(summary["measured_s"])
 
-        runner.in_parallel([partial(measure, users) for users in new], self.at_once)
+        runner.in_parallel([partial(measure, users) for users in new], at_once)
 
 
 def _search(
@@ -232,6 +232,11 @@ def _search(
         raise BadInput(f"{where}: {PILOT_USERS} users send nothing in the measured window; expected a longer one")
     search.run([_even(share * load.load_bps / per_user) for share in SPREAD])
 
+    if not any(search.points.values()):
+        raise BadInput(
+            f"{where}: {max(search.points):,} users, who would offer that, send nothing in the measured window; "
+            f"expected a larger load or a longer window"
+        )
     line = _line(search.points)
     users = _even((load.load_bps - line.intercept) / line.slope)
     search.run([users])
@@ -307,7 +312,7 @@ def _window_error(queue: pl.DataFrame, names: Sequence[str], base: Tree, through
 
 def _recall(key: str, load: Load) -> Calibration | None:
     try:
-        facts = json.loads((cache_folder() / f"calibration-{key}.json").read_text(encoding="utf-8"))
+        facts = read_json(cache_folder() / f"calibration-{key}.json")
         return Calibration.from_dict({**facts, "traffic": load.traffic}, cached=True)
     except (OSError, ValueError, TypeError, KeyError):
         return None  # no cache, or one that cannot be read: calibrating again costs time only

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import beginnings, completion, engine, scenario, stopping
+from aqmlab import beginnings, completion, engine, files, scenario, stopping
 from aqmlab.capture import commands as capture_commands
 from aqmlab.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
 from aqmlab.errors import AqmlabError, BadInput
@@ -196,7 +196,7 @@ def compare(
     from aqmlab.live import tables as agreement_tables
 
     changes = _changes(settings)
-    are_folders = all(Path(item).is_dir() for item in what)
+    are_folders = all(map(files.is_folder, what))
     name = "comparison"
     if not are_folders:
         source = scenario.read(Path(what[0])).with_changes(changes)
@@ -591,7 +591,7 @@ def _folder(out: Path | None, resume: bool, name: str) -> Path:
         raise BadInput("--resume: expected the folder to go on with, as in -o results/demo")
     from aqmlab import store
 
-    return out if out is not None else store.free_name(Path("results") / scenario.slug(name))
+    return out if out is not None else store.free_name(Path("results") / scenario.slug(name)[:100])
 
 
 def _say_where(console: Console, folder: Path, page: Path | None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab import _native as native
+from aqmlab import files as reading
 from aqmlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -60,6 +61,15 @@ class KeptFile:
 
 
 @dataclass(frozen=True)
+class Need:
+    """A part of the memory that a run will need."""
+
+    key: str
+    """The key of the scenario that asks for it."""
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Resolved:
     """A checked scenario with every default filled in."""
 
@@ -70,6 +80,8 @@ class Resolved:
     origin: str = field(compare=False)
     files: tuple[KeptFile, ...] = ()
     reached: tuple[Reached, ...] = ()
+    memory: tuple[Need, ...] = field(default=(), compare=False)
+    """What a run will need; nothing is known as long as a load is to be calibrated."""
 
     @property
     def name(self) -> str:
@@ -89,7 +101,16 @@ def resolve(text: str, origin: str, overrides: Sequence[tuple[str, str]] = ()) -
     )
     files = tuple(KeptFile(row["file"], row["sha256"]) for row in answer["files"])
     reached = tuple(Reached(**row) for row in answer.get("reached", []))
-    return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin, files, reached)
+    memory = tuple(Need(**row) for row in answer.get("memory", []))
+    return Resolved(answer["toml"], answer["scenario"], answer["digest"], loads, origin, files, reached, memory)
+
+
+def check_toml(text: str, origin: str) -> None:
+    """Checks that a text is TOML of a size and depth that are read; raises `BadInput` with one line where it is not."""
+    try:
+        native.check_toml(text, origin)
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
 
 
 def equilibrium(resolved: Resolved) -> dict[str, float] | None:
@@ -161,7 +182,7 @@ def quantities(model: str) -> list[dict[str, Any]]:
 def table_quantity(path: Path) -> dict[str, Any]:
     """The distribution in a CSV file of two columns; raises `BadInput` with the line that is wrong."""
     try:
-        row: dict[str, Any] = json.loads(native.table_quantity(str(path), _text(path)))
+        row: dict[str, Any] = json.loads(native.table_quantity(str(path), reading.text(path, reading.TABLE)))
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
     return row
@@ -172,7 +193,7 @@ def vectors(path: Path) -> "list[Vector]":
     from aqmlab.vectors.model import Unit, Vector
 
     try:
-        rows = json.loads(native.vectors(str(path), _text(path)))
+        rows = json.loads(native.vectors(str(path), reading.text(path, reading.VECTORS)))
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
     return [
@@ -186,12 +207,3 @@ def vectors(path: Path) -> "list[Vector]":
         )
         for row in rows
     ]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: byte {error.start} is no text: expected UTF-8") from None

@@ -1,6 +1,29 @@
 """The few kinds of exceptions Python sees, each with the exit code the command line ends with."""
 
+import re
 import warnings
+
+LONGEST = 1000
+"""Characters of a message: lists of all that could have been meant fit in."""
+
+LONGEST_REPEATED = 120
+"""Characters of what was put in, as a message repeats it: a word (a file's name), or what stands in quotes."""
+
+_REPEATED = re.compile(r"'[^']{121,}'|\"[^\"]{121,}\"|\S{121,}")
+
+
+def one_line(text: str) -> str:
+    """A message on one line, whatever was put in: nothing in it breaks lines, moves a cursor, or goes on for ever."""
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+    return _without_middle(_REPEATED.sub(lambda found: _without_middle(found[0], LONGEST_REPEATED), line), LONGEST)
+
+
+def _without_middle(text: str, length: int) -> str:
+    """Both ends: what tells files apart, and what was expected, is at either."""
+    if len(text) <= length:
+        return text
+    half = (length - 5) // 2
+    return f"{text[:half]} ... {text[-half:]}"
 
 
 class AqmlabError(Exception):
@@ -10,7 +33,7 @@ class AqmlabError(Exception):
 
     def __str__(self) -> str:
         """One line, whatever was put in."""
-        return " ".join(super().__str__().split())
+        return one_line(super().__str__())
 
 
 class BadInput(AqmlabError, ValueError):  # noqa: N818 - what it is says more than that it is an error

@@ -5,7 +5,6 @@ independent ones in the sub-folders `rep-1`, `rep-2`, ... under a merged summary
 """
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from aqmlab import scratch, units
+from aqmlab import files, scratch, toml_text, units
 from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.statistics import half_width
 
@@ -29,14 +28,28 @@ Json = dict[str, Any]
 def read_json(path: Path) -> Json:
     """Reads a JSON object; what is wrong with the file is said in one line."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{path}: no such file; expected a finished result folder") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        value = json.loads(files.text(path, files.RESULT))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInput):
+            raise
         raise BadInput(f"{path}: cannot be read as JSON: {error}") from None
     if not isinstance(value, dict):
         raise BadInput(f"{path}: expected a JSON object")
     return value
+
+
+MANIFEST: dict[str, type] = {"seed": int, "digest": str, "scenario_digest": str, "version": str, "self_checks": list}
+SUMMARY: dict[str, type] = {"forward": dict, "reverse": dict, "exchanges": dict}
+"""What a finished result has; what else there is, is asked for with care."""
+
+
+def _with(path: Path, keys: dict[str, type]) -> Json:
+    """A file of a finished result, which has these keys of these kinds."""
+    found = read_json(path)
+    for key, kind in keys.items():
+        if not isinstance(found.get(key), kind):
+            raise BadInput(f"{path}: {key}: {found.get(key)!r}: expected what a finished result has there")
+    return found
 
 
 class Temporary:
@@ -52,8 +65,8 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest = read_json(folder / "manifest.json")
-        self.summary = read_json(folder / "summary.json")
+        self.manifest = _with(folder / "manifest.json", MANIFEST)
+        self.summary = _with(folder / "summary.json", SUMMARY)
 
     @property
     def seed(self) -> int:
@@ -68,7 +81,7 @@ class Run:
     @cached_property
     def scenario(self) -> Json:
         """The resolved scenario as tables."""
-        return tomllib.loads((self.folder / "scenario.toml").read_text(encoding="utf-8"))
+        return toml_text.read(self.folder / "scenario.toml", files.SCENARIO)
 
     @property
     def window(self) -> tuple[float, float]:
@@ -123,6 +136,7 @@ class Run:
         path = self.folder / f"{name}.parquet"
         if not path.exists():
             raise BadInput(f"{path}: the run did not write this table")
+        files.opened(path, files.ROWS).close()
         return pl.read_parquet(path)
 
 
@@ -140,8 +154,10 @@ class Result:
         kind = self.manifest.get("kind")
         if kind not in ("run", "replications"):
             raise BadInput(f"{folder}/manifest.json: kind: {kind!r}: expected 'run' or 'replications'")
-        self.summary = read_json(folder / "summary.json")
-        names = self.manifest["runs"] if kind == "replications" else ["."]
+        self.summary = _with(folder / "summary.json", SUMMARY)
+        names = _with(folder / "manifest.json", {"runs": list})["runs"] if kind == "replications" else ["."]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise BadInput(f"{folder}/manifest.json: runs: {names!r}: expected the folders of runs")
         self.runs: list[Run] = [Run(folder / name) for name in names]
 
     def __repr__(self) -> str:

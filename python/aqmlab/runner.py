@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from aqmlab import engine, store, units
+from aqmlab import engine, memory, store, units
 from aqmlab.engine import Resolved
 from aqmlab.live.bed import Bed
 from aqmlab.progress import Monitor
@@ -65,6 +65,7 @@ def run_all(
 ) -> None:
     """Makes every simulated run whose folder is not finished yet; `then` is done with each, beside the other runs."""
     waiting = [job for job in jobs if job.bed is None and not is_finished(job)]
+    at_once = memory.runs_at_once([job.resolved for job in waiting], at_once)
     monitor.expect(len(waiting), sum(simulated_s(job.resolved) for job in waiting))
     in_parallel([partial(_run, job, monitor, then) for job in waiting], at_once)
 

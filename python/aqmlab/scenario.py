@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aqmlab import engine, toml_text
+from aqmlab import engine, files, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 
@@ -21,6 +21,12 @@ DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 
 QUEUES = ("link.qdisc", "link.reverse_qdisc")
 """The keys of the disciplines."""
+
+LONGEST_NAME = 200
+"""Bytes of a result folder's name: what is not finished yet is called by it and something more."""
+
+DEEPEST = 40
+"""Parts of a dotted key: the engine reads no deeper either."""
 
 ScenarioLike = str | Path | Mapping[str, Any]
 """A path, the text of a scenario, or its tables."""
@@ -80,26 +86,12 @@ def read(scenario: ScenarioLike) -> Source:
     if isinstance(scenario, Mapping):
         return Source(in_tables(copied(dict(scenario))), "<scenario>")
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
-        return Source(_parse(scenario, "<scenario>"), "<scenario>", scenario)
+        return Source(in_tables(toml_text.loads(scenario, "<scenario>")), "<scenario>", scenario)
     path = Path(scenario)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput(f"{path}: no such file; expected a scenario in TOML") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: not UTF-8 text; expected a scenario in TOML") from None
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}; expected a scenario in TOML") from None
-    tree = _parse(text, str(path))
+    text = files.text(path, files.SCENARIO)
+    tree = in_tables(toml_text.loads(text, str(path)))
     tree.setdefault("name", path.stem)
     return Source(tree, str(path), text)
-
-
-def _parse(text: str, origin: str) -> Tree:
-    try:
-        return in_tables(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{origin}: not TOML: {error}") from None
 
 
 def in_tables(tree: Mapping[str, Any]) -> Tree:
@@ -119,10 +111,14 @@ def parse_setting(text: str) -> tuple[str, Any]:
     key, equals, written = text.partition("=")
     if not equals or not key.strip():
         raise BadInput(f"--set {text}: expected key=value, as in --set link.qdisc.qref=24p")
+    if len(key.split(".")) > DEEPEST:
+        raise BadInput(f"--set {text}: expected a key of at most {DEEPEST} parts")
     try:
         return key.strip(), tomllib.loads(f"value = {written}")["value"]
     except tomllib.TOMLDecodeError:
         return key.strip(), written.strip()
+    except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+        raise BadInput(f"--set {text}: expected a value that a scenario can have") from None
 
 
 T = TypeVar("T")
@@ -215,8 +211,8 @@ def text_without(text: str, table: str, rest: Tree) -> str | None:
     # Lines are counted from the start: those at the end need not be there, and thousands of variants have many.
     blank = "\n".join(kept).rstrip("\n") + "\n"
     try:
-        left = tomllib.loads(blank)
-    except tomllib.TOMLDecodeError:
+        left = toml_text.loads(blank, table)
+    except BadInput:
         return None
     return blank if left == rest else None
 

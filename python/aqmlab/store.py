@@ -17,11 +17,11 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import checks, engine, held_back, reference, settled, toml_text, units
+from aqmlab import checks, engine, files, held_back, reference, settled, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.results import Json, Result, merge_summaries, read_json, void_of
-from aqmlab.scenario import demand_digest, digest, with_files_called, with_files_renamed
+from aqmlab.scenario import LONGEST_NAME, demand_digest, digest, with_files_called, with_files_renamed
 from aqmlab.scenario import read as read_scenario
 
 SLICE_ROWS = 1 << 19
@@ -45,6 +45,8 @@ def claim(out: Path, resume: bool) -> None:
 
     A folder that exists is refused unless the work in it is to be resumed.
     """
+    if len(os.fsencode(out.name)) > LONGEST_NAME or "\0" in str(out):
+        raise BadInput(f"{out}: expected a name of at most {LONGEST_NAME} bytes, and no zero byte")
     if out.exists() or out.is_symlink():
         if not out.is_dir():
             raise BadInput(f"{out}: exists and is not a folder; expected the name of a new result folder")
@@ -188,7 +190,7 @@ def keep_named_files(tree: Tree, origin: str, folder: Path) -> Tree:
         source = Path(origin).parent / name
         if not source.is_file():
             return name  # what no run has missed: a key that a variant or a setting replaces
-        sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
+        sha256 = hashlib.sha256(files.content(source, files.VECTORS)).hexdigest()
         kept = f"{sha256[:12]}/{source.name}" if is_stack else _kept_name(source, sha256)
         (folder / FILES / kept).parent.mkdir(parents=True, exist_ok=True)
         _copy(source, folder / FILES / kept, [])
@@ -199,7 +201,7 @@ def keep_named_files(tree: Tree, origin: str, folder: Path) -> Tree:
 
 
 def _kept_name(source: Path, sha256: str) -> str:
-    return f"{sha256[:12]}-{source.name.removeprefix(f'{sha256[:12]}-')}"
+    return f"{sha256[:12]}-{source.name.removeprefix(f'{sha256[:12]}-')[-100:]}"
 
 
 def _copy(source: Path, target: Path, same: Sequence[Path]) -> None:
@@ -255,6 +257,7 @@ def finish_run(
             "calibration": list(calibrations),
             "reached": [asdict(reached) for reached in resolved.reached],
             "findings": held_back.seen(resolved.scenario, summary),
+            "reckoned_memory_bytes": sum(need.bytes for need in resolved.memory),
             "wall_s": wall_s,
             "self_checks": [check.as_dict() for check in found],
             "settled": settled.of_run(queue, tables.get("exchanges"), window, traffic).as_dict(),
@@ -272,7 +275,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
     found = [
         dict(check, run=name) for name, run in zip(names, runs, strict=True) for check in run.manifest["self_checks"]
     ]
-    text = (runs[0].folder / "scenario.toml").read_text(encoding="utf-8")
+    text = files.text(runs[0].folder / "scenario.toml", files.SCENARIO)
     write_text(folder / "scenario.toml", text.replace(f'file = "{FILES}/', f'file = "{names[0]}/{FILES}/'))
     summary = merge_summaries([run.summary for run in runs], names)
     write_json(folder / "summary.json", summary)

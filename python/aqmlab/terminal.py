@@ -35,10 +35,14 @@ _RATES = (("tbit", 1e12), ("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1
 _NUMBER = re.compile(r"([0-9]+\.[0-9]+)([a-z]*)")
 
 
+PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
+"""Names that people give are text: brackets and colons in them mean nothing."""
+
+
 def console() -> Console:
     """Standard output; wide enough for a table where it is no terminal."""
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=max(made.width, 120))
+    made = Console(**PLAIN)
+    return made if made.is_terminal else Console(**PLAIN, width=max(made.width, 120))
 
 
 def say(value: float | None, unit: str, signed: bool = False, decimals: int | None = None) -> str:

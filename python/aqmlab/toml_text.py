@@ -1,15 +1,35 @@
-"""Writes TOML: the few kinds of values a scenario holds, in the order they are given."""
+"""Reads TOML, and writes it: the few kinds of values a scenario holds, in the order they are given."""
 
 import math
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from aqmlab import engine, files
 from aqmlab.errors import BadInput
+from aqmlab.files import Kind
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f]*')
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+
+
+def loads(text: str, origin: str) -> dict[str, Any]:
+    """The tables of a document; raises `BadInput` with one line where it is none, too large or nested too deep."""
+    engine.check_toml(text, origin)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{origin}: not valid TOML: {error}") from None
+    except ValueError:  # Python's own limit on the digits of a number
+        raise BadInput(f"{origin}: not valid TOML: a number has thousands of digits") from None
+
+
+def read(path: Path, kind: Kind) -> dict[str, Any]:
+    """The same of a file."""
+    return loads(files.text(path, kind), str(path))
 
 
 def dumps(tree: Mapping[str, Any]) -> str:

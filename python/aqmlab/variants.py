@@ -6,7 +6,6 @@ tables laid over it (`[variant.link.qdisc]`; a table with a `kind` replaces the 
 the one the others are measured against.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,7 +51,7 @@ def without_variants(source: Source) -> Source:
     tree = {key: item for key, item in source.tree.items() if key != "variant"}
     if source.text is None:
         return source.with_tree(tree)
-    written = tomllib.loads(source.text)
+    written = toml_text.loads(source.text, source.origin)
     written.pop("variant", None)
     return replace(source, tree=tree, text=scenario.text_without(source.text, "variant", written))
 
@@ -140,6 +139,11 @@ def _named(variants: Sequence[Variant]) -> list[Variant]:
     seen: dict[str, str] = {}
     for variant in variants:
         folder = scenario.slug(variant.name)
+        if len(folder) > scenario.LONGEST_NAME:
+            raise BadInput(
+                f"{variant.source.origin}: name: {variant.name!r}: makes the name of a folder with {len(folder)} "
+                f"characters; expected at most {scenario.LONGEST_NAME}"
+            )
         if folder in seen:
             raise BadInput(f"{variant.source.origin}: name: {variant.name!r}: {seen[folder]!r} is called the same")
         seen[folder] = variant.name

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from aqmlab import completion
-from aqmlab.errors import Doubt, Interrupted
+from aqmlab.errors import Doubt, Interrupted, one_line
 
 if TYPE_CHECKING:
     from aqmlab.progress import Monitor, View
@@ -42,7 +42,7 @@ Settings = Annotated[
 
 def complain(message: str, exit_code: int) -> int:
     """Says in one line on standard error what was wrong; the answer is the exit code given."""
-    print("aqmlab: " + " ".join(message.split()), file=sys.stderr)
+    print(f"aqmlab: {one_line(message)}", file=sys.stderr)
     return exit_code
 
 

@@ -102,6 +102,13 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
     )
 
 
+def check_toml(text: str, origin: str) -> None:
+    try:
+        tomllib.loads(text)
+    except ValueError as error:
+        raise ScenarioError(f"{origin}: not valid TOML: {error}") from None
+
+
 def equilibrium(text: str, origin: str) -> str:
     qdisc = tomllib.loads(text)["link"]["qdisc"]
     assert qdisc["kind"] in PARAMS, origin

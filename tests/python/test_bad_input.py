@@ -15,7 +15,7 @@ WRONG_SCENARIOS = {
     "an unreachable load": (BASE.replace("98mbit", "5gbit"), "5gbit"),
     "a warm-up longer than the run": (BASE.replace('warmup = "10s"', 'warmup = "40s"'), "warmup"),
     "no traffic": (BASE[: BASE.index("[[traffic]]")], "traffic"),
-    "a truncated file": (BASE[: BASE.index("98mbit")], "not TOML"),
+    "a truncated file": (BASE[: BASE.index("98mbit")], "not valid TOML"),
 }
 
 

@@ -2,10 +2,12 @@
 
 mod catalogues;
 mod demand;
+mod files;
 mod live;
 
 use base::Span;
 use cpu_time::ThreadTime;
+use files::beside;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,7 +15,7 @@ use pyo3::types::PyDict;
 use record::table::Tables;
 use record::{Engine, Summary};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 create_exception!(_native, ScenarioError, PyValueError, "A scenario that cannot be run, in one line.");
@@ -27,7 +29,8 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `reached`, `files`.
+/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `reached`, `files`
+/// and `memory`, what a run of it will need, which is empty as long as a load is to be calibrated.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
 fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
@@ -55,6 +58,8 @@ fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, Str
         })
         .collect();
     let files: Vec<_> = resolved.files().iter().map(|kept| json!({"file": kept.file, "sha256": kept.sha256})).collect();
+    let needs = resolved.scenario().map(sim::memory).unwrap_or_default();
+    let memory: Vec<_> = needs.iter().map(|need| json!({"key": need.key, "bytes": need.bytes})).collect();
     let document = json!({
         "toml": resolved.text(),
         "scenario": resolved.json(),
@@ -62,8 +67,15 @@ fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, Str
         "loads": loads,
         "reached": reached,
         "files": files,
+        "memory": memory,
     });
     Ok(document.to_string())
+}
+
+/// Checks that a text is TOML of a size and depth that are read; raises [`ScenarioError`] with one line where not.
+#[pyfunction]
+fn check_toml(text: &str, origin: &str) -> PyResult<()> {
+    scenario::check_toml(text, origin).map_err(refused)
 }
 
 /// The equilibrium that the forward discipline of a scenario was computed for, as JSON; null where there is none.
@@ -199,6 +211,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(check_toml, module)?)?;
     module.add_function(wrap_pyfunction!(equilibrium, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(disciplines, module)?)?;
@@ -214,18 +227,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Resolves without the interpreter, which others may use while large files are read and populations found.
 fn resolved(py: Python<'_>, text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<scenario::Resolved> {
     py.detach(|| scenario::resolve(text, origin, overrides, &beside(origin))).map_err(refused)
-}
-
-/// Reads the files a scenario names, which lie beside it, without the mark of their encoding that some begin with.
-fn beside(origin: &str) -> impl Fn(&str) -> Result<String, String> {
-    let folder = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
-    move |name| {
-        let mut text = std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())?;
-        if text.starts_with('\u{feff}') {
-            text.remove(0);
-        }
-        Ok(text)
-    }
 }
 
 fn refused(error: scenario::Error) -> PyErr {

@@ -17,6 +17,7 @@
 //! probability 1, linear in between. A value has a unit as everywhere, or the unit with which the name of the column
 //! in a heading ends (`rtt_ms,probability`), or none: seconds and bytes. Lines that begin with `#` are left out.
 
+use crate::bounds::{MOST_POINTS, MOST_TEXT};
 use crate::document::Data;
 use crate::error::{Error, shortened};
 use crate::scenario::RttSpec;
@@ -294,6 +295,10 @@ pub fn read_table(name: &str, text: &str) -> Result<(Distribution, Quantity), Er
 
 /// The points in the `text` of a file.
 fn file(name: &str, key: &str, text: &str, quantity: Quantity) -> Result<Distribution, Error> {
+    if text.len() > MOST_TEXT {
+        let problem = format!("{} bytes long, expected at most {MOST_TEXT}", text.len());
+        return Err(Error { place: name.to_owned(), key: key.to_owned(), value: None, problem });
+    }
     let mut points = Points::default();
     let refuse = |line: usize, content: &str, problem: String| Error {
         place: format!("{name}:{line}"),
@@ -337,6 +342,9 @@ impl Points {
         }
         if value < value_before || probability < probability_before {
             return Err("expected values and probabilities that do not fall from one line to the next".into());
+        }
+        if self.0.len() == MOST_POINTS {
+            return Err(format!("expected at most {MOST_POINTS} points: fewer say the same"));
         }
         self.0.push((value, probability));
         Ok(())

@@ -1,6 +1,8 @@
 //! The text of a scenario as a tree that remembers where each value stands, overrides applied.
 
+use crate::bounds::{DEEPEST, MOST_TEXT};
 use crate::error::{Error, shortened};
+use crate::nesting::too_deep;
 use crate::written;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -50,11 +52,33 @@ impl Place {
     }
 }
 
+/// Checks that `text` is TOML of a size and depth that are read. `origin` is what the file is called in errors.
+///
+/// # Errors
+/// Where it is not, in one line.
+pub fn check_toml(text: &str, origin: &str) -> Result<(), Error> {
+    parse(text, origin).map(drop)
+}
+
 /// Reads a document. `origin` is what the file is called in errors.
 pub(crate) fn parse(text: &str, origin: &str) -> Result<Node, Error> {
+    let refuse =
+        |place: Place, problem: String| Error { place: place.of(origin), key: String::new(), value: None, problem };
+    if text.len() > MOST_TEXT {
+        let problem = format!("{} bytes long, expected at most {MOST_TEXT}", text.len());
+        return Err(refuse(Place::File, problem));
+    }
     let lines = Lines::of(text);
+    let deep =
+        |place| Err(refuse(place, format!("not valid TOML: nested too deep, expected at most {DEEPEST} levels")));
+    if let Some(at) = too_deep(text) {
+        return deep(lines.place(at));
+    }
     match DeTable::parse(text) {
-        Ok(table) => Ok(Node { data: table_data(table.into_inner(), &|at| lines.place(at)), place: Place::File }),
+        Ok(table) => {
+            let root = Node { data: table_data(table.into_inner(), &|at| lines.place(at)), place: Place::File };
+            beyond(&root, DEEPEST).map_or(Ok(root), deep)
+        }
         Err(error) => {
             let at = error.span().map_or(text.len(), |span| span.start).min(text.len());
             let (line, content) = lines.last_written(at, text);
@@ -77,6 +101,12 @@ pub(crate) fn apply_override(root: &mut Node, key: &str, text: &str) -> Result<(
         value: Some(shortened(text.trim())),
         problem,
     };
+    if key.split('.').count() > DEEPEST {
+        return Err(refuse(format!("expected a key of at most {DEEPEST} parts")));
+    }
+    if too_deep(text).is_some() {
+        return Err(refuse(format!("nested too deep, expected at most {DEEPEST} levels")));
+    }
     let data = match DeValue::parse(text.trim()) {
         // `0b`, no bytes, is not the binary number without digits that the parser lets through.
         Ok(value) if value.get_ref().as_integer().is_some_and(|n| n.as_str().is_empty()) => {
@@ -88,6 +118,7 @@ pub(crate) fn apply_override(root: &mut Node, key: &str, text: &str) -> Result<(
         }
         Err(_) => Data::Text(text.trim().to_owned()),
     };
+    let value = Node { data, place: Place::Override };
     let mut node = root;
     let mut path = String::new();
     for part in key.split('.') {
@@ -109,7 +140,7 @@ pub(crate) fn apply_override(root: &mut Node, key: &str, text: &str) -> Result<(
         };
         path = join(&path, part);
     }
-    *node = Node { data, place: Place::Override };
+    *node = value;
     Ok(())
 }
 
@@ -125,6 +156,16 @@ pub(crate) fn write_out(root: &mut Node) {
             let kind = std::mem::replace(node, Node { data: Data::Table(BTreeMap::new()), place });
             node.data = Data::Table(BTreeMap::from([("kind".to_owned(), kind)]));
         }
+    }
+}
+
+/// Where something lies more than `levels` below `node`.
+fn beyond(node: &Node, levels: usize) -> Option<Place> {
+    let Some(left) = levels.checked_sub(1) else { return Some(node.place) };
+    match &node.data {
+        Data::List(list) => list.iter().find_map(|node| beyond(node, left)),
+        Data::Table(table) => table.values().find_map(|node| beyond(node, left)),
+        _ => None,
     }
 }
 

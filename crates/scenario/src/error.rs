@@ -17,17 +17,17 @@ pub struct Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = self.place.clone();
+        let mut line = without_middle(&self.place, 200);
         if !self.key.is_empty() {
             line += ": ";
-            line += &self.key;
+            line += &without_middle(&self.key, 100);
         }
         if let Some(value) = &self.value {
             line += if self.key.is_empty() { ": " } else { " = " };
             line += value;
         }
         line += ": ";
-        line += &self.problem;
+        line += &without_middle(&self.problem, 1000);
         f.write_str(&one_line(&line))
     }
 }
@@ -45,6 +45,16 @@ fn one_line(text: &str) -> String {
         }
     }
     line
+}
+
+/// Both ends of `text`, at most `length` characters: what tells files and long lists apart is at either end.
+fn without_middle(text: &str, length: usize) -> String {
+    let count = text.chars().count();
+    if count <= length {
+        return text.to_owned();
+    }
+    let half = length / 2 - 2;
+    text.chars().take(half).chain("...".chars()).chain(text.chars().skip(count - half)).collect()
 }
 
 /// The first characters of `text`, so that a line stays a line one can read.

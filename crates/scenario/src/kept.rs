@@ -10,6 +10,7 @@
 //! called is not part of the scenario's digest, as the scenario's own name is not; what is in it is. Whoever keeps
 //! results keeps the files beside the resolved scenario ([`Resolved::files`](crate::Resolved::files)).
 
+use crate::bounds::MOST_KEPT;
 use crate::document::Data;
 use crate::error::{Error, shortened};
 use crate::section::Entry;
@@ -47,6 +48,9 @@ pub(crate) fn read(entry: &Entry<'_>, what: &str) -> Result<ReadFile, Error> {
         _ => return Err(entry.expected(expected)),
     };
     let text = (entry.context.files)(&file).map_err(|reason| entry.error(format!("cannot be read: {reason}")))?;
+    if text.len() > MOST_KEPT {
+        return Err(entry.error(format!("{} bytes long, expected at most {MOST_KEPT}", text.len())));
+    }
     let found = hexadecimal(&text);
     if let Some(stated) = sha256
         && stated.text()? != found

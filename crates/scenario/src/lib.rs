@@ -7,6 +7,7 @@
 //! Nothing here opens a file: the text of a file that a scenario names comes through [`Files`]. Distributions are
 //! copied into the resolved text; larger files are named there with the digest of their content ([`KeptFile`]).
 
+pub mod bounds;
 pub mod sources;
 pub mod units;
 
@@ -20,6 +21,7 @@ mod impairments;
 mod kept;
 mod link;
 mod live;
+mod nesting;
 mod qdisc;
 mod replay;
 mod resolve;
@@ -32,7 +34,7 @@ mod web;
 mod written;
 
 pub use distribution::{Quantity, read_table};
-pub use document::Files;
+pub use document::{Files, check_toml};
 pub use error::Error;
 pub use impairments::{Impairment, Impairments, Reorder};
 pub use kept::KeptFile;

@@ -1,6 +1,7 @@
 //! From text to a scenario, and back to text that says everything.
 
 use crate::blocks::{self, Surroundings};
+use crate::bounds::{MOST_BLOCKS, MOST_TEXT};
 use crate::distribution;
 use crate::document::{self, Files};
 use crate::error::Error;
@@ -145,6 +146,9 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
     };
     let blocks = root.require("traffic", NEED_TRAFFIC, |entry| match entry.list(NEED_TRAFFIC)? {
         list if list.is_empty() => Err(entry.expected(NEED_TRAFFIC)),
+        list if list.len() > MOST_BLOCKS => {
+            Err(list[MOST_BLOCKS].error(format!("expected at most {MOST_BLOCKS} blocks of traffic")))
+        }
         list => Ok(list),
     })?;
     for (index, entry) in blocks.iter().enumerate() {
@@ -188,12 +192,20 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
         None => Ok(Scenario { name, duration, warmup, cooldown, seed, link, path, traffic, record, live }),
         Some(error) => Err(error),
     };
+    let text = written::toml(&fields);
+    if text.len() > MOST_TEXT {
+        let problem = format!(
+            "{} bytes long with every table copied in, expected at most {MOST_TEXT}: fewer points or blocks",
+            text.len()
+        );
+        return Err(Error { place: origin.to_owned(), key: String::new(), value: None, problem });
+    }
     Ok(Resolved {
         scenario,
         loads,
         load_places,
         reached,
-        text: written::toml(&fields),
+        text,
         json: written::json(&fields),
         digest: digest(&fields),
         files: kept_files(&fields),

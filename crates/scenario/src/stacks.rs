@@ -3,6 +3,7 @@
 //! `stack = "mine.toml"` names a file with the same keys. It is copied in as `[stacks.mine]` before anything is read,
 //! so that the resolved scenario needs no file.
 
+use crate::bounds::MOST_STACKS;
 use crate::document::{self, Data, Files, Node, Place};
 use crate::error::Error;
 use crate::hosts::{self, Hosts, STACK};
@@ -31,6 +32,10 @@ impl<'a> Stacks<'a> {
     /// Reads `[stacks]`.
     pub fn read(section: &Section<'a>) -> Result<Self, Error> {
         let mut stacks = vec![];
+        if let Some(name) = section.names().nth(MOST_STACKS) {
+            let entry = section.get(name).expect("names are those that are given");
+            return Err(entry.error(format!("expected at most {MOST_STACKS} profiles")));
+        }
         for name in section.names() {
             let entry = section.get(name).expect("names are those that are given");
             if tcp::profile(name).is_some() {

@@ -32,12 +32,12 @@ of all of them.
 """
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from aqmlab import files, toml_text
 from aqmlab.claims import measures
 from aqmlab.claims.asking import HOWS, Group, Question, questions
 from aqmlab.claims.measures import is_number
@@ -113,12 +113,7 @@ class ClaimText:
 
 def read(path: Path, paper: str, points: Sequence[Point]) -> list[ClaimText]:
     """The claims of a file; `points` are all points of its study, `paper` is where they stand if it does not say so."""
-    try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}; expected claims in TOML") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: not TOML: {error}") from None
+    tree = toml_text.read(path, files.CLAIMS)
     return of_tables(tree, str(path), paper, points)
 
 

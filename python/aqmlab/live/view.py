@@ -207,7 +207,7 @@ class Screen(_Shown, AbstractContextManager["Screen"]):
 
 def on_standard_error(bars: Bars | None = None, *, beside_output: bool = False) -> Screen | Lines:
     """A screen where it is a terminal, in the place of the bars there; else lines, as beside a program's output."""
-    console = Console(file=sys.stderr, highlight=False) if bars is None else bars.console
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False) if bars is None else bars.console
     return Screen(console, bars) if console.is_terminal and not beside_output else Lines(console, bars)
 
 

@@ -9,7 +9,20 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, held_back, lead, separately, settled, store, subject, terminal, transport, units
+from aqmlab import (
+    engine,
+    figures,
+    files,
+    held_back,
+    lead,
+    separately,
+    settled,
+    store,
+    subject,
+    terminal,
+    transport,
+    units,
+)
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
 from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison, Entry
@@ -144,7 +157,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "calibrations": _calibrations(columns),
         "checks": _checks(columns),
         "settled": _settled(columns),
-        "scenario_text": (columns[-1].result.folder / "scenario.toml").read_text(encoding="utf-8"),
+        "scenario_text": files.text(columns[-1].result.folder / "scenario.toml", files.SCENARIO),
         "scenario_name": columns[-1].name,
         "seeds": [run.seed for run in first.runs],
         "version": engine.version(),

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from aqmlab import scenario, toml_text
+from aqmlab import files, scenario, toml_text
 from aqmlab.claims import reading
 from aqmlab.claims.reading import ClaimText
 from aqmlab.errors import BadInput
@@ -107,7 +107,7 @@ class Study:
         path = self.folder / README
         if not path.exists():
             return ""
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = files.text(path, files.PROSE).splitlines()
         heads = [k for k, line in enumerate(lines) if line.startswith("#")]
         first, end = (heads[0] + 1, [*heads[1:], len(lines)][0]) if heads else (0, len(lines))
         return "\n".join(lines[first:end]).strip()

@@ -1,9 +1,9 @@
 """Where studies lie, and what they are called; read without anything that runs or draws them."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
+from aqmlab import files, toml_text
 from aqmlab.errors import BadInput
 
 FILE = "study.toml"
@@ -43,21 +43,18 @@ def find(what: str) -> Path:
 def title(folder: Path) -> dict[str, Any]:
     """What stands in `study.toml` before its first table: id, title, paper."""
     path = folder / FILE
-    text = _text(path)
-    before, _, _ = text.partition("\n[")
+    before, _, _ = files.text(path, files.STUDY).partition("\n[")
     try:
-        return _named(tomllib.loads(before), path)
-    except tomllib.TOMLDecodeError:  # a bracket in a text of several lines, or no TOML at all
+        tree = toml_text.loads(before, str(path))
+    except BadInput:  # a bracket in a text of several lines, or no TOML at all
         return head(folder)
+    return _named(tree, path)
 
 
 def head(folder: Path) -> dict[str, Any]:
     """`study.toml` as tables, with an id and a title."""
     path = folder / FILE
-    try:
-        return _named(tomllib.loads(_text(path)), path)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: not TOML: {error}") from None
+    return _named(toml_text.read(path, files.STUDY), path)
 
 
 def _named(tree: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -65,10 +62,3 @@ def _named(tree: dict[str, Any], path: Path) -> dict[str, Any]:
         if not isinstance(tree.get(key), str) or not tree[key].strip():
             raise BadInput(f"{path}: {key}: {tree.get(key)!r}: expected a text")
     return tree
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}; expected a study in TOML") from None

@@ -6,7 +6,6 @@ run in parts: each is a take, and a claim names the take that answered it.
 """
 
 import datetime
-import json
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
@@ -281,8 +280,8 @@ def claim_folder(folder: Path, study_id: str) -> None:
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     try:
-        was = json.loads((folder / RESULT).read_text(encoding="utf-8")).get("id")
-    except (OSError, ValueError, AttributeError):
+        was = read_json(folder / RESULT).get("id")
+    except BadInput:
         was = None
     if was != study_id:
         raise BadInput(f"{folder}: holds something else than results of the study {study_id}; expected another folder")

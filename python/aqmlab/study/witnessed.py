@@ -1,11 +1,10 @@
 """The comparison of a study between real TCP stacks, as numbers kept beside the study and as a section of a page."""
 
 import datetime
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from aqmlab import store, terminal
+from aqmlab import files, store, terminal, toml_text
 from aqmlab.comparison import Column, Comparison
 from aqmlab.live import agreement, tables
 from aqmlab.live.tables import counted
@@ -37,8 +36,8 @@ def keep(result: Path, study_folder: Path) -> Path | None:
 
 def _asked(study_folder: Path) -> str | None:
     """A digest of the comparison that the study has now, whatever its comments say."""
-    name = tomllib.loads((study_folder / "study.toml").read_text(encoding="utf-8")).get("live", {}).get("file")
-    return None if name is None else digest(tomllib.loads((study_folder / name).read_text(encoding="utf-8")))
+    name = toml_text.read(study_folder / "study.toml", files.STUDY).get("live", {}).get("file")
+    return None if name is None else digest(toml_text.read(study_folder / name, files.SCENARIO))
 
 
 def numbers(comparison: Comparison) -> Json:

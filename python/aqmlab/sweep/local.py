@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from aqmlab import runner, scratch
+from aqmlab import memory, runner, scratch
 from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.progress import Monitor
 from aqmlab.sweep import starter
@@ -63,8 +63,10 @@ class Processes:
 
     def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
         """See `Executor`."""
+        jobs = memory.runs_at_once(tasks, self.jobs)
+        most_bytes = self.most_bytes and self.most_bytes * self.jobs // jobs
         with scratch.folder("runs", self.within) as place:
-            pool = _Pool(tasks, self.jobs, self.most_bytes, place, monitor)
+            pool = _Pool(tasks, jobs, most_bytes, place, monitor)
             pool.workers, self._idle = self._idle, []
             try:
                 yield from pool.each()

@@ -14,7 +14,7 @@ from typing import Any
 
 from aqmlab import calibration, engine, reference, runner, scenario, shaping, toml_text, units
 from aqmlab.calibration import Calibration
-from aqmlab.engine import KeptFile, Load, Resolved
+from aqmlab.engine import KeptFile, Load, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent
 from aqmlab.results import Json
@@ -45,6 +45,8 @@ class Task:
     """Files that the run needs, relative to the folder of `origin`."""
     is_reference: bool = False
     """Whether its link is to be uncongested."""
+    memory: tuple[Need, ...] = ()
+    """What it will need."""
 
     @property
     def name(self) -> str:
@@ -190,6 +192,7 @@ def _tasks(point: Point, resolved: Resolved, found: Sequence[Calibration], seeds
                 calibrations=notes,
                 files=final.files,
                 is_reference=point.uncongested,
+                memory=final.memory,
             )
         )
     return tasks

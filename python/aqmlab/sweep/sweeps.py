@@ -4,13 +4,12 @@ The folder holds `sweep.toml` (the file), `sweep.json` (which runs, and what the
 """
 
 import time
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab import bounds, engine, statistics, store
+from aqmlab import bounds, engine, files, statistics, store, toml_text
 from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent
@@ -74,14 +73,7 @@ class Finished:
 
 def read(file: Path, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Sweep:
     """Reads a file and checks its form; `seeds` runs of each point, whatever the file says."""
-    try:
-        tree = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{file}: no such file; expected a grid of runs in TOML") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file}: cannot be read: {error}; expected a grid of runs in TOML") from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{file}: not TOML: {error}") from None
+    tree = toml_text.read(file, files.GRID)
     if "profiles" in tree:
         raise BadInput(f"{file}: is a study; expected aqmlab study {file.parent}, or a file with [[grid]] alone")
     axes.known(tree, KEYS, str(file))
@@ -129,7 +121,7 @@ def run(
     }
     with store.alone(folder):
         store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
-        store.write_text(folder / SOURCE, sweep.origin.read_text(encoding="utf-8"))
+        store.write_text(folder / SOURCE, files.text(sweep.origin, files.GRID))
         store.write_json(folder / FILE, facts)
         rows, effort = _make(runs, tasks, folder, jobs, fresh, monitor or Silent(), executor)
         facts |= {"complete": True, **effort, "wall_s": time.monotonic() - started}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import reference, scenario, shaping, variants
+from aqmlab import files, reference, scenario, shaping, variants
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
 from aqmlab.tc import read as reading
@@ -55,8 +55,5 @@ def read(file: str, origin: str, dev: str | None, reverse_dev: str | None, rate:
             rate_bps(rate)
         except ValueError:
             raise BadInput(f"--rate {rate!r}: expected a rate such as 100mbit") from None
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise BadInput(f"{file}: {error.strerror or error}; expected a file with the output of tc") from None
+    raw = files.all_of(sys.stdin.buffer, origin, files.TC) if file == "-" else files.content(Path(file), files.TC)
     return reading.read(raw.decode("utf-8", "replace"), origin, dev, reverse_dev, rate)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from aqmlab import files
 from aqmlab.errors import BadInput
 
 _PCAP = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
@@ -51,7 +52,7 @@ class _Interface:
 def frames(path: Path) -> Iterator[Frame]:
     """Every frame of a capture; raises `BadInput` where the file is none, or ends in the middle of one."""
     try:
-        with path.open("rb") as file:
+        with files.opened(path, files.CAPTURE) as file:
             yield from _any(_Bytes(path, file))
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
@@ -60,7 +61,7 @@ def frames(path: Path) -> Iterator[Frame]:
 def interfaces(path: Path) -> list[str]:
     """Names of the interfaces that a capture describes before its first frame."""
     try:
-        with path.open("rb") as file:
+        with files.opened(path, files.CAPTURE) as file:
             bytes_in = _Bytes(path, file)
             next(_any(bytes_in), None)
             return [interface.name for interface in bytes_in.interfaces]

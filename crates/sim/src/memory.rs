@@ -1,0 +1,140 @@
+//! What memory a run will need, reckoned from its scenario before anything is built.
+//!
+//! An allocation that fails ends the program: it is to be known before. Counted are the state of the disciplines; the
+//! sources; the connections that are expected at a time; the packets that they and unresponsive sources are expected to
+//! have under way. Tables go to the disk as they come. The weights are measured (`tests/memory.rs` holds them to what
+//! runs take).
+
+use aqm::param::{Length, Values};
+use aqm::registry;
+use scenario::sources::Source;
+use scenario::{Direction, Scenario, Traffic, UdpSource, Workload};
+
+/// Bytes of a connection whose two ends have begun to send.
+const CONNECTION: f64 = 2500.0;
+/// Bytes of a TCP packet under way: the segment, its events, what its sender remembers of it, its place in a queue.
+const SEGMENT: f64 = 250.0;
+/// Bytes of an unresponsive packet under way: its place in a queue.
+const DATAGRAM: f64 = 50.0;
+/// Bytes of a web user or a session, with their share of connections: they think most of the time.
+const USER: f64 = 1200.0;
+/// Bytes of a source of unresponsive packets, beside the source itself.
+const UDP_SOURCE: f64 = 60.0;
+/// A mean packet of data in bits, where only an order of magnitude is asked for.
+const PACKET_BITS: f64 = 8.0 * 1500.0;
+
+/// A part of what a run needs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Need {
+    /// The key of the scenario that asks for it.
+    pub key: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// What a run of `scenario` needs, by the key that asks for it.
+pub fn memory(scenario: &Scenario) -> Vec<Need> {
+    let link = &scenario.link;
+    let qdiscs = [("link.qdisc", &link.qdisc), ("link.reverse_qdisc", &link.reverse_qdisc)];
+    let states = qdiscs.map(|(key, qdisc)| {
+        let bytes = registry::state_bytes(qdisc.kind, &qdisc.values) as u64;
+        Need { key: format!("{key} ({})", qdisc.kind), bytes }
+    });
+    let blocks = scenario.traffic.iter().enumerate().map(|(index, block)| {
+        let bytes = of_block(scenario, block);
+        Need { key: format!("traffic.{index}"), bytes: bytes as u64 }
+    });
+    states.into_iter().chain(blocks).collect()
+}
+
+fn of_block(scenario: &Scenario, block: &Traffic) -> f64 {
+    let source = size_of::<Source>() as f64;
+    match &block.workload {
+        Workload::Web(web) => f64::from(web.users) * USER,
+        Workload::Sessions(sessions) => f64::from(sessions.users) * USER,
+        Workload::Bulk(bulk) => {
+            let flows = f64::from(bulk.flows);
+            flows * (source + CONNECTION) + segments(scenario, block, flows) * SEGMENT
+        }
+        Workload::Poisson(poisson) => {
+            let at_once = unfinished(scenario, block, poisson.arrivals_per_s, poisson.size.mean());
+            at_once * CONNECTION + segments(scenario, block, at_once) * SEGMENT
+        }
+        Workload::PackMime(model) => {
+            /// The mean response of the model, roughly; connections that persist wait for half a minute.
+            const RESPONSE: f64 = 10_000.0;
+            let at_once = unfinished(scenario, block, model.connections_per_s, RESPONSE);
+            (at_once + 30.0 * model.connections_per_s * model.persistent) * CONNECTION
+        }
+        Workload::Cbr(cbr) => {
+            f64::from(cbr.flows) * (source + UDP_SOURCE)
+                + datagrams(scenario, block, cbr.rate.bps_f64(), cbr.packet.into()) * DATAGRAM
+        }
+        Workload::Udp(udp) => {
+            let waiting = match &udp.source {
+                // What bursts stay below on average they may be above for as long as they last; that is bounded by the
+                // limit of the queue, and no more is said here than what is above on average.
+                UdpSource::Poisson { packets_per_s, size } => {
+                    datagrams(scenario, block, packets_per_s * size.mean() * 8.0, size.mean())
+                }
+                UdpSource::OnOff { .. } | UdpSource::Trace(_) | UdpSource::Probe { .. } => 0.0,
+            };
+            f64::from(udp.flows) * (source + UDP_SOURCE) + waiting * DATAGRAM
+        }
+        Workload::Tmix(tmix) => {
+            tmix.vectors.len() as f64 * tmix.scale.max(1.0) * size_of::<traffic::tmix::Start>() as f64
+        }
+        Workload::Replay(demands) => demands.connections() as f64 * size_of::<u32>() as f64,
+    }
+}
+
+/// Connections that are expected at once where so many begin a second, each for `bytes`: those that the link has not
+/// served by the end, and those that are being served.
+fn unfinished(scenario: &Scenario, block: &Traffic, per_s: f64, bytes: f64) -> f64 {
+    let duration_s = scenario.duration.secs_f64();
+    let capacity_bps = directions(scenario, block).map(|(rate, _)| rate).sum::<f64>();
+    let served = (capacity_bps / (per_s * bytes.max(1500.0) * 8.0)).min(1.0);
+    // A few round trips each.
+    let lasts_s = (4.0 * block.rtt.at(0.5).secs_f64()).min(duration_s);
+    per_s * (lasts_s * served + duration_s * (1.0 - served))
+}
+
+/// TCP packets that so many connections are expected to have under way: what their windows let them send, as far as
+/// the queues and the paths have room.
+fn segments(scenario: &Scenario, block: &Traffic, connections: f64) -> f64 {
+    let windows = connections * (block.tcp.window as f64 / f64::from(block.tcp.mss)).max(1.0);
+    let duration_s = scenario.duration.secs_f64();
+    let rtt_s = block.rtt.at(0.5).secs_f64().min(duration_s);
+    let room: f64 = directions(scenario, block).map(|(rate, limit)| rate * rtt_s / PACKET_BITS + limit).sum();
+    windows.min(room)
+}
+
+/// Unresponsive packets that wait at the end: what came beyond the link's rate, as far as the queue has room.
+fn datagrams(scenario: &Scenario, block: &Traffic, bps: f64, bytes: f64) -> f64 {
+    directions(scenario, block)
+        .map(|(rate, limit)| {
+            let beyond = (bps - rate).max(0.0) * scenario.duration.secs_f64() / (8.0 * bytes.max(1.0));
+            beyond.min(limit)
+        })
+        .sum()
+}
+
+/// Rate and limit in packets of the directions in which the data of a block flow.
+fn directions<'a>(scenario: &'a Scenario, block: &Traffic) -> impl Iterator<Item = (f64, f64)> + use<'a> {
+    let link = &scenario.link;
+    let both = [
+        (Direction::Forward, link.rate.bps_f64(), limit(&link.qdisc.values)),
+        (Direction::Reverse, link.reverse_rate.bps_f64(), limit(&link.reverse_qdisc.values)),
+    ];
+    let asked = block.direction;
+    both.into_iter()
+        .filter(move |(direction, ..)| asked == Direction::Both || *direction == asked)
+        .map(|(_, rate, limit)| (rate, limit))
+}
+
+fn limit(values: &Values) -> f64 {
+    match values.length("limit") {
+        Length::Packets(packets) => packets,
+        Length::Bytes(bytes) => bytes * 8.0 / PACKET_BITS,
+    }
+}

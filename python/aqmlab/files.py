@@ -1,0 +1,109 @@
+"""Files that people name: regular ones, of a size that is read.
+
+Every reader of such a file opens it here: a pipe or a device may have no end, and a file that is too large for what it
+is to be is a mistake, told before it has filled the memory. The guide has the sizes
+(docs/guide/scenario.md#how-large-files-may-be).
+"""
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from aqmlab.errors import BadInput
+
+MB = 2**20
+
+
+class Kind(NamedTuple):
+    """What a file is to be."""
+
+    what: str
+    most_bytes: int
+
+
+SCENARIO = Kind("a scenario in TOML", 4 * MB)
+GRID = Kind("a grid of runs in TOML", 4 * MB)
+STUDY = Kind("a study in TOML", 4 * MB)
+CLAIMS = Kind("claims in TOML", 4 * MB)
+PROSE = Kind("a text", 4 * MB)
+TABLE = Kind("a distribution", 4 * MB)
+VECTORS = Kind("connection vectors", 1024 * MB)
+TC = Kind("the output of tc", 16 * MB)
+CAPTURE = Kind("a capture in pcap or pcapng", 1024 * 1024 * MB)
+RESULT = Kind("JSON of a finished result folder", 64 * MB)
+ROWS = Kind("a table in Parquet", 1024 * 1024 * MB)
+
+
+def opened(path: Path, kind: Kind) -> BinaryIO:
+    """The file to be read; raises `BadInput` if it cannot be, is no regular file, or is too large."""
+    try:
+        # A pipe that nobody writes to would keep a reader waiting.
+        place = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file; expected {kind.what}") from None
+    except (OSError, ValueError) as error:  # the latter of a name with a zero byte
+        raise BadInput(f"{path}: cannot be read: {_reason(error)}; expected {kind.what}") from None
+    try:
+        facts = os.fstat(place)
+        if stat.S_ISDIR(facts.st_mode):
+            raise BadInput(f"{path}: is a folder; expected {kind.what}")
+        if not stat.S_ISREG(facts.st_mode):
+            raise BadInput(f"{path}: is no regular file; expected {kind.what}")
+        if facts.st_size > kind.most_bytes:
+            raise too_large(str(path), kind)
+    except BadInput:
+        os.close(place)
+        raise
+    return os.fdopen(place, "rb")
+
+
+def content(path: Path, kind: Kind) -> bytes:
+    """All of a file."""
+    with opened(path, kind) as file:
+        return all_of(file, str(path), kind)
+
+
+def is_folder(name: str | Path) -> bool:
+    """Whether there is a folder of this name, which may be longer than a name can be."""
+    try:
+        return Path(name).is_dir()
+    except OSError:
+        return False
+
+
+def is_file(name: str | Path) -> bool:
+    """The same of a regular file."""
+    try:
+        return Path(name).is_file()
+    except OSError:
+        return False
+
+
+def all_of(file: BinaryIO, name: str, kind: Kind) -> bytes:
+    """The rest of what is open, as far as it is of a size that is read."""
+    try:
+        found = file.read(kind.most_bytes + 1)
+    except OSError as error:
+        raise BadInput(f"{name}: cannot be read: {_reason(error)}; expected {kind.what}") from None
+    if len(found) > kind.most_bytes:
+        raise too_large(name, kind)
+    return found
+
+
+def text(path: Path, kind: Kind) -> str:
+    """All of a file of text, whose lines end as they do on this machine."""
+    try:
+        found = content(path, kind).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: byte {error.start} is not UTF-8 text; expected {kind.what}") from None
+    return found.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def too_large(name: str, kind: Kind) -> BadInput:
+    """What is said of a file beyond its size."""
+    return BadInput(f"{name}: is larger than {kind.most_bytes // MB} MB; expected {kind.what}")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
