@@ -95,10 +95,21 @@ check-docs:
 	cargo run --locked --quiet --package xtask -- docs --check
 
 # Coverage is an unstable flag of rustc: RUSTC_BOOTSTRAP lets the stable one take it.
-FUZZ_S ?= 1200
-fuzz: ## look for operations that break a discipline's promises; FUZZ_S: for how many seconds
+FUZZ_S ?= 600
+FUZZ_TARGETS := operations scenario setting table kept vectors
+FUZZ_SEEDS_scenario := examples testdata/malformed/scenario testdata/malformed/sweep
+FUZZ_SEEDS_table := testdata/malformed/table
+FUZZ_SEEDS_vectors := testdata/malformed/vectors
+fuzz: $(ENGINE) ## look for operations that break a discipline's promises, and files that break readers; FUZZ_S: for how many seconds
 	@command -v cargo-fuzz > /dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
-	RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none operations -- -max_total_time=$(FUZZ_S) -max_len=1500
+	@$(foreach target,$(FUZZ_TARGETS),$(call fuzz,$(target)) &&) true
+	AQMLAB_FUZZ_S=$$(( $(FUZZ_S) / 7 )) $(BIN)/python -m pytest -q tests/python/test_mutated.py
+
+# $(1): target. What it finds worth keeping goes to fuzz/corpus, what fails to fuzz/artifacts.
+define fuzz
+	mkdir -p fuzz/corpus/$(1) && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $(1) fuzz/corpus/$(1) $(FUZZ_SEEDS_$(1)) -- \
+		-max_total_time=$$(( $(FUZZ_S) / 7 )) -max_len=$(if $(filter operations,$(1)),1500,20000) -rss_limit_mb=2000 -timeout=20
+endef
 
 KILLS ?= 100
 KILLS_SEED ?= 1
