@@ -9,7 +9,8 @@ LONGEST = 1000
 LONGEST_REPEATED = 120
 """Characters of what was put in, as a message repeats it: a word (a file's name), or what stands in quotes."""
 
-_REPEATED = re.compile(r"'[^']{121,}'|\"[^\"]{121,}\"|\S{121,}")
+_REPEATED = re.compile(r"""(?<![\w"'])(["'])(?:(?!\1).)*\1(?!\w)|\S{121,}""")
+"""Quotes in their pairs, however short, so that what stands between two of them is not taken for quoted."""
 
 
 def one_line(text: str) -> str:

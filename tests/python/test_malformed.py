@@ -140,6 +140,8 @@ def test_a_message_does_not_repeat_what_is_long():
         assert line.startswith(said[:8]) and line.endswith(said[-8:]), "both ends are there"
     assert len(one_line("many words " * 1000)) <= LONGEST
     assert one_line("a\x1b[31mb\0c\u2028d\ud800e") == r"a\x1b[31mb\x00c d\ud800e", "nothing moves a cursor"
+    between = f'was "{"a" * 64}": {"words " * 20}has other content: expected "{"b" * 64}", the scenario\'s own'
+    assert one_line(between) == between, "what stands between quotes was not put in"
     short = "s.toml:3: link.rate = '24': expected a rate such as 100mbit"
     assert one_line(short) == short
 

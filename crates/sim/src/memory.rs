@@ -100,13 +100,20 @@ fn unfinished(scenario: &Scenario, block: &Traffic, per_s: f64, bytes: f64) -> f
 }
 
 /// TCP packets that so many connections are expected to have under way: what their windows let them send, as far as
-/// the queues and the paths have room.
+/// the queues and the paths have room, and as far as they come: each begins with a few, and what is delivered lets one
+/// more follow at most (slow start doubles a window in the time that delivers it).
 fn segments(scenario: &Scenario, block: &Traffic, connections: f64) -> f64 {
+    /// Packets that a connection begins with (RFC 6928).
+    const FIRST: f64 = 10.0;
     let windows = connections * (block.tcp.window as f64 / f64::from(block.tcp.mss)).max(1.0);
     let duration_s = scenario.duration.secs_f64();
     let rtt_s = block.rtt.at(0.5).secs_f64().min(duration_s);
-    let room: f64 = directions(scenario, block).map(|(rate, limit)| rate * rtt_s / PACKET_BITS + limit).sum();
-    windows.min(room)
+    let (mut room, mut delivered) = (0.0, 0.0);
+    for (rate, limit) in directions(scenario, block) {
+        room += rate * rtt_s / PACKET_BITS + limit;
+        delivered += rate * duration_s / PACKET_BITS;
+    }
+    windows.min(room).min(FIRST * connections + delivered)
 }
 
 /// Unresponsive packets that wait at the end: what came beyond the link's rate, as far as the queue has room.
