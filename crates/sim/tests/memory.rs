@@ -1,7 +1,7 @@
 //! What a run is reckoned to need is what it takes, within a factor: an allocator counts.
 //!
-//! Bounds: four times either way, and 16 MB for what every run has. Reckoning is there to tell megabytes from a machine's
-//! memory, and its weights are of hosts that have just begun; a run of hours has grown buffers, one of seconds has not.
+//! Bounds: four times either way, and 16 MB for what every run has. Reckoning is there to tell megabytes from a
+//! machine's memory, and its weights are of hosts that have just begun; a run of hours has grown buffers, one of seconds has not.
 
 use record::Discard;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -59,15 +59,15 @@ fn what_is_reckoned_is_what_is_taken() {
         "kind = \"bulk\"\nflows = 20\nwindow = \"16mb\"",
     ] {
         let text = format!(
-            "duration = \"3s\"\n[link]\nrate = \"100mbit\"\n[link.qdisc]\nkind = \"pfifo\"\nlimit = \"4000000p\"\n[tcp]\n\
-             stack = \"linux\"\n[[traffic]]\n{block}\n"
+            "duration = \"3s\"\n[link]\nrate = \"100mbit\"\n[link.qdisc]\nkind = \"pfifo\"\nlimit = \"4000000p\"\n\
+             [tcp]\nstack = \"linux\"\n[[traffic]]\n{block}\n"
         );
         let resolved = scenario::resolve(&text, "memory.toml", &[], &|_| Err("no files here".into())).expect("sound");
         let scenario = resolved.scenario().expect("nothing to calibrate");
         let reckoned = sim::memory(scenario).iter().map(|need| need.bytes).sum::<u64>() as f64;
         let before = HELD.get();
         MOST.set(before);
-        sim::run(scenario, &mut Discard, &mut |_, _| true).expect("the run was not broken off");
+        sim::run(scenario, &mut Discard, &mut |_| true).expect("the run was not broken off");
         let taken = (MOST.get() - before) as f64;
         assert!(taken <= 4.0 * reckoned + EVERY_RUN, "{block}: reckoned {reckoned:.3e}, taken {taken:.3e}");
         assert!(reckoned <= 4.0 * taken + EVERY_RUN, "{block}: reckoned {reckoned:.3e}, taken {taken:.3e}");
