@@ -32,8 +32,8 @@ macro_rules! disciplines {
             panic!("{law} is a law")
         }
 
-        /// Bytes that the discipline called `name` holds before the first packet: its state, times its queues where each
-        /// has one. Values are as for [`build`].
+        /// Bytes that the discipline called `name` holds before the first packet: its state, times its queues
+        /// where each has one. Values are as for [`build`].
         pub fn state_bytes(name: &str, values: &Values) -> usize {
             $(if <$discipline as Discipline>::ROW.is_called(name) {
                 return <$discipline as Discipline>::state_bytes(values);

@@ -1,7 +1,8 @@
 //! What a run is reckoned to need is what it takes, within a factor: an allocator counts.
 //!
 //! Bounds: four times either way, and 16 MB for what every run has. Reckoning is there to tell megabytes from a
-//! machine's memory, and its weights are of hosts that have just begun; a run of hours has grown buffers, one of seconds has not.
+//! machine's memory, and its weights are of hosts that have just begun; a run of hours has grown buffers, one of
+//! seconds has not.
 
 use record::Discard;
 use std::alloc::{GlobalAlloc, Layout, System};
