@@ -255,7 +255,7 @@ def test_a_load_that_no_user_offers(tmp_path, capsys):
 
 def test_as_many_seeds_as_an_integer_holds(tmp_path, capsys):
     assert cli.invoke(["sweep", str(MALFORMED / "sweep/largest-seeds.toml"), "-o", str(tmp_path / "out")]) == 2
-    assert "seeds: 9223372036854775807" in capsys.readouterr().err
+    assert "seeds: 9,223,372,036,854,775,807 runs; expected at most" in capsys.readouterr().err
 
 
 def test_variants_keep_their_names_apart(tmp_path):
