@@ -13,8 +13,9 @@ from scipy import stats
 import aqmlab
 from aqmlab import cli, figures
 from aqmlab.errors import BadInput
-from aqmlab.figures.drawn import COLOURS
+from aqmlab.figures.drawn import COLOURS, METADATA
 from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _ways
+from aqmlab.figures.sheet import PAGE, PHONE
 from conftest import ROOT
 
 LONG = "a variant with a name of its own that somebody wrote out to the last word"
@@ -60,6 +61,15 @@ def test_no_word_is_cut_off(compared, width):
             figure.draw_without_rendering()
             box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= wide and box.y1 <= high, drawn.name
+
+
+@pytest.mark.parametrize("sheet", [PAGE, PHONE])
+def test_laying_out_once_gives_what_savefig_lays_out(compared, sheet):
+    for drawn in figures.of(compared).values():
+        content = io.BytesIO()
+        with mpl.rc_context(sheet.style(COLOURS)):
+            drawn.draw(sheet).savefig(content, format="svg", metadata=METADATA["svg"])
+        assert drawn.as_format("svg", sheet) == content.getvalue(), drawn.name
 
 
 def test_an_svg_keeps_words_as_text_in_the_type_that_was_asked_for(compared):

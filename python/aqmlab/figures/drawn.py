@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from aqmlab.errors import BadInput
@@ -28,7 +32,9 @@ COLOURS = {
     "grid.color": GRID,
 }
 
-FORMATS = ("pdf", "svg", "png")
+CANVASES: dict[str, type[FigureCanvasBase]] = {"pdf": FigureCanvasPdf, "svg": FigureCanvasSVG, "png": FigureCanvasAgg}
+FORMATS = tuple(CANVASES)
+POINTS_PER_INCH = 72.0
 PNG_DPI, PAPER_DPI = 160.0, 600.0
 """Of a PNG beside a page, and for a paper."""
 METADATA: dict[str, dict[str, Any]] = {
@@ -97,11 +103,16 @@ def pictures(drawn: Drawn) -> Pictures:
     with mpl.rc_context(PAGE.style(COLOURS)):
         figure = drawn.draw(PAGE)
         svg = _saved(figure, "svg").decode()
-        figure.set_layout_engine("none")  # it stays as it is: laying out takes as long as drawing
     return Pictures(drawn.name, drawn.title, drawn.caption, svg, drawn.as_format("svg", PHONE).decode(), figure)
 
 
 def _saved(figure: Figure, format: str, dpi: float = PNG_DPI) -> bytes:
+    """The content of a file. A figure is laid out once, for its first file, which takes as long as drawing it."""
+    if (layout := figure.get_layout_engine()) is not None:
+        CANVASES[format](figure)  # with which it is measured
+        figure.dpi = dpi if format == "png" else POINTS_PER_INCH
+        layout.execute(figure)
+        figure.set_layout_engine(None)  # `savefig` would lay it out by drawing all of it into nothing
     content = io.BytesIO()
     figure.savefig(content, format=format, dpi=dpi, metadata=METADATA[format])
     return content.getvalue()

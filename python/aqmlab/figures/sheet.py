@@ -57,6 +57,7 @@ _LOOK: dict[Any, Any] = {
     "legend.fontsize": "medium",
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
+    "axes.titley": 1.0,  # said, it is not looked for among the ticks of each panel
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
