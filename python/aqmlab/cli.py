@@ -190,10 +190,12 @@ def compare(
     With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
     and test bed agree.
     """
-    from aqmlab import api, lead, report, subject, terminal
+    from aqmlab import api, figures, lead, report, subject, terminal
     from aqmlab.claims import claims
+    from aqmlab.figures.drawers import drawers
     from aqmlab.live import agreement as agreements
     from aqmlab.live import tables as agreement_tables
+    from aqmlab.runner import default_jobs
 
     changes = _changes(settings)
     are_folders = all(map(files.is_folder, what))
@@ -203,36 +205,41 @@ def compare(
         name = str(source.tree.get("name", name))
         _foresee(source, as_json)
     folder = _folder(out, resume, name)
-    with watched(as_json) as monitor, viewed(as_json, monitor) as view:
-        found = api.compare(
-            *([Path(what[0]), *what[1:]] if not are_folders else what),
-            seed=seed,
-            reps=reps,
-            out=folder,
-            set=changes,
-            jobs=jobs,
-            resume=resume,
-            baseline=baseline,
-            uncongested_rate=uncongested_rate,
-            live=live,
-            virtual=virtual,
-            kernel=kernel,
-            monitor=monitor,
-            view=view,
-        )
-    asked, witnessed = claims(found), agreements.of_comparison(found)
-    if as_json:
-        if with_report:
-            report.write(found, asked)
-        answer = {**found.as_dict(), "claims": [claim.as_dict() for claim in asked]}
-        print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
-    else:
-        console = terminal.console()
-        terminal.comparison(console, found, subject.of(found.columns), lead.of(found))
-        agreement_tables.agreements(console, witnessed)
-        terminal.verdicts(console, asked)
-        page = report.write(found, asked) if with_report else None
-        _say_where(console, found.folder, page)
+    with contextlib.ExitStack() as held:
+        # Drawers get ready beside the runs, but for those in real time, which nobody is to disturb.
+        is_free = with_report and not live and not are_folders
+        ready = held.enter_context(drawers(jobs or default_jobs())) if is_free else None
+        with watched(as_json) as monitor, viewed(as_json, monitor) as view:
+            found = api.compare(
+                *([Path(what[0]), *what[1:]] if not are_folders else what),
+                seed=seed,
+                reps=reps,
+                out=folder,
+                set=changes,
+                jobs=jobs,
+                resume=resume,
+                baseline=baseline,
+                uncongested_rate=uncongested_rate,
+                live=live,
+                virtual=virtual,
+                kernel=kernel,
+                monitor=monitor,
+                view=view,
+            )
+        begun = None if ready is None else ready.begin(list(figures.of(found).values()))
+        asked, witnessed = claims(found), agreements.of_comparison(found)
+        if as_json:
+            if with_report:
+                report.write(found, asked, begun)
+            answer = {**found.as_dict(), "claims": [claim.as_dict() for claim in asked]}
+            print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
+        else:
+            console = terminal.console()
+            terminal.comparison(console, found, subject.of(found.columns), lead.of(found))
+            agreement_tables.agreements(console, witnessed)
+            terminal.verdicts(console, asked)
+            page = report.write(found, asked, begun) if with_report else None
+            _say_where(console, found.folder, page)
     _judge(
         [
             dict(check, run=f"{column.name} {check.get('run', '')}".strip())

@@ -4,15 +4,13 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.backend_bases import FigureCanvasBase
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_pdf import FigureCanvasPdf
-from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
 
 from aqmlab.errors import BadInput
@@ -32,8 +30,7 @@ COLOURS = {
     "grid.color": GRID,
 }
 
-CANVASES: dict[str, type[FigureCanvasBase]] = {"pdf": FigureCanvasPdf, "svg": FigureCanvasSVG, "png": FigureCanvasAgg}
-FORMATS = tuple(CANVASES)
+FORMATS = ("pdf", "svg", "png")
 POINTS_PER_INCH = 72.0
 PNG_DPI, PAPER_DPI = 160.0, 600.0
 """Of a PNG beside a page, and for a paper."""
@@ -83,14 +80,12 @@ class Pictures:
     svg: str
     narrow: str
     """The SVG for a telephone."""
-    laid_out: Figure
-    """As the SVG has it."""
+    raster: Callable[[], bytes]
 
     @property
     def png(self) -> bytes:
         """As wide as the SVG; drawn when it is asked for, for a page can do without."""
-        with mpl.rc_context(PAGE.style(COLOURS)):
-            return _saved(self.laid_out, "png", PNG_DPI)
+        return self.raster()
 
     def for_page(self) -> str:
         """Both SVGs, of which the style sheet shows one."""
@@ -103,19 +98,36 @@ def pictures(drawn: Drawn) -> Pictures:
     with mpl.rc_context(PAGE.style(COLOURS)):
         figure = drawn.draw(PAGE)
         svg = _saved(figure, "svg").decode()
-    return Pictures(drawn.name, drawn.title, drawn.caption, svg, drawn.as_format("svg", PHONE).decode(), figure)
+    narrow = drawn.as_format("svg", PHONE).decode()
+    return Pictures(drawn.name, drawn.title, drawn.caption, svg, narrow, partial(_rastered, figure))
+
+
+def as_on_page(drawn: Drawn) -> bytes:
+    """A PNG that is laid out as the SVG of a page."""
+    with mpl.rc_context(PAGE.style(COLOURS)):
+        return _rastered(drawn.draw(PAGE))
+
+
+def _rastered(figure: Figure) -> bytes:
+    with mpl.rc_context(PAGE.style(COLOURS)):
+        _lay_out(figure, "svg")
+        return _saved(figure, "png", PNG_DPI)
 
 
 def _saved(figure: Figure, format: str, dpi: float = PNG_DPI) -> bytes:
-    """The content of a file. A figure is laid out once, for its first file, which takes as long as drawing it."""
-    if (layout := figure.get_layout_engine()) is not None:
-        CANVASES[format](figure)  # with which it is measured
-        figure.dpi = dpi if format == "png" else POINTS_PER_INCH
-        layout.execute(figure)
-        figure.set_layout_engine(None)  # `savefig` would lay it out by drawing all of it into nothing
+    _lay_out(figure, format, dpi)
     content = io.BytesIO()
     figure.savefig(content, format=format, dpi=dpi, metadata=METADATA[format])
     return content.getvalue()
+
+
+def _lay_out(figure: Figure, format: str, dpi: float = PNG_DPI) -> None:
+    """Once, for its first file: it takes as long as drawing it."""
+    if (layout := figure.get_layout_engine()) is not None:
+        get_registered_canvas_class(format)(figure)  # with which it is measured
+        figure.dpi = dpi if format == "png" else POINTS_PER_INCH
+        layout.execute(figure)
+        figure.set_layout_engine(None)  # `savefig` would lay it out by drawing all of it into nothing
 
 
 def _inline(svg: str, prefix: str, label: str, kind: str) -> str:

@@ -26,6 +26,7 @@ from aqmlab import (
 from aqmlab.claims import FAILS, HOLDS, OPEN, claims
 from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison, Entry
+from aqmlab.figures.drawers import Begun
 from aqmlab.live import agreement, tables
 from aqmlab.results import Json, Result
 from aqmlab.window import MEASURES
@@ -50,9 +51,13 @@ class Cell:
     judgement: str = ""
 
 
-def write(found: Result | Comparison, asked: Sequence[Claim] | None = None) -> Path:
-    """Writes `report.html` and then `figures/` into the result's folder; `asked` are its claims, if they are known."""
+def write(found: Result | Comparison, asked: Sequence[Claim] | None = None, begun: Begun | None = None) -> Path:
+    """Writes `report.html` and then `figures/` into the result's folder.
+
+    `asked` are a comparison's claims, if they are known, and `begun` its figures, if they are being drawn.
+    """
     facts = _of_comparison(found, asked) if isinstance(found, Comparison) else _of_result(found)
+    drawn = begun.finished() if begun else list(map(figures.pictures, figures.of(found).values()))
     environment = Environment(
         loader=PackageLoader("aqmlab.report", "."),
         autoescape=True,
@@ -60,10 +65,10 @@ def write(found: Result | Comparison, asked: Sequence[Claim] | None = None) -> P
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    page = environment.get_template("template.html.j2").render(**facts)
+    page = environment.get_template("template.html.j2").render(**facts, drawn={one.name: one for one in drawn})
     path = found.folder / "report.html"
     store.write_text(path, page)
-    figures.save(facts["drawn"].values(), found.folder / "figures")
+    figures.save(drawn, found.folder / "figures")
     return path
 
 
@@ -93,7 +98,6 @@ def _of_comparison(found: Comparison, asked: Sequence[Claim] | None) -> Json:
         "agreements": [agreement_facts(item) for item in agreement.of_comparison(found)],
         "claims": asked,
         "claim_counts": [(verdict, sum(c.verdict == verdict for c in asked)) for verdict in (HOLDS, FAILS, OPEN)],
-        "drawn": _drawn(figures.of_comparison(found)),
         "digest": found.digest,
         "commands": _commands(found),
     }
@@ -115,14 +119,9 @@ def _of_result(found: Result) -> Json:
         "agreements": [],
         "claims": [],
         "claim_counts": [],
-        "drawn": _drawn(figures.of_columns([column])),
         "digest": found.digest,
         "commands": [_again(found)],
     }
-
-
-def _drawn(found: list[figures.Drawn]) -> dict[str, figures.Pictures]:
-    return {drawn.name: figures.pictures(drawn) for drawn in found}
 
 
 def _again(found: Result) -> str:
