@@ -52,23 +52,41 @@ def of(found: Comparison) -> list[Part]:
     return [*_blocks(found), *_probes(found)]
 
 
-def _blocks(found: Comparison) -> list[Part]:
+def blocks(found: Comparison) -> dict[int, str]:
+    """The blocks of traffic that complete exchanges, with what they are called; none where there is one only."""
     if not all(run.has_exchanges for column in found.columns for run in column.result.runs):
-        return []
+        return {}
     counts = [len(w.block_completed) for column in found.columns for w in column.windows]
-    blocks = [k for k in range(min(counts, default=0)) if any(_completed(c, k) for c in found.columns)]
+    there = [k for k in range(min(counts, default=0)) if any(_completed(c, k) for c in found.columns)]
     traffic = found.baseline.scenario["traffic"]
-    if len(blocks) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in found.columns):
-        return []
+    if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in found.columns):
+        return {}
     words = subject.blocks(found.baseline.scenario)
+    return {k: f"Block {k + 1} of the traffic: {words[k]}" for k in there}
+
+
+def ways(found: Comparison) -> dict[int, str]:
+    """The directions of probes, with what they are called; none where they run one way only."""
+    runs = [run for column in found.columns for run in column.result.runs]
+    if not all((run.folder / "probes.parquet").exists() for run in runs):
+        return {}
+    sent = [set(pl.read_parquet(run.folder / "probes.parquet", columns=["direction"])["direction"]) for run in runs]
+    there = [way for way in (0, 1) if all(way in each for each in sent)]
+    return {way: f"Probes {('forward', 'in reverse')[way]}" for way in there} if len(there) == 2 else {}
+
+
+def _blocks(found: Comparison) -> list[Part]:
+    named = blocks(found)
+    if not named:
+        return []
     quantiles = {column.name: [_quantiles(run) for run in column.result.runs] for column in found.columns}
     return [
         Part(
-            f"Block {k + 1} of the traffic: {words[k]}",
+            title,
             BLOCK,
             tuple((column, (*_block(found, column, k, quantiles[column.name]),)) for column in found.columns),
         )
-        for k in blocks
+        for k, title in named.items()
     ]
 
 
@@ -117,20 +135,11 @@ def _quantiles(run: Run) -> dict[int, tuple[float, float]]:
 
 
 def _probes(found: Comparison) -> list[Part]:
-    runs = [run for column in found.columns for run in column.result.runs]
-    if not all((run.folder / "probes.parquet").exists() for run in runs):
-        return []
-    seen = {column.name: [_probed(run) for run in column.result.runs] for column in found.columns}
-    ways = [way for way in (0, 1) if all(way in run for each in seen.values() for run in each)]
-    if len(ways) < 2:
-        return []
+    named = ways(found)
+    seen = {column.name: [_probed(run) for run in column.result.runs] for column in found.columns} if named else {}
     return [
-        Part(
-            f"Probes {('forward', 'in reverse')[way]}",
-            PROBES,
-            tuple((column, (*_probe(found, column, way, seen),)) for column in found.columns),
-        )
-        for way in ways
+        Part(title, PROBES, tuple((column, (*_probe(found, column, way, seen),)) for column in found.columns))
+        for way, title in named.items()
     ]
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab import engine, report, separately, statistics, terminal
+from aqmlab import engine, figures, report, separately, statistics, terminal
 from aqmlab.separately import BLOCK, PROBES
 from conftest import NATIVE
 
@@ -95,3 +95,31 @@ def test_screen_and_page_show_them(mixed, capsys):
 
 def test_one_block_is_the_whole(base):
     assert separately.of(aqmlab.compare(base, "pfifo", "pi")) == []
+
+
+def test_figures_of_blocks_and_probes_are_those_of_the_tables(mixed):
+    drawn = {one.name: one for one in figures.of_comparison(mixed)}
+    column = mixed.columns[1]
+    rows = pl.concat([run.exchanges for run in column.result.runs])
+    for block, panel in zip((0, 2), drawn["blocks"].draw.args[0], strict=True):
+        times = rows.filter(pl.col("traffic") == block)["response_time_s"].to_numpy()
+        _, _, at, shares = panel.curves[1]
+        assert np.diff(at).min() > 0 and shares == pytest.approx([100 * np.mean(times <= t) for t in at])
+    rows = pl.concat([pl.read_parquet(run.folder / "probes.parquet") for run in column.result.runs])
+    for way, panel in enumerate(drawn["probes"].draw.args[0]):
+        delays = rows.filter(pl.col("direction") == way)["delay_s"].to_list()
+        _, _, at, shares = panel.curves[1]
+        late = [100 * np.mean([delay is None or 1e3 * delay > t for delay in delays]) for t in at]
+        assert shares[0] == 100 and shares == pytest.approx(late)
+
+
+def test_a_report_shows_them_at_both_widths(mixed):
+    page = report.write(mixed).read_text(encoding="utf-8")
+    for name, title in (("blocks", "Each block of traffic"), ("probes", "Probes each way")):
+        assert page.count(f'aria-label="{title}; described below"') == 2
+        assert (mixed.folder / f"figures/{name}.png").exists()
+
+
+def test_one_block_and_no_probes_have_no_figures_of_their_own(base, tmp_path):
+    found = aqmlab.compare(base, "pfifo limit 240p", "pi qref 24p", out=tmp_path / "out")
+    assert not {"blocks", "probes"} & set(figures.of(found))

@@ -15,6 +15,7 @@ from pathlib import Path
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.errors import BadInput
 from aqmlab.figures.agreement import witness_panels
+from aqmlab.figures.apart import block_responses, probe_delays
 from aqmlab.figures.calibration import calibration_fit
 from aqmlab.figures.drawn import FORMATS, Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of
@@ -91,7 +92,9 @@ def save(figures: Iterable[Pictures], folder: Path) -> list[Path]:
 def of_comparison(comparison: Comparison) -> list[Drawn]:
     """All figures of a comparison, the most important first."""
     columns = comparison.columns
-    return of_columns(columns) + _maybe(witness_panels(columns, looks_of(columns)))
+    looks = looks_of(columns)
+    apart = _maybe(block_responses(comparison, looks)) + _maybe(probe_delays(comparison, looks))
+    return of_columns(columns) + apart + _maybe(witness_panels(columns, looks))
 
 
 def of_columns(columns: Sequence[Column]) -> list[Drawn]:

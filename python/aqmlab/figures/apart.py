@@ -1,0 +1,158 @@
+"""What a comparison holds together, each by itself: response times of blocks of traffic, delay and loss of probes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from aqmlab import separately
+from aqmlab.comparison import Column, Comparison
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.legends import below, wrapped
+from aqmlab.figures.looks import Look, void_note
+from aqmlab.figures.sheet import Sheet
+from aqmlab.results import Run
+from aqmlab.statistics import Array
+
+POINTS = 300
+"""Of a curve."""
+FEWEST_LEFT = 10
+"""Packets: where fewer are left, a curve of what takes longer ends."""
+AROUND = 8.0
+"""What the numbers beside a panel take of its width, in sizes of the type."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A block or a direction: its curves, one a column, as times and per cent."""
+
+    title: str
+    curves: tuple[tuple[str, Look, Array, Array], ...]
+
+
+def block_responses(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
+    """Distributions of response times, a panel a block; None where there is one block only."""
+    named = separately.blocks(found)
+    if not named:
+        return None
+    caption = (
+        "Share of the exchanges of each block whose response is complete within the time on the horizontal axis, which "
+        "is logarithmic; higher is better. Each panel reaches from the fastest to the slowest half per cent. All runs "
+        f"of a variant together.{void_note(found.columns)}"
+    )
+    panels = _panels(found, looks, named, _responses, _completed, (0.005, 0.995))
+    draw = partial(_drawn, panels, ("response time (s)", "exchanges completed (%)"), False)
+    return Drawn("blocks", "Each block of traffic", caption, draw)
+
+
+def probe_delays(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
+    """Delay and loss of probes, a panel a direction; None where they run one way only."""
+    named = separately.ways(found)
+    if not named:
+        return None
+    caption = (
+        "Share of the probes' packets that take longer from end to end than the time on the horizontal axis, or are "
+        "lost; lower is better. Vertical axis logarithmic. A curve that runs level has reached the share that is lost. "
+        f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant "
+        f"together.{void_note(found.columns)}"
+    )
+    panels = _panels(found, looks, named, _delays, _longer, (0.0, 1.0))
+    draw = partial(_drawn, panels, ("one-way delay (ms)", "longer or lost (%)"), True)
+    return Drawn("probes", "Probes each way", caption, draw)
+
+
+def _panels(
+    found: Comparison,
+    looks: dict[str, Look],
+    named: Mapping[int, str],
+    read: Callable[[Run], dict[int, Array]],
+    curve: Callable[[Array, float, float], tuple[Array, Array]],
+    span: tuple[float, float],
+) -> list[Panel]:
+    """Curves from the first to the last of these quantiles of any column of a panel."""
+    seen = {column.name: _together(column, read) for column in found.columns}
+    panels = []
+    for key, title in named.items():
+        all_of = [seen[column.name].get(key, np.empty(0)) for column in found.columns]
+        ends = [np.quantile(times[np.isfinite(times)], span) for times in all_of if np.isfinite(times).any()]
+        low, high = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else (0.01, 1.0)
+        curves = [
+            (column.label, looks[column.name], *curve(times, low, high))
+            for column, times in zip(found.columns, all_of, strict=True)
+            if times.size
+        ]
+        panels.append(Panel(title, tuple(curves)))
+    return panels
+
+
+def _together(column: Column, read: Callable[[Run], dict[int, Array]]) -> dict[int, Array]:
+    """Times of all runs of a column by block or direction, sorted."""
+    each = [read(run) for run in column.result.runs]
+    keys = {key for one in each for key in one}
+    return {key: np.sort(np.concatenate([one[key] for one in each if key in one])) for key in keys}
+
+
+def _responses(run: Run) -> dict[int, Array]:
+    return _by(run, "exchanges", "traffic", pl.col("response_time_s"))
+
+
+def _delays(run: Run) -> dict[int, Array]:
+    """In milliseconds; endless where a packet was lost."""
+    return _by(run, "probes", "direction", pl.col("delay_s").fill_null(float("inf")) * 1e3)
+
+
+def _by(run: Run, table: str, key: str, times: pl.Expr) -> dict[int, Array]:
+    rows = pl.scan_parquet(run.folder / f"{table}.parquet").group_by(key).agg(times.alias("times")).collect()
+    return {int(k): np.asarray(found, dtype=np.float64) for k, found in rows.iter_rows()}
+
+
+def _completed(times: Array, low: float, high: float) -> tuple[Array, Array]:
+    at = np.geomspace(max(low, 1e-4), max(high, 2e-4), POINTS)
+    return at, 100 * np.searchsorted(times, at, side="right") / times.size
+
+
+def _longer(times: Array, _low: float, high: float) -> tuple[Array, Array]:
+    """To the longest delay of all, or to the last packets."""
+    at = np.linspace(0, 1.05 * high, POINTS)
+    left = times.size - np.searchsorted(times, at, side="right")
+    shown = left >= FEWEST_LEFT
+    return at[shown], 100 * left[shown] / times.size
+
+
+def _drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, sheet: Sheet) -> Figure:
+    across = 1 if sheet.is_narrow else 2
+    down = -(-len(panels) // across)
+    keys = max(len(panel.curves) for panel in panels)
+    figure = Figure(figsize=sheet.size(3.4 * down + 0.25 * keys), layout="constrained")
+    grid = list(figure.subplots(down, across, squeeze=False).flat)
+    lines: dict[str, Line2D] = {}
+    for axes, panel in zip(grid, panels, strict=False):
+        for label, look, at, share in panel.curves:
+            lines.setdefault(label, axes.plot(at, share, **look.line(sheet))[0])
+        axes.set_title(wrapped(panel.title, sheet.ems / across - AROUND))
+        axes.set(xlabel=labels[0], ylabel=labels[1])
+        _scaled(axes, is_tail)
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    if len(lines) > 1:
+        below(figure, [(line, label) for label, line in lines.items()], sheet)
+    return figure
+
+
+def _scaled(axes: Axes, is_tail: bool) -> None:
+    if is_tail:
+        axes.set_yscale("log")
+        axes.set_ylim(top=110)
+        axes.set_xlim(left=0)
+    else:
+        axes.set(xscale="log", ylim=(0, 100))
+        axes.margins(x=0)
+    axis = axes.yaxis if is_tail else axes.xaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
