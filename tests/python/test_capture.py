@@ -244,7 +244,8 @@ def run_folder(tmp_path: Path, offered: int = 7) -> Path:
         "tcp": {"retransmitted_segments": 1},
     }
     (folder / "summary.json").write_text(json.dumps(summary))
-    (folder / "manifest.json").write_text(json.dumps({"kind": "run", "seed": 1, "digest": "x"}))
+    manifest = {"kind": "run", "seed": 1, "digest": "x", "scenario_digest": "y", "version": "0", "self_checks": []}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "scenario.toml").write_text('name = "x"\nduration = "600ms"\nwarmup = "0s"\ncooldown = "0s"\n')
     rows = {
         "start_s": [0.0, 0.5],
