@@ -86,10 +86,10 @@ def test_a_bad_table_is_one_line(
 def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.csv"
     assert cli.invoke(["explain", str(path)]) == 2
-    assert capsys.readouterr().err == f"aqmlab: {path}: cannot be read: No such file or directory\n"
+    assert capsys.readouterr().err == f"aqmlab: {path}: no such file; expected a distribution\n"
     path.write_bytes(b"\xff\xfe1,2\n")
     assert cli.invoke(["explain", str(path)]) == 2
-    assert "byte 0 is no text: expected UTF-8" in capsys.readouterr().err
+    assert "byte 0 is not UTF-8 text; expected a distribution" in capsys.readouterr().err
 
 
 def test_the_set_in_the_tree_is_what_the_tool_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ def test_a_signal_in_a_verb_says_a_line(number, monkeypatch, capsys, base):
 
 
 def test_a_comparison_told_to_end_says_what_is_finished(monkeypatch, base, tmp_path):
-    def stopped(folder, keep=None):
+    def stopped(folder, *given):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(comparison, "finish", stopped)

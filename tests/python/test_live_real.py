@@ -53,7 +53,7 @@ def test_two_flows_fill_a_real_link(tmp_path):
     assert found.summary["forward"]["utilisation"] > 0.9
     assert found.summary["engine"]["kind"] == "live" and found.tcp.height > 0
     readback = found.manifest["live"]["readback"]
-    assert readback["left"]["sysctls"]["net.ipv4.tcp_sack"] == "0"
+    assert readback["left"]["sysctls"]["net.ipv4.tcp_sack"] == "1"
     assert {path.suffix for path in found.folder.iterdir()} <= {".toml", ".json", ".parquet"}
 
 

@@ -23,6 +23,8 @@ kind = "pfifo"
 limit = "100000p"
 [path]
 rtt = {{ uniform = ["10ms", "150ms"] }}
+[tcp]
+stack = "freebsd4"
 [[traffic]]
 kind = "web"
 model = "{model}"

@@ -309,6 +309,7 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
         "sweep/plan.py",
         "errors.py",
         "scratch.py",
+        "watchdog.py",
     }
     assert seen - others <= set(maker.SOURCES), seen
     assert {"checks.py", "exchanges.py", "store.py", "window.py", "sweep/condensed.py"} <= seen

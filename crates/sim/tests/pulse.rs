@@ -5,7 +5,8 @@ mod common;
 use common::Kept;
 use sim::Pulse;
 
-/// A link on which hardly anything is sent and whose discipline ticks a hundred thousand times a second, in one interval.
+/// A link on which hardly anything is sent and whose discipline ticks a hundred thousand times a second, in one
+/// interval.
 const TICKING: &str = "duration = '10s'\nwarmup = '0s'\nrecord.interval = '10s'\n\
     link = { rate = '10mbit', qdisc = { kind = 'pi', w = '100000hz' } }\n\
     [[traffic]]\nkind = 'cbr'\nflows = 1\nrate = '1kbit'\n";

@@ -144,6 +144,8 @@ def build(source: Path | None, out: Path | None, say: Callable[[str], None], fre
 def _build(source: Path | None, final: Path, say: Callable[[str], None]) -> None:
     began = time.monotonic()
     source = _source(source, say)
+    if source.is_dir():
+        _need_linux(source, source)
     _need_tools()
     log = final / "build.log"
     with tempfile.TemporaryDirectory(prefix=".building-", dir=final) as name, log.open("w", encoding="utf-8") as file:
@@ -189,7 +191,6 @@ class _Steps:
     def unpack(self, source: Path) -> None:
         """Puts the source into `tree`."""
         if source.is_dir():
-            _need_linux(source, source)
             self._say(f"copying {source}")
             shutil.copytree(source, self.tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "*.o", "*.cmd"))
         else:

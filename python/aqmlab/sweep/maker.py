@@ -7,8 +7,8 @@ from pathlib import Path
 from aqmlab import engine
 
 SOURCES = (
-    *("checks.py", "exchanges.py", "results.py", "scenario.py", "settled.py", "stationarity.py", "statistics.py"),
-    *("store.py", "units.py", "window.py"),
+    *("checks.py", "exchanges.py", "held_back.py", "results.py", "scenario.py", "settled.py", "stationarity.py"),
+    *("statistics.py", "store.py", "units.py", "window.py"),
     *("sweep/condensed.py", "sweep/work.py"),
 )
 """What between them turn tables into what is kept of a run: below the package's folder."""
