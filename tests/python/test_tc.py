@@ -469,7 +469,7 @@ def test_the_verb_writes_and_reads_its_own_lines(capsys, tmp_path):
         (["tc", "{a}", "--set", "link.qdisc.kind=pi"], "nearest: pie"),
         (["tc", "{a}", "--variant", "x"], "no [[variant]] tables"),
         (["tc", "{demo}"], "expected --variant with one of 'uncongested link', 'drop-tail 240'"),
-        (["tc", "--read", "{a}.no"], "No such file"),
+        (["tc", "--read", "{a}.no"], "no such file"),
         (["tc", "--read", "{a}", "--rate", "fast"], "--rate 'fast'"),
         (["tc", "--read", "{a}"], "no qdisc in it"),
         (["tc", "{a}", "--only", "queue"], "--only queue: expected one of ports, qdisc, delay, hosts"),
