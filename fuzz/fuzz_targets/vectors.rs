@@ -2,13 +2,11 @@
 
 #![no_main]
 
-mod refusal;
-
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     match traffic::tmix::reading::read(text) {
-        Err(malformed) => refusal::check(&malformed.problem),
+        Err(malformed) => assert!(malformed.line > 0 && !malformed.problem.is_empty()),
         Ok(vectors) => assert!(vectors.iter().count() == vectors.len()),
     }
 });
