@@ -287,6 +287,28 @@ def test_a_json_dump_that_is_cut_off_says_so():
     assert found.notes[0].startswith("line 1:") and "cut off" in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("dump", "word"),
+    [
+        ("qdisc choke 10: dev lo root refcnt 2 limit m min 5p max 15p ewma 5\n", "limit"),
+        ("qdisc red 10: dev lo root refcnt 2 limit m min 5Kb max 15Kb ewma 5\n", "limit"),
+        ("tc qdisc add dev lo root handle 10: choke limit m\n", "limit"),
+        ('[{"kind": "netem", "dev": "lo", "root": true, "options": {"delay": {"delay": {}}}}]', "delay"),
+        ('[{"kind": "fq_codel", "dev": "lo", "root": true, "options": {"limit": Infinity}}]', "limit"),
+        ('[{"kind": "fq_codel", "dev": "lo", "root": true, "options": {"limit": 1%s}}]' % ("0" * 400), "limit"),
+        ('[{"kind": "tbf", "dev": "lo", "root": true, "options": {"rate": NaN, "limit": NaN}}]', "limit"),
+    ],
+)
+def test_what_is_no_number_is_named(dump, word):
+    _, found = link_of(dump, rate="10mbit")
+    assert any(word in note and "expected" in note for note in found.notes), found.notes
+
+
+def test_framing_that_is_no_table_says_nothing():
+    link, _ = link_of('[{"kind": "codel", "dev": "lo", "root": true, "stab": 7, "options": {}}]', rate="10mbit")
+    assert link["qdisc"]["kind"] == "codel"
+
+
 def test_what_is_not_understood_is_named_with_line_and_word():
     text = GOOD.replace("ecn", "ecn fancy 7").replace("limit 500p", "limit many")
     link, found = link_of(text + "qdisc hfsc 5: dev lo root refcnt 2 default 1\n")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab.tc import table
-from aqmlab.tc.quantities import Raw
+from aqmlab.tc.quantities import Raw, finite
 
 CLASSES = ("qdisc", "class")
 
@@ -353,7 +353,8 @@ def _item(item: Mapping[str, Any], at: int, found: Dump) -> None:
         return
     node = Node(what, kind, at, str(item.get("handle", "")), device=str(item.get("dev", found.asked_device)))
     node.parent = "root" if item.get("root") else str(item.get("parent", "ingress" if "ingress" in item else "root"))
-    node.leaf, node.stab = str(item.get("leaf", "")), dict(item.get("stab", {}))
+    stab = item.get("stab", {})
+    node.leaf, node.stab = str(item.get("leaf", "")), dict(stab) if isinstance(stab, Mapping) else {}
     found.nodes.append(node)
     options = item.get("options", {} if what == "qdisc" else item)
     known = _json_words(node)
@@ -363,7 +364,10 @@ def _item(item: Mapping[str, Any], at: int, found: Dump) -> None:
         for name, value in options.items():
             if name not in known and name not in _PLACES and node.kind not in table.CONTAINERS and what == "qdisc":
                 found.note(at, f"{name!r}: not a word of {kind} that aqmlab knows")
-            _json_value(node, name, value, known)
+            try:
+                _json_value(node, name, value, known)
+            except ValueError as error:
+                found.note(at, f"{name}: {error}")
     node.statistics = _json_statistics(item)
 
 
@@ -383,9 +387,9 @@ def _json_words(node: Node) -> Mapping[str, str]:
 def _json_value(node: Node, name: str, value: Any, known: Mapping[str, str]) -> None:
     if isinstance(value, Mapping):  # netem: {"delay": 0.04, "jitter": 0.005, ...}, in seconds
         if node.kind == "netem" and name == "delay":
-            node.words["delay"] = 1e6 * float(value.get("delay", 0.0))
+            node.words["delay"] = 1e6 * finite(value.get("delay", 0.0))
             if value.get("jitter"):
-                node.words["jitter"] = 1e6 * float(value["jitter"])
+                node.words["jitter"] = 1e6 * finite(value["jitter"])
     elif value is None or value is True:
         node.words[known.get(name, name)] = 1
     elif isinstance(value, str | int | float) and value is not False:

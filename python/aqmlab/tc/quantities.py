@@ -30,6 +30,17 @@ def split(text: str) -> tuple[float, str]:
     return float(match[1]), match[2].lower()
 
 
+def finite(raw: Any) -> float:
+    """A number of JSON, which also has numbers that are none, and integers without end."""
+    try:
+        value = float(raw)
+    except (TypeError, OverflowError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{str(raw)[:40]!r}: expected a number")
+    return value
+
+
 def _in(units: dict[str, Any], text: str, what: str) -> float:
     number, unit = split(text)
     if unit not in units:
@@ -39,22 +50,22 @@ def _in(units: dict[str, Any], text: str, what: str) -> float:
 
 def microseconds(raw: Raw) -> float:
     """A time, `5ms` or the 5000 of JSON."""
-    return _in(_TIMES, raw, "a time such as 5ms") if isinstance(raw, str) else float(raw)
+    return _in(_TIMES, raw, "a time such as 5ms") if isinstance(raw, str) else finite(raw)
 
 
 def size(raw: Raw) -> float:
     """Bytes of `1514b`, `32Mb`, or of a number."""
-    return _in(_SIZES, raw, "a size such as 1514b") if isinstance(raw, str) else float(raw)
+    return _in(_SIZES, raw, "a size such as 1514b") if isinstance(raw, str) else finite(raw)
 
 
 def rate(raw: Raw) -> float:
     """Bits a second of `10Mbit`, or of JSON's bytes a second."""
-    return _in(_RATES, raw, "a rate such as 10mbit") if isinstance(raw, str) else 8.0 * float(raw)
+    return _in(_RATES, raw, "a rate such as 10mbit") if isinstance(raw, str) else 8.0 * finite(raw)
 
 
 def packets(raw: Raw) -> int:
     """A count of packets: `1000p`, `1000`."""
-    number, unit = split(raw) if isinstance(raw, str) else (float(raw), "")
+    number, unit = split(raw) if isinstance(raw, str) else (finite(raw), "")
     if unit not in ("", "p", "pps") or number != int(number):
         raise ValueError(f"{raw!r}: expected a number of packets")
     return int(number)
@@ -138,7 +149,7 @@ def _whole_number(raw: Raw) -> int:
 
 
 def _real(raw: Raw) -> float:
-    return split(raw)[0] if isinstance(raw, str) else float(raw)
+    return split(raw)[0] if isinstance(raw, str) else finite(raw)
 
 
 def _time_or_packets(raw: Raw) -> str:

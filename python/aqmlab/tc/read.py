@@ -214,7 +214,7 @@ def _bytes(node: Node, word: str, found: Dump) -> int:
 
 
 def _plain(raw: q.Raw) -> float:
-    return q.split(raw)[0] if isinstance(raw, str) else float(raw)
+    return q.split(raw)[0] if isinstance(raw, str) else q.finite(raw)
 
 
 def _major(handle: str) -> str:
@@ -297,7 +297,7 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
             qdisc[word.ours] = value
     qdisc |= {name: value for name, value in row.sets.items() if not (name == "ecn" and name in qdisc)}
     if row.is_red:
-        values, said = red.derive(_readable(node, found), row.ours, node.is_command)
+        values, said = red.derive(_readable(node, row, found), row.ours, node.is_command)
         # A command's own words stand before what tc makes of them.
         qdisc = {"kind": row.ours, **values, **qdisc} if node.is_command else {**qdisc, **values}
         remarks += said
@@ -314,9 +314,10 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
     return qdisc
 
 
-def _readable(node: Node, found: Dump) -> dict[str, q.Raw]:
+def _readable(node: Node, row: Row, found: Dump) -> dict[str, q.Raw]:
     """The words of a RED that its weight is computed from, less those that are no numbers."""
     kept = dict(node.words)
+    length = q.packets if row.ours == "choke" else q.size
     for word, read_it, most in (
         *(
             ("ewma", _plain, 31),
@@ -324,7 +325,7 @@ def _readable(node: Node, found: Dump) -> dict[str, q.Raw]:
             ("avpkt", lambda raw: red.average_packet({"avpkt": raw}), 65535),
             ("burst", q.packets, 1e9),
         ),
-        *(("min", _plain, 1e12), ("max", _plain, 1e12)),
+        *(("min", length, 1e12), ("max", length, 1e12), ("limit", length, 1e12)),
     ):
         if word in kept and _number(read_it, node, word, found, most) is None:
             del kept[word]
