@@ -51,7 +51,7 @@ def tidy(above: Path) -> list[Path]:
     removed = []
     with contextlib.suppress(OSError), os.scandir(above) as entries:
         for name in [entry.name for entry in entries if NAME.fullmatch(entry.name)]:
-            with contextlib.suppress(OSError), _opened(above / name) as place:
+            with contextlib.suppress(OSError), opened(above / name) as place:
                 if os.fstat(place).st_uid == os.geteuid():
                     fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it fails where somebody has it
                     shutil.rmtree(above / name)
@@ -87,7 +87,8 @@ def _removed(path: Path, lock: int) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def opened(path: Path | str) -> Iterator[int]:
+    """A folder held open, and no link to one: what is done in it is done there."""
     place = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         yield place

@@ -1,19 +1,27 @@
 """Processes of this machine, as /proc tells of them."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 
 def children(of: int) -> list[int]:
     """Processes whose parent this is."""
-    found = []
+    return [process for process, state, parent, _ in _all() if parent == of and state != "Z"]
+
+
+def session(of: int) -> list[int]:
+    """Processes of a session that are alive."""
+    return [process for process, state, _, leader in _all() if leader == of and state not in "ZX"]
+
+
+def _all() -> Iterator[tuple[int, str, int, int]]:
+    """Each process with its state, its parent and the leader of its session, as in proc_pid_stat(5)."""
     for place in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = place.read_text().rpartition(")")[2].split()
+            state, parent, _, leader, *_ = place.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[1]) == of and fields[0] != "Z":
-            found.append(int(place.parent.name))
-    return found
+        yield int(place.parent.name), state, int(parent), int(leader)
 
 
 def is_alive(process: int) -> bool:

@@ -21,6 +21,7 @@ import aqmlab
 import studies
 from aqmlab.errors import BadInput
 from conftest import ROOT, hears_ctrl_c
+from processes import session
 
 KILLS = int(os.environ.get("AQMLAB_KILLS", "3"))
 SEED = int(os.environ.get("AQMLAB_KILLS_SEED", "1"))
@@ -101,19 +102,6 @@ class Site:
         """Temporary folders and unfinished files."""
         unfinished = [path for path in self.folder.rglob("*") if path.name.endswith(".partial")]
         return sorted(str(path.relative_to(self.folder)) for path in (*self.temporary.iterdir(), *unfinished))
-
-
-def session(of: int) -> list[int]:
-    """Processes of a session that are alive."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = place.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == of and fields[0] not in "ZX":
-            found.append(int(place.parent.name))
-    return found
 
 
 @pytest.fixture(scope="module")

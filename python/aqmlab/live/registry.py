@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import CannotRun
+from aqmlab.scratch import opened
 
 MARK = "AQMLAB_LIVE"
 """In the environment of all processes of a run: the process that makes it, when that was started, the process namespace
@@ -211,7 +212,7 @@ def clean() -> list[Remains]:
 
 def _holds(name: str, token: str) -> bool:
     """Whether a folder is still that of the run with this token."""
-    with contextlib.suppress(OSError), _opened(name) as place:
+    with contextlib.suppress(OSError), opened(name) as place:
         return _token_in(place) == token
     return False
 
@@ -219,7 +220,7 @@ def _holds(name: str, token: str) -> bool:
 def _remove(name: str, token: str) -> None:
     """Removes a folder if it is that of the run with this token, and nothing else whatever is put in its place."""
     with contextlib.suppress(OSError):
-        with _opened(name) as place:
+        with opened(name) as place:
             if _token_in(place) != token:
                 return
             # The token last: what cannot be removed now is still known for what it is.
@@ -231,15 +232,6 @@ def _remove(name: str, token: str) -> None:
                 else:
                     os.unlink(entry.name, dir_fd=place)
         Path(name).rmdir()
-
-
-@contextlib.contextmanager
-def _opened(name: str) -> Iterator[int]:
-    place = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        yield place
-    finally:
-        os.close(place)
 
 
 def _token_in(place: int) -> str | None:
