@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab import stationarity
+from aqmlab import stationarity, units
 from aqmlab.exchanges import SLICE_ROWS
 from aqmlab.stationarity import FEWEST_CELLS, FEWEST_FREEDOM, LEVEL, NO, UNKNOWN, YES, Array
 
@@ -204,10 +204,15 @@ def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
         which = "; ".join(dict.fromkeys(slow))
         return f"too short to tell whether it is settled{f': {which}' if which else ''}"
     moved = [
-        f"{one['name']}, went from {one['begins']:.3g} to {one['ends']:.3g}"
+        f"{one['name']}, went from {_said(one['begins'])} to {_said(one['ends'])}"
         for one in sorted(worst["series"], key=lambda one: float(one["p"]))[:SAID]
         if one["answer"] == NO
     ]
     cut_s = worst["cut_s"]
     cut = "more than half of the window" if cut_s is None else f"{cut_s:.3g} s"
     return f"not settled: {'; '.join(moved)}; MSER-5 would cut off {cut}"
+
+
+def _said(value: float) -> str:
+    """A mean of a series to be read: three digits, and no powers of ten."""
+    return units.say_count(value) if abs(value) >= 999.5 else f"{value:.3g}"

@@ -13,7 +13,9 @@ from scipy import stats
 import aqmlab
 from aqmlab import cli, figures
 from aqmlab.errors import BadInput
+from aqmlab.figures import responses
 from aqmlab.figures.drawn import COLOURS, METADATA
+from aqmlab.figures.looks import looks_of
 from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _ways
 from aqmlab.figures.sheet import PAGE, PHONE
 from conftest import ROOT
@@ -93,6 +95,16 @@ def test_bands_are_the_interval_across_runs(compared):
 def test_one_run_has_no_bands(base, tmp_path):
     found = figures.of(aqmlab.run(base, out=tmp_path / "one"))
     assert "Bands" not in found["response-cdf"].caption and found["response-cdf"].draw.args[0][0].band is None
+
+
+def test_a_caption_says_of_how_many_curves_its_interval_is(compared, monkeypatch):
+    found = figures.of(compared)["response-cdf"].caption
+    assert "95 % interval at most ±" in found and "that have one" not in found
+    first = compared.columns[0]
+    monkeypatch.setattr(responses, "_cdf_half_width", lambda column: 0.003 if column is first else None)
+    assert f"±0.3 points of the 1 of {len(compared.columns)} curves that have one" in (
+        responses.response_cdf(compared.columns, looks_of(compared.columns)).caption
+    )
 
 
 def panel(forward, reverse):

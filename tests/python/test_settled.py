@@ -119,6 +119,12 @@ def test_runs_are_judged_together():
     assert settled.pooled([yes, None])[0] is None and settled.pooled([])[0] is None
 
 
+def test_what_went_where_is_said_in_numbers_that_people_read():
+    way = {"name": "exchanges under way", "answer": NO, "p": 0.001, "begins": 768.2, "ends": 1194.4}
+    words = settled.said([{"answer": NO, "p": 0.001, "series": [way], "cut_s": None}])
+    assert "exchanges under way, went from 768 to 1,194;" in words
+
+
 def test_a_run_keeps_what_was_found(base, tmp_path):
     result = aqmlab.run(base, out=tmp_path / "out", reps=2)
     (one, other) = (run.settled for run in result.runs)

@@ -60,7 +60,8 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
     if known:
         several = min(len(c.result.runs) for c in columns) > 1
         where = "across runs" if several else "from 20 parts within the one run"
-        precision = f"; 95 % interval at most ±{100 * max(known):.1f} points ({where})"
+        whose = "" if len(known) == len(widths) else f" of the {len(known)} of {len(widths)} curves that have one"
+        precision = f"; 95 % interval at most ±{100 * max(known):.1f} points{whose} ({where})"
     curves = [
         Curve(
             column.label,
