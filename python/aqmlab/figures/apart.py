@@ -58,7 +58,7 @@ def probe_delays(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
         return None
     caption = (
         "Share of the probes' packets that take longer from end to end than the time on the horizontal axis, or are "
-        "lost; lower is better. Vertical axis logarithmic. A curve that runs level has reached the share that is lost. "
+        "lost; lower is better. Vertical axis logarithmic. A curve that is level to the end is at the share lost. "
         f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant "
         f"together.{void_note(found.columns)}"
     )
