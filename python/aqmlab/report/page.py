@@ -49,6 +49,8 @@ class Cell:
     value: str
     width: str
     judgement: str = ""
+    measure: str = ""
+    """Its name for `Column.estimate` and `Comparison.difference`, where it has one."""
 
 
 def write(found: Result | Comparison, asked: Sequence[Claim] | None = None, begun: Begun | None = None) -> Path:
@@ -289,7 +291,7 @@ def _headings(measures: tuple[str, ...], points: bool = False) -> list[tuple[str
 
 
 def _row(column: Column, measures: tuple[str, ...], is_base: bool) -> Json:
-    cells = [Cell(*terminal.with_width(column.estimate(name), MEASURES[name][1])) for name in measures]
+    cells = [Cell(*terminal.with_width(column.estimate(name), MEASURES[name][1]), measure=name) for name in measures]
     return {"name": column.label, "is_base": is_base, "is_reference": column.uncongested, "cells": cells}
 
 
@@ -305,7 +307,7 @@ def _difference(found: Comparison, column: Column, base: Column, measure: str) -
             judgement = "better"
         elif max(sign * interval.low, sign * interval.high) < 0:
             judgement = "worse"
-    return Cell(value, width, judgement)
+    return Cell(value, width, judgement, measure)
 
 
 def _directions(column: Column) -> Json:
