@@ -76,7 +76,7 @@ impl Hosts<'_> {
                 srtt_s: has_rtt.then(|| seconds(info.rtt_us)),
                 rttvar_s: has_rtt.then(|| seconds(info.rttvar_us)),
                 rto_s: seconds(info.rto_us),
-                pacing_rate_bps: (info.pacing_rate < u64::MAX).then(|| info.pacing_rate as f64 * 8.0),
+                pacing_rate_bps: (info.pacing_rate < u64::MAX).then_some(info.pacing_rate as f64 * 8.0),
                 acknowledged_bytes: info.acknowledged,
                 retransmitted_segments: info.retransmitted,
                 delivered_segments: info.delivered,
