@@ -130,9 +130,9 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 	cargo test --locked --package aqmlab-sim --test disciplines --test cake
 	cargo test --locked --package aqmlab-scenario --test linux --test linux_cake --test linux_random -- --nocapture
 	cargo test --locked --package aqmlab-tcp --test linux_transfers -- --nocapture
-	$(BIN)/python -m aqmlab.oracle testdata/vectors
+	PYTHONPATH=tests/python $(BIN)/python -m oracle testdata/vectors
 	cargo build --locked --release --package aqmlab-scenario --example replay
-	$(BIN)/python -m aqmlab.oracle.conformance compare target/release/examples/replay 1000
+	PYTHONPATH=tests/python $(BIN)/python -m oracle.conformance compare target/release/examples/replay 1000
 	$(BIN)/python benches/coupling.py
 	$(BIN)/python benches/peers/compare_ns2.py || [ $$? -eq 3 ]
 	$(BIN)/python benches/peers/compare_ns2_transfers.py || [ $$? -eq 3 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aqmlab import hurst
+import hurst
 
 BINS = 2**15
 TRACES = 60

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab.oracle import DISCIPLINES, conformance, traces, vectors
-from aqmlab.oracle.stream import Stream
+from oracle import DISCIPLINES, conformance, traces, vectors
+from oracle.stream import Stream
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = [path for path in vectors.find(ROOT / "testdata/vectors") if path.relative_to(ROOT).parts[2] in DISCIPLINES]
@@ -56,7 +56,7 @@ def test_kept_traces_are_what_the_oracle_says(path: Path) -> None:
     for line in lines:
         trace = json.loads(line)
         decided = {**trace, **traces.decide(trace, trace["decisions"])}
-        assert line == conformance.line(decided), "write them with python -m aqmlab.oracle.conformance write"
+        assert line == conformance.line(decided), "write them with python -m oracle.conformance write"
 
 
 def test_every_discipline_has_kept_traces() -> None:

@@ -10,7 +10,7 @@ import json
 import polars as pl
 import pytest
 
-from aqmlab import hurst
+import hurst
 from conftest import NATIVE
 
 UNCONGESTED = """

@@ -1,6 +1,6 @@
 //! Runs traces through the disciplines: one JSON object a line on standard input, one a line on standard output.
 //!
-//! `python -m aqmlab.oracle.conformance compare` talks to it; the protocol is in `python/aqmlab/oracle/README.md`.
+//! `python -m oracle.conformance compare` talks to it; the protocol is in `tests/python/oracle/README.md`.
 
 use std::io::{self, BufRead, BufWriter, Write};
 

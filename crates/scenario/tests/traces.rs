@@ -1,5 +1,5 @@
 //! Random traces with the decisions of the oracle, the independent re-writing of the disciplines in
-//! `python/aqmlab/oracle`: every decision must be the same. `python -m aqmlab.oracle.conformance` runs thousands more.
+//! `tests/python/oracle`: every decision must be the same. `python -m oracle.conformance` runs thousands more.
 
 mod replay;
 
@@ -30,7 +30,7 @@ fn every_discipline_has_traces_in_each_of_its_dialects() {
             _ => vec![format!("{}.jsonl", row.name)],
         })
         .collect();
-    assert_eq!(kept(), wanted, "written by python -m aqmlab.oracle.conformance write");
+    assert_eq!(kept(), wanted, "written by python -m oracle.conformance write");
 }
 
 fn folder() -> PathBuf {

@@ -32,7 +32,7 @@ fn every_discipline_has_a_page_vectors_and_an_oracle() {
         }
         let vectors = tree::root().join("testdata/vectors").join(name);
         assert!(fs::read_dir(&vectors).is_ok_and(|mut folder| folder.next().is_some()), "{name} has no vectors");
-        assert!(tree::text(Path::new("python/aqmlab/oracle/__init__.py")).contains(&format!("{name:?}")), "{name}");
+        assert!(tree::text(Path::new("tests/python/oracle/__init__.py")).contains(&format!("{name:?}")), "{name}");
     }
     for path in tree::files_ending(&["md"]).iter().filter(|path| path.starts_with("docs/disciplines")) {
         let name = path.file_stem().and_then(|stem| stem.to_str()).expect("pages have plain names");

@@ -1,5 +1,5 @@
 //! Runs a trace of offers and takes through a discipline and writes down what it decides. The protocol, one JSON
-//! object a line each way, is in `python/aqmlab/oracle/README.md`.
+//! object a line each way, is in `tests/python/oracle/README.md`.
 
 use aqm::param::{Kind, Param};
 use aqm::registry::{self, Row, Site};
