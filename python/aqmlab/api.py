@@ -12,6 +12,7 @@ from aqmlab import (
     comparison,
     engine,
     files,
+    planning,
     recording,
     reference,
     runner,
@@ -169,10 +170,7 @@ def compare(
     as_file, wanted = _variants(what, set, reps)
     first = seed if seed is not None else _resolve(wanted[0].source, reps).scenario.get("seed", 1)
     wanted = variants.with_seed(wanted, int(first))
-    resolved = [_resolve(variant.source, reps) for variant in wanted]
-    for variant, item in zip(wanted, resolved, strict=True):
-        if not variant.uncongested:
-            shaping.doubts(item)
+    resolved = _resolve_all(wanted)
     keep = Temporary() if out is None else None
     folder = keep.folder / "comparison" if keep else Path(out or ".")
     store.claim(folder, resume)
@@ -184,20 +182,7 @@ def compare(
         runs.check(beds)
         view.say([*witnesses.remarks(resolved), *runs.remarks(beds)])
     calibrations = [_calibrate(item, at_once, monitor, uncongested_rate) for item in resolved]
-    jobs_of: dict[str, list[Job]] = {}
-    entries: list[Entry] = []
-    for variant, item, found in zip(wanted, resolved, calibrations, strict=True):
-        if variant.uncongested:
-            item = _uncongested(item, uncongested_rate)
-        place = folder / scenario.slug(variant.name)
-        planned = _plan_runs(item, found, reps, place, variant.name)
-        jobs_of[variant.name] = [replace(job, is_reference=variant.uncongested) for job in planned]
-        entries.append(Entry(variant.name, scenario.slug(variant.name), variant.uncongested))
-        for witness in asked if not variant.uncongested else ():
-            called = witness.called(variant.name)
-            planned = _plan_runs(witness.changed(item), found, reps, folder / scenario.slug(called), called)
-            jobs_of[called] = [replace(job, bed=witness.bed) for job in planned]
-            entries.append(Entry(called, scenario.slug(called), False, witness.name, variant.name))
+    jobs_of, entries = _plan_columns(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
     plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
     if resume and store.is_begun(folder):
         comparison.same_plan(folder, plan)
@@ -299,6 +284,15 @@ def _resolve(source: Source, reps: int) -> Resolved:
     return source.resolve()
 
 
+@planning.uncollected()
+def _resolve_all(wanted: Sequence[Variant]) -> list[Resolved]:
+    resolved = planning.resolved([variant.source for variant in wanted])
+    for variant, item in zip(wanted, resolved, strict=True):
+        if not variant.uncongested:
+            shaping.doubts(item)
+    return resolved
+
+
 def _check_reps(reps: int) -> None:
     if reps < 1:
         raise BadInput(f"reps: {reps}: expected 1 or more")
@@ -352,6 +346,34 @@ def _plan_runs(
         place, name = (folder, label) if reps == 1 else (folder / f"rep-{k + 1}", f"{label}, run {k + 1}")
         planned.append(Job(name, final, place, notes))
     return planned
+
+
+@planning.uncollected()
+def _plan_columns(
+    wanted: Sequence[Variant],
+    resolved: Sequence[Resolved],
+    calibrations: Sequence[Sequence[Calibration]],
+    reps: int,
+    folder: Path,
+    asked: Sequence[witnesses.Witness],
+    uncongested_rate: str | None,
+) -> tuple[dict[str, list[Job]], list[Entry]]:
+    """The runs of each variant and of each witness of it, and where they shall lie."""
+    jobs_of: dict[str, list[Job]] = {}
+    entries: list[Entry] = []
+    for variant, item, found in zip(wanted, resolved, calibrations, strict=True):
+        if variant.uncongested:
+            item = _uncongested(item, uncongested_rate)
+        place = scenario.slug(variant.name)
+        planned = _plan_runs(item, found, reps, folder / place, variant.name)
+        jobs_of[variant.name] = [replace(job, is_reference=True) for job in planned] if variant.uncongested else planned
+        entries.append(Entry(variant.name, place, variant.uncongested))
+        for witness in asked if not variant.uncongested else ():
+            called = witness.called(variant.name)
+            planned = _plan_runs(witness.changed(item), found, reps, folder / scenario.slug(called), called)
+            jobs_of[called] = [replace(job, bed=witness.bed) for job in planned]
+            entries.append(Entry(called, scenario.slug(called), False, witness.name, variant.name))
+    return jobs_of, entries
 
 
 def _same_work(folder: Path, planned: Sequence[Job]) -> None:
@@ -415,6 +437,7 @@ def _result(folder: object) -> Result:
     return opened
 
 
+@planning.uncollected()
 def _variants(
     what: Sequence[ScenarioLike | Result], changes: Mapping[str, Any] | None, reps: int
 ) -> tuple[Source | None, list[Variant]]:

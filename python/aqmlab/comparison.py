@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -273,7 +273,7 @@ def write_plan(
         "complete": False,
         "name": name,
         "baseline": baseline,
-        "entries": [asdict(entry) for entry in entries],
+        "entries": [vars(entry) for entry in entries],
         "scenario_digests": {key: list(digests) for key, digests in plan.items()},
     }
     store.write_json(folder / FILE, facts)

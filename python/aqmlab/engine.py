@@ -140,13 +140,13 @@ def version() -> str:
 
 def file_sha256() -> str:
     """SHA-256 of the compiled engine: two builds of one version may differ."""
-    return _sha256_of(Path(str(native.__file__)))
+    return _sha256_of(str(native.__file__))
 
 
 @lru_cache
-def _sha256_of(path: Path) -> str:
+def _sha256_of(file: str) -> str:
     # Once a process: a file that is built anew later on is not what this process has loaded.
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 def disciplines() -> list[dict[str, Any]]:

@@ -51,16 +51,29 @@ class Source:
 
     def with_changes(self, changes: Mapping[str, Any]) -> "Source":
         """The same with some dotted keys set."""
-        tree = copied(self.tree)
+        if not changes:
+            return self
+        tree = self.tree
         changes = {key: _as_table(item) if key in QUEUES else item for key, item in changes.items()}
         for key, item in changes.items():
-            set_key(tree, key, item, self.origin)
+            tree = with_key(tree, key, item, self.origin)
         settings = tuple((key, toml_text.value(item)) for key, item in changes.items())
         return replace(self, tree=tree, settings=self.settings + settings)
 
     def with_tree(self, tree: Tree) -> "Source":
         """Other tables by the same author, whose text says something else."""
         return replace(self, tree=tree, text=None, settings=())
+
+    def is_said_by(self, text: str) -> bool:
+        """Whether a text with the settings says what the tree does."""
+        named = {key: self.tree[key] for key in ("name",) if key in self.tree}
+        try:
+            tree = {**named, **in_tables(toml_text.loads(text, self.origin))}
+        except BadInput:
+            return False
+        for key, written in self.settings:
+            tree = with_key(tree, key, tomllib.loads(f"value = {written}")["value"], self.origin)
+        return tree == self.tree
 
     def resolve(self) -> Resolved:
         """Has the engine check it."""
@@ -138,18 +151,23 @@ def _anew(item: Any) -> Any:
     return dict(item) if isinstance(item, Mapping) else item
 
 
-def set_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> None:
-    """Sets a dotted key in place; numbers count the entries of a list: `traffic.0.users`."""
-    here: Any = tree
+def with_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> Tree:
+    """The same with a dotted key set; numbers count the entries of a list: `traffic.0.users`.
+
+    What lies beside the key is shared by both, so that thousands of points of one scenario are little more than one.
+    """
+    result = dict(tree)
+    here: Any = result
     *parents, last = key.split(".")
     for position, step in enumerate(parents):
-        here = here[_index(here, step, key, origin)] if isinstance(here, list) else here.setdefault(step, {})
-        if not isinstance(here, dict | list):
+        place: Any = _index(here, step, key, origin) if isinstance(here, list) else step
+        below = here[place] if isinstance(here, list) else here.get(step, {})
+        if not isinstance(below, dict | list):
             raise BadInput(f"{origin}: {key}: {'.'.join(parents[: position + 1])} is a value, expected a table")
-    if isinstance(here, list):
-        here[_index(here, last, key, origin)] = item
-    else:
-        here[last] = item
+        here[place] = below.copy()
+        here = here[place]
+    here[_index(here, last, key, origin) if isinstance(here, list) else last] = item
+    return result
 
 
 def _index(entries: Sequence[Any], step: str, key: str, origin: str) -> int:
@@ -159,14 +177,16 @@ def _index(entries: Sequence[Any], step: str, key: str, origin: str) -> int:
 
 
 def merged(base: Tree, change: Mapping[str, Any]) -> Tree:
-    """`base` with the tables of `change` laid over it; a table with a `kind` replaces the old one whole."""
-    result = copied(base)
+    """`base` with the tables of `change` laid over it; a table with a `kind` replaces the old one whole.
+
+    What neither has changed is shared with them.
+    """
+    result = dict(base)
     for name, item in change.items():
         old = result.get(name)
         if isinstance(item, Mapping) and isinstance(old, dict) and "kind" not in item:
-            result[name] = merged(old, item)
-        else:
-            result[name] = copied(dict(item) if isinstance(item, Mapping) else item)
+            item = merged(old, item)
+        result[name] = item
     return result
 
 
@@ -196,10 +216,10 @@ def changes_of(base: Tree, change: Mapping[str, Any], path: str = "") -> dict[st
     return result
 
 
-def text_without(text: str, table: str, rest: Tree) -> str | None:
+def text_without(text: str, table: str) -> str:
     """The text with blank lines in place of `[[table]]` and its sub-tables, the other lines where they were.
 
-    None unless just `rest` is left.
+    Lines within a text may look like the head of a table: whoever takes the answer asks what it says.
     """
     header = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_-]+)")
     own = re.compile(rf"\s*\[\[?\s*{re.escape(table)}\s*[.\]]")
@@ -209,24 +229,18 @@ def text_without(text: str, table: str, rest: Tree) -> str | None:
             inside = own.match(line) is not None
         kept.append("" if inside else line)
     # Lines are counted from the start: those at the end need not be there, and thousands of variants have many.
-    blank = "\n".join(kept).rstrip("\n") + "\n"
-    try:
-        left = toml_text.loads(blank, table)
-    except BadInput:
-        return None
-    return blank if left == rest else None
+    return "\n".join(kept).rstrip("\n") + "\n"
 
 
 def with_files_renamed(item: Any, renamed: Callable[[str, bool], str], key: str = "") -> Any:
     """The same with other names for files; `renamed` is told the name, and whether it is that of a stack."""
-    last = key.rpartition(".")[2]
-    if isinstance(item, Mapping):
+    if isinstance(item, str):
+        last = key.rpartition(".")[2]
+        is_file = last in FILE_KEYS and (last != "stack" or item.endswith(".toml"))
+        return renamed(item, last == "stack") if is_file else item
+    if isinstance(item, dict | Mapping):
         return {name: with_files_renamed(entry, renamed, name) for name, entry in item.items()}
-    if isinstance(item, list):
-        return [with_files_renamed(entry, renamed, key) for entry in item]
-    if not isinstance(item, str) or last not in FILE_KEYS or (last == "stack" and not item.endswith(".toml")):
-        return item
-    return renamed(item, last == "stack")
+    return [with_files_renamed(entry, renamed, key) for entry in item] if isinstance(item, list) else item
 
 
 def with_files_called(item: Any, names: Mapping[tuple[str, str], str]) -> Any:

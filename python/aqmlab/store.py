@@ -27,6 +27,9 @@ from aqmlab.scenario import read as read_scenario
 SLICE_ROWS = 1 << 19
 """Rows of a table in memory at a time while its digest is taken."""
 
+LONGEST_READ = 1 << 20
+"""Characters of JSON that people may still look at."""
+
 FILES = "files"
 """The folder within a result that holds copies of the files that its scenario names."""
 
@@ -134,8 +137,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Writes JSON whole or not at all."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Writes JSON whole or not at all; what nobody reads for its length has no line breaks, which take long to set."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if len(text) < LONGEST_READ:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
 
 
 @contextlib.contextmanager

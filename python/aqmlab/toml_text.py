@@ -41,6 +41,9 @@ def dumps(tree: Mapping[str, Any]) -> str:
 
 def value(item: Any) -> str:
     """One value, tables inline."""
+    # Most are texts, and a plan writes very many.
+    if type(item) is str and _PLAIN.fullmatch(item):
+        return f'"{item}"'
     match item:
         case bool():
             return "true" if item else "false"
@@ -51,8 +54,6 @@ def value(item: Any) -> str:
                 return "nan" if math.isnan(item) else ("inf" if item > 0 else "-inf")
             text = repr(item)
             return text if any(mark in text for mark in ".en") else text + ".0"
-        case str() if _PLAIN.fullmatch(item):
-            return f'"{item}"'
         case str():
             return '"' + "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if _is_control(c) else c) for c in item) + '"'
         case Mapping():
@@ -83,6 +84,9 @@ def _table(tree: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> 
     later: list[tuple[str, Any]] = []
     for name, item in tree.items():
         if item is None:
+            continue
+        if type(item) is str:
+            lines.append(f"{_key(name)} = {value(item)}")
             continue
         blocks = _is_list_of_tables(item) and not path
         if blocks or (isinstance(item, Mapping) and not _is_inline(item, len(path))):

@@ -49,11 +49,12 @@ def from_file(source: Source) -> list[Variant]:
 def without_variants(source: Source) -> Source:
     """The scenario that the variants change, with its text where that can be told from theirs."""
     tree = {key: item for key, item in source.tree.items() if key != "variant"}
-    if source.text is None:
-        return source.with_tree(tree)
-    written = toml_text.loads(source.text, source.origin)
-    written.pop("variant", None)
-    return replace(source, tree=tree, text=scenario.text_without(source.text, "variant", written))
+    if source.text is not None:
+        text = scenario.text_without(source.text, "variant")
+        base = replace(source, tree=tree, text=text)
+        if base.is_said_by(text):
+            return base
+    return source.with_tree(tree)
 
 
 def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant:
@@ -75,12 +76,12 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
         # A text cannot be told to lose a table, only to have the same in it: no good if that is changed again.
         is_changed = any(key.startswith("link.reverse_qdisc.") for key in settings)
         keys = None if is_changed else {**keys, "link.reverse_qdisc": tree["link"]["qdisc"]}
-    changed = Source({**tree, "name": name}, f"{origin} [{scenario.slug(name)}]", file=origin)
-    if keys is not None and source.text is not None:
-        written = tuple((key, toml_text.value(item)) for key, item in {**keys, "name": name}.items())
-        changed = replace(changed, text=source.text, settings=source.settings + written)
-    changed = changed.with_changes(settings)
-    return Variant(name, changed, table.get("uncongested", False), table.get("baseline", False))
+    text, written = None if keys is None else source.text, source.settings
+    if keys is not None and text is not None:
+        written += tuple((key, toml_text.value(item)) for key, item in {**keys, "name": name}.items())
+    called = f"{origin} [{scenario.slug(name)}]"
+    changed = Source({**tree, "name": name}, called, text, () if text is None else written, origin)
+    return Variant(name, changed.with_changes(settings), table.get("uncongested", False), table.get("baseline", False))
 
 
 def laid_over(base: Tree, change: Mapping[str, Any]) -> Tree:

@@ -59,7 +59,7 @@ def _quantity(value: Any, units: dict[str, float], where: str, example: str) -> 
 def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
     tree = tomllib.loads(text)
     for key, written in overrides:
-        scenario.set_key(tree, key, tomllib.loads(f"value = {written}")["value"], origin)
+        tree = scenario.with_key(tree, key, tomllib.loads(f"value = {written}")["value"], origin)
     for key in tree:
         if key not in TOP:
             raise ScenarioError(f"{origin}: {key}: unknown key; expected one of {', '.join(sorted(TOP))}")

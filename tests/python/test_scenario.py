@@ -20,15 +20,14 @@ def test_settings_are_toml_or_else_text():
 
 
 def test_keys_reach_into_tables_and_lists():
-    tree = copy.deepcopy(TREE)
-    scenario.set_key(tree, "traffic.0.users", 10)
-    scenario.set_key(tree, "path.rtt", "80ms")
+    tree = scenario.with_key(TREE, "traffic.0.users", 10)
+    tree = scenario.with_key(tree, "path.rtt", "80ms")
     assert tree["traffic"][0]["users"] == 10
     assert tree["path"] == {"rtt": "80ms"}
     with pytest.raises(BadInput, match="from 0 to 0"):
-        scenario.set_key(tree, "traffic.1.users", 10)
+        scenario.with_key(tree, "traffic.1.users", 10)
     with pytest.raises(BadInput, match="is a value"):
-        scenario.set_key(tree, "name.x", 1)
+        scenario.with_key(tree, "name.x", 1)
 
 
 def test_a_table_with_a_kind_replaces_the_old_one_whole():
@@ -41,9 +40,7 @@ def test_a_table_with_a_kind_replaces_the_old_one_whole():
 
 def test_demands_are_the_same_whatever_the_link_does_and_others_otherwise():
     def changed(key, item):
-        tree = copy.deepcopy(TREE)
-        scenario.set_key(tree, key, item)
-        return scenario.demand_digest(tree)
+        return scenario.demand_digest(scenario.with_key(TREE, key, item))
 
     same = scenario.demand_digest(TREE)
     assert changed("link.qdisc", {"kind": "pi"}) == same
@@ -58,12 +55,36 @@ def test_demands_are_the_same_whatever_the_link_does_and_others_otherwise():
 
 def test_a_table_is_left_out_of_a_text_only_if_nothing_else_changes():
     text = "a = 1\n[[variant]]\nb = 2\n  [ variant.c ]\nd = 3\n[e]\nf = 4\n[variants]\ng = 5\n"
-    rest = {"a": 1, "e": {"f": 4}, "variants": {"g": 5}}
-    assert scenario.text_without(text, "variant", rest) == "a = 1\n\n\n\n\n[e]\nf = 4\n[variants]\ng = 5\n"
-    # Within a text, a line may look like the head of a table.
-    quoted = 'a = """\n[[variant]]\n"""\n[[variant]]\nname = "x"\n'
-    assert scenario.text_without(quoted, "variant", {"a": "[[variant]]\n"}) is None
-    assert scenario.text_without('variant = [{ name = "x" }]\na = 1\n', "variant", {"a": 1}) is None
+    left = scenario.text_without(text, "variant")
+    assert left == "a = 1\n\n\n\n\n[e]\nf = 4\n[variants]\ng = 5\n"
+    assert scenario.Source({"a": 1, "e": {"f": 4}, "variants": {"g": 5}}, "x").is_said_by(left)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        # Within a text, a line may look like the head of a table.
+        ('a = """\n[[variant]]\n"""\n[[variant]]\nname = "x"\n', {"a": "[[variant]]\n"}),
+        ('variant = [{ name = "x" }]\na = 1\n', {"a": 1}),
+    ],
+)
+def test_a_text_that_would_say_something_else_without_a_table_is_known(text, tree):
+    assert not scenario.Source(tree, "x").is_said_by(scenario.text_without(text, "variant"))
+
+
+def test_a_text_is_asked_together_with_what_was_set_since():
+    source = scenario.read("a = 1\n[e]\nf = 4\n").with_changes({"e.f": 5, "g": "24p"})
+    assert source.is_said_by("a = 1\n\n[e]\nf = 4\n")
+    assert not source.is_said_by("[e]\nf = 4\n")
+
+
+def test_what_a_change_leaves_alone_is_shared_and_never_changed():
+    tree = {"link": {"rate": "1mbit", "qdisc": {"kind": "pi"}}, "path": {}, "traffic": [{"users": 1}, {"users": 2}]}
+    before = copy.deepcopy(tree)
+    changed = scenario.with_key(scenario.merged(tree, {"link": {"rate": "2mbit"}}), "traffic.1.users", 3)
+    assert tree == before and changed["traffic"] == [{"users": 1}, {"users": 3}]
+    assert changed["path"] is tree["path"] and changed["traffic"][0] is tree["traffic"][0]
+    assert changed["link"]["qdisc"] is tree["link"]["qdisc"]
 
 
 def test_rates_and_times_are_read_with_their_units_only():

@@ -165,10 +165,11 @@ def test_axes_of_one_name_have_numbers_of_one_unit():
     assert len(points(BASE + rates + axis.format(grid="b", values='["much"]'))) == 2
 
 
-def test_points_do_not_share_tables():
+def test_what_is_changed_in_one_point_is_not_in_the_others():
     found = points(BASE + WEB)
-    found[0].source.tree["link"]["qdisc"]["limit"] = "1p"
-    assert found[1].source.tree["link"]["qdisc"]["limit"] == "24p"
+    changed = found[0].source.with_changes({"link.qdisc.limit": "1p"})
+    assert changed.tree["link"]["qdisc"]["limit"] == "1p"
+    assert found[0].source.tree["link"]["qdisc"]["limit"] == found[1].source.tree["link"]["qdisc"]["limit"] == "24p"
 
 
 def test_zipped_axes_advance_together():

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from aqmlab import units
 from aqmlab.errors import BadInput
+from aqmlab.sweep import layers
 
 AXIS_KEYS = ("name", "title", "value", "key", "values", "names", "labels", "zip")
 VALUE_KEYS = ("name", "label", "number", "uncongested", "uncongested_rate", "set")
@@ -39,6 +41,11 @@ class Value:
     """Dotted keys set after that."""
     uncongested: bool = False
     uncongested_rate: str | None = None
+
+    @cached_property
+    def said(self) -> layers.Said:
+        """What it sets, told once for all points that have it."""
+        return layers.said(self.change, self.settings)
 
 
 @dataclass(frozen=True)

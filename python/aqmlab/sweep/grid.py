@@ -211,6 +211,7 @@ class _Cell:
     at: Mapping[str, Sequence[str]]
     change: Mapping[str, Any]
     settings: Mapping[str, Any]
+    said: layers.Said
 
 
 def _cell(table: Mapping[str, Any], values: Mapping[str, Sequence[str]], where: str) -> _Cell:
@@ -220,7 +221,8 @@ def _cell(table: Mapping[str, Any], values: Mapping[str, Sequence[str]], where: 
     if not isinstance(settings, Mapping):
         raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "link.qdisc.limit" = "480p" }}')
     change = {key: item for key, item in table.items() if key not in ("at", "set")}
-    return _Cell(where, coordinates(at, values, f"{where}.at"), change, settings)
+    said = layers.said(change, settings, is_cell=True)
+    return _Cell(where, coordinates(at, values, f"{where}.at"), change, settings, said)
 
 
 def _rows(axes: Sequence[Axis], where: str) -> list[tuple[Value, ...]]:
@@ -257,10 +259,10 @@ def _point(
     for k, (one, value) in enumerate(zip(axes, row, strict=True)):
         tree = _changed(tree, value.change, value.settings, called)
         place, what = f"{where}.axis.{k} ({one.name})", f"axis {one.name} ({value.name})"
-        over.append(layers.layer(place, what, tree, value.change, value.settings))
+        over.append(layers.Layer(place, what, tree, value.said))
     for cell in cells:
         tree = _changed(tree, cell.change, cell.settings, called)
-        over.append(layers.layer(cell.where, "the cell", tree, cell.change, cell.settings, is_cell=True))
+        over.append(layers.Layer(cell.where, "the cell", tree, cell.said, is_cell=True))
     layers.check(over, name)
     grid = name.partition("/")[0]
     return Point(
@@ -277,9 +279,9 @@ def _point(
 
 
 def _changed(tree: Tree, change: Mapping[str, Any], settings: Mapping[str, Any], called: str) -> Tree:
-    tree = laid_over(tree, change)
+    tree = laid_over(tree, change) if change else tree
     for key, item in settings.items():
-        scenario.set_key(tree, key, item, called)
+        tree = scenario.with_key(tree, key, item, called)
     return tree
 
 

@@ -19,6 +19,16 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True)
+class Said:
+    """What a value of an axis says, or a cell, whatever it is laid over."""
+
+    set: Mapping[Path, Any]
+    """Every single key that it sets."""
+    named: frozenset[Path]
+    """Of these, those that it may set otherwise than an earlier one: not in passing, with a table replaced whole."""
+
+
+@dataclass(frozen=True)
 class Layer:
     """One value of an axis, or one cell, and what the scenario was once it was laid over it."""
 
@@ -27,17 +37,12 @@ class Layer:
     what: str
     """`axis ecn (on)`."""
     tree: Tree
-    set: Mapping[Path, Any]
-    """Every single key that it sets."""
-    named: frozenset[Path]
-    """Of these, those that it may set otherwise than an earlier one: not in passing, with a table replaced whole."""
+    said: Said
     is_cell: bool = False
 
 
-def layer(
-    where: str, what: str, tree: Tree, change: Mapping[str, Any], settings: Mapping[str, Any], is_cell: bool = False
-) -> Layer:
-    """The layer of tables and dotted keys, the latter laid over the former."""
+def said(change: Mapping[str, Any], settings: Mapping[str, Any], is_cell: bool = False) -> Said:
+    """What tables and dotted keys say, the latter laid over the former."""
     leaves = list(_leaves((), change))
     found = {path: item for path, item, _ in leaves}
     named = {path for path, _, in_passing in leaves if is_cell or not in_passing}
@@ -47,7 +52,7 @@ def layer(
         below = list(_leaves(place, item, in_passing=isinstance(item, Mapping)))
         found.update({path: value for path, value, _ in below})
         named |= {path for path, _, in_passing in below if is_cell or not in_passing}
-    return Layer(where, what, tree, found, frozenset(named), is_cell)
+    return Said(found, frozenset(named))
 
 
 def check(layers: Sequence[Layer], called: str) -> None:
@@ -55,14 +60,14 @@ def check(layers: Sequence[Layer], called: str) -> None:
     for k, one in enumerate(layers):
         if one.is_cell:
             continue
-        for path, wanted in one.set.items():
+        for path, wanted in one.said.set.items():
             if _at(layers[-1].tree, path) != wanted:
                 _judge(one, layers[k + 1 :], path, wanted, called)
 
 
 def _judge(one: Layer, later: Sequence[Layer], path: Path, wanted: Any, called: str) -> None:
     culprit = next(other for other in later if _at(other.tree, path) != wanted)
-    if path in culprit.named:
+    if path in culprit.said.named:
         return
     here = _at(culprit.tree, path)
     does = "takes it away" if here is _NOTHING else f"makes it {here!r}"

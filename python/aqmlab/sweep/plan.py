@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import calibration, engine, reference, runner, scenario, shaping, toml_text, units
+from aqmlab import calibration, engine, planning, reference, runner, scenario, shaping, toml_text, units
 from aqmlab.calibration import Calibration
 from aqmlab.engine import KeptFile, Load, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted
@@ -77,33 +77,39 @@ def plan(
     for point, seed in runs:
         first = seed if point.calibrates_each_seed else first_of.setdefault(point.name, seed)
         shared.setdefault((point.name, first), []).append(seed)
-    resolved = {(name, first): _resolved(points[name], first) for name, first in shared}
+    resolved = _resolved(points, list(shared))
+    found = _calibrated(points, resolved, at_once, monitor, fresh, {} if known is None else known)
+    with planning.uncollected():
+        home = Path.cwd()
+        tasks = {
+            (group[0], task.seed): task
+            for group, seeds in shared.items()
+            for task in _tasks(points[group[0]], resolved[group], found[group], seeds, home)
+        }
+        return [tasks[point.name, seed] for point, seed in runs]
+
+
+@planning.uncollected()
+def _resolved(points: Mapping[str, Point], groups: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Resolved]:
+    """Every point with its first seed, checked."""
+    sources = [points[name].source.with_changes({"seed": first}) for name, first in groups]
+    resolved = dict(zip(groups, planning.resolved(sources), strict=True))
     _all_different(points, resolved)
     for (name, _), item in resolved.items():
         if not points[name].uncongested:
             shaping.doubts(item)
-    found = _calibrated(points, resolved, at_once, monitor, fresh, {} if known is None else known)
-    tasks = {
-        (group[0], task.seed): task
-        for group, seeds in shared.items()
-        for task in _tasks(points[group[0]], resolved[group], found[group], seeds)
-    }
-    return [tasks[point.name, seed] for point, seed in runs]
-
-
-def _resolved(point: Point, seed: int) -> Resolved:
-    return point.source.with_changes({"seed": seed}).resolve()
+    return resolved
 
 
 def _all_different(points: Mapping[str, Point], resolved: Mapping[tuple[str, int], Resolved]) -> None:
     """Refuses two points of a grid that are one run under two names, unless the grid says that this is meant."""
-    names: dict[str, str] = {}
+    names: dict[tuple[str, int, str], str] = {}
     for (name, first), item in resolved.items():
         point = points[name]
         if point.may_be_another:
             continue
         what = _on_its_link(point, item).digest
-        other = names.setdefault(scenario.digest([point.grid, first, what]), name)
+        other = names.setdefault((point.grid, first, what), name)
         if other != name:
             raise BadInput(
                 f"{point.source.file or point.source.origin}: grid {point.grid}: {other} and {name} are the same run; "
@@ -166,7 +172,9 @@ class _Stoppable:
         self._monitor.tick(run, tick)
 
 
-def _tasks(point: Point, resolved: Resolved, found: Sequence[Calibration], seeds: Sequence[int]) -> list[Task]:
+def _tasks(
+    point: Point, resolved: Resolved, found: Sequence[Calibration], seeds: Sequence[int], home: Path
+) -> list[Task]:
     first = _on_its_link(point, resolved)
     tree = first.scenario
     for each in found:
@@ -186,7 +194,7 @@ def _tasks(point: Point, resolved: Resolved, found: Sequence[Calibration], seeds
                 label=f"{point.name}, seed {seed}" if len(seeds) > 1 or point.calibrates_each_seed else point.name,
                 seed=seed,
                 toml=final.toml,
-                origin=str(Path(resolved.origin).absolute()),
+                origin=str(home / resolved.origin),
                 digest=final.digest,
                 simulated_s=runner.simulated_s(final),
                 calibrations=notes,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab import bounds, engine, files, statistics, store, toml_text
+from aqmlab import bounds, engine, files, planning, statistics, store, toml_text
 from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.progress import Monitor, Silent
@@ -71,6 +71,7 @@ class Finished:
         return {**self.facts, "folder": str(self.folder), "rows": list(self.rows)}
 
 
+@planning.uncollected()
 def read(file: Path, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Sweep:
     """Reads a file and checks its form; `seeds` runs of each point, whatever the file says."""
     tree = toml_text.read(file, files.GRID)
