@@ -1,5 +1,6 @@
 //! What Python sees of aqmlab: bindings, nothing else. Structured values cross as JSON text; tables are files.
 
+mod answer;
 mod catalogues;
 mod demand;
 mod files;
@@ -14,7 +15,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use record::table::Tables;
 use record::{Engine, Summary};
-use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -35,41 +35,7 @@ fn version() -> &'static str {
 #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
 fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
     let resolved = resolved(py, text, origin, &overrides)?;
-    let loads: Vec<_> = resolved
-        .loads()
-        .iter()
-        .zip(resolved.load_places())
-        .map(|(request, place)| {
-            let direction = format!("{:?}", request.direction).to_lowercase();
-            json!({"traffic": request.traffic, "load_bps": request.load.bps(), "direction": direction, "place": place})
-        })
-        .collect();
-    let reached: Vec<_> = resolved
-        .reached()
-        .iter()
-        .map(|(traffic, found)| {
-            json!({
-                "traffic": traffic,
-                "load_bps": found.load.bps(),
-                "offered_bps": found.offered_bps,
-                "scale": found.scale,
-                "left_out": found.left_out,
-            })
-        })
-        .collect();
-    let files: Vec<_> = resolved.files().iter().map(|kept| json!({"file": kept.file, "sha256": kept.sha256})).collect();
-    let needs = resolved.scenario().map(sim::memory).unwrap_or_default();
-    let memory: Vec<_> = needs.iter().map(|need| json!({"key": need.key, "bytes": need.bytes})).collect();
-    let document = json!({
-        "toml": resolved.text(),
-        "scenario": resolved.json(),
-        "digest": resolved.digest(),
-        "loads": loads,
-        "reached": reached,
-        "files": files,
-        "memory": memory,
-    });
-    Ok(document.to_string())
+    Ok(answer::of(&resolved))
 }
 
 /// Checks that a text is TOML of a size and depth that are read; raises [`ScenarioError`] with one line where not.

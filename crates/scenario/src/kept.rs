@@ -16,6 +16,7 @@ use crate::error::{Error, shortened};
 use crate::section::Entry;
 use crate::written::Written;
 use sha2::{Digest, Sha256};
+use std::fmt::Write;
 
 /// A file that a scenario names, and what is in it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -97,5 +98,9 @@ impl ReadFile {
 
 /// SHA-256 of a text, in hexadecimal.
 pub(crate) fn hexadecimal(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(64);
+    for byte in Sha256::digest(text) {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }

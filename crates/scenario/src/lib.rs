@@ -44,3 +44,4 @@ pub use scenario::{
     Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Reached, Record, RttSpec, Scenario, Sessions, Tmix,
     Traffic, Udp, UdpSource, Web, Workload,
 };
+pub use written::Document;

@@ -14,7 +14,7 @@ use crate::scenario::{Direction, Path, Reached, Record, RttSpec, Scenario, Tmix,
 use crate::section::{Context, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
-use crate::written::{self, Fields, Written};
+use crate::written::{self, Document, Fields, Written};
 use base::{Distribution, Rate, Span};
 
 /// A load that was asked for without the number of users that offers it.
@@ -36,7 +36,7 @@ pub struct Resolved {
     load_places: Vec<String>,
     reached: Vec<(usize, Reached)>,
     text: String,
-    json: serde_json::Value,
+    document: Document,
     digest: String,
     files: Vec<KeptFile>,
 }
@@ -69,9 +69,9 @@ impl Resolved {
         &self.text
     }
 
-    /// What [`Self::text`] says, as JSON: the same keys and values.
-    pub fn json(&self) -> &serde_json::Value {
-        &self.json
+    /// What [`Self::text`] says, to be serialized.
+    pub fn document(&self) -> &Document {
+        &self.document
     }
 
     /// SHA-256 of [`Self::text`] without the name and the names of files, in hexadecimal: two scenarios with the same
@@ -206,9 +206,9 @@ pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: 
         load_places,
         reached,
         text,
-        json: written::json(&fields),
-        digest: digest(&fields),
+        digest: kept::hexadecimal(&written::essence(&fields)),
         files: kept_files(&fields),
+        document: Document(fields),
     })
 }
 
@@ -273,12 +273,6 @@ fn record(section: &Section<'_>, duration: Span) -> Result<(Record, Fields), Err
 fn stem(origin: &str) -> &str {
     let file = origin.rsplit(['/', '\\']).next().unwrap_or(origin);
     file.strip_suffix(".toml").unwrap_or(file)
-}
-
-fn digest(fields: &Fields) -> String {
-    let unnamed = fields.iter().filter(|(key, _)| *key != "name");
-    let unnamed: Fields = unnamed.map(|(key, value)| (*key, value.without_names())).collect();
-    kept::hexadecimal(&written::toml(&unnamed))
 }
 
 fn kept_files(fields: &Fields) -> Vec<KeptFile> {

@@ -1,10 +1,10 @@
-//! A resolved scenario on its way to text: TOML and JSON from one tree.
+//! A resolved scenario on its way to text: TOML, and whatever a serializer makes of the same tree.
 //!
 //! The TOML is written here rather than by a library because its bytes are hashed: they must not change with a
 //! library's taste.
 
 use crate::kept::KeptFile;
-use serde_json::{Map, Number};
+use serde::{Serialize, Serializer};
 use std::fmt::Write;
 
 /// Keys and values in the order in which they are written.
@@ -32,102 +32,138 @@ pub(crate) enum Written {
 
 /// The fields as a TOML document.
 pub(crate) fn toml(fields: &Fields) -> String {
-    let mut text = String::new();
-    write_section("", fields, &mut text);
-    text
+    document(fields, false)
 }
 
-/// The fields as a JSON object.
-pub(crate) fn json(fields: &Fields) -> serde_json::Value {
-    serde_json::Value::Object(
-        fields.iter().map(|(key, value)| ((*key).to_owned(), json_value(value))).collect::<Map<_, _>>(),
-    )
+/// The fields as a TOML document in which a file is what is in it, whatever it is called, and the scenario has no name.
+pub(crate) fn essence(fields: &Fields) -> String {
+    document(fields, true)
 }
 
-fn json_value(value: &Written) -> serde_json::Value {
-    match value {
-        Written::Text(text) => text.as_str().into(),
-        Written::Integer(n) => (*n).into(),
-        Written::Number(x) => Number::from_f64(*x).map_or(serde_json::Value::Null, serde_json::Value::Number),
-        Written::Flag(flag) => (*flag).into(),
-        Written::List(list) => list.iter().map(json_value).collect(),
-        Written::File(kept) => json(&table_of(kept)),
-        Written::Inline(fields) | Written::Section(fields) => json(fields),
-        Written::Blocks(blocks) => blocks.iter().map(json).collect(),
-        Written::Named(named) => named.iter().map(|(name, fields)| (name.clone(), json(fields))).collect(),
-    }
+fn document(fields: &Fields, is_nameless: bool) -> String {
+    let mut writer = Writer { text: String::new(), is_nameless };
+    writer.section("", fields.iter().filter(|(key, _)| !is_nameless || *key != "name"));
+    writer.text
 }
 
-/// The plain values first, then whatever has a heading: TOML wants that order.
-fn write_section(path: &str, fields: &Fields, text: &mut String) {
-    for (key, value) in fields {
-        if !matches!(value, Written::Section(_) | Written::Blocks(_) | Written::Named(_)) {
-            text.push_str(key);
-            text.push_str(" = ");
-            write_value(value, text);
-            text.push('\n');
+struct Writer {
+    text: String,
+    /// Whether files are written without their names.
+    is_nameless: bool,
+}
+
+impl Writer {
+    /// The plain values first, then whatever has a heading: TOML wants that order.
+    fn section<'a>(&mut self, path: &str, fields: impl Iterator<Item = &'a (&'static str, Written)> + Clone) {
+        for (key, value) in fields.clone() {
+            if !matches!(value, Written::Section(_) | Written::Blocks(_) | Written::Named(_)) {
+                self.text.push_str(key);
+                self.text.push_str(" = ");
+                self.value(value);
+                self.text.push('\n');
+            }
+        }
+        for (key, value) in fields {
+            match value {
+                Written::Section(fields) => self.headed(path, key, ["[", "]"], fields),
+                Written::Blocks(blocks) => {
+                    for fields in blocks {
+                        self.headed(path, key, ["[[", "]]"], fields);
+                    }
+                }
+                Written::Named(named) => {
+                    let path = below(path, key);
+                    for (name, fields) in named {
+                        self.headed(&path, name, ["[", "]"], fields);
+                    }
+                }
+                _ => {}
+            }
         }
     }
-    for (key, value) in fields {
-        let inner = if path.is_empty() { (*key).to_owned() } else { format!("{path}.{key}") };
+
+    fn headed(&mut self, path: &str, key: &str, [open, close]: [&str; 2], fields: &Fields) {
+        let path = below(path, key);
+        let _ = write!(self.text, "\n{open}{path}{close}\n");
+        self.section(&path, fields.iter());
+    }
+
+    fn value(&mut self, value: &Written) {
         match value {
-            Written::Section(fields) => {
-                let _ = write!(text, "\n[{inner}]\n");
-                write_section(&inner, fields, text);
+            Written::Text(content) => write_text(content, &mut self.text),
+            Written::Integer(n) => {
+                let _ = write!(self.text, "{n}");
             }
-            Written::Blocks(blocks) => {
-                for fields in blocks {
-                    let _ = write!(text, "\n[[{inner}]]\n");
-                    write_section(&inner, fields, text);
-                }
+            // Debug always shows a fraction or an exponent, so that a float stays a float.
+            Written::Number(x) => {
+                let _ = write!(self.text, "{x:?}");
             }
-            Written::Named(named) => {
-                for (name, fields) in named {
-                    let _ = write!(text, "\n[{inner}.{name}]\n");
-                    write_section(&format!("{inner}.{name}"), fields, text);
-                }
-            }
-            _ => {}
+            Written::Flag(flag) => self.text.push_str(if *flag { "true" } else { "false" }),
+            Written::List(list) => self.list(list, Self::value),
+            Written::File(kept) if self.is_nameless => write_text(&kept.sha256, &mut self.text),
+            Written::File(kept) => self.inline(&table_of(kept)),
+            Written::Inline(fields) | Written::Section(fields) => self.inline(fields),
+            Written::Blocks(blocks) => self.list(blocks, Self::inline),
+            Written::Named(_) => unreachable!("named tables have headings"),
         }
+    }
+
+    fn list<T>(&mut self, items: &[T], write: fn(&mut Self, &T)) {
+        self.text.push('[');
+        for (i, item) in items.iter().enumerate() {
+            self.text.push_str(if i == 0 { "" } else { ", " });
+            write(self, item);
+        }
+        self.text.push(']');
+    }
+
+    fn inline(&mut self, fields: &Fields) {
+        self.text.push('{');
+        for (i, (key, item)) in fields.iter().enumerate() {
+            self.text.push_str(if i == 0 { " " } else { ", " });
+            self.text.push_str(key);
+            self.text.push_str(" = ");
+            self.value(item);
+        }
+        self.text.push_str(" }");
     }
 }
 
-fn write_value(value: &Written, text: &mut String) {
-    match value {
-        Written::Text(content) => write_text(content, text),
-        Written::Integer(n) => {
-            let _ = write!(text, "{n}");
+fn below(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// What a resolved scenario says, for serializers: the keys and values of its text.
+#[derive(Clone, Debug)]
+pub struct Document(pub(crate) Fields);
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Table(&self.0).serialize(serializer)
+    }
+}
+
+struct Table<'a>(&'a Fields);
+
+impl Serialize for Table<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+impl Serialize for Written {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Integer(n) => serializer.serialize_u64(*n),
+            Self::Number(x) => serializer.serialize_f64(*x),
+            Self::Flag(flag) => serializer.serialize_bool(*flag),
+            Self::List(list) => serializer.collect_seq(list),
+            Self::File(kept) => Table(&table_of(kept)).serialize(serializer),
+            Self::Inline(fields) | Self::Section(fields) => Table(fields).serialize(serializer),
+            Self::Blocks(blocks) => serializer.collect_seq(blocks.iter().map(Table)),
+            Self::Named(named) => serializer.collect_map(named.iter().map(|(name, fields)| (name, Table(fields)))),
         }
-        // Debug always shows a fraction or an exponent, so that a float stays a float.
-        Written::Number(x) => {
-            let _ = write!(text, "{x:?}");
-        }
-        Written::Flag(flag) => {
-            let _ = write!(text, "{flag}");
-        }
-        Written::List(list) => {
-            text.push('[');
-            for (i, item) in list.iter().enumerate() {
-                text.push_str(if i == 0 { "" } else { ", " });
-                write_value(item, text);
-            }
-            text.push(']');
-        }
-        Written::File(kept) => write_value(&Written::Inline(table_of(kept)), text),
-        Written::Inline(fields) | Written::Section(fields) => {
-            text.push('{');
-            for (i, (key, item)) in fields.iter().enumerate() {
-                text.push_str(if i == 0 { " " } else { ", " });
-                text.push_str(key);
-                text.push_str(" = ");
-                write_value(item, text);
-            }
-            text.push_str(" }");
-        }
-        Written::Blocks(blocks) => {
-            write_value(&Written::List(blocks.iter().cloned().map(Written::Inline).collect()), text);
-        }
-        Written::Named(_) => unreachable!("named tables have headings"),
     }
 }
 
@@ -145,19 +181,6 @@ impl Written {
             Self::Inline(fields) | Self::Section(fields) => fields.iter().for_each(|(_, value)| value.files(found)),
             Self::Blocks(blocks) => blocks.iter().flatten().for_each(|(_, value)| value.files(found)),
             Self::Text(_) | Self::Integer(_) | Self::Number(_) | Self::Flag(_) | Self::Named(_) => {}
-        }
-    }
-
-    /// The same without the names of files: only what is in them.
-    pub fn without_names(&self) -> Self {
-        let nameless = |fields: &Fields| fields.iter().map(|(key, value)| (*key, value.without_names())).collect();
-        match self {
-            Self::File(kept) => Self::Text(kept.sha256.clone()),
-            Self::List(list) => Self::List(list.iter().map(Self::without_names).collect()),
-            Self::Inline(fields) => Self::Inline(nameless(fields)),
-            Self::Section(fields) => Self::Section(nameless(fields)),
-            Self::Blocks(blocks) => Self::Blocks(blocks.iter().map(nameless).collect()),
-            Self::Text(_) | Self::Integer(_) | Self::Number(_) | Self::Flag(_) | Self::Named(_) => self.clone(),
         }
     }
 }
