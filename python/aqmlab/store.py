@@ -100,15 +100,26 @@ def replacing(path: Path) -> Iterator[Path]:
     What somebody who was killed has left of the same is removed.
     """
     _tidy(path)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    with _opened(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL) as file:
+    with _unfinished(path) as partial:
         try:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield partial
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """A new file beside `path` that nobody tidies away as long as it is held."""
+    while True:
+        partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+        with _opened(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL) as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Until it was locked it looked as if nobody held it.
+            if partial.exists():
+                yield partial
+                return
 
 
 def _tidy(path: Path) -> None:

@@ -87,6 +87,24 @@ def test_an_unfinished_file_of_a_killed_process_goes_with_the_next_writing(other
     assert not dead.exists() and alive.exists() and other.exists()
 
 
+def test_a_file_that_is_tidied_away_before_it_is_locked_is_begun_again(tmp_path, monkeypatch):
+    path, lock, taken = tmp_path / "facts.json", store.fcntl.flock, []
+
+    def late(file, how):
+        if not taken:
+            taken.append(how)
+            store._tidy(path)
+        lock(file, how)
+
+    monkeypatch.setattr(store.fcntl, "flock", late)
+    with store.replacing(path) as partial:
+        assert taken and partial.exists()
+        store._tidy(path)
+        assert partial.exists()
+        partial.write_text("whole")
+    assert path.read_text() == "whole" and list(tmp_path.iterdir()) == [path]
+
+
 def test_a_run_under_way_is_nobody_elses(others, tmp_path):
     begin = f"from aqmlab import store\nfrom pathlib import Path\nm = store.making(Path({str(tmp_path / 'out')!r}))"
     one = Other(begin + "\nsaid = m.__enter__()")
