@@ -608,13 +608,14 @@ def _say_where(console: Console, folder: Path, page: Path | None) -> None:
 
 
 def _foresee(source: scenario.Source, as_json: bool) -> None:
-    """Says before a run what will hold its long flows back, where that can be reckoned."""
+    """Says before a run what can be reckoned: what will hold its long flows back, and memory where it needs much."""
     if as_json:
         return
-    from aqmlab import held_back, terminal
+    from aqmlab import held_back, memory, terminal
 
     with contextlib.suppress(AqmlabError):  # whoever runs it says what is wrong
-        terminal.findings(terminal.console(), held_back.foreseen(source.resolve().scenario))
+        resolved = source.resolve()
+        terminal.findings(terminal.console(), [*held_back.foreseen(resolved.scenario), *memory.foreseen(resolved)])
 
 
 def _judge(checks: Sequence[dict[str, Any]]) -> None:

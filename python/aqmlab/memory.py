@@ -23,6 +23,9 @@ SHARE = 0.8
 PROCESS_BYTES = 150 * 2**20
 """What an interpreter with its libraries takes, beside any run."""
 
+WORTH_SAYING = 2**28
+"""Bytes that a run needs and that whoever starts it wants to know of."""
+
 CGROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
 
@@ -70,6 +73,14 @@ class Reckoned(Protocol):
 def needed(run: Reckoned) -> int:
     """Bytes that a run will need, beside the process that makes it."""
     return sum(need.bytes for need in run.memory)
+
+
+def foreseen(run: Reckoned) -> list[str]:
+    """What is to be known before a run that needs much."""
+    if needed(run) < WORTH_SAYING:
+        return []
+    part = max(run.memory, key=lambda one: one.bytes)
+    return [f"A run needs about {say_bytes(needed(run))} of memory, {say_bytes(part.bytes)} of it for {part.key}"]
 
 
 def runs_at_once(runs: Sequence[Reckoned], wanted: int) -> int:

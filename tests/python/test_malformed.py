@@ -264,3 +264,21 @@ def test_variants_keep_their_names_apart(tmp_path):
     path = tmp_path / "names.toml"
     path.write_text(text)
     assert [one.name for one in variants.from_file(scenario.read(path))] == ["$x_{$ax", "[/]bx", "_cx"]
+
+
+CROWD = """
+[link]
+rate = "10mbit"
+[[traffic]]
+kind = "bulk"
+flows = {flows}
+"""
+
+
+def test_who_starts_a_run_that_needs_much_is_told():
+    small = engine.resolve(CROWD.format(flows=1000), "small.toml")
+    large = engine.resolve(CROWD.format(flows=1_000_000), "large.toml")
+    assert memory.foreseen(small) == []
+    assert memory.foreseen(large) == [
+        f"A run needs about {(said := memory.say_bytes(memory.needed(large)))} of memory, {said} of it for traffic.0"
+    ]
