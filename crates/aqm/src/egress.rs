@@ -14,7 +14,7 @@ use crate::device::DeviceQueue;
 use crate::law::Gauges;
 use crate::packet::{Ack, Backlog, Cause, Packet, Tap};
 use crate::qdisc::fifo::Limit;
-use crate::qdisc::{Held, Qdisc};
+use crate::qdisc::{Held, Qdisc, Taken};
 use crate::trace::{Opportunities, Trace};
 use base::{Rate, Serializer, Span, Time};
 
@@ -176,15 +176,13 @@ impl<P: Packet> Egress<P> {
         }
         let mut tap = Counting { counts: &mut self.counts, tap };
         match self.qdisc.take(now, &mut tap) {
-            Some(held) => {
+            Taken::Packet(held) => {
                 self.waited = now.since(held.enqueued);
                 self.done_at = self.wire.send(held.packet.size() + self.overhead, now);
                 self.sending = Some(held);
             }
-            None => {
-                self.done_at = self.qdisc.next_ready();
-                assert!(self.done_at > now, "a shaper that gives nothing now gives something later");
-            }
+            Taken::Later(ready) => self.done_at = later(ready, now),
+            Taken::Empty => self.done_at = Time::NEVER,
         }
     }
 
@@ -210,16 +208,14 @@ impl<P: Packet> Egress<P> {
             return;
         }
         match self.qdisc.take(now, &mut Counting { counts: &mut self.counts, tap }) {
-            Some(held) => {
+            Taken::Packet(held) => {
                 self.waited = ready.since(held.enqueued);
                 self.done_at = opportunities.send(held.packet.size() + self.overhead);
                 self.sending = Some(held);
             }
-            // The discipline is told that there is nothing, as on any link.
-            None => {
-                self.done_at = self.qdisc.next_ready();
-                assert!(self.done_at > now, "a shaper that gives nothing now gives something later");
-            }
+            Taken::Later(ready) => self.done_at = later(ready, now),
+            // The discipline is asked in vain, as on any link.
+            Taken::Empty => self.done_at = Time::NEVER,
         }
     }
 
@@ -230,12 +226,14 @@ impl<P: Packet> Egress<P> {
         let mut ready = Time::NEVER;
         while device.has_room() {
             // A driver learns that there is nothing by asking, and so the discipline that it was asked in vain.
-            let Some(held) = self.qdisc.take(now, &mut tap) else {
-                ready = self.qdisc.next_ready();
-                assert!(ready > now, "a shaper that gives nothing now gives something later");
-                break;
-            };
-            device.push(held);
+            match self.qdisc.take(now, &mut tap) {
+                Taken::Packet(held) => device.push(held),
+                Taken::Later(at) => {
+                    ready = later(at, now);
+                    break;
+                }
+                Taken::Empty => break,
+            }
         }
         device.transmit(now, |size| self.wire.send(size + self.overhead, now));
         self.done_at = device.done_at().min(ready);
@@ -304,6 +302,13 @@ impl<P: Packet> Egress<P> {
             "packets are conserved: offered {offered} = delivered {delivered} + dropped {dropped} + held {held}"
         );
     }
+}
+
+/// When a shaper that gives nothing at `now` wants to be asked again.
+#[inline]
+fn later(ready: Time, now: Time) -> Time {
+    assert!(ready > now, "a shaper that gives nothing now gives something later");
+    ready
 }
 
 /// Counts what the discipline tells on its way to the driver's tap.

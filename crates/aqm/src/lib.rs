@@ -21,5 +21,5 @@ mod trace;
 pub use egress::{Counts, Delivery, Egress};
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
 pub use packet::{Ack, Backlog, Cause, Packet, Tap};
-pub use qdisc::{Held, Qdisc};
+pub use qdisc::{Held, Qdisc, Taken};
 pub use trace::Trace;

@@ -225,7 +225,7 @@ fn dualpi2_marks_k_times_the_root_of_what_it_drops() {
             qdisc.tick(due);
             let long = Span::from_ms(wait_ms);
             let take = |qdisc: &mut Box<dyn Qdisc<Parcel> + Send>, now: Time, tap: &mut dyn Tap<Parcel>| {
-                while qdisc.take(now, tap).is_some() {}
+                while qdisc.take(now, tap).packet().is_some() {}
             };
             take(&mut qdisc, due, &mut Deaf);
             for wait in [long, target] {

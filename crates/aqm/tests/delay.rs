@@ -90,7 +90,7 @@ fn backlogged_flows_get_the_same_bytes_within_a_turn() {
             qdisc.offer(parcel, Time::ZERO, &mut Deaf);
         }
         for number in 30..100_000 {
-            let held = qdisc.take(Time::ZERO, &mut Deaf).expect("packets wait");
+            let held = qdisc.take(Time::ZERO, &mut Deaf).packet().expect("packets wait");
             let flow = held.packet.flow as usize;
             sent[flow] += i64::from(held.packet.size);
             let parcel = Parcel { number, size: size(flow), ecn: Ecn::NotEct, flow: flow as u64 };

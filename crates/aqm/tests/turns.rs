@@ -42,7 +42,7 @@ fn greatest_drift(mut qdisc: Box<dyn Qdisc<Parcel> + Send>, weight: fn(u32) -> i
             waiting[flow] += 1;
             continue;
         }
-        let Some(held) = qdisc.take(now, &mut Deaf) else { continue };
+        let Some(held) = qdisc.take(now, &mut Deaf).packet() else { continue };
         let sender = held.packet.flow as usize;
         for other in (0..FLOWS).filter(|other| *other != sender) {
             let (now, least, most) = &mut drift[sender.min(other)][sender.max(other)];

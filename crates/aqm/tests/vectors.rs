@@ -102,7 +102,7 @@ impl Run {
             let parcel = Parcel { number: self.offered, size, ecn: step.ecn.into(), flow: step.flow };
             self.qdisc.offer(parcel, now, &mut recorder);
         } else if step.take {
-            sent = Some(self.qdisc.take(now, &mut recorder));
+            sent = Some(self.qdisc.take(now, &mut recorder).packet());
         }
         let mut events: Vec<String> = recorder.0.iter().map(tell).collect();
         self.gone += recorder.0.iter().filter(|told| matches!(told, Told::Dropped(..))).count() as u64;

@@ -3,7 +3,7 @@
 //! packet with the same ECN field each time; where CAKE shapes, at the same time too.
 
 use aqm::registry::{self, Site};
-use aqm::{Ack, Cause, Packet, Qdisc, Tap};
+use aqm::{Ack, Cause, Packet, Qdisc, Taken, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -72,6 +72,7 @@ struct Record {
     /// When, which, with which field, after how many arrivals.
     departures: Vec<(Time, usize, Ecn, usize)>,
     ours: String,
+    is_shaped: bool,
     rate: Rate,
     quantum_ns: u64,
 }
@@ -162,7 +163,8 @@ fn read(path: &Path) -> Record {
     let ours = record["ours"].as_object().expect("the record has our discipline");
     let ours: Vec<String> = ours.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let rate = Rate::from_bps(record["rate_bps"].as_u64().expect("the record has a rate"));
-    Record { packets, departures, ours: format!("{{ {} }}", ours.join(", ")), rate, quantum_ns }
+    let is_shaped = record["ours"].get("bandwidth").is_some();
+    Record { is_shaped, packets, departures, ours: format!("{{ {} }}", ours.join(", ")), rate, quantum_ns }
 }
 
 /// Our discipline, as a scenario has it.
@@ -199,19 +201,19 @@ fn replay(path: &Path, compared: &mut Compared) -> Result<(), String> {
         }
         let said = |what: String| format!("departure {n} at {at:?}, packet {number}: {what}");
         // A shaper is asked when it says so; it may lose packets and then have none to give yet.
-        while qdisc.next_ready().is_set() && at.since(qdisc.next_ready().max(before)).ns() > STEPS * record.quantum_ns {
-            let due = qdisc.next_ready().max(before);
-            if let Some(held) = qdisc.take(due, &mut tap) {
-                return Err(said(format!("ours sends {} at {due:?}", held.packet.number)));
+        let mut due = before;
+        while record.is_shaped && at.since(due).ns() > STEPS * record.quantum_ns {
+            match qdisc.take(due, &mut tap) {
+                Taken::Packet(held) => return Err(said(format!("ours sends {} at {due:?}", held.packet.number))),
+                Taken::Later(ready) => due = ready,
+                Taken::Empty => break,
             }
         }
-        if qdisc.next_ready().is_set() {
-            let due = qdisc.next_ready().max(before);
-            if at < due {
-                return Err(said(format!("ours is held back until {due:?}")));
-            }
-        }
-        let Some(held) = qdisc.take(at, &mut tap) else { return Err(said("ours sends nothing".into())) };
+        let held = match qdisc.take(at, &mut tap) {
+            Taken::Packet(held) => held,
+            Taken::Later(ready) => return Err(said(format!("ours is held back until {ready:?}"))),
+            Taken::Empty => return Err(said("ours sends nothing".into())),
+        };
         if held.packet.number != number || held.packet.ecn != field {
             return Err(said(format!("expected with {field:?}, got {:?}", held.packet)));
         }

@@ -22,7 +22,7 @@
 
 use super::fifo::Limit;
 use super::thinned::Thinned;
-use super::{Held, Qdisc};
+use super::{Held, Qdisc, Taken};
 use crate::law::red::{self, Detector};
 use crate::law::{Arrival, Gauges, Verdict, measure};
 use crate::packet::{Backlog, Cause, Packet, Tap};
@@ -222,13 +222,13 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         self.queue.push_back(Held { packet, enqueued: now });
     }
 
-    fn take(&mut self, now: Time, _tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+    fn take(&mut self, now: Time, _tap: &mut dyn Tap<P>) -> Taken<P> {
         let Some(held) = self.queue.pop_front() else {
             self.red.idle_from(now);
-            return None;
+            return Taken::Empty;
         };
         self.bytes -= u64::from(held.packet.size());
-        Some(held)
+        Taken::Packet(held)
     }
 
     fn backlog(&self) -> Backlog {

@@ -29,7 +29,7 @@ use super::fq_frame;
 use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
-use super::{Held, Qdisc};
+use super::{Held, Qdisc, Taken};
 use crate::law::Gauges;
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
@@ -208,6 +208,34 @@ impl<P: Packet> Drr<P> {
             self.turns.remove(index);
         }
     }
+
+    /// The packet whose turn it is.
+    fn next(&mut self) -> Option<Held<P>> {
+        // The first that could not send.
+        let mut first = None;
+        loop {
+            let index = self.turns.first(TURNS)?;
+            if first == Some(index) {
+                self.skip_rounds();
+            }
+            let flow = &mut self.flows[index as usize];
+            if !self.has_quantum {
+                flow.deficit += self.quantum;
+                self.has_quantum = true;
+            }
+            let head = self.pool.head(&flow.queue).expect("a queue in turn holds packets");
+            let size = u64::from(head.packet.size());
+            if size <= flow.deficit {
+                flow.deficit -= size;
+                let held = self.remove(index, End::Head);
+                self.rest_if_empty(index);
+                return held;
+            }
+            self.has_quantum = false;
+            self.go_last(index);
+            first.get_or_insert(index);
+        }
+    }
 }
 
 impl<P: Packet> Qdisc<P> for Drr<P> {
@@ -234,31 +262,8 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         self.held.bytes += u64::from(size);
     }
 
-    fn take(&mut self, _now: Time, _tap: &mut dyn Tap<P>) -> Option<Held<P>> {
-        // The first that could not send.
-        let mut first = None;
-        loop {
-            let index = self.turns.first(TURNS)?;
-            if first == Some(index) {
-                self.skip_rounds();
-            }
-            let flow = &mut self.flows[index as usize];
-            if !self.has_quantum {
-                flow.deficit += self.quantum;
-                self.has_quantum = true;
-            }
-            let head = self.pool.head(&flow.queue).expect("a queue in turn holds packets");
-            let size = u64::from(head.packet.size());
-            if size <= flow.deficit {
-                flow.deficit -= size;
-                let held = self.remove(index, End::Head);
-                self.rest_if_empty(index);
-                return held;
-            }
-            self.has_quantum = false;
-            self.go_last(index);
-            first.get_or_insert(index);
-        }
+    fn take(&mut self, _now: Time, _tap: &mut dyn Tap<P>) -> Taken<P> {
+        self.next().into()
     }
 
     fn backlog(&self) -> Backlog {

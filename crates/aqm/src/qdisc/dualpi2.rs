@@ -25,7 +25,7 @@
 //! packet in hand.
 
 use super::fifo::Limit;
-use super::{Held, Qdisc};
+use super::{Held, Qdisc, Taken};
 use crate::law::clock::Clock;
 use crate::law::coupling::{self, Coupling};
 use crate::law::{self, Gauges, pie};
@@ -356,14 +356,14 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
         queue.packets.push_back(Held { packet, enqueued: now });
     }
 
-    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P> {
         loop {
             let both = !self.scalable.packets.is_empty() && !self.classic.packets.is_empty();
             let is_scalable = self.classic.packets.is_empty() || both && self.credit <= 0;
             let queue = if is_scalable { &mut self.scalable } else { &mut self.classic };
             let Some(Held { mut packet, enqueued }) = queue.packets.pop_front() else {
                 self.reset_credit();
-                return None;
+                return Taken::Empty;
             };
             let behind = queue.packets.len() as u32;
             let size = packet.size();
@@ -390,7 +390,7 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
                 let (classic, scalable) = self.weights;
                 self.credit += i64::from(size) * if is_scalable { classic } else { -scalable };
             }
-            return Some(Held { packet, enqueued });
+            return Taken::Packet(Held { packet, enqueued });
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The hard limit is checked before the law is asked, and counts the packets that wait, not the one in transmission.
 
-use super::{Held, Qdisc};
+use super::{Held, Qdisc, Taken};
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Length, Values};
@@ -132,7 +132,7 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
         self.queue.push_back(Held { packet, enqueued: now });
     }
 
-    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P> {
         while let Some(Held { mut packet, enqueued }) = self.queue.pop_front() {
             let size = packet.size();
             self.bytes -= size as u64;
@@ -148,10 +148,10 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
                     continue;
                 }
             }
-            return Some(Held { packet, enqueued });
+            return Taken::Packet(Held { packet, enqueued });
         }
         self.law.on_idle(now);
-        None
+        Taken::Empty
     }
 
     fn backlog(&self) -> Backlog {

@@ -26,7 +26,7 @@ use super::fifo::Limit;
 use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::tournament::Tournament;
-use super::{Held, Qdisc};
+use super::{Held, Qdisc, Taken};
 use crate::law::{Gauges, flows::FlowTable};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Values};
@@ -279,6 +279,35 @@ impl<P: Packet> Fq<P> {
             }
         }
     }
+
+    /// The packet whose turn it is, by the clock of the reference.
+    fn next(&mut self, now: Time) -> Option<Held<P>> {
+        self.serve(now, true);
+        let index = if self.is_ns2 {
+            let (finish, index) = self.by_clock.first()?;
+            self.flows[index as usize].finish = finish;
+            index
+        } else {
+            let Some((_, index)) = self.next.top() else {
+                self.rest();
+                return None;
+            };
+            index
+        };
+        let flow = &mut self.flows[index as usize];
+        let held = self.pool.pop(&mut flow.queue)?;
+        let is_empty = flow.queue.is_empty();
+        self.reference.left = f64::from(held.packet.size());
+        self.count_out(index, &held);
+        if !is_empty {
+            self.line_up(index, now);
+        } else if self.is_ns2 {
+            self.reference.active.set(index, -self.flows[index as usize].finish);
+        } else if !self.reference.active.contains(index) {
+            Self::forget_if_empty(&mut self.table, &self.flows, &mut self.free, index);
+        }
+        Some(Held { packet: held.packet.packet, enqueued: held.enqueued })
+    }
 }
 
 impl<P: Packet> Qdisc<P> for Fq<P> {
@@ -310,32 +339,8 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
         }
     }
 
-    fn take(&mut self, now: Time, _tap: &mut dyn Tap<P>) -> Option<Held<P>> {
-        self.serve(now, true);
-        let index = if self.is_ns2 {
-            let (finish, index) = self.by_clock.first()?;
-            self.flows[index as usize].finish = finish;
-            index
-        } else {
-            let Some((_, index)) = self.next.top() else {
-                self.rest();
-                return None;
-            };
-            index
-        };
-        let flow = &mut self.flows[index as usize];
-        let held = self.pool.pop(&mut flow.queue)?;
-        let is_empty = flow.queue.is_empty();
-        self.reference.left = f64::from(held.packet.size());
-        self.count_out(index, &held);
-        if !is_empty {
-            self.line_up(index, now);
-        } else if self.is_ns2 {
-            self.reference.active.set(index, -self.flows[index as usize].finish);
-        } else if !self.reference.active.contains(index) {
-            Self::forget_if_empty(&mut self.table, &self.flows, &mut self.free, index);
-        }
-        Some(Held { packet: held.packet.packet, enqueued: held.enqueued })
+    fn take(&mut self, now: Time, _tap: &mut dyn Tap<P>) -> Taken<P> {
+        self.next(now).into()
     }
 
     fn backlog(&self) -> Backlog {

@@ -27,7 +27,7 @@
 use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
-use super::{Held, Qdisc, fifo::Limit};
+use super::{Held, Qdisc, Taken, fifo::Limit};
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Value, Values};
@@ -252,6 +252,40 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
         }
         self.flows[fattest].law.on_eviction(packets, now);
     }
+
+    /// The packet whose turn it is and that its law lets pass.
+    fn next(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        // The first whose turn was over, since the last that had one.
+        let mut first = None;
+        // RFC 8290 §4.2.
+        loop {
+            let new = self.turns.first(NEW);
+            let item = new.or_else(|| self.turns.first(OLD))?;
+            let index = item as usize;
+            if first == Some(item) {
+                self.skip_rounds();
+            }
+            let flow = &mut self.flows[index];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                self.turns.push(OLD, item);
+                first.get_or_insert(item);
+                continue;
+            }
+            first = None;
+            if let Some(held) = self.pull(index, now, tap) {
+                self.flows[index].deficit -= i64::from(held.packet.size());
+                return Some(held);
+            }
+            // An empty new queue waits one round among the old, or it could come back as new again and again. Linux
+            // sees no need where there are no old ones.
+            if new.is_some() && !(self.is_linux && self.turns.is_empty(OLD)) {
+                self.turns.push(OLD, item);
+            } else {
+                self.turns.remove(item);
+            }
+        }
+    }
 }
 
 impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
@@ -301,37 +335,8 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         }
     }
 
-    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
-        // The first whose turn was over, since the last that had one.
-        let mut first = None;
-        // RFC 8290 §4.2.
-        loop {
-            let new = self.turns.first(NEW);
-            let item = new.or_else(|| self.turns.first(OLD))?;
-            let index = item as usize;
-            if first == Some(item) {
-                self.skip_rounds();
-            }
-            let flow = &mut self.flows[index];
-            if flow.deficit <= 0 {
-                flow.deficit += self.quantum;
-                self.turns.push(OLD, item);
-                first.get_or_insert(item);
-                continue;
-            }
-            first = None;
-            if let Some(held) = self.pull(index, now, tap) {
-                self.flows[index].deficit -= i64::from(held.packet.size());
-                return Some(held);
-            }
-            // An empty new queue waits one round among the old, or it could come back as new again and again. Linux
-            // sees no need where there are no old ones.
-            if new.is_some() && !(self.is_linux && self.turns.is_empty(OLD)) {
-                self.turns.push(OLD, item);
-            } else {
-                self.turns.remove(item);
-            }
-        }
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P> {
+        self.next(now, tap).into()
     }
 
     fn backlog(&self) -> Backlog {

@@ -30,6 +30,36 @@ pub struct Held<P> {
     pub enqueued: Time,
 }
 
+/// What a discipline answers when it is asked for the next packet.
+#[derive(Clone, Copy, Debug)]
+pub enum Taken<P> {
+    /// This one is to be sent now.
+    Packet(Held<P>),
+    /// A shaper holds back what waits. It wants to be asked again at this instant, which is later than the call, even
+    /// if nothing arrives.
+    Later(Time),
+    /// Nothing waits. There is nothing to ask for before the next arrival.
+    Empty,
+}
+
+impl<P> Taken<P> {
+    /// The packet, if there is one now.
+    pub fn packet(self) -> Option<Held<P>> {
+        match self {
+            Self::Packet(held) => Some(held),
+            Self::Later(_) | Self::Empty => None,
+        }
+    }
+}
+
+impl<P> From<Option<Held<P>>> for Taken<P> {
+    /// The answer of a discipline that shapes nothing: a packet, or nothing waits.
+    #[inline]
+    fn from(held: Option<Held<P>>) -> Self {
+        held.map_or(Self::Empty, Self::Packet)
+    }
+}
+
 /// A queueing discipline over packets of type `P`.
 ///
 /// Packets are conserved: each one offered is taken, dropped through the tap, or held.
@@ -37,14 +67,8 @@ pub trait Qdisc<P> {
     /// Offers an arriving packet; it is held or dropped.
     fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>);
 
-    /// Takes the next packet for transmission; `None` when there is none, or none before [`Qdisc::next_ready`].
-    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>>;
-
-    /// After a [`Qdisc::take`] that gave nothing: when to ask again even if nothing arrives, later than that call. A
-    /// shaper that holds packets back says when it will let one go; all others never need asking.
-    fn next_ready(&self) -> Time {
-        Time::NEVER
-    }
+    /// Takes the next packet for transmission. It may lose packets on the way to it.
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P>;
 
     /// What is held.
     fn backlog(&self) -> Backlog;

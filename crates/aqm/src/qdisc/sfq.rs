@@ -25,7 +25,7 @@ use super::fifo::{End, Limit};
 use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
-use super::{Held, Qdisc, fq_frame};
+use super::{Held, Qdisc, Taken, fq_frame};
 use crate::law::Gauges;
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
@@ -310,6 +310,37 @@ impl<P: Packet> Sfq<P> {
         }
         self.scratch = scratch;
     }
+
+    /// The packet whose turn it is.
+    fn next(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+        if now >= self.perturb_at {
+            self.rehash(now, tap);
+        }
+        let mut index = self.turns.first(TURNS)?;
+        // The first that had no turn.
+        let mut first = None;
+        while self.slots[index as usize].allot <= 0 {
+            if first == Some(index) {
+                self.skip_rounds();
+            }
+            self.slots[index as usize].allot += self.quantum;
+            self.turns.push(TURNS, index);
+            first.get_or_insert(index);
+            index = self.turns.first(TURNS)?;
+        }
+        let held = self.pop(index, End::Head)?;
+        self.shrink(index);
+        let slot = &mut self.slots[index as usize];
+        if slot.length == 0 {
+            return Some(held);
+        }
+        if self.is_linux {
+            slot.allot -= i64::from(held.packet.size());
+        } else {
+            self.turns.push(TURNS, index);
+        }
+        Some(held)
+    }
 }
 
 impl<P: Packet> Qdisc<P> for Sfq<P> {
@@ -346,34 +377,8 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         self.push(index, Held { packet, enqueued: now });
     }
 
-    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
-        if now >= self.perturb_at {
-            self.rehash(now, tap);
-        }
-        let mut index = self.turns.first(TURNS)?;
-        // The first that had no turn.
-        let mut first = None;
-        while self.slots[index as usize].allot <= 0 {
-            if first == Some(index) {
-                self.skip_rounds();
-            }
-            self.slots[index as usize].allot += self.quantum;
-            self.turns.push(TURNS, index);
-            first.get_or_insert(index);
-            index = self.turns.first(TURNS)?;
-        }
-        let held = self.pop(index, End::Head)?;
-        self.shrink(index);
-        let slot = &mut self.slots[index as usize];
-        if slot.length == 0 {
-            return Some(held);
-        }
-        if self.is_linux {
-            slot.allot -= i64::from(held.packet.size());
-        } else {
-            self.turns.push(TURNS, index);
-        }
-        Some(held)
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P> {
+        self.next(now, tap).into()
     }
 
     fn backlog(&self) -> Backlog {

@@ -103,7 +103,7 @@ impl Htb {
             if qdisc.backlog().packets == 0 {
                 return;
             }
-            let Some(held) = qdisc.take(now, told) else { return };
+            let Some(held) = qdisc.take(now, told).packet() else { return };
             let packet = held.packet;
             self.tokens_ns -= takes_ns(u64::from(packet.arrival.size), self.rate_bps);
             told.fates[packet.number] = fate(packet.arrival.ecn, packet.ecn);

@@ -159,7 +159,7 @@ impl Record {
                 offer(&mut qdisc, &mut told);
             }
             tick(&mut qdisc, exit.at);
-            let held = qdisc.take(exit.at, &mut told);
+            let held = qdisc.take(exit.at, &mut told).packet();
             taken.push(held.map(|held| {
                 told.fates[held.packet.number] = fate(held.packet.arrival.ecn, held.packet.ecn);
                 held.packet.number

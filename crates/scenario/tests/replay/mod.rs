@@ -116,7 +116,7 @@ fn replay(request: &Value) -> Result<Vec<Value>, String> {
                 json!(told.0.join(", "))
             }
             "take" => {
-                match qdisc.take(now, &mut told) {
+                match qdisc.take(now, &mut told).packet() {
                     Some(held) => told.0.push(format!("send #{}", held.packet.number)),
                     None => told.0.push("none".into()),
                 }

@@ -38,7 +38,7 @@ pub mod tin;
 use super::fifo::Limit;
 use super::heap::Heap;
 use super::pool::Pool;
-use super::{Held, Qdisc};
+use super::{Held, Qdisc, Taken};
 use crate::law::cobalt::Setting;
 use crate::law::{Departure, Gauges, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
@@ -193,12 +193,9 @@ impl<P: Packet> Cake<P> {
         tap.dropped(held.packet, Cause::Tail, now);
     }
 
-    /// The tin to serve: by its clock and priority on a shaped link, else by turns of bytes. `None` if none has
-    /// packets.
-    fn choose(&mut self, now: Time) -> Option<usize> {
-        if !self.tins.iter().any(Tin::is_busy) {
-            return None;
-        }
+    /// The tin to serve while packets wait: by its clock and priority on a shaped link, else by turns of bytes.
+    fn choose(&mut self, now: Time) -> usize {
+        assert!(self.tins.iter().any(Tin::is_busy), "a tin with packets is busy");
         if self.shaper.is_some() {
             // The last that is due, or else the earliest.
             let mut best: Option<(Time, usize)> = None;
@@ -207,12 +204,12 @@ impl<P: Packet> Cake<P> {
                     best = Some((tin.next, index));
                 }
             }
-            return best.map(|(_, index)| index);
+            return best.expect("one of them is busy").1;
         }
         loop {
             let tin = &mut self.tins[self.current];
             if tin.deficit >= 0 && tin.is_busy() {
-                return Some(self.current);
+                return self.current;
             }
             if tin.deficit <= 0 {
                 tin.deficit += tin.quantum;
@@ -282,11 +279,6 @@ impl<P: Packet> Cake<P> {
             }
         }
     }
-
-    /// Whether the shaper holds packets back at `now`.
-    fn is_held_back(&self, now: Time) -> bool {
-        self.shaper.is_some_and(|shaper| shaper.next() > now)
-    }
 }
 
 /// What a flow gave.
@@ -332,25 +324,19 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         }
     }
 
-    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
+    fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P> {
         let mut is_first = true;
-        loop {
-            if self.held.packets == 0 || self.is_held_back(now) {
-                return None;
+        while self.held.packets > 0 {
+            if let Some(shaper) = self.shaper.filter(|shaper| shaper.next() > now) {
+                return Taken::Later(shaper.next());
             }
-            let index = self.choose(now)?;
+            let index = self.choose(now);
             if let Some(held) = self.serve(index, &mut is_first, now, tap) {
                 self.watched = self.watched.saturating_sub(1);
-                return Some(held);
+                return Taken::Packet(held);
             }
         }
-    }
-
-    fn next_ready(&self) -> Time {
-        match &self.shaper {
-            Some(shaper) if self.held.packets > 0 => shaper.next(),
-            _ => Time::NEVER,
-        }
+        Taken::Empty
     }
 
     fn backlog(&self) -> Backlog {
@@ -514,7 +500,7 @@ mod tests {
         let mut queue = cake(Some(rate), "diffserv3");
         (0..50).for_each(|_| queue.offer(kind(0, 2), Time::ZERO, &mut Deaf));
         queue.offer(sparse, Time::ZERO, &mut Deaf);
-        assert_eq!(queue.take(Time::ZERO, &mut Deaf).map(|held| held.packet.dscp), Some(46));
+        assert_eq!(queue.take(Time::ZERO, &mut Deaf).packet().map(|held| held.packet.dscp), Some(46));
     }
 
     #[test]
