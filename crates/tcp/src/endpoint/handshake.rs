@@ -1,5 +1,6 @@
 //! Opening a connection: SYN, SYN/ACK and what answers them, repeated until they get through, and ECN agreed on.
 
+use super::feedback::Feedback;
 use super::{Emit, Endpoint, State};
 use crate::cc::Window;
 use crate::segment::{Flags, SackBlocks, Segment};
@@ -19,11 +20,10 @@ impl Endpoint {
     }
 
     pub(super) fn send_synack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn_ok);
+        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.feedback.is_on());
         // RFC 5562 §3: only the first SYN/ACK is ECN-capable.
         let is_plus = matches!(config.ecn, EcnMode::Plus | EcnMode::PlusTryOnce);
-        let is_capable = self.ecn_ok && (config.ect_on_control || is_plus && self.syn_repeats == 0);
-        let ecn = if is_capable { config.ect } else { Ecn::NotEct };
+        let ecn = self.feedback.field(config.ect_on_control || is_plus && self.syn_repeats == 0, config);
         self.send_handshake(flags, ecn, &config.synack_timer, config, now, out);
     }
 
@@ -74,15 +74,16 @@ impl Endpoint {
     pub(super) fn on_synack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         self.rcv_nxt = 1;
         self.peer_stamp = segment.stamp;
-        self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE);
-        // RFC 5562 has the mark on a SYN/ACK echoed; DCTCP's are of data alone.
-        self.echoes_ce = self.ecn_ok && segment.ecn == Ecn::Ce && !config.control.echoes_each_mark();
-        if self.echoes_ce && config.ecn == EcnMode::PlusTryOnce {
+        self.feedback = Feedback::agreed(segment.flags.has(Flags::ECE), config);
+        if segment.ecn == Ecn::Ce {
+            self.feedback.note_marked_synack();
+        }
+        if self.feedback.echoes() && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
             self.measure_handshake(segment, config, now);
             self.send_ack(config, now, out);
             self.rcv_nxt = 0;
-            self.echoes_ce = false;
+            self.feedback = Feedback::Off;
             return;
         }
         self.establish(segment, config, now);
@@ -103,7 +104,7 @@ impl Endpoint {
         if !segment.flags.has(Flags::ACK) || segment.ack < 1 {
             return;
         }
-        let is_marked = self.ecn_ok && segment.flags.has(Flags::ECE);
+        let is_marked = self.feedback.hears(segment);
         if is_marked && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: the client waits for a SYN/ACK that is not ECN-capable. It is not open yet, so this
             // opens nothing here either; if the timer was faster, that SYN/ACK is on its way.
@@ -120,7 +121,7 @@ impl Endpoint {
             // ECN+: start with one segment, at once, and say so.
             self.window.cwnd = f64::from(config.mss);
             self.stats.ecn_reductions += 1;
-            self.owes_cwr = true;
+            self.feedback.owe_cwr();
         }
         self.process(segment, config, now, out);
         self.push(config, now, out);

@@ -12,7 +12,7 @@
 //! - `delaying.rs`: when acknowledgements wait, where that follows the sender's habits. `growing.rs`: the window,
 //!   there.
 //! - `idle.rs`: the window after a pause.
-//! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements, ECN echo.
+//! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements. `feedback.rs`: what is told of marks.
 //! - `handshake.rs`: opening.
 //! - here: the state itself, and closing.
 //!
@@ -26,6 +26,7 @@
 
 mod counting;
 mod delaying;
+mod feedback;
 mod growing;
 mod handshake;
 mod idle;
@@ -47,8 +48,9 @@ use crate::outstanding::Outstanding;
 use crate::reassembly::Reassembly;
 use crate::rtt::RttEstimator;
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, EcnMode};
+use crate::stack::Config;
 use base::{Span, Time};
+use feedback::Feedback;
 pub(crate) use pacing::{BURSTS, MOST_BURST};
 
 /// Where an endpoint puts the segments it sends.
@@ -131,8 +133,8 @@ pub struct Endpoint {
     closing: bool,
     /// The FIN was sent; its acknowledgement is `snd_nxt`.
     fin_sent: bool,
-    /// Whether both ends do ECN.
-    ecn_ok: bool,
+    /// What the ends tell each other of marks.
+    feedback: Feedback,
     /// Only the opener sends, as configured.
     is_one_way: bool,
     /// Expirations of the handshake's timer.
@@ -187,8 +189,6 @@ pub struct Endpoint {
     /// `snd_una` when the timer last expired, and how often it did there.
     timed_out_at: u64,
     expirations: u32,
-    /// The next new segment carries CWR.
-    owes_cwr: bool,
     /// The earliest of `probe_at`, `reorder_at`, `held_until` and the next paced departure, which most stacks never
     /// need, or earlier than that.
     seldom_at: Time,
@@ -202,7 +202,6 @@ pub struct Endpoint {
     unacked: u32,
     quick_acks_left: u32,
     delayed_ack_at: Time,
-    echoes_ce: bool,
     /// The newest stamp of the peer, to be echoed (TS.Recent).
     peer_stamp: u16,
     /// How much of the window the application used.
@@ -271,7 +270,7 @@ impl Endpoint {
             state: State::Listen,
             closing: false,
             fin_sent: false,
-            ecn_ok: false,
+            feedback: Feedback::Off,
             is_one_way: config.one_way,
             syn_tries: 0,
             syn_repeats: 0,
@@ -300,7 +299,6 @@ impl Endpoint {
             ecn_recover: 0,
             timed_out_at: 0,
             expirations: 0,
-            owes_cwr: false,
             held_until: Time::NEVER,
             seldom_at: Time::NEVER,
             rcv_nxt: 0,
@@ -309,7 +307,6 @@ impl Endpoint {
             unacked: 0,
             quick_acks_left: if config.delayed_ack.adapts { 0 } else { config.delayed_ack.quick },
             delayed_ack_at: Time::NEVER,
-            echoes_ce: false,
             peer_stamp: 0,
             peer_echo: 0,
             used: idle::Use::default(),
@@ -349,7 +346,7 @@ impl Endpoint {
     fn establish_at_once(&mut self, config: &Config) {
         self.state = State::Established;
         (self.snd_una, self.snd_nxt, self.rcv_nxt) = (1, 1, 1);
-        self.ecn_ok = config.ecn != EcnMode::Off;
+        self.feedback = Feedback::agreed(true, config);
     }
 
     /// Gives back what an idle connection does not need and the next segment brings again; what is outstanding stays.
@@ -396,7 +393,7 @@ impl Endpoint {
                 self.rcv_nxt = 1;
                 self.peer_window = u64::from(segment.window);
                 self.peer_stamp = segment.stamp;
-                self.ecn_ok = config.ecn != EcnMode::Off && segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.feedback = Feedback::agreed(segment.flags.has(Flags::ECE.with(Flags::CWR)), config);
                 if config.one_way {
                     self.answer_one_way(config, now, out);
                     return;

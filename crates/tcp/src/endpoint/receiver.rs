@@ -1,4 +1,4 @@
-//! The receiving half: data in order and out of order, delayed and selective acknowledgements, ECN echo.
+//! The receiving half: data in order and out of order, delayed and selective acknowledgements.
 
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, SackBlocks, Segment};
@@ -8,28 +8,7 @@ use base::{Ecn, Time};
 impl Endpoint {
     /// Data or a FIN arrived.
     pub(super) fn on_data(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        if self.ecn_ok && config.control.echoes_each_mark() {
-            self.on_ecn_field(segment, config, now, out);
-            if segment.flags.has(Flags::CWR) {
-                // tcp_ecn_accept_cwr: the sender's window may be very small.
-                self.make_due();
-            }
-        } else if self.ecn_ok {
-            // RFC 3168 §6.1.3: echo from the mark until the sender says it has reduced.
-            let hurries = config.delayed_ack.hurries_for_ecn;
-            if segment.flags.has(Flags::CWR) {
-                self.echoes_ce = false;
-                self.make_due();
-                self.quick_acks_left = self.quick_acks_left.max(u32::from(hurries));
-            }
-            if segment.ecn == Ecn::Ce {
-                if hurries && !self.echoes_ce {
-                    self.quick_acks_left = self.quick_acks_left.max(2);
-                    self.hurry_afresh(2, config);
-                }
-                self.echoes_ce = true;
-            }
-        }
+        self.on_marks(segment, config, now, out);
         if segment.flags.has(Flags::FIN) {
             self.peer_fin = segment.end() - 1;
         }
@@ -83,20 +62,6 @@ impl Endpoint {
         }
     }
 
-    /// RFC 8257 §3.2: the echo tells of exactly what it acknowledges. What was acknowledged late so far is of the other
-    /// kind when the marks begin or end, and is acknowledged by itself; the change is told at once too, as Linux does.
-    fn on_ecn_field(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        let is_marked = segment.ecn == Ecn::Ce;
-        if is_marked != self.echoes_ce {
-            if self.delayed_ack_at.is_set() {
-                self.send_ack(config, now, out);
-            }
-            self.echoes_ce = is_marked;
-            self.make_due();
-            self.quick_acks_left = self.quick_acks_left.max(1);
-        }
-    }
-
     /// Sends an acknowledgement of a segment all of which was here already, and says so where that is told (RFC 2883).
     fn tell_twice(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         if !config.dsack || !config.repair.has_sack() || segment.payload == 0 {
@@ -119,7 +84,7 @@ impl Endpoint {
     /// The ECN field of packets without data.
     #[inline]
     pub(super) fn control_ecn(&self, config: &Config) -> Ecn {
-        if self.ecn_ok && config.ect_on_control { config.ect } else { Ecn::NotEct }
+        self.feedback.field(config.ect_on_control, config)
     }
 
     /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.
@@ -151,7 +116,7 @@ impl Endpoint {
             echo: self.peer_stamp,
             payload: payload as u16,
             size: (payload + config.header + sacks.option_bytes()) as u16,
-            flags: flags.with(Flags::ACK).with_if(Flags::ECE, self.echoes_ce).with_if(Flags::PSH, is_end),
+            flags: flags.with(Flags::ACK).with_if(Flags::ECE, self.feedback.echoes()).with_if(Flags::PSH, is_end),
             ecn,
         }
     }

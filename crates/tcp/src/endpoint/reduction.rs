@@ -43,8 +43,7 @@ impl Endpoint {
     pub(super) fn begin_reduction(&mut self, cause: Cause, config: &Config, now: Time) {
         self.progress = Progress { from: self.window.cwnd, delivered: 0, sent: 0 };
         self.set_threshold(cause, config, now);
-        // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
-        self.owes_cwr = self.ecn_ok;
+        self.feedback.owe_cwr();
     }
 
     /// The threshold that the controller leaves of the window.
@@ -121,8 +120,7 @@ impl Endpoint {
         let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = left.max(2.0 * mss);
         self.window.cwnd = self.window.ssthresh;
-        // RFC 3168 §6.1.2: the peer is told of every reduction, whatever its cause.
-        self.owes_cwr = self.ecn_ok;
+        self.feedback.owe_cwr();
         left
     }
 

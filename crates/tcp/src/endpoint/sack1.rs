@@ -28,7 +28,7 @@
 use super::{Emit, Endpoint, Phase, Timing};
 use crate::cc::{Acked, Cause, Congestion};
 use crate::reassembly::Reassembly;
-use crate::segment::{Flags, Segment};
+use crate::segment::Segment;
 use crate::stack::{Config, Repair};
 use base::Time;
 
@@ -100,7 +100,7 @@ impl Endpoint {
             let delivered = (bytes + self.reported().bytes()).saturating_sub(known);
             self.on_delivery(segment, delivered, None, config, now);
         }
-        if self.ecn_ok && segment.flags.has(Flags::ECE) && !was_recovering {
+        if self.feedback.hears(segment) && !was_recovering {
             self.on_ecn_echo(config, now);
         }
         may_send
@@ -122,7 +122,7 @@ impl Endpoint {
 
     pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: not by one that echoes congestion.
-        if self.ecn_ok && segment.flags.has(Flags::ECE) {
+        if self.feedback.hears(segment) {
             return;
         }
         let mss = f64::from(config.mss);
@@ -187,7 +187,7 @@ impl Endpoint {
         };
         let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = (left / mss).floor().max(2.0) * mss;
-        self.owes_cwr = self.ecn_ok;
+        self.feedback.owe_cwr();
         left
     }
 

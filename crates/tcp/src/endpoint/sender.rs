@@ -26,7 +26,7 @@ use crate::outstanding::Record;
 use crate::rack::Rack;
 use crate::segment::{Flags, Segment};
 use crate::stack::{Config, Repair, RttSampling};
-use base::{Ecn, Span, Time};
+use base::{Span, Time};
 
 /// Duplicate acknowledgements, or segments reported above a hole, that make a loss.
 const DUP_THRESH: u32 = 3;
@@ -116,7 +116,7 @@ impl Endpoint {
             };
         let mut is_undone = false;
         if self.undoing.is_some() {
-            if self.ecn_ok && segment.flags.has(Flags::ECE) {
+            if self.feedback.hears(segment) {
                 self.forbid_undoing();
             }
             if bytes == 0 && self.phase == Phase::Timeout {
@@ -148,7 +148,7 @@ impl Endpoint {
         } else if news == 0 && !is_update {
             return false;
         }
-        if self.ecn_ok && segment.flags.has(Flags::ECE) {
+        if self.feedback.hears(segment) {
             self.on_ecn_echo(config, now);
             // A recovery that begins with an echo is due.
             self.forbid_undoing();
@@ -175,7 +175,7 @@ impl Endpoint {
         if self.controller.watches() {
             let delivery = Delivery {
                 bytes: delivered,
-                is_marked: self.ecn_ok && segment.flags.has(Flags::ECE),
+                is_marked: self.feedback.hears(segment),
                 una: self.snd_una.max(segment.ack),
                 nxt: self.snd_nxt,
                 rtt,
@@ -264,7 +264,7 @@ impl Endpoint {
                     now,
                 };
                 // An ACK that echoes congestion does not open the window (RFC 3168 §6.1.2).
-                if !(self.ecn_ok && segment.flags.has(Flags::ECE)) {
+                if !self.feedback.hears(segment) {
                     self.controller.grow(&mut self.window, &acked);
                     self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
                 }
@@ -426,7 +426,7 @@ impl Endpoint {
             if !self.is_reducing() && is_first {
                 self.begin_reduction(Cause::Loss, config, now);
             }
-            self.owes_cwr = self.ecn_ok;
+            self.feedback.owe_cwr();
             self.controller.timed_out();
         } else if self.is_newreno {
             self.slow_down_newreno(config, now);
@@ -577,13 +577,10 @@ impl Endpoint {
     #[inline(always)]
     pub(super) fn send_new(&mut self, len: u32, has_fin: bool, config: &Config, now: Time, out: &mut impl Emit) {
         let seq = self.snd_nxt;
-        let mut flags = Flags::NONE.with_if(Flags::FIN, has_fin);
-        if self.owes_cwr && len > 0 {
-            flags = flags.with(Flags::CWR);
-            self.owes_cwr = false;
-        }
+        let tells_reduction = len > 0 && self.feedback.pay_cwr();
+        let flags = Flags::NONE.with_if(Flags::FIN, has_fin).with_if(Flags::CWR, tells_reduction);
         // RFC 3168 §6.1.4: data is ECN-capable, a FIN alone is a pure ACK.
-        let ecn = if self.ecn_ok && len > 0 { config.ect } else { Ecn::NotEct };
+        let ecn = self.feedback.field(len > 0, config);
         let sequence_len = len + u32::from(has_fin);
         self.fin_sent |= has_fin;
         self.snd_nxt += u64::from(sequence_len);
@@ -627,7 +624,7 @@ impl Endpoint {
             pacer.sent(u64::from(record.len), now);
         }
         self.last_sent_at = now;
-        let ecn = if self.ecn_ok && config.ect_on_retransmit { config.ect } else { Ecn::NotEct };
+        let ecn = self.feedback.field(config.ect_on_retransmit, config);
         let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
         let segment = self.segment(record.seq, record.len - u32::from(record.fin), flags, ecn, config, now);
         out.emit(segment);

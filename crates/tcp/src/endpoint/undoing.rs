@@ -159,7 +159,7 @@ impl Endpoint {
             }
             if before.ssthresh > self.window.ssthresh {
                 self.window.ssthresh = before.ssthresh;
-                self.owes_cwr = false;
+                self.feedback.forgive_cwr();
             }
         }
         self.outstanding.tell_rack(Rack::look_again);
