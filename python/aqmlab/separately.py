@@ -19,22 +19,24 @@ from aqmlab.window import CDF_TIMES, Window
 WITHIN_S = 0.5
 AT = int(np.searchsorted(CDF_TIMES, WITHIN_S))
 
-Heading = tuple[str, str]
-"""Title, in two lines for a terminal, and unit."""
+WAYS = ("forward", "reverse")
+
+Heading = tuple[str, str, str]
+"""Title, in two lines for a terminal, unit, and the name of the number."""
 
 BLOCK: tuple[Heading, ...] = (
-    ("completed\n", "count"),
-    ("median\nms", "s"),
-    ("90 %\nms", "s"),
-    ("in 0.5 s\n%", "share"),
-    ("against the\nbaseline, points", "difference"),
+    ("completed\n", "count", "completed"),
+    ("median\nms", "s", "p50"),
+    ("90 %\nms", "s", "p90"),
+    ("in 0.5 s\n%", "share", "share_under_500ms"),
+    ("against the\nbaseline, points", "difference", "difference_to_baseline.share_under_500ms"),
 )
 PROBES: tuple[Heading, ...] = (
-    ("loss\n%", "share"),
-    ("delay, median\nms", "s"),
-    ("delay, 99 %\nms", "s"),
-    ("loss against\nbaseline, points", "difference"),
-    ("99 % against\nbaseline, ms", "difference_s"),
+    ("loss\n%", "share", "loss_ratio"),
+    ("delay, median\nms", "s", "one_way_delay_s.p50"),
+    ("delay, 99 %\nms", "s", "one_way_delay_s.p99"),
+    ("loss against\nbaseline, points", "difference", "difference_to_baseline.loss_ratio"),
+    ("99 % against\nbaseline, ms", "difference_s", "difference_to_baseline.one_way_delay_s.p99"),
 )
 
 
@@ -42,6 +44,8 @@ PROBES: tuple[Heading, ...] = (
 class Part:
     """One table: a row a column of the comparison; `None` where it has no such number."""
 
+    table: str
+    """Its name in `numbers.csv`: `traffic.0`, `probes.forward`."""
     title: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[Column, tuple[Interval | None, ...]], ...]
@@ -82,6 +86,7 @@ def _blocks(found: Comparison) -> list[Part]:
     quantiles = {column.name: [_quantiles(run) for run in column.result.runs] for column in found.columns}
     return [
         Part(
+            f"traffic.{k}",
             title,
             BLOCK,
             tuple((column, (*_block(found, column, k, quantiles[column.name]),)) for column in found.columns),
@@ -138,7 +143,12 @@ def _probes(found: Comparison) -> list[Part]:
     named = ways(found)
     seen = {column.name: [_probed(run) for run in column.result.runs] for column in found.columns} if named else {}
     return [
-        Part(title, PROBES, tuple((column, (*_probe(found, column, way, seen),)) for column in found.columns))
+        Part(
+            f"probes.{WAYS[way]}",
+            title,
+            PROBES,
+            tuple((column, (*_probe(found, column, way, seen),)) for column in found.columns),
+        )
         for way, title in named.items()
     ]
 

@@ -268,10 +268,10 @@ def said_apart(interval: Interval | None, unit: str) -> tuple[str, str]:
 def _part(part: Part, base: Column) -> Table:
     table = _table(part.title)
     table.add_column("", no_wrap=True)
-    for title, _ in part.headings:
+    for title, _, _ in part.headings:
         table.add_column(title, justify="right")
     for column, found in part.rows:
-        said = [said_apart(one, unit) for one, (_, unit) in zip(found, part.headings, strict=True)]
+        said = [said_apart(one, unit) for one, (_, unit, _) in zip(found, part.headings, strict=True)]
         table.add_row(
             Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
             *(Text.assemble(value, (f" {width}" if width else "", "dim")) for value, width in said),

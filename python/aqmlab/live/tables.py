@@ -82,6 +82,12 @@ def cells(finding: Finding) -> tuple[str, str, str, str]:
     )
 
 
+def names(finding: Finding) -> tuple[str, str, str, str]:
+    """What these are called in `agreement.json`."""
+    own = ("noise.simulated", "noise.live") if finding.unit == "distance" else ("simulated", "live")
+    return *own, "difference", "tolerance_text"
+
+
 def _said(interval: Interval | None, unit: str, signed: bool = False) -> str:
     if interval is None:
         return "–"

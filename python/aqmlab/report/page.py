@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,28 @@ from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.figures.drawers import Begun
 from aqmlab.live import agreement, tables
+from aqmlab.report import numbers
+from aqmlab.report.numbers import Cell
 from aqmlab.results import Json, Result
+from aqmlab.statistics import Interval
 from aqmlab.window import MEASURES
 
 LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
 TIMES = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
+DIRECTION = (
+    ("utilisation", "share"),
+    ("throughput_bps", "bps"),
+    ("offered_packets", "count"),
+    ("loss_ratio", "share"),
+    ("mark_ratio", "share"),
+    ("queue_delay_mean_s", "s"),
+    ("queue_delay_sd_s", "s"),
+    ("queue_delay_p99_s", "s"),
+    ("queue_mean_packets", "number"),
+    ("loss_run_mean", "number"),
+)
+"""Figures of one direction, by their names in the summary, and their units."""
+
 BETTER = {
     **dict.fromkeys(("loss_ratio", "p50", "p90", "p99"), -1),
     **dict.fromkeys(("completed", "utilisation", "share_under_500ms", "share_under_2s"), 1),
@@ -42,19 +58,8 @@ BETTER = {
 UNIT_WORDS = {"share": "%", "s": "ms", "count": ""}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A number in a table: value, half width, and whether it is better or worse than the baseline beyond doubt."""
-
-    value: str
-    width: str
-    judgement: str = ""
-    measure: str = ""
-    """Its name for `Column.estimate` and `Comparison.difference`, where it has one."""
-
-
 def write(found: Result | Comparison, asked: Sequence[Claim] | None = None, begun: Begun | None = None) -> Path:
-    """Writes `report.html` and then `figures/` into the result's folder.
+    """Writes `report.html`, `numbers.csv` and then `figures/` into the result's folder.
 
     `asked` are a comparison's claims, if they are known, and `begun` its figures, if they are being drawn.
     """
@@ -69,6 +74,7 @@ def write(found: Result | Comparison, asked: Sequence[Claim] | None = None, begu
     )
     page = environment.get_template("template.html.j2").render(**facts, drawn={one.name: one for one in drawn})
     path = found.folder / "report.html"
+    store.write_text(found.folder / numbers.FILE, numbers.text(numbers.of_page(facts)))
     store.write_text(path, page)
     figures.save(drawn, found.folder / "figures")
     return path
@@ -78,6 +84,7 @@ def _of_comparison(found: Comparison, asked: Sequence[Claim] | None) -> Json:
     asked = claims(found) if asked is None else asked
     base = found.baseline
     measures = (*LINK, *TIMES)
+    agreements = [agreement_facts(item) for item in agreement.of_comparison(found)]
     return {
         **_shared(found.name, found.columns, found.reps),
         "is_comparison": True,
@@ -97,7 +104,8 @@ def _of_comparison(found: Comparison, asked: Sequence[Claim] | None) -> Json:
             if column is not found.base_of(column)
         ],
         "parts": [_part(part) for part in separately.of(found)],
-        "agreements": [agreement_facts(item) for item in agreement.of_comparison(found)],
+        "agreements": agreements,
+        "agreement_keys": agreement_keys(agreements),
         "claims": asked,
         "claim_counts": [(verdict, sum(c.verdict == verdict for c in asked)) for verdict in (HOLDS, FAILS, OPEN)],
         "digest": found.digest,
@@ -118,7 +126,9 @@ def _of_result(found: Result) -> Json:
         "rows": [_row(column, measures, False)],
         "differences": [],
         "difference_headings": [],
+        "parts": [],
         "agreements": [],
+        "agreement_keys": [],
         "claims": [],
         "claim_counts": [],
         "digest": found.digest,
@@ -152,6 +162,8 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "setup": [_setup(column) for column in columns],
         "conditions": conditions,
         "differing": differing,
+        "of_each": " of each variant's folder" if len(columns) > 1 else " beside this page",
+        "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
         "transport": _transport(columns),
         "findings": held_back.of_results([(c.label, c.result) for c in columns if not c.uncongested]),
@@ -184,7 +196,7 @@ def _bed(column: Column) -> Json:
         "program": terminal.program(column.result),
         "clock": f"{live['clock']} time",
         "kernel": str(live.get("kernel") or "–"),
-        "lateness": [_time(late.get(key)) for key in ("p50", "p99", "max")],
+        "lateness": [(key, _time(late.get(key))) for key in ("p50", "p99", "max")],
         "late": "–" if share is None else f"{100 * share:.3g}",
         "stalls": str(found.get("stalls", "–")),
         "settings": ", ".join(f"{name.removeprefix('net.ipv4.')} {value}" for name, value in ends.items()),
@@ -205,14 +217,20 @@ def agreement_facts(found: agreement.Agreement) -> Json:
         "note": found.note,
         "rows": [
             (
+                finding.key,
                 f"{finding.title}{tables.unit(finding)}",
-                tables.cells(finding),
+                list(zip(tables.names(finding), tables.cells(finding), strict=True)),
                 finding.verdict,
                 tables.said_verdict(finding),
             )
             for finding in found.findings
         ],
     }
+
+
+def agreement_keys(agreements: Sequence[Json]) -> list[str]:
+    """The names of all quantities that are compared."""
+    return list(dict.fromkeys(key for item in agreements for key, *_ in item["rows"]))
 
 
 def _setup(column: Column) -> Json:
@@ -285,14 +303,19 @@ def _inline(item: Any) -> str:
     return _plain(item)
 
 
-def _headings(measures: tuple[str, ...], points: bool = False) -> list[tuple[str, str]]:
+def _headings(measures: tuple[str, ...], points: bool = False) -> list[tuple[str, str, str]]:
+    """Title, unit and name of each column."""
     words = {**UNIT_WORDS, "share": "points"} if points else UNIT_WORDS
-    return [(MEASURES[name][0], words[MEASURES[name][1]]) for name in measures]
+    return [(MEASURES[name][0], words[MEASURES[name][1]], name) for name in measures]
 
 
 def _row(column: Column, measures: tuple[str, ...], is_base: bool) -> Json:
-    cells = [Cell(*terminal.with_width(column.estimate(name), MEASURES[name][1]), measure=name) for name in measures]
+    cells = [_cell(column.estimate(name), MEASURES[name][1], name) for name in measures]
     return {"name": column.label, "is_base": is_base, "is_reference": column.uncongested, "cells": cells}
+
+
+def _cell(interval: Interval, unit: str, measure: str) -> Cell:
+    return Cell(*terminal.with_width(interval, unit), measure=measure, interval=interval)
 
 
 def _difference(found: Comparison, column: Column, base: Column, measure: str) -> Cell:
@@ -307,54 +330,55 @@ def _difference(found: Comparison, column: Column, base: Column, measure: str) -
             judgement = "better"
         elif max(sign * interval.low, sign * interval.high) < 0:
             judgement = "worse"
-    return Cell(value, width, judgement, measure)
+    return Cell(value, width, judgement, measure, interval)
 
 
 def _directions(column: Column) -> Json:
-    """Figures of each direction, from the summary."""
-    keys = [
-        ("utilisation", "share"),
-        ("throughput_bps", "bps"),
-        ("offered_packets", "count"),
-        ("loss_ratio", "share"),
-        ("mark_ratio", "share"),
-        ("queue_delay_mean_s", "s"),
-        ("queue_delay_sd_s", "s"),
-        ("queue_delay_p99_s", "s"),
-        ("queue_mean_packets", "number"),
-        ("loss_run_mean", "number"),
-    ]
+    """Figures of each direction, by their names in the summary."""
     summary = column.result.summary
     return {
         "name": column.label,
         "ways": [
-            (way, [terminal.say(summary[way].get(key), unit) for key, unit in keys]) for way in ("forward", "reverse")
+            (
+                way,
+                [
+                    Cell(terminal.say(summary[way].get(key), unit), "", measure=f"{way}.{key}")
+                    for key, unit in DIRECTION
+                ],
+            )
+            for way in ("forward", "reverse")
         ],
     }
 
 
 def _part(part: separately.Part) -> Json:
     """A block of traffic, or probes one way, by itself."""
-    units_of = [unit for _, unit in part.headings]
     rows = [
-        (column.label, [Cell(*terminal.said_apart(*each)) for each in zip(cells, units_of, strict=True)])
-        for column, cells in part.rows
+        (
+            column.label,
+            [
+                Cell(*terminal.said_apart(one, unit), measure=name, interval=one)
+                for one, (_, unit, name) in zip(found, part.headings, strict=True)
+            ],
+        )
+        for column, found in part.rows
     ]
-    return {"title": part.title, "headings": [" ".join(title.split()) for title, _ in part.headings], "rows": rows}
+    headings = [(" ".join(title.split()), name) for title, _, name in part.headings]
+    return {"title": part.title, "table": part.table, "headings": headings, "rows": rows}
 
 
 def _transport(columns: list[Column]) -> Json:
-    """What TCP, UDP and probes came to."""
+    """What TCP, UDP and probes came to, by their names in the summary."""
     figures = transport.shown([column.result for column in columns])
     rows = []
     for column in columns:
         found = [figure.over(column.result) for figure in figures]
         cells = [
-            Cell("–", "") if interval is None else Cell(*terminal.with_width(interval, figure.unit))
+            Cell("–", "", measure=figure.key) if interval is None else _cell(interval, figure.unit, figure.key)
             for interval, figure in zip(found, figures, strict=True)
         ]
         rows.append((column.label, cells))
-    return {"headings": [figure.title for figure in figures], "rows": rows}
+    return {"headings": [(figure.title, figure.key) for figure in figures], "rows": rows}
 
 
 def _calibrations(columns: list[Column]) -> list[Json]:

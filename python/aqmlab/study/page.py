@@ -14,7 +14,7 @@ from aqmlab.figures.drawn import Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of
 from aqmlab.live import tables as live_tables
 from aqmlab.live.agreement import Agreement
-from aqmlab.report.page import agreement_facts
+from aqmlab.report.page import agreement_facts, agreement_keys
 from aqmlab.results import Json
 from aqmlab.study import figures, prose, tables, verdicts
 from aqmlab.study.figures import Cell
@@ -101,6 +101,7 @@ def html(
     asked = sorted(found["claims"], key=lambda claim: bool(claim["verdict"] == NOT_RUN))
     claims = [verdicts.shown(claim, run=run) for claim in asked]
     choices = [_choice(choice) for choice in found.get("choices", [])]
+    beside = [agreement_facts(item) for item in agreements]
     witnesses = [name for name in REPORTS_OF_WITNESSES if any(item.witness == name for item in agreements)]
     reports = [f"{name}/{PAGE}" for name in witnesses if (folder / name / PAGE).exists()]
     return (
@@ -121,7 +122,8 @@ def html(
             not_drawn=[_heading(spec) for name, spec in specs.items() if name not in names],
             not_tabled=[str(spec.get("title", spec["id"])) for name, spec in wanted.items() if name not in made],
             tabled=[{"table": one, "words": words.get(one.name, ""), "begins": _begins(one)} for one in tabled],
-            agreements=[agreement_facts(item) for item in agreements],
+            agreements=beside,
+            agreement_keys=agreement_keys(beside),
             witnessed=witnessed,
             agreement_note=live_tables.NOTE,
             live_reports=reports,
