@@ -3,7 +3,7 @@
 //! | | `Classic` | `EachMark` |
 //! |---|---|---|
 //! | rule | RFC 3168 §6.1 | RFC 8257 §3.2 |
-//! | an acknowledgement echoes | from a mark on, until the sender says that it has reduced | if what it acknowledges was marked |
+//! | an acknowledgement echoes | from a mark on, until the sender has reduced | if what it acknowledges was marked |
 //! | CWR | ends the echo | is only acknowledged at once |
 //! | a mark on the SYN/ACK | is echoed (RFC 5562) | is not: marks are of data alone |
 //!

@@ -12,7 +12,8 @@
 //! - `delaying.rs`: when acknowledgements wait, where that follows the sender's habits. `growing.rs`: the window,
 //!   there.
 //! - `idle.rs`: the window after a pause.
-//! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements. `feedback.rs`: what is told of marks.
+//! - `receiver.rs`: data in order and out of order, delayed and selective acknowledgements.
+//! - `feedback.rs`: what the two ends tell each other of marks.
 //! - `handshake.rs`: opening.
 //! - here: the state itself, and closing.
 //!
