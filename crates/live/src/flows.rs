@@ -8,18 +8,14 @@
 //! delay can be had again: because it was drawn, or because its connection has ended.
 
 use crate::paths::Announced;
-use base::{FlowKey, Rate, Span, Stream, Time};
+use base::{FlowKey, Span, Stream, Time};
 use scenario::RttSpec;
 
-/// The path of a flow, but for the bottleneck.
+/// What is kept of a flow.
 #[derive(Clone, Copy, Debug)]
-pub struct Path {
-    /// Propagation delay one way.
-    pub delay: Span,
-    /// When each side's access link is free to send.
-    sends_at: [Time; 2],
-    /// When each side's access link is free to receive.
-    receives_at: [Time; 2],
+pub struct Flow {
+    /// Its delay and its access links.
+    pub path: net::Path,
     /// Whether its delay is known from an announcement only, which does not come again.
     is_kept: bool,
     /// Which sides have ended their way of its connection.
@@ -28,19 +24,7 @@ pub struct Path {
     next_delay: Option<Span>,
 }
 
-impl Path {
-    /// When a packet of `size` bytes which `side` sends at `now` has left its access link.
-    #[inline]
-    pub fn send(&mut self, side: usize, size: u32, rate: Rate, now: Time) -> Time {
-        serialize(&mut self.sends_at[side], size, rate, now)
-    }
-
-    /// When a packet of `size` bytes that left the bottleneck at `now` has crossed the access link of `side`.
-    #[inline]
-    pub fn receive(&mut self, side: usize, size: u32, rate: Rate, now: Time) -> Time {
-        serialize(&mut self.receives_at[side], size, rate, now)
-    }
-
+impl Flow {
     /// `side` has ended its way of the connection, or both at once. Where both are, what still comes of it does so
     /// soon; where one is, the other may be silent for long and then go on (RFC 9293, section 3.6).
     #[inline]
@@ -48,21 +32,12 @@ impl Path {
         self.is_ended[side] = true;
         self.is_kept &= !resets && self.is_ended != [true; 2];
     }
-
-    fn busy_until(&self) -> Time {
-        self.sends_at.into_iter().chain(self.receives_at).max().expect("four of them")
-    }
-}
-
-fn serialize(free_at: &mut Time, size: u32, rate: Rate, now: Time) -> Time {
-    *free_at = (*free_at).max(now) + rate.time_for(u64::from(size));
-    *free_at
 }
 
 struct Slot {
     key: FlowKey,
     next: u32,
-    path: Path,
+    flow: Flow,
 }
 
 const NONE: u32 = u32::MAX;
@@ -99,18 +74,18 @@ impl Flows {
         self.drawn
     }
 
-    /// The path of `key`, made if it is not known. `opens` says that a packet opens a connection there.
+    /// The flow of `key`, made if it is not known. `opens` says that a packet opens a connection there.
     #[inline]
-    pub fn path(&mut self, key: FlowKey, opens: bool, now: Time) -> &mut Path {
+    pub fn flow(&mut self, key: FlowKey, opens: bool, now: Time) -> &mut Flow {
         let mut at = self.find(key);
         if at == NONE || opens {
             at = self.look_up(key, now);
         }
-        let path = &mut self.slots[at as usize].path;
-        if opens && let Some(delay) = path.next_delay.take() {
-            (path.delay, path.is_kept, path.is_ended) = (delay, true, [false; 2]);
+        let flow = &mut self.slots[at as usize].flow;
+        if opens && let Some(delay) = flow.next_delay.take() {
+            (flow.path.delay, flow.is_kept, flow.is_ended) = (delay, true, [false; 2]);
         }
-        path
+        flow
     }
 
     #[inline]
@@ -126,7 +101,7 @@ impl Flows {
         key.hash(0) as usize & (self.heads.len() - 1)
     }
 
-    /// Hears what was announced, and makes a path for `key` if there is none then.
+    /// Hears what was announced, and makes a flow of `key` if there is none then.
     #[cold]
     fn look_up(&mut self, key: FlowKey, now: Time) -> u32 {
         let mut announced = std::mem::take(&mut self.announced);
@@ -134,10 +109,10 @@ impl Flows {
             match self.find(key) {
                 NONE => {
                     let at = self.insert(key, delay, now);
-                    self.slots[at as usize].path.is_kept = true;
+                    self.slots[at as usize].flow.is_kept = true;
                 }
                 // Until its own SYN, what comes is of the connection before, whoever else opens one meanwhile.
-                at => self.slots[at as usize].path.next_delay = Some(delay),
+                at => self.slots[at as usize].flow.next_delay = Some(delay),
             }
         });
         self.announced = announced;
@@ -155,17 +130,11 @@ impl Flows {
             self.make_room(now);
         }
         self.seen += 1;
-        let path = Path {
-            delay,
-            sends_at: [now; 2],
-            receives_at: [now; 2],
-            is_kept: false,
-            is_ended: [false; 2],
-            next_delay: None,
-        };
+        let path = net::Path::new(delay, now);
+        let flow = Flow { path, is_kept: false, is_ended: [false; 2], next_delay: None };
         let head = self.head(key);
         let place = self.slots.len() as u32;
-        self.slots.push(Slot { key, next: self.heads[head], path });
+        self.slots.push(Slot { key, next: self.heads[head], flow });
         self.heads[head] = place;
         place
     }
@@ -179,8 +148,8 @@ impl Flows {
     /// Forgets flows that are silent; where that leaves more than half of the room taken, doubles it. A flow pays for
     /// this once or twice, whatever their number.
     fn make_room(&mut self, now: Time) {
-        let is_kept = |path: &Path| path.is_kept || path.next_delay.is_some();
-        self.slots.retain(|slot| is_kept(&slot.path) || slot.path.busy_until() + REMEMBERED > now);
+        let is_kept = |flow: &Flow| flow.is_kept || flow.next_delay.is_some();
+        self.slots.retain(|slot| is_kept(&slot.flow) || slot.flow.path.busy_until() + REMEMBERED > now);
         let doubles = self.slots.len() > self.heads.len() / 2;
         let heads = self.heads.len() << u32::from(doubles);
         self.heads.clear();
@@ -211,7 +180,7 @@ mod tests {
     /// As many packets of flows that are new as make the table forget.
     fn crowd(flows: &mut Flows, now: Time) {
         for key in 100..100 + (1 << 14) {
-            let _ = flows.path(FlowKey(key), false, now);
+            let _ = flows.flow(FlowKey(key), false, now);
         }
     }
 
@@ -221,7 +190,8 @@ mod tests {
     fn delays_are_drawn_of_the_distribution() {
         let mut flows = flows();
         let n = 20_000_u64;
-        let delays: Vec<f64> = (0..n).map(|k| flows.path(FlowKey(k), false, Time::ZERO).delay.secs_f64()).collect();
+        let delays: Vec<f64> =
+            (0..n).map(|k| flows.flow(FlowKey(k), false, Time::ZERO).path.delay.secs_f64()).collect();
         assert!(delays.iter().all(|delay| (0.005..=0.075).contains(delay)));
         let mean = delays.iter().sum::<f64>() / n as f64;
         // Four standard errors of a uniform of width 70 ms.
@@ -232,10 +202,10 @@ mod tests {
     #[test]
     fn a_flow_that_was_forgotten_has_its_delay_again() {
         let mut flows = flows();
-        let before = flows.path(FlowKey(7), false, Time::ZERO).delay;
+        let before = flows.flow(FlowKey(7), false, Time::ZERO).path.delay;
         crowd(&mut flows, LATER);
         assert_eq!(flows.slots.len(), 1 << 14, "flow 7 has made room");
-        assert_eq!(flows.path(FlowKey(7), false, LATER).delay, before);
+        assert_eq!(flows.flow(FlowKey(7), false, LATER).path.delay, before);
         assert_eq!(flows.seen(), (1 << 14) + 2);
     }
 
@@ -243,7 +213,7 @@ mod tests {
     fn announced_delays_count_from_the_first_packet() {
         let ([announcer], announced) = announcers();
         let mut flows = flows_with(announced);
-        let mut delay = |flow, opens, now| flows.path(FlowKey(flow), opens, now).delay;
+        let mut delay = |flow, opens, now| flows.flow(FlowKey(flow), opens, now).path.delay;
         announcer.connection(FlowKey(1), Span::from_ms(200));
         announcer.connection(FlowKey(2), Span::from_ms(300));
         assert_eq!(delay(2, true, Time::ZERO), Span::from_ms(300));
@@ -268,29 +238,28 @@ mod tests {
         announcer.connection(FlowKey(2), Span::from_ms(300));
         announcer.connection(FlowKey(3), Span::from_ms(400));
         announcer.connection(FlowKey(4), Span::from_ms(500));
-        let path = flows.path(FlowKey(2), true, Time::ZERO);
-        path.end(0, false);
-        path.end(1, false);
-        flows.path(FlowKey(3), true, Time::ZERO).end(0, true);
-        flows.path(FlowKey(4), true, Time::ZERO).end(0, false);
+        let flow = flows.flow(FlowKey(2), true, Time::ZERO);
+        flow.end(0, false);
+        flow.end(1, false);
+        flows.flow(FlowKey(3), true, Time::ZERO).end(0, true);
+        flows.flow(FlowKey(4), true, Time::ZERO).end(0, false);
         crowd(&mut flows, LATER);
         crowd(&mut flows, LATER + Span::from_secs(60));
-        assert_eq!(flows.path(FlowKey(1), false, LATER).delay, Span::from_ms(200));
-        assert!(flows.path(FlowKey(2), false, LATER).delay <= Span::from_ms(75), "it was forgotten");
-        assert!(flows.path(FlowKey(3), false, LATER).delay <= Span::from_ms(75), "it was reset");
-        assert_eq!(flows.path(FlowKey(4), false, LATER).delay, Span::from_ms(500), "one side has ended");
+        assert_eq!(flows.flow(FlowKey(1), false, LATER).path.delay, Span::from_ms(200));
+        assert!(flows.flow(FlowKey(2), false, LATER).path.delay <= Span::from_ms(75), "it was forgotten");
+        assert!(flows.flow(FlowKey(3), false, LATER).path.delay <= Span::from_ms(75), "it was reset");
+        assert_eq!(flows.flow(FlowKey(4), false, LATER).path.delay, Span::from_ms(500), "one side has ended");
     }
 
     #[test]
     fn all_busy_flows_are_remembered() {
         let mut flows = flows();
-        let rate = Rate::from_bps(8_000_000);
+        let mut receive = |key, takes| flows.flow(FlowKey(key), false, Time::ZERO).path.receive(0, takes, Time::ZERO);
         for key in 0..100_000 {
-            flows.path(FlowKey(key), false, Time::ZERO).send(0, 1000 + key as u32 % 8, rate, Time::ZERO);
+            receive(key, Span::from_us(1000 + key % 8));
         }
         for key in 0..100_000 {
-            let left = flows.path(FlowKey(key), false, Time::ZERO).send(0, 1000, rate, Time::ZERO);
-            assert_eq!(left.ns(), 1_000_000 * 2 + key % 8 * 1000);
+            assert_eq!(receive(key, Span::from_us(1000)).ns(), 1_000_000 * 2 + key % 8 * 1000);
         }
         assert_eq!(flows.seen(), 100_000);
     }

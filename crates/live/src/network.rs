@@ -1,13 +1,5 @@
-//! What happens to packets between one device and the other: the simulator's network, with a router's packets.
-//!
-//! ```text
-//! left ─ access ─ delay ─ [egress forward] ─ access ─ right
-//! left ─ access ─ [egress reverse] ─ delay ─ access ─ right
-//! ```
-//!
-//! A packet of side `s` is serialized onto its flow's access link, takes the flow's propagation delay, goes through
-//! egress `s`, and is serialized onto the flow's access link on the other side: in the order and with the rounding of
-//! the simulator. The two TUN devices are the ends of a wire: the time to live is as it was.
+//! What happens to packets between one device and the other: [`net`], with a router's packets. The two TUN devices are
+//! the ends of a wire: the time to live is as it was.
 //!
 //! It is told what time it is and says when something happens next. What is due is done in the order of its own times,
 //! however late it is asked, so that a router that comes late bends neither the link nor the law, only the instant at
@@ -22,13 +14,12 @@ use crate::paths::Announced;
 use crate::pool::Pool;
 use crate::window::{Edge, Window};
 use crate::wire::{self, Malformed};
-use aqm::{Backlog, Counts, Delivery, Egress, Gauges, Packet};
+use aqm::{Backlog, Counts, Delivery, Gauges, Packet};
 use base::{Ecn, Rate, Span, Time};
-use record::{Meter, Sink};
+use net::{Bottleneck, Towards, Underway, Watch};
+use record::{Meter, Sink, Tally};
 use scenario::{Impairments, Scenario};
 use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Why something that was read did not come to the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,8 +51,8 @@ pub struct Network {
     access: Rate,
     /// What the path does to packets before the bottleneck, if anything.
     impairments: Option<Impairments>,
-    egress: [Egress<Frame>; 2],
-    /// Whether a trace stands for its rate.
+    bottleneck: Bottleneck<Frame>,
+    /// Whether a trace stands for the rate of each side.
     is_traced: [bool; 2],
     /// What stands in for the egresses, where the kernel's own disciplines do.
     passages: Option<[Passage; 2]>,
@@ -71,9 +62,8 @@ pub struct Network {
     /// Whether losses and marks are written down.
     writes_drops: bool,
     sent: [Sent; 2],
-    /// Packets on their way to the bottleneck of each direction, and from both to their hosts.
-    pending: [BinaryHeap<Reverse<Pending>>; 3],
-    sequence: u64,
+    /// Packets on their way to the bottleneck, and from there to their hosts.
+    underway: Underway<Moving>,
     /// What was read, by side; what of it was no packet, and what found no buffer.
     counts: [Ingress; 2],
     /// Packets that have arrived and whose place was not yet given back.
@@ -92,9 +82,6 @@ struct Sent {
     bytes: u64,
 }
 
-/// Where [`Network::pending`] has packets that go to hosts.
-const HOSTS: usize = 2;
-
 /// What came in on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ingress {
@@ -108,42 +95,28 @@ pub struct Ingress {
     pub lost: u64,
 }
 
-/// A packet on its way to an egress, or to its host.
+/// A packet on its way.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
-    at: Time,
-    is_delivery: bool,
-    /// See [`Leaving::behind`].
-    behind_ns: u32,
-    sequence: u64,
+struct Moving {
     frame: Frame,
+    /// Of one that goes to its host: [`Leaving::behind`].
+    behind_ns: u32,
 }
 
-impl Pending {
-    /// As in the simulator: arrivals at the bottleneck before arrivals at hosts, then as they were sent.
-    fn key(&self) -> (Time, bool, u64) {
-        (self.at, self.is_delivery, self.sequence)
-    }
-}
-
-impl PartialEq for Pending {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Pending {}
-
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Pending {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
+/// The gate of the bottleneck of a side: of the fields, since the bottleneck itself is called with it.
+macro_rules! gate {
+    ($network:ident, $side:expr, $sink:expr) => {
+        Gate {
+            tally: Tally {
+                meter: &mut $network.meters[$side],
+                sink: $sink,
+                direction: $side as u8,
+                writes_drops: $network.writes_drops,
+            },
+            pool: &mut $network.pool,
+            capture: &mut $network.capture,
+        }
+    };
 }
 
 impl Network {
@@ -156,7 +129,7 @@ impl Network {
             flows: Flows::new(scenario.path.rtt.clone(), scenario.seed, announced),
             access: scenario.path.access_rate,
             impairments: Impairments::of(scenario),
-            egress: [0, 1].map(|side| link.egress(side, scenario.seed)),
+            bottleneck: Bottleneck::new([0, 1].map(|side| link.egress(side, scenario.seed))),
             is_traced: [0, 1].map(|side| link.traces[side].is_some()),
             passages: None,
             overhead: link.overhead,
@@ -164,8 +137,7 @@ impl Network {
             window: Window::new(scenario),
             writes_drops: scenario.record.drops,
             sent: [Sent::default(); 2],
-            pending: std::array::from_fn(|_| BinaryHeap::with_capacity(1 << 14)),
-            sequence: 0,
+            underway: Underway::with_capacity(1 << 14),
             counts: [Ingress::default(); 2],
             leaving: 0,
             capture: None,
@@ -226,23 +198,20 @@ impl Network {
         })?;
         let wire::Header { size, ecn, dscp, flow, is_udp, opens, ends, resets } = header;
         let frame = Frame { flow, place, size, dscp, ecn, side: side as u8, is_udp };
-        let path = self.flows.path(flow, opens, now);
+        let flow = self.flows.flow(flow, opens, now);
         if ends {
-            path.end(side, resets);
+            flow.end(side, resets);
         }
-        let mut at = path.send(side, frame.size(), self.access, now) + path.delay;
-        if let Some(impairments) = &mut self.impairments {
-            match impairments.fate(side) {
-                Some(later) => at += later,
-                None => {
-                    self.counts[side].lost += 1;
-                    self.meters[side].lost_before_link(is_udp);
-                    self.pool.give_back(place);
-                    return Ok(());
-                }
-            }
+        let impairments = &mut self.impairments;
+        let fate = || impairments.as_mut().map_or(Some(Span::ZERO), |impairments| impairments.fate(side));
+        let takes = self.access.time_for(u64::from(frame.size()));
+        if let Some(at) = flow.path.send(side, takes, now, fate) {
+            self.underway.push(at, Towards::Bottleneck(side), Moving { frame, behind_ns: 0 });
+        } else {
+            self.counts[side].lost += 1;
+            self.meters[side].lost_before_link(is_udp);
+            self.pool.give_back(place);
         }
-        self.push(at, false, 0, frame);
         Ok(())
     }
 
@@ -261,24 +230,19 @@ impl Network {
         self.arrive(place, size, side, now).map_err(Refused::Malformed)
     }
 
-    fn push(&mut self, at: Time, is_delivery: bool, behind_ns: u32, frame: Frame) {
-        self.sequence += 1;
-        let to = if is_delivery { HOSTS } else { usize::from(frame.side) };
-        self.pending[to].push(Reverse(Pending { at, is_delivery, behind_ns, sequence: self.sequence, frame }));
+    /// A packet that left the bottleneck at `left_at` goes to its host.
+    fn send_to_host(&mut self, frame: Frame, left_at: Time, behind_ns: u32) {
+        let takes = self.access.time_for(u64::from(frame.size()));
+        let path = &mut self.flows.flow(frame.flow, false, left_at).path;
+        let received = path.receive(1 - usize::from(frame.side), takes, left_at);
+        self.underway.push(received, Towards::Host, Moving { frame, behind_ns });
     }
 
     /// When something happens next.
     #[inline]
     pub fn next_event(&self) -> Time {
-        let pending = self.next_pending().map_or(Time::NEVER, |(at, _)| at);
-        pending.min(self.egress_event(0)).min(self.egress_event(1)).min(self.window.next())
-    }
-
-    /// When the next packet that is on its way is where it goes to, and among which.
-    #[inline]
-    fn next_pending(&self) -> Option<(Time, usize)> {
-        let first = |to: usize| self.pending[to].peek().map(|Reverse(pending)| (pending.key(), to));
-        (0..3).filter_map(first).min().map(|((at, ..), to)| (at, to))
+        let arrives = self.underway.next().map_or(Time::NEVER, |(at, _)| at);
+        arrives.min(self.link_event().0).min(self.window.next())
     }
 
     /// When the network must be called next so that nothing is handed over later than by `slack`. What else is due
@@ -290,11 +254,11 @@ impl Network {
         if self.passages.is_some() {
             return self.next_event();
         }
-        let first = |to: usize| self.pending[to].peek().map_or(Time::NEVER, |Reverse(pending)| pending.at);
-        let side = |side: usize| match self.egress[side].sending() {
+        let egress = self.bottleneck.egress();
+        let side = |side: usize| match egress[side].sending() {
             Some((frame, until)) => {
                 let takes = |size: u32| self.access.time_for(u64::from(size));
-                let rate = self.egress[side].rate();
+                let rate = egress[side].rate();
                 // Of a trace several packets may pass at one opportunity.
                 let link = if self.is_traced[side] {
                     Span::ZERO
@@ -303,14 +267,15 @@ impl Network {
                 };
                 until + takes(frame.size()).min((link + takes(wire::SMALLEST)).max(slack))
             }
-            None => first(side).min(self.egress[side].next_event()),
+            None => self.underway.first(Towards::Bottleneck(side)).min(egress[side].next_event()),
         };
-        first(HOSTS).min(side(0)).min(side(1))
+        self.underway.first(Towards::Host).min(side(0)).min(side(1))
     }
 
+    /// When something happens at the bottleneck of its own accord, and on which side; never, where it is the kernel's.
     #[inline]
-    fn egress_event(&self, side: usize) -> Time {
-        if self.passages.is_some() { Time::NEVER } else { self.egress[side].next_event() }
+    fn link_event(&self) -> (Time, usize) {
+        if self.passages.is_some() { (Time::NEVER, 0) } else { self.bottleneck.next_event() }
     }
 
     /// Does what is due at or before `now` until a packet has arrived, and returns that; call until it returns `None`.
@@ -321,18 +286,18 @@ impl Network {
             if at > now {
                 return None;
             }
-            // An egress first at the same instant, forward before reverse.
-            if let Some(side) = (0..2).find(|&side| self.egress_event(side) == at) {
+            // In the order of net's ranks.
+            let (link_at, side) = self.link_event();
+            if link_at == at {
                 self.advance_egress(side, at, sink);
                 continue;
             }
-            // What happens at the end of an interval belongs to it.
-            let Some((_, to)) = self.next_pending().filter(|&(pending, _)| pending <= at) else {
+            let Some((_, towards)) = self.underway.next().filter(|&(arrives, _)| arrives == at) else {
                 self.pass_edge(sink);
                 continue;
             };
-            let Reverse(Pending { is_delivery, behind_ns, frame, .. }) =
-                self.pending[to].pop().expect("it has the next event");
+            let Moving { frame, behind_ns } = self.underway.pop(towards).expect("it has the next event");
+            let is_delivery = towards == Towards::Host;
             let is_for_kernel = !is_delivery && self.is_for_kernel(&frame);
             if is_delivery || is_for_kernel {
                 self.leaving += 1;
@@ -347,7 +312,10 @@ impl Network {
     fn look(&self, side: usize) -> (Backlog, Gauges) {
         match &self.passages {
             Some(passages) => (passages[side].backlog(), passages[side].gauges()),
-            None => (self.egress[side].backlog(), self.egress[side].gauges()),
+            None => {
+                let egress = &self.bottleneck.egress()[side];
+                (egress.backlog(), egress.gauges())
+            }
         }
     }
 
@@ -385,51 +353,23 @@ impl Network {
         let side = usize::from(frame.side);
         if let Some(passages) = &mut self.passages {
             passages[side].go_past();
-            let received = self.flows.path(frame.flow, false, now).receive(1 - side, frame.size(), self.access, now);
-            return self.push(received, true, 0, frame);
+            return self.send_to_host(frame, now, 0);
         }
-        self.meters[side].offered(frame.is_udp);
-        if let Some(capture) = &mut self.capture {
-            capture.offered(side, &self.pool.buffer(frame.place)[..usize::from(frame.size)], now);
-        }
-        let mut gate = Gate {
-            pool: &mut self.pool,
-            meter: &mut self.meters[side],
-            capture: &mut self.capture,
-            sink,
-            writes_drops: self.writes_drops,
-        };
-        self.egress[side].offer(frame, now, &mut gate);
-        self.meters[side].waiting(self.egress[side].backlog().packets, now);
+        let mut gate = gate!(self, side, sink);
+        self.bottleneck.offer(side, frame, now, &mut gate);
     }
 
     fn advance_egress(&mut self, side: usize, now: Time, sink: &mut dyn Sink) {
-        let mut gate = Gate {
-            pool: &mut self.pool,
-            meter: &mut self.meters[side],
-            capture: &mut self.capture,
-            sink,
-            writes_drops: self.writes_drops,
-        };
-        let delivery = self.egress[side].advance(now, &mut gate);
-        self.meters[side].waiting(self.egress[side].backlog().packets, now);
-        if let Some(delivery) = delivery {
-            self.delivered(side, delivery);
+        let mut gate = gate!(self, side, sink);
+        if let Some(delivery) = self.bottleneck.advance(side, now, &mut gate) {
+            self.delivered(side, &delivery);
         }
     }
 
     /// A packet has left the bottleneck of `side`.
-    fn delivered(&mut self, side: usize, delivery: Delivery<Frame>) {
-        let frame = delivery.packet;
-        self.meters[side].delivered(frame.size(), delivery.waited);
-        if let Some(capture) = &mut self.capture {
-            let packet = &self.pool.buffer(frame.place)[..usize::from(frame.size)];
-            capture.delivered(side, frame.place, packet, frame.ecn, delivery.at);
-        }
-        let received =
-            self.flows.path(frame.flow, false, delivery.at).receive(1 - side, frame.size(), self.access, delivery.at);
-        let behind = self.sends(side, frame.size(), delivery.at, delivery.waited);
-        self.push(received, true, behind, frame);
+    fn delivered(&mut self, side: usize, delivery: &Delivery<Frame>) {
+        let behind_ns = self.sends(side, delivery.packet.size(), delivery.at, delivery.waited);
+        self.send_to_host(delivery.packet, delivery.at, behind_ns);
     }
 
     /// Whether a packet that is due at a bottleneck is the kernel's to take. What the kernel would not forward goes
@@ -465,32 +405,21 @@ impl Network {
     /// The kernel has let go of `packet` of the bottleneck of `side` at `now`. What never went in is dropped.
     pub fn leave_kernel(&mut self, packet: &[u8], side: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
-        let mut gate = Gate {
-            pool: &mut self.pool,
-            meter: &mut self.meters[side],
-            capture: &mut self.capture,
-            sink,
-            writes_drops: self.writes_drops,
-        };
+        let mut gate = gate!(self, side, sink);
         let delivery = passages[side].release(packet, now, &mut gate);
-        self.meters[side].waiting(passages[side].backlog().packets, now);
+        gate.waiting(passages[side].backlog().packets, now);
         if let Some(delivery) = delivery {
-            self.delivered(side, delivery);
+            gate.delivered(&delivery);
+            self.delivered(side, &delivery);
         }
     }
 
     /// What the kernel says at `now` of the bottleneck of `side`.
     pub fn tell(&mut self, statistics: Statistics, side: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
-        let mut gate = Gate {
-            pool: &mut self.pool,
-            meter: &mut self.meters[side],
-            capture: &mut self.capture,
-            sink,
-            writes_drops: self.writes_drops,
-        };
+        let mut gate = gate!(self, side, sink);
         passages[side].tell(statistics, now, &mut gate);
-        self.meters[side].waiting(passages[side].backlog().packets, now);
+        gate.waiting(passages[side].backlog().packets, now);
     }
 
     /// The bottlenecks in the kernel, if they are there.
@@ -501,8 +430,8 @@ impl Network {
     /// The bottleneck of `side` has sent a packet: what that took, ns, if it followed another; 0 if there was a gap.
     #[inline]
     fn sends(&mut self, side: usize, size: u32, at: Time, waited: Span) -> u32 {
+        let takes = self.rate(side).time_for(u64::from(size + self.overhead));
         let sent = &mut self.sent[side];
-        let takes = self.egress[side].rate().time_for(u64::from(size + self.overhead));
         let since = at.since(sent.at);
         // The serializer carries what rounding leaves over: a nanosecond at most.
         let follows = since <= takes + Span::from_ns(1) && !self.is_traced[side] && self.passages.is_none();
@@ -535,7 +464,9 @@ impl Network {
 
     /// What went through the egress of `side`.
     pub fn counts(&self, side: usize) -> &Counts {
-        self.passages.as_ref().map_or_else(|| self.egress[side].counts(), |passages| passages[side].counts())
+        self.passages
+            .as_ref()
+            .map_or_else(|| self.bottleneck.egress()[side].counts(), |passages| passages[side].counts())
     }
 
     /// The meter of the egress of `side`: it counts the measured window.
@@ -565,7 +496,7 @@ impl Network {
 
     /// The rate of the egress of `side`.
     pub fn rate(&self, side: usize) -> Rate {
-        self.egress[side].rate()
+        self.bottleneck.egress()[side].rate()
     }
 
     /// How many flows were seen; one that comes back after a long silence counts again.
@@ -580,15 +511,13 @@ impl Network {
 
     /// How many packets of `side` the network holds: on their way to the bottleneck, in it, and after it.
     pub fn held(&self, side: usize) -> Held {
-        let mut held = Held::default();
-        for Reverse(pending) in
-            self.pending.iter().flatten().filter(|Reverse(pending)| usize::from(pending.frame.side) == side)
-        {
-            *if pending.is_delivery { &mut held.after } else { &mut held.before } += 1;
-        }
         let Counts { offered, delivered, .. } = *self.counts(side);
-        held.within = offered - delivered - self.counts(side).dropped_total();
-        held
+        let is_of_side = |moving: &&Moving| usize::from(moving.frame.side) == side;
+        Held {
+            before: self.underway.each(Towards::Bottleneck(side)).count() as u64,
+            within: offered - delivered - self.counts(side).dropped_total(),
+            after: self.underway.each(Towards::Host).filter(is_of_side).count() as u64,
+        }
     }
 
     /// Asserts that no packet was lost unaccounted or made up: at the ways in, in the disciplines, and that every
@@ -596,7 +525,7 @@ impl Network {
     pub fn assert_conserved(&self) {
         let mut held = self.leaving as u64;
         for side in 0..2 {
-            self.egress[side].assert_conserved();
+            self.bottleneck.egress()[side].assert_conserved();
             self.passages.iter().for_each(|passages| passages[side].assert_conserved());
             let Ingress { read, malformed, no_room, lost } = self.counts[side];
             let (offered, Held { before, within, after }) = (self.counts(side).offered, self.held(side));

@@ -12,9 +12,11 @@ mod meter;
 mod probes;
 mod responses;
 mod summary;
+mod tally;
 
 pub use meter::Meter;
 pub use probes::Probes;
 pub use responses::Responses;
 pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
 pub use summary::{Engine, HeldBack, Summary, TcpTotals};
+pub use tally::Tally;

@@ -5,9 +5,9 @@ use crate::packets::Segments;
 use crate::probes::Probes;
 use crate::queue::EventQueue;
 use base::{Rate, Time};
+use net::{Bottleneck, Receivers};
 use record::Meter;
 use scenario::{Impairments, Scenario};
-use std::collections::VecDeque;
 
 /// The network of `scenario`, idle.
 pub fn network(scenario: &Scenario) -> Network {
@@ -15,12 +15,12 @@ pub fn network(scenario: &Scenario) -> Network {
     let access = scenario.path.access_rate;
     Network {
         segments: Segments::default(),
-        egress: [0, 1].map(|side| link.egress(side, scenario.seed)),
+        bottleneck: Bottleneck::new([0, 1].map(|side| link.egress(side, scenario.seed))),
         meters: [Meter::new(), Meter::new()],
         queue: EventQueue::new(slot_shift(link.rate.max(link.reverse_rate))),
         access,
-        receives_apart: [0, 1].map(|side| access < [link.rate, link.reverse_rate][side] || link.traces[side].is_some()),
-        receiving: [VecDeque::with_capacity(64), VecDeque::with_capacity(64)],
+        receivers: [0, 1]
+            .map(|side| Receivers::behind([link.rate, link.reverse_rate][side], link.traces[side].is_some(), access)),
         hosts: Vec::new(),
         impairments: Impairments::of(scenario),
         writes_drops: scenario.record.drops,

@@ -90,7 +90,7 @@ impl Connection {
     }
 }
 
-/// The path of a connection, but for the bottleneck.
+/// The path of a connection, but for the bottleneck, and what a router reads in its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// How a router knows it.
@@ -99,12 +99,8 @@ pub struct Path {
     pub dscp: u8,
     /// The hosts at its ends: left, right.
     pub hosts: [u32; 2],
-    /// Propagation delay one way.
-    pub delay: Span,
-    /// When each side's access link is free to send.
-    pub sends_at: [Time; 2],
-    /// When each side's access link is free to receive, where it is slower than the bottleneck.
-    pub receives_at: [Time; 2],
+    /// Its delay and its access links; those on which it receives only where packets pile up ([`net::Receivers`]).
+    pub links: net::Path,
 }
 
 /// All connections, by place.
@@ -140,9 +136,7 @@ impl Connections {
             flow: FlowKey(self.opened),
             dscp: opening.dscp,
             hosts: opening.hosts,
-            delay: opening.rtt / 2,
-            sends_at: [Time::ZERO; 2],
-            receives_at: [Time::ZERO; 2],
+            links: net::Path::new(opening.rtt / 2, Time::ZERO),
         };
         if let Some(place) = self.free.pop() {
             let slot = &mut self.slots[place as usize];

@@ -1,7 +1,7 @@
-//! The discrete-event simulator: drives the same [`aqm::Egress`] as the live router, in virtual time.
+//! The discrete-event simulator: drives the network of [`net`], as the live router does, in virtual time.
 //!
 //! - [`queue`]: pending events in their total order;
-//! - [`network`]: the bottleneck each way, access links, delays;
+//! - [`network`]: what is between hosts, with the packets and the events of a run;
 //! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
 //! - [`source`]: what is kept of those who ask, [`scenario::sources`]; [`replay`]: recordings of what they ask for;
 //! - [`probes`]: measured packets; [`watching`]: what is looked at now and then;

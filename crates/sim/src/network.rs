@@ -1,44 +1,31 @@
-//! The network: an egress each way, and hosts' access links and delays around it.
-//!
-//! ```text
-//! left host ─ access ─ delay ─ [egress forward] ─ access ─ right host
-//! left host ─ access ─ [egress reverse] ─ delay ─ access ─ right host
-//! ```
-//!
-//! A packet of side `s` is serialized onto its access link, takes the connection's propagation delay, goes through
-//! egress `s`, and is serialized onto the other side's access link. The delay is constant for a connection and lies
-//! between the sending host and the bottleneck, where the studies' delay emulators stood; with one bottleneck each
-//! way only the sum over a round trip matters. Every connection has access links of its own.
+//! The network: [`net`], with the simulator's packets and everything that is pending.
 
 use crate::connection::{Connections, Path};
 use crate::packets::{Carried, Parcel, Segments, What};
 use crate::probes::Probes;
-use crate::queue::{EventQueue, Rank};
+use crate::queue::EventQueue;
 use crate::tmix::Conditions;
-use aqm::{Ack, Cause, Egress, Packet, Tap};
+use aqm::{Ack, Cause, Delivery, Packet, Tap};
 use base::{Rate, Span, Time};
-use record::{DropRow, Meter, Sink};
+use net::{Bottleneck, Rank, Receivers, Watch};
+use record::{Meter, Sink, Tally};
 use scenario::Impairments;
-use std::collections::VecDeque;
 use tcp::{Emit, Flags, Segment};
 
 /// Everything between the hosts, and the events that are pending.
 pub struct Network {
     /// What the packets on their way carry.
     pub segments: Segments,
-    /// The bottleneck: forward, and in reverse.
-    pub egress: [Egress<Parcel>; 2],
-    /// What is counted of each.
+    /// The bottleneck.
+    pub bottleneck: Bottleneck<Parcel>,
+    /// What is counted of each direction.
     pub meters: [Meter; 2],
     /// Pending events.
     pub queue: EventQueue<What>,
     /// Rate of the access links.
     pub access: Rate,
-    /// Whether packets that come out of an egress may pile up at a receiver's access link: where that is slower than
-    /// the bottleneck, or where packets leave that in bursts.
-    pub receives_apart: [bool; 2],
-    /// Packets on receivers' access links: until when, and of which connection. Only where they do not pile up.
-    pub receiving: [VecDeque<(Time, u32)>; 2],
+    /// The access links of receivers behind each egress.
+    pub receivers: [Receivers; 2],
     /// The hosts of each source, for those without connections.
     pub hosts: Vec<[u32; 2]>,
     /// What the path does to packets before the bottleneck, if anything.
@@ -49,74 +36,51 @@ pub struct Network {
     pub probes: Probes,
 }
 
+/// The gate of the bottleneck of a side: of the fields, since the bottleneck itself is called with it.
+macro_rules! gate {
+    ($network:ident, $side:ident, $connections:ident, $sink:ident) => {
+        Gate {
+            tally: Tally {
+                meter: &mut $network.meters[$side],
+                sink: $sink,
+                direction: $side as u8,
+                writes_drops: $network.writes_drops,
+            },
+            segments: &mut $network.segments,
+            connections: $connections,
+            hosts: &$network.hosts,
+            probes: &mut $network.probes,
+        }
+    };
+}
+
 impl Network {
     /// A packet reached the egress of its direction.
     #[inline]
     pub fn arrive(&mut self, packet: Parcel, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
         let side = packet.side();
-        self.meters[side].offered(packet.is_udp());
-        let mut gate = Gate {
-            segments: &mut self.segments,
-            meter: &mut self.meters[side],
-            connections,
-            hosts: &self.hosts,
-            probes: &mut self.probes,
-            sink,
-            direction: side as u8,
-            writes: self.writes_drops,
-        };
-        self.egress[side].offer(packet, now, &mut gate);
-        self.meters[side].waiting(self.egress[side].backlog().packets, now);
+        let mut gate = gate!(self, side, connections, sink);
+        self.bottleneck.offer(side, packet, now, &mut gate);
     }
 
     /// Lets the egress of `side` do what is due at `now`: a tick of its law, or the end of a transmission.
     #[inline]
     pub fn advance(&mut self, side: usize, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
-        let mut gate = Gate {
-            segments: &mut self.segments,
-            meter: &mut self.meters[side],
-            connections,
-            hosts: &self.hosts,
-            probes: &mut self.probes,
-            sink,
-            direction: side as u8,
-            writes: self.writes_drops,
-        };
-        let delivery = self.egress[side].advance(now, &mut gate);
-        self.meters[side].waiting(self.egress[side].backlog().packets, now);
-        let Some(delivery) = delivery else { return };
+        let mut gate = gate!(self, side, connections, sink);
+        let Some(delivery) = self.bottleneck.advance(side, now, &mut gate) else { return };
         let packet = delivery.packet;
-        self.meters[side].delivered(packet.size(), delivery.waited);
         let takes = self.access.time_for(u64::from(packet.size()));
         let mut received = delivery.at + takes;
         let mut source = 0;
         if !packet.is_udp() {
             source = self.segments.connection(packet.place());
-            received = if self.receives_apart[side] {
-                let free_at = &mut connections.get(source).path.receives_at[1 - side];
-                *free_at = (*free_at).max(delivery.at) + takes;
-                *free_at
-            } else {
-                follow(&mut self.receiving[side], source, delivery.at, takes)
-            };
+            received = self.receivers[side]
+                .receive(source, takes, delivery.at, || connections.get(source).path.links.receiving(1 - side));
         } else if packet.is_probe() {
             received = self.probes.crosses(packet.place(), delivery.at, takes);
         }
         self.queue.push(received, Rank::Deliver, source, What::packet(packet));
     }
-}
-
-/// When a packet that left the bottleneck at `left_at` has crossed its connection's access link, which is no slower
-/// than the bottleneck but still may have the large packet before it. Such packets are few and all among the last ones:
-/// looking through them costs less than fetching the connection.
-fn follow(receiving: &mut VecDeque<(Time, u32)>, connection: u32, left_at: Time, takes: Span) -> Time {
-    while receiving.front().is_some_and(|&(until, _)| until <= left_at) {
-        receiving.pop_front();
-    }
-    let before = receiving.iter().rev().find(|&&(_, other)| other == connection);
-    let received = before.map_or(left_at, |&(until, _)| until.max(left_at)) + takes;
-    receiving.push_back((received, connection));
-    received
 }
 
 /// Where an endpoint's segments go: onto its access link.
@@ -167,18 +131,14 @@ impl Troubles<'_> {
 impl Emit for Sender<'_> {
     #[inline]
     fn emit(&mut self, mut segment: Segment) {
-        let free_at = &mut self.path.sends_at[self.side as usize];
-        *free_at = (*free_at).max(self.now) + self.access.time_for(u64::from(segment.size));
-        let mut arrives = *free_at + self.path.delay;
-        if let Some(troubles) = &mut self.troubles {
-            match troubles.meet(self.side, &mut segment) {
-                Some(later) => arrives += later,
-                None => {
-                    self.meters[self.side as usize].lost_before_link(false);
-                    return;
-                }
-            }
-        }
+        let side = self.side as usize;
+        let takes = self.access.time_for(u64::from(segment.size));
+        let troubles = &mut self.troubles;
+        let fate = || troubles.as_mut().map_or(Some(Span::ZERO), |troubles| troubles.meet(side as u8, &mut segment));
+        let Some(arrives) = self.path.links.send(side, takes, self.now, fate) else {
+            self.meters[side].lost_before_link(false);
+            return;
+        };
         *self.in_flight += 1;
         let place = self.segments.insert(Carried { segment, connection: self.place });
         let parcel = Parcel::tcp(self.path.flow, place, segment.size, segment.ecn, self.path.dscp, self.side);
@@ -186,44 +146,42 @@ impl Emit for Sender<'_> {
     }
 }
 
-/// What the discipline tells goes to the meter; packets that are lost are given back.
+/// What happens at one bottleneck is counted; the places of packets that are lost are given back.
 struct Gate<'a> {
+    tally: Tally<'a>,
     segments: &'a mut Segments,
-    meter: &'a mut Meter,
     connections: &'a mut Connections,
     hosts: &'a [[u32; 2]],
     probes: &'a mut Probes,
-    sink: &'a mut dyn Sink,
-    direction: u8,
-    writes: bool,
 }
 
-impl Gate<'_> {
-    fn write(&mut self, packet: &Parcel, is_mark: bool, cause: Cause, now: Time) {
-        if self.writes {
-            self.sink.drop(&DropRow {
-                time_s: now.secs_f64(),
-                direction: self.direction,
-                is_mark,
-                cause,
-                size_bytes: packet.size(),
-                flow: packet.flow().0,
-            });
-        }
+impl Watch<Parcel> for Gate<'_> {
+    #[inline]
+    fn offered(&mut self, packet: &Parcel, _now: Time) {
+        self.tally.meter.offered(packet.is_udp());
+    }
+
+    #[inline]
+    fn waiting(&mut self, packets: u32, now: Time) {
+        self.tally.meter.waiting(packets, now);
+    }
+
+    #[inline]
+    fn delivered(&mut self, delivery: &Delivery<Parcel>) {
+        self.tally.meter.delivered(delivery.packet.size(), delivery.waited);
     }
 }
 
 impl Tap<Parcel> for Gate<'_> {
     #[inline]
     fn accepted(&mut self, _packet: &Parcel, _now: Time) {
-        self.meter.accepted();
+        self.tally.meter.accepted();
     }
 
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
-        self.meter.dropped(cause, packet.is_udp());
-        self.write(&packet, false, cause, now);
+        self.tally.dropped(&packet, packet.is_udp(), cause, now);
         if packet.is_probe() {
-            self.probes.lost(packet.place(), self.sink);
+            self.probes.lost(packet.place(), self.tally.sink);
         } else if !packet.is_udp() {
             let place = self.segments.remove(packet.place()).connection;
             self.connections.get(place).in_flight -= 1;
@@ -232,8 +190,7 @@ impl Tap<Parcel> for Gate<'_> {
     }
 
     fn marked(&mut self, packet: &Parcel, cause: Cause, now: Time) {
-        self.meter.marked(cause);
-        self.write(packet, true, cause, now);
+        self.tally.marked(packet, cause, now);
     }
 
     fn hosts(&self, packet: &Parcel) -> Option<(u32, u32)> {

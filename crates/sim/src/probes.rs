@@ -1,6 +1,7 @@
 //! Probes on their way: which flow each is of and which of its packets, for whoever learns what became of it.
 
 use base::{Span, Time};
+use net::AccessLink;
 use record::Sink;
 
 /// All of them, and what their flows saw.
@@ -10,8 +11,8 @@ pub struct Probes {
     /// Of packets on their way: flow, number of the packet.
     slots: Vec<(u32, u32)>,
     free: Vec<u32>,
-    /// Of flows: the source, and when the receiver's access link is free.
-    flows: Vec<(u32, Time)>,
+    /// Of flows: the source, and the receiver's access link.
+    flows: Vec<(u32, AccessLink)>,
 }
 
 impl Probes {
@@ -22,7 +23,7 @@ impl Probes {
 
     /// One more flow, of a source of this index, which is flow `number` of a block and sends from `side`.
     pub fn add_flow(&mut self, source: u32, block: u16, number: u32, side: u8) -> u32 {
-        self.flows.push((source, Time::ZERO));
+        self.flows.push((source, AccessLink::new(Time::ZERO)));
         self.measured.add_flow(block, number, side)
     }
 
@@ -47,9 +48,7 @@ impl Probes {
 
     /// When a packet that left the bottleneck at `left_at` has crossed the receiver's access link.
     pub fn crosses(&mut self, place: u32, left_at: Time, takes: Span) -> Time {
-        let free_at = &mut self.flows[self.slots[place as usize].0 as usize].1;
-        *free_at = (*free_at).max(left_at) + takes;
-        *free_at
+        self.flows[self.slots[place as usize].0 as usize].1.carry(takes, left_at)
     }
 
     /// The packet at `place` has been received.

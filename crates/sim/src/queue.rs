@@ -1,7 +1,7 @@
 //! The event queue: a hierarchical timing wheel that gives events out in their total order.
 //!
-//! The order is `(time, rank, source, sequence)`: what happens at the same instant is ordered by what it is, then by
-//! whose it is, then by when it was asked for. Nothing depends on how the wheel stores it.
+//! The order is `(time, rank, source, sequence)`: what happens at the same instant is ordered by what it is ([`Rank`]),
+//! then by whose it is, then by when it was asked for. Nothing depends on how the wheel stores it.
 //!
 //! Three levels of slots. An event sits in the finest if that reaches it from now, else in the finest coarser level
 //! whose turn it shares with the present, and moves down when its turn comes. The slot that is due is sorted when it is
@@ -9,20 +9,7 @@
 //! events.
 
 use base::Time;
-
-/// What kind of event, and so which goes first among those of one instant.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum Rank {
-    /// A packet reaches an egress.
-    Arrive = 0,
-    /// A packet reaches its host.
-    Deliver = 1,
-    /// An endpoint wants to be woken.
-    Wake = 2,
-    /// A source of demand wants to be called.
-    Demand = 3,
-}
+use net::Rank;
 
 /// An event that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

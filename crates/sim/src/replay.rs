@@ -2,10 +2,10 @@
 
 use crate::connection::Purpose;
 use crate::packets::What;
-use crate::queue::Rank;
 use crate::simulation::Simulation;
 use crate::source;
 use base::Span;
+use net::Rank;
 use record::{DemandRow, Demanded, Sink};
 use scenario::Workload;
 use scenario::sources::Turn;

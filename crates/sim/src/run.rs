@@ -121,7 +121,7 @@ impl Simulation<'_> {
         let now = self.now();
         self.recorder.give(sink);
         let network = &mut self.network;
-        for (direction, (meter, egress)) in network.meters.iter_mut().zip(&network.egress).enumerate() {
+        for (direction, (meter, egress)) in network.meters.iter_mut().zip(network.bottleneck.egress()).enumerate() {
             sink.queue(&meter.take_interval(now, direction as u8, egress.backlog(), egress.gauges()));
         }
     }
@@ -132,11 +132,11 @@ impl Simulation<'_> {
             now: self.now(),
             bottleneck_packets: self.bottleneck_packets(),
             events: self.events(),
-            ticks: self.network.egress.iter().map(aqm::Egress::ticks).sum(),
+            ticks: self.network.bottleneck.egress().iter().map(aqm::Egress::ticks).sum(),
         }
     }
 
     fn bottleneck_packets(&self) -> u64 {
-        self.network.egress.iter().map(|egress| egress.counts().delivered).sum()
+        self.network.bottleneck.egress().iter().map(|egress| egress.counts().delivered).sum()
     }
 }

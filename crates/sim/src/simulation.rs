@@ -3,7 +3,7 @@
 use crate::connection::{Asked, Connection, Connections, Opening, Purpose};
 use crate::network::{Network, Sender, Troubles};
 use crate::packets::{Carried, Parcel, What};
-use crate::queue::{Event, Rank};
+use crate::queue::Event;
 use crate::replay::Recorder;
 use crate::run::{PULSE_EVENTS, Pulse};
 use crate::source::{self, Kept};
@@ -12,6 +12,7 @@ use crate::totals::Totals;
 use crate::watching::Watched;
 use aqm::Packet;
 use base::{Span, Time};
+use net::Rank;
 use record::{ExchangeRow, Responses, Sink};
 use scenario::sources::{self, Demand, Source, Turn};
 use scenario::{Scenario, Workload};
@@ -83,17 +84,15 @@ impl<'s> Simulation<'s> {
     /// many events, wants it to go on.
     pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> bool {
         loop {
-            let [forward, reverse] = [self.network.egress[0].next_event(), self.network.egress[1].next_event()];
-            let link = forward.min(reverse);
+            let (link, side) = self.network.bottleneck.next_event();
             let next = self.network.queue.next_at();
-            // At one instant the link comes first, forward before reverse; then the order of the queue.
+            // At one instant the link comes first; then the order of the queue.
             if link <= next {
                 if link > until {
                     break;
                 }
                 self.now = link;
                 self.events += 1;
-                let side = usize::from(reverse < forward);
                 self.network.advance(side, &mut self.connections, link, sink);
             } else {
                 if next > until {
@@ -150,7 +149,7 @@ impl<'s> Simulation<'s> {
 
     /// Asserts that no packet was lost unaccounted or made up.
     pub fn assert_conserved(&self) {
-        self.network.egress.iter().for_each(aqm::Egress::assert_conserved);
+        self.network.bottleneck.egress().iter().for_each(aqm::Egress::assert_conserved);
         let of_connections = self.connections.in_flight();
         assert!(
             self.network.segments.len() == of_connections,
@@ -427,21 +426,18 @@ impl<'s> Simulation<'s> {
                 let ask = Exchange { request_bytes, response_bytes, top_level: true, server_delay: Span::ZERO };
                 self.open(&opening, ask, true);
             }
-            Demand::Udp { datagrams, bytes, delay } => {
-                let Kept::Udp { flow, sends_at, probe } = &mut self.kept[index as usize] else { return };
-                *sends_at = (*sends_at).max(now) + self.network.access.time_for(u64::from(*bytes));
+            Demand::Udp { datagrams, bytes, .. } => {
+                let Kept::Udp { flow, path, probe } = &mut self.kept[index as usize] else { return };
                 let dscp = self.scenario.traffic[block as usize].dscp;
                 let place = probe.map(|probe| self.network.probes.send(probe, now));
-                let fate = match &mut self.network.impairments {
-                    Some(impairments) => impairments.fate(client as usize),
-                    None => Some(Span::ZERO),
-                };
-                if let Some(later) = fate {
+                let takes = self.network.access.time_for(u64::from(*bytes));
+                let impairments = &mut self.network.impairments;
+                let fate = || impairments.as_mut().map_or(Some(Span::ZERO), |paths| paths.fate(client as usize));
+                if let Some(arrives) = path.send(client as usize, takes, now, fate) {
                     let packet = match place {
                         Some(place) => Parcel::probe(*flow, place, *bytes as u16, dscp, client),
                         None => Parcel::udp(*flow, index, *bytes as u16, dscp, client),
                     };
-                    let arrives = *sends_at + *delay + later;
                     self.network.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
                 } else {
                     self.network.meters[client as usize].lost_before_link(true);

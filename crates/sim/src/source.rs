@@ -15,8 +15,8 @@ pub enum Kept {
     Udp {
         /// How a router knows it.
         flow: FlowKey,
-        /// When its access link is free to send.
-        sends_at: Time,
+        /// Its delay and its access links.
+        path: net::Path,
         /// Which of the probe flows it is, if it is one.
         probe: Option<u32>,
     },
@@ -28,10 +28,10 @@ impl Kept {
         match (&source.demand, &scenario.traffic[source.block as usize].workload) {
             (Demand::PackMime { .. }, _) => Self::Lanes(Vec::new()),
             (_, Workload::Replay(demands)) => Self::Lanes(vec![u32::MAX; demands.connections()]),
-            (Demand::Udp { .. }, _) => Self::Udp {
+            (&Demand::Udp { delay, .. }, _) => Self::Udp {
                 // Above every connection's number.
                 flow: FlowKey(1 << 63 | u64::from(source.block) << 32 | u64::from(source.number)),
-                sends_at: Time::ZERO,
+                path: net::Path::new(delay, Time::ZERO),
                 probe: None,
             },
             _ => Self::Nothing,

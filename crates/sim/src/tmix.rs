@@ -5,10 +5,10 @@
 
 use crate::connection::{Opening, Purpose};
 use crate::packets::What;
-use crate::queue::Rank;
 use crate::simulation::Simulation;
 use crate::source;
 use base::{Span, Stream, Time};
+use net::Rank;
 use record::{ExchangeRow, Sink};
 use scenario::sources::Demand;
 use scenario::{Tmix, Workload};

@@ -89,7 +89,7 @@ impl Simulation<'_> {
             let (block, sender) = (connection.block as usize, connection.client as usize);
             if let Some(seen) = &mut held_back[block] {
                 seen.looks += 1;
-                if connection.path.sends_at[sender] > now {
+                if connection.path.links.is_sending(sender, now) {
                     seen.by_access += 1;
                 } else if connection.ends[sender].is_held_by_receiver(&scenario.traffic[block].tcp) {
                     seen.by_window += 1;

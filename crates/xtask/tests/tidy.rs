@@ -15,13 +15,14 @@ const NOT_WRITTEN_BY_HAND: &[&str] = &["Cargo.lock", "requirements-dev.lock", "L
 const LAYERS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("aqm", &["base"]),
+    ("net", &["base", "aqm"]),
     ("tcp", &["base"]),
     ("traffic", &["base"]),
     ("scenario", &["base", "aqm", "tcp", "traffic"]),
     ("record", &["base", "aqm"]),
-    ("sim", &["base", "aqm", "tcp", "traffic", "scenario", "record"]),
-    ("live", &["base", "aqm", "traffic", "scenario", "record", "sim"]),
-    ("python", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim", "live"]),
+    ("sim", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record"]),
+    ("live", &["base", "aqm", "net", "traffic", "scenario", "record", "sim"]),
+    ("python", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim", "live"]),
     ("xtask", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
 ];
 

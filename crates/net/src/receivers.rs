@@ -1,0 +1,93 @@
+//! The access links of all receivers behind one egress, without a look at each connection.
+//!
+//! Where an access link is no slower than the bottleneck, what comes out of that never piles up behind it. Still a
+//! small packet may come right after a large one of the same connection, and must wait until that has crossed. Packets
+//! that cross at one time are few there, and all among those that came out last: looking through them costs less than
+//! fetching the connection. The answers are those of the connections' own links either way.
+
+use crate::path::AccessLink;
+use base::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// What crosses the access links of receivers.
+#[derive(Debug)]
+pub struct Receivers {
+    piles_up: bool,
+    /// Packets that cross: until when, and of which connection.
+    crossing: VecDeque<(Time, u32)>,
+}
+
+impl Receivers {
+    /// Those behind an egress of `rate`, on access links of rate `access`. `comes_in_bursts` says that several packets
+    /// may leave the egress at one instant.
+    pub fn behind(rate: Rate, comes_in_bursts: bool, access: Rate) -> Self {
+        Self { piles_up: access < rate || comes_in_bursts, crossing: VecDeque::with_capacity(64) }
+    }
+
+    /// When a packet of `connection` that left the egress at `left_at` has crossed the access link, on which it takes
+    /// `takes`. `link` fetches the link itself, where packets pile up.
+    #[inline]
+    pub fn receive<'a>(
+        &mut self,
+        connection: u32,
+        takes: Span,
+        left_at: Time,
+        link: impl FnOnce() -> &'a mut AccessLink,
+    ) -> Time {
+        if self.piles_up { link().carry(takes, left_at) } else { self.follow(connection, takes, left_at) }
+    }
+
+    fn follow(&mut self, connection: u32, takes: Span, left_at: Time) -> Time {
+        while self.crossing.front().is_some_and(|&(until, _)| until <= left_at) {
+            self.crossing.pop_front();
+        }
+        let before = self.crossing.iter().rev().find(|&&(_, other)| other == connection);
+        let received = before.map_or(left_at, |&(until, _)| until.max(left_at)) + takes;
+        self.crossing.push_back((received, connection));
+        received
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SIZES: [u64; 3] = [40, 576, 1500];
+
+    proptest! {
+        /// Whatever comes out of the egress, and when: also where access links are slower, for which it is not meant.
+        #[test]
+        fn receivers_answer_as_the_links_of_their_connections(
+            packets in prop::collection::vec((0_u32..4, 0_u64..40_000, 0_usize..3), 1..200),
+            access in prop::sample::select(vec![1_000_000_u64, 100_000_000, 1_000_000_000]),
+        ) {
+            let access = Rate::from_bps(access);
+            let mut links = [AccessLink::new(Time::ZERO); 4];
+            let mut receivers = Receivers { piles_up: false, crossing: VecDeque::new() };
+            let mut left_at = Time::ZERO;
+            for (connection, gap, size) in packets {
+                left_at += Span::from_ns(gap);
+                let takes = access.time_for(SIZES[size]);
+                let received = receivers.receive(connection, takes, left_at, || unreachable!("nothing piles up"));
+                prop_assert_eq!(received, links[connection as usize].carry(takes, left_at));
+            }
+        }
+    }
+
+    #[test]
+    fn the_link_itself_is_asked_where_packets_pile_up() {
+        let [slow, fast] = [10_000_000, 100_000_000].map(Rate::from_bps);
+        for (rate, comes_in_bursts, access, piles_up) in [
+            (fast, false, fast, false),
+            (slow, false, fast, false),
+            (fast, false, slow, true),
+            (slow, true, fast, true),
+        ] {
+            assert_eq!(Receivers::behind(rate, comes_in_bursts, access).piles_up, piles_up);
+        }
+        let mut link = AccessLink::new(Time::from_ns(500));
+        let received = Receivers::behind(fast, false, slow).receive(7, Span::from_ns(10), Time::ZERO, || &mut link);
+        assert_eq!((received, link.free_at()), (Time::from_ns(510), Time::from_ns(510)));
+    }
+}

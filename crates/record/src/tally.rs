@@ -1,0 +1,45 @@
+//! What a driver counts and writes down of the packets at one direction's bottleneck.
+
+use crate::meter::Meter;
+use crate::rows::{DropRow, Sink};
+use aqm::{Cause, Packet};
+use base::Time;
+
+/// A direction's [`Meter`], and the rows of packets that are lost or marked there.
+pub struct Tally<'a> {
+    /// What counts.
+    pub meter: &'a mut Meter,
+    /// Where rows go.
+    pub sink: &'a mut dyn Sink,
+    /// The direction: 0 forward, 1 in reverse.
+    pub direction: u8,
+    /// Whether losses and marks are rows.
+    pub writes_drops: bool,
+}
+
+impl Tally<'_> {
+    /// `packet` is lost.
+    pub fn dropped(&mut self, packet: &impl Packet, is_udp: bool, cause: Cause, now: Time) {
+        self.meter.dropped(cause, is_udp);
+        self.write(packet, false, cause, now);
+    }
+
+    /// `packet` was marked.
+    pub fn marked(&mut self, packet: &impl Packet, cause: Cause, now: Time) {
+        self.meter.marked(cause);
+        self.write(packet, true, cause, now);
+    }
+
+    fn write(&mut self, packet: &impl Packet, is_mark: bool, cause: Cause, now: Time) {
+        if self.writes_drops {
+            self.sink.drop(&DropRow {
+                time_s: now.secs_f64(),
+                direction: self.direction,
+                is_mark,
+                cause,
+                size_bytes: packet.size(),
+                flow: packet.flow().0,
+            });
+        }
+    }
+}
