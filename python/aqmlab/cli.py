@@ -19,7 +19,7 @@ import typer
 from aqmlab import beginnings, completion, engine, files, scenario, stopping
 from aqmlab.capture import commands as capture_commands
 from aqmlab.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
-from aqmlab.errors import AqmlabError, BadInput
+from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.live import commands as live_commands
 from aqmlab.study import commands as study_commands
 from aqmlab.sweep import commands as sweep_commands
@@ -567,6 +567,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: runs a verb, says in one line what was wrong, and exits."""
     with stopping.like_ctrl_c():
         code = invoke(sys.argv[1:] if arguments is None else arguments)
+    stopping.ended()
     sys.exit(code)
 
 
@@ -587,6 +588,8 @@ def invoke(arguments: Sequence[str]) -> int:
         return complain(error.format_message(), 2)
     except OSError as error:
         return complain(str(error), 3)
+    except KeyboardInterrupt:  # before a verb began; `verbs.Stoppable` has the others
+        return complain("stopped", Interrupted.exit_code)
 
 
 def _changes(settings: Sequence[str]) -> dict[str, Any]:

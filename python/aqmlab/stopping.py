@@ -48,3 +48,12 @@ def like_ctrl_c() -> Iterator[None]:
 def _interrupt(number: int, frame: Any) -> None:
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def ended() -> None:
+    """Has Python end with the exit code that it is given, although it was told to end.
+
+    CPython ends by SIGINT where KeyboardInterrupt has passed through code that is made of text, a dataclass in the
+    making for one, caught or not; it forgets that with the next such code.
+    """
+    exec("")

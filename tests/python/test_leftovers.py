@@ -204,6 +204,30 @@ def test_a_signal_before_anything_runs_says_so(name):
     assert done.stderr == "aqmlab: stopped before anything was run; nothing was written\n"
 
 
+WITHIN = """
+import os, signal, sys
+from aqmlab import cli
+def told(*_):
+    exec("os.kill(os.getpid(), signal.SIGNUMBER)")
+PLACE = told
+cli.main(["run", "s.toml"])
+"""
+
+
+@pytest.mark.parametrize("place", ["cli.command_of", "cli.scenario.read"])
+@pytest.mark.parametrize("name", ["INT", "TERM"])
+def test_a_signal_in_code_made_of_text_says_a_line(name, place):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHIN.replace("NUMBER", name).replace("PLACE", place)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        preexec_fn=hears_ctrl_c,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "aqmlab: stopped\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_in_a_verb_says_a_line(number, monkeypatch, capsys, base):
     monkeypatch.setattr(cli.scenario, "read", lambda _: os.kill(os.getpid(), number))
