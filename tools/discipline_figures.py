@@ -24,7 +24,7 @@ import aqmlab
 from aqmlab import engine, units
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE
-from aqmlab.results import Run
+from aqmlab.results.run import Run
 
 ROOT = Path(__file__).parents[1]
 SCENARIO = ROOT / "docs/disciplines/measured.toml"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from aqmlab.errors import AqmlabError
-from aqmlab.results import read_json
+from aqmlab.json_files import read_json
 from aqmlab.study import folders, found, overview, witnessed
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,10 +23,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import aqmlab
-from aqmlab import engine
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import HUES, INK, REFERENCE
-from aqmlab.vectors import ACCEPTOR, INITIATOR, Vector
+from aqmlab.vectors import ACCEPTOR, INITIATOR, Vector, reading
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs/img/traffic"
@@ -149,7 +148,7 @@ def vectors_picture() -> Figure:
     applications: dict[str, list[Vector]] = {}
     # A vector's first line tells its application.
     lines = re.findall(r"^(?:SEQ|CONC) .* # (\w+)$", VECTORS.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    every = engine.vectors(VECTORS)
+    every = reading.read(VECTORS)
     for name, vector in zip(lines, every, strict=True):
         applications.setdefault(name, []).append(vector)
     figure = Figure(figsize=(7.6, 5.2), layout="constrained")

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from aqmlab import statistics
-from aqmlab.live import verdicts
-from aqmlab.live.tables import counted
-from aqmlab.live.verdicts import DELAY_RELATIVE, DELAY_S, DISTANCE, LEAST_SHARE, RELATIVE
+from aqmlab.agreement import verdicts
+from aqmlab.agreement.verdicts import DELAY_RELATIVE, DELAY_S, DISTANCE, LEAST_SHARE, RELATIVE
+from aqmlab.agreement.words import counted
 from aqmlab.statistics import Array, Interval
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "validation.md"

@@ -13,9 +13,10 @@ from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
 
 if TYPE_CHECKING:
     from aqmlab.api import calibrate, compare, live, load, record, run
-    from aqmlab.calibration import Calibration
     from aqmlab.comparison import Comparison
-    from aqmlab.results import Result, Run
+    from aqmlab.results.result import Result
+    from aqmlab.results.run import Run
+    from aqmlab.runs.calibration import Calibration
 else:
     # The package of that name is loaded once, here, before the function of that name is asked for.
     import_module("aqmlab.live")
@@ -24,9 +25,10 @@ else:
         __name__,
         {
             **dict.fromkeys(("calibrate", "compare", "live", "load", "record", "run"), "aqmlab.api"),
-            "Calibration": "aqmlab.calibration",
+            "Calibration": "aqmlab.runs.calibration",
             "Comparison": "aqmlab.comparison",
-            **dict.fromkeys(("Result", "Run"), "aqmlab.results"),
+            "Result": "aqmlab.results.result",
+            "Run": "aqmlab.results.run",
         },
     )
 

@@ -6,36 +6,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab import (
-    bounds,
-    calibration,
-    comparison,
-    engine,
-    files,
-    planning,
-    recording,
-    reference,
-    runner,
-    scenario,
-    shaping,
-    store,
-    toml_text,
-    units,
-    variants,
-)
-from aqmlab.calibration import Calibration
+from aqmlab import bounds, comparison, engine, files, reference, scenario, shaping, toml_text, units, variants
+from aqmlab.agreement import agreements
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
-from aqmlab.live import agreement, runs, witnesses
-from aqmlab.live.bed import CAPTURES, SIDES, Bed
+from aqmlab.json_files import Json, read_json
+from aqmlab.live import runs, witnesses
 from aqmlab.progress import Monitor, Silent, Unseen, View
-from aqmlab.recording import Recording
-from aqmlab.results import Json, Result, Run, Temporary, read_json
-from aqmlab.runner import Job
+from aqmlab.results import store
+from aqmlab.results.result import Result, Temporary
+from aqmlab.results.run import Run
+from aqmlab.results.window import Window, condense
+from aqmlab.runs import calibration, planning, recording, runner
+from aqmlab.runs.bed import CAPTURES, SIDES, Bed
+from aqmlab.runs.calibration import Calibration
+from aqmlab.runs.recording import Recording
+from aqmlab.runs.runner import Job
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.variants import Variant
-from aqmlab.window import Window, condense
 
 
 def run(
@@ -209,7 +198,7 @@ def compare(
                 store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
         finished = comparison.finish(folder, keep, condensed)
     if asked:
-        agreement.write(finished)
+        agreements.write(finished)
     return finished
 
 
@@ -491,7 +480,7 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
     finished = comparison.finish(folder, keep)
     finished.hold(results)
     if finished.witnesses:
-        agreement.write(finished)
+        agreements.write(finished)
     return finished
 
 

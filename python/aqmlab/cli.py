@@ -16,15 +16,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import beginnings, completion, engine, files, scenario, stopping
-from aqmlab.capture import commands as capture_commands
-from aqmlab.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
+from aqmlab import engine, files, scenario, stopping
+from aqmlab.command import beginnings, completion, linux_lines
+from aqmlab.command import capture as capture_commands
+from aqmlab.command import live as live_commands
+from aqmlab.command import study as study_commands
+from aqmlab.command import sweep as sweep_commands
+from aqmlab.command.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
+from aqmlab.command.verbs import (
+    AsJson,
+    Jobs,
+    Out,
+    Settings,
+    Stoppable,
+    complain,
+    doubts_said,
+    print_json,
+    viewed,
+    watched,
+)
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
-from aqmlab.live import commands as live_commands
-from aqmlab.study import commands as study_commands
-from aqmlab.sweep import commands as sweep_commands
-from aqmlab.tc.lines import PARTS
-from aqmlab.verbs import AsJson, Jobs, Out, Settings, Stoppable, complain, doubts_said, print_json, viewed, watched
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,7 +74,8 @@ def run(
     with_report: WithReport = False,
 ) -> None:
     """Simulate a scenario and keep its tables."""
-    from aqmlab import api, report, terminal
+    from aqmlab import api, report
+    from aqmlab.command import terminal
 
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
@@ -123,7 +135,8 @@ def live(
     In real time on this machine, where it must keep up; or in virtual time, where it cannot be late. A run that broke
     its budget of lateness is kept and called void.
     """
-    from aqmlab import api, report, terminal
+    from aqmlab import api, report
+    from aqmlab.command import terminal
 
     changes = _changes(settings)
     source = scenario.read(Path(scenario_file)).with_changes(changes)
@@ -190,12 +203,12 @@ def compare(
     With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
     and test bed agree.
     """
-    from aqmlab import api, figures, lead, report, subject, terminal
-    from aqmlab.claims import claims
+    from aqmlab import api, figures, lead, report, subject
+    from aqmlab.agreement import agreements
+    from aqmlab.command import agreement_tables, terminal
     from aqmlab.figures.drawers import drawers
-    from aqmlab.live import agreement as agreements
-    from aqmlab.live import tables as agreement_tables
-    from aqmlab.runner import default_jobs
+    from aqmlab.runs.runner import default_jobs
+    from aqmlab.study import compared
 
     changes = _changes(settings)
     are_folders = all(map(files.is_folder, what))
@@ -227,7 +240,7 @@ def compare(
                 view=view,
             )
         begun = None if ready is None else ready.begin(list(figures.of(found).values()))
-        asked, witnessed = claims(found), agreements.of_comparison(found)
+        asked, witnessed = compared.claims(found), agreements.of_comparison(found)
         if as_json:
             if with_report:
                 report.write(found, asked, begun)
@@ -260,7 +273,8 @@ def calibrate(
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not read the cache.")] = False,
 ) -> None:
     """Find the population that offers the load a scenario asks for."""
-    from aqmlab import api, terminal
+    from aqmlab import api
+    from aqmlab.command import terminal
 
     with watched(as_json) as monitor:
         found = api.calibrate(
@@ -292,7 +306,8 @@ def record(
 
     Beside FILE.csv a scenario FILE.toml is written, in which replays of the recording stand for the blocks that ask.
     """
-    from aqmlab import api, terminal
+    from aqmlab import api
+    from aqmlab.command import terminal
 
     with watched(as_json) as monitor:
         found = api.record(
@@ -317,8 +332,11 @@ def write_report(
 ) -> None:
     """Write one self-contained HTML page, and its figures as SVG and PNG, into a result folder."""
     from aqmlab import api, report
+    from aqmlab.comparison import Comparison
+    from aqmlab.study import compared
 
-    page = report.write(api.load(folder))
+    found = api.load(folder)
+    page = report.write(found, compared.claims(found) if isinstance(found, Comparison) else ())
     if as_json:
         figures = sorted(str(path) for path in (page.parent / "figures").iterdir())
         print_json({"report": str(page), "figures": figures})
@@ -375,7 +393,7 @@ def list_what_there_is(
     if as_json:
         print_json(shown)
         return
-    from aqmlab import terminal
+    from aqmlab.command import terminal
 
     console = terminal.console()
     for name, rows in shown.items():
@@ -434,7 +452,7 @@ def explain(
         if as_json:
             print_json({**row, "quantities": drawn} if drawn else row)
         else:
-            from aqmlab import terminal
+            from aqmlab.command import terminal
 
             console = terminal.console()
             terminal.explanation(console, row)
@@ -448,13 +466,14 @@ def explain(
     if as_json:
         print_json(found.as_dict())
     else:
-        from aqmlab import terminal
+        from aqmlab.command import terminal
 
         terminal.worked_out(terminal.console(), found)
 
 
 def _explain_file(path: Path, as_json: bool) -> None:
-    from aqmlab import terminal
+    from aqmlab.command import terminal
+    from aqmlab.vectors import reading
     from aqmlab.vectors.described import described
 
     if path.suffix == ".csv":
@@ -464,59 +483,14 @@ def _explain_file(path: Path, as_json: bool) -> None:
         else:
             terminal.quantities(terminal.console(), [row])
         return
-    found = described(engine.vectors(path))
+    found = described(reading.read(path))
     if as_json:
         print_json(found)
     else:
         terminal.described(terminal.console(), path, found)
 
 
-@app.command()
-def tc(
-    scenario_file: Annotated[str | None, typer.Argument(metavar="[SCENARIO.toml]", show_default=False)] = None,
-    dump: Annotated[
-        str | None, typer.Option("--read", metavar="FILE", help="Make a scenario of tc's output; - is standard input.")
-    ] = None,
-    dev: Annotated[str | None, typer.Option(help="The router's port forward; eth0 if none is said.")] = None,
-    reverse_dev: Annotated[str | None, typer.Option(help="The one back; eth1 if none is said.")] = None,
-    rate: Annotated[str | None, typer.Option(help="With --read: the link's rate, as where there is no shaper.")] = None,
-    variant: Annotated[str | None, typer.Option(help="Which of a comparison file's variants.")] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PART", help=f"Only the lines of a part: {', '.join(PARTS)}. May be repeated."),
-    ] = None,
-    settings: Settings = [],  # noqa: B006 - typer copies it
-    as_json: AsJson = False,
-) -> None:
-    """Write the tc, ip route and sysctl lines for Linux, or read tc's output.
-
-    The lines set up on Linux what SCENARIO.toml describes. --read goes the other way: tc -s qdisc show, with class
-    show or -d or -j, or tc qdisc add lines become a scenario.
-    """
-    from aqmlab.tc import linux
-
-    if (scenario_file is None) == (dump is None):
-        raise BadInput("tc: expected a scenario, or --read with a file (- for standard input)")
-    for part in only or ():
-        if part not in PARTS or dump is not None:
-            expected = "no --only beside --read" if dump is not None else f"one of {', '.join(PARTS)}"
-            raise BadInput(f"--only {part}: expected {expected}")
-    if scenario_file is not None:
-        setup = linux.write(scenario_file, _changes(settings), variant, dev or "eth0", reverse_dev or "eth1")
-        setup = setup.only(only or ())
-        if as_json:
-            print_json(setup.as_dict())
-        else:
-            print(setup.text, end="")
-        return
-    name = "standard input" if dump == "-" else str(dump)
-    found = linux.read(str(dump), name, dev, reverse_dev, rate)
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        print(found.text, end="")
-    for note in found.notes:
-        complain(f"{name}: {note}", 0)
+linux_lines.add_to(app)
 
 
 @app.command()
@@ -531,7 +505,7 @@ def vectors(
     as_json: AsJson = False,
 ) -> None:
     """Write the TCP connections of a packet capture as connection vectors, for traffic of kind tmix."""
-    from aqmlab import terminal
+    from aqmlab.command import terminal
     from aqmlab.vectors.convert import capture_to_vectors
 
     found = capture_to_vectors(capture, out, form, quiet_time, network)
@@ -599,7 +573,7 @@ def _changes(settings: Sequence[str]) -> dict[str, Any]:
 def _folder(out: Path | None, resume: bool, name: str) -> Path:
     if out is None and resume:
         raise BadInput("--resume: expected the folder to go on with, as in -o results/demo")
-    from aqmlab import store
+    from aqmlab.results import store
 
     return out if out is not None else store.free_name(Path("results") / scenario.slug(name)[:100])
 
@@ -614,7 +588,9 @@ def _foresee(source: scenario.Source, as_json: bool) -> None:
     """Says before a run what can be reckoned: what will hold its long flows back, and memory where it needs much."""
     if as_json:
         return
-    from aqmlab import held_back, memory, terminal
+    from aqmlab.command import terminal
+    from aqmlab.results import held_back
+    from aqmlab.runs import memory
 
     with contextlib.suppress(AqmlabError):  # whoever runs it says what is wrong
         resolved = source.resolve()

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab import engine, reference, statistics, store, units
+from aqmlab import engine, reference, statistics, units
 from aqmlab.errors import BadInput
+from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
-from aqmlab.results import Json, Result, Temporary, read_json
+from aqmlab.results import store
+from aqmlab.results.result import Result, Temporary
+from aqmlab.results.window import MEASURES, Window, check_measure, estimate
 from aqmlab.scenario import digest
 from aqmlab.statistics import Array, Interval
-from aqmlab.window import MEASURES, Window, check_measure
 
 FILE = "comparison.json"
 SOURCE = "comparison.toml"
@@ -99,8 +101,7 @@ class Column:
 
     def estimate(self, measure: str) -> Interval:
         """A measure with the best interval these runs allow."""
-        check_measure(measure)
-        return self.statistic(lambda w: w.measure(measure), lambda w: w.parts(measure))
+        return estimate(self.windows, measure)
 
     def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
         """The same for any function of a window and of its parts."""

@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aqmlab import _native as native
 from aqmlab import files as reading
 from aqmlab.errors import BadInput
-
-if TYPE_CHECKING:
-    from aqmlab.vectors.model import Vector
 
 Tree = dict[str, Any]
 """A scenario as nested tables, as `tomllib` gives them."""
@@ -188,22 +185,10 @@ def table_quantity(path: Path) -> dict[str, Any]:
     return row
 
 
-def vectors(path: Path) -> "list[Vector]":
+def vectors(path: Path) -> list[dict[str, Any]]:
     """The connection vectors of a file, in either format; raises `BadInput` with the line that is wrong."""
-    from aqmlab.vectors.model import Unit, Vector
-
     try:
-        rows = json.loads(native.vectors(str(path), reading.text(path, reading.VECTORS)))
+        rows: list[dict[str, Any]] = json.loads(native.vectors(str(path), reading.text(path, reading.VECTORS)))
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
-    return [
-        Vector(
-            start_us=row["start_us"],
-            is_concurrent=row["is_concurrent"],
-            units=tuple(Unit(*unit) for unit in row["units"]),
-            windows=(row["windows"][0], row["windows"][1]),
-            rtt_us=row["rtt_us"],
-            losses=(row["losses"][0], row["losses"][1]),
-        )
-        for row in rows
-    ]
+    return rows

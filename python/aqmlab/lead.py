@@ -10,8 +10,9 @@ each does with a chance of 5 % over their number at most.
 import math
 from collections.abc import Sequence
 
-from aqmlab import statistics, terminal
+from aqmlab import statistics
 from aqmlab.comparison import Column, Comparison
+from aqmlab.results import readable
 
 MEASURE = "share_under_500ms"
 
@@ -106,7 +107,7 @@ def _with_share(column: Column) -> str:
 
 
 def _points(found: Comparison, one: Column, other: Column) -> str:
-    value, width = terminal.with_width(found.difference(one, other, MEASURE), "share")
+    value, width = readable.with_width(found.difference(one, other, MEASURE), "share")
     return f"{' '.join(filter(None, (value, width)))} points"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from aqmlab import units
 from aqmlab.checks import Check
 from aqmlab.engine import Tree
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 
 LIMIT = "100000p"
 """Length of the drop-tail queues: so long that nothing is ever lost there."""

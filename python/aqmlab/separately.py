@@ -12,9 +12,9 @@ import polars as pl
 
 from aqmlab import statistics, subject
 from aqmlab.comparison import Column, Comparison
-from aqmlab.results import Run
+from aqmlab.results.run import Run
+from aqmlab.results.window import CDF_TIMES, Window
 from aqmlab.statistics import Interval
-from aqmlab.window import CDF_TIMES, Window
 
 WITHIN_S = 0.5
 AT = int(np.searchsorted(CDF_TIMES, WITHIN_S))

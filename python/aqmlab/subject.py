@@ -10,7 +10,7 @@ from typing import Any
 
 from aqmlab import reference, units
 from aqmlab.comparison import Column
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 
 Block = Mapping[str, Any]
 

@@ -13,9 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import fake_native  # noqa: E402
 from aqmlab import _native as native  # noqa: E402
-from aqmlab import engine, settled  # noqa: E402
+from aqmlab import engine  # noqa: E402
 from aqmlab.live import plan, preflight, process, runs  # noqa: E402
 from aqmlab.live.settings import Settings  # noqa: E402
+from aqmlab.results import settled  # noqa: E402
 
 NATIVE = native
 """The compiled engine, for the tests that need it."""

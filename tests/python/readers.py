@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import engine, files, results, scenario, variants
+from aqmlab import engine, files, scenario, variants
 from aqmlab.errors import BadInput
+from aqmlab.results import result
 from aqmlab.sweep import sweeps
 from aqmlab.tc import read as tc_read
-from aqmlab.vectors import capture
+from aqmlab.vectors import capture, reading
 from aqmlab.vectors.convert import convert
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +75,7 @@ def _result(path: Path) -> object:
     folder.mkdir(exist_ok=True)
     for name in ("manifest.json", "summary.json"):
         (folder / name).write_bytes(path.read_bytes())
-    return results.Result(folder)
+    return result.Result(folder)
 
 
 def _found(folder: str, *patterns: str) -> tuple[Path, ...]:
@@ -86,7 +87,7 @@ READERS = {
     "sweep": Reader(lambda path: sweeps.read(path), "toml", MALFORMED / "sweep", _found("examples", "sweep.toml")),
     "table": Reader(engine.table_quantity, "csv", MALFORMED / "table", ()),
     "table of a scenario": Reader(_kept('path.rtt = {{ table = "{}" }}'), "csv", MALFORMED / "table", ()),
-    "vectors": Reader(engine.vectors, "cvec", MALFORMED / "vectors", _found("testdata", "vectors.cvec")),
+    "vectors": Reader(reading.read, "cvec", MALFORMED / "vectors", _found("testdata", "vectors.cvec")),
     "vectors of a scenario": Reader(_block('kind = "tmix"\nvectors = "{}"\n'), "cvec", MALFORMED / "vectors", ()),
     "trace of a link": Reader(_kept('link.trace = "{}"'), "txt", MALFORMED / "trace", ()),
     "trace of packets": Reader(_block('kind = "udp-trace"\npackets = "{}"\n'), "txt", MALFORMED / "trace", ()),

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab.exchanges import CDF_TIMES, SIZE_BINS, TAIL_TIMES
+from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS, TAIL_TIMES
+from aqmlab.results.window import Window
 from aqmlab.statistics import BATCHES
-from aqmlab.window import Window
 
 
 @dataclass

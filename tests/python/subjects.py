@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from aqmlab.results.window import CDF_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES, Window
 from aqmlab.statistics import BATCHES
 from aqmlab.sweep import grid
-from aqmlab.window import CDF_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES, Window
 
 GRID = {
     "scenario": {"link": {"rate": "10mbit"}, "traffic": [{"kind": "bulk", "flows": 1}]},

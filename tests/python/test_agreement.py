@@ -8,9 +8,9 @@ from scipy import stats
 
 import aqmlab
 from aqmlab import cli, report
-from aqmlab.live import agreement, verdicts
-from aqmlab.live.agreement import Finding
-from aqmlab.live.verdicts import AGREES, DIFFERS, UNDECIDED, VOID
+from aqmlab.agreement import agreements, verdicts
+from aqmlab.agreement.agreements import Finding
+from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED, VOID
 from aqmlab.statistics import Interval
 from aqmlab.study import witnessed
 
@@ -115,7 +115,7 @@ def test_the_interval_of_a_distance_has_the_true_one_in_it():
 
 def test_a_result_agrees_with_itself(small, tmp_path):
     found = aqmlab.run(small, reps=3, out=tmp_path / "s")
-    same = agreement.agreement(found, found)
+    same = agreements.agreement(found, found)
     by_key = {item.key: item for item in same.findings}
     assert {"forward.utilisation", "reverse.utilisation", "forward.queue_delay_mean_s"} <= set(by_key)
     assert {"forward.loss_ratio", "tcp.goodput_bps", "response_distance"} <= set(by_key)
@@ -132,7 +132,7 @@ def test_what_differs_is_seen(small, tmp_path):
     other = aqmlab.run(
         small, reps=3, out=tmp_path / "b", set={"link.qdisc": {"kind": "pi", "ecn": True}, "tcp.ecn": "on"}
     )
-    by_key = {item.key: item for item in agreement.agreement(one, other).findings}
+    by_key = {item.key: item for item in agreements.agreement(one, other).findings}
     delay, spread = by_key["forward.queue_delay_mean_s"], by_key["response_distance"]
     assert delay.verdict == DIFFERS and delay.difference.value < -delay.tolerance
     assert delay.tolerance == pytest.approx(max(0.1 * delay.simulated.value, 1e-3))
@@ -143,7 +143,7 @@ def test_what_differs_is_seen(small, tmp_path):
 def test_one_run_of_each_leaves_figures_without_parts_undecided(small, tmp_path):
     one = aqmlab.run(small, out=tmp_path / "a")
     other = aqmlab.run(small, out=tmp_path / "b", set={"link.qdisc.kind": "pi"})
-    by_key = {item.key: item for item in agreement.agreement(one, other).findings}
+    by_key = {item.key: item for item in agreements.agreement(one, other).findings}
     assert by_key["tcp.goodput_bps"].verdict == UNDECIDED
     assert by_key["forward.utilisation"].difference.basis == "parts"
     assert by_key["response_distance"].noise == {"simulated": None, "live": None}
@@ -153,7 +153,7 @@ def test_one_run_of_each_leaves_figures_without_parts_undecided(small, tmp_path)
     assert facts["difference"]["half_width_95"] is None
     # Under other demands the parts of two windows have nothing in common.
     other = aqmlab.run(small, seed=99, out=tmp_path / "c")
-    by_key = {item.key: item for item in agreement.agreement(one, other).findings}
+    by_key = {item.key: item for item in agreements.agreement(one, other).findings}
     assert by_key["forward.utilisation"].verdict == UNDECIDED
 
 
@@ -163,8 +163,8 @@ def test_differences_are_taken_run_by_run_under_the_same_demands(small, tmp_path
     apart = aqmlab.run(small, reps=4, seed=50, out=tmp_path / "c", set={"link.qdisc.kind": "pi"})
     # The stand-in's traffic is the seed's alone, whatever the discipline.
     key = "forward.utilisation"
-    paired = next(item for item in agreement.agreement(one, other).findings if item.key == key)
-    unpaired = next(item for item in agreement.agreement(one, apart).findings if item.key == key)
+    paired = next(item for item in agreements.agreement(one, other).findings if item.key == key)
+    unpaired = next(item for item in agreements.agreement(one, apart).findings if item.key == key)
     assert paired.difference.value == 0 and paired.difference.half_width == 0 and paired.verdict == AGREES
     assert unpaired.difference.half_width > 0
 
@@ -266,11 +266,11 @@ def test_folders_of_live_results_are_seen_for_what_they_are(small, tmp_path, mon
 def test_a_void_run_is_left_out_and_a_void_witness_decides_nothing(small, tmp_path, monkeypatch):
     simulated = aqmlab.run(small, reps=3, out=tmp_path / "s")
     monkeypatch.setenv("FAKE_CHILD", "void-8")  # the second seed
-    some = agreement.agreement(simulated, aqmlab.live(small, reps=3, out=tmp_path / "l"))
+    some = agreements.agreement(simulated, aqmlab.live(small, reps=3, out=tmp_path / "l"))
     assert some.runs == {"simulated": 3, "live": 2, "left_out": 1} and some.note == "1 of 3 runs void, left out"
     assert some.void.startswith("rep-2: ") and some.count(VOID) == 0
     monkeypatch.setenv("FAKE_CHILD", "void")
-    none = agreement.agreement(simulated, aqmlab.live(small, reps=3, out=tmp_path / "v"))
+    none = agreements.agreement(simulated, aqmlab.live(small, reps=3, out=tmp_path / "v"))
     assert none.note == "void" and none.count(VOID) == len(none.findings) > 0
 
 

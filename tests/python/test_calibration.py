@@ -5,8 +5,9 @@ import pytest
 
 import aqmlab
 import fake_native
-from aqmlab import calibration, engine, scenario, toml_text
+from aqmlab import engine, scenario, toml_text
 from aqmlab.errors import BadInput
+from aqmlab.runs import calibration
 from conftest import BASE, NATIVE
 
 

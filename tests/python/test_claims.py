@@ -4,10 +4,10 @@ import pytest
 from scipy import stats
 
 import aqmlab
-from aqmlab import claims
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, Claim, Finding
 from aqmlab.claims.verdict import bound_words
 from aqmlab.statistics import Interval
+from aqmlab.study import compared
 from conftest import ROOT
 
 pytestmark = pytest.mark.usefixtures("settled_runs")
@@ -87,7 +87,7 @@ def settings():
 
 
 def test_the_demo_answers_the_claims_of_both_studies(settings):
-    asked = {claim.id: claim for claim in claims.claims(aqmlab.compare(ROOT / "examples/demo.toml", set=settings))}
+    asked = {claim.id: claim for claim in compared.claims(aqmlab.compare(ROOT / "examples/demo.toml", set=settings))}
     assert len(asked) >= 25
     assert {claim.source for claim in asked.values()} == {
         "Le et al., SIGCOMM 2003",
@@ -106,7 +106,7 @@ def test_the_demo_answers_the_claims_of_both_studies(settings):
 
 
 def test_claims_speak_of_their_load_only(base):
-    assert claims.claims(aqmlab.compare(base, "pfifo", "pi", set={"traffic.0.load": "60mbit"})) == []
+    assert compared.claims(aqmlab.compare(base, "pfifo", "pi", set={"traffic.0.load": "60mbit"})) == []
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import pytest
 
 import aqmlab
-from aqmlab import claims, report
-from aqmlab.claims import compared
+from aqmlab import report
+from aqmlab.claims import NOT_RUN
+from aqmlab.study import compared
 from conftest import ROOT
 
 pytestmark = pytest.mark.usefixtures("settled_runs")
@@ -45,15 +46,15 @@ FORMER = [
 
 
 def asked(scenario, *specs, **changes):
-    return {claim.id: claim for claim in claims.claims(aqmlab.compare(scenario, *specs, set={**SHORT, **changes}))}
+    return {claim.id: claim for claim in compared.claims(aqmlab.compare(scenario, *specs, set={**SHORT, **changes}))}
 
 
 def test_claims_are_asked_of_the_simulator_alone():
     found = aqmlab.compare(DEMO, set=SHORT)
-    assert claims.claims(found)
+    assert compared.claims(found)
     for column in found.columns:
         column.witness = "live"
-    assert claims.claims(found) == []
+    assert compared.claims(found) == []
 
 
 def test_the_demo_is_asked_at_its_load():
@@ -110,7 +111,7 @@ def test_the_report_says_conditions_and_how_many_numbers_were_asked(demand):
     made = aqmlab.compare(
         demand, "pfifo limit 240p", "pi qref 24p mode byte limit 10000p", set={**SHORT, "path.rtt": "50ms"}
     )
-    page = report.write(made).read_text()
+    page = report.write(made, compared.claims(made)).read_text()
     assert "<b>1 of 3 numbers asked; asked under other conditions: path.rtt 50ms.</b>" in page
     assert "<b>Asked under other conditions: path.rtt 50ms.</b>" in page
 
@@ -175,7 +176,7 @@ def test_ecn_counts_where_a_block_of_traffic_has_its_own():
 
 def test_a_comparison_with_some_of_the_disciplines_says_how_many(demand):
     some = asked(demand, "pfifo limit 240p", "pi qref 24p mode byte limit 10000p")["le2007-2a"]
-    assert some.remark == "1 of 3 numbers asked" and some.verdict != claims.NOT_RUN
+    assert some.remark == "1 of 3 numbers asked" and some.verdict != NOT_RUN
     assert all(not claim.remark for name, claim in asked(DEMO).items() if name == "le2007-2a")
 
 

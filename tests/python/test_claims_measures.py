@@ -3,8 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from aqmlab.claims import measures
 from aqmlab.errors import BadInput
+from aqmlab.measures import catalogue
 from aqmlab.statistics import BATCHES
 from conftest import ROOT
 from subjects import Runs, window
@@ -14,7 +14,7 @@ TIMES = [0.1] * 30 + [0.6] * 15 + [3.0] * 15
 
 
 def measured(table, subject):
-    (reading,) = measures.read(table, "claims.toml: x: check.0")
+    (reading,) = catalogue.read(table, "claims.toml: x: check.0")
     return reading.estimate(subject)
 
 
@@ -64,7 +64,7 @@ def test_the_parts_of_a_run_have_the_same_numbers_where_they_are_alike():
         {"measure": "loss_ratio", "direction": "reverse"},
         {"measure": "throughput_bps"},
     ):
-        (reading,) = measures.read(table, "x")
+        (reading,) = catalogue.read(table, "x")
         (parts,) = reading.parts(run)
         assert parts == pytest.approx(np.full(BATCHES, reading.values(run)[0])), table
 
@@ -93,7 +93,7 @@ def test_a_block_of_traffic_and_a_class_of_sizes_have_curves_of_their_own():
     assert value("within", blocks, time_s=0.5, block=0) == 1
     assert value("within", blocks, time_s=0.6, block=1) == pytest.approx(0.5)
     assert value("completed", blocks, block=1) == 30 * BATCHES
-    (reading,) = measures.read({"measure": "completed", "block": 1}, "x")
+    (reading,) = catalogue.read({"measure": "completed", "block": 1}, "x")
     assert reading.parts(blocks)[0] == pytest.approx(np.full(BATCHES, 30 * BATCHES)), "scaled to the whole window"
     assert np.isnan(value("within", blocks, time_s=0.5, block=2)), "there is no such block"
     sizes = Runs([window(TIMES, sizes=[2_000] * 30 + [10_000] * 15 + [10_001] * 15)])
@@ -171,7 +171,7 @@ def test_shares_of_sizes_and_of_their_bytes():
 
 
 def test_a_list_of_values_is_a_reading_each():
-    found = measures.read({"measure": "ahead", "at_s": [0.1, 0.5]}, "x")
+    found = catalogue.read({"measure": "ahead", "at_s": [0.1, 0.5]}, "x")
     assert [reading.formula.brief for reading in found] == ["at 100 ms", "at 500 ms"]
 
 
@@ -210,14 +210,14 @@ def test_a_list_of_values_is_a_reading_each():
 )
 def test_a_measure_that_cannot_be_says_why(table, words):
     with pytest.raises(BadInput) as error:
-        measures.read(table, "x")
+        catalogue.read(table, "x")
     assert words in str(error.value)
 
 
 def test_every_measure_of_the_catalogue_has_a_unit_that_findings_know():
     from aqmlab.claims.verdict import is_unit
 
-    for measure in measures.catalogue().values():
+    for measure in catalogue.catalogue().values():
         assert is_unit(measure.unit), measure.name
 
 
@@ -230,7 +230,7 @@ def test_the_page_about_measures_has_them_all_with_their_parameters():
             for name in re.findall(r"`(\w+)`", cells[0]):
                 listed[name] = set(re.findall(r"`(\w+)`", cells[1]))
     scope = {"block", "from_bytes", "to_bytes"}
-    for measure in measures.catalogue().values():
+    for measure in catalogue.catalogue().values():
         own = {parameter.name for parameter in measure.parameters}
         if scope <= own:
             own -= scope  # these have a table of their own

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 import fake_native
-from aqmlab import cli, engine, terminal
+from aqmlab import cli, engine
+from aqmlab.command import terminal
 
 
 def answer(capsys, *arguments):

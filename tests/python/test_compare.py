@@ -11,7 +11,7 @@ import pytest
 import aqmlab
 import fake_native
 from aqmlab.errors import BadInput
-from aqmlab.window import CDF_TIMES
+from aqmlab.results.window import CDF_TIMES
 from conftest import BASE, ROOT
 
 SPECS = ("pfifo limit 240p", "pi qref 24p", "pi qref 24p ecn", "uncongested")
@@ -168,7 +168,7 @@ def test_a_result_has_the_estimates_of_its_column(base):
 def test_runs_are_condensed_beside_each_other(base, tmp_path, monkeypatch):
     found = aqmlab.compare(base, "pfifo", "pi ecn", "uncongested", reps=2, out=tmp_path / "out")
     anew = [column.windows for column in aqmlab.load(tmp_path / "out").columns]
-    monkeypatch.setattr("aqmlab.window.condense", lambda run: pytest.fail("condensed once more"))
+    monkeypatch.setattr("aqmlab.results.window.condense", lambda run: pytest.fail("condensed once more"))
     for column, windows in zip(found.columns, anew, strict=True):
         assert [one.cdf.tolist() for one in column.windows] == [one.cdf.tolist() for one in windows]
         assert [one.measure("p99") for one in column.windows] == [one.measure("p99") for one in windows]

@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 import aqmlab
-from aqmlab import cli, engine, held_back, report
+from aqmlab import cli, engine, report
+from aqmlab.results import held_back
 from conftest import NATIVE
 
 LINK = '[link]\nrate = "10mbit"\n[path]\nrtt = "80ms"\n'

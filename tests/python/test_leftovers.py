@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab import cli, comparison, scratch, store
+from aqmlab import cli, comparison, scratch
 from aqmlab.errors import BadInput, Interrupted
+from aqmlab.results import store
 from conftest import ROOT, hears_ctrl_c
 from processes import is_alive
 
@@ -78,7 +79,7 @@ def test_what_somebody_else_put_there_is_left_alone(tmp_path):
 
 def test_an_unfinished_file_of_a_killed_process_goes_with_the_next_writing(others, tmp_path):
     path = tmp_path / "comparison.json"
-    begin = f"from aqmlab import store\nfrom pathlib import Path\nw = store.replacing(Path({str(path)!r}))"
+    begin = f"from aqmlab.results import store\nfrom pathlib import Path\nw = store.replacing(Path({str(path)!r}))"
     dead, alive = two(others, f"{begin}\nsaid = w.__enter__()\nsaid.write_text('half')")
     other = tmp_path / f".comparison.toml.{'0' * 32}.partial"
     other.write_text("another file's")
@@ -106,7 +107,9 @@ def test_a_file_that_is_tidied_away_before_it_is_locked_is_begun_again(tmp_path,
 
 
 def test_a_run_under_way_is_nobody_elses(others, tmp_path):
-    begin = f"from aqmlab import store\nfrom pathlib import Path\nm = store.making(Path({str(tmp_path / 'out')!r}))"
+    begin = (
+        f"from aqmlab.results import store\nfrom pathlib import Path\nm = store.making(Path({str(tmp_path / 'out')!r}))"
+    )
     one = Other(begin + "\nsaid = m.__enter__()")
     others.append(one)
     with pytest.raises(BadInput, match="another aqmlab is writing into it"), store.making(tmp_path / "out"):

@@ -13,11 +13,13 @@ from rich.console import Console
 
 import aqmlab
 import fake_native
-from aqmlab import cli, engine, report, results
+from aqmlab import cli, engine, report
+from aqmlab.command import live_view as view
 from aqmlab.errors import CannotRun
-from aqmlab.live import plan, preflight, process, runs, settings, view
+from aqmlab.live import plan, preflight, process, runs, settings
 from aqmlab.live.settings import Settings
 from aqmlab.progress import Unseen
+from aqmlab.results import summaries
 from conftest import NATIVE
 
 CHILD = Path(__file__).with_name("fake_child.py")
@@ -200,7 +202,7 @@ def test_what_was_the_worst_of_any_run_is_the_worst_of_all(small, tmp_path, monk
         "rate_error_worst": [2e-3, 3e-3],
     }
     one["live"]["hosts"], other["live"]["hosts"] = ([{"lateness_s": {"max": late}}] for late in (2e-3, 1e-3))
-    merged = results.merge_summaries([one, other])
+    merged = summaries.merge_summaries([one, other])
     assert merged["live"]["lateness_s"] == {"p50": pytest.approx(2e-5), "max": 9e-3}
     assert merged["live"]["longest_away_s"] == 8e-3 and merged["live"]["rate_error_worst"] == [2e-3, -4e-3]
     assert merged["live"]["hosts"] == [{"lateness_s": {"max": 2e-3}}]

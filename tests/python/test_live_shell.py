@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from aqmlab import cli, engine
+from aqmlab.command import live_shell as shell
 from aqmlab.errors import AqmlabError, CannotRun
-from aqmlab.live import plan, preflight, registry, shell
+from aqmlab.live import plan, preflight, registry
 from conftest import NATIVE
 
 SCENARIO = """

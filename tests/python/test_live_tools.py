@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import calibration, engine
+from aqmlab import engine
 from aqmlab.live import kernel, plan, process, virtual
+from aqmlab.runs import calibration
 from conftest import NATIVE
 
 KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")

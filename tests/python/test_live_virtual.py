@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import calibration, cli
+from aqmlab import cli
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.live import kernel, probe, registry, virtual
+from aqmlab.runs import calibration
 
 KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
 """Looked for before tests have a cache of their own."""

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import cli, engine, files, memory, scenario, store, toml_text, variants
+from aqmlab import cli, engine, files, scenario, toml_text, variants
 from aqmlab.errors import LONGEST, BadInput, CannotRun, one_line
+from aqmlab.results import store
+from aqmlab.runs import memory
 from conftest import BASE, NATIVE
 from readers import BULK, MALFORMED, READERS, complaint
 
@@ -69,7 +71,7 @@ def test_files_without_end(name, device, tmp_path):
 
 @pytest.mark.parametrize("name", ["manifest.json", "summary.json", "scenario.toml", "exchanges.parquet"])
 def test_a_pipe_in_a_result_folder(name, tmp_path, capsys):
-    from aqmlab.results import Run
+    from aqmlab.results.run import Run
 
     manifest = {"kind": "run", "seed": 1, "digest": "", "scenario_digest": "", "version": "", "self_checks": []}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))

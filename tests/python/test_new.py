@@ -6,7 +6,8 @@ import shlex
 
 import pytest
 
-from aqmlab import beginnings, cli, engine
+from aqmlab import cli, engine
+from aqmlab.command import beginnings
 from conftest import NATIVE, ROOT
 
 NAMES = tuple(beginnings.VERBS)

@@ -7,8 +7,9 @@ import pytest
 import aqmlab
 import browser
 from aqmlab import cli, report
-from aqmlab.live.agreement import of_comparison
+from aqmlab.agreement.agreements import of_comparison
 from aqmlab.study import overview_page, page
+from aqmlab.study.compared import claims
 from conftest import ROOT
 from study_cells import cell
 from test_study_page import CLAIMS, FOUND, STUDY, Where, claim, finding
@@ -40,7 +41,7 @@ def pages(tmp_path, small):
     found = compared(tmp_path)
     made = {
         "run": report.write(aqmlab.run(small, out=tmp_path / "run", reps=2)),
-        "compare": report.write(found),
+        "compare": report.write(found, claims(found)),
     }
     # Whatever the imagined runs decide, the longest verdict stands beside each claim.
     text, count = re.subn(r'(<p class="verdict \w+">)[^<]*', r"\1cannot be decided here", made["compare"].read_text())

@@ -6,9 +6,10 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab import cli, engine, store, variants
+from aqmlab import cli, engine, variants
 from aqmlab import scenario as scenarios
 from aqmlab.errors import BadInput, Interrupted
+from aqmlab.results import store
 from conftest import NATIVE
 
 SCENARIO = """

@@ -6,8 +6,9 @@ import tomllib
 import pytest
 
 import aqmlab
-from aqmlab import calibration, engine, lead, reference, scenario, toml_text, units
+from aqmlab import engine, lead, reference, scenario, toml_text, units
 from aqmlab.live import plan
+from aqmlab.runs import calibration
 from conftest import BASE, NATIVE
 
 TREE = tomllib.loads(BASE)

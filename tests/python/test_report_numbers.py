@@ -13,10 +13,9 @@ import pytest
 import aqmlab
 import studies
 from aqmlab import cli, engine, report, separately, sweep
-from aqmlab.claims import claims
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.report.page import LINK, TIMES
-from aqmlab.study import overview_page, prose
+from aqmlab.study import compared, overview_page, prose
 from aqmlab.study.overview_page import _number as hours
 from aqmlab.sweep import making
 from conftest import NATIVE, ROOT
@@ -217,14 +216,15 @@ def pages(tmp_path, small, monkeypatch, made):
     demo = tmp_path / "demo.toml"
     demo.write_text((ROOT / "examples/demo.toml").read_text())
     short = {"duration": "30s", "warmup": "10s"}
-    made["demo"] = report.write(aqmlab.compare(demo, set=short, out=tmp_path / "demo")).parent
+    found = aqmlab.compare(demo, set=short, out=tmp_path / "demo")
+    made["demo"] = report.write(found, compared.claims(found)).parent
     words = ["compare", str(small), "pfifo", "pi ecn", "uncongested", "--live", "--virtual", "--reps", "2", "--report"]
     assert cli.invoke([*words, "-o", str(tmp_path / "live")]) == 0
     made["live"] = tmp_path / "live"
     with monkeypatch.context() as patched:
         patched.setattr(engine, "native", NATIVE)
         mixed = aqmlab.compare(MIXED, "pfifo limit 200p", "codel", reps=2, jobs=1, out=tmp_path / "mixed")
-    made["mixed"] = report.write(mixed).parent
+    made["mixed"] = report.write(mixed, compared.claims(mixed)).parent
     monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
     monkeypatch.chdir(tmp_path)
     assert cli.invoke(["study", str(studies.write(tmp_path / "tiny", studies.STUDY + CHOICE))]) == 0
@@ -273,7 +273,7 @@ def test_the_numbers_beside_a_page_are_those_of_the_python_interface(pages):
         found, expected = aqmlab.load(pages[kind]), {}
         if isinstance(found, Comparison):
             columns = found.columns
-            asked = [(claim.id, one.label, one.interval) for claim in claims(found) for one in claim.findings]
+            asked = [(claim.id, one.label, one.interval) for claim in compared.claims(found) for one in claim.findings]
             expected |= {("claims", name, label): one for name, label, one in asked}
             parts = separately.of(found)
             expected |= {

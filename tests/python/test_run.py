@@ -7,8 +7,8 @@ import pytest
 
 import aqmlab
 import fake_native
-from aqmlab import results
 from aqmlab.errors import BadInput
+from aqmlab.results import summaries
 from conftest import BASE
 
 
@@ -108,14 +108,14 @@ def test_an_error_in_a_run_ends_the_others_and_leaves_no_folder(base, tmp_path, 
 
 
 def test_merging_keeps_null_as_null_and_never_makes_it_zero():
-    merged = results.merge_summaries([{"seed": 1, "a": {"x": None, "y": 2}}, {"seed": 2, "a": {"x": 1.0, "y": 4}}])
+    merged = summaries.merge_summaries([{"seed": 1, "a": {"x": None, "y": 2}}, {"seed": 2, "a": {"x": 1.0, "y": 4}}])
     assert merged["a"] == {"x": None, "y": 3.0}
     assert merged["half_width_95"]["a"]["x"] is None
 
 
 def test_runs_without_losses_count_as_none_in_the_merged_counts():
     def merged(*counts):
-        return results.merge_summaries([{"seed": k, "a": {"loss_runs": runs}} for k, runs in enumerate(counts)])["a"]
+        return summaries.merge_summaries([{"seed": k, "a": {"loss_runs": runs}} for k, runs in enumerate(counts)])["a"]
 
     assert merged([4, 2], None) == merged(None, [4, 2]) == {"loss_runs": [2.0, 1.0]}
     assert merged([4, 2], [2], None) == {"loss_runs": [2.0, 2 / 3]}

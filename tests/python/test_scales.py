@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.claims import FAILS, HOLDS, OPEN, claims
-from aqmlab.results import read_json
-from aqmlab.study import folders, found
+from aqmlab.claims import FAILS, HOLDS, OPEN
+from aqmlab.json_files import read_json
+from aqmlab.study import compared, folders, found
 from aqmlab.study.definition import FULL, QUICK
 
 
@@ -67,6 +67,6 @@ def test_what_is_not_known_to_be_settled_gives_way_to_the_published_scale():
 
 
 if __name__ == "__main__":
-    asked = claims(aqmlab.load(sys.argv[1]))
+    asked = compared.claims(aqmlab.load(sys.argv[1]))
     verdicts = {one.id: {key: one.as_dict()[key] for key in ("verdict", "digest", "unbelieved")} for one in asked}
     DEMO.write_text(json.dumps(verdicts, indent=1) + "\n")

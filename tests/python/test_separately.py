@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab import engine, figures, report, separately, statistics, terminal
+from aqmlab import engine, figures, report, separately, statistics
+from aqmlab.command import terminal
 from aqmlab.separately import BLOCK, PROBES
 from conftest import NATIVE
 

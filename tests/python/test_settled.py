@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab import settled
+from aqmlab.results import settled
 from aqmlab.stationarity import NO, UNKNOWN, YES
 from conftest import NATIVE, engine
 

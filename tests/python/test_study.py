@@ -15,7 +15,7 @@ import fake_native
 import studies
 from aqmlab import cli, scenario, study, sweep
 from aqmlab.errors import BadInput
-from aqmlab.results import read_json
+from aqmlab.json_files import read_json
 from aqmlab.study import definition, folders, found, overview
 from aqmlab.sweep import making
 from aqmlab.sweep.kept import Kept
@@ -197,7 +197,7 @@ def test_a_point_left_out_of_a_profile_decides_nothing(here, capsys):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["le2002"], "study le2002: expected one of le2003"),
+        (["le2002"], "study le2002: expected one of brandauer2001"),
         (["empty"], "empty: holds no study.toml; expected the folder of a study"),
         (["tiny", "--resume", "--fresh"], "--fresh: makes every run anew; expected it without --resume"),
         (["tiny", "--live"], "tiny/study.toml: live: missing; expected a comparison file"),

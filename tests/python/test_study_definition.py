@@ -88,7 +88,7 @@ def test_a_study_is_found_by_its_id_or_its_folder(folder):
     assert folders.find(str(folder)) == folder
     assert folders.find(str(folder / "study.toml")) == folder
     assert folders.find("le2003").name == "le2003"
-    with pytest.raises(BadInput, match=r"study le2002: expected one of le2003, .*all, or a folder"):
+    with pytest.raises(BadInput, match=r"study le2002: expected one of brandauer2001, .*all, or a folder"):
         folders.find("le2002")
     with pytest.raises(BadInput, match=r"holds no study.toml"):
         folders.find(str(folder.parent))

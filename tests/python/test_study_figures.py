@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from aqmlab.errors import BadInput
-from aqmlab.exchanges import CDF_TIMES, SIZE_BINS
 from aqmlab.figures.drawn import pictures
 from aqmlab.figures.looks import HUES, INK, REFERENCE
+from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS
 from aqmlab.statistics import Interval
 from aqmlab.study import figures, tables
 from aqmlab.study.figures import layout, losses, responses

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from aqmlab.agreement.agreements import Agreement
 from aqmlab.claims.verdict import NOT_RUN, POINTS, SHARE, Claim, Finding
-from aqmlab.live.agreement import Agreement
 from aqmlab.statistics import Interval
 from aqmlab.study import overview_page, page, prose, verdicts
 from study_cells import cell, finder

@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 import fake_native
-from aqmlab import checks, cli, engine, store, sweep
-from aqmlab.calibration import Calibration
+from aqmlab import checks, cli, engine, sweep
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
+from aqmlab.results import store
+from aqmlab.runs.calibration import Calibration
 from aqmlab.sweep import grid, kept, maker, making, offered, plan, sweeps, work
 from aqmlab.sweep.kept import Kept
 
@@ -305,14 +306,14 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
         "sweep/maker.py",
         "toml_text.py",
         "progress.py",
-        "runner.py",
+        "runs/runner.py",
         "sweep/plan.py",
         "errors.py",
         "scratch.py",
-        "watchdog.py",
+        "runs/watchdog.py",
     }
     assert seen - others <= set(maker.SOURCES), seen
-    assert {"checks.py", "exchanges.py", "store.py", "window.py", "sweep/condensed.py"} <= seen
+    assert {"checks.py", "results/exchanges.py", "results/store.py", "results/window.py", "sweep/condensed.py"} <= seen
     assert all((package / name).exists() for name in maker.SOURCES)
     # Read once, and of the whole text of each.
     for name in maker.SOURCES:
@@ -475,7 +476,7 @@ def test_bad_input_is_one_line_before_anything_runs(file, tmp_path, capsys, old,
 
 
 def test_a_failed_self_check_is_said_once(file, tmp_path, capsys, monkeypatch):
-    from aqmlab import calibration
+    from aqmlab.runs import calibration
 
     monkeypatch.setattr(calibration, "GOAL", 1.0)
     monkeypatch.setattr("aqmlab.checks.LOAD_TOLERANCE", 1e-9)

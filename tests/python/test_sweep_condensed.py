@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab import exchanges
+from aqmlab.results import exchanges
+from aqmlab.results.window import COUNTS, condense
 from aqmlab.statistics import BATCHES
 from aqmlab.sweep import condensed
 from aqmlab.sweep.condensed import Condensed
-from aqmlab.window import COUNTS, condense
 from conftest import BASE
 
 START, END = 10.0, 110.0

@@ -7,7 +7,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from aqmlab import bars, terminal
+from aqmlab import bars
+from aqmlab.command import terminal
 from aqmlab.figures import legends
 from aqmlab.figures.drawn import COLOURS
 from aqmlab.figures.sheet import Sheet

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aqmlab import cli, engine
 from aqmlab.errors import BadInput
-from aqmlab.vectors import ACCEPTOR, FORMATS, INITIATOR, Unit, Vector, convert, write
+from aqmlab.vectors import ACCEPTOR, FORMATS, INITIATOR, Unit, Vector, convert, reading, write
 from captures import (
     ACK,
     FIN,
@@ -78,7 +78,7 @@ def converted(tmp_path: Path, capture: bytes, form: str = "original", **options:
     source.write_bytes(capture)
     target.unlink(missing_ok=True)
     convert(source, target, form, **options)  # type: ignore[arg-type]
-    return engine.vectors(target)
+    return reading.read(target)
 
 
 def sizes(vector: Vector) -> list[tuple[int, int]]:
@@ -311,7 +311,7 @@ def test_what_readers_refuse_is_cut_and_counted(tmp_path: Path) -> None:
     source = tmp_path / "y.pcap"
     source.write_bytes(pcap(frames_of(packets_of(WEB, near_us=200_000_000, far_us=101_000_000))))
     assert convert(source, target).as_dict()["beyond_limits"] == 1
-    assert engine.vectors(target)[0].rtt_us == 600_000_000
+    assert reading.read(target)[0].rtt_us == 600_000_000
 
 
 def test_a_connection_silent_for_longer_than_any_keep_alive_is_left(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_connection_silent_for_longer_than_any_keep_alive_is_left(tmp_path: Pa
         source.write_bytes(pcap(frames_of(parts)))
         target = tmp_path / f"{pause}.cvec"
         counts = convert(source, target).as_dict()
-        (vector,) = engine.vectors(target)
+        (vector,) = reading.read(target)
         assert len(sizes(vector)) == units
         assert (counts["unfinished"], counts["without_beginning"]) == (beginnings, beginnings)
 
@@ -367,7 +367,7 @@ def test_whatever_is_written_is_read(
         assert "without data" in str(refused) or "days after the first frame" in str(refused)
         assert list(tmp_path.iterdir()) == [tmp_path / "x.pcapng"]
         return
-    found = engine.vectors(target)
+    found = reading.read(target)
     assert len(found) == counts["sequential"] + counts["concurrent"]
     assert sum(vector.bytes_from(INIT) for vector in found) == counts["initiator_bytes"]
 

@@ -3,9 +3,10 @@
 import pytest
 
 import aqmlab
-from aqmlab import engine, watchdog
+from aqmlab import engine
 from aqmlab.errors import CannotRun
-from aqmlab.watchdog import Forecast, Watchdog
+from aqmlab.runs import watchdog
+from aqmlab.runs.watchdog import Forecast, Watchdog
 from conftest import NATIVE
 
 

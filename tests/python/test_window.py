@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab.window import condense
+from aqmlab.results.window import condense
 from conftest import BASE
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.capture.measure import Measured
-from aqmlab.results import Run
+from aqmlab.results.run import Run
 from aqmlab.vectors.points import WAYS
 
 _EXACT = 0.0

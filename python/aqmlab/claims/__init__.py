@@ -11,16 +11,5 @@ study's `claims.toml`.
 """
 
 from aqmlab.claims.verdict import FAILS, HOLDS, NOT_RUN, OPEN, VERDICTS, Claim, Finding
-from aqmlab.comparison import Comparison
 
-__all__ = ["FAILS", "HOLDS", "NOT_RUN", "OPEN", "VERDICTS", "Claim", "Finding", "claims"]
-
-
-def claims(comparison: Comparison) -> list[Claim]:
-    """Every claim of Le, Aikat, Jeffay and Smith (2003, 2007) that this comparison's data can answer.
-
-    A claim is asked only if the comparison has the disciplines and the load that it speaks of.
-    """
-    from aqmlab.claims import compared  # it needs the studies, whose reading needs this package
-
-    return compared.claims(comparison)
+__all__ = ["FAILS", "HOLDS", "NOT_RUN", "OPEN", "VERDICTS", "Claim", "Finding"]

@@ -8,7 +8,6 @@ from aqmlab import units
 from aqmlab.claims.asking import Called, Question, label
 from aqmlab.claims.reading import ClaimText
 from aqmlab.claims.samples import Sample, contrast, relative, sample
-from aqmlab.claims.subject import Subject
 from aqmlab.claims.verdict import (
     NOT_RUN,
     ROUNDING,
@@ -19,8 +18,9 @@ from aqmlab.claims.verdict import (
     Claim,
     Finding,
 )
-from aqmlab.results import Json
-from aqmlab.settled import pooled
+from aqmlab.json_files import Json
+from aqmlab.measures.subject import Subject
+from aqmlab.results.settled import pooled
 from aqmlab.stationarity import NO, YES
 from aqmlab.statistics import Interval
 from aqmlab.sweep.grid import Point

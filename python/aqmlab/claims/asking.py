@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab.claims.measures import Reading
 from aqmlab.errors import BadInput
+from aqmlab.measures.measure import Reading
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
 

@@ -38,13 +38,13 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import files, toml_text
-from aqmlab.claims import measures
 from aqmlab.claims.asking import HOWS, Group, Question, questions
-from aqmlab.claims.measures import is_number
 from aqmlab.claims.samples import EACH
 from aqmlab.claims.verdict import FAILS, HOLDS, OPEN, PERCENT, POINTS, UNITS, WORDS, is_unit
 from aqmlab.errors import BadInput
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.measures import catalogue
+from aqmlab.measures.measure import is_number
 from aqmlab.scenario import digest
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
@@ -169,7 +169,7 @@ def _claim(table: Json, where: str, source: str, points: Sequence[Point]) -> Cla
 
 
 def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> list[Question]:
-    readings = measures.read(table, where, CHECK_KEYS)
+    readings = catalogue.read(table, where, CHECK_KEYS)
     how = _how(table, where)
     groups = _groups(table, where, points)
     low, high = _bound(table, "low", where), _bound(table, "high", where)

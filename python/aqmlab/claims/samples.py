@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from aqmlab.claims.measures import Reading
-from aqmlab.claims.subject import Subject
+from aqmlab.measures.measure import Reading
+from aqmlab.measures.subject import Subject
 from aqmlab.statistics import CONFIDENCE, Array, Interval, across_runs, within_run
 
 EACH: dict[str, Callable[[Array], Array]] = {

@@ -23,7 +23,8 @@ from aqmlab.figures.paper import SIZE, WIDTHS, sheet_of
 from aqmlab.figures.queue import queue_series, signal_series
 from aqmlab.figures.responses import response_cdf, response_tail
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json, Result
+from aqmlab.json_files import Json
+from aqmlab.results.result import Result
 
 __all__ = [
     "FORMATS",

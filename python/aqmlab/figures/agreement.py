@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from aqmlab.agreement.verdicts import DISTANCE
 from aqmlab.comparison import Column
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import INSIDE, inside, wrapped
 from aqmlab.figures.looks import GRID, MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
-from aqmlab.live.verdicts import DISTANCE
 from aqmlab.statistics import Array
 
 FEWEST_BEYOND = 10

@@ -12,8 +12,8 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import inside
 from aqmlab.figures.looks import HUES, INK, MUTED
 from aqmlab.figures.sheet import Sheet
+from aqmlab.json_files import Json
 from aqmlab.reference import rates_in
-from aqmlab.results import Json
 
 
 def calibration_fit(facts: Json, number: int = 0) -> Drawn:

@@ -17,7 +17,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Run
+from aqmlab.results.run import Run
 from aqmlab.statistics import Array
 
 WAYS = ("forward", "reverse")

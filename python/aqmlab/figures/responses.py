@@ -17,8 +17,8 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import legend
 from aqmlab.figures.looks import MUTED, PAPER, Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
-from aqmlab.window import CDF_TIMES, TAIL_TIMES, Window
 
 MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Where the precision of a distribution is asked, seconds."""

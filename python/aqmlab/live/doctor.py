@@ -23,8 +23,8 @@ from rich.text import Text
 
 from aqmlab import scratch
 from aqmlab.errors import AqmlabError
+from aqmlab.json_files import Json
 from aqmlab.live import kernel, registry, virtual
-from aqmlab.results import Json
 
 YES, LIMITED, NO = "yes", "with limits", "no"
 

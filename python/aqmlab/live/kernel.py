@@ -30,9 +30,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from aqmlab import calibration, store
 from aqmlab.errors import BadInput, CannotRun
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.results import store
+from aqmlab.runs import calibration
 
 VARIABLE = "AQMLAB_KERNEL"
 """Names a kernel to be used in place of the one in the cache."""

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, CannotRun
+from aqmlab.json_files import Json
 from aqmlab.live import probe
-from aqmlab.results import Json
 from aqmlab.tc import write
 from aqmlab.tc.lines import Section
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput
+from aqmlab.json_files import Json
 from aqmlab.live import kernel_qdisc, preflight, virtual
 from aqmlab.live.settings import missing_controllers, refuse_missing, settings
-from aqmlab.results import Json
 
 
 def check(resolved: Resolved, *, is_virtual: bool) -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import BadInput, CannotRun
+from aqmlab.json_files import Json, read_json
 from aqmlab.live import registry, virtual
-from aqmlab.results import Json, read_json
-from aqmlab.runner import Cancelled
+from aqmlab.runs.runner import Cancelled
 
 PROGRESS, OUTCOME, ERROR, PLAN, LOG = "progress.jsonl", "outcome.json", "error.json", "live.json", "child.log"
 COMMAND_LOG = "command.log"

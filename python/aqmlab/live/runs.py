@@ -11,15 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import runner, store
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, CannotRun
+from aqmlab.json_files import Json
 from aqmlab.live import plan, preflight, process
-from aqmlab.live.bed import Bed
 from aqmlab.live.settings import Settings, settings
 from aqmlab.progress import View
-from aqmlab.results import Json
-from aqmlab.runner import Job
+from aqmlab.results import store
+from aqmlab.runs import runner
+from aqmlab.runs.bed import Bed
+from aqmlab.runs.runner import Job
 
 
 def check(jobs: Sequence[Job]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import CannotRun
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.scenario import tcp_keys
 from aqmlab.tc import hosts
 from aqmlab.tc import quantities as q

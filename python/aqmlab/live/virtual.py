@@ -12,8 +12,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from aqmlab import store
 from aqmlab.live import kernel, preflight
+from aqmlab.results import store
 
 HERE = Path(__file__).parent
 

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import calibration, engine, scenario, toml_text
+from aqmlab import engine, scenario, toml_text
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput
-from aqmlab.live.bed import Bed
-from aqmlab.results import Result
-from aqmlab.runner import Job
+from aqmlab.results.result import Result
+from aqmlab.runs import calibration
+from aqmlab.runs.bed import Bed
+from aqmlab.runs.runner import Job
 from aqmlab.variants import Variant
 
 SIMULATED = "simulated"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aqmlab.claims.verdict import Claim
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.statistics import Interval
 
 FILE = "numbers.csv"

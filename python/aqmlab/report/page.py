@@ -8,30 +8,20 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import (
-    engine,
-    figures,
-    files,
-    held_back,
-    lead,
-    separately,
-    settled,
-    store,
-    subject,
-    terminal,
-    transport,
-    units,
-)
-from aqmlab.claims import FAILS, HOLDS, OPEN, claims
+from aqmlab import engine, figures, files, lead, separately, subject, units
+from aqmlab.agreement import words
+from aqmlab.agreement.agreements import Agreement, of_comparison
+from aqmlab.claims import FAILS, HOLDS, OPEN
 from aqmlab.claims.verdict import Claim
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.figures.drawers import Begun
-from aqmlab.live import agreement, tables
+from aqmlab.json_files import Json
 from aqmlab.report import numbers
 from aqmlab.report.numbers import Cell
-from aqmlab.results import Json, Result
+from aqmlab.results import held_back, readable, settled, store, transport
+from aqmlab.results.result import Result
+from aqmlab.results.window import MEASURES
 from aqmlab.statistics import Interval
-from aqmlab.window import MEASURES
 
 LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
 TIMES = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
@@ -58,10 +48,10 @@ BETTER = {
 UNIT_WORDS = {"share": "%", "s": "ms", "count": ""}
 
 
-def write(found: Result | Comparison, asked: Sequence[Claim] | None = None, begun: Begun | None = None) -> Path:
+def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun | None = None) -> Path:
     """Writes `report.html`, `numbers.csv` and then `figures/` into the result's folder.
 
-    `asked` are a comparison's claims, if they are known, and `begun` its figures, if they are being drawn.
+    `asked` are the claims that a comparison answers, and `begun` its figures, if they are being drawn.
     """
     facts = _of_comparison(found, asked) if isinstance(found, Comparison) else _of_result(found)
     drawn = begun.finished() if begun else list(map(figures.pictures, figures.of(found).values()))
@@ -80,11 +70,10 @@ def write(found: Result | Comparison, asked: Sequence[Claim] | None = None, begu
     return path
 
 
-def _of_comparison(found: Comparison, asked: Sequence[Claim] | None) -> Json:
-    asked = claims(found) if asked is None else asked
+def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
     base = found.baseline
     measures = (*LINK, *TIMES)
-    agreements = [agreement_facts(item) for item in agreement.of_comparison(found)]
+    agreements = [agreement_facts(item) for item in of_comparison(found)]
     return {
         **_shared(found.name, found.columns, found.reps),
         "is_comparison": True,
@@ -156,7 +145,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
     conditions, differing = _conditions(columns)
     return {
         "title": name,
-        "basis": terminal.basis(reps),
+        "basis": readable.basis(reps),
         "reps": reps,
         "subject": subject.of(columns),
         "setup": [_setup(column) for column in columns],
@@ -178,7 +167,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "wall": units.say_seconds(sum(column.result.manifest["wall_s"] for column in columns)),
         "wall_note": "one after the other",
         "digests": [(column.label, column.result.digest) for column in columns],
-        "agreement_note": tables.NOTE,
+        "agreement_note": words.NOTE,
         "voids": [(column.name, column.void) for column in columns if column.void],
         "beds": [_bed(column) for column in columns if column.result.live],
     }
@@ -193,7 +182,7 @@ def _bed(column: Column) -> Json:
     routes = dict.fromkeys(block["route"] for block in live["settings"]["blocks"] if block["route"])
     return {
         "name": column.label,
-        "program": terminal.program(column.result),
+        "program": readable.program(column.result),
         "clock": f"{live['clock']} time",
         "kernel": str(live.get("kernel") or "–"),
         "lateness": [(key, _time(late.get(key))) for key in ("p50", "p99", "max")],
@@ -209,7 +198,7 @@ def _time(value: float | None) -> str:
     return "–" if value is None else units.say_seconds(value)
 
 
-def agreement_facts(found: agreement.Agreement) -> Json:
+def agreement_facts(found: Agreement) -> Json:
     """One witness beside the simulator, as rows of a table."""
     return {
         "name": found.name,
@@ -218,10 +207,10 @@ def agreement_facts(found: agreement.Agreement) -> Json:
         "rows": [
             (
                 finding.key,
-                f"{finding.title}{tables.unit(finding)}",
-                list(zip(tables.names(finding), tables.cells(finding), strict=True)),
+                f"{finding.title}{words.unit(finding)}",
+                list(zip(words.names(finding), words.cells(finding), strict=True)),
                 finding.verdict,
-                tables.said_verdict(finding),
+                words.said_verdict(finding),
             )
             for finding in found.findings
         ],
@@ -315,14 +304,14 @@ def _row(column: Column, measures: tuple[str, ...], is_base: bool) -> Json:
 
 
 def _cell(interval: Interval, unit: str, measure: str) -> Cell:
-    return Cell(*terminal.with_width(interval, unit), measure=measure, interval=interval)
+    return Cell(*readable.with_width(interval, unit), measure=measure, interval=interval)
 
 
 def _difference(found: Comparison, column: Column, base: Column, measure: str) -> Cell:
     if column.uncongested and measure in LINK:
         return Cell("–", "")  # another link: its figures do not compare
     interval = found.difference(column, base, measure)
-    value, width = terminal.with_width(interval, MEASURES[measure][1], signed=True)
+    value, width = readable.with_width(interval, MEASURES[measure][1], signed=True)
     judgement = ""
     if interval.half_width is not None and measure in BETTER:
         sign = BETTER[measure]
@@ -342,7 +331,7 @@ def _directions(column: Column) -> Json:
             (
                 way,
                 [
-                    Cell(terminal.say(summary[way].get(key), unit), "", measure=f"{way}.{key}")
+                    Cell(readable.say(summary[way].get(key), unit), "", measure=f"{way}.{key}")
                     for key, unit in DIRECTION
                 ],
             )
@@ -357,7 +346,7 @@ def _part(part: separately.Part) -> Json:
         (
             column.label,
             [
-                Cell(*terminal.said_apart(one, unit), measure=name, interval=one)
+                Cell(*readable.said_apart(one, unit), measure=name, interval=one)
                 for one, (_, unit, name) in zip(found, part.headings, strict=True)
             ],
         )

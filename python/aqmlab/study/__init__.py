@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from aqmlab import deferred
 
 if TYPE_CHECKING:
-    from aqmlab.study.commands import read
+    from aqmlab.study.chosen import read
     from aqmlab.study.definition import Study
     from aqmlab.study.folders import known
     from aqmlab.study.runs import Finished, run
@@ -15,7 +15,7 @@ else:
         {
             "Study": "aqmlab.study.definition",
             "known": "aqmlab.study.folders",
-            "read": "aqmlab.study.commands",
+            "read": "aqmlab.study.chosen",
             **dict.fromkeys(("Finished", "run"), "aqmlab.study.runs"),
         },
     )

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.results.window import Window
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
-from aqmlab.window import Window
 
 WINDOWS = 600
 """Windows in memory at a time: half a megabyte each."""

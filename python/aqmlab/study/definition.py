@@ -20,7 +20,7 @@ from aqmlab import files, scenario, toml_text
 from aqmlab.claims import reading
 from aqmlab.claims.reading import ClaimText
 from aqmlab.errors import BadInput
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.scenario import Source
 from aqmlab.study import folders
 from aqmlab.study.folders import FILE, head
@@ -31,8 +31,13 @@ from aqmlab.variants import laid_over
 
 CLAIMS, README = "claims.toml", "README.md"
 FULL, QUICK = "full", "quick"
+ASKED_OF_COMPARISONS = "asked_of_comparisons"
+"""In `study.toml`: whether its experiment is a comparison of disciplines under one load, which others may make too."""
 
-_KEYS = ("id", "title", "paper", "about", "profiles", "scenario", "grid", "choice", "figure", "table", "live")
+_KEYS = (
+    *("id", "title", "paper", "about", ASKED_OF_COMPARISONS),
+    *("profiles", "scenario", "grid", "choice", "figure", "table", "live"),
+)
 _PROFILE_KEYS = ("seeds", "set", "says")
 _GRID_KEYS = ("seeds", "set", "only")
 _SELECTORS = {"figure": ("curves",), "table": ("rows",)}
@@ -154,6 +159,9 @@ def read(
     path = folder / FILE
     tree = head(folder)
     _check_keys(tree, _KEYS, str(path))
+    if not isinstance(tree.get(ASKED_OF_COMPARISONS, False), bool):
+        asked = tree[ASKED_OF_COMPARISONS]
+        raise BadInput(f"{path}: {ASKED_OF_COMPARISONS}: {asked!r}: expected true or false")
     everything = tuple(point for grid in _grids(tree, path, FULL) for point in grid.points)
     chosen = _profile(tree, path, profile)
     of_profile = _grids(tree, path, profile, changes)

@@ -8,8 +8,8 @@ from aqmlab.errors import BadInput
 
 FILE = "study.toml"
 
-FIVE = ("le2003", "le2004", "brandauer2001", "kuzmanovic2005", "le2007")
-"""The studies that this project was made for, in the order in which they are shown."""
+ALL = "all"
+"""What names every study there is."""
 
 
 def folder_of_all() -> Path:
@@ -20,10 +20,9 @@ def folder_of_all() -> Path:
 
 
 def known() -> list[str]:
-    """Ids of the studies there are."""
+    """Ids of the studies there are, in the order of the alphabet."""
     place = folder_of_all()
-    found = {path.parent.name for path in place.glob(f"*/{FILE}")} if place.is_dir() else set()
-    return [name for name in FIVE if name in found] + sorted(found - set(FIVE))
+    return sorted(path.parent.name for path in place.glob(f"*/{FILE}")) if place.is_dir() else []
 
 
 def find(what: str) -> Path:
@@ -37,7 +36,7 @@ def find(what: str) -> Path:
         return path
     if path.is_dir():
         raise BadInput(f"{path}: holds no {FILE}; expected the folder of a study")
-    raise BadInput(f"study {what}: expected one of {', '.join([*known(), 'all'])}, or a folder with a {FILE}")
+    raise BadInput(f"study {what}: expected one of {', '.join([*known(), ALL])}, or a folder with a {FILE}")
 
 
 def title(folder: Path) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aqmlab import engine, store
+from aqmlab import engine
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, VERDICTS, Claim
 from aqmlab.claims.asked import TOO_FEW
 from aqmlab.errors import BadInput
-from aqmlab.results import Json, read_json
+from aqmlab.json_files import Json, read_json
+from aqmlab.results import store
 from aqmlab.scenario import digest
 from aqmlab.study.cells import Cells
 from aqmlab.study.definition import FULL, Study

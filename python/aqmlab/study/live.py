@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from aqmlab import api, report
+from aqmlab.agreement.agreements import Agreement, of_comparison
 from aqmlab.errors import BadInput
-from aqmlab.live.agreement import Agreement, of_comparison
 from aqmlab.progress import Monitor, View
+from aqmlab.study import compared
 from aqmlab.study.definition import Study
 
 
@@ -38,5 +39,5 @@ def compare(
         monitor=monitor,
         view=view,
     )
-    report.write(found)
+    report.write(found, compared.claims(found))
     return of_comparison(found)

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab.claims import measures
-from aqmlab.claims.measures import Reading
 from aqmlab.claims.verdict import scale_of
 from aqmlab.errors import BadInput
+from aqmlab.measures import catalogue
+from aqmlab.measures.measure import Reading
 from aqmlab.statistics import Interval
 from aqmlab.study.figures.cell import Cell
 
@@ -50,7 +50,7 @@ def asked_of(table: Any, where: str, others: Sequence[str] = ()) -> list[Asked]:
         raise BadInput(
             f'{where}: {table!r}: expected a measure, as in "loss_ratio" or {{ measure = "within", time_s = 0.5 }}'
         )
-    readings = measures.read(keys, where, ("title", *others))
+    readings = catalogue.read(keys, where, ("title", *others))
     title = keys.get("title") if "measure" in keys else None
     named = str(title) if title and len(readings) == 1 else None
     return [Asked(reading, named or _called(reading.title)) for reading in readings]

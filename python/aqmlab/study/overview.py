@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab import store
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
 from aqmlab.claims.reading import ClaimText
 from aqmlab.claims.verdict import bound_words
 from aqmlab.errors import BadInput
-from aqmlab.results import Json, read_json
+from aqmlab.json_files import Json, read_json
+from aqmlab.results import store
 from aqmlab.study import definition, found, page, witnessed
 from aqmlab.study.definition import FULL, Study
 

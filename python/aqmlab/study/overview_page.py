@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aqmlab import store
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.results import store
 from aqmlab.study import verdicts
 from aqmlab.study.templates import environment
 

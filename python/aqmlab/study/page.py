@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from aqmlab import figures as files
-from aqmlab import store, units
+from aqmlab import units
+from aqmlab.agreement.agreements import Agreement
+from aqmlab.agreement.words import NOTE
 from aqmlab.claims import NOT_RUN
 from aqmlab.comparison import Comparison
 from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.drawn import Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of
-from aqmlab.live import tables as live_tables
-from aqmlab.live.agreement import Agreement
+from aqmlab.json_files import Json
 from aqmlab.report.page import agreement_facts, agreement_keys
-from aqmlab.results import Json
+from aqmlab.results import store
 from aqmlab.study import figures, prose, tables, verdicts
 from aqmlab.study.figures import Cell
 from aqmlab.study.figures.cell import Place
@@ -125,7 +126,7 @@ def html(
             agreements=beside,
             agreement_keys=agreement_keys(beside),
             witnessed=witnessed,
-            agreement_note=live_tables.NOTE,
+            agreement_note=NOTE,
             live_reports=reports,
             run_facts=_run_facts(found),
             grids=found.get("grids", []),

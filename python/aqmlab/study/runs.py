@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import store, units
 from aqmlab import sweep as sweeps
+from aqmlab import units
+from aqmlab.agreement.agreements import Agreement
 from aqmlab.bars import Bars
-from aqmlab.calibration import Calibration
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
-from aqmlab.live.agreement import Agreement
+from aqmlab.json_files import Json
 from aqmlab.progress import Monitor, Silent, View, clock_text
-from aqmlab.results import Json
+from aqmlab.results import store
+from aqmlab.runs.calibration import Calibration
 from aqmlab.study import found, live, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study

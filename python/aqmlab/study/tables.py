@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab.errors import BadInput
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.statistics import Interval
 from aqmlab.study.figures import left_out as left
 from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, VERDICTS
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 
 MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?", NOT_RUN: "–"}
 CLASSES = {HOLDS: "holds", FAILS: "fails", OPEN: "open", NOT_RUN: "unrun"}

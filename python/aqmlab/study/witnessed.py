@@ -4,11 +4,12 @@ import datetime
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from aqmlab import files, store, terminal, toml_text
+from aqmlab import files, toml_text
+from aqmlab.agreement import agreements, words
+from aqmlab.agreement.words import counted
 from aqmlab.comparison import Column, Comparison
-from aqmlab.live import agreement, tables
-from aqmlab.live.tables import counted
-from aqmlab.results import Json, read_json
+from aqmlab.json_files import Json, read_json
+from aqmlab.results import readable, store
 from aqmlab.scenario import digest
 
 KEPT = "witnessed.json"
@@ -42,8 +43,8 @@ def _asked(study_folder: Path) -> str | None:
 
 def numbers(comparison: Comparison) -> Json:
     """What is kept of a comparison: response times under each witness, and how well the witnesses agree."""
-    agreements = agreement.of_comparison(comparison)
-    verdicts = [finding.verdict for item in agreements for finding in item.findings]
+    found = agreements.of_comparison(comparison)
+    verdicts = [finding.verdict for item in found for finding in item.findings]
     simulated = {column.subject for column in comparison.columns if column.witness != "simulated"}
     return {
         "version": next(column.result.manifest["version"] for column in comparison.columns),
@@ -57,11 +58,11 @@ def numbers(comparison: Comparison) -> Json:
         "agreement": [
             [
                 item.name + (f" ({item.note})" if item.note else ""),
-                f"{finding.title}{tables.unit(finding)}",
-                *tables.cells(finding),
-                tables.said_verdict(finding),
+                f"{finding.title}{words.unit(finding)}",
+                *words.cells(finding),
+                words.said_verdict(finding),
             ]
-            for item in agreements
+            for item in found
             for finding in item.findings
         ],
     }
@@ -77,10 +78,10 @@ def _responses(comparison: Comparison, column: Column) -> Iterator[str]:
     yield column.subject
     yield "simulator" if column.witness == "simulated" else "real stacks"
     for measure, unit in _MEASURES:
-        yield " ".join(filter(None, terminal.with_width(column.estimate(measure), unit)))
+        yield " ".join(filter(None, readable.with_width(column.estimate(measure), unit)))
     base = comparison.base_of(column)
     gain = None if base is column else comparison.difference(column, base, measure)
-    yield "" if gain is None else " ".join(filter(None, terminal.with_width(gain, unit, signed=True)))
+    yield "" if gain is None else " ".join(filter(None, readable.with_width(gain, unit, signed=True)))
 
 
 def markdown(study_folder: Path, title: str) -> str:

@@ -20,9 +20,10 @@ import numpy as np
 import polars as pl
 
 from aqmlab import checks, reference
-from aqmlab.results import Json, Run
+from aqmlab.json_files import Json
+from aqmlab.results.run import Run
+from aqmlab.results.window import COUNTS, Window, condense
 from aqmlab.statistics import Array
-from aqmlab.window import COUNTS, Window, condense
 
 FORMAT = 3
 """Grows whenever what is kept of a run changes; what was kept in another format is not read."""

@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from aqmlab.calibration import cache_folder
 from aqmlab.errors import BadInput
+from aqmlab.runs.calibration import cache_folder
 from aqmlab.scenario import digest
 from aqmlab.sweep.condensed import FORMAT, Condensed
 from aqmlab.sweep.maker import maker

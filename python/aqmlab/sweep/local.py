@@ -20,9 +20,10 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from aqmlab import memory, runner, scratch
+from aqmlab import scratch
 from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.progress import Monitor
+from aqmlab.runs import memory, runner
 from aqmlab.sweep import starter
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.maker import changed, maker

@@ -7,8 +7,9 @@ from pathlib import Path
 from aqmlab import engine
 
 SOURCES = (
-    *("checks.py", "exchanges.py", "held_back.py", "results.py", "scenario.py", "settled.py", "stationarity.py"),
-    *("statistics.py", "store.py", "units.py", "window.py"),
+    *("checks.py", "json_files.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
+    *("results/exchanges.py", "results/held_back.py", "results/result.py", "results/run.py", "results/settled.py"),
+    *("results/store.py", "results/summaries.py", "results/window.py"),
     *("sweep/condensed.py", "sweep/work.py"),
 )
 """What between them turn tables into what is kept of a run: below the package's folder."""

@@ -9,7 +9,7 @@ the calibrated window.
 
 from collections.abc import Iterable
 
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.sweep.condensed import Condensed
 
 Known = tuple[str, int]

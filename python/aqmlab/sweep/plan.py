@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import calibration, engine, planning, reference, runner, scenario, shaping, toml_text, units
-from aqmlab.calibration import Calibration
+from aqmlab import engine, reference, scenario, shaping, toml_text, units
 from aqmlab.engine import KeptFile, Load, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted
+from aqmlab.json_files import Json
 from aqmlab.progress import Monitor, Silent
-from aqmlab.results import Json
+from aqmlab.runs import calibration, planning, runner
+from aqmlab.runs.calibration import Calibration
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.kept import key_of
 

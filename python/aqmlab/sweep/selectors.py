@@ -6,22 +6,34 @@ selector's lists, and else in the order of the grid.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from aqmlab.errors import BadInput
 from aqmlab.sweep.axes import said, value_text
 
-if TYPE_CHECKING:
-    from aqmlab.sweep.grid import Point
-
 OWN_KEYS = ("grid", "label")
 """Keys of a selector that are no axes; `label` is for those who draw what is selected."""
 
-P = TypeVar("P", bound="Point")
+
+class Placed(Protocol):
+    """A point, as far as it can be selected: where it lies."""
+
+    @property
+    def grid(self) -> str:
+        """The name of the grid that it is of."""
+        ...
+
+    @property
+    def at(self) -> Mapping[str, str]:
+        """The value of each axis."""
+        ...
+
+
+P = TypeVar("P", bound=Placed)
 
 
 def select(
-    points: Sequence[P], selector: Mapping[str, Any], where: str, known: "Sequence[Point] | None" = None
+    points: Sequence[P], selector: Mapping[str, Any], where: str, known: Sequence[Placed] | None = None
 ) -> list[P]:
     """The points that a selector means; `BadInput` at `where` if there are none.
 
@@ -30,7 +42,7 @@ def select(
     """
     if not isinstance(selector, Mapping):
         raise BadInput(f'{where}: {selector!r}: expected a selector, as in {{ grid = "web", aqm = "pi-24" }}')
-    everything: Sequence[Point] = points if known is None else known
+    everything: Sequence[Placed] = points if known is None else known
     grid = _grid(everything, selector, where)
     among = [point for point in everything if point.grid == grid]
     values = {name: list(dict.fromkeys(point.at[name] for point in among)) for name in among[0].at}
@@ -64,7 +76,7 @@ def matches(wanted: Mapping[str, Sequence[str]], at: Mapping[str, str]) -> bool:
     return all(at[name] in names for name, names in wanted.items())
 
 
-def _grid(points: "Sequence[Point]", selector: Mapping[str, Any], where: str) -> str:
+def _grid(points: Sequence[Placed], selector: Mapping[str, Any], where: str) -> str:
     """The grid that is named, or the only one that has such axes; of several the only one that has such points."""
     axes = {point.grid: tuple(point.at) for point in points}
     if "grid" in selector:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab import bounds, engine, files, planning, statistics, store, toml_text
+from aqmlab import bounds, engine, files, statistics, toml_text
 from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted
+from aqmlab.json_files import Json, read_json
 from aqmlab.progress import Monitor, Silent
-from aqmlab.results import Json, read_json
+from aqmlab.results import store
+from aqmlab.runs import planning
 from aqmlab.statistics import Interval
 from aqmlab.sweep import axes, grid, table
 from aqmlab.sweep.executor import Executor

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import store
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.results import store
 from aqmlab.sweep import offered
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.grid import Point

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import engine, scratch, store
+from aqmlab import engine, scratch
 from aqmlab.errors import AqmlabError, CannotRun
-from aqmlab.results import Run
+from aqmlab.results import store
+from aqmlab.results.run import Run
+from aqmlab.runs.watchdog import Watchdog
 from aqmlab.sweep import condensed
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.plan import Task
-from aqmlab.watchdog import Watchdog
 
 Tell = Callable[[Mapping[str, Any]], None]
 """Hears how far a run is, as `Monitor.tick` does; what it raises ends the run."""

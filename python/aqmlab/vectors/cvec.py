@@ -2,7 +2,7 @@
 
 ns-2.35, doc/tmix.tex and tmix/tmix.cc. A vector begins with a line of its kind, its start in microseconds, how many
 exchanges (of a concurrent one: units of each end) it has, and two numbers for it; then `w`, `r` and `l` for windows,
-round-trip time and losses; then its units. The engine reads both formats (`aqmlab.engine.vectors`).
+round-trip time and losses; then its units. The engine reads both formats (`aqmlab.vectors.reading`).
 
 The original format has a line for each size (`>`, `<`; `c>`, `c<`) and each wait (`t`; `t>`, `t<`), the alternate one a
 line for each unit, `I` or `A`: the wait after its own sending, the wait after the peer's unit, the size; size 0 closes.

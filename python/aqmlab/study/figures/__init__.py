@@ -7,7 +7,7 @@ from typing import Any
 
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import Drawn
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.study.figures import left_out as left
 from aqmlab.study.figures.against import against, measure_of
 from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing, without_label

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullForm
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.statistics import Interval
 from aqmlab.study.figures.curves import Curve
 from aqmlab.study.figures.layout import (

@@ -5,8 +5,8 @@ from typing import Protocol
 
 import polars as pl
 
-from aqmlab.claims.subject import Subject
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.measures.subject import Subject
 
 
 class Place(Protocol):

@@ -11,7 +11,7 @@ from typing import Any
 
 from aqmlab.figures.looks import HUES, INK, PAPER, REFERENCE, Look
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.study.figures.cell import Cell, Find, ecn_of, qdisc_of, without_label
 
 DROP_TAIL = ("pfifo", "bfifo")

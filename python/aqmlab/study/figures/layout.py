@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from aqmlab import units
 from aqmlab.figures import legends
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.study.figures.cell import Find, LeftOut, Place, without_label
 
 NAMED = 6

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve

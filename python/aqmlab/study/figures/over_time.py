@@ -14,12 +14,12 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import MUTED
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.results.window import COUNTS
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
 from aqmlab.study.measured import named
-from aqmlab.window import COUNTS
 
 TITLES = {
     "queue_packets": (1.0, "queue (packets)"),

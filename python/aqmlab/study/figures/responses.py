@@ -12,7 +12,8 @@ from aqmlab import statistics
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import MUTED, PAPER
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json
+from aqmlab.json_files import Json
+from aqmlab.results.window import CDF_TIMES, TAIL_TIMES
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
@@ -32,7 +33,6 @@ from aqmlab.study.figures.layout import (
     widths,
 )
 from aqmlab.study.measured import bases_said, has_interval, named
-from aqmlab.window import CDF_TIMES, TAIL_TIMES
 
 FEWEST_LEFT = 10
 """Exchanges that a tail is drawn down to."""

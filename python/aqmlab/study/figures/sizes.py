@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results import Json
+from aqmlab.json_files import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
@@ -18,7 +18,7 @@ from aqmlab.study.measured import named
 
 def sizes(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     """Left the distribution of sizes, right the share of bytes in responses up to a size."""
-    from aqmlab.window import SIZE_BINS
+    from aqmlab.results.window import SIZE_BINS
 
     shown = [curve for curve in curves if number_and_bytes(curve.cell)[0].sum() > 0]
     if not shown:

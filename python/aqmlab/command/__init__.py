@@ -1,0 +1,1 @@
+"""The `aqmlab` command: its verbs, and what they show on a terminal."""

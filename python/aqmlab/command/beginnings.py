@@ -1,0 +1,113 @@
+"""The verb `aqmlab new`: an example of what the command reads, written into the folder where one is, to be changed."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab.command.verbs import AsJson, print_json
+from aqmlab.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file to begin with."""
+
+    name: str
+    path: Path
+    verb: str
+    """What runs it."""
+    doc: str
+
+    def as_dict(self) -> dict[str, str]:
+        """For `--json`."""
+        return {"name": self.name, "verb": self.verb, "doc": self.doc}
+
+
+VERBS = {
+    "home-cable": "compare",
+    "web": "compare",
+    "web-pi": "run",
+    "long-flows": "compare",
+    "live-web": "live",
+    "sweep": "sweep",
+    "demo": "compare",
+}
+"""The examples, and what runs each; those that need other files besides stay out."""
+
+
+def examples() -> list[Example]:
+    """The examples there are: in the package, or in the repository that an editable one links to."""
+    place = Path(__file__).parents[1] / "examples"
+    return [Example(name, path := place / f"{name}.toml", verb, _first(path)) for name, verb in VERBS.items()]
+
+
+def _first(path: Path) -> str:
+    """What an example is: the first paragraph of the comment that it opens with."""
+    said = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("# "):
+            break
+        said.append(line[2:])
+    return " ".join(said)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("new")(new)
+
+
+def complete(incomplete: str) -> list[tuple[str, str]]:
+    """Names of examples that begin so, for the shell."""
+    return [(one.name, one.doc) for one in examples() if one.name.startswith(incomplete)]
+
+
+def new(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Which example; without, a list.", autocompletion=complete)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file to write; NAME.toml by default.", metavar="FILE")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write an example to begin with: a scenario, a comparison or a sweep, with comments. Without NAME: list them."""
+    found = examples()
+    if name is None:
+        if out is not None:
+            raise BadInput(f"new -o {out}: expected the name of an example before it, as in aqmlab new web -o {out}")
+        _list(found, as_json)
+        return
+    chosen = next((one for one in found if one.name == name), None)
+    if chosen is None:
+        raise BadInput(f"new {name}: expected one of {', '.join(one.name for one in found)}")
+    target = out or Path(f"{name}.toml")
+    text = chosen.path.read_text(encoding="utf-8")
+    # The commands in its comments are for the place where it now is.
+    for before in (f"examples/{name}.toml", f"{name}.toml"):
+        text = text.replace(f" {before}", f" {shlex.quote(str(target))}")
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise BadInput(f"{target}: is there already; expected -o with another name") from None
+    except OSError as error:
+        raise BadInput(f"{target}: cannot be written: {error.strerror}") from None
+    command = shlex.join(["aqmlab", chosen.verb, str(target)])
+    if as_json:
+        print_json({"file": str(target), "command": command})
+    else:
+        print(f"{target}\nRun it: {command}")
+
+
+def _list(found: list[Example], as_json: bool) -> None:
+    if as_json:
+        print_json({"examples": [one.as_dict() for one in found]})
+        return
+    from aqmlab.command import terminal
+
+    terminal.registry(terminal.console(), "examples", [{"name": one.name, "doc": one.doc} for one in found])

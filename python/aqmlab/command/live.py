@@ -1,0 +1,154 @@
+"""The verbs around live runs: `aqmlab kernel`, `aqmlab doctor`, `aqmlab shell`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aqmlab import scenario
+from aqmlab.errors import CannotRun
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
+
+kernels = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Build or show the kernel of virtual time.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the verbs."""
+    app.add_typer(kernels, name="kernel")
+    app.command("doctor")(examine)
+    app.command("shell")(prompt)
+
+
+@kernels.command("build")
+def build(
+    source: Annotated[
+        Path | None,
+        typer.Option(help="Archive or folder of Linux's source; else the distribution's package.", metavar="PATH"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to put it; else the user's cache folder.", metavar="DIR")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Also where there is one already.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build Linux as a program with virtual time, from its source: some minutes, once.
+
+    The source is that of Debian's package (linux-source-6.12), which is installed if need be and if this is root.
+    """
+    from aqmlab.live import kernel
+
+    found = kernel.build(source, out, _say, fresh)
+    if as_json:
+        _print_json(found.as_dict())
+        return
+    print(found.path)
+    if out is not None:
+        _say(f"to use it: export {kernel.VARIABLE}={found.path}")
+
+
+@kernels.command("show")
+def show(as_json: AsJson = False) -> None:
+    """Show the kernel of virtual time: where it is, its version, what it was built with."""
+    from aqmlab.command import terminal
+    from aqmlab.live import kernel
+
+    found = kernel.needed()
+    if as_json:
+        _print_json(found.as_dict())
+        return
+    out = terminal.console()
+    built = f", built {found.built} in {found.seconds:.0f} s from {found.source}" if found.built else ""
+    out.print(f"{found.path}: Linux {found.release}{built}", markup=False, soft_wrap=True)
+    if found.changes:
+        out.print(f"changed: {'; '.join(found.changes)}", markup=False, soft_wrap=True)
+    for title, prefix in (("queue disciplines", "NET_SCH_"), ("congestion controllers", "TCP_CONG_")):
+        names = [name.removeprefix(prefix).lower() for name in found.options if name.startswith(prefix)]
+        if names:
+            out.print(f"{title}: {', '.join(names)}", markup=False, soft_wrap=True)
+
+
+def examine(
+    clean: Annotated[
+        bool,
+        typer.Option("--clean", help="End and remove what killed runs left behind; runs that live are left alone."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what this machine can run live, what is missing, and what to do about it."""
+    from aqmlab.command import terminal
+    from aqmlab.live import doctor, registry
+
+    out = terminal.console()
+    if clean:
+        removed = registry.clean()
+        if as_json:
+            _print_json(
+                {
+                    "removed": [one.as_dict() for one in removed],
+                    "alive": registry.living(),
+                    "elsewhere": registry.elsewhere(),
+                }
+            )
+        else:
+            doctor.say_cleaned(out, removed)
+        return
+    found = doctor.examine()
+    if as_json:
+        _print_json({**found.as_dict(), "left_over": [one.as_dict() for one in registry.remains()]})
+    else:
+        doctor.show(out, found)
+        remains = registry.remains()
+        for one in remains:
+            what = [*one.folders, *(f"process {number}" for number in one.processes)]
+            out.print(f"left by a killed run: {', '.join(what)}", markup=False, soft_wrap=True)
+        if remains:
+            out.print("aqmlab doctor --clean ends and removes this.")
+    if not found.can_run:
+        raise typer.Exit(CannotRun.exit_code)
+
+
+def prompt(
+    scenario_file: Annotated[str | None, typer.Argument(metavar="[SCENARIO.toml]", show_default=False)] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND ...]", help="A program to run in place of a prompt.", show_default=False),
+    ] = None,
+    side: Annotated[str, typer.Option(help="left, or right, where forward comes from.")] = "left",
+    join: Annotated[
+        int | None, typer.Option(help="In place of a scenario: a shell that runs, for its other side.", metavar="PID")
+    ] = None,
+    traffic: Annotated[bool, typer.Option("--traffic", help="With the scenario's own traffic.")] = False,
+    settings: Annotated[
+        list[str],
+        typer.Option("--set", help="Change a key of the scenario: --set link.qdisc.qref=24p", metavar="KEY=VALUE"),
+    ] = [],  # noqa: B006 - typer copies it
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="At the end, say on standard output what the link carried; all else goes to standard error."
+        ),
+    ] = False,
+) -> None:
+    """Open a prompt on one side of a scenario's link, in real time: ping, iperf3, anything.
+
+    A second terminal joins on the other side with --join and the number that the first one shows. A program after the
+    scenario, as in shell link.toml -- ping -c 20 10.255.0.1, runs in place of the prompt, and its exit code is the
+    verb's.
+    """
+    from aqmlab.command import live_shell as shell
+
+    changes: dict[str, Any] = dict(map(scenario.parse_setting, settings))
+    raise typer.Exit(shell.open_prompt(scenario_file, side, join, traffic, changes, command or (), as_json=as_json))
+
+
+def _say(what: str) -> None:
+    print(f"aqmlab: {what}", file=sys.stderr, flush=True)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))

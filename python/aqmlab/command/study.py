@@ -1,0 +1,229 @@
+"""The verb `aqmlab study`: runs studies, judges their claims, writes their reports.
+
+Exit codes: 1 where a claim comes out otherwise than `claims.toml` says, or a run is not what it claims to be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aqmlab import scenario
+from aqmlab.command import completion
+from aqmlab.command.verbs import AsJson, Jobs, Out, Scheduler, Settings, complain, print_json, viewed, watched
+from aqmlab.errors import BadInput
+from aqmlab.study import folders
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aqmlab.json_files import Json
+    from aqmlab.study.definition import Study
+    from aqmlab.study.runs import Finished
+
+BETWEEN, LEAST = 2, 20
+"""Of the table of claims: spaces between columns, and what its numbers have at least."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("study")(study)
+
+
+def study(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID|all|DIR]", help="One study, all of them, or a folder.", autocompletion=completion.studies
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter runs.")] = False,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each point, instead of the study's.", min=1)] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only points with such names, as web/*/98. May be repeated."),
+    ] = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what was interrupted; finished runs are kept in any case.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")] = False,
+    out: Out = None,
+    as_json: AsJson = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also the study's comparison between real TCP stacks, in real time.")
+    ] = False,
+    virtual: Annotated[
+        bool, typer.Option("--virtual", help="Also the study's comparison between real TCP stacks, in virtual time.")
+    ] = False,
+) -> None:
+    """Run a published study, check its claims, write its report.
+
+    Without a name: list the studies there are. all: every one of them, as one plan, with a page over all claims. DIR:
+    a study of your own.
+    """
+    if what is None:
+        _list(as_json)
+        return
+    from aqmlab.command import terminal
+    from aqmlab.study import chosen, overview, runs
+    from aqmlab.sweep import cluster
+
+    if resume and fresh:
+        raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+    if settings and (live or virtual):
+        raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
+    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)))
+    base = out or default_folder(what, asked[0], quick)
+    places = {base if what != folders.ALL else base / one.id: one for one in asked}
+    if what == folders.ALL:
+        overview.claim_folder(base)
+    witnesses = [flag for flag, is_wanted in (("live", live), ("virtual", virtual)) if is_wanted]
+    with (
+        watched(as_json) as monitor,
+        cluster.connected(scheduler) as executor,
+        _view(as_json, monitor, bool(witnesses)) as view,
+    ):
+        done = runs.run(
+            places,
+            jobs=jobs,
+            fresh=fresh,
+            executor=executor,
+            witnesses=witnesses,
+            monitor=monitor,
+            view=view,
+            say=(lambda _: None) if as_json else _say,
+        )
+    answer = overview.write(base, done) if what == folders.ALL else done[0].found
+    if as_json:
+        print_json(answer)
+    else:
+        show(terminal.console(), done, base / overview.PAGE if what == folders.ALL else None)
+    _judge(done)
+
+
+def default_folder(what: str, first: Study, quick: bool) -> Path:
+    """`results/study-le2003-quick`, `results/studies`; with `-part`, `-changed` where it is not the whole."""
+    name = "studies" if what == folders.ALL else f"study-{first.id}"
+    return (
+        Path("results")
+        / f"{name}{'-quick' if quick else ''}{'-part' if first.only else ''}{'-changed' if first.changes else ''}"
+    )
+
+
+def rows() -> list[Json]:
+    """The studies there are, as `aqmlab list` shows them."""
+    place = folders.folder_of_all()
+    tables = [folders.title(place / name) for name in folders.known()]
+    return [{"name": table["id"], "doc": table["title"], "source": table.get("paper", "")} for table in tables]
+
+
+def show(out: Console, done: Sequence[Finished], page: Path | None) -> None:
+    """A line a claim, and where the reports are."""
+    from rich.text import Text
+
+    from aqmlab.command.agreement_tables import agreements as show_agreements
+    from aqmlab.study import found
+
+    for one in done:
+        _claims(out, one)
+    total = found.counts([one.found for one in done])
+    out.print(Text(f"Claims: {', '.join(f'{count} {verdict}' for verdict, count in total.items())}.", style="bold"))
+    for one in done:
+        show_agreements(out, one.agreements)
+    for one in done:
+        out.print(f"Report: {one.report}", markup=False, soft_wrap=True)
+    if page is not None:
+        out.print(f"All:    {page}", markup=False, soft_wrap=True)
+
+
+def _claims(out: Console, one: Finished) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
+
+    styles = {HOLDS: "green", FAILS: "bold red", OPEN: "yellow", NOT_RUN: "dim"}
+    facts = one.found
+    table = Table(
+        title=f"{facts['id']}: {facts['title']}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=False,
+    )
+    rows = [
+        (claim["id"], claim["verdict"] + ("" if claim["as_expected"] else f" (expected: {claim['expected']})"), claim)
+        for claim in facts["claims"]
+        if claim["verdict"] != NOT_RUN
+    ]
+    # What is too long for a line is cut off the numbers, which the page has in full.
+    widths = [max((len(row[position]) for row in rows), default=0) for position in (0, 1)]
+    for width in widths:
+        table.add_column(no_wrap=True, min_width=width)
+    table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(out.width - sum(widths) - 2 * BETWEEN, LEAST))
+    for name, verdict, claim in rows:
+        table.add_row(name, Text(verdict, style=styles[claim["verdict"]]), claim["number"])
+    out.print(table)
+    if unrun := len(facts["claims"]) - len(rows):
+        out.print(Text(f"{'and ' if rows else ''}{unrun} {NOT_RUN}", style=styles[NOT_RUN]))
+    effort = (
+        f"{facts['runs']:,} runs, {facts['runs_kept']:,} of them kept from before; "
+        f"{_hours(facts['simulated_h'])} simulated in {_hours(facts['cpu_h'])} of processor time, "
+        f"{facts['peak_rss_bytes'] / 2**20:,.0f} MiB at most in a run"
+    )
+    out.print(Text(effort, style="dim"), soft_wrap=True)
+    if facts["profile"]["says"]:
+        out.print(Text(" ".join(facts["profile"]["says"].split()), style="dim"), soft_wrap=True)
+    out.print()
+
+
+def _hours(hours: float) -> str:
+    """`3.2 h`, `14 min`, `8.1 s`."""
+    for unit, size in (("h", 1.0), ("min", 60.0)):
+        if hours * size >= 1:
+            return f"{hours * size:,.3g} {unit}"
+    return f"{hours * 3600:.2g} s"
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        print_json({"studies": rows()})
+    else:
+        from aqmlab.command import terminal
+
+        terminal.registry(terminal.console(), "studies", rows())
+
+
+def _say(what: str) -> None:
+    print(f"aqmlab: {what}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _view(as_json: bool, monitor: Any, is_live: bool) -> Iterator[Any]:
+    """A screen only where something runs live: it takes the bars away."""
+    if not is_live:
+        yield None
+        return
+    with viewed(as_json, monitor) as view:
+        yield view
+
+
+def _judge(done: Sequence[Finished]) -> None:
+    from aqmlab.study import found
+
+    facts = [one.found for one in done]
+    for failed in (check for one in facts for check in one["self_checks"]["failed"]):
+        complain(f"self-check failed: {failed['run']}: {failed['name']}: {failed['detail']}", 1)
+    for line in found.unexpected(facts):
+        complain(f"not as expected: {line}", 1)
+    if found.unexpected(facts) or any(one["self_checks"]["failed"] for one in facts):
+        raise typer.Exit(1)

@@ -1,0 +1,117 @@
+"""What the verbs of the command line have in common: options, progress, complaints, JSON.
+
+Modules of verbs load what a verb needs within it: `aqmlab --version` and the completion of words load none of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+from typer.core import TyperGroup
+
+from aqmlab.command import completion
+from aqmlab.errors import Doubt, Interrupted, one_line
+
+if TYPE_CHECKING:
+    from aqmlab.progress import Monitor, View
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; by default one below results/.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time; by default one a core.", min=1)]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="Make the runs on the Dask cluster of this scheduler."),
+]
+Settings = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        help="Change a key of the scenario: --set link.qdisc.qref=24p",
+        metavar="KEY=VALUE",
+        autocompletion=completion.settings,
+    ),
+]
+
+
+def complain(message: str, exit_code: int) -> int:
+    """Says in one line on standard error what was wrong; the answer is the exit code given."""
+    print(f"aqmlab: {one_line(message)}", file=sys.stderr)
+    return exit_code
+
+
+@contextlib.contextmanager
+def doubts_said() -> Iterator[None]:
+    """Says doubts as complaints are said, each once; they change no exit code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", Doubt)
+        otherwise, told = warnings.showwarning, set[str]()
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, Doubt):
+                otherwise(message, category, filename, lineno, file, line)
+            elif str(message) not in told:
+                told.add(str(message))
+                complain(f"warning: {message}", 0)
+
+        warnings.showwarning = show
+        yield
+
+
+def print_json(value: Any) -> None:
+    """The one object that `--json` asks for."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+class Stoppable(TyperGroup):
+    """Verbs that say what they were stopped in, in a line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the verb."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:  # without words where nobody knows what is finished
+            raise typer.Exit(complain(str(stop) or "stopped", Interrupted.exit_code)) from None
+
+
+def _remark(text: str) -> None:
+    complain(text, 0)
+
+
+@contextlib.contextmanager
+def watched(as_json: bool) -> Iterator[Monitor]:
+    """Bars on a terminal; elsewhere a line if a run will take long."""
+    from aqmlab import bars as on_screen
+    from aqmlab.runs.watchdog import Forecast
+
+    bars = None if as_json else on_screen.on_terminal()
+    with bars if bars is not None else contextlib.nullcontext(Forecast(_remark)) as monitor:
+        yield monitor
+
+
+@contextlib.contextmanager
+def viewed(as_json: bool, monitor: Monitor, has_command: bool = False) -> Iterator[View]:
+    """A screen or lines for live runs; where a program writes between them, lines."""
+    from aqmlab.bars import Bars
+    from aqmlab.command import live_view as views
+    from aqmlab.progress import Unseen
+
+    if as_json:
+        yield Unseen()
+        return
+    bars = monitor if isinstance(monitor, Bars) else None
+    with views.on_standard_error(bars, beside_output=has_command) as view:
+        yield view

@@ -1,0 +1,1 @@
+"""What is measured of a run: the catalogue that claims, figures and tables of studies name."""

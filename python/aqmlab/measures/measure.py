@@ -1,0 +1,114 @@
+"""A measure, its parameters, and a measure with its parameters given.
+
+A measure is a number of one run, and where the run's window says so, the same number of each of its parts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from aqmlab.measures.subject import Seen, Subject, runs_of
+from aqmlab.statistics import Array, Interval, across_runs, estimate
+
+Params = Mapping[str, Any]
+Whole = Callable[[Seen], float]
+Parts = Callable[[Seen], Array]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a measure."""
+
+    name: str
+    says: str
+    """What it is, in words for a complaint: `seconds above 0`."""
+    fits: Callable[[Any], bool]
+    default: Any = None
+    is_needed: bool = False
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How a measure with given parameters is computed, and what it is called then."""
+
+    whole: Whole
+    parts: Parts | None
+    words: str
+    """`share of exchanges done within 0.5 s`."""
+    brief: str
+    """In front of a finding, to tell it from those of other measures: `within 0.5 s`."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A row of the catalogue."""
+
+    name: str
+    title: str
+    """For the head of a column."""
+    unit: str
+    """Of its values, a key of `verdict.UNITS`."""
+    parameters: tuple[Parameter, ...]
+    formula: Callable[[Params], Formula]
+    """Raises `ValueError`, with what was expected, for parameters that do not go together."""
+    is_exact: bool = False
+    """Whether it is read off the scenario, so that no seed changes it: what is measured and the same in every run may
+    be so by chance."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A measure with its parameters."""
+
+    measure: Measure
+    given: tuple[tuple[str, Any], ...]
+    formula: Formula = field(compare=False, repr=False)
+
+    @property
+    def title(self) -> str:
+        """For the head of a column."""
+        return self.measure.title if not self.given else self.formula.brief
+
+    @property
+    def unit(self) -> str:
+        """Of its values."""
+        return self.measure.unit
+
+    def values(self, subject: Subject) -> list[float]:
+        """One number a run."""
+        return [self.formula.whole(seen) for seen in runs_of(subject)]
+
+    def parts(self, subject: Subject) -> list[Array] | None:
+        """The numbers of each run's parts, where they have such."""
+        if self.formula.parts is None:
+            return None
+        return [seen.window.trusted(self.formula.parts(seen)) for seen in runs_of(subject)]
+
+    def estimate(self, subject: Subject) -> Interval:
+        """The mean over the runs, with the best interval that they allow."""
+        values, parts = self.values(subject), self.parts(subject)
+        if parts is None:
+            return across_runs(values)
+        return estimate(values, parts)
+
+
+def is_number(item: Any) -> bool:
+    """A number, and no truth value."""
+    return isinstance(item, int | float) and not isinstance(item, bool)
+
+
+def choice(name: str, words: Sequence[str], default: str) -> Parameter:
+    """A parameter that is one of some words."""
+    return Parameter(name, f"one of {', '.join(words)}", lambda item: item in words, default)
+
+
+def needed(parameter: Parameter) -> Parameter:
+    """The same without a default."""
+    return replace(parameter, is_needed=True)
+
+
+BOTH, WAYS = "both", ("forward", "reverse")
+WINDOW_WAY = choice("direction", (*WAYS, BOTH), BOTH)
+"""Of measures that are sums over both directions unless one is named."""
+ONE_WAY = choice("direction", WAYS, "forward")
+"""Of measures that one direction has by itself."""

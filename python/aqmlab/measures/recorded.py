@@ -1,0 +1,158 @@
+"""Measures that are numbers of a run's summary or of its resolved scenario: one a run, without parts."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aqmlab import units
+from aqmlab.json_files import Json
+from aqmlab.measures.measure import BOTH, ONE_WAY, WAYS, Formula, Measure, Parameter, Params, choice, is_number
+from aqmlab.measures.subject import Seen
+
+NAN = float("nan")
+QUANTILES = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
+"""The quantiles of queueing delay that summaries have."""
+
+
+def _at(tree: Any, key: str) -> Any:
+    """What stands under a dotted key; None where there is nothing."""
+    for step in key.split("."):
+        if isinstance(tree, list):
+            tree = tree[int(step)] if step.isdigit() and int(step) < len(tree) else None
+        else:
+            tree = tree.get(step) if isinstance(tree, dict) else None
+    return tree
+
+
+def _number(summary: Json, key: str) -> float:
+    found = _at(summary, key)
+    return float(found) if is_number(found) else NAN
+
+
+def _plain(key: str, words: str) -> Callable[[Params], Formula]:
+    return lambda _: Formula(lambda s: _number(s.summary, key), None, words, words)
+
+
+def _each_way(key: str, words: str) -> Callable[[Params], Formula]:
+    """A number that each direction has."""
+
+    def formula(params: Params) -> Formula:
+        way = params["direction"]
+        return Formula(lambda s: _number(s.summary, f"{way}.{key}"), None, f"{words}, {way}", _brief(words, way))
+
+    return formula
+
+
+def _brief(words: str, way: str) -> str:
+    return words if way == "forward" else f"{words}, {way}"
+
+
+def _goodput(params: Params) -> Formula:
+    way = params["direction"]
+    key = "tcp.goodput_bps" if way == BOTH else f"tcp.{way}_goodput_bps"
+    said = "both directions together" if way == BOTH else way
+    return Formula(lambda s: _number(s.summary, key), None, f"TCP goodput, {said}", _brief("goodput", way))
+
+
+def _delay_quantile(params: Params) -> Formula:
+    q, way = params["q"], params["direction"]
+    words = f"{100 * q:g}th percentile of the queueing delay"
+    key = f"{way}.queue_delay_{QUANTILES[q]}_s"
+    return Formula(lambda s: _number(s.summary, key), None, f"{words}, {way}", _brief(words, way))
+
+
+def _loss_run_longer(params: Params) -> Formula:
+    n, way = params["n"], params["direction"]
+
+    def whole(seen: Seen) -> float:
+        runs: Sequence[float] | None = _at(seen.summary, f"{way}.loss_runs")
+        total = sum(runs) if runs else 0
+        return sum(runs[n:]) / total if runs and total else NAN
+
+    words = f"share of runs of consecutive losses longer than {n}"
+    return Formula(whole, None, f"{words}, {way}", _brief(f"longer than {n}", way))
+
+
+def _per_exchange(key: str, words: str) -> Callable[[Params], Formula]:
+    def whole(seen: Seen) -> float:
+        completed = _number(seen.summary, "exchanges.completed")
+        return _number(seen.summary, key) / completed if completed > 0 else NAN
+
+    return lambda _: Formula(whole, None, f"{words} for each completed exchange", f"{words} an exchange")
+
+
+def _queue_share(params: Params) -> Formula:
+    way = params["direction"]
+    key = "link.qdisc.limit" if way == "forward" else "link.reverse_qdisc.limit"
+
+    def whole(seen: Seen) -> float:
+        limit = _at(seen.scenario, key)
+        if not isinstance(limit, str) or not limit.endswith("p"):
+            return NAN
+        return _number(seen.summary, f"{way}.queue_mean_packets") / quantity(limit)
+
+    return Formula(whole, None, f"mean queue as a share of its limit, {way}", _brief("share of the buffer", way))
+
+
+def _summary(params: Params) -> Formula:
+    key = params["key"]
+    return Formula(lambda s: _number(s.summary, key), None, f"`{key}` of the summary", key)
+
+
+def _parameter(params: Params) -> Formula:
+    key = params["key"]
+    return Formula(lambda s: quantity(_at(s.scenario, key)), None, f"`{key}` of the scenario", key)
+
+
+def quantity(item: Any) -> float:
+    """The number in a value of a scenario, in seconds, bits a second, packets or bytes; NaN if there is none."""
+    if is_number(item):
+        return float(item)
+    if not isinstance(item, str):
+        return NAN
+    found = units.quantity(item)
+    if found is None:
+        return NAN
+    number, unit = found
+    return number / 100 if unit == "%" else number
+
+
+_KEY = Parameter("key", "a dotted key", lambda item: isinstance(item, str) and bool(item.strip()), is_needed=True)
+_Q = Parameter("q", "one of 0.5, 0.95, 0.99", lambda q: is_number(q) and q in QUANTILES, is_needed=True)
+_N = Parameter("n", "a whole number from 0 to 62", lambda n: type(n) is int and 0 <= n <= 62, is_needed=True)
+"""Runs of 63 losses and more are counted as one kind."""
+
+MEASURES = (
+    Measure("goodput_bps", "goodput", "Mb/s", (choice("direction", (*WAYS, BOTH), "forward"),), _goodput),
+    Measure("udp_loss_ratio", "UDP loss", "% of packets", (), _plain("udp.loss_ratio", "UDP loss ratio")),
+    Measure(
+        "queue_delay_sd_s",
+        "sd of queueing delay",
+        "ms",
+        (ONE_WAY,),
+        _each_way("queue_delay_sd_s", "standard deviation of the queueing delay"),
+    ),
+    Measure("queue_delay_quantile_s", "queueing delay", "ms", (_Q, ONE_WAY), _delay_quantile),
+    Measure("queue_mean_packets", "mean queue", "packets", (ONE_WAY,), _each_way("queue_mean_packets", "mean queue")),
+    Measure("queue_share", "share of the buffer", "% of the buffer", (ONE_WAY,), _queue_share),
+    Measure(
+        "loss_run_mean",
+        "consecutive losses",
+        "packets",
+        (ONE_WAY,),
+        _each_way("loss_run_mean", "mean run of consecutive losses"),
+    ),
+    Measure("loss_run_longer", "longer runs of losses", "% of runs", (_N, ONE_WAY), _loss_run_longer),
+    Measure("timeouts", "timeouts", "", (), _plain("tcp.timeouts", "timeouts")),
+    Measure("timeouts_per_exchange", "timeouts an exchange", "", (), _per_exchange("tcp.timeouts", "timeouts")),
+    Measure(
+        "retransmitted_per_exchange",
+        "sent again an exchange",
+        "",
+        (),
+        _per_exchange("tcp.retransmitted_segments", "segments sent again"),
+    ),
+    Measure("jain_index", "Jain's index", "", (), _plain("tcp.jain_index", "Jain's fairness index")),
+    Measure("flows_failed", "given up", "", (), _plain("tcp.flows_failed", "connections given up")),
+    Measure("summary", "summary", "", (_KEY,), _summary),
+    Measure("parameter", "parameter", "", (_KEY,), _parameter, is_exact=True),
+)

@@ -1,0 +1,56 @@
+"""What a claim can be asked of: a point of a study with its runs, or a column of a comparison."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from aqmlab.json_files import Json
+from aqmlab.results.window import Window
+
+
+class Subject(Protocol):
+    """Runs of one scenario under several seeds, condensed."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        ...
+
+    @property
+    def windows(self) -> list[Window]:
+        """The measured window of each run, in the order of the seeds."""
+        ...
+
+    @property
+    def summaries(self) -> list[Json]:
+        """The summary of each run, in the same order."""
+        ...
+
+    @property
+    def scenario(self) -> Json:
+        """The resolved scenario of the first run."""
+        ...
+
+    @property
+    def demand(self) -> tuple[str | None, tuple[int, ...]]:
+        """What was demanded, and the seeds: two subjects with the same are compared seed by seed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run, as a measure sees it."""
+
+    window: Window
+    summary: Json
+    scenario: Json
+
+
+def runs_of(subject: Subject) -> list[Seen]:
+    """Each of its runs."""
+    pairs = zip(subject.windows, subject.summaries, strict=True)
+    return [Seen(window, summary, subject.scenario) for window, summary in pairs]

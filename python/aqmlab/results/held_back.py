@@ -1,0 +1,184 @@
+"""What holds long flows back when it is not the link: windows and access links, reckoned before a run and seen in it.
+
+A host of 2002 offers 16 kB, which over 80 ms is 1.6 Mb/s, whatever the link carries and whatever its discipline does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aqmlab import units
+
+if TYPE_CHECKING:
+    from aqmlab.json_files import Json
+    from aqmlab.results.result import Result
+
+MOSTLY = 0.5
+"""Share of the time from which on something is said to hold flows back."""
+
+FULL = 0.95
+"""Share of the link from which on it is said to be full."""
+
+
+def seen(tree: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
+    """A line for each block whose endless flows were mostly held back by something else than the link.
+
+    `tree` is a resolved scenario, `summary` what its runs came to.
+    """
+    found: Mapping[str, Json] = (summary.get("tcp") or {}).get("held_back") or {}
+    return [line for key, shares in found.items() if (line := _seen(tree, int(key), shares, summary)) is not None]
+
+
+def of_results(found: Sequence[tuple[str, Result]]) -> list[str]:
+    """The findings of several results by their names; what one of them says of a block the others need not."""
+    lines: dict[str, str] = {}
+    for name, result in found:
+        for line in result.manifest.get("findings", []):
+            lines.setdefault(line.partition(":")[0], f"{name}: {line}" if len(found) > 1 else line)
+    return list(lines.values())
+
+
+def foreseen(tree: Mapping[str, Any]) -> list[str]:
+    """A line for each block of endless flows that cannot fill what is left of the link, where that can be reckoned.
+
+    All that is asked for besides must be known: rates of UDP, loads. `tree` is a resolved scenario.
+    """
+    blocks = list(_endless(tree))
+    most = {number: _allowed_bps(tree, block) for number, block in blocks}
+    lines = []
+    for direction in ("forward", "reverse"):
+        asked = [_asked_bps(block, direction) for block in tree["traffic"] if not _is_endless(block)]
+        here = {number: most[number] for number, block in blocks if block["direction"] == direction}
+        capacity = _capacity_bps(tree, direction)
+        if not here or None in asked or None in here.values():
+            continue
+        left = capacity - sum(each or 0.0 for each in asked)
+        if sum(each or 0.0 for each in here.values()) >= FULL * left:
+            continue
+        for number, allowed in here.items():
+            block, flows = tree["traffic"][number], tree["traffic"][number]["flows"]
+            each, share = (allowed or 0.0) / flows, (allowed or 0.0) / capacity
+            lines.append(
+                f"{_name(tree, number)}: {_what(tree, block, each)} allow{'s' if flows == 1 else ''} {_flows(flows)} "
+                f"at most {_rate(each)}{'' if flows == 1 else ' each'}: {share:.0%} of the link"
+            )
+    return lines
+
+
+def _seen(tree: Mapping[str, Any], number: int, shares: Json, summary: Mapping[str, Any]) -> str | None:
+    block = tree["traffic"][number]
+    capacity = _capacity_bps(tree, block["direction"])
+    access_bps = units.rate_bps(tree["path"]["access_rate"], "path.access_rate")
+    if shares["access_share"] >= MOSTLY and access_bps < units.rate_bps(tree["link"]["rate"], "link.rate"):
+        share, what, over = shares["access_share"], _access(block, access_bps), ""
+    elif shares["window_share"] >= MOSTLY:
+        share, what, over = shares["window_share"], _window(tree, block), f" over {_round_trips(tree, block)}"
+    else:
+        return None
+    flows = block["flows"]
+    limits = f"limit{'s' if flows == 1 else ''} {_flows(flows)} for {share:.0%} of the time"
+    used = [summary[way]["busy_ratio"] for way in ("forward", "reverse") if block["direction"] in (way, "both")]
+    if min(used) >= FULL:
+        fills = f"and fill{'s' if flows == 1 else ''} the link: losses and marks hardly do"
+        return f"{_name(tree, number)}: {what} {limits}, {fills}"
+    rate = f"{_rate(shares['goodput_bps'] / flows)}{'' if flows == 1 else ' each'}{over}"
+    part = f"{shares['goodput_bps'] / capacity:.0%}"
+    return f"{_name(tree, number)}: {what}, not the link, {limits}: {rate}, {part} of it"
+
+
+def _endless(tree: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    return ((number, block) for number, block in enumerate(tree["traffic"]) if _is_endless(block))
+
+
+def _is_endless(block: Mapping[str, Any]) -> bool:
+    return bool(block["kind"] == "bulk" and block.get("size", "endless") == "endless")
+
+
+def _allowed_bps(tree: Mapping[str, Any], block: Mapping[str, Any]) -> float | None:
+    """What windows and access links allow the flows of a block on an empty path, in IP packets."""
+    window, mss, header = (_number(_of_block(tree, block, key)) for key in ("window", "mss", "header"))
+    per_round_trip = 8 * window * (1 + header / mss)
+    access = units.rate_bps(tree["path"]["access_rate"], "path.access_rate")
+    inverse = _mean_inverse_s(_of_block(tree, block, "rtt"))
+    return None if inverse is None else block["flows"] * min(per_round_trip * inverse, access)
+
+
+def _mean_inverse_s(rtt: Any) -> float | None:
+    """The mean of 1 / RTT over flows; None of distributions that are not reckoned with."""
+    if isinstance(rtt, str):
+        return 1 / _number(rtt)
+    ends = rtt.get("uniform") or rtt.get("even")
+    if ends is None:
+        return None
+    low, high = (_number(end) for end in ends)
+    return 1 / low if low == high else math.log(high / low) / (high - low)
+
+
+def _asked_bps(block: Mapping[str, Any], direction: str) -> float | None:
+    """What a block that is not endless takes of the link in a direction; None if that is not known."""
+    if block["direction"] not in (direction, "both"):
+        return 0.0
+    if "load" in block:
+        return units.rate_bps(block["load"], "load")
+    return units.rate_bps(block["rate"], "rate") if block["kind"] == "cbr" else None
+
+
+def _capacity_bps(tree: Mapping[str, Any], direction: str) -> float:
+    rates = {"forward": tree["link"]["rate"], "reverse": tree["link"]["reverse_rate"]}
+    return sum(units.rate_bps(rate, "link.rate") for way, rate in rates.items() if direction in (way, "both"))
+
+
+def _of_block(tree: Mapping[str, Any], block: Mapping[str, Any], key: str) -> Any:
+    return block.get(key, (tree["path"] if key == "rtt" else tree["tcp"]).get(key))
+
+
+def _number(text: Any) -> float:
+    found = units.quantity(str(text))
+    assert found is not None, f"{text} is a quantity of a resolved scenario"
+    return found[0]
+
+
+def _name(tree: Mapping[str, Any], number: int) -> str:
+    kind = tree["traffic"][number]["kind"]
+    alone = sum(block["kind"] == kind for block in tree["traffic"]) == 1
+    return str(kind) if alone else f"traffic.{number} ({kind})"
+
+
+def _flows(flows: int) -> str:
+    return "its flow" if flows == 1 else f"its {flows:,} flows"
+
+
+def _what(tree: Mapping[str, Any], block: Mapping[str, Any], each_bps: float) -> str:
+    access = units.rate_bps(tree["path"]["access_rate"], "path.access_rate")
+    if each_bps >= access:
+        return _access(block, access)
+    return f"{_window(tree, block)} over {_round_trips(tree, block)}"
+
+
+def _window(tree: Mapping[str, Any], block: Mapping[str, Any]) -> str:
+    window = _number(_of_block(tree, block, "window"))
+    size = next((f"{window / by:.4g} {unit}" for by, unit in ((1 << 20, "MB"), (1 << 10, "kB")) if window >= by), None)
+    words = size or f"{window:.0f} B"
+    return f"a window of {words}" if block["flows"] == 1 else f"windows of {words}"
+
+
+def _access(block: Mapping[str, Any], access_bps: float) -> str:
+    rate = _rate(access_bps)
+    return f"an access link of {rate}" if block["flows"] == 1 else f"access links of {rate}"
+
+
+def _round_trips(tree: Mapping[str, Any], block: Mapping[str, Any]) -> str:
+    rtt = _of_block(tree, block, "rtt")
+    if isinstance(rtt, str):
+        return units.say_seconds(_number(rtt))
+    ends = rtt.get("uniform") or rtt.get("even")
+    return "their round trips" if ends is None else " to ".join(units.say_seconds(_number(end)) for end in ends)
+
+
+def _rate(bps: float) -> str:
+    """With two digits: what is reckoned is no more exact."""
+    size = next((by for by in (1e9, 1e6, 1e3) if bps >= by), 1.0)
+    number = bps / size
+    return units.say_rate(round(number, 1 if number < 9.95 else 0 if number < 99.5 else -1) * size)

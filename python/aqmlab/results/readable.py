@@ -1,0 +1,78 @@
+"""Results as people read them on a terminal and on a page: numbers with their half widths, and what they rest on."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING
+
+from aqmlab import units
+
+if TYPE_CHECKING:  # results take a second to load, and a list of disciplines shows none
+    from aqmlab.results.result import Result
+    from aqmlab.statistics import Interval
+
+
+def say(value: float | None, unit: str, signed: bool = False, decimals: int | None = None) -> str:
+    """A number in the unit in which people read it: shares in per cent, times in milliseconds."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    sign = "+" if signed and value > 0 else ""
+    match unit:
+        case "share":
+            return f"{sign}{100 * value:.{2 if decimals is None else decimals}f}"
+        case "count":
+            return sign + units.say_count(value)
+        case "s" if decimals is not None:
+            return f"{sign}{1000 * value:,.{decimals}f}"
+        case "s":
+            return f"{sign}{1000 * value:.3g}" if abs(value) < 1 else f"{sign}{1000 * value:,.0f}"
+        case "bps":
+            return units.say_rate(value)
+    return f"{sign}{value:.4g}"
+
+
+def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str, str]:
+    """A number and its half width as two texts, `97.41` and `± 0.12`, with as many decimals as the width is worth."""
+
+    def said(decimals: int | None) -> str:
+        return say(interval.value, unit, signed, decimals).replace("-", "−")
+
+    width = interval.half_width
+    if width is None or not math.isfinite(width):
+        return said(None), ""
+    decimals = None
+    if unit == "s":
+        decimals = 0 if width >= 0.01 else 1 if width >= 0.001 else 2
+    return said(decimals), f"± {say(width, unit, decimals=decimals)}"
+
+
+def basis(reps: int) -> str:
+    """Where the intervals of a comparison or result come from."""
+    if reps > 1:
+        return f"± 95 % t-interval across {reps} independent runs."
+    return (
+        "One run: no interval across runs. ± 95 % from 20 parts of its window, wider by what neighbours have in "
+        "common; none where the run is not settled or hardly four of its parts are independent."
+    )
+
+
+def said_apart(interval: Interval | None, unit: str) -> tuple[str, str]:
+    """A number of a table of `separately`, and its half width; a difference has its sign."""
+    if interval is None:
+        return "–", ""
+    units_of = {"difference": "share", "difference_s": "s"}
+    return with_width(interval, units_of.get(unit, unit), signed=unit in units_of)
+
+
+def program(found: Result) -> str:
+    """What ran inside a live result beside the scenario's traffic, or instead of it, and how it ended."""
+    said = []
+    if command := found.live.get("command"):
+        ends = list(dict.fromkeys(run.live.get("command_status") for run in found.runs))
+        how = ", ".join(f"exit status {end}" if isinstance(end, int) else str(end) for end in ends if end is not None)
+        where = f"on the {found.live.get('side') or 'left'} side"
+        said.append(f"Inside ran, {where}: {shlex.join(command)}" + (f" ({how})." if how else "."))
+    if not found.live.get("traffic", True):
+        said.append("The scenario's own traffic did not run.")
+    return " ".join(said)

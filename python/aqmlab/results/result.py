@@ -1,0 +1,133 @@
+"""A result: one finished run, or several independent ones in the sub-folders `rep-1`, `rep-2`, ... of one folder."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from aqmlab import scratch
+from aqmlab.errors import AqmlabError, BadInput
+from aqmlab.json_files import Json, read_json
+from aqmlab.results.run import SUMMARY, Run, with_keys
+from aqmlab.results.summaries import void_of
+from aqmlab.results.window import Window, condense, estimate
+from aqmlab.statistics import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Temporary:
+    """A folder that goes away with the last result that lives in it."""
+
+    def __init__(self) -> None:
+        self._scratch = scratch.Folder("result")
+        self.folder = self._scratch.path
+
+
+class Result:
+    """What a scenario led to: one run, or several independent ones."""
+
+    def __init__(
+        self, folder: Path, keep: Temporary | None = None, condensed: Mapping[Path, Window] | None = None
+    ) -> None:
+        """`condensed` are the windows of runs that are known already, by folder."""
+        self.folder = folder
+        self._keep = keep
+        self._condensed = condensed or {}
+        self.manifest = read_json(folder / "manifest.json")
+        kind = self.manifest.get("kind")
+        if kind not in ("run", "replications"):
+            raise BadInput(f"{folder}/manifest.json: kind: {kind!r}: expected 'run' or 'replications'")
+        self.summary = with_keys(folder / "summary.json", SUMMARY)
+        names = with_keys(folder / "manifest.json", {"runs": list})["runs"] if kind == "replications" else ["."]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise BadInput(f"{folder}/manifest.json: runs: {names!r}: expected the folders of runs")
+        self.runs: list[Run] = [Run(folder / name) for name in names]
+
+    def __repr__(self) -> str:
+        """Name, runs and where it lies."""
+        return f"<Result {self.name!r}: {len(self.runs)} run(s) in {self.folder}>"
+
+    @property
+    def name(self) -> str:
+        """What the scenario is called."""
+        return str(self.scenario.get("name", self.folder.name))
+
+    @property
+    def scenario(self) -> Json:
+        """The resolved scenario as tables, with the seed of the first run."""
+        return self.runs[0].scenario
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over what all runs found."""
+        return str(self.manifest["digest"])
+
+    @property
+    def live(self) -> Json:
+        """How runs between real hosts were made; empty for simulated ones."""
+        return self.runs[0].live
+
+    @property
+    def void(self) -> str | None:
+        """Why a live result does not count, if one of its runs does not."""
+        return void_of([(run.folder.name, run.void) for run in self.runs])
+
+    @property
+    def settled(self) -> list[Json | None]:
+        """Whether each run was settled in its measured window."""
+        return [run.settled for run in self.runs]
+
+    @property
+    def calibration(self) -> list[Json]:
+        """How the populations were found, one entry a block of traffic that asked for a load."""
+        return list(self.manifest.get("calibration", []))
+
+    @cached_property
+    def exchanges(self) -> pl.DataFrame:
+        """One row an exchange completed in the measured window; with several runs a column `rep` says which."""
+        return self._tables([run.exchanges for run in self.runs])
+
+    @cached_property
+    def queue(self) -> pl.DataFrame:
+        """One row an interval and direction; with several runs a column `rep` says which."""
+        return self._tables([run.queue for run in self.runs])
+
+    @cached_property
+    def probes(self) -> pl.DataFrame:
+        """One row a packet of a probe sent in the measured window; with several runs a column `rep` says which."""
+        return self._tables([run.probes for run in self.runs])
+
+    @cached_property
+    def tcp(self) -> pl.DataFrame:
+        """What the kernel said of some connections of live runs; with several runs a column `rep` says which."""
+        return self._tables([run.tcp for run in self.runs])
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """The condensed window of each run."""
+        return [self._condensed.get(run.folder) or condense(run) for run in self.runs]
+
+    def estimate(self, measure: str) -> Interval:
+        """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it."""
+        return estimate(self.windows, measure)
+
+    def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
+        """A table, `exchanges`, `queue`, `probes` or `tcp`, for pandas (which must be installed)."""
+        if table not in ("exchanges", "queue", "probes", "tcp"):
+            raise BadInput(f"{table!r}: expected 'exchanges', 'queue', 'probes' or 'tcp'")
+        try:
+            import pandas as pd
+        except ImportError:
+            raise AqmlabError("pandas is not installed; the tables are polars frames without it") from None
+        frame: pl.DataFrame = getattr(self, table)
+        return pd.DataFrame({name: frame[name].to_numpy() for name in frame.columns})
+
+    def _tables(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        if len(frames) == 1:
+            return frames[0]
+        rep = [frame.select(pl.lit(k, pl.UInt16).alias("rep"), pl.all()) for k, frame in enumerate(frames, start=1)]
+        return pl.concat(rep)

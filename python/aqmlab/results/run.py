@@ -1,0 +1,103 @@
+"""A finished run: a folder with `scenario.toml`, `manifest.json`, `summary.json` and its tables, read lazily."""
+
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from aqmlab import files, toml_text, units
+from aqmlab.errors import BadInput
+from aqmlab.json_files import Json, read_json
+
+MANIFEST: dict[str, type] = {"seed": int, "digest": str, "scenario_digest": str, "version": str, "self_checks": list}
+SUMMARY: dict[str, type] = {"forward": dict, "reverse": dict, "exchanges": dict}
+"""What a finished result has; what else there is, is asked for with care."""
+
+
+def with_keys(path: Path, keys: dict[str, type]) -> Json:
+    """A file of a finished result, which has these keys of these kinds."""
+    found = read_json(path)
+    for key, kind in keys.items():
+        if not isinstance(found.get(key), kind):
+            raise BadInput(f"{path}: {key}: {found.get(key)!r}: expected what a finished result has there")
+    return found
+
+
+class Run:
+    """One finished run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = with_keys(folder / "manifest.json", MANIFEST)
+        self.summary = with_keys(folder / "summary.json", SUMMARY)
+
+    @property
+    def seed(self) -> int:
+        """Seed of its random streams."""
+        return int(self.manifest["seed"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over what the run found; the same for the same scenario, seed and version."""
+        return str(self.manifest["digest"])
+
+    @cached_property
+    def scenario(self) -> Json:
+        """The resolved scenario as tables."""
+        return toml_text.read(self.folder / "scenario.toml", files.SCENARIO)
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """Start and end of what was measured, seconds since the start of the run."""
+        duration, warmup, cooldown = (
+            units.seconds(self.scenario.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown")
+        )
+        return warmup, duration - cooldown
+
+    @property
+    def live(self) -> Json:
+        """How a run between real hosts was made; empty for a simulated one."""
+        found: Json = self.manifest.get("live") or {}
+        return found
+
+    @property
+    def void(self) -> str | None:
+        """Why a live run does not count: what of its budget it broke."""
+        return self.live.get("void")
+
+    @property
+    def settled(self) -> Json | None:
+        """Whether it was settled in its measured window, as `settled.Finding`; none of a run that was not asked."""
+        return self.manifest.get("settled")
+
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether every exchange was written down."""
+        return (self.folder / "exchanges.parquet").exists()
+
+    @property
+    def exchanges(self) -> pl.DataFrame:
+        """One row an exchange completed in the measured window."""
+        return self._table("exchanges")
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """One row an interval and direction, over the whole run."""
+        return self._table("queue")
+
+    @property
+    def probes(self) -> pl.DataFrame:
+        """One row a packet of a probe that was sent in the measured window."""
+        return self._table("probes")
+
+    @property
+    def tcp(self) -> pl.DataFrame:
+        """What the kernel said of some connections of a live run, one row a sample."""
+        return self._table("tcp")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            raise BadInput(f"{path}: the run did not write this table")
+        files.opened(path, files.ROWS).close()
+        return pl.read_parquet(path)

@@ -1,0 +1,218 @@
+"""Was a run settled? What of its measured window is still on its way from the beginning to where it will stay.
+
+Followed are the gauges of the discipline, the queue, the exchanges under way and the users who wait for one: users who
+are slowed down ask less, so that load and queue settle on each other, which at a load of 98 % takes ten minutes and
+more. Each series is tested by itself (`stationarity`); all of them together fail a settled run one time in twenty.
+
+It is a finding and no self-check: a run that is not settled is just what its scenario asked for, but its window is not
+the long run that it is often taken for.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from aqmlab import stationarity, units
+from aqmlab.results.exchanges import SLICE_ROWS
+from aqmlab.stationarity import FEWEST_CELLS, FEWEST_FREEDOM, LEVEL, NO, UNKNOWN, YES, Array
+
+CELLS = 400
+"""Cells that a window is cut into, if its tables are as fine: of eight minutes 1.2 s, of 90 minutes 14 s."""
+
+FOLLOWED = 0.1
+"""Share of the window up to which exchanges are followed: of those that take longer, one that is under way near the end
+of the window may not be in the table, and what is only in the earlier part of it would look like a trend."""
+
+MOST_MARKS = 1 << 27
+"""Users times cells up to which it is noted who waits when: bytes."""
+
+GAUGES = {"probability": "probability", "queue_packets": "queue"}
+"""Columns of the queue table that are followed, and what they are called."""
+
+SAID = 2
+"""Series that are named of a run that is not settled."""
+
+UNDER_WAY, WAITING = "exchanges under way", "users waiting"
+
+
+@dataclass(frozen=True)
+class Followed:
+    """One series of a run, and whether it was settled."""
+
+    name: str
+    answer: str
+    statistic: float
+    freedom: float
+    p: float
+    """As one among all series of the run."""
+    begins: float
+    """Its mean over the first tenth of the window."""
+    ends: float
+    """Over the last tenth of what was followed."""
+    cut_s: float | None
+    """What MSER-5 would cut off the window; none where that is more than half of it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether a run was settled in its measured window."""
+
+    answer: str
+    """`yes`, `no`, or `cannot tell`: its window is too short for one of its series."""
+    p: float
+    """How likely a settled run shows a trend like that of its worst series, or more of one."""
+    cut_s: float | None
+    """What MSER-5 would cut off the window for all of its series; none where one of them wants more than half of it."""
+    series: tuple[Followed, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "series": [asdict(one) for one in self.series]}
+
+
+def of_run(
+    queue: pl.DataFrame, exchanges: Path | None, window: tuple[float, float], traffic: Sequence[Mapping[str, Any]]
+) -> Finding:
+    """Of the tables of a run; that of exchanges is read in passing, for it may be large."""
+    return judge(dict(series(queue, exchanges, window, traffic)), window[1] - window[0])
+
+
+def judge(followed: Mapping[str, Array], window_s: float) -> Finding:
+    """The finding on some series, whose cells cover the window from its beginning on."""
+    long_enough = {name: values for name, values in followed.items() if values.size >= FEWEST_CELLS}
+    trends = {name: stationarity.trend(values) for name, values in long_enough.items()}
+    adjusted = dict(zip(trends, stationarity.holm([trend.p for trend in trends.values()]), strict=True))
+    found = []
+    for name, values in long_enough.items():
+        trend, p, tenth = trends[name], adjusted[name], max(values.size // 10, 1)
+        answer = NO if p < LEVEL else YES if trend.freedom >= FEWEST_FREEDOM else UNKNOWN
+        share = stationarity.mser5(values)
+        begins, ends = float(values[:tenth].mean()), float(values[-tenth:].mean())
+        cut_s = None if share is None else share * window_s * _covered(name)
+        found.append(Followed(name, answer, trend.statistic, trend.freedom, p, begins, ends, cut_s))
+    answers = {one.answer for one in found} | ({UNKNOWN} if len(long_enough) < len(followed) or not followed else set())
+    cuts = [one.cut_s for one in found]
+    return Finding(
+        answer=NO if NO in answers else UNKNOWN if UNKNOWN in answers else YES,
+        p=min(adjusted.values(), default=1.0),
+        cut_s=None if None in cuts else max((cut for cut in cuts if cut is not None), default=None),
+        series=tuple(found),
+    )
+
+
+def series(
+    queue: pl.DataFrame, exchanges: Path | None, window: tuple[float, float], traffic: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, Array]]:
+    """What is followed of a run, by its name: means over cells, or numbers at their middle."""
+    yield from _gauges(queue, window)
+    if exchanges is None:
+        return
+    under_way, waiting = _demand(exchanges, window, traffic)
+    if under_way.any():
+        yield UNDER_WAY, under_way
+    if waiting is not None and waiting.any():
+        yield WAITING, waiting
+
+
+def _gauges(queue: pl.DataFrame, window: tuple[float, float]) -> Iterator[tuple[str, Array]]:
+    start, end = window
+    near = 1e-6  # ends of intervals are decimal fractions, which are no exact binary ones
+    rows = queue.filter((pl.col("time_s") > start + near) & (pl.col("time_s") <= end + near))
+    for column, title in GAUGES.items():
+        for direction, way in enumerate(("forward", "reverse")):
+            own = rows.filter(pl.col("direction") == direction)
+            values = own[column].cast(pl.Float64).to_numpy()
+            if not values.size or not np.isfinite(values).all():
+                continue  # a discipline without such a gauge
+            cells = min(CELLS, values.size)
+            # Intervals are equally long but at the edges; a cell has as many of them as another, or one more.
+            edges = np.linspace(0, values.size, cells + 1).astype(np.int64)
+            yield f"{title}, {way}", np.add.reduceat(values, edges[:-1]) / np.diff(edges)
+
+
+def _covered(name: str) -> float:
+    """Share of the window that a series reaches over."""
+    return 1 - FOLLOWED if name in (UNDER_WAY, WAITING) else 1.0
+
+
+def _demand(
+    exchanges: Path, window: tuple[float, float], traffic: Sequence[Mapping[str, Any]]
+) -> tuple[Array, Array | None]:
+    """Exchanges under way and users waiting at the middle of each cell, as far as they can be followed."""
+    start, end = window
+    step = (end - start) / CELLS
+    cells = round(CELLS * (1 - FOLLOWED))
+    users = [int(block.get("users") or 0) for block in traffic]
+    first_of = np.concatenate(([0], np.cumsum(users)))
+    total = int(first_of[-1])
+    waits = np.zeros((cells, total), dtype=bool) if 0 < total * cells <= MOST_MARKS else None
+    has_users = np.array(users, dtype=np.int64)
+    change = np.zeros(cells + 1, dtype=np.int64)
+    table = pl.scan_parquet(exchanges).select("start_s", "response_time_s", "traffic", "source")
+    rows = int(table.select(pl.len()).collect().item())
+    for first in range(0, rows, SLICE_ROWS):
+        piece = table.slice(first, SLICE_ROWS).collect()
+        piece = piece.filter(pl.col("response_time_s") <= FOLLOWED * (end - start))
+        asked, response = piece["start_s"].to_numpy(), piece["response_time_s"].to_numpy()
+        # The middles of cells from the first at or after it was asked for to the last before it was done.
+        begins = np.ceil((asked - start) / step - 0.5).clip(0, cells).astype(np.int64)
+        done = np.ceil((asked + response - start) / step - 0.5).clip(0, cells).astype(np.int64)
+        change += np.bincount(begins, minlength=cells + 1) - np.bincount(done, minlength=cells + 1)
+        if waits is None:
+            continue
+        block, source = piece["traffic"].to_numpy().astype(np.int64), piece["source"].to_numpy().astype(np.int64)
+        long = (done > begins) & (source < has_users[block])
+        lasts, who = (done - begins)[long], (first_of[block] + source)[long]
+        at = np.repeat(begins[long] - np.concatenate(([0], lasts.cumsum()[:-1])), lasts) + np.arange(lasts.sum())
+        waits[at, np.repeat(who, lasts)] = True
+    under_way = change.cumsum()[:cells].astype(np.float64)
+    return under_way, None if waits is None else waits.sum(axis=1).astype(np.float64)
+
+
+def pooled(findings: Sequence[Mapping[str, Any] | None], among: int = 1) -> tuple[str | None, float]:
+    """The answer for several runs together, each as its manifest has it, and how likely they show so much of a trend.
+
+    They may be one of several such groups, all of which together are to be wronged once in twenty times. None where it
+    is not known of one of the runs.
+    """
+    known = [one for one in findings if one]
+    if not known or len(known) < len(findings):
+        return None, math.nan
+    p = min(1.0, among * len(known) * min(float(one["p"]) for one in known))
+    if p < LEVEL:
+        return NO, p
+    return (UNKNOWN if any(one["answer"] == UNKNOWN for one in known) else YES), p
+
+
+def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
+    """What is to be known of runs of one scenario, in words; nothing where they are settled or were not asked.
+
+    `not settled: probability, forward, went from 0.047 to 0.76; MSER-5 would cut off more than half of the window`.
+    """
+    answer, _ = pooled(findings)
+    if answer not in (NO, UNKNOWN):
+        return ""
+    known = [one for one in findings if one]
+    worst = min(known, key=lambda one: one["p"]) if answer == NO else known[0]
+    if answer == UNKNOWN:
+        slow = [one["name"] for found in known for one in found["series"] if one["answer"] == UNKNOWN]
+        which = "; ".join(dict.fromkeys(slow))
+        return f"too short to tell whether it is settled{f': {which}' if which else ''}"
+    moved = [
+        f"{one['name']}, went from {_said(one['begins'])} to {_said(one['ends'])}"
+        for one in sorted(worst["series"], key=lambda one: float(one["p"]))[:SAID]
+        if one["answer"] == NO
+    ]
+    cut_s = worst["cut_s"]
+    cut = "more than half of the window" if cut_s is None else f"{cut_s:.3g} s"
+    return f"not settled: {'; '.join(moved)}; MSER-5 would cut off {cut}"
+
+
+def _said(value: float) -> str:
+    """A mean of a series to be read: three digits, and no powers of ten."""
+    return units.say_count(value) if abs(value) >= 999.5 else f"{value:.3g}"

@@ -1,0 +1,413 @@
+"""Writes result folders. A folder appears under its final name only when everything in it is complete."""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from aqmlab import checks, engine, files, reference, toml_text, units
+from aqmlab.engine import Resolved, Tree
+from aqmlab.errors import BadInput
+from aqmlab.json_files import Json, read_json
+from aqmlab.results import held_back, settled
+from aqmlab.results.result import Result
+from aqmlab.results.summaries import merge_summaries, void_of
+from aqmlab.scenario import LONGEST_NAME, demand_digest, digest, with_files_called, with_files_renamed
+from aqmlab.scenario import read as read_scenario
+
+SLICE_ROWS = 1 << 19
+"""Rows of a table in memory at a time while its digest is taken."""
+
+LONGEST_READ = 1 << 20
+"""Characters of JSON that people may still look at."""
+
+FILES = "files"
+"""The folder within a result that holds copies of the files that its scenario names."""
+
+UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{32}\.partial", re.DOTALL)
+"""What a file is called while it is written, with its name to be."""
+
+VOLATILE = (
+    *("wall_s", "cpu_s", "packets_per_cpu_s", "simulated_per_wall"),
+    *("scheduling", "waited_for_processor_s", "waited_for_processor_worst_second_s", "times_woken"),
+)
+"""What a summary says about the machine rather than the experiment: outside the digest, as is the scenario's name."""
+
+
+def claim(out: Path, resume: bool) -> None:
+    """Makes sure results can go to `out`, before anything runs.
+
+    A folder that exists is refused unless the work in it is to be resumed.
+    """
+    if len(os.fsencode(out.name)) > LONGEST_NAME or "\0" in str(out):
+        raise BadInput(f"{out}: expected a name of at most {LONGEST_NAME} bytes, and no zero byte")
+    if out.exists() or out.is_symlink():
+        if not out.is_dir():
+            raise BadInput(f"{out}: exists and is not a folder; expected the name of a new result folder")
+        if not resume and any(out.iterdir()):
+            raise BadInput(f"{out}: the result folder exists; expected a new name, or --resume to go on with it")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        place = out if out.is_dir() else out.parent
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a folder holds more than what somebody who was killed had not finished writing."""
+    return folder.is_dir() and any(not UNFINISHED.fullmatch(entry.name) for entry in folder.iterdir())
+
+
+def free_name(base: Path) -> Path:
+    """`base`, or `base-2`, `base-3`, ... whichever does not exist yet."""
+    candidate, k = base, 1
+    while candidate.exists():
+        k += 1
+        candidate = base.with_name(f"{base.name}-{k}")
+    return candidate
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else works in an existing folder meanwhile: whoever comes second is told so."""
+    with _opened(folder, os.O_RDONLY) as place:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(
+                f"{folder}: another aqmlab is writing into it; expected its end, or another folder"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write what is to be `path`, which appears whole or not at all; two may do so at once.
+
+    What somebody who was killed has left of the same is removed.
+    """
+    _tidy(path)
+    with _unfinished(path) as partial:
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """A new file beside `path` that nobody tidies away as long as it is held."""
+    while True:
+        partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+        with _opened(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL) as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Until it was locked it looked as if nobody held it.
+            if partial.exists():
+                yield partial
+                return
+
+
+def _tidy(path: Path) -> None:
+    """Removes unfinished files that were to be `path` and whose writer is gone: nobody holds their lock."""
+    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+        found = [(entry.name, UNFINISHED.fullmatch(entry.name)) for entry in entries]
+        for name in [name for name, of in found if of and of[1] == path.name]:
+            with contextlib.suppress(OSError), _opened(path.with_name(name), os.O_RDONLY | os.O_NOFOLLOW) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.with_name(name).unlink()
+
+
+@contextlib.contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    place = os.open(path, flags, 0o666)
+    try:
+        yield place
+    finally:
+        os.close(place)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes JSON whole or not at all; what nobody reads for its length has no line breaks, which take long to set."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if len(text) < LONGEST_READ:
+        text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
+
+
+@contextlib.contextmanager
+def making(final: Path) -> Iterator[Path]:
+    """An empty folder beside `final` for a run to write into, and nobody else; see `finish_run`.
+
+    What an interrupted run left there is thrown away, and so is this where it does not become `final`.
+    """
+    partial = final.with_name(f".{final.name}.partial")
+    if partial.exists():
+        with alone(partial):
+            shutil.rmtree(partial)
+    partial.mkdir(parents=True)
+    with alone(partial):
+        try:
+            yield partial
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+
+def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
+    """Copies the files that a scenario names into its result folder; the answer is the same scenario over the copies.
+
+    A run beside this one that has the same file already shares it, where the file system can.
+    """
+    if not resolved.files:
+        return resolved
+    folder = partial / FILES
+    folder.mkdir()
+    names: dict[tuple[str, str], str] = {}
+    for kept in resolved.files:
+        source = Path(resolved.origin).parent / kept.file
+        name = _kept_name(source, kept.sha256)
+        names[kept.file, kept.sha256] = f"{FILES}/{name}"
+        above = [final.parent.parent / FILES / name, final.parent / FILES / name]
+        _copy(source, folder / name, [*filter(Path.exists, above), *final.parent.glob(f"[!.]*/{FILES}/{name}")])
+    tree = with_files_called(read_scenario(resolved.toml).tree, names)
+    copied = engine.resolve(toml_text.dumps(tree), str(partial / "scenario.toml"))
+    assert copied.digest == resolved.digest, "a digest leaves out what files are called"
+    return copied
+
+
+def keep_named_files(tree: Tree, origin: str, folder: Path) -> Tree:
+    """The tables of a scenario at `origin` as they are to stand in `folder`, with copies there of the files they name.
+
+    Unlike `keep_files` of what the author wrote, where tables and stacks are files too; a stack is called what its file
+    is, which therefore keeps its name.
+    """
+
+    def renamed(name: str, is_stack: bool) -> str:
+        source = Path(origin).parent / name
+        if not source.is_file():
+            return name  # what no run has missed: a key that a variant or a setting replaces
+        sha256 = hashlib.sha256(files.content(source, files.VECTORS)).hexdigest()
+        kept = f"{sha256[:12]}/{source.name}" if is_stack else _kept_name(source, sha256)
+        (folder / FILES / kept).parent.mkdir(parents=True, exist_ok=True)
+        _copy(source, folder / FILES / kept, [])
+        return f"{FILES}/{kept}"
+
+    kept: Tree = with_files_renamed(tree, renamed)
+    return kept
+
+
+def _kept_name(source: Path, sha256: str) -> str:
+    return f"{sha256[:12]}-{source.name.removeprefix(f'{sha256[:12]}-')[-100:]}"
+
+
+def _copy(source: Path, target: Path, same: Sequence[Path]) -> None:
+    """Makes `target` a copy of `source`, or another name of what is the same already, where the file system can."""
+    try:
+        if same:
+            with contextlib.suppress(OSError):
+                os.link(same[0], target)
+        if not target.exists():
+            with replacing(target) as partial:
+                shutil.copyfile(source, partial)
+    except OSError as error:
+        raise BadInput(f"{source}: cannot be copied to the results: {error.strerror or error}") from None
+
+
+def finish_run(
+    partial: Path,
+    final: Path,
+    resolved: Resolved,
+    summary: Json,
+    calibrations: Sequence[Json],
+    wall_s: float,
+    live: Json | None = None,
+    is_reference: bool = False,
+) -> None:
+    """Adds scenario, summary and manifest to the tables a run has written, and gives the folder its final name.
+
+    `live` says how a run between real hosts was made; of a reference it is checked that nobody waited.
+    """
+    names = ("exchanges", "queue", "drops", "probes", "tcp")
+    tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
+    contents = {name: _table_digest(path) for name, path in tables.items()}
+    queue = pl.read_parquet(tables["queue"])
+    link = resolved.scenario.get("link", {})
+    found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, link)
+    found += [reference.check(summary, reference.rates_of(resolved.scenario, resolved.origin))] if is_reference else []
+    window, traffic = _window_of(resolved.scenario), resolved.scenario.get("traffic", [])
+    write_text(partial / "scenario.toml", resolved.toml)
+    write_json(partial / "summary.json", summary)
+    write_json(
+        partial / "manifest.json",
+        {
+            "kind": "run",
+            **_about(),
+            "seed": summary.get("seed", resolved.scenario.get("seed")),
+            "digest": digest({"tables": contents, "summary": _lasting(_found(summary))}),
+            "scenario_digest": resolved.digest,
+            # What nobody asked for is not paired with what somebody did.
+            "demand_digest": None if live is not None and not live["traffic"] else demand_digest(resolved.scenario),
+            "tables": {
+                f"{name}.parquet": {"rows": _rows(path), "sha256": contents[name]} for name, path in tables.items()
+            },
+            "calibration": list(calibrations),
+            "reached": [asdict(reached) for reached in resolved.reached],
+            "findings": held_back.seen(resolved.scenario, summary),
+            "reckoned_memory_bytes": sum(need.bytes for need in resolved.memory),
+            "wall_s": wall_s,
+            "self_checks": [check.as_dict() for check in found],
+            "settled": settled.of_run(queue, tables.get("exchanges"), window, traffic).as_dict(),
+            **({} if live is None else {"live": live}),
+        },
+    )
+    if final.exists():  # an empty folder that was there before, or one that resuming found to be another's
+        shutil.rmtree(final)
+    partial.rename(final)
+
+
+def finish_replications(folder: Path, names: Sequence[str]) -> None:
+    """Puts the merged summary and a manifest over finished runs in the sub-folders `names`."""
+    runs = [Result(folder / name) for name in names]
+    found = [
+        dict(check, run=name) for name, run in zip(names, runs, strict=True) for check in run.manifest["self_checks"]
+    ]
+    text = files.text(runs[0].folder / "scenario.toml", files.SCENARIO)
+    write_text(folder / "scenario.toml", text.replace(f'file = "{FILES}/', f'file = "{names[0]}/{FILES}/'))
+    summary = merge_summaries([run.summary for run in runs], names)
+    write_json(folder / "summary.json", summary)
+    write_json(
+        folder / "manifest.json",
+        {
+            "kind": "replications",
+            **_about(),
+            "seed": runs[0].manifest["seed"],
+            "seeds": [run.manifest["seed"] for run in runs],
+            "runs": list(names),
+            "digest": digest([run.digest for run in runs]),
+            "scenario_digest": runs[0].manifest["scenario_digest"],
+            "demand_digest": runs[0].manifest["demand_digest"],
+            "calibration": runs[0].manifest["calibration"],
+            # Of each run, for each chooses anew.
+            "reached": [
+                dict(found, run=name) for name, run in zip(names, runs, strict=True) for found in _reached(run)
+            ],
+            "findings": held_back.seen(runs[0].scenario, summary),
+            "wall_s": sum(run.manifest["wall_s"] for run in runs),
+            "self_checks": found,
+            "settled": [{"run": name, **(run.runs[0].settled or {})} for name, run in zip(names, runs, strict=True)],
+            **({"live": _live_of(names, runs)} if runs[0].live else {}),
+        },
+    )
+
+
+def _live_of(names: Sequence[str], runs: Sequence[Result]) -> Json:
+    """As the first run was made; one void run is enough for all, and what any of them had to remark is said once."""
+    remarks = [remark for run in runs for remark in run.live.get("remarks", [])]
+    void = void_of([(name, run.void) for name, run in zip(names, runs, strict=True)])
+    return {**runs[0].live, "void": void, "remarks": list(dict.fromkeys(remarks))}
+
+
+def _reached(run: Result) -> list[Json]:
+    found: list[Json] = run.manifest.get("reached", [])
+    return found
+
+
+def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> bool:
+    """Whether `folder` holds a finished run of just this scenario, made by this version.
+
+    `bed` is what the manifest's `live` says of a live run's test bed.
+    """
+    if not (folder / "manifest.json").exists():
+        return False
+    manifest = read_json(folder / "manifest.json")
+    if (manifest.get("scenario_digest"), manifest.get("version")) != (scenario_digest, engine.version()):
+        return False
+    live = manifest.get("live")
+    if bed is None or live is None:
+        return bed is None and live is None
+    return all(live.get(key) == item for key, item in bed.items())
+
+
+def _window_of(scenario: Tree) -> tuple[float, float]:
+    """Start and end of what is measured, seconds."""
+    lengths = (units.seconds(scenario.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown"))
+    duration, warmup, cooldown = lengths
+    return warmup, duration - cooldown
+
+
+def _about() -> Json:
+    return {
+        "version": engine.version(),
+        "machine": {
+            "system": platform.system(),
+            "release": platform.release(),
+            "architecture": platform.machine(),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def _found(summary: Json) -> Json:
+    """A summary without its name, what a simulated run has not got, losses that no path had, and what held flows back,
+    which is seen beside what they did.
+    """
+    found = {key: item for key, item in {**summary, "scenario": None}.items() if (key, item) != ("live", None)}
+    if isinstance(found.get("tcp"), dict):
+        found["tcp"] = {key: item for key, item in found["tcp"].items() if key != "held_back"}
+    udp = found.get("udp")
+    if isinstance(udp, dict) and not udp.get("lost_before_link_packets"):
+        found["udp"] = {key: item for key, item in udp.items() if key != "lost_before_link_packets"}
+    return found
+
+
+def _lasting(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _lasting(item) for key, item in value.items() if key not in VOLATILE}
+    return value
+
+
+def _rows(path: Path) -> int:
+    return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+
+
+def _table_digest(path: Path) -> str:
+    """SHA-256 over names, types, nulls and values: independent of how Parquet packs them.
+
+    Read in slices, for the exchanges of two hours are tens of millions of rows.
+    """
+    whole = hashlib.sha256()
+    whole.update(str(pl.read_parquet_schema(path)).encode())
+    for start in range(0, max(_rows(path), 1), SLICE_ROWS):
+        for column in pl.scan_parquet(path).slice(start, SLICE_ROWS).collect().iter_columns():
+            whole.update(f"{column.name}:{column.len()};".encode())
+            if column.null_count():
+                whole.update(column.is_null().to_numpy().tobytes())
+                column = column.fill_null(0) if column.dtype.is_numeric() else column.fill_null("")
+            values = column.to_numpy() if column.dtype.is_numeric() else "\0".join(map(str, column)).encode()
+            whole.update(values if isinstance(values, bytes) else values.tobytes())
+    return whole.hexdigest()

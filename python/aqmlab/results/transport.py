@@ -1,0 +1,58 @@
+"""What TCP, UDP and probes came to: figures of the summary that tables show where a run has them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aqmlab import statistics
+from aqmlab.json_files import Json
+from aqmlab.results.result import Result
+from aqmlab.statistics import Interval
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a summary."""
+
+    key: str
+    """Where it is, dotted."""
+    title: str
+    heading: str
+    """The same, short: two lines for the head of a column."""
+    unit: str
+
+    def of(self, summary: Json) -> float | None:
+        """Its value, if the run has it."""
+        here: object = summary
+        for step in self.key.split("."):
+            here = here.get(step) if isinstance(here, dict) else None
+        return float(here) if isinstance(here, int | float) and not isinstance(here, bool) else None
+
+    def over(self, result: Result) -> Interval | None:
+        """Its mean over runs with the interval across them; `None` where a run has it not."""
+        values = [self.of(run.summary) for run in result.runs]
+        known = [value for value in values if value is not None]
+        return statistics.across_runs(known) if len(known) == len(values) else None
+
+
+FIGURES = (
+    Figure("tcp.forward_goodput_bps", "TCP goodput, forward", "goodput\nforward", "bps"),
+    Figure("tcp.reverse_goodput_bps", "TCP goodput, in reverse", "goodput\nreverse", "bps"),
+    Figure("tcp.retransmitted_segments", "segments sent again", "sent\nagain", "count"),
+    Figure("tcp.timeouts", "timeouts", "timeouts\n", "count"),
+    Figure("tcp.jain_index", "Jain's index of endless flows", "Jain's\nindex", "number"),
+    Figure("udp.loss_ratio", "UDP loss (%)", "UDP\nloss %", "share"),
+    Figure("probes.loss_ratio", "probe loss (%)", "probe\nloss %", "share"),
+    Figure("probes.one_way_delay_s.p50", "probe one-way delay, median (ms)", "median\nms", "s"),
+    Figure("probes.one_way_delay_s.p99", "probe one-way delay, 99 % (ms)", "99 %\nms", "s"),
+    Figure("probes.jitter_mean_s", "probe jitter, mean (ms)", "jitter\nms", "s"),
+)
+
+
+def shown(results: Sequence[Result]) -> list[Figure]:
+    """The figures that some of the results have; TCP's where there was any of it."""
+    return [figure for figure in FIGURES if any(_says_something(figure, result) for result in results)]
+
+
+def _says_something(figure: Figure, result: Result) -> bool:
+    interval = figure.over(result)
+    return interval is not None and (interval.value > 0 or not figure.key.startswith("tcp."))

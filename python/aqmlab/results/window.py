@@ -1,0 +1,252 @@
+"""The measured window of a run, condensed: counts per part of the window, from which every measure is a quotient.
+
+The window is cut into equal parts. An exchange belongs to the part in which it was completed, so that every part sees
+the same censoring as the window as a whole. Sums over the parts are the figures of the run; the spread between the
+parts is what one run can say about its own precision.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from aqmlab import statistics, units
+from aqmlab.errors import BadInput
+from aqmlab.json_files import Json
+from aqmlab.results import exchanges
+from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
+from aqmlab.results.run import Run
+from aqmlab.stationarity import NO
+from aqmlab.statistics import BATCHES, Array, Interval
+
+__all__ = [
+    "CDF_TIMES",
+    "FEWEST",
+    "MEASURES",
+    "QUANTILES",
+    "SIZE_BINS",
+    "SIZE_EDGES",
+    "STATISTICS",
+    "TAIL_TIMES",
+    "Window",
+    "check_measure",
+    "condense",
+]
+
+COUNTS = ("offered_packets", "delivered_packets", "delivered_bytes", "dropped_packets", "marked_packets")
+"""Columns of the queue table that count what happened in an interval; the others are states of the queue."""
+
+STATISTICS = ("mean", "sd", "min", "max")
+"""What is kept of a state over the intervals of a part; `sd` is that of these intervals, not an estimate."""
+
+MEASURES: dict[str, tuple[str, str]] = {
+    "utilisation": ("utilisation", "share"),
+    "loss_ratio": ("loss", "share"),
+    "mark_ratio": ("marked", "share"),
+    "completed": ("completed exchanges", "count"),
+    "p50": ("median response time", "s"),
+    "p90": ("90th percentile", "s"),
+    "p99": ("99th percentile", "s"),
+    "share_under_500ms": ("within 0.5 s", "share"),
+    "share_under_1s": ("within 1 s", "share"),
+    "share_under_2s": ("within 2 s", "share"),
+    "queue_delay_mean_s": ("mean queueing delay", "s"),
+}
+"""What is compared: name -> (title, unit). Link figures are those of both directions together."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """One run, condensed."""
+
+    measured_s: float
+    rate_bps: tuple[float, float]
+    sent_bits: Array  # [direction, part]
+    offered: Array
+    dropped: Array
+    marked: Array
+    delivered: Array
+    delay_sum_s: Array
+    completed: Array  # [part]
+    quantiles: Array  # [quantile, part]
+    whole_quantiles: Array  # [quantile]
+    cdf_counts: Array  # [part, time]: completed within CDF_TIMES
+    tail_counts: Array  # [part, time]: taking longer than TAIL_TIMES
+    summarised: dict[str, float]
+    """Measures from the summary, where the run has not written every exchange down."""
+    block_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [block of traffic, part]
+    block_cdf_counts: Array = field(default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size)))
+    size_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [class between SIZE_EDGES, part]
+    size_cdf_counts: Array = field(default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size)))
+    size_counts: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
+    size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))
+    state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
+    settled: Mapping[str, Any] | None = None
+    """What was found about whether the run was settled, as in its manifest; none where that was not asked."""
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether it is known not to be settled."""
+        return self.settled is not None and self.settled["answer"] == NO
+
+    def trusted(self, parts: Array) -> Array:
+        """Numbers of its parts; none of a run that is not settled, where their spread says nothing of the whole."""
+        return np.full_like(parts, np.nan) if self.is_unsettled else parts
+
+    @cached_property
+    def cdf(self) -> Array:
+        """Share of exchanges within each of `CDF_TIMES`; not a number where there are none."""
+        return _floats(self.cdf_counts.sum(axis=0) / self._exchanges)
+
+    @cached_property
+    def cdf_parts(self) -> Array:
+        """The same for each part of the window: [part, time]."""
+        with np.errstate(invalid="ignore"):
+            return _floats(self.cdf_counts / np.where(self.completed > 0, self.completed, np.nan)[:, None])
+
+    @cached_property
+    def tail(self) -> Array:
+        """Share of exchanges that take longer than each of `TAIL_TIMES`; not a number where there are none."""
+        return _floats(self.tail_counts.sum(axis=0) / self._exchanges)
+
+    @property
+    def _exchanges(self) -> float:
+        return float(self.completed.sum()) or float("nan")
+
+    def measure(self, name: str) -> float:
+        """A measure over the whole window."""
+        if name in self.summarised:
+            return self.summarised[name]
+        if name.startswith("p"):
+            return float(self.whole_quantiles[_QUANTILE[name]])
+        if name == "completed":
+            return float(self.completed.sum())
+        top, bottom = self._quotient(name)
+        return float(top.sum() / bottom.sum()) if bottom.sum() > 0 else float("nan")
+
+    def parts(self, name: str) -> Array:
+        """The same measure in each part, where the exchanges of parts are known; a count is scaled to the window."""
+        if name in self.summarised:
+            return np.full(self.completed.size, np.nan)
+        if name.startswith("p"):
+            return _floats(self.quantiles[_QUANTILE[name]])
+        if name == "completed":
+            return self.completed * len(self.completed)
+        top, bottom = self._quotient(name)
+        return _floats(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
+
+    def _quotient(self, name: str) -> tuple[Array, Array]:
+        parts = self.completed.size
+        match name:
+            case "utilisation":
+                return self.sent_bits.sum(axis=0), np.full(parts, sum(self.rate_bps) * self.measured_s / parts)
+            case "loss_ratio":
+                return self.dropped.sum(axis=0), self.offered.sum(axis=0)
+            case "mark_ratio":
+                return self.marked.sum(axis=0), self.offered.sum(axis=0)
+            case "queue_delay_mean_s":
+                return self.delay_sum_s.sum(axis=0), self.delivered.sum(axis=0)
+        column = {"share_under_500ms": 100, "share_under_1s": 200, "share_under_2s": 400}[name]
+        return self.cdf_counts[:, column], self.completed
+
+
+def estimate(windows: Sequence[Window], measure: str) -> Interval:
+    """A measure of independent runs with the best interval that they allow."""
+    check_measure(measure)
+    return statistics.estimate([w.measure(measure) for w in windows], [w.trusted(w.parts(measure)) for w in windows])
+
+
+def _floats(values: npt.ArrayLike) -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+def check_measure(name: str) -> None:
+    """Refuses what is no measure, and names those that there are."""
+    if name not in MEASURES:
+        near = difflib.get_close_matches(str(name), MEASURES, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise BadInput(f"{name!r}: no measure; expected one of {', '.join(MEASURES)}{hint}")
+
+
+_QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
+
+
+def condense(run: Run) -> Window:
+    """Reads a run's tables; the table of exchanges in slices, for it may be larger than memory."""
+    start, end = run.window
+    queue = run.queue
+    link = run.scenario["link"]
+    rates = (
+        units.rate_bps(link["rate"], f"{run.folder}: link.rate"),
+        units.rate_bps(link.get("reverse_rate", link["rate"]), f"{run.folder}: link.reverse_rate"),
+    )
+    return Window(
+        measured_s=end - start,
+        rate_bps=rates,
+        **_queue_parts(queue, start, end),
+        state=_states(queue, start, end),
+        **exchanges.parts(run.folder / "exchanges.parquet", start, end, len(run.scenario["traffic"])),
+        summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),
+        settled=run.settled,
+    )
+
+
+def _summarised(exchanges: Json) -> dict[str, float]:
+    times = exchanges["response_time_s"]
+    found = {name: times[name] for name in ("p50", "p90", "p99")} | {
+        name: exchanges[name] for name in ("completed", "share_under_500ms", "share_under_1s", "share_under_2s")
+    }
+    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
+
+
+def _in_window(queue: pl.DataFrame, start: float, end: float) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
+    """Intervals of the window and the part of each. An interval belongs to the part in which it ends; the tolerance is
+    for its decimal fractions, which are no exact binary ones."""
+    near = 1e-6
+    rows = queue.filter((pl.col("time_s") > start + near) & (pl.col("time_s") <= end + near))
+    part = ((rows["time_s"].to_numpy() - near - start) / (end - start) * BATCHES).clip(0, BATCHES - 1).astype(np.int64)
+    return rows, part
+
+
+def _states(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
+    rows, part = _in_window(queue, start, end)
+    skipped = ("time_s", "direction", *COUNTS)
+    names = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in skipped]
+    columns = [pl.col(name).cast(pl.Float64) for name in names]
+    found = {name: np.full((len(STATISTICS), 2, BATCHES), np.nan) for name in names}
+    grouped = rows.with_columns(*columns, pl.Series("part", part)).group_by("direction", "part")
+    for row in grouped.agg(
+        *(pl.col(name).mean().alias(f"{name}.0") for name in names),
+        *(pl.col(name).std(ddof=0).alias(f"{name}.1") for name in names),
+        *(pl.col(name).min().alias(f"{name}.2") for name in names),
+        *(pl.col(name).max().alias(f"{name}.3") for name in names),
+    ).iter_rows(named=True):
+        for name, cells in found.items():
+            values = [row[f"{name}.{k}"] for k in range(len(STATISTICS))]
+            cells[:, row["direction"], row["part"]] = [np.nan if value is None else value for value in values]
+    return found
+
+
+def _queue_parts(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
+    """Sums per direction and part."""
+    rows, part = _in_window(queue, start, end)
+    cell = rows["direction"].to_numpy().astype(int) * BATCHES + part
+
+    def sums(column: pl.Series) -> Array:
+        values = column.cast(pl.Float64).fill_null(0.0).to_numpy()
+        return _floats(np.bincount(cell, values, 2 * BATCHES).reshape(2, BATCHES))
+
+    delays = rows["queue_delay_mean_s"].fill_null(0.0) * rows["delivered_packets"].cast(pl.Float64)
+    return {
+        "sent_bits": sums(rows["delivered_bytes"]) * 8.0,
+        "offered": sums(rows["offered_packets"]),
+        "dropped": sums(rows["dropped_packets"]),
+        "marked": sums(rows["marked_packets"]),
+        "delivered": sums(rows["delivered_packets"]),
+        "delay_sum_s": sums(delays),
+    }

@@ -1,0 +1,326 @@
+"""Calibration: which population offers a wanted load.
+
+A load is the mean throughput in one direction that a population of users generates on an uncongested link (Le et al.
+2003, 2007). As in those studies: run several populations on a link ten times as fast, where nothing is lost and no
+answer is slowed down, measure, fit a straight line, invert it. One run with the population found confirms the answer.
+
+Two choices and their reasons:
+
+- The line has an intercept. Throughput is proportional to the population in the long run, but in one window with
+  heavy-tailed demands the users added between two points may be more or less demanding than the rest by several per
+  cent. All points use the scenario's own seed, and user k keeps his random stream whatever the population, so that the
+  larger population's demands contain the smaller one's and the points lie close to a smooth curve; a line through
+  points just around the target follows that curve, a line through the origin would not. The proportional slope
+  (bits a second a user) is reported beside it.
+- The population is right for this seed and this window. What the same users would offer over an unlimited time
+  differs by the sampling error of the window, which is estimated from its parts and reported as `window_error`.
+
+Answers are kept in a cache, keyed by everything that matters to them (demands, seed, window, uncongested rate, the
+compiled engine) and by nothing else: every discipline and ECN setting on the same link shares one calibration.
+"""
+
+import contextlib
+import math
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from aqmlab import engine, reference, scenario, scratch, statistics, toml_text, units
+from aqmlab.checks import LOAD_TOLERANCE
+from aqmlab.engine import Load, Resolved, Tree
+from aqmlab.errors import BadInput
+from aqmlab.json_files import Json, read_json
+from aqmlab.progress import Monitor
+from aqmlab.reference import Rates
+from aqmlab.results import store
+from aqmlab.runs import memory, runner
+
+PILOT_USERS = 1000
+"""Population of the short look that tells where the points should lie. A thousand users cost a twentieth of a point
+and tell the throughput a user to some ten per cent, which is all that is asked of them."""
+
+SPREAD = (0.9, 1.0, 1.1)
+"""The points, relative to the pilot's guess: near enough for a straight line, far enough apart that the line's slope
+stands out from the noise."""
+
+GOAL = 0.002
+"""Relative error at which confirming stops; a fifth of what the self-check allows."""
+
+ROUNDS = 3
+"""Confirming runs at most; one that misses the goal moves the next along the slope of the fit by what it missed."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run on the uncongested link."""
+
+    users: int
+    throughput_bps: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The population that offers a load, and how well that is known."""
+
+    traffic: int
+    load_bps: float
+    direction: str
+    users: int
+    uncongested_rate_bps: float
+    """Of the link it was found on, forward."""
+    uncongested_reverse_rate_bps: float
+    seed: int
+    measured_s: float
+    points: tuple[Point, ...]
+    slope_bps_per_user: float
+    intercept_bps: float
+    proportional_bps_per_user: float
+    residual_rms_bps: float
+    predicted_bps: float
+    confirmed_bps: float
+    confirmed_each_bps: dict[str, float]
+    """What the confirming run offered in each loaded direction. Their mean is what was asked for; in a short window
+    they differ by several per cent, and the one above the mean is the more congested."""
+    error: float
+    """(confirmed - wanted) / wanted."""
+    window_error: float | None
+    """Half width of the 95 % interval of the load over such windows, relative; from the parts of one window, hence too
+    narrow for long-range dependent traffic."""
+    key: str
+    cached: bool = False
+
+    def as_dict(self) -> Json:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, facts: Json, cached: bool = False) -> "Calibration":
+        """The inverse of `as_dict`."""
+        points = tuple(Point(**point) for point in facts["points"])
+        return cls(**{**facts, "points": points, "cached": cached})
+
+
+def calibrate(
+    resolved: Resolved,
+    load: Load,
+    at_once: int,
+    monitor: Monitor,
+    uncongested_rate_bps: float | None = None,
+    fresh: bool = False,
+) -> Calibration:
+    """Finds the population for one block of traffic that asks for a load."""
+    base, rates, where = _asked(resolved, load, uncongested_rate_bps)
+    key = _key(base, load)
+    if not fresh and (known := _recall(key, load)) is not None:
+        return known
+    found = _search(base, load, rates, key, where, resolved.origin, at_once, monitor)
+    _remember(found)
+    return found
+
+
+def key_of(resolved: Resolved, load: Load, uncongested_rate_bps: float | None = None) -> str:
+    """What the answer of `calibrate` is kept under: the same wherever the answer is the same."""
+    return _key(_asked(resolved, load, uncongested_rate_bps)[0], load)
+
+
+def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -> tuple[Tree, Rates, str]:
+    """The scenario to calibrate with, the rates of its link, and where the load is asked for."""
+    tree = engine_tree(resolved)
+    rates = reference.rates(tree, resolved.origin, uncongested_rate_bps)
+    slowest = min(reference.in_direction(rates, load.direction))
+    asked = f'traffic.{load.traffic}.load = "{units.rate_text(load.load_bps)}"'
+    where = f"{load.place or resolved.origin}: {asked}"
+    most = reference.HIGHEST_SHARE * slowest
+    if load.load_bps > most:
+        raise BadInput(
+            f"{where}: cannot be offered on the uncongested link of {units.rate_text(slowest)}; "
+            f"expected at most {units.rate_text(most)}"
+        )
+    return _calibration_tree(tree, load.traffic, rates, resolved.origin), rates, where
+
+
+def _key(base: Tree, load: Load) -> str:
+    facts = {"scenario": {k: v for k, v in base.items() if k != "name"}, "load_bps": load.load_bps}
+    made_by = {"version": engine.version(), "engine": engine.file_sha256()}
+    return scenario.digest({**facts, **made_by, "method": [PILOT_USERS, SPREAD, GOAL, ROUNDS]})
+
+
+def engine_tree(resolved: Resolved) -> Tree:
+    """The resolved scenario as tables that can be edited and resolved again."""
+    return scenario.copied(resolved.scenario)
+
+
+def cache_folder() -> Path:
+    """Where calibrations are kept: `AQMLAB_CACHE`, or `aqmlab` in the user's cache folder."""
+    if own := os.environ.get("AQMLAB_CACHE"):
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "aqmlab"
+
+
+def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tree:
+    """The scenario reduced to what the load depends on: one block, its paths and hosts, the uncongested link."""
+    base = reference.uncongested(tree, rates, origin)
+    block = {name: item for name, item in base["traffic"][traffic].items() if name != "load"}
+    base["name"] = "calibration"
+    base["traffic"] = [block]
+    tcp = base.get("tcp", {})
+    if "cc" in block:
+        # The scenario's own, which is about to go, may be what this congestion control rests on.
+        block.setdefault("ecn", tcp.get("ecn", "off"))
+    for table in (tcp, block):
+        # Nothing is ever marked where nothing queues; but there is no DCTCP without ECN.
+        if "ecn" in table and table.get("cc", tcp.get("cc")) != "dctcp":
+            table["ecn"] = "off"
+    if "record" in base:
+        # Only throughput is asked for.
+        kept = {key: value for key, value in base["record"].items() if key != "flows"}
+        base["record"] = {**kept, "drops": False, "exchanges": False, "demands": False}
+    return base
+
+
+class _Search:
+    """Runs populations and remembers what they offered."""
+
+    def __init__(self, base: Tree, load: Load, origin: str, at_once: int, monitor: Monitor) -> None:
+        self.base, self.load, self.origin = base, load, origin
+        self.at_once, self.monitor = at_once, monitor
+        self.points: dict[int, float] = {}
+        self.each: dict[int, dict[str, float]] = {}
+        self.window_errors: dict[int, float | None] = {}
+        self.measured_s = 0.0
+
+    def run(self, populations: Sequence[int]) -> None:
+        new = [users for users in dict.fromkeys(populations) if users not in self.points]
+        scenarios = {
+            users: engine.resolve(toml_text.dumps(scenario.with_users(self.base, 0, users)), self.origin)
+            for users in new
+        }
+        at_once = memory.runs_at_once(list(scenarios.values()), self.at_once)
+        self.monitor.expect(len(new), sum(map(runner.simulated_s, scenarios.values())))
+
+        def measure(users: int, stop: threading.Event) -> None:
+            with scratch.folder("calibration") as folder:
+                summary, _ = runner.observed(
+                    scenarios[users], folder, f"calibration, {users:,} users", stop, self.monitor
+                )
+                names = {"forward": ("forward",), "reverse": ("reverse",)}.get(
+                    self.load.direction, ("forward", "reverse")
+                )
+                each = {name: float(summary[name]["throughput_bps"]) for name in names}
+                throughput = sum(each.values()) / len(each)
+                queue = pl.read_parquet(folder / "queue.parquet")
+            self.points[users] = throughput
+            self.each[users] = each
+            self.window_errors[users] = _window_error(queue, names, self.base, throughput)
+            self.measured_s = float(summary["measured_s"])
+
+        runner.in_parallel([partial(measure, users) for users in new], at_once)
+
+
+def _search(
+    base: Tree, load: Load, rates: Rates, key: str, where: str, origin: str, at_once: int, monitor: Monitor
+) -> Calibration:
+    search = _Search(base, load, origin, at_once, monitor)
+    search.run([PILOT_USERS])
+    per_user = search.points.pop(PILOT_USERS) / PILOT_USERS
+    if per_user <= 0:
+        raise BadInput(f"{where}: {PILOT_USERS} users send nothing in the measured window; expected a longer one")
+    search.run([_even(share * load.load_bps / per_user) for share in SPREAD])
+
+    if not any(search.points.values()):
+        raise BadInput(
+            f"{where}: {max(search.points):,} users, who would offer that, send nothing in the measured window; "
+            f"expected a larger load or a longer window"
+        )
+    line = _line(search.points)
+    users = _even((load.load_bps - line.intercept) / line.slope)
+    search.run([users])
+    for _ in range(ROUNDS - 1):
+        miss_bps = load.load_bps - search.points[users]
+        nearer = _even(users + miss_bps / line.slope)
+        if abs(miss_bps) <= GOAL * load.load_bps or nearer in search.points:
+            break
+        search.run([nearer])
+        users = min(users, nearer, key=lambda n: abs(search.points[n] - load.load_bps))
+    confirmed = search.points[users]
+    if abs(confirmed / load.load_bps - 1) > 10 * LOAD_TOLERANCE:
+        raise BadInput(
+            f"{where}: cannot be reached: {users:,} users offer {units.say_rate(confirmed)} on the uncongested link of "
+            f"{units.say_rates(rates)}; expected a load that grows with the population, a longer window, or users"
+        )
+    points = tuple(Point(n, search.points[n]) for n in sorted(search.points))
+    return Calibration(
+        traffic=load.traffic,
+        load_bps=load.load_bps,
+        direction=load.direction,
+        users=users,
+        uncongested_rate_bps=rates[0],
+        uncongested_reverse_rate_bps=rates[1],
+        seed=int(base.get("seed", 1)),
+        measured_s=search.measured_s,
+        points=points,
+        slope_bps_per_user=line.slope,
+        intercept_bps=line.intercept,
+        proportional_bps_per_user=math.fsum(p.throughput_bps for p in points) / sum(p.users for p in points),
+        residual_rms_bps=line.residual_rms,
+        predicted_bps=line.at(users),
+        confirmed_bps=confirmed,
+        confirmed_each_bps=search.each[users],
+        error=confirmed / load.load_bps - 1,
+        window_error=search.window_errors[users],
+        key=key,
+    )
+
+
+def _even(users: float) -> int:
+    """Populations are even, so that both halves are of the same size."""
+    return max(2, 2 * round(users / 2))
+
+
+def _line(points: dict[int, float]) -> statistics.Line:
+    """The least-squares line; proportional where noise has made the slope meaningless (off by more than half)."""
+    users, throughputs = list(map(float, points)), list(points.values())
+    proportional = math.fsum(throughputs) / math.fsum(users)
+    if len(points) > 1:
+        line = statistics.fit_line(users, throughputs)
+        if 0.5 < line.slope / proportional < 1.5:
+            return line
+    rest = [throughput - proportional * n for n, throughput in points.items()]
+    return statistics.Line(proportional, 0.0, math.sqrt(math.fsum(r * r for r in rest) / len(rest)))
+
+
+def _window_error(queue: pl.DataFrame, names: Sequence[str], base: Tree, throughput_bps: float) -> float | None:
+    start = units.seconds(base.get("warmup", "0s"), "warmup")
+    end = units.seconds(base["duration"], "duration") - units.seconds(base.get("cooldown", "0s"), "cooldown")
+    codes = [0 if name == "forward" else 1 for name in names]
+    rows = queue.filter(
+        (pl.col("time_s") > start) & (pl.col("time_s") <= end + 1e-9) & pl.col("direction").is_in(codes)
+    )
+    if rows.is_empty():
+        return None
+    part = ((rows["time_s"].to_numpy() - start) / (end - start) * statistics.BATCHES).clip(0, statistics.BATCHES - 1)
+    bits = np.bincount(part.astype(int), rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)
+    rates = bits / len(names) / ((end - start) / statistics.BATCHES)
+    width = statistics.half_width(rates)
+    return None if width is None or throughput_bps <= 0 else width / throughput_bps
+
+
+def _recall(key: str, load: Load) -> Calibration | None:
+    try:
+        facts = read_json(cache_folder() / f"calibration-{key}.json")
+        return Calibration.from_dict({**facts, "traffic": load.traffic}, cached=True)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # no cache, or one that cannot be read: calibrating again costs time only
+
+
+def _remember(found: Calibration) -> None:
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        store.write_json(cache_folder() / f"calibration-{found.key}.json", found.as_dict())

@@ -1,0 +1,146 @@
+"""Runs scenarios side by side: one thread a run, the engine outside the interpreter lock.
+
+Ctrl-C (or an error in one run) ends the others at their next report of progress; what is finished stays.
+"""
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from aqmlab import engine, units
+from aqmlab.engine import Resolved
+from aqmlab.json_files import Json
+from aqmlab.progress import Monitor
+from aqmlab.results import store
+from aqmlab.runs import memory
+from aqmlab.runs.bed import Bed
+from aqmlab.runs.watchdog import Watchdog
+
+T = TypeVar("T")
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: another run failed, or somebody pressed Ctrl-C
+    """Raised inside a run that is to end."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be made and the folder it shall become."""
+
+    label: str
+    resolved: Resolved
+    folder: Path
+    calibrations: Sequence[Json] = ()
+    is_reference: bool = False
+    """Whether its link is to be uncongested."""
+    bed: Bed | None = None
+    """The test bed it runs on; `None`: the simulator."""
+
+
+def default_jobs() -> int:
+    """As many runs at a time as this process may use cores."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def simulated_s(resolved: Resolved) -> float:
+    """Simulated time of a run."""
+    return units.seconds(resolved.scenario.get("duration"), "duration")
+
+
+def is_finished(job: Job) -> bool:
+    """Whether its folder holds it already."""
+    if job.bed is None:
+        return store.is_finished(job.folder, job.resolved.digest)
+    captured = str(job.resolved.scenario.get("live", {}).get("capture", "off"))
+    return store.is_finished(job.folder, job.resolved.digest, job.bed.as_dict(captured))
+
+
+def run_all(
+    jobs: Sequence[Job], at_once: int, monitor: Monitor, then: Callable[[Job], None] = lambda job: None
+) -> None:
+    """Makes every simulated run whose folder is not finished yet; `then` is done with each, beside the other runs."""
+    waiting = [job for job in jobs if job.bed is None and not is_finished(job)]
+    at_once = memory.runs_at_once([job.resolved for job in waiting], at_once)
+    monitor.expect(len(waiting), sum(simulated_s(job.resolved) for job in waiting))
+    in_parallel([partial(_run, job, monitor, then) for job in waiting], at_once)
+
+
+def observed(
+    resolved: Resolved, directory: Path, label: str, stop: threading.Event, monitor: Monitor
+) -> tuple[Json, float]:
+    """Simulates into a folder under a monitor's eyes; the answer is the summary and the wall time, seconds."""
+    started = time.monotonic()
+    run = monitor.begin(label, simulated_s(resolved))
+
+    watchdog = Watchdog(label)
+
+    def progress(tick: Mapping[str, float]) -> None:
+        if stop.is_set():
+            raise Cancelled
+        watchdog.heard(tick)
+        monitor.tick(run, tick)
+
+    try:
+        summary = engine.simulate(resolved, directory, progress)
+    finally:
+        monitor.end(run)
+    return summary, time.monotonic() - started
+
+
+def _run(job: Job, monitor: Monitor, then: Callable[[Job], None], stop: threading.Event) -> None:
+    with store.making(job.folder) as place:
+        resolved = store.keep_files(place, job.folder, job.resolved)
+        summary, wall_s = observed(resolved, place, job.label, stop, monitor)
+        store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s, is_reference=job.is_reference)
+    then(job)
+
+
+def in_parallel(work: Sequence[Callable[[threading.Event], T]], at_once: int) -> list[T]:
+    """Calls every piece of work in a thread of its own, at most so many at once; the answers in the same order.
+
+    The first exception sets the event given to each, waits for all to end, and is raised; so does Ctrl-C, which reaches
+    the main thread because all it does is wait.
+    """
+    stop, over = threading.Event(), threading.Event()
+    left = itertools.count(len(work) - 1, -1)
+    if not work:
+        over.set()
+
+    def guarded(piece: Callable[[threading.Event], T]) -> T:
+        try:
+            if stop.is_set():
+                raise Cancelled
+            return piece(stop)
+        except BaseException:
+            over.set()
+            raise
+        finally:
+            if next(left) == 0:
+                over.set()
+
+    with ThreadPoolExecutor(max_workers=max(1, at_once), thread_name_prefix="aqmlab") as pool:
+        futures = [pool.submit(guarded, piece) for piece in work]
+        try:
+            # With a timeout: a signal may be delivered to another thread, and then Python sees it only once the main
+            # thread runs again.
+            while not over.wait(timeout=0.1):
+                pass
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            if any(not future.done() or future.exception() for future in futures):
+                stop.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+    failures = [error for future in futures if not future.cancelled() and (error := future.exception())]
+    for error in failures:
+        if not isinstance(error, Cancelled):
+            raise error
+    if failures:
+        raise failures[0]
+    return [future.result() for future in futures]

@@ -1,0 +1,27 @@
+"""Which studies a word names: one by its id or folder, or all there are."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from aqmlab.errors import BadInput
+from aqmlab.study import definition, folders
+from aqmlab.study.definition import Study
+from aqmlab.study.folders import ALL
+
+
+def read(
+    what: str,
+    quick: bool = False,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> list[Study]:
+    """The studies that a word on the command line names, of one of them perhaps only a part."""
+    if what == ALL and only:
+        raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
+    profile = definition.QUICK if quick else definition.FULL
+    asked = [folders.folder_of_all() / name for name in folders.known()] if what == ALL else [folders.find(what)]
+    if not asked:
+        raise BadInput(f"study {what}: {folders.folder_of_all()}: holds no study; expected folders with study.toml")
+    return [definition.read(folder, profile, seeds, only, changes) for folder in asked]
