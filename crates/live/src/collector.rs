@@ -52,11 +52,11 @@ impl Collector {
         if record.demands {
             tables = tables.with_demands(folder);
         }
-        let window = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration - scenario.cooldown);
+        let [from, to, _] = scenario.edges();
         Ok(Self {
             tables,
             responses: Responses::new(),
-            probes: Probes::new(window.0, window.1),
+            probes: Probes::new(from, to),
             flows: BTreeMap::new(),
         })
     }

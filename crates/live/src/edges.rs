@@ -27,8 +27,8 @@ pub struct Edge {
 impl Edges {
     /// None has come.
     pub fn new(scenario: &Scenario) -> Self {
-        let window = [Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration - scenario.cooldown];
-        Self { window, read: [None, None] }
+        let [from, to, _] = scenario.edges();
+        Self { window: [from, to], read: [None, None] }
     }
 
     /// When the next one is due; never, when both have come.

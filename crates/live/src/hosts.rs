@@ -169,7 +169,7 @@ impl<'s> Hosts<'s> {
             timers.push(source.first, Due::Source(index as u32));
         }
         let (manners, manner_of_block) = manners(scenario, &wiring.blocks);
-        let end = Time::ZERO + scenario.duration;
+        let [from, to, _] = scenario.edges();
         let mut hosts = Self {
             scenario,
             side,
@@ -193,7 +193,7 @@ impl<'s> Hosts<'s> {
             outbox: vec![0; FIRST],
             inbox: vec![0; 1 << 16],
             samples: samples::Samples::new(scenario),
-            window: (Time::ZERO + scenario.warmup, end - scenario.cooldown),
+            window: (from, to),
             demands: scenario.record.demands.then(Vec::new),
             opened: 0,
             lateness: Lateness::new(),

@@ -53,7 +53,6 @@ mod settings;
 mod traffic_check;
 mod tun;
 mod urgency;
-mod window;
 
 pub use addressing::{Addressing, BLOCKS, HOSTS};
 pub use bed::{Bed, INTERFACE};

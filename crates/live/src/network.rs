@@ -12,12 +12,11 @@ use crate::gate::Gate;
 use crate::kernel_qdisc::{self, Passage, Statistics};
 use crate::paths::Announced;
 use crate::pool::Pool;
-use crate::window::{Edge, Window};
 use crate::wire::{self, Malformed};
 use aqm::{Backlog, Counts, Delivery, Gauges, Packet};
 use base::{Ecn, Rate, Span, Time};
 use net::{Bottleneck, Towards, Underway, Watch};
-use record::{Meter, Sink, Tally};
+use record::{Edge, Meter, Sink, Tally, Window};
 use scenario::{Impairments, Scenario};
 use std::borrow::Cow;
 
@@ -134,7 +133,7 @@ impl Network {
             passages: None,
             overhead: link.overhead,
             meters: [Meter::new(), Meter::new()],
-            window: Window::new(scenario),
+            window: Window::new(scenario.edges(), scenario.record.interval),
             writes_drops: scenario.record.drops,
             sent: [Sent::default(); 2],
             underway: Underway::with_capacity(1 << 14),
@@ -334,7 +333,7 @@ impl Network {
     }
 
     fn record(&mut self, edge: Edge, sink: &mut dyn Sink) {
-        let Edge { at, starts, stops, has_row } = edge;
+        let Edge { at, starts, stops, has_row, .. } = edge;
         let seen = [self.look(0), self.look(1)];
         for (direction, (meter, (backlog, gauges))) in self.meters.iter_mut().zip(seen).enumerate() {
             if starts {

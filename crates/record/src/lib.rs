@@ -1,8 +1,8 @@
 //! What a run leaves behind: counts and histograms, rows, tables and the summary.
 //!
 //! The drivers tell a [`Meter`] per direction what happens at the bottleneck and a [`Responses`] what users saw, and
-//! hand finished rows to a [`Sink`]. Only what falls into the measured window counts; warm-up and cool-down
-//! are in the time series but in no figure.
+//! hand finished rows to a [`Sink`], at the instants that a [`Window`] gives. Only what falls into the measured window
+//! counts; warm-up and cool-down are in the time series but in no figure.
 
 pub mod rows;
 pub mod table;
@@ -13,6 +13,7 @@ mod probes;
 mod responses;
 mod summary;
 mod tally;
+mod window;
 
 pub use meter::Meter;
 pub use probes::Probes;
@@ -20,3 +21,4 @@ pub use responses::Responses;
 pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
 pub use summary::{Engine, HeldBack, Summary, TcpTotals};
 pub use tally::Tally;
+pub use window::{Edge, Window};

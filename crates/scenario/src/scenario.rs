@@ -6,7 +6,7 @@ use crate::units;
 use aqm::Trace;
 use aqm::param::Values;
 use aqm::qdisc::fifo::Limit;
-use base::{Distribution, Rate, Span};
+use base::{Distribution, Rate, Span, Time};
 use std::sync::Arc;
 
 /// One experiment: a link, paths, end hosts and what they ask for.
@@ -35,6 +35,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// When the measured window begins, when it ends, and when the run does.
+    pub fn edges(&self) -> [Time; 3] {
+        let end = Time::ZERO + self.duration;
+        [Time::ZERO + self.warmup, end - self.cooldown, end]
+    }
+
     /// Whether any traffic is measured packet by packet.
     pub fn has_probes(&self) -> bool {
         let is_probe = |udp: &Udp| matches!(udp.source, UdpSource::Probe { .. });

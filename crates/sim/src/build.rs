@@ -4,7 +4,7 @@ use crate::network::Network;
 use crate::packets::Segments;
 use crate::probes::Probes;
 use crate::queue::EventQueue;
-use base::{Rate, Time};
+use base::Rate;
 use net::{Bottleneck, Receivers};
 use record::Meter;
 use scenario::{Impairments, Scenario};
@@ -13,6 +13,7 @@ use scenario::{Impairments, Scenario};
 pub fn network(scenario: &Scenario) -> Network {
     let link = &scenario.link;
     let access = scenario.path.access_rate;
+    let [from, to, _] = scenario.edges();
     Network {
         segments: Segments::default(),
         bottleneck: Bottleneck::new([0, 1].map(|side| link.egress(side, scenario.seed))),
@@ -24,7 +25,7 @@ pub fn network(scenario: &Scenario) -> Network {
         hosts: Vec::new(),
         impairments: Impairments::of(scenario),
         writes_drops: scenario.record.drops,
-        probes: Probes::new(Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration - scenario.cooldown),
+        probes: Probes::new(from, to),
     }
 }
 

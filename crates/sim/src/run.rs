@@ -2,7 +2,7 @@
 
 use crate::simulation::Simulation;
 use base::{Span, Time};
-use record::{Meter, Responses, Sink, TcpTotals};
+use record::{Meter, Responses, Sink, TcpTotals, Window};
 use scenario::Scenario;
 
 /// What a run came to.
@@ -45,25 +45,14 @@ pub(crate) const PULSE_EVENTS: u64 = 1 << 16;
 /// # Panics
 /// If packets were not conserved: that is a defect of this crate.
 pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> Option<Outcome> {
-    let end = Time::ZERO + scenario.duration;
-    let (from, to) = (Time::ZERO + scenario.warmup, end - scenario.cooldown);
+    let [from, to, _] = scenario.edges();
+    let mut window = Window::new(scenario.edges(), scenario.record.interval);
     let mut simulation = Simulation::new(scenario);
     let (mut at_start, mut at_end) = (None, None);
-    // A row ends each interval, and at the edges of the window and the run, so that rows add up to both.
-    let mut row_at = Time::ZERO + scenario.record.interval;
-    let mut last_row_at = Time::ZERO;
     let look_every = scenario.record.flows;
     let mut look_at = look_every.map_or(Time::NEVER, |every| Time::ZERO + every);
-    loop {
-        let is_started = at_start.is_some();
-        let is_stopped = at_end.is_some();
-        let mark = match (is_started, is_stopped) {
-            (false, _) => from,
-            (true, false) => to,
-            (true, true) => end,
-        };
-        let ends_row = row_at.min(mark).min(end);
-        let next = ends_row.min(look_at);
+    while window.next().is_set() {
+        let next = window.next().min(look_at);
         if !simulation.run_until(next, sink, progress) {
             return None;
         }
@@ -71,32 +60,28 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pu
             simulation.look_at_senders(sink);
             look_at += every;
         }
-        if next < ends_row {
+        if next < window.next() {
             continue;
         }
-        if !is_started && next == from {
+        let edge = window.pass();
+        if edge.starts {
             simulation.start_measuring();
             at_start = Some(simulation.totals());
         }
-        if is_started && !is_stopped && next == to {
+        if edge.stops {
             simulation.stop_measuring();
             at_end = Some(simulation.totals());
         }
-        if next > last_row_at {
+        if edge.has_row {
             simulation.take_rows(sink);
-            last_row_at = next;
         }
-        if next == row_at {
+        if edge.ends_interval {
             if simulation.is_measuring {
                 simulation.look_at_endless_flows();
             }
-            row_at += scenario.record.interval;
             if !progress(simulation.pulse()) {
                 return None;
             }
-        }
-        if next == end && at_end.is_some() {
-            break;
         }
     }
     simulation.assert_conserved();

@@ -1,8 +1,7 @@
 //! The instants of a run at which something is written down: the edges of the measured window, and the end of each
-//! interval. The simulator's, so that the rows and figures of both are of the same instants.
+//! interval. What happens at one of them still belongs to what ends there.
 
 use base::{Span, Time};
-use scenario::Scenario;
 
 /// What is still to come.
 #[derive(Clone, Debug)]
@@ -36,19 +35,20 @@ pub struct Edge {
     pub stops: bool,
     /// A row ends.
     pub has_row: bool,
+    /// An interval ends.
+    pub ends_interval: bool,
 }
 
 impl Window {
-    /// Nothing has passed.
-    pub fn new(scenario: &Scenario) -> Self {
-        let end = Time::ZERO + scenario.duration;
+    /// Those of a run that measures from `from` to `to` and ends at `end`, with rows of this `interval`.
+    pub fn new([from, to, end]: [Time; 3], interval: Span) -> Self {
         Self {
-            from: Time::ZERO + scenario.warmup,
-            to: end - scenario.cooldown,
+            from,
+            to,
             end,
-            interval: scenario.record.interval,
+            interval,
             phase: Phase::WarmUp,
-            row_at: Time::ZERO + scenario.record.interval,
+            row_at: Time::ZERO + interval,
             last_row_at: Time::ZERO,
         }
     }
@@ -71,6 +71,7 @@ impl Window {
         let starts = self.phase == Phase::WarmUp && at == self.from;
         let stops = self.phase == Phase::Measured && at == self.to;
         let has_row = at > self.last_row_at;
+        let ends_interval = at == self.row_at;
         if starts {
             self.phase = Phase::Measured;
         }
@@ -80,13 +81,13 @@ impl Window {
         if has_row {
             self.last_row_at = at;
         }
-        if at == self.row_at {
+        if ends_interval {
             self.row_at += self.interval;
         }
         if at == self.end && self.phase == Phase::CoolDown {
             self.phase = Phase::Over;
         }
-        Edge { at, starts, stops, has_row }
+        Edge { at, starts, stops, has_row, ends_interval }
     }
 
     /// Ends everything at `now`; `None` if it has ended before.
@@ -95,7 +96,8 @@ impl Window {
         if phase == Phase::Measured {
             self.to = now;
         }
-        let edge = Edge { at: now, starts: false, stops: phase == Phase::Measured, has_row: now > self.last_row_at };
+        let (stops, has_row) = (phase == Phase::Measured, now > self.last_row_at);
+        let edge = Edge { at: now, starts: false, stops, has_row, ends_interval: false };
         (phase != Phase::Over).then_some(edge)
     }
 
@@ -113,15 +115,8 @@ mod tests {
     fn window(run: [u64; 4]) -> Window {
         let [warmup, measured, cooldown, interval] = run.map(Span::from_ms);
         let from = Time::ZERO + warmup;
-        Window {
-            from,
-            to: from + measured,
-            end: from + measured + cooldown,
-            interval,
-            phase: Phase::WarmUp,
-            row_at: Time::ZERO + interval,
-            last_row_at: Time::ZERO,
-        }
+        let to = from + measured;
+        Window::new([from, to, to + cooldown], interval)
     }
 
     /// All instants of a run, in ms: when, and what happens.
@@ -129,7 +124,8 @@ mod tests {
         let mut window = window(run);
         let mut edges = Vec::new();
         while window.next().is_set() {
-            let Edge { at, starts, stops, has_row } = window.pass();
+            let Edge { at, starts, stops, has_row, ends_interval } = window.pass();
+            assert_eq!(ends_interval, at > Time::ZERO && at.ns().is_multiple_of(window.interval.ns()));
             let what = match (starts, stops, has_row) {
                 (true, false, false) => "starts",
                 (true, false, true) => "starts, row",
@@ -147,7 +143,7 @@ mod tests {
         let at = |ms| Time::ZERO + Span::from_ms(ms);
         let mut window = window([250, 300, 60, 200]);
         let _ = (window.pass(), window.pass());
-        let expected = Edge { at: at(300), starts: false, stops: true, has_row: true };
+        let expected = Edge { at: at(300), starts: false, stops: true, has_row: true, ends_interval: false };
         assert_eq!(window.cut(at(300)), Some(expected));
         assert_eq!((window.measured(at(700)), window.next()), (Span::from_ms(50), Time::NEVER));
         assert_eq!(window.cut(at(301)), None);
