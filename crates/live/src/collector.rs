@@ -53,12 +53,7 @@ impl Collector {
             tables = tables.with_demands(folder);
         }
         let [from, to, _] = scenario.edges();
-        Ok(Self {
-            tables,
-            responses: Responses::new(),
-            probes: Probes::new(from, to),
-            flows: BTreeMap::new(),
-        })
+        Ok(Self { tables, responses: Responses::new(), probes: Probes::new(from, to), flows: BTreeMap::new() })
     }
 
     /// Takes what has been told since the last time: how many losses and marks.

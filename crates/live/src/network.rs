@@ -281,17 +281,18 @@ impl Network {
     #[inline]
     pub fn advance(&mut self, now: Time, sink: &mut dyn Sink) -> Option<Leaving> {
         loop {
-            let at = self.next_event();
+            let (link, side) = self.link_event();
+            let next = self.underway.next();
+            let pending = next.map_or(Time::NEVER, |(at, _)| at).min(self.window.next());
+            let at = link.min(pending);
             if at > now {
                 return None;
             }
-            // In the order of net's ranks.
-            let (link_at, side) = self.link_event();
-            if link_at == at {
+            if net::link_goes_first(link, pending) {
                 self.advance_egress(side, at, sink);
                 continue;
             }
-            let Some((_, towards)) = self.underway.next().filter(|&(arrives, _)| arrives == at) else {
+            let Some((_, towards)) = next.filter(|&(arrives, _)| arrives == at) else {
                 self.pass_edge(sink);
                 continue;
             };

@@ -13,7 +13,8 @@
 //!
 //! - [`Path`]: a connection's access links and its delay; [`Receivers`]: access links of receivers where none piles up;
 //! - [`Bottleneck`]: an egress each way, and who watches them ([`Watch`]);
-//! - [`Rank`]: the order of what happens at one instant; [`Underway`]: packets on their way, in that order.
+//! - [`Rank`] and [`link_goes_first`]: the order of what happens at one instant; [`Underway`]: packets on their way, in
+//!   that order.
 //!
 //! Everything is generic over the packet, reads no clock and draws nothing: drivers say what time it is.
 
@@ -23,6 +24,6 @@ mod path;
 mod receivers;
 
 pub use bottleneck::{Bottleneck, Watch};
-pub use order::{Rank, Towards, Underway};
+pub use order::{Rank, Towards, Underway, link_goes_first};
 pub use path::{AccessLink, Path};
 pub use receivers::Receivers;

@@ -1,6 +1,6 @@
 //! The order of ties: what happens first of all that happens at one instant.
 //!
-//! 1. The bottleneck: a tick of a law, or the end of a transmission; forward before reverse
+//! 1. The bottleneck: a tick of a law, or the end of a transmission ([`link_goes_first`]); forward before reverse
 //!    ([`Bottleneck::next_event`](crate::Bottleneck::next_event)).
 //! 2. What is pending, by its [`Rank`].
 //! 3. What only looks: the end of an interval, an edge of the measured window. What happens at that instant belongs to
@@ -12,6 +12,12 @@
 use base::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+
+/// Whether the bottleneck's event at `link` goes before one that is pending at `pending`: at the same instant too.
+#[inline]
+pub fn link_goes_first(link: Time, pending: Time) -> bool {
+    link <= pending
+}
 
 /// What kind of event is pending, and so which goes first among those of one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

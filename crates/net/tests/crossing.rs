@@ -121,7 +121,7 @@ impl World {
             if link_at.min(at) > until || !link_at.min(at).is_set() {
                 return;
             }
-            if link_at <= at {
+            if net::link_goes_first(link_at, at) {
                 self.told.side = side;
                 if let Some(delivery) = self.bottleneck.advance(side, link_at, &mut self.told) {
                     let (packet, takes) = (delivery.packet, self.takes(&delivery.packet));

@@ -42,15 +42,7 @@ pub struct Edge {
 impl Window {
     /// Those of a run that measures from `from` to `to` and ends at `end`, with rows of this `interval`.
     pub fn new([from, to, end]: [Time; 3], interval: Span) -> Self {
-        Self {
-            from,
-            to,
-            end,
-            interval,
-            phase: Phase::WarmUp,
-            row_at: Time::ZERO + interval,
-            last_row_at: Time::ZERO,
-        }
+        Self { from, to, end, interval, phase: Phase::WarmUp, row_at: Time::ZERO + interval, last_row_at: Time::ZERO }
     }
 
     /// The next of them; never, when the run is over.

@@ -86,8 +86,7 @@ impl<'s> Simulation<'s> {
         loop {
             let (link, side) = self.network.bottleneck.next_event();
             let next = self.network.queue.next_at();
-            // At one instant the link comes first; then the order of the queue.
-            if link <= next {
+            if net::link_goes_first(link, next) {
                 if link > until {
                     break;
                 }
