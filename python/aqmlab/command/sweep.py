@@ -11,7 +11,6 @@ from aqmlab import scenario, units
 from aqmlab.command import completion
 from aqmlab.command.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, watched
 from aqmlab.errors import BadInput
-from aqmlab.results import readable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,6 +101,8 @@ def show(out: Console, found: Finished) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
+
+    from aqmlab.results import readable
 
     sweep = found.sweep
     table = Table(
