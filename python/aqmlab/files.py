@@ -107,3 +107,16 @@ def too_large(name: str, kind: Kind) -> BadInput:
 
 def _reason(error: OSError | ValueError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def check_folder_of(out: Path) -> None:
+    """Makes sure that a file can be written to `out`, before there is anything to write; raises `BadInput`."""
+    import tempfile  # takes a while, and few commands need it
+
+    if not out.parent.is_dir():
+        raise BadInput(f"{out}: {out.parent} is no folder; expected a place that exists")
+    try:
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None

@@ -7,7 +7,6 @@ at the recorded instants, whatever becomes of earlier answers.
 
 import os.path
 import shutil
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from aqmlab import engine, reference, scenario, scratch, toml_text
+from aqmlab import engine, files, reference, scenario, scratch, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
@@ -67,13 +66,7 @@ def claim(out: Path, resolved: Resolved) -> None:
     for path in (out, out.with_suffix(".toml"), *_places(out, asking).values()):
         if path.exists() or path.is_symlink():
             raise BadInput(f"{path}: exists; expected the name of a new file")
-    if not out.parent.is_dir():
-        raise BadInput(f"{out}: {out.parent} is no folder; expected a place that exists")
-    try:
-        with tempfile.TemporaryFile(dir=out.parent):
-            pass
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
+    files.check_folder_of(out)
 
 
 def _places(out: Path, asking: Sequence[int]) -> dict[int, Path]:

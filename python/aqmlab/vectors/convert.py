@@ -7,14 +7,13 @@ the order of their starts, whatever the order of the frames.
 import ipaddress
 import math
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aqmlab import units
+from aqmlab import files, units
 from aqmlab.errors import BadInput
 from aqmlab.vectors import cvec
 from aqmlab.vectors.capture import Frame, frames
@@ -100,13 +99,7 @@ def claim(out: Path) -> None:
         raise BadInput(f"{out}: expected the name of a new file, such as campus.cvec")
     if out.exists() or out.is_symlink():
         raise BadInput(f"{out}: exists; expected the name of a new file")
-    if not out.parent.is_dir():
-        raise BadInput(f"{out}: {out.parent} is no folder; expected a place that exists")
-    try:
-        with tempfile.TemporaryFile(dir=out.parent):
-            pass
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
+    files.check_folder_of(out)
 
 
 def capture_to_vectors(capture: Path, vectors: Path, form: str, quiet_time: str, network: str | None) -> Converted:
