@@ -13,6 +13,7 @@
 use crate::device::DeviceQueue;
 use crate::law::Gauges;
 use crate::packet::{Ack, Backlog, Cause, Packet, Tap};
+use crate::param::Values;
 use crate::qdisc::fifo::Limit;
 use crate::qdisc::{Held, Qdisc, Taken};
 use crate::trace::{Opportunities, Trace};
@@ -274,6 +275,14 @@ impl<P: Packet> Egress<P> {
     /// The discipline's control variables.
     pub fn gauges(&self) -> Gauges {
         self.qdisc.gauges()
+    }
+
+    /// Gives the discipline other parameters, and tells it another rate of the link, from `now` on: see
+    /// [`Qdisc::retune`]. What was due before must have been advanced past. The link itself stays as it is.
+    pub fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        debug_assert!(self.next_event() >= now, "advance before setting");
+        self.qdisc.retune(values, rate, now);
+        self.next_tick = self.qdisc.next_tick();
     }
 
     /// What went through so far.

@@ -253,6 +253,7 @@ impl Discipline for RedOpt {
         year: 2001,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet", "flows", "rtt", "udp_rate", "boost", "acked", "c1", "c2", "c3"],
         resolve,
     };
 

@@ -3,7 +3,7 @@
 use crate::law::{self, Law};
 use crate::packet::Packet;
 use crate::param::{Kind, Param, Refusal, Values};
-use crate::qdisc::fifo::{Fifo, Limit};
+use crate::qdisc::fifo::Fifo;
 use crate::qdisc::{self, Qdisc, fq_law};
 use crate::redopt;
 use base::{Rate, Stream};
@@ -155,6 +155,9 @@ pub struct Row {
     pub marks: bool,
     /// All its parameters, `limit` and `ecn` among them; `dialect` where there are several.
     pub params: &'static [Param],
+    /// Parameters that stay what they are while a run goes on: what a state is counted in or how much room it has, and
+    /// what only others are computed from. All others may be set, see [`Qdisc::retune`].
+    pub fixed: &'static [&'static str],
     /// Fills in the parameters without a default from the others and the link's rate, and refuses values that are
     /// each in range but do not fit together (thresholds out of order). Doing it again changes nothing.
     pub resolve: fn(&mut Values, Rate) -> Result<(), Refusal>,
@@ -164,6 +167,20 @@ impl Row {
     /// The parameter called `name`.
     pub fn param(&self, name: &str) -> Option<&'static Param> {
         self.params.iter().find(|param| param.name == name)
+    }
+
+    /// Refuses `values` in which a parameter that is fixed is not what it was `before`.
+    ///
+    /// # Errors
+    /// Names the first such parameter.
+    pub fn keeps_fixed(&self, before: &Values, values: &Values) -> Result<(), Refusal> {
+        match self.fixed.iter().find(|name| before.0.get(*name) != values.0.get(*name)) {
+            None => Ok(()),
+            Some(name) => {
+                let value = before.0.get(name).map_or("nothing".to_owned(), ToString::to_string);
+                Err(Refusal::new(name, format!("{value} as before: it cannot change while a run goes on")))
+            }
+        }
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -207,7 +224,7 @@ impl<L: LawRow> Discipline for L {
     const ROW: Row = L::ROW;
 
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::new(Limit::of(values), L::made(values, site)))
+        Box::new(Fifo::around(L::made(values, site), values))
     }
 
     fn state_bytes(values: &Values) -> usize {

@@ -7,7 +7,7 @@ mod operations;
 use aqm::param::{Kind, Length, Values};
 use aqm::registry;
 use base::{Ecn, Rate, Stream};
-use operations::{Model, Op, Setup};
+use operations::{Model, Op, Setup, drawn};
 use proptest::prelude::*;
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -55,26 +55,6 @@ proptest! {
             model.drain();
         }
     }
-}
-
-/// Operations as `every_discipline_keeps_its_books` makes them, from a seed.
-fn drawn(seed: u64) -> Vec<Op> {
-    let mut stream = Stream::named(seed, "operations");
-    let mut ops = Vec::new();
-    for _ in 0..40 {
-        let op = match stream.below(13) {
-            0..6 => {
-                let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][stream.below(4) as usize];
-                let size = [1, 40, 500, 1500, 65_535][stream.below(5) as usize];
-                Op::Offer { size, ecn, flow: stream.below(5) as u8 }
-            }
-            6..9 => Op::Take,
-            9 => Op::EarlyTick,
-            _ => Op::pass(stream.below(43) as u8, stream.below(256) as u8),
-        };
-        ops.extend(std::iter::repeat_n(op, 1 + stream.below(40) as usize));
-    }
-    ops
 }
 
 #[test]

@@ -25,11 +25,11 @@ fn discipline(row: &Row, law: Option<&str>) -> Value {
         "source": row.source,
         "year": row.year,
         "marks": row.marks,
-        "params": row.params.iter().map(param).collect::<Vec<_>>(),
+        "params": row.params.iter().map(|param| parameter(param, row.fixed.contains(&param.name))).collect::<Vec<_>>(),
     })
 }
 
-fn param(param: &Param) -> Value {
+fn parameter(param: &Param, is_fixed: bool) -> Value {
     let (kind, unit) = match param.kind {
         Kind::Length => ("length", "packets or bytes"),
         Kind::LengthOrTime => ("length or time", "packets, bytes or seconds"),
@@ -60,6 +60,8 @@ fn param(param: &Param) -> Value {
         "expected": param.expected(),
         "doc": param.doc,
         "source": param.source,
+        // Whether it stays what it is while a run goes on.
+        "fixed": is_fixed,
     })
 }
 

@@ -1,9 +1,9 @@
 //! A discipline and its parameters, as the registry's tables say.
 
-use crate::document::Data;
+use crate::document::{self, Data, Node, Place};
 use crate::error::Error;
 use crate::scenario::QdiscSpec;
-use crate::section::{Entry, Section};
+use crate::section::{Context, Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
 use aqm::param::{Kind, Param, Value, Values};
@@ -87,6 +87,37 @@ fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error>
         }
     }
     Ok(values)
+}
+
+impl QdiscSpec {
+    /// Sets the parameter `name` to what `text` says, while a run goes on before a link of `rate`. `text` is read as an
+    /// override's is; the others stay as they are, those included that were once computed from this one. The
+    /// discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
+    ///
+    /// # Errors
+    /// Says what was expected: as in a scenario, or the value before where it cannot change. Nothing is then set.
+    pub fn set(&mut self, name: &str, text: &str, rate: Rate) -> Result<(), Error> {
+        let row = registry::row(self.kind).expect("the discipline has a row");
+        let table = self
+            .values
+            .0
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Node { data: data(value), place: Place::Override }));
+        let mut node = Node { data: Data::Table(table.collect()), place: Place::Override };
+        document::apply_override(&mut node, name, text)?;
+        let section = Section::root(&node, Context { origin: "", files: &|_| Err("there are no files".to_owned()) });
+        if let Some(entry) = section.get("kind") {
+            return Err(entry.expected(format!("{} as before: it cannot change while a run goes on", row.name)));
+        }
+        let named = |error: Error| Error { problem: format!("{} ({})", error.problem, row.name), ..error };
+        let values = values(&section, row, rate).map_err(named)?;
+        row.keeps_fixed(&self.values, &values).map_err(|refusal| {
+            let entry = section.get(refusal.param).expect("what differs is there");
+            named(entry.expected(refusal.expected))
+        })?;
+        self.values = values;
+        Ok(())
+    }
 }
 
 /// Writes a discipline with all its values, in the order of its table.
@@ -177,6 +208,16 @@ fn parse(kind: Kind, text: &str) -> Option<Value> {
         Kind::Size => Value::Size(u32::try_from(units::size(text).ok()?).ok()?),
         Kind::Word(words) => Value::Word(words.iter().copied().find(|word| *word == text)?),
     })
+}
+
+/// A value as if it had been read.
+fn data(value: &Value) -> Data {
+    match value {
+        Value::Number(x) => Data::Number(*x),
+        Value::Integer(n) => Data::Integer(i64::try_from(*n).expect("no range goes so far")),
+        Value::Flag(flag) => Data::Flag(*flag),
+        written => Data::Text(written.to_string()),
+    }
 }
 
 fn write_value(value: &Value) -> Written {

@@ -82,7 +82,8 @@ fn parameters(discipline: &Row) -> String {
         };
         text += &row([&format!("`{}`", param.name), &default, &range(param), param.doc, param.source]);
     }
-    text
+    let fixed: Vec<String> = discipline.fixed.iter().map(|name| format!("`{name}`")).collect();
+    text + &format!("\nWhile a run goes on all of them can be set but {}.\n", fixed.join(", "))
 }
 
 /// The figure of a discipline, and its numbers beside drop-tail's: what `tools/discipline_figures.py` found.

@@ -221,6 +221,14 @@ impl Law for Afd {
     fn gauges(&self) -> Gauges {
         Gauges { probability: None, control: Some(self.share), tracked_flows: Some(self.counts.len() as u32) }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let mut fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        std::mem::swap(&mut fresh.shadow, &mut self.shadow);
+        std::mem::swap(&mut fresh.counts, &mut self.counts);
+        let Self { oldest, share, queue_before, .. } = *self;
+        *self = Self { oldest, share, queue_before, clock: fresh.clock.instead_of(self.clock, now), ..fresh };
+    }
 }
 
 impl LawRow for Afd {
@@ -232,6 +240,7 @@ impl LawRow for Afd {
         year: 2003,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet", "buffer"],
         resolve,
     };
 

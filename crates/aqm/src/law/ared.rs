@@ -248,6 +248,17 @@ impl Law for Ared {
     fn gauges(&self) -> Gauges {
         self.red.gauges()
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        let red = fresh.red.clone().instead_of(&self.red);
+        let pace = match (fresh.pace, self.pace) {
+            (Pace::Clock(clock), Pace::Clock(before)) => Pace::Clock(clock.instead_of(before, now)),
+            (Pace::Arrivals { interval, .. }, Pace::Arrivals { last, .. }) => Pace::Arrivals { interval, last },
+            (pace, _) => pace,
+        };
+        *self = Self { red, pace, ..fresh };
+    }
 }
 
 impl LawRow for Ared {
@@ -259,6 +270,7 @@ impl LawRow for Ared {
         year: 2001,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet", "target_delay"],
         resolve,
     };
 

@@ -59,6 +59,12 @@ impl Average {
         Self { least: if threshold > 0.0 { threshold.min(f64::MIN_POSITIVE) } else { 0.0 }, ..self }
     }
 
+    /// This average in the place of `before`, from whose value it goes on.
+    #[must_use]
+    pub fn instead_of(self, before: Self) -> Self {
+        Self { value: before.value, idle_since: before.idle_since, ..self }
+    }
+
     /// Takes the queue an arrival found into the average; returns the average.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time) -> f64 {

@@ -162,6 +162,12 @@ impl Law for Blue {
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.probability), control: None, tracked_flows: None }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        let fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        let Self { probability, stepped, is_idle, .. } = *self;
+        *self = Self { probability, stepped, is_idle, ..fresh };
+    }
 }
 
 impl LawRow for Blue {
@@ -173,6 +179,7 @@ impl LawRow for Blue {
         year: 1999,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect"],
         resolve,
     };
 

@@ -2,9 +2,10 @@
 
 use base::{Span, Time};
 
-/// Ticks at 1, 2, 3, ... periods after the start of the run.
+/// Ticks at 1, 2, 3, ... periods after the start of the run, or after the period was last changed.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
+    start: Time,
     period_ns: f64,
     ticks: u64,
     next: Time,
@@ -24,7 +25,7 @@ impl Clock {
     fn with_period(period_ns: f64) -> Self {
         // Below a nanosecond time would stand still.
         assert!(period_ns >= 1.0, "a period is at least a nanosecond");
-        let mut clock = Self { period_ns, ticks: 0, next: Time::ZERO };
+        let mut clock = Self { start: Time::ZERO, period_ns, ticks: 0, next: Time::ZERO };
         clock.advance();
         clock
     }
@@ -45,7 +46,25 @@ impl Clock {
 
     fn advance(&mut self) {
         self.ticks += 1;
-        self.next = Time::from_ns((self.ticks as f64 * self.period_ns + 0.5) as u64);
+        self.next = self.at(self.ticks);
+    }
+
+    fn at(&self, ticks: u64) -> Time {
+        self.start + Span::from_ns((ticks as f64 * self.period_ns + 0.5) as u64)
+    }
+
+    /// This clock in the place of `before`: its first tick comes a period after the last of `before`, but not before
+    /// `now`. With the same period it is `before`.
+    #[must_use]
+    pub fn instead_of(self, before: Self, now: Time) -> Self {
+        if self.period_ns == before.period_ns {
+            return before;
+        }
+        let period = self.next.since(self.start);
+        let last = before.at(before.ticks - 1);
+        let mut clock = Self { start: last.max(Time::ZERO + now.since(Time::ZERO + period)), ticks: 0, ..self };
+        clock.advance();
+        clock
     }
 }
 
@@ -61,5 +80,26 @@ mod tests {
             assert!(clock.take(clock.next()));
         }
         assert_eq!(clock.next(), Time::from_ns(1_000_000_000));
+    }
+
+    #[test]
+    fn another_period_counts_from_the_last_tick_and_makes_up_for_none() {
+        let ms = |ms: u64| Time::from_ns(ms * 1_000_000);
+        let (fast, slow) = (Clock::every(Span::from_ms(10)), Clock::every(Span::from_ms(40)));
+        let mut ticked = slow;
+        assert!(ticked.take(ms(40)));
+        for (clock, before, now, next) in [
+            (fast, slow, 0, 10),
+            (fast, ticked, 45, 50),
+            (fast, ticked, 75, 75),
+            (slow, fast, 5, 40),
+            (slow, ticked, 45, 80),
+        ] {
+            let mut clock = clock.instead_of(before, ms(now));
+            assert_eq!(clock.next(), ms(next));
+            let period = clock.period_ns as u64;
+            assert!(clock.take(ms(next)));
+            assert_eq!(clock.next().since(ms(next)).ns(), period);
+        }
     }
 }

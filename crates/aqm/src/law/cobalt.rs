@@ -28,7 +28,7 @@ use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::Cause;
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::{Span, Stream, Time};
+use base::{Rate, Span, Stream, Time};
 
 const CAKE: &str = "Linux sch_cake.c";
 
@@ -251,6 +251,10 @@ impl Law for CobaltLaw {
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.state.p_drop), control: Some(f64::from(self.state.count)), tracked_flows: None }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        self.setting = Self::new(values, Site { rate, stream: self.stream.clone() }).setting;
+    }
 }
 
 impl LawRow for CobaltLaw {
@@ -276,6 +280,7 @@ impl LawRow for CobaltLaw {
             },
             DIALECT,
         ],
+        fixed: &["dialect"],
         resolve: codel::resolve,
     };
 

@@ -343,6 +343,12 @@ impl Law for Codel {
             tracked_flows: None,
         }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, _now: Time) {
+        let fresh = Self::new(values);
+        let Self { first_above, is_dropping, drop_next, count, last_count, inverse_root, lost, .. } = *self;
+        *self = Self { first_above, is_dropping, drop_next, count, last_count, inverse_root, lost, ..fresh };
+    }
 }
 
 impl LawRow for Codel {
@@ -362,6 +368,7 @@ impl LawRow for Codel {
             MTU,
             CE_THRESHOLD,
         ],
+        fixed: &["dialect"],
         resolve,
     };
 

@@ -56,6 +56,12 @@ impl Coupling {
         }
     }
 
+    /// This controller in the place of `before`, from whose `p'` it goes on.
+    #[must_use]
+    pub fn instead_of(self, before: &Self) -> Self {
+        Self { linear: before.linear, delay_old_s: before.delay_old_s, ..self }
+    }
+
     /// A step at a waiting time of `delay_s`.
     pub fn step(&mut self, delay_s: f64) {
         let step = self.alpha * (delay_s - self.target_s) + self.beta * (delay_s - self.delay_old_s);

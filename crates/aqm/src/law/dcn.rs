@@ -203,6 +203,8 @@ pub struct Dcn {
     /// The largest count since the last sweep, and between that and the one before.
     largest: (f64, f64),
     share: f64,
+    /// The share that was given to begin with.
+    first_share: f64,
     queue_before: f64,
     stream: Stream,
 }
@@ -233,6 +235,7 @@ impl Dcn {
             heavy_max,
             largest: (0.0, 0.0),
             share: values.number("share"),
+            first_share: values.number("share"),
             queue_before: 0.0,
             stream: site.stream,
         }
@@ -327,6 +330,17 @@ impl Law for Dcn {
     fn gauges(&self) -> Gauges {
         Gauges { probability: None, control: Some(self.share), tracked_flows: Some(self.heavy.len() as u32) }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let mut fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        std::mem::swap(&mut fresh.seen, &mut self.seen);
+        std::mem::swap(&mut fresh.heavy, &mut self.heavy);
+        let Self { largest, queue_before, .. } = *self;
+        let updates = fresh.updates.instead_of(self.updates, now);
+        let sweeps = fresh.sweeps.instead_of(self.sweeps, now);
+        let share = if fresh.first_share == self.first_share { self.share } else { fresh.share };
+        *self = Self { largest, queue_before, updates, sweeps, share, ..fresh };
+    }
 }
 
 impl LawRow for Dcn {
@@ -338,6 +352,7 @@ impl LawRow for Dcn {
         year: 2004,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mean_packet", "sb"],
         resolve,
     };
 

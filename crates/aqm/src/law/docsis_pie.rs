@@ -289,6 +289,13 @@ impl Law for DocsisPie {
             tracked_flows: None,
         }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        let Self { state, probability, delay_old_s, burst, quiet, spacing, .. } = *self;
+        let clock = fresh.clock.instead_of(self.clock, now);
+        *self = Self { state, probability, delay_old_s, burst, quiet, spacing, clock, ..fresh };
+    }
 }
 
 impl LawRow for DocsisPie {
@@ -300,6 +307,7 @@ impl LawRow for DocsisPie {
         year: 2014,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect"],
         resolve,
     };
 

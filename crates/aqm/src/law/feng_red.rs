@@ -149,6 +149,12 @@ impl Law for FengRed {
     fn gauges(&self) -> Gauges {
         self.red.gauges()
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        let fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        let red = fresh.red.clone().instead_of(&self.red);
+        *self = Self { red, status: self.status, ..fresh };
+    }
 }
 
 impl LawRow for FengRed {
@@ -160,6 +166,7 @@ impl LawRow for FengRed {
         year: 1999,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve,
     };
 

@@ -149,6 +149,13 @@ impl Law for Fred {
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.flows.len() as u32), ..self.red.gauges() }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        let mut fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        fresh.red = fresh.red.instead_of(&self.red);
+        std::mem::swap(&mut fresh.flows, &mut self.flows);
+        *self = fresh;
+    }
 }
 
 impl LawRow for Fred {
@@ -160,6 +167,7 @@ impl LawRow for Fred {
         year: 1997,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve,
     };
 

@@ -228,6 +228,12 @@ impl Law for Gsp {
     fn gauges(&self) -> Gauges {
         Gauges { probability: None, control: Some(self.interval_s()), tracked_flows: None }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, _now: Time) {
+        let fresh = Self::new(values);
+        let Self { quiet_until, is_above, cycle, counted_until, above, below, cumulative_s, .. } = *self;
+        *self = Self { quiet_until, is_above, cycle, counted_until, above, below, cumulative_s, ..fresh };
+    }
 }
 
 impl LawRow for Gsp {
@@ -239,6 +245,7 @@ impl LawRow for Gsp {
         year: 2015,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect"],
         resolve,
     };
 

@@ -32,7 +32,9 @@ pub mod step;
 pub mod threshold;
 
 use crate::packet::{Backlog, Cause};
-use base::{Ecn, FlowKey, Stream, Time};
+use crate::param::Values;
+use crate::qdisc::fifo::{End, Limit};
+use base::{Ecn, FlowKey, Rate, Stream, Time};
 
 /// What a law knows when a packet arrives at the queue.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +123,7 @@ pub trait Law {
         let _ = now;
     }
 
-    /// When [`Law::tick`] wants to be called next. Changes only inside `tick`.
+    /// When [`Law::tick`] wants to be called next. Changes only inside `tick` and `retune`.
     fn next_tick(&self) -> Time {
         Time::NEVER
     }
@@ -141,6 +143,21 @@ pub trait Law {
     /// What the law shows of itself.
     fn gauges(&self) -> Gauges {
         Gauges::default()
+    }
+
+    /// Takes over resolved parameters and the rate of the link from `now` on. The law keeps what it has learnt: its
+    /// averages and probabilities, what it knows of flows, the running times and where its random stream stands. A
+    /// parameter that says where a state begins sets that state if it has changed.
+    ///
+    /// Parameters that [`Row::fixed`](crate::registry::Row::fixed) names are as they were.
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time);
+
+    /// What a queue of its own may hold, and what it loses when it is full.
+    fn room(values: &Values) -> (Limit, End)
+    where
+        Self: Sized,
+    {
+        (Limit::of(values), End::Tail)
     }
 }
 

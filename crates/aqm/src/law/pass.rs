@@ -13,12 +13,24 @@ use crate::param::{Kind, Param, Values};
 use crate::qdisc::Qdisc;
 use crate::qdisc::fifo::{End, Fifo, Limit};
 use crate::registry::{self, Discipline, Row, Site};
+use base::{Rate, Time};
 
 /// The law that lets everything pass; [`Fifo`] around it is `pfifo` or `bfifo`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pass;
 
-impl Law for Pass {}
+impl Law for Pass {
+    fn retune(&mut self, _values: &Values, _rate: Rate, _now: Time) {}
+
+    fn room(values: &Values) -> (Limit, End) {
+        let limit = match (values.word("dialect"), Limit::of(values)) {
+            ("ns2", Limit::Packets(packets)) => Limit::Packets(packets.saturating_sub(1)),
+            ("ns2", Limit::Bytes(bytes)) => Limit::Bytes(bytes.saturating_sub(1)),
+            (_, limit) => limit,
+        };
+        (limit, End::of(values))
+    }
+}
 
 const DROP: Param = Param {
     name: "drop",
@@ -38,15 +50,6 @@ const DIALECT: Param = Param {
     source: "tc-pfifo(8); ns-2.35 queue/drop-tail.cc",
 };
 
-/// What may wait in the dialect.
-fn limit(values: &Values) -> Limit {
-    match (values.word("dialect"), Limit::of(values)) {
-        ("ns2", Limit::Packets(packets)) => Limit::Packets(packets.saturating_sub(1)),
-        ("ns2", Limit::Bytes(bytes)) => Limit::Bytes(bytes.saturating_sub(1)),
-        (_, limit) => limit,
-    }
-}
-
 /// Drop-tail with a limit in packets by default.
 pub struct Pfifo;
 
@@ -64,11 +67,12 @@ impl Discipline for Pfifo {
             DIALECT,
             DROP,
         ],
+        fixed: &["dialect"],
         resolve: registry::as_given,
     };
 
     fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(Fifo::losing_at(End::of(values), limit(values), Pass))
+        Box::new(Fifo::around(Pass, values))
     }
 }
 

@@ -205,6 +205,12 @@ impl Law for Pi {
             tracked_flows: None,
         }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        let Self { probability, queue_before, .. } = *self;
+        *self = Self { probability, queue_before, clock: fresh.clock.instead_of(self.clock, now), ..fresh };
+    }
 }
 
 impl LawRow for Pi {
@@ -216,6 +222,7 @@ impl LawRow for Pi {
         year: 2001,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet", "flows", "rtt", "beta"],
         resolve,
     };
 

@@ -24,7 +24,7 @@ use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause};
 use crate::param::{Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::{Stream, Time};
+use base::{Rate, Stream, Time};
 
 const PAPER: &str = "De Schepper et al. 2016";
 
@@ -105,6 +105,13 @@ impl Law for Pi2 {
             tracked_flows: None,
         }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, now: Time) {
+        let fresh = Self::new(values, self.stream.clone());
+        let clock = fresh.clock.instead_of(self.clock, now);
+        let coupling = fresh.coupling.clone().instead_of(&self.coupling);
+        *self = Self { clock, coupling, sojourn_s: self.sojourn_s, ..fresh };
+    }
 }
 
 impl LawRow for Pi2 {
@@ -136,6 +143,7 @@ impl LawRow for Pi2 {
             coupling::FACTOR,
             coupling::DROP_ON_OVERLOAD,
         ],
+        fixed: &["dialect"],
         resolve: registry::as_given,
     };
 

@@ -409,6 +409,17 @@ impl Law for Pie {
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.probability.min(1.0)), control: Some(self.delay_old_s), tracked_flows: None }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, now: Time) {
+        let fresh = Self::new(values, self.stream.clone());
+        let Self { probability, sojourn_s, delay_old_s, left_at, .. } = *self;
+        let clock = fresh.clock.instead_of(self.clock, now);
+        // What is left of a burst is no more than a burst; a whole one is a whole one.
+        let burst = if self.burst == self.max_burst { fresh.burst } else { self.burst.min(fresh.burst) };
+        let drain = fresh.drain.clone().map(|fresh| self.drain.take().unwrap_or(fresh));
+        let spacing = fresh.spacing.map(|fresh| self.spacing.unwrap_or(fresh));
+        *self = Self { probability, sojourn_s, delay_old_s, left_at, clock, burst, drain, spacing, ..fresh };
+    }
 }
 
 impl LawRow for Pie {
@@ -434,6 +445,7 @@ impl LawRow for Pie {
             DQ_RATE_ESTIMATOR,
             DERANDOMIZE,
         ],
+        fixed: &["dialect"],
         resolve,
     };
 

@@ -104,6 +104,8 @@ pub struct Detector {
     measure: Measure,
     average: Average,
     curve: Curve,
+    /// The maximum probability that was given; kin of RED move it.
+    first_max_p: f64,
     dialect: Dialect,
     /// What `count` times `p` must come to before a signal: 1 with `wait`, else 0.
     wait: f64,
@@ -136,6 +138,7 @@ impl Detector {
             measure,
             average: Average::new(values.number("wq"), slot_s, idle).compared_with(min),
             curve: Curve::new(min, max, end, values.number("probability")),
+            first_max_p: values.number("probability"),
             dialect,
             wait: f64::from(u8::from(values.flag("wait"))),
             ecn_enabled: values.flag("ecn"),
@@ -149,6 +152,23 @@ impl Detector {
             count_bytes: 0,
             stored_draw: 0.0,
         }
+    }
+
+    /// This detector in the place of `before`, whose average and spacing it takes over; and whose maximum probability,
+    /// unless another one was given.
+    #[must_use]
+    pub fn instead_of(self, before: &Self) -> Self {
+        let mut detector = Self {
+            average: self.average.instead_of(before.average),
+            count: before.count,
+            count_bytes: before.count_bytes,
+            stored_draw: before.stored_draw,
+            ..self
+        };
+        if detector.first_max_p == before.first_max_p {
+            detector.set_max_p(before.max_p());
+        }
+        detector
     }
 
     /// Takes a queue of `backlog` into the average, which happens at each arrival before [`Detector::judge`].
@@ -359,6 +379,10 @@ impl Law for Red {
     fn gauges(&self) -> Gauges {
         self.detector.gauges()
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        self.detector = Detector::new(values, rate).instead_of(&self.detector);
+    }
 }
 
 impl LawRow for Red {
@@ -385,6 +409,7 @@ impl LawRow for Red {
             param::MARK_UNTIL,
             param::MARK_P,
         ],
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve,
     };
 

@@ -29,7 +29,7 @@ use super::{Arrival, Gauges, Law, Verdict, measure};
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::{FlowKey, Span, Stream, Time};
+use base::{FlowKey, Rate, Span, Stream, Time};
 
 const PAPER: &str = "Mahajan, Floyd and Wetherall 2001";
 
@@ -320,6 +320,21 @@ impl Law for RedPd {
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.monitored.len() as u32), ..self.red.gauges() }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let mut fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        fresh.red = fresh.red.instead_of(&self.red);
+        std::mem::swap(&mut fresh.history, &mut self.history);
+        std::mem::swap(&mut fresh.monitored, &mut self.monitored);
+        let Self { arrived, signalled, average_rate, .. } = *self;
+        // The first interval is as long as `rtt` makes it; further ones are when they begin.
+        let (lengths, next) = if average_rate.is_none() && self.rtt != fresh.rtt {
+            (fresh.lengths, fresh.next.max(now))
+        } else {
+            (self.lengths, self.next)
+        };
+        *self = Self { arrived, signalled, average_rate, lengths, next, ..fresh };
+    }
 }
 
 impl LawRow for RedPd {
@@ -331,6 +346,7 @@ impl LawRow for RedPd {
         year: 2001,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve: red::resolve,
     };
 

@@ -23,7 +23,7 @@ use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::{Stream, Time, maths};
+use base::{Rate, Stream, Time, maths};
 
 const PAPER: &str = "Athuraliya, Low, Li and Yin 2001";
 
@@ -83,6 +83,7 @@ pub struct Rem {
     gamma: f64,
     alpha: f64,
     ln_phi: f64,
+    interval_s: f64,
     /// Packets the link sends in an interval.
     capacity: f64,
     input_weight: f64,
@@ -110,6 +111,7 @@ impl Rem {
             gamma: values.number("gamma"),
             alpha: values.number("alpha"),
             ln_phi: maths::ln(values.number("phi")),
+            interval_s: interval.secs_f64(),
             capacity: measure::capacity(values, site.rate) * interval.secs_f64(),
             input_weight: values.number("inw"),
             ecn_enabled,
@@ -172,6 +174,15 @@ impl Law for Rem {
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.probability), control: Some(self.price), tracked_flows: None }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        let Self { arrived, price, probability, .. } = *self;
+        let clock = fresh.clock.instead_of(self.clock, now);
+        // What arrives in an interval, of another length.
+        let arrived_average = self.arrived_average * (fresh.interval_s / self.interval_s);
+        *self = Self { arrived, arrived_average, price, probability, clock, ..fresh };
+    }
 }
 
 impl LawRow for Rem {
@@ -183,6 +194,7 @@ impl LawRow for Rem {
         year: 2001,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve: registry::as_given,
     };
 

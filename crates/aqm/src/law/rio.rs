@@ -163,6 +163,14 @@ impl Law for Rio {
     fn gauges(&self) -> Gauges {
         self.reds.gauges()
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let mut reds = self.reds.clone();
+        reds.retune(values, rate);
+        let mut fresh = Self::new(values, Site { rate, stream: reds.stream().clone() });
+        std::mem::swap(&mut fresh.meters, &mut self.meters);
+        *self = Self { reds, sweeps: fresh.sweeps.instead_of(self.sweeps, now), ..fresh };
+    }
 }
 
 impl LawRow for Rio {
@@ -174,6 +182,7 @@ impl LawRow for Rio {
         year: 1998,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve,
     };
 

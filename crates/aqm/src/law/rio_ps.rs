@@ -111,6 +111,8 @@ pub struct RioPs {
     reds: Pair,
     flows: FlowTable<Active>,
     threshold: u64,
+    /// The threshold that was given to begin with.
+    first_threshold: u64,
     slr: f64,
     tu: Span,
     sweeps: Clock,
@@ -124,6 +126,7 @@ impl RioPs {
             reds: Pair::new(values, site.rate, site.stream),
             flows: FlowTable::with_room_for(64),
             threshold: values.integer("threshold"),
+            first_threshold: values.integer("threshold"),
             slr: values.number("slr"),
             tu: values.time("tu"),
             sweeps: Clock::every(values.time("tu")),
@@ -208,6 +211,17 @@ impl Law for RioPs {
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.flows.len() as u32), ..self.reds.gauges() }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let mut reds = self.reds.clone();
+        reds.retune(values, rate);
+        let mut fresh = Self::new(values, Site { rate, stream: reds.stream().clone() });
+        std::mem::swap(&mut fresh.flows, &mut self.flows);
+        let threshold = if fresh.first_threshold == self.first_threshold { self.threshold } else { fresh.threshold };
+        let sweeps = fresh.sweeps.instead_of(self.sweeps, now);
+        let steps = fresh.steps.instead_of(self.steps, now);
+        *self = Self { reds, threshold, sweeps, steps, ..fresh };
+    }
 }
 
 impl LawRow for RioPs {
@@ -219,6 +233,7 @@ impl LawRow for RioPs {
         year: 2001,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve,
     };
 

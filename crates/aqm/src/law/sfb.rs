@@ -340,6 +340,15 @@ impl Law for Sfb {
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.least), control: None, tracked_flows: None }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        let mut fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        std::mem::swap(&mut fresh.tables, &mut self.tables);
+        let Self { current, is_warming, since, entered, left, least, .. } = *self;
+        let penalty = fresh.penalty.clone().instead_of(&self.penalty);
+        let salts = self.salts.clone();
+        *self = Self { current, is_warming, since, entered, left, least, penalty, salts, ..fresh };
+    }
 }
 
 /// The bucket of flows that do not respond.
@@ -356,6 +365,12 @@ impl Penalty {
     fn new(values: &Values, is_linux: bool) -> Self {
         let burst = values.integer("penalty_burst") as f64;
         Self { rate: values.number("penalty_rate"), burst, tokens: burst, filled: Time::ZERO, is_linux }
+    }
+
+    /// This bucket in the place of `before`: a full one is full, another holds what it held.
+    fn instead_of(self, before: &Self) -> Self {
+        let tokens = if before.tokens == before.burst { self.burst } else { before.tokens.min(self.burst) };
+        Self { tokens, filled: before.filled, ..self }
     }
 
     fn admits(&mut self, now: Time) -> bool {
@@ -385,6 +400,7 @@ impl LawRow for Sfb {
         year: 1999,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "levels", "bins"],
         resolve,
     };
 

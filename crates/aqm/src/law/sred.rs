@@ -19,7 +19,7 @@ use super::{Arrival, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Length, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::{FlowKey, Stream, Time};
+use base::{FlowKey, Rate, Stream, Time};
 
 const PAPER: &str = "Ott, Lakshman and Wong 1999";
 
@@ -151,6 +151,13 @@ impl Law for Sred {
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.probability(false)), control: Some(self.hit_rate), tracked_flows: None }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        let mut fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        std::mem::swap(&mut fresh.zombies, &mut self.zombies);
+        let Self { hit_rate, by_queue, .. } = *self;
+        *self = Self { hit_rate, by_queue, ..fresh };
+    }
 }
 
 impl LawRow for Sred {
@@ -162,6 +169,7 @@ impl LawRow for Sred {
         year: 1999,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "zombies"],
         resolve: registry::as_given,
     };
 

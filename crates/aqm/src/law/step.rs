@@ -142,6 +142,10 @@ impl Law for Step {
             tracked_flows: None,
         }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, _now: Time) {
+        *self = Self { is_beyond: self.is_beyond, measured: self.measured, ..Self::new(values) };
+    }
 }
 
 impl LawRow for Step {
@@ -153,6 +157,7 @@ impl LawRow for Step {
         year: 2010,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect"],
         resolve,
     };
 

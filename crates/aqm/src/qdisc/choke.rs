@@ -238,6 +238,13 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
     fn gauges(&self) -> Gauges {
         self.red.gauges()
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
+        let mut fresh = Self::new(values, Site { rate, stream: self.stream.clone() });
+        fresh.red = fresh.red.instead_of(&self.red);
+        std::mem::swap(&mut fresh.queue, &mut self.queue);
+        *self = Self { linux: self.linux, bytes: self.bytes, ..fresh };
+    }
 }
 
 /// The row of [`Choke`], whatever its packets.
@@ -252,6 +259,7 @@ impl Discipline for ChooseAndKeep {
         year: 2000,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "mode", "mean_packet"],
         resolve,
     };
 

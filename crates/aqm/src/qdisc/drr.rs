@@ -273,6 +273,12 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.turns.iter(TURNS).count() as u32), ..Gauges::default() }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, _now: Time) {
+        self.limit = Limit::of(values);
+        self.loses = End::of(values);
+        self.quantum = u64::from(values.size("quantum"));
+    }
 }
 
 /// Its row; the discipline itself is [`Drr`].
@@ -287,6 +293,7 @@ impl Discipline for DeficitRoundRobin {
         year: 1995,
         marks: false,
         params: PARAMS,
+        fixed: &["dialect", "flows"],
         resolve,
     };
 

@@ -416,6 +416,18 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
             tracked_flows: None,
         }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, now: Time) {
+        let mut fresh = Self::new(values, self.stream.clone());
+        std::mem::swap(&mut fresh.scalable, &mut self.scalable);
+        std::mem::swap(&mut fresh.classic, &mut self.classic);
+        let clock = fresh.clock.instead_of(self.clock, now);
+        let coupling = fresh.coupling.clone().instead_of(&self.coupling);
+        let is_same = (fresh.mtu, fresh.weights) == (self.mtu, self.weights);
+        // The lead of the L-queue, while nothing waits, is a packet.
+        let credit = if is_same || self.held.packets > 0 { self.credit } else { fresh.credit };
+        *self = Self { clock, coupling, credit, held: self.held, ..fresh };
+    }
 }
 
 /// The row of [`DualPi2`].
@@ -430,6 +442,7 @@ impl Discipline for Dual {
         year: 2019,
         marks: true,
         params: PARAMS,
+        fixed: &["dialect", "max_rtt"],
         resolve,
     };
 

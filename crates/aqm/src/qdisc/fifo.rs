@@ -6,7 +6,7 @@ use super::{Held, Qdisc, Taken};
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Length, Values};
-use base::Time;
+use base::{Rate, Time};
 use std::collections::VecDeque;
 
 /// How much a queue may hold.
@@ -82,6 +82,15 @@ impl<P, L> Fifo<P, L> {
     /// An empty queue around `law` that loses packets from the end `full` when it is full.
     pub fn losing_at(full: End, limit: Limit, law: L) -> Self {
         Self { limit, full, law, queue: VecDeque::with_capacity(64), bytes: 0 }
+    }
+
+    /// An empty queue around `law`, as large as `values` say.
+    pub fn around(law: L, values: &Values) -> Self
+    where
+        L: Law,
+    {
+        let (limit, full) = L::room(values);
+        Self::losing_at(full, limit, law)
     }
 
     /// The law inside.
@@ -168,5 +177,10 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
 
     fn gauges(&self) -> Gauges {
         self.law.gauges()
+    }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        (self.limit, self.full) = L::room(values);
+        self.law.retune(values, rate, now);
     }
 }

@@ -31,7 +31,7 @@ use crate::law::{Gauges, flows::FlowTable};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, Discipline, Row, Site};
-use base::{Ecn, FlowKey, Time};
+use base::{Ecn, FlowKey, Rate, Time};
 
 const PAPER: &str = "Demers, Keshav and Shenker 1989";
 
@@ -350,6 +350,16 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.table.len() as u32), ..Gauges::default() }
     }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        self.limit = Limit::of(values);
+        let bytes_per_ns = rate.bps_f64() / 8e9;
+        if bytes_per_ns != self.reference.bytes_per_ns {
+            self.serve(now, false);
+            self.reference.bytes_per_ns = bytes_per_ns;
+            self.by_clock.set_pace(1e-9 / bytes_per_ns);
+        }
+    }
 }
 
 /// Its row; the discipline itself is [`Fq`].
@@ -364,6 +374,7 @@ impl Discipline for FairQueueing {
         year: 1989,
         marks: false,
         params: PARAMS,
+        fixed: &["dialect"],
         resolve: registry::as_given,
     };
 

@@ -36,6 +36,7 @@ impl Discipline for FqCodel {
             codel::MTU,
             codel::CE_THRESHOLD,
         ],
+        fixed: &["dialect", "flows"],
         resolve: codel::resolve,
     };
 

@@ -32,7 +32,7 @@ use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Value, Values};
 use crate::registry;
-use base::{FlowKey, Stream, Time};
+use base::{FlowKey, Rate, Stream, Time};
 
 /// The `flows` of fair queueing.
 pub const FLOWS: Param = Param {
@@ -350,6 +350,18 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
     fn gauges(&self) -> Gauges {
         let active = self.turns.iter(NEW).chain(self.turns.iter(OLD)).count();
         Gauges { tracked_flows: Some(active as u32), ..Gauges::default() }
+    }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        self.limit = Limit::of(values);
+        self.quantum = i64::from(values.size("quantum"));
+        if let Full::EvictFattest(batch) = &mut self.full {
+            *batch = values.integer("drop_batch") as u32;
+        }
+        self.pace.retune(values, rate, now);
+        for flow in &mut self.flows {
+            flow.law.retune(values, rate, now);
+        }
     }
 
     fn tick(&mut self, now: Time) {

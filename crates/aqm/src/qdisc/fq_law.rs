@@ -44,6 +44,7 @@ pub fn row(law: &Row) -> Row {
         doc: doc.leak(),
         source: format!("RFC 8290; {}", law.source).leak(),
         year: law.year.max(2018),
+        fixed: law.fixed.iter().copied().chain([FRAME[0].name]).collect::<Vec<_>>().leak(),
         params: law.params.iter().copied().chain(FRAME).collect::<Vec<_>>().leak(),
         ..*law
     }

@@ -47,6 +47,7 @@ impl Discipline for FqPie {
             pie::DQ_RATE_ESTIMATOR,
             pie::DERANDOMIZE,
         ],
+        fixed: &["dialect", "flows"],
         resolve: pie::resolve,
     };
 

@@ -19,7 +19,8 @@ pub mod tournament;
 
 use crate::law::Gauges;
 use crate::packet::{Backlog, Tap};
-use base::Time;
+use crate::param::Values;
+use base::{Rate, Time};
 
 /// A packet that left a discipline, with the instant at which it had been accepted.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +74,7 @@ pub trait Qdisc<P> {
     /// What is held.
     fn backlog(&self) -> Backlog;
 
-    /// When [`Qdisc::tick`] wants to be called next. Changes only inside `tick`.
+    /// When [`Qdisc::tick`] wants to be called next. Changes only inside `tick` and `retune`.
     fn next_tick(&self) -> Time {
         Time::NEVER
     }
@@ -87,4 +88,15 @@ pub trait Qdisc<P> {
     fn gauges(&self) -> Gauges {
         Gauges::default()
     }
+
+    /// Takes over resolved parameters and the rate of the link from `now` on, and keeps its packets and what its law
+    /// has learnt ([`Law::retune`](crate::law::Law::retune)). [`Qdisc::next_tick`] may change.
+    ///
+    /// Nothing that waits is lost at this moment, so that to set a parameter is not itself congestion. Where more waits
+    /// than a smaller `limit` holds, the next arrival finds the queue full: it is lost, or takes from the queue what is
+    /// too much, as the discipline has it. Linux does so in pfifo, bfifo and cake; a change of its codel, pie, fq_codel,
+    /// fq_pie, dualpi2, sfq and choke loses the excess at once, and one of its red and sfb all that waits.
+    ///
+    /// Parameters that [`Row::fixed`](crate::registry::Row::fixed) names are as they were.
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time);
 }

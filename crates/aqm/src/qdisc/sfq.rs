@@ -145,11 +145,20 @@ pub struct Sfq<P> {
     scratch: Vec<Held<P>>,
 }
 
-/// How many queues there are: in Linux no more than packets.
-fn queues(values: &Values) -> u32 {
-    match (Limit::of(values), values.integer("flows") as u32) {
-        (Limit::Packets(limit), flows) if values.word("dialect") == "linux" => flows.min(limit),
-        (_, flows) => flows,
+fn lost_end(values: &Values) -> End {
+    if values.flag("headdrop") { End::Head } else { End::Tail }
+}
+
+/// Time between two changes of the hash; 0 is never.
+fn perturb(values: &Values) -> Span {
+    if values.word("dialect") == "linux" { values.time("perturb") } else { Span::ZERO }
+}
+
+/// The first multiple of `perturb` after `now`.
+fn next_change(perturb: Span, now: Time) -> Time {
+    match now.ns().checked_div(perturb.ns()) {
+        Some(periods) => Time::ZERO + perturb * (periods + 1),
+        None => Time::NEVER,
     }
 }
 
@@ -157,19 +166,18 @@ impl<P: Packet> Sfq<P> {
     /// Empty queues.
     pub fn new(values: &Values, site: Site) -> Self {
         let is_linux = values.word("dialect") == "linux";
-        let limit = Limit::of(values);
-        let flows = queues(values);
+        let flows = values.integer("flows") as u32;
         let divisor = if is_linux { values.integer("divisor") as usize } else { flows as usize };
-        let perturb = if is_linux { values.time("perturb") } else { Span::ZERO };
+        let perturb = perturb(values);
         let mut stream = site.stream;
         Self {
-            limit,
+            limit: Limit::of(values),
             is_linux,
             depth: values.integer("depth") as u32,
             quantum: i64::from(values.size("quantum")),
-            loses: if values.flag("headdrop") { End::Head } else { End::Tail },
+            loses: lost_end(values),
             perturb,
-            perturb_at: if perturb > Span::ZERO { Time::ZERO + perturb } else { Time::NEVER },
+            perturb_at: next_change(perturb, Time::ZERO),
             salt: stream.bits(),
             stream,
             table: vec![NONE; divisor],
@@ -190,6 +198,17 @@ impl<P: Packet> Sfq<P> {
         ((u128::from(flow.hash(self.salt)) * self.table.len() as u128) >> 64) as u32
     }
 
+    /// Whether a queue is free: in Linux there are no more of them than packets in the limit.
+    #[inline]
+    fn has_free(&self) -> bool {
+        let used = self.slots.len() - self.free.len();
+        let is_within = match self.limit {
+            Limit::Packets(limit) if self.is_linux => used < limit as usize,
+            _ => true,
+        };
+        is_within && !self.free.is_empty()
+    }
+
     /// Whether ns-2 accepts a packet of `size` into a queue of `queue`.
     fn is_welcome(&self, queue: Backlog, size: u32) -> bool {
         let flows = self.slots.len() as u64;
@@ -197,7 +216,7 @@ impl<P: Packet> Sfq<P> {
             Limit::Packets(limit) => (u64::from(limit), u64::from(queue.packets), u64::from(self.held.packets), 1),
             Limit::Bytes(limit) => (limit, queue.bytes, self.held.bytes, u64::from(size)),
         };
-        let left = limit - held;
+        let left = limit.saturating_sub(held);
         used < left / 2 && (left >= flows * packet || used <= limit / flows) && left >= packet
     }
 
@@ -285,8 +304,7 @@ impl<P: Packet> Sfq<P> {
 
     /// Changes the hash if it is time; packets that then find no queue or a full one are lost.
     fn rehash(&mut self, now: Time, tap: &mut dyn Tap<P>) {
-        let periods = now.ns() / self.perturb.ns();
-        self.perturb_at = Time::ZERO + self.perturb * (periods + 1);
+        self.perturb_at = next_change(self.perturb, now);
         self.salt = self.stream.bits();
         for index in 0..self.slots.len() as u32 {
             while let Some(held) = self.pop(index, End::Head) {
@@ -298,7 +316,7 @@ impl<P: Packet> Sfq<P> {
         for held in scratch.drain(..) {
             let bucket = self.bucket(held.packet.flow());
             let is_lost = match self.table[bucket as usize] {
-                NONE => self.free.is_empty(),
+                NONE => !self.has_free(),
                 index => self.slots[index as usize].length >= self.depth,
             };
             if is_lost {
@@ -354,7 +372,7 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
         let queue = self.slots.get(index as usize).map_or(Backlog::default(), |slot| slot.queue.backlog());
         let is_deep = self.is_linux && queue.packets >= self.depth;
         let is_welcome = if self.is_linux {
-            (index != NONE || !self.free.is_empty()) && (!is_deep || self.loses == End::Head)
+            (index != NONE || self.has_free()) && (!is_deep || self.loses == End::Head)
         } else {
             self.is_welcome(queue, size)
         };
@@ -388,6 +406,18 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.turns.iter(TURNS).count() as u32), ..Gauges::default() }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, now: Time) {
+        self.limit = Limit::of(values);
+        self.depth = values.integer("depth") as u32;
+        self.quantum = i64::from(values.size("quantum"));
+        self.loses = lost_end(values);
+        let perturb = perturb(values);
+        if perturb != self.perturb {
+            self.perturb = perturb;
+            self.perturb_at = next_change(perturb, now);
+        }
+    }
 }
 
 /// Its row; the discipline itself is [`Sfq`].
@@ -402,6 +432,7 @@ impl Discipline for StochasticFairness {
         year: 1990,
         marks: false,
         params: PARAMS,
+        fixed: &["dialect", "flows", "divisor"],
         resolve,
     };
 
@@ -410,7 +441,7 @@ impl Discipline for StochasticFairness {
     }
 
     fn state_bytes(values: &Values) -> usize {
-        let (flows, divisor) = (queues(values) as usize, values.integer("divisor") as usize);
+        let (flows, divisor) = (values.integer("flows") as usize, values.integer("divisor") as usize);
         // A slot, its turn, its places in the heap and among the free; the table of hashes.
         registry::SMALL_STATE + flows * (size_of::<Slot>() + 16) + divisor.max(flows) * size_of::<u32>()
     }

@@ -50,6 +50,13 @@ impl Tournament {
         Self { nodes: vec![EMPTY; 2], count: 0, s_per_byte }
     }
 
+    /// From now on a byte takes so many seconds on the link alone: every pair is to meet again.
+    pub fn set_pace(&mut self, s_per_byte: f64) {
+        self.s_per_byte = s_per_byte;
+        let leaves = self.nodes.len() / 2;
+        self.nodes[1..leaves].fill(CHANGED);
+    }
+
     /// The packet of `item`, in place of the one before if there is one.
     pub fn set(&mut self, item: u32, start_s: f64, size: u32, number: u64) {
         while self.nodes.len() / 2 <= item as usize {

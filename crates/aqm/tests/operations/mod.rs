@@ -2,6 +2,9 @@
 //! after each of these it must have kept its books. Whoever calls chooses the operations: chance (`tests/model.rs`), or
 //! a fuzzer that looks for paths it has not seen (`fuzz/fuzz_targets/operations.rs`).
 
+// Each test binary uses some of it.
+#![allow(dead_code)]
+
 use super::common::{self, Told};
 use aqm::param::{Kind, Length, Param, Value, Values};
 use aqm::registry::{self, Row, Site};
@@ -12,7 +15,7 @@ use std::collections::BTreeMap;
 /// The slowest and the fastest link.
 const RATES: (f64, f64) = (64e3, 100e9);
 /// Most ticks that one [`Op::Pass`] gives: a driver that slept longer jumps over the rest.
-const MOST_TICKS: usize = 2000;
+pub const MOST_TICKS: usize = 2000;
 
 /// One thing that happens to a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +43,26 @@ impl Op {
         let whole = (1_u64 << (bits % 43)) as f64;
         Self::Pass(Span::from_ns((whole * (f64::from(part) + 1.0) / 256.0) as u64))
     }
+}
+
+/// Operations of every kind, bursts and silences among them, from a seed.
+pub fn drawn(seed: u64) -> Vec<Op> {
+    let mut stream = Stream::named(seed, "operations");
+    let mut ops = Vec::new();
+    for _ in 0..40 {
+        let op = match stream.below(13) {
+            0..6 => {
+                let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][stream.below(4) as usize];
+                let size = [1, 40, 500, 1500, 65_535][stream.below(5) as usize];
+                Op::Offer { size, ecn, flow: stream.below(5) as u8 }
+            }
+            6..9 => Op::Take,
+            9 => Op::EarlyTick,
+            _ => Op::pass(stream.below(43) as u8, stream.below(256) as u8),
+        };
+        ops.extend(std::iter::repeat_n(op, 1 + stream.below(40) as usize));
+    }
+    ops
 }
 
 /// A discipline's surroundings and parameters, as numbers that any choice makes sound.
@@ -101,10 +124,18 @@ pub fn chosen(param: &Param, choice: u32) -> Option<Value> {
 /// A packet of the model: what a router may know of it follows from its flow and number.
 #[derive(Clone, Copy, Debug)]
 pub struct Parcel {
-    number: u64,
+    /// Which one it is.
+    pub number: u64,
     size: u32,
     ecn: Ecn,
     flow: u8,
+}
+
+impl Parcel {
+    /// A packet that was offered as the `number`th.
+    pub fn new(number: u64, size: u32, ecn: Ecn, flow: u8) -> Self {
+        Self { number, size, ecn, flow }
+    }
 }
 
 impl Packet for Parcel {
@@ -141,7 +172,7 @@ impl Packet for Parcel {
 
 /// Writes down what a discipline tells.
 #[derive(Default)]
-struct Recorder(Vec<Told>);
+pub struct Recorder(pub Vec<Told>);
 
 impl Tap<Parcel> for Recorder {
     fn accepted(&mut self, packet: &Parcel, _now: Time) {
@@ -259,7 +290,7 @@ impl Model {
 
     fn offer(&mut self, size: u32, ecn: Ecn, flow: u8) {
         self.offered += 1;
-        let parcel = Parcel { number: self.offered, size, ecn, flow };
+        let parcel = Parcel::new(self.offered, size, ecn, flow);
         self.held.insert(parcel.number, parcel);
         self.bytes_held += u64::from(size);
         self.qdisc.offer(parcel, self.now, &mut self.recorder);

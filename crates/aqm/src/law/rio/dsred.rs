@@ -111,6 +111,13 @@ impl Dsred {
         }
     }
 
+    /// These two in the place of `before`, whose averages and spacing they take over.
+    #[must_use]
+    pub fn instead_of(self, before: &Self) -> Self {
+        let class = |index: usize| Class { setting: self.classes[index].setting, ..before.classes[index] };
+        Self { classes: [class(IN), class(OUT)], ..self }
+    }
+
     /// Decides about an arriving packet, which the queue has room for.
     #[inline]
     pub fn judge(&mut self, arrival: &Arrival, is_in: bool, stream: &mut Stream, now: Time) -> Verdict {

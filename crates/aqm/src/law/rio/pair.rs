@@ -166,6 +166,16 @@ impl Pair {
         Self { reds, tags: VecDeque::with_capacity(TAGS), stream }
     }
 
+    /// Takes over other parameters and another rate of the link, and keeps averages, spacing and tags.
+    pub fn retune(&mut self, values: &Values, rate: Rate) {
+        let fresh = Self::new(values, rate, self.stream.clone()).reds;
+        self.reds = match (fresh, &self.reds) {
+            (Reds::Paper(fresh), Reds::Paper(before)) => Reds::Paper(fresh.instead_of(before)),
+            (Reds::Ns2(fresh), Reds::Ns2(before)) => Reds::Ns2(fresh.instead_of(before)),
+            (fresh, _) => fresh,
+        };
+    }
+
     /// Where chance decides, for the classifier too.
     pub fn stream(&mut self) -> &mut Stream {
         &mut self.stream
@@ -233,6 +243,11 @@ impl Paper {
         let detector =
             |names| Detector::new(&class(values, names, rate).expect("the values were resolved before"), rate);
         Self { inside: detector(IN), outside: detector(OUT), is_coupled, waiting_in: Backlog::default(), is_idle: true }
+    }
+
+    fn instead_of(self, before: &Self) -> Self {
+        let (inside, outside) = (self.inside.instead_of(&before.inside), self.outside.instead_of(&before.outside));
+        Self { inside, outside, is_coupled: self.is_coupled, ..*before }
     }
 
     /// Takes what an arriving packet finds into the averages that its class belongs to.

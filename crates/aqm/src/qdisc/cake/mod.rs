@@ -45,7 +45,7 @@ use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::Values;
 use crate::registry::{Discipline, Row, SMALL_STATE, Site};
 use ack_filter::AckFilter;
-use base::{FlowKey, Span, Stream, Time, maths};
+use base::{FlowKey, Rate, Span, Stream, Time, maths};
 use diffserv::Diffserv;
 use shaper::{Framing, Pace, Shaper};
 use tin::{DECAYING, Keys, NEW, OLD, QUEUES, Tin};
@@ -97,6 +97,17 @@ impl Keyed {
     }
 }
 
+/// What COBALT is set to on a link that is not slow.
+fn setting(values: &Values) -> Setting {
+    Setting {
+        target: values.time("target"),
+        interval: values.time("rtt"),
+        mtu_time: Span::ZERO,
+        ecn_enabled: values.flag("ecn"),
+        is_linux: values.word("dialect") == "linux",
+    }
+}
+
 impl<P: Packet> Cake<P> {
     /// Empty queues from resolved values.
     pub fn new(values: &Values, mut stream: Stream) -> Self {
@@ -114,13 +125,7 @@ impl<P: Packet> Cake<P> {
         let diffserv = Diffserv::of(values.word("diffserv"));
         let isolates = if by_flow { by_host } else { [false, false] };
         let shares = diffserv.shares(bandwidth.map(|rate| rate.bps() / 8));
-        let setting = Setting {
-            target: values.time("target"),
-            interval: values.time("rtt"),
-            mtu_time: Span::ZERO,
-            ecn_enabled: values.flag("ecn"),
-            is_linux: values.word("dialect") == "linux",
-        };
+        let setting = setting(values);
         let tins: Vec<Tin> =
             shares.into_iter().map(|share| Tin::new(share, setting, values.size("mtu"), isolates)).collect();
         // All there could be, in the order in which Linux has them.
@@ -128,7 +133,7 @@ impl<P: Packet> Cake<P> {
         (0..QUEUES * MOST_TINS).for_each(|item| longest.set(item, 0));
         Self {
             limit: Limit::of(values),
-            shaper: bandwidth.map(|rate| Shaper::new(Pace::new(rate, setting.is_linux))),
+            shaper: bandwidth.map(|rate| Shaper::new(Pace::new(rate, setting.is_linux), Time::ZERO)),
             framing: Framing::new(values),
             is_ingress: values.flag("ingress"),
             ack_filter: AckFilter::of(values.word("ack_filter")),
@@ -347,6 +352,22 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         let (sparse, bulk) = self.tins.iter().fold((0, 0), |sum, tin| (sum.0 + tin.sparse, sum.1 + tin.bulk));
         Gauges { probability: None, control: Some(f64::from(bulk)), tracked_flows: Some(sparse + bulk) }
     }
+
+    fn retune(&mut self, values: &Values, _rate: Rate, now: Time) {
+        let (setting, bandwidth) = (setting(values), values.find_rate("bandwidth"));
+        let shares = self.diffserv.shares(bandwidth.map(|rate| rate.bps() / 8));
+        for (tin, share) in self.tins.iter_mut().zip(shares) {
+            tin.tune(share, setting, values.size("mtu"));
+        }
+        self.shaper = bandwidth.map(|rate| {
+            let pace = Pace::new(rate, setting.is_linux);
+            self.shaper.map_or_else(|| Shaper::new(pace, now), |shaper| shaper.with_pace(pace))
+        });
+        self.limit = Limit::of(values);
+        self.framing = Framing::new(values);
+        self.is_ingress = values.flag("ingress");
+        self.ack_filter = AckFilter::of(values.word("ack_filter"));
+    }
 }
 
 /// The row of [`Cake`].
@@ -361,6 +382,7 @@ impl Discipline for CakeRow {
         year: 2018,
         marks: true,
         params: param::PARAMS,
+        fixed: &["dialect", "diffserv", "isolation", "rtt_keyword", "overhead_keyword"],
         resolve: param::resolve,
     };
 

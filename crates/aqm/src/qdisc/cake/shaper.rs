@@ -47,7 +47,7 @@ impl Framing {
 }
 
 /// How long bytes take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
     /// To the nanosecond below.
     Exact(Rate),
@@ -115,10 +115,20 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// An idle shaper of `pace`.
-    pub fn new(pace: Pace) -> Self {
-        let clock = Clock { next: Time::ZERO, remainder: 0 };
+    /// An idle shaper of `pace`, which begins at `now`.
+    pub fn new(pace: Pace, now: Time) -> Self {
+        let clock = Clock { next: now, remainder: 0 };
         Self { pace, clock, failsafe: clock }
+    }
+
+    /// The same shaper, from its next packet on at `pace`. What is charged is charged; a part of a nanosecond is lost.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        if pace != self.pace {
+            self.pace = pace;
+            (self.clock.remainder, self.failsafe.remainder) = (0, 0);
+        }
+        self
     }
 
     /// When the next packet may go.
@@ -179,7 +189,7 @@ mod tests {
     #[test]
     fn lost_packets_delay_others_by_half_at_most() {
         // 1 byte a microsecond; ten packets of 1000 bytes lost, then one sent.
-        let mut shaper = Shaper::new(Pace::new(Rate::from_bps(8_000_000), false));
+        let mut shaper = Shaper::new(Pace::new(Rate::from_bps(8_000_000), false), Time::ZERO);
         (0..10).for_each(|_| shaper.charge(1000, false));
         assert_eq!(shaper.next(), Time::ZERO);
         shaper.charge(1000, true);
@@ -190,7 +200,7 @@ mod tests {
     fn what_rounding_leaves_over_is_lost_in_linux_alone() {
         // 3 Mb/s: 1000 bytes take 2,666,666 and two thirds of a nanosecond.
         for (is_linux, next) in [(false, 8_000_000), (true, 7_999_998)] {
-            let mut shaper = Shaper::new(Pace::new(Rate::from_bps(3_000_000), is_linux));
+            let mut shaper = Shaper::new(Pace::new(Rate::from_bps(3_000_000), is_linux), Time::ZERO);
             (0..3).for_each(|_| shaper.charge(1000, true));
             assert_eq!(shaper.next(), Time::from_ns(next));
         }

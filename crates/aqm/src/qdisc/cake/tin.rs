@@ -105,30 +105,38 @@ impl Tin {
     /// An empty tin with this share, whose laws are set to `fast` but for what a slow link needs, and which is fair
     /// among hosts of the kinds that `isolates` says: source, destination.
     pub fn new(share: Share, fast: Setting, mtu: u32, isolates: [bool; 2]) -> Self {
-        let Setting { target, interval, .. } = fast;
-        // A rate of less than 64 bytes a second would hold packets back for ever.
-        let rate = share.rate_bytes.map(|bytes| Rate::from_bps(bytes.max(64) * 8));
-        let pace = rate.map(|rate| Pace::new(rate, fast.is_linux));
-        let flow_quantum = share.rate_bytes.map_or(1514, |bytes| (bytes >> 12).clamp(300, 1514) as u32);
-        let mtu_time = pace.map_or(Span::ZERO, |pace| pace.time(mtu));
-        // A target below one and a half packets could never be met.
-        let target_here = target.max(mtu_time * 3 / 2);
-        let interval = (interval + target_here.saturating_sub(target)).max(target_here * 2);
-        Self {
+        let mut tin = Self {
             flows: vec![Flow::default(); QUEUES as usize],
             lists: Rota::new(QUEUES, 3),
-            setting: Setting { target: target_here, interval, mtu_time, ..fast },
+            setting: fast,
             sparse: 0,
             bulk: 0,
             bytes: 0,
             deficit: 0,
-            quantum: share.quantum,
+            quantum: 0,
             next: Time::ZERO,
-            pace,
-            flow_quantum,
+            pace: None,
+            flow_quantum: 0,
             hosts: [vec![Host::default(); QUEUES as usize], vec![Host::default(); QUEUES as usize]],
             isolates,
-        }
+        };
+        tin.tune(share, fast, mtu);
+        tin
+    }
+
+    /// Takes over another share and other settings of its laws, as for [`Tin::new`].
+    pub fn tune(&mut self, share: Share, fast: Setting, mtu: u32) {
+        let Setting { target, interval, .. } = fast;
+        // A rate of less than 64 bytes a second would hold packets back for ever.
+        let rate = share.rate_bytes.map(|bytes| Rate::from_bps(bytes.max(64) * 8));
+        self.pace = rate.map(|rate| Pace::new(rate, fast.is_linux));
+        self.flow_quantum = share.rate_bytes.map_or(1514, |bytes| (bytes >> 12).clamp(300, 1514) as u32);
+        self.quantum = share.quantum;
+        let mtu_time = self.pace.map_or(Span::ZERO, |pace| pace.time(mtu));
+        // A target below one and a half packets could never be met.
+        let target_here = target.max(mtu_time * 3 / 2);
+        let interval = (interval + target_here.saturating_sub(target)).max(target_here * 2);
+        self.setting = Setting { target: target_here, interval, mtu_time, ..fast };
     }
 
     /// Whether any flow waits for a turn.
