@@ -92,10 +92,10 @@ pub trait Qdisc<P> {
     /// Takes over resolved parameters and the rate of the link from `now` on, and keeps its packets and what its law
     /// has learnt ([`Law::retune`](crate::law::Law::retune)). [`Qdisc::next_tick`] may change.
     ///
-    /// Nothing that waits is lost at this moment, so that to set a parameter is not itself congestion. Where more waits
-    /// than a smaller `limit` holds, the next arrival finds the queue full: it is lost, or takes from the queue what is
-    /// too much, as the discipline has it. Linux does so in pfifo, bfifo and cake; a change of its codel, pie, fq_codel,
-    /// fq_pie, dualpi2, sfq and choke loses the excess at once, and one of its red and sfb all that waits.
+    /// Nothing that waits is lost at this moment, so that to set a parameter is not itself congestion. Where more
+    /// waits than a smaller `limit` holds, the next arrival finds the queue full: it is lost, or takes from the queue
+    /// what is too much, as the discipline has it. Linux does so in pfifo, bfifo and cake; a change of its codel, pie,
+    /// fq_codel, fq_pie, dualpi2, sfq and choke loses the excess at once, and one of its red and sfb all that waits.
     ///
     /// Parameters that [`Row::fixed`](crate::registry::Row::fixed) names are as they were.
     fn retune(&mut self, values: &Values, rate: Rate, now: Time);
