@@ -1,6 +1,6 @@
 //! A TCP segment, as much of it as matters.
 
-use base::Ecn;
+use base::{Ecn, Span, Time};
 
 /// Header flags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -125,6 +125,17 @@ impl SackBlocks {
 fn distances([start_high, start_low, end_high, end_low]: [u16; 4]) -> (u64, u64) {
     let join = |high: u16, low: u16| u64::from(high) << 16 | u64::from(low);
     (join(start_high, start_low), join(end_high, end_low))
+}
+
+/// The stamp of an instant.
+#[inline]
+pub(crate) fn stamp_of(now: Time) -> u16 {
+    (now.ns() / 1_000_000) as u16
+}
+
+/// How old a stamp is, to the millisecond and at least one (tcp_rtt_tsopt_us).
+pub(crate) fn age_of(stamp: u16, now: Time) -> Span {
+    Span::from_ms(u64::from(stamp_of(now).wrapping_sub(stamp).max(1)))
 }
 
 /// One segment.

@@ -7,31 +7,25 @@
 //! | CWR | ends the echo | is only acknowledged at once |
 //! | a mark on the SYN/ACK | is echoed (RFC 5562) | is not: marks are of data alone |
 //!
-//! Which of the two it is follows from the controller that the hosts have.
+//! Which of the two it is follows from the controller that the hosts have. Each half keeps its own part of it: the
+//! receiver an [`Echo`], the sender what it has [`Heard`].
 
+use super::receiver::Receiver;
+use super::sender::Sender;
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, Segment};
 use crate::stack::{Config, EcnMode};
 use base::{Ecn, Time};
 
-/// What one end knows of marks and has to tell of them.
+/// What the two ends agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Feedback {
     /// The ends do no ECN.
     Off,
     /// A mark is echoed until the sender says that it has reduced.
-    Classic(Marks),
+    Classic,
     /// Each acknowledgement tells of what it acknowledges.
-    EachMark(Marks),
-}
-
-/// What an end has to tell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Marks {
-    /// As a receiver: acknowledgements carry ECE.
-    echoes: bool,
-    /// As a sender: the next new segment carries CWR.
-    owes_cwr: bool,
+    EachMark,
 }
 
 impl Feedback {
@@ -40,41 +34,74 @@ impl Feedback {
         if !agrees || config.ecn == EcnMode::Off {
             Self::Off
         } else if config.control.echoes_each_mark() {
-            Self::EachMark(Marks::default())
+            Self::EachMark
         } else {
-            Self::Classic(Marks::default())
+            Self::Classic
         }
     }
+}
 
+/// What a receiver has to tell of marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Echo {
+    /// The ends do no ECN.
+    Off,
+    /// The value says whether acknowledgements echo a mark now.
+    Classic(bool),
+    /// The value says whether the last data that came was marked.
+    EachMark(bool),
+}
+
+impl Echo {
     /// Whether both ends do ECN.
     #[inline]
-    pub fn is_on(&self) -> bool {
-        !matches!(self, Self::Off)
+    pub fn is_on(self) -> bool {
+        self != Self::Off
     }
 
-    /// Whether a segment tells its receiver, who sends data too, that data was marked.
+    /// Whether acknowledgements carry ECE now.
     #[inline]
-    pub fn hears(&self, segment: &Segment) -> bool {
-        segment.flags.has(Flags::ECE) && self.is_on()
-    }
-
-    /// Whether acknowledgements echo a mark now.
-    #[inline]
-    pub fn echoes(&self) -> bool {
-        matches!(self, Self::Classic(Marks { echoes: true, .. }) | Self::EachMark(Marks { echoes: true, .. }))
+    pub fn echoes(self) -> bool {
+        matches!(self, Self::Classic(true) | Self::EachMark(true))
     }
 
     /// A SYN/ACK was marked.
     pub fn note_marked_synack(&mut self) {
-        if let Self::Classic(marks) = self {
-            marks.echoes = true;
+        if let Self::Classic(echoes) = self {
+            *echoes = true;
         }
+    }
+
+    /// The ECN field of what a receiver sends, where its kind `may` be ECN-capable.
+    #[inline]
+    pub fn field(self, may: bool, config: &Config) -> Ecn {
+        if may && self.is_on() { config.ect } else { Ecn::NotEct }
+    }
+}
+
+/// What a sender hears of marks, and has to say to that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Heard {
+    /// The ends do no ECN.
+    Off,
+    /// The ends do ECN.
+    On {
+        /// The next new segment carries CWR.
+        owes_cwr: bool,
+    },
+}
+
+impl Heard {
+    /// Whether `segment` tells that data was marked.
+    #[inline]
+    pub fn hears(self, segment: &Segment) -> bool {
+        segment.flags.has(Flags::ECE) && self != Self::Off
     }
 
     /// The window was reduced: the peer is told of every reduction, whatever its cause (RFC 3168 §6.1.2).
     pub fn owe_cwr(&mut self) {
-        if let Self::Classic(marks) | Self::EachMark(marks) = self {
-            marks.owes_cwr = true;
+        if let Self::On { owes_cwr } = self {
+            *owes_cwr = true;
         }
     }
 
@@ -88,54 +115,80 @@ impl Feedback {
     pub fn pay_cwr(&mut self) -> bool {
         match self {
             Self::Off => false,
-            Self::Classic(marks) | Self::EachMark(marks) => std::mem::take(&mut marks.owes_cwr),
+            Self::On { owes_cwr } => std::mem::take(owes_cwr),
         }
     }
 
-    /// The ECN field of what is sent, where its kind `may` be ECN-capable.
+    /// The ECN field of what a sender sends, where its kind `may` be ECN-capable.
     #[inline]
-    pub fn field(&self, may: bool, config: &Config) -> Ecn {
-        if may && self.is_on() { config.ect } else { Ecn::NotEct }
+    pub fn field(self, may: bool, config: &Config) -> Ecn {
+        if may && self != Self::Off { config.ect } else { Ecn::NotEct }
     }
 }
 
 impl Endpoint {
-    /// What the ECN field and CWR of arriving data change in what acknowledgements tell.
+    /// Both halves begin to do what the handshake agreed on.
+    pub(super) fn agree(&mut self, feedback: Feedback) {
+        (self.receiver.echo, self.sender.heard) = match feedback {
+            Feedback::Off => (Echo::Off, Heard::Off),
+            Feedback::Classic => (Echo::Classic(false), Heard::On { owes_cwr: false }),
+            Feedback::EachMark => (Echo::EachMark(false), Heard::On { owes_cwr: false }),
+        };
+    }
+}
+
+impl Receiver {
+    /// The ECN field and CWR of arriving data change what acknowledgements tell.
     #[inline]
-    pub(super) fn on_marks(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        match self.feedback {
-            Feedback::Off => {}
-            Feedback::Classic(marks) => self.on_marks_classic(marks, segment, config),
-            Feedback::EachMark(marks) => self.on_marks_each(marks, segment, config, now, out),
+    pub(super) fn on_marks(
+        &mut self,
+        segment: &Segment,
+        sender: &Sender,
+        config: &Config,
+        now: Time,
+        out: &mut impl Emit,
+    ) {
+        match self.echo {
+            Echo::Off => {}
+            Echo::Classic(echoes) => self.on_marks_classic(echoes, segment, config),
+            Echo::EachMark(before) => self.on_marks_each(before, segment, sender, config, now, out),
         }
     }
 
-    fn on_marks_classic(&mut self, mut marks: Marks, segment: &Segment, config: &Config) {
+    fn on_marks_classic(&mut self, mut echoes: bool, segment: &Segment, config: &Config) {
         let hurries = config.delayed_ack.hurries_for_ecn;
         if segment.flags.has(Flags::CWR) {
-            marks.echoes = false;
+            echoes = false;
             self.make_due();
             self.quick_acks_left = self.quick_acks_left.max(u32::from(hurries));
         }
         if segment.ecn == Ecn::Ce {
-            if hurries && !marks.echoes {
+            if hurries && !echoes {
                 self.quick_acks_left = self.quick_acks_left.max(2);
                 self.hurry_afresh(2, config);
             }
-            marks.echoes = true;
+            echoes = true;
         }
-        self.feedback = Feedback::Classic(marks);
+        self.echo = Echo::Classic(echoes);
     }
 
-    /// What was acknowledged late so far is of the other kind when the marks begin or end, and is acknowledged by
-    /// itself; the change is told at once too, as Linux does.
-    fn on_marks_each(&mut self, marks: Marks, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
-        let echoes = segment.ecn == Ecn::Ce;
-        if echoes != marks.echoes {
+    /// When the marks begin or end, what was held back so far is of the other kind and is acknowledged by itself. The
+    /// change is told at once too, as Linux does.
+    fn on_marks_each(
+        &mut self,
+        before: bool,
+        segment: &Segment,
+        sender: &Sender,
+        config: &Config,
+        now: Time,
+        out: &mut impl Emit,
+    ) {
+        let is_marked = segment.ecn == Ecn::Ce;
+        if is_marked != before {
             if self.delayed_ack_at.is_set() {
-                self.send_ack(config, now, out);
+                self.acknowledge(sender, config, now, out);
             }
-            self.feedback = Feedback::EachMark(Marks { echoes, ..marks });
+            self.echo = Echo::EachMark(is_marked);
             self.make_due();
             self.quick_acks_left = self.quick_acks_left.max(1);
         }

@@ -1,9 +1,26 @@
-//! What can be seen of a sender from outside, as `struct tcp_info` tells it (linux/tcp.h). Nothing here has a part in
-//! what it does.
+//! What can be seen of an endpoint from outside, some of it as `struct tcp_info` tells it (linux/tcp.h). Nothing here
+//! has a part in what it does.
 
-use super::{Endpoint, Phase};
+use super::{Endpoint, State};
 use crate::stack::Config;
 use base::Span;
+
+/// What an endpoint has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Segments with data or a FIN sent for the first time.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmitted: u32,
+    /// Expirations of the retransmission timer, of SYN and SYN/ACK too.
+    pub timeouts: u32,
+    /// Reductions of the window by fast recovery.
+    pub recoveries: u32,
+    /// Reductions of the window by ECN echo.
+    pub ecn_reductions: u32,
+    /// Reductions of the window that turned out to be needless and were taken back.
+    pub undone: u32,
+}
 
 /// What a sender does about congestion, by Linux's names and numbers (`enum tcp_ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,36 +38,104 @@ pub enum CongestionState {
 }
 
 impl Endpoint {
+    /// Bytes that arrived in order, and so reached the application.
+    pub fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    /// Bytes that arrived in order and wait to be read.
+    pub fn unread(&self) -> u64 {
+        self.receiver.unread()
+    }
+
+    /// Bytes that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// Whether the handshake is done.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether the handshake was ever done, also of one that was given up since.
+    pub fn was_established(&self) -> bool {
+        self.sender.snd_una > 0
+    }
+
+    /// Whether the application has said that it has nothing more to write.
+    pub fn is_closing(&self) -> bool {
+        self.sender.closing
+    }
+
+    /// Whether everything the peer will ever send has arrived, its FIN included.
+    pub fn peer_closed(&self) -> bool {
+        self.receiver.has_heard_all()
+    }
+
+    /// Whether nothing is left to do: both FINs sent and acknowledged, or given up.
+    pub fn is_done(&self) -> bool {
+        let (has_sent, has_heard) = (self.sender.has_sent_all(), self.receiver.has_heard_all());
+        self.is_aborted() || has_sent && has_heard || self.is_one_way && (has_sent || has_heard)
+    }
+
+    /// Whether the connection was given up after too many retries.
+    pub fn is_aborted(&self) -> bool {
+        self.state == State::Aborted
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> &Stats {
+        &self.sender.stats
+    }
+
+    /// Congestion window, bytes.
+    pub fn cwnd(&self) -> f64 {
+        self.sender.window.cwnd
+    }
+
+    /// Slow-start threshold, bytes; infinite before the first reduction.
+    pub fn ssthresh(&self) -> f64 {
+        self.sender.window.ssthresh
+    }
+
     /// What it does about congestion.
     pub fn congestion_state(&self) -> CongestionState {
-        match self.phase {
-            Phase::Recovery => CongestionState::Recovery,
-            Phase::Timeout => CongestionState::Loss,
-            Phase::Reducing => CongestionState::Cwr,
-            Phase::Open if self.ecn_recover > self.snd_una => CongestionState::Cwr,
-            Phase::Open if self.duplicate_acks > 0 => CongestionState::Disorder,
-            Phase::Open => CongestionState::Open,
-        }
+        self.sender.congestion_state()
+    }
+
+    /// The congestion controller.
+    pub fn controller(&self) -> &crate::cc::Algorithm {
+        self.sender.algorithm()
+    }
+
+    /// Payload bytes a second at which data is sent; infinite before that is known, none without pacing.
+    pub fn pacing_rate(&self) -> Option<f64> {
+        self.sender.pacing_rate()
     }
 
     /// Bytes thought to be in the network.
     pub fn in_flight(&self) -> u64 {
-        self.outstanding.pipe(self.snd_nxt - self.snd_una)
+        self.sender.pipe()
+    }
+
+    /// Smoothed round-trip time, once measured.
+    pub fn srtt(&self) -> Option<Span> {
+        self.sender.rtt.srtt()
     }
 
     /// Mean deviation of the round-trip time, once measured.
     pub fn rttvar(&self) -> Option<Span> {
-        self.rtt.rttvar()
+        self.sender.rtt.rttvar()
     }
 
     /// Retransmission timeout, with its back-off.
     pub fn rto(&self, config: &Config) -> Span {
-        self.rtt.rto(config)
+        self.sender.rtt.rto(config)
     }
 
     /// Whether there is something to send that the peer's window does not let out.
     pub fn is_held_by_receiver(&self, config: &Config) -> bool {
-        let in_flight = self.snd_nxt - self.snd_una;
-        self.next_new(config).is_some_and(|(len, _)| in_flight + u64::from(len) > self.peer_window)
+        self.sender.is_held_by_receiver(config)
     }
 }

@@ -25,41 +25,40 @@
 //!   acknowledges what was sent in a recovery does, and prolongs that.
 //! - A segment with data counts as a departure only if it reports something new: ns-2's agents send one way.
 
-use super::{Emit, Endpoint, Phase, Timing};
-use crate::cc::{Acked, Cause, Congestion};
+use super::repair::{DUP_THRESH, Repair};
+use super::{Outlet, Phase, Sender, Timing};
+use crate::cc::{Cause, Congestion};
+use crate::endpoint::Emit;
 use crate::reassembly::Reassembly;
 use crate::segment::Segment;
-use crate::stack::{Config, Repair};
+use crate::stack::Config;
 use base::Time;
-
-/// Reports that start a recovery: `numdupacks_`.
-const DUP_THRESH: u32 = 3;
 
 /// What this recovery knows beyond the frame.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack1 {
+    /// Whether there is something to repair.
+    pub(super) is_busy: bool,
     /// What was reported to have arrived.
     reported: Reassembly,
     /// Segments thought to be in the network, in a recovery.
     pipe: i64,
-    /// For `newreno.rs`: what a reduction left of the window, and whether a partial acknowledgement came since.
-    pub(super) left: f64,
-    pub(super) had_partial: bool,
     /// Gaps before this were sent again in this recovery.
     repaired: u64,
     /// Where sending everything again after a timeout has come to; `None` once it is through.
     back_at: Option<u64>,
 }
 
-impl Endpoint {
-    /// The state of this recovery, where a stack has it.
-    pub(super) fn sack1_of(config: &Config) -> Option<Box<Sack1>> {
-        matches!(config.repair, Repair::Ns2Sack1 | Repair::Ns2NewReno).then(Box::default)
-    }
-
+impl Sender {
     /// Takes the acknowledgement in `segment`, which reports something, or while there is something to repair; the
     /// others are the frame's. Returns whether something may be sent now.
-    pub(super) fn on_ack_sack1(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+    pub(super) fn on_ack_sack1(
+        &mut self,
+        segment: &Segment,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> bool {
         let ack = segment.ack;
         let bytes = ack.saturating_sub(self.snd_una);
         let known = if self.counts_deliveries { self.reported().bytes() } else { 0 };
@@ -87,10 +86,13 @@ impl Endpoint {
         } else if bytes > 0 {
             self.phase = Phase::Open;
             self.pass(ack, config, now);
-            self.grow(segment, bytes, config, now);
+            // What is acknowledged while it is being sent again had mostly left the network before (RFC 3465 §2.3).
+            let is_back = self.sack1().back_at.is_some();
+            let counted = if is_back { bytes.min(config.mss.into()) } else { bytes };
+            self.grow(segment, counted, config, now);
         } else if ack == self.snd_una && self.snd_nxt > ack && self.phase == Phase::Open {
             if self.take_reports(segment) > 0 {
-                self.on_report(config, now, out);
+                self.on_report_sack1(config, now, out);
             }
             may_send = self.duplicate_acks == 0;
         } else if ack < self.snd_una {
@@ -100,7 +102,7 @@ impl Endpoint {
             let delivered = (bytes + self.reported().bytes()).saturating_sub(known);
             self.on_delivery(segment, delivered, None, config, now);
         }
-        if self.feedback.hears(segment) && !was_recovering {
+        if self.heard.hears(segment) && !was_recovering {
             self.on_ecn_echo(config, now);
         }
         may_send
@@ -115,32 +117,17 @@ impl Endpoint {
         let sack1 = self.sack1();
         sack1.reported.clear();
         sack1.back_at = sack1.back_at.map(|at| at.max(ack)).filter(|&at| at < snd_nxt);
-        self.sack1_is_busy = sack1.back_at.is_some();
+        sack1.is_busy = sack1.back_at.is_some();
         self.measure(ack, sent_at, config, now);
         self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
     }
 
-    pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
-        // RFC 3168 §6.1.2: not by one that echoes congestion.
-        if self.feedback.hears(segment) {
-            return;
-        }
-        let mss = f64::from(config.mss);
-        // What is acknowledged while it is being sent again had mostly left the network before (RFC 3465 §2.3).
-        let is_back = self.sack1().back_at.is_some();
-        let bytes = if is_back { bytes.min(config.mss.into()) } else { bytes };
-        let srtt = self.rtt.srtt();
-        let (byte_counting, whole_segments) = (config.byte_counting, config.whole_segments);
-        let acked = Acked { bytes, mss, byte_counting, whole_segments, srtt, now };
-        self.controller.grow(&mut self.window, &acked);
-        self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
-    }
-
     /// Notes what `segment` reports. Returns the bytes that were not known.
     fn take_reports(&mut self, segment: &Segment) -> u64 {
-        self.sack1_is_busy = true;
         let (una, ack) = (self.snd_una, segment.ack);
-        let reported = &mut self.sack1().reported;
+        let sack1 = self.sack1();
+        sack1.is_busy = true;
+        let reported = &mut sack1.reported;
         if ack > una {
             reported.advance(ack);
         }
@@ -149,7 +136,7 @@ impl Endpoint {
     }
 
     /// Something new was reported while `snd_una` stood.
-    fn on_report(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+    fn on_report_sack1(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.duplicate_acks += 1;
         if self.duplicate_acks < DUP_THRESH && config.limited_transmit {
             let more = f64::from(self.duplicate_acks * config.mss);
@@ -187,17 +174,16 @@ impl Endpoint {
         };
         let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = (left / mss).floor().max(2.0) * mss;
-        self.feedback.owe_cwr();
+        self.heard.owe_cwr();
         left
     }
 
     /// The retransmission timer expired: everything again, from `snd_una` on.
-    pub(super) fn on_timeout_sack1(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+    pub(super) fn on_timeout_sack1(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let una = self.snd_una;
         let sack1 = self.sack1();
         sack1.reported.clear();
-        sack1.back_at = Some(una);
-        self.sack1_is_busy = true;
+        (sack1.back_at, sack1.is_busy) = (Some(una), true);
         self.phase = Phase::Timeout;
         (self.recover, self.duplicate_acks, self.timing) = (self.snd_nxt, 0, Timing::NONE);
         // At every expiration, of the window as it is then.
@@ -211,7 +197,7 @@ impl Endpoint {
     }
 
     /// Sends what may be sent while there is something to repair.
-    pub(super) fn fill_window_sack1(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+    pub(super) fn fill_window_sack1(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let window = self.window.cwnd as u64;
         if self.phase != Phase::Recovery {
             while self.send_onward(window, config, now, out) {}
@@ -231,7 +217,7 @@ impl Endpoint {
 
     /// Sends the next segment, an old one while everything is being sent again, if it ends no more than `window` bytes
     /// beyond `snd_una`. Returns whether there was one.
-    fn send_onward(&mut self, window: u64, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+    fn send_onward(&mut self, window: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
         let Some(at) = self.sack1().back_at else {
             let in_flight = self.snd_nxt - self.snd_una;
             return match self.next_new(config) {
@@ -251,7 +237,7 @@ impl Endpoint {
     }
 
     /// Sends the segment at `seq` again. Returns where it ends.
-    fn send_old(&mut self, seq: u64, config: &Config, now: Time, out: &mut impl Emit) -> u64 {
+    fn send_old(&mut self, seq: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> u64 {
         let record = self.outstanding.send_again(seq, now);
         if !self.rto_at.is_set() {
             self.rto_at = now + self.rtt.rto(config);
@@ -261,12 +247,18 @@ impl Endpoint {
     }
 
     #[inline]
-    pub(super) fn sack1(&mut self) -> &mut Sack1 {
-        self.sack1.as_mut().expect("asked for only where a stack has it")
+    fn sack1(&mut self) -> &mut Sack1 {
+        match &mut self.repair {
+            Repair::Ns2Sack1(sack1) => sack1,
+            _ => unreachable!("asked for only where a stack has it"),
+        }
     }
 
     #[inline]
     fn reported(&self) -> &Reassembly {
-        &self.sack1.as_ref().expect("asked for only where a stack has it").reported
+        match &self.repair {
+            Repair::Ns2Sack1(sack1) => &sack1.reported,
+            _ => unreachable!("asked for only where a stack has it"),
+        }
     }
 }

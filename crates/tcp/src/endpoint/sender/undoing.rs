@@ -25,12 +25,13 @@
 //! - Segments that were deemed lost in a reduction that was needless stay so until it is found out; Linux forgets
 //!   them too only then.
 
-use super::{Endpoint, Phase};
+use super::repair::Repair;
+use super::{Phase, Sender};
 use crate::cc::{Controller, Window};
 use crate::rack::{COMPARABLE, Rack};
-use crate::segment::Segment;
+use crate::segment::{Segment, stamp_of};
 use crate::stack::Config;
-use base::{Span, Time};
+use base::Time;
 
 /// Where F-RTO stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,21 +58,10 @@ pub(super) struct Undoing {
     step: Step,
 }
 
-impl Endpoint {
+impl Sender {
     /// Whether a stack has any of it.
     fn may_take_back(config: &Config) -> bool {
-        (config.undo || config.frto) && Self::keeps_time(config)
-    }
-
-    /// The stamp of an instant.
-    #[inline]
-    pub(super) fn stamp_of(now: Time) -> u16 {
-        (now.ns() / 1_000_000) as u16
-    }
-
-    /// How old a stamp is, to the millisecond and at least one (tcp_rtt_tsopt_us).
-    pub(super) fn age_of(stamp: u16, now: Time) -> Span {
-        Span::from_ms(u64::from(Self::stamp_of(now).wrapping_sub(stamp).max(1)))
+        (config.undo || config.frto) && Repair::keeps_time(config)
     }
 
     /// The stamp that `segment` echoes, where there are timestamps.
@@ -134,7 +124,7 @@ impl Endpoint {
     fn is_of_original(&self, segment: &Segment, config: &Config, now: Time) -> bool {
         let Some(first_at) = self.undoing.as_ref().and_then(|undoing| undoing.first_resent_at) else { return true };
         let is_comparable = config.timestamps && now.since(first_at) < COMPARABLE;
-        is_comparable && (segment.echo.wrapping_sub(Self::stamp_of(first_at)) as i16) < 0
+        is_comparable && (segment.echo.wrapping_sub(stamp_of(first_at)) as i16) < 0
     }
 
     /// tcp_may_undo.
@@ -159,7 +149,7 @@ impl Endpoint {
             }
             if before.ssthresh > self.window.ssthresh {
                 self.window.ssthresh = before.ssthresh;
-                self.feedback.forgive_cwr();
+                self.heard.forgive_cwr();
             }
         }
         self.outstanding.tell_rack(Rack::look_again);
@@ -205,7 +195,7 @@ impl Endpoint {
     ) -> bool {
         let Some(step) = self.undoing.as_ref().map(|undoing| undoing.step) else { return false };
         // Without reports, what was sent once may have been waiting for what was sent again (tcp_clean_rtx_queue).
-        let is_unclear = self.counts_duplicates && self.outstanding.has_acked_resent();
+        let is_unclear = self.repair.is_counted() && self.outstanding.has_acked_resent();
         let is_original = !is_unclear && self.outstanding.first_original().is_some_and(|end| end <= self.recover);
         if advances && self.may_undo(segment, config, now) || step == Step::Waiting && is_original {
             self.undo(true, config);

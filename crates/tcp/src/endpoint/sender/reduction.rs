@@ -9,9 +9,11 @@
 //! | `prr_out`        | `sent`                  |
 //! | `RecoverFS`      | `from`: the window, as in Linux |
 
-use super::{Endpoint, Phase};
+use super::repair::Repair;
+use super::{Phase, Sender};
 use crate::cc::{Cause, Congestion};
-use crate::stack::{Config, Reduction, Repair};
+use crate::segment::Segment;
+use crate::stack::{Config, Reduction};
 use base::Time;
 
 /// What happened since the reduction began.
@@ -22,17 +24,47 @@ pub(super) struct Progress {
     /// Bytes that arrived.
     delivered: u64,
     /// Bytes that were sent, again or for the first time.
-    pub(super) sent: u64,
+    sent: u64,
 }
 
-impl Endpoint {
-    /// Whether a stack brings its window down so.
-    pub(super) fn reduces_gradually(config: &Config) -> bool {
+/// How the window comes down.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Descent {
+    /// At once.
+    AtOnce,
+    /// Over a round trip; the value is of the last reduction.
+    Gradual(Progress),
+}
+
+impl Descent {
+    /// How it comes down with this way of repair.
+    pub fn new(repair: &Repair, config: &Config) -> Self {
         // A controller that models the path brings the window down itself, in this frame.
-        let is_gradual = config.reduction == Reduction::Proportional || config.control.models_path();
-        is_gradual && matches!(config.repair, Repair::Sack | Repair::Rack) || Self::counts_duplicates(config)
+        let wants = config.reduction == Reduction::Proportional || config.control.models_path();
+        let is_gradual = match repair {
+            Repair::Counted(_) => true,
+            Repair::Sack { .. } | Repair::Rack(_) => wants,
+            Repair::Reno | Repair::NewReno | Repair::Ns2NewReno(_) | Repair::Ns2Sack1(_) => false,
+        };
+        if is_gradual { Self::Gradual(Progress::default()) } else { Self::AtOnce }
     }
 
+    /// Whether it comes down over a round trip.
+    #[inline]
+    pub fn is_gradual(&self) -> bool {
+        matches!(self, Self::Gradual(_))
+    }
+
+    /// So many bytes were sent, again or for the first time.
+    #[inline]
+    pub fn note_sent(&mut self, bytes: u32) {
+        if let Self::Gradual(progress) = self {
+            progress.sent += u64::from(bytes);
+        }
+    }
+}
+
+impl Sender {
     /// Whether the window is coming down.
     #[inline]
     pub(super) fn is_reducing(&self) -> bool {
@@ -41,9 +73,9 @@ impl Endpoint {
 
     /// Sets the threshold to which the window is to come down.
     pub(super) fn begin_reduction(&mut self, cause: Cause, config: &Config, now: Time) {
-        self.progress = Progress { from: self.window.cwnd, delivered: 0, sent: 0 };
+        self.descent = Descent::Gradual(Progress { from: self.window.cwnd, delivered: 0, sent: 0 });
         self.set_threshold(cause, config, now);
-        self.feedback.owe_cwr();
+        self.heard.owe_cwr();
     }
 
     /// The threshold that the controller leaves of the window.
@@ -64,7 +96,7 @@ impl Endpoint {
         self.window.ssthresh = left.max(2.0 * mss);
     }
 
-    /// Fast recovery begins, and the window comes down gradually; what is lost is sent by [`Endpoint::push`].
+    /// Fast recovery begins, and the window comes down gradually; what is lost is sent by [`Sender::push`].
     pub(super) fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
         self.begin_undoing(self.window_before(), config);
         if self.phase == Phase::Reducing {
@@ -79,8 +111,8 @@ impl Endpoint {
             self.recover = self.snd_nxt;
         }
         self.phase = Phase::Recovery;
-        self.probe_end = None;
-        if !self.finds_by_time {
+        self.repair.forget_probe();
+        if !self.repair.is_rack() {
             self.outstanding.lose_front();
         }
         self.rto_at = config.timer(now, self.rtt.rto(config));
@@ -88,12 +120,12 @@ impl Endpoint {
 
     /// `delivered` bytes arrived during the reduction: how much may be out now.
     pub(super) fn reduce_by(&mut self, delivered: u64, goes_well: bool, config: &Config) {
-        if delivered == 0 || self.is_modelled {
+        if delivered == 0 || config.control.models_path() {
             return;
         }
         let mss = f64::from(config.mss);
-        let pipe = self.outstanding.pipe(self.snd_nxt - self.snd_una) as f64;
-        let progress = &mut self.progress;
+        let pipe = self.pipe() as f64;
+        let Descent::Gradual(progress) = &mut self.descent else { return };
         progress.delivered += delivered;
         let (arrived, sent) = (progress.delivered as f64, progress.sent as f64);
         let more = if pipe > self.window.ssthresh {
@@ -120,7 +152,7 @@ impl Endpoint {
         let left = self.controller.reduced(&self.window, &congestion);
         self.window.ssthresh = left.max(2.0 * mss);
         self.window.cwnd = self.window.ssthresh;
-        self.feedback.owe_cwr();
+        self.heard.owe_cwr();
         left
     }
 
@@ -128,15 +160,15 @@ impl Endpoint {
         // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
         // An acknowledgement of exactly that window may have been sent before the CWR arrived.
         let is_known = self.snd_una <= self.ecn_recover || self.snd_una <= self.recover;
-        if self.phase != Phase::Open || is_known && !self.is_gradual {
+        if self.phase != Phase::Open || is_known && !self.descent.is_gradual() {
             return;
         }
         self.stats.ecn_reductions += 1;
         let mss = f64::from(config.mss);
-        if self.is_gradual {
+        if self.descent.is_gradual() {
             self.begin_reduction(Cause::Mark, config, now);
             self.phase = Phase::Reducing;
-            self.probe_end = None;
+            self.repair.forget_probe();
             self.ecn_recover = self.snd_nxt;
             return;
         }
@@ -150,10 +182,25 @@ impl Endpoint {
         self.ecn_recover = self.snd_nxt;
     }
 
+    /// New data was acknowledged while the window comes down: perhaps it is there.
+    ///
+    /// Linux ends a recovery when all is acknowledged that was outstanding at its start, the wait for an echo's end when
+    /// something sent since is; either acknowledgement opens the window again.
+    pub(super) fn end_descent(&mut self, segment: &Segment, config: &Config, now: Time) {
+        let is_over = match self.phase {
+            Phase::Recovery => segment.ack >= self.repaired_at() && !self.undo_whole(segment, config, now),
+            Phase::Reducing => segment.ack > self.ecn_recover,
+            Phase::Open | Phase::Timeout => false,
+        };
+        if is_over {
+            self.end_reduction(config);
+        }
+    }
+
     /// The reduction is through.
-    pub(super) fn end_reduction(&mut self) {
+    pub(super) fn end_reduction(&mut self, config: &Config) {
         self.phase = Phase::Open;
-        if !self.is_modelled {
+        if !config.control.models_path() {
             self.window.cwnd = self.window.ssthresh;
         }
     }

@@ -11,9 +11,10 @@
 //! - A burst is not put off until the window has room for all of it (tcp_tso_should_defer), and nothing limits what
 //!   waits in the host's own queue (TSQ).
 
-use super::{Emit, Endpoint, Phase};
+use super::{Outlet, Phase, Sender};
 use crate::cc::{Algorithm, Controller, Sample, Stage, Window};
 use crate::delivery::Sampler;
+use crate::endpoint::Emit;
 use crate::outstanding::Outstanding;
 use crate::rack::Rack;
 use crate::stack::Config;
@@ -46,6 +47,8 @@ pub(super) struct Pacer {
     segments: u64,
     /// When there is something to send that has to wait until then.
     wakes_at: Time,
+    /// What is sent next ends a burst.
+    pub(super) ends_burst: bool,
 }
 
 impl Pacer {
@@ -58,6 +61,7 @@ impl Pacer {
             sent_at: Time::ZERO,
             segments: 0,
             wakes_at: Time::NEVER,
+            ends_burst: false,
         }
     }
 
@@ -113,7 +117,7 @@ impl Pacer {
     }
 }
 
-impl Endpoint {
+impl Sender {
     /// The pacer, where a stack has one.
     pub(super) fn pacer_of(config: &Config) -> Option<Box<Pacer>> {
         config.is_paced().then(|| Box::new(Pacer::new()))
@@ -126,19 +130,19 @@ impl Endpoint {
     }
 
     /// Payload bytes a second at which data is sent; infinite before that is known, none without pacing.
-    pub fn pacing_rate(&self) -> Option<f64> {
+    pub(in crate::endpoint) fn pacing_rate(&self) -> Option<f64> {
         self.pacer.as_ref().map(|pacer| pacer.rate())
     }
 
     /// The congestion controller.
-    pub fn controller(&self) -> &Algorithm {
+    pub(in crate::endpoint) fn algorithm(&self) -> &Algorithm {
         self.controller.algorithm()
     }
 
     /// Sends what may be sent, burst by burst, and asks for a call when the next one may depart.
-    pub(super) fn fill_paced(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+    pub(super) fn fill_paced(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let mss = u64::from(config.mss);
-        if self.is_modelled {
+        if config.control.models_path() {
             self.note_restart(config, now);
         }
         loop {
@@ -165,9 +169,16 @@ impl Endpoint {
 
     /// Nothing waits for its departure any more.
     #[inline]
-    pub(super) fn call_off_departure(&mut self) {
+    pub(in crate::endpoint) fn call_off_departure(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             pacer.wakes_at = Time::NEVER;
+        }
+    }
+
+    /// What is sent next ends a burst, or does not.
+    pub(super) fn end_burst(&mut self, ends: bool) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.ends_burst = ends;
         }
     }
 
@@ -177,9 +188,12 @@ impl Endpoint {
     }
 
     /// The handshake took a round trip: a controller that models the path starts from it.
-    pub(super) fn open_pacing(&mut self, config: &Config, now: Time) {
+    pub(in crate::endpoint) fn open_pacing(&mut self, config: &Config, now: Time) {
+        if self.pacer.is_none() {
+            return;
+        }
         if let Some(rtt) = self.rtt.srtt()
-            && self.is_modelled
+            && config.control.models_path()
         {
             self.controller.algorithm_mut().opened(&self.window, f64::from(config.mss), rtt, now);
         }
@@ -208,7 +222,7 @@ impl Endpoint {
 
     /// An acknowledgement was read; `ack` is what was known before.
     pub(super) fn steer(&mut self, ack: &Told, config: &Config, now: Time) {
-        if self.is_modelled {
+        if config.control.models_path() {
             self.sample(ack, config, now);
         }
         self.set_pacing_rate(config);
@@ -216,7 +230,7 @@ impl Endpoint {
 
     fn sample(&mut self, ack: &Told, config: &Config, now: Time) {
         let mss = u64::from(config.mss);
-        let in_flight = self.outstanding.pipe(self.snd_nxt - self.snd_una).div_ceil(mss);
+        let in_flight = self.pipe().div_ceil(mss);
         let lost = self.outstanding.ever_lost_bytes();
         let departs_at = self.pacer.as_mut().map_or(now, |pacer| pacer.departs_at());
         let Some(sampler) = &mut self.outstanding.sampler else { return };
@@ -255,7 +269,7 @@ impl Endpoint {
 
     /// The application is about to write: whether it let the network wait (tcp_rate_check_app_limited).
     pub(super) fn note_app_limit(&mut self) {
-        let pipe = self.outstanding.pipe(self.snd_nxt - self.snd_una);
+        let pipe = self.pipe();
         let has_lost = self.outstanding.next_lost().is_some();
         let Some(sampler) = &mut self.outstanding.sampler else { return };
         let mss = sampler.mss();
@@ -290,6 +304,7 @@ pub(super) struct Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Endpoint;
 
     fn at(ns: u64) -> Time {
         Time::from_ns(ns)
@@ -313,13 +328,13 @@ mod tests {
     fn a_departure_is_called_off_while_nothing_may_be_sent() {
         let (mut end, config) = end();
         let waits = |end: &mut Endpoint| {
-            end.pacer.as_mut().expect("it paces").wakes_at = at(5);
-            end.note_seldom();
+            end.sender.pacer.as_mut().expect("it paces").wakes_at = at(5);
+            end.sender.note_seldom();
             assert_eq!(end.next_wake(), at(5));
         };
         // An echo that met a window of one segment.
         waits(&mut end);
-        end.held_until = at(10);
+        end.sender.held_until = at(10);
         end.on_wake(&config, at(5), &mut |_| {});
         assert_eq!(end.next_wake(), at(10));
         end.on_wake(&config, at(10), &mut |_| {});
@@ -334,11 +349,11 @@ mod tests {
     #[test]
     fn a_closed_window_is_asked_for_before_the_next_departure_too() {
         let (mut end, config) = end();
-        end.peer_window = 0;
+        end.sender.peer_window = 0;
         end.write(10_000);
-        end.pacer.as_mut().expect("it paces").departs_at = at(5);
+        end.sender.pacer.as_mut().expect("it paces").departs_at = at(5);
         end.push(&config, at(0), &mut |_| {});
-        assert_eq!(end.next_wake(), end.persist_at());
+        assert_eq!(end.next_wake(), end.sender.persist_at());
         assert!(end.next_wake().is_set());
     }
 

@@ -20,13 +20,14 @@
 //!   acknowledged.
 //! - `reordering` does not come down again after a timeout.
 
-use super::{Emit, Endpoint, Phase};
+use super::repair::{DUP_THRESH, Repair};
+use super::{Outlet, Phase, Sender};
+use crate::endpoint::Emit;
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, Reduction, Repair};
+use crate::stack::Config;
 use base::Time;
 
-/// tcp_reordering and tcp_max_reordering.
-const DUP_THRESH: u32 = 3;
+/// tcp_max_reordering.
 const MOST_REORDERING: u32 = 300;
 
 /// What duplicates told.
@@ -34,34 +35,43 @@ const MOST_REORDERING: u32 = 300;
 pub(super) struct Counting {
     /// Segments that are thought to have arrived beyond a hole.
     assumed: u32,
-    /// Duplicates that make a loss.
+    /// Duplicates that make a loss: tcp_reordering at first.
     reordering: u32,
+    /// What the peer sent last was data: the next of its segments is no duplicate.
+    heard_data: bool,
 }
 
 impl Default for Counting {
     fn default() -> Self {
-        Self { assumed: 0, reordering: DUP_THRESH }
+        Self { assumed: 0, reordering: DUP_THRESH, heard_data: false }
     }
 }
 
-impl Endpoint {
-    /// Whether a stack recovers so.
-    pub(super) fn counts_duplicates(config: &Config) -> bool {
-        config.repair == Repair::NewReno && config.reduction == Reduction::Proportional && !config.control.models_path()
-    }
-
+impl Counting {
     /// Whether `segment` is the first after data of the peer's, and so tells of its window (tcp_may_update_window,
     /// FLAG_NOT_DUP).
     pub(super) fn is_first_after_data(&mut self, segment: &Segment) -> bool {
         let is_data = segment.payload > 0 || segment.flags.has(Flags::FIN);
         std::mem::replace(&mut self.heard_data, is_data)
     }
+}
+
+impl Sender {
+    /// What duplicates told. Asked for only where they are counted.
+    fn counting(&mut self) -> &mut Counting {
+        match &mut self.repair {
+            Repair::Counted(counting) => counting,
+            _ => unreachable!("duplicates are counted"),
+        }
+    }
 
     /// `segments` were acknowledged. Returns how many bytes arrived that are news.
     pub(super) fn count_acknowledged(&mut self, ack: u64, segments: u32, config: &Config) -> u64 {
         let mss = u64::from(config.mss);
-        let Some(counting) = &self.counting else { return u64::from(segments) * mss };
-        let assumed = counting.assumed;
+        let assumed = self.counting().assumed;
+        if assumed == 0 {
+            return u64::from(segments.max(1)) * mss;
+        }
         let goes_on = self.phase == Phase::Recovery && ack < self.recover;
         let left = if goes_on { assumed.saturating_sub(segments.saturating_sub(1)) } else { 0 };
         if goes_on && left > self.most_assumed(config) {
@@ -73,20 +83,20 @@ impl Endpoint {
     }
 
     /// A duplicate came. Returns how many bytes arrived by what it says.
-    pub(super) fn on_counted_duplicate(&mut self, config: &Config, now: Time, out: &mut impl Emit) -> u64 {
+    pub(super) fn on_counted_duplicate(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> u64 {
         let is_calm = matches!(self.phase, Phase::Open | Phase::Reducing);
         let says_nothing = self.phase == Phase::Timeout && self.snd_nxt <= self.recover;
         if !is_calm && (self.snd_una >= self.recover || says_nothing) {
             return 0;
         }
         let most = self.most_assumed(config);
-        let Counting { assumed, .. } = **self.counting.get_or_insert_default();
+        let assumed = self.counting().assumed;
         if assumed >= most {
             self.note_reordering(0);
         } else {
             self.assume(assumed + 1, config);
         }
-        let Counting { assumed: now_assumed, reordering } = **self.counting.get_or_insert_default();
+        let Counting { assumed: now_assumed, reordering, .. } = *self.counting();
         if is_calm && now_assumed >= reordering {
             self.enter_recovery(config, now, out);
         }
@@ -102,19 +112,13 @@ impl Endpoint {
 
     /// The timer expired: duplicates mean nothing any more.
     pub(super) fn forget_duplicates(&mut self, config: &Config) {
-        if self.counting.is_some() {
+        if let Repair::Counted(Counting { assumed: 1.., .. }) = self.repair {
             self.assume(0, config);
         }
     }
 
-    /// The end of a recovery, or of the time after a timeout: this, or more, is to be acknowledged.
-    #[inline]
-    pub(super) fn repaired_at(&self) -> u64 {
-        self.recover + u64::from(self.counts_duplicates)
-    }
-
     fn assume(&mut self, segments: u32, config: &Config) {
-        self.counting.get_or_insert_default().assumed = segments;
+        self.counting().assumed = segments;
         self.outstanding.assume(u64::from(segments) * u64::from(config.mss));
     }
 
@@ -126,6 +130,6 @@ impl Endpoint {
 
     fn note_reordering(&mut self, more: u32) {
         let out = self.outstanding.len() as u32;
-        self.counting.get_or_insert_default().reordering = (out + more).min(MOST_REORDERING);
+        self.counting().reordering = (out + more).min(MOST_REORDERING);
     }
 }

@@ -19,7 +19,7 @@
 //! | Linux                     | here                          |
 //! |---------------------------|-------------------------------|
 //! | `icsk_ack.ato`            | `interval`                    |
-//! | `icsk_ack.quick`          | `quick_acks_left` of the endpoint |
+//! | `icsk_ack.quick`          | `quick_acks_left` of the receiver |
 //! | `icsk_ack.pingpong`       | `answers`                     |
 //! | `icsk_ack.rcv_mss`        | `full`                        |
 //! | `icsk_ack.last_seg_size`  | `small`                       |
@@ -31,9 +31,11 @@
 //! - The clock has no ticks.
 //! - The application reads as soon as something arrives, not when it is next scheduled.
 
+use super::Receiver;
 use super::growing::Growing;
-use super::{Emit, Endpoint};
-use crate::segment::{Flags, Segment};
+use crate::endpoint::Emit;
+use crate::endpoint::sender::Sender;
+use crate::segment::{Flags, Segment, stamp_of};
 use crate::stack::Config;
 use base::{Span, Time};
 
@@ -95,7 +97,7 @@ impl Delaying {
         let is_end = segment.flags.has(Flags::PSH);
         if len >= self.full {
             if config.timestamps && is_new_echo {
-                self.growing.measure(segment, Endpoint::stamp_of(now));
+                self.growing.measure(segment, stamp_of(now));
             }
             if len > self.full {
                 self.growing.note_full(config);
@@ -116,7 +118,7 @@ impl Delaying {
     }
 }
 
-impl Endpoint {
+impl Receiver {
     /// The state of a receiver that adapts, where a stack has it; in the memory of a former one.
     pub(super) fn delaying_of(former: Option<Box<Delaying>>, config: &Config) -> Option<Box<Delaying>> {
         if !config.delayed_ack.adapts {
@@ -148,8 +150,8 @@ impl Endpoint {
         self.quick_acks_left = self.quick_acks_left.max(if fit == 0 { most.min(2) } else { fit });
     }
 
-    /// The same, and forgets the habits: something is amiss (tcp_enter_quickack_mode).
-    pub(super) fn hurry_afresh(&mut self, most: u32, config: &Config) {
+    /// Hurries and forgets the habits: something is amiss (tcp_enter_quickack_mode).
+    pub(in crate::endpoint) fn hurry_afresh(&mut self, most: u32, config: &Config) {
         self.hurry(most, config);
         if let Some(delaying) = &mut self.delaying {
             delaying.answers = 0;
@@ -158,33 +160,33 @@ impl Endpoint {
     }
 
     /// What arrived next is to be acknowledged at once, whatever the habits.
-    pub(super) fn make_due(&mut self) {
+    pub(in crate::endpoint) fn make_due(&mut self) {
         if let Some(delaying) = &mut self.delaying {
             delaying.is_due = true;
         }
     }
 
-    /// New data or a FIN came in order; it closed a gap if `fills_gap`, and `is_read` if the application has it
-    /// already.
+    /// New data or a FIN came in order; it closed a gap if `fills_gap`.
     pub(super) fn acknowledge_adaptively(
         &mut self,
         segment: &Segment,
         fills_gap: bool,
-        is_read: bool,
+        sender: &Sender,
         config: &Config,
         now: Time,
         out: &mut impl Emit,
     ) {
         if segment.payload > 0 {
-            self.note_habits(segment, config, now);
+            self.note_habits(segment, sender, config, now);
             self.grow_window(segment, config);
         }
+        let is_read = self.reads_at_once();
         let quick = self.quick_acks_left > 0;
         let Some(delaying) = &mut self.delaying else { return };
         delaying.is_owed = true;
         if segment.flags.has(Flags::FIN) {
             // tcp_fin: what is left to say is this end's own FIN, or it was said.
-            delaying.is_due |= self.fin_sent;
+            delaying.is_due |= sender.fin_sent;
             delaying.answers = delaying.answers.max(INTERACTIVE);
         }
         let is_interactive = delaying.is_interactive();
@@ -193,11 +195,11 @@ impl Endpoint {
         let fills_all = fills_gap && self.held.is_empty();
         let at_once = fills_all || delaying.is_due || quick && !is_interactive || by_reading || self.unacked > many;
         if at_once {
-            self.send_ack(config, now, out);
+            self.acknowledge(sender, config, now, out);
         } else if fills_gap {
-            self.report(config, now, out);
+            self.report(sender, config, now, out);
         } else {
-            self.delay_ack(config, now, out);
+            self.delay_ack(sender, config, now, out);
         }
         if is_read {
             self.note_read(segment.end(), config, now);
@@ -239,8 +241,8 @@ impl Endpoint {
     }
 
     /// tcp_event_data_recv.
-    fn note_habits(&mut self, segment: &Segment, config: &Config, now: Time) {
-        let rto = self.rtt.rto(config);
+    fn note_habits(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time) {
+        let rto = sender.rtt.rto(config);
         let least = config.delayed_ack.timeout;
         let is_new_echo = segment.echo != self.peer_echo;
         let offered = self.offered(config);
@@ -264,27 +266,27 @@ impl Endpoint {
     }
 
     /// tcp_send_delayed_ack.
-    fn delay_ack(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+    fn delay_ack(&mut self, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         let least = config.delayed_ack.timeout;
         let Some(delaying) = &self.delaying else { return };
         let mut wait = delaying.interval.max(least);
         if wait > least {
             let most = if delaying.is_interactive() || delaying.pushed > 0 { LONGEST } else { UNBOUNDED };
-            let round_trip = self.rtt.srtt().map_or(most, |srtt| srtt.max(least));
+            let round_trip = sender.rtt.srtt().map_or(most, |srtt| srtt.max(least));
             wait = wait.min(most).min(round_trip);
         }
         // tcp_delack_max: sooner than the sender's shortest timeout.
         let tick = Span::from_ms(1);
         wait = wait.min(LONGEST.max(least)).min(Span::from_ns(config.rto_min.ns().saturating_sub(tick.ns())).max(tick));
         if self.delayed_ack_at.is_set() && self.delayed_ack_at <= now + wait / 4 {
-            return self.send_ack(config, now, out);
+            return self.acknowledge(sender, config, now, out);
         }
         self.delayed_ack_at = self.delayed_ack_at.min(config.timer(now, wait));
     }
 
     /// The timer of a delayed acknowledgement expired: nobody came to share it (tcp_delack_timer_handler).
-    pub(super) fn note_delay_was_vain(&mut self, config: &Config) {
-        let rto = self.rtt.rto(config);
+    pub(super) fn note_delay_was_vain(&mut self, sender: &Sender, config: &Config) {
+        let rto = sender.rtt.rto(config);
         let Some(delaying) = &mut self.delaying else { return };
         if delaying.waiting > 0 {
             return;
@@ -312,7 +314,14 @@ impl Endpoint {
 
     /// Data is about to be held out of order: reports that wait go first where it begins a block beyond the second
     /// (tcp_sack_new_ofo_skb).
-    pub(super) fn report_before(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+    pub(super) fn report_before(
+        &mut self,
+        segment: &Segment,
+        sender: &Sender,
+        config: &Config,
+        now: Time,
+        out: &mut impl Emit,
+    ) {
         if self.delaying.as_ref().is_none_or(|delaying| delaying.waiting == 0) {
             return;
         }
@@ -320,28 +329,28 @@ impl Endpoint {
         let mut known = blocks.above(self.rcv_nxt);
         let at = known.position(|(start, end)| start == segment.end() || end == segment.seq);
         if at.unwrap_or_else(|| blocks.above(self.rcv_nxt).count()) >= FEW_BLOCKS {
-            self.send_ack(config, now, out);
+            self.acknowledge(sender, config, now, out);
         }
     }
 
     /// Reports data out of order, or lets the report wait for others (__tcp_ack_snd_check).
-    pub(super) fn report(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        let srtt = self.rtt.srtt();
+    pub(super) fn report(&mut self, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
+        let srtt = sender.rtt.srtt();
         let is_quick = self.quick_acks_left > 0;
         let (next, is_waiting) = (self.rcv_nxt, self.delayed_ack_at.is_set());
         let many = self.unacked > (config.delayed_ack.every - 1) * config.mss;
-        let Some(delaying) = &mut self.delaying else { return self.send_ack(config, now, out) };
+        let Some(delaying) = &mut self.delaying else { return self.acknowledge(sender, config, now, out) };
         let is_sooner = many || is_quick && !delaying.is_interactive() || delaying.is_due;
         let is_told = config.repair.has_sack();
         if is_sooner || !is_told || delaying.waiting >= MOST_WAITING {
-            return self.send_ack(config, now, out);
+            return self.acknowledge(sender, config, now, out);
         }
         if delaying.reported != next {
             (delaying.reported, delaying.reports) = (next, 0);
         }
         if delaying.reports < REPORTS_AT_ONCE {
             delaying.reports += 1;
-            return self.send_ack(config, now, out);
+            return self.acknowledge(sender, config, now, out);
         }
         delaying.waiting += 1;
         if delaying.waiting == 1 || !is_waiting {
@@ -353,7 +362,7 @@ impl Endpoint {
 
     /// Data goes out: an answer, if it comes soon after what was heard (tcp_event_data_sent).
     #[inline]
-    pub(super) fn note_answer(&mut self, now: Time) {
+    pub(in crate::endpoint) fn note_answer(&mut self, now: Time) {
         if let Some(delaying) = &mut self.delaying
             && now.since(delaying.heard_at) < delaying.interval
         {

@@ -14,7 +14,7 @@
 //!   Linux it decays only where a timeout's time went by without an acknowledgement that lets it grow and without a
 //!   pause (`snd_cwnd_stamp`, which tcp_cong_avoid sets with each).
 
-use super::Endpoint;
+use super::Sender;
 use crate::stack::Config;
 use base::Time;
 
@@ -29,7 +29,7 @@ pub(super) struct Use {
     end: u64,
 }
 
-impl Endpoint {
+impl Sender {
     /// Something new may have been sent, from `before` on (tcp_cwnd_validate, tcp_write_xmit).
     pub(super) fn note_use(&mut self, before: u64, config: &Config) {
         let has_sent = self.snd_nxt > before;

@@ -1,11 +1,10 @@
-//! Recovery as ns-2's `Agent/TCP/Newreno` has it: where it parts from RFC 6582, which is in `sender.rs`.
+//! Recovery as ns-2's `Agent/TCP/Newreno` has it: where it parts from RFC 6582, which is in `repair.rs`.
 //!
 //! Source: ns-2.35, tcp-newreno.cc, tcp-reno.cc, tcp.cc, with its defaults: `newreno_changes1_` and
 //! `partial_window_deflation_` on, `newreno_changes_` and `exit_recovery_fix_` off.
 //!
 //! - The window is half of the former one, whatever was outstanding, also below two segments; the threshold is the
-//!   whole
-//!   segments of it, at least two. The timer does that every time it expires.
+//!   whole segments of it, at least two. The timer does that every time it expires.
 //! - The first partial acknowledgement of a recovery restarts the timer, the others do not (`firstpartial_`; the
 //!   "impatient" variant of RFC 6582 §4): a window with many losses ends in a timeout.
 //! - When the recovery ends the window is what was left of it at the beginning (`cwnd_` without `dupwnd_`), or less if
@@ -20,15 +19,34 @@
 //! - After an ECN echo ns-2 repairs a loss in the same window without a further reduction, and so does this, but the
 //!   window grows by each duplicate from the third on, not by three at once.
 
-use super::{Endpoint, Phase};
+use super::repair::Repair;
+use super::{Outlet, Phase, Sender};
+use crate::endpoint::Emit;
 use crate::segment::Segment;
-use crate::stack::{Config, Repair};
+use crate::stack::Config;
 use base::Time;
 
-impl Endpoint {
-    /// Whether a stack recovers so.
-    pub(super) fn recovers_as_newreno(config: &Config) -> bool {
-        config.repair == Repair::Ns2NewReno
+/// What a recovery keeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ns2NewReno {
+    /// What the reduction left of the window.
+    left: f64,
+    /// Whether a partial acknowledgement came since.
+    had_partial: bool,
+}
+
+impl Sender {
+    /// Whether repair is this one.
+    #[inline]
+    pub(super) fn is_ns2_newreno(&self) -> bool {
+        matches!(self.repair, Repair::Ns2NewReno(_))
+    }
+
+    fn newreno(&mut self) -> &mut Ns2NewReno {
+        match &mut self.repair {
+            Repair::Ns2NewReno(newreno) => newreno,
+            _ => unreachable!("asked for only where a stack has it"),
+        }
     }
 
     /// A recovery begins: what is left of the window.
@@ -37,23 +55,32 @@ impl Endpoint {
             self.window.cwnd = self.slow_down(config, now);
         }
         let left = self.window.cwnd;
-        let sack1 = self.sack1();
-        (sack1.left, sack1.had_partial) = (left, false);
+        *self.newreno() = Ns2NewReno { left, had_partial: false };
     }
 
     /// The timer expired, perhaps in a recovery: what duplicates added does not count.
     pub(super) fn slow_down_newreno(&mut self, config: &Config, now: Time) {
         if self.phase == Phase::Recovery {
-            self.window.cwnd = self.window.cwnd.min(self.sack1().left);
+            self.window.cwnd = self.window.cwnd.min(self.newreno().left);
         }
         self.slow_down(config, now);
     }
 
     /// `bytes` were acknowledged in a recovery. Returns whether the timer runs on.
-    pub(super) fn after_newreno_ack(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) -> bool {
-        if self.phase == Phase::Recovery {
-            return std::mem::replace(&mut self.sack1().had_partial, true);
+    pub(super) fn on_ack_in_ns2_recovery(
+        &mut self,
+        segment: &Segment,
+        bytes: u64,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> bool {
+        if self.snd_una < self.recover {
+            self.repair_next_hole(bytes, config, now, out);
+            return std::mem::replace(&mut self.newreno().had_partial, true);
         }
+        let left = self.newreno().left;
+        self.end_recovery(self.window.cwnd.min(left));
         self.grow(segment, bytes, config, now);
         false
     }

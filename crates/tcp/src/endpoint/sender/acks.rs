@@ -1,0 +1,310 @@
+//! Acknowledgements: what one tells, and what follows for the window, the timer and the repair.
+//!
+//! An acknowledgement goes through four steps:
+//! 1. what it tells is noted ([`Sender::note_arrivals`]);
+//! 2. what was needless so far is taken back;
+//! 3. new data was acknowledged, or it is a duplicate: losses are found, the window grows;
+//! 4. an echo of a mark is answered, and a reduction under way goes on.
+
+use super::pacing::Told;
+use super::repair::Repair;
+use super::{Outlet, Phase, Sender, Timing};
+use crate::cc::{Acked, Delivery};
+use crate::endpoint::Emit;
+use crate::rack::Rack;
+use crate::segment::{Flags, Segment};
+use crate::stack::{Config, RttSampling};
+use base::{Span, Time};
+
+/// What an acknowledgement told.
+struct Arrived {
+    /// Bytes that it acknowledges.
+    bytes: u64,
+    /// Bytes that it reports beyond a hole and that were not known.
+    news: u64,
+    /// Bytes of which it is news that they arrived, acknowledged, reported or both.
+    delivered: u64,
+    /// As many, where each segment counts as a full one.
+    segments_bytes: u64,
+    /// When the newest of what it acknowledges was sent, if that tells a round trip.
+    sent_at: Option<Time>,
+}
+
+impl Sender {
+    /// Takes the acknowledgement in `segment`. Returns whether something may be sent now.
+    pub(in crate::endpoint) fn on_ack(
+        &mut self,
+        segment: &Segment,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> bool {
+        if segment.ack > self.snd_nxt {
+            return false;
+        }
+        // RFC 9293 §3.10.7.4: an acknowledgement that was overtaken says nothing about the window.
+        let mut is_update = segment.ack >= self.snd_una && self.peer_window != u64::from(segment.window);
+        if is_update {
+            self.peer_window = u64::from(segment.window);
+        }
+        if let Repair::Ns2Sack1(sack1) = &self.repair
+            && (sack1.is_busy || !segment.sacks.is_empty())
+        {
+            return self.on_ack_sack1(segment, config, now, out);
+        }
+        let (prior_pipe, ever_lost) = (self.pipe(), self.outstanding.ever_lost_bytes());
+        let mut arrived = self.note_arrivals(segment, config, now);
+        if let Repair::Counted(counting) = &mut self.repair {
+            is_update |= counting.is_first_after_data(segment);
+        }
+        let is_duplicate = self.is_duplicate(segment, arrived.news, is_update);
+        let is_undone = self.undoing.is_some() && self.reconsider(segment, &arrived, is_duplicate, config, now);
+        if self.persist.is_some() {
+            self.hear_of_room(config);
+        }
+        if arrived.bytes > 0 {
+            self.on_new_ack(segment, &arrived, config, now, out);
+        } else if is_duplicate {
+            arrived.delivered = self.on_duplicate_ack(arrived.delivered, config, now, out);
+        } else if is_undone {
+            // What is lost all the same begins a recovery of its own.
+            self.find_losses(config, now);
+            if self.has_loss() {
+                self.enter_recovery(config, now, out);
+            }
+        } else if arrived.news == 0 && !is_update {
+            return false;
+        }
+        if self.heard.hears(segment) {
+            self.on_ecn_echo(config, now);
+            // A recovery that begins with an echo is due.
+            self.forbid_undoing();
+        }
+        if self.descent.is_gradual() && self.is_reducing() {
+            let goes_well = arrived.bytes > 0 && self.outstanding.ever_lost_bytes() == ever_lost;
+            self.reduce_by(arrived.delivered, goes_well, config);
+        }
+        if self.pacer.is_some() {
+            self.steer(&Told { prior_pipe, ever_lost, bytes: arrived.bytes }, config, now);
+        }
+        true
+    }
+
+    /// Notes what `segment` acknowledges and reports, and tells those who count it.
+    #[inline(always)]
+    fn note_arrivals(&mut self, segment: &Segment, config: &Config, now: Time) -> Arrived {
+        let mut reported = 0;
+        if self.counts_deliveries {
+            self.outstanding.begin(now, Self::echo_of(segment, config));
+            reported = self.outstanding.sacked_bytes();
+        }
+        let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
+        let bytes = segment.ack.saturating_sub(self.snd_una);
+        let mut twice = 0;
+        if self.counts_deliveries
+            && let Some((start, end)) = segment.sacks.duplicate(segment.ack)
+        {
+            twice = self.note_twice(start, end, config);
+        }
+        let records = self.outstanding.len();
+        let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
+        let (mss, records) = (u64::from(config.mss), (records - self.outstanding.len()) as u32);
+        let (mut delivered, mut segments_bytes) = (bytes, mss * u64::from(records));
+        if self.counts_deliveries {
+            let sacked = self.outstanding.sacked_bytes();
+            delivered = bytes + sacked - reported + twice;
+            if self.repair.is_counted() && bytes > 0 {
+                delivered = self.count_acknowledged(segment.ack, records, config);
+                segments_bytes = delivered;
+            } else if reported + sacked + twice > 0 {
+                segments_bytes = delivered.div_ceil(mss) * mss;
+            }
+            let rtt = sent_at.map(|sent_at| now.since(sent_at));
+            self.on_delivery(segment, delivered, rtt, config, now);
+            self.outstanding.tell_rack(Rack::adapt);
+        }
+        Arrived { bytes, news, delivered, segments_bytes, sent_at }
+    }
+
+    /// Whether `segment` is a duplicate acknowledgement: it tells that something arrived beyond a hole.
+    #[inline]
+    fn is_duplicate(&self, segment: &Segment, news: u64, is_update: bool) -> bool {
+        if segment.ack != self.snd_una || self.snd_nxt == self.snd_una {
+            return false;
+        }
+        if self.repair.has_reports() {
+            // RFC 6675 §2: news of what arrived, on whatever it rides.
+            news > 0
+        } else {
+            // RFC 5681 §2
+            segment.payload == 0 && !segment.flags.has(Flags::FIN) && !is_update
+        }
+    }
+
+    /// There was a reduction: the acknowledgement may say that it was needless, or due. Returns whether it was taken
+    /// back for all that was sent again came twice.
+    fn reconsider(
+        &mut self,
+        segment: &Segment,
+        arrived: &Arrived,
+        is_duplicate: bool,
+        config: &Config,
+        now: Time,
+    ) -> bool {
+        if self.heard.hears(segment) {
+            self.forbid_undoing();
+        }
+        if arrived.bytes == 0 && self.phase == Phase::Timeout {
+            let is_news = arrived.news > 0 || self.repair.is_counted() && is_duplicate;
+            self.judge_timeout(segment, false, is_news, config, now);
+        }
+        self.undo_twice(config)
+    }
+
+    /// An acknowledgement tells of `delivered` bytes more that arrived, the newest of them after `rtt`.
+    pub(super) fn on_delivery(
+        &mut self,
+        segment: &Segment,
+        delivered: u64,
+        rtt: Option<Span>,
+        config: &Config,
+        now: Time,
+    ) {
+        if self.controller.watches() {
+            let delivery = Delivery {
+                bytes: delivered,
+                is_marked: self.heard.hears(segment),
+                una: self.snd_una.max(segment.ack),
+                nxt: self.snd_nxt,
+                rtt,
+                mss: f64::from(config.mss),
+                now,
+            };
+            self.controller.delivered(&mut self.window, &delivery);
+        }
+        if let Repair::Rack(probing) = &self.repair
+            && let Some(probe) = probing.probe
+        {
+            let is_duplicate = delivered == 0 && segment.payload == 0;
+            self.settle_probe(probe, segment.ack, is_duplicate, config, now);
+        }
+    }
+
+    /// New data was acknowledged.
+    #[inline(always)]
+    fn on_new_ack(
+        &mut self,
+        segment: &Segment,
+        arrived: &Arrived,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) {
+        self.snd_una = segment.ack;
+        self.duplicate_acks = 0;
+        let sent_at = match self.repair {
+            Repair::Rack(_) | Repair::Counted(_) => self.sampled_at(segment, config, now),
+            _ => arrived.sent_at,
+        };
+        self.measure(segment.ack, sent_at, config, now);
+        if self.descent.is_gradual() {
+            self.end_descent(segment, config, now);
+        }
+        if self.undoing.is_some() {
+            self.only_new = match self.phase {
+                Phase::Timeout => self.judge_timeout(segment, true, arrived.news > 0, config, now),
+                Phase::Recovery if segment.ack < self.recover => self.undo_partly(segment, config, now),
+                _ => false,
+            };
+        }
+        let timer_runs_on = match self.phase {
+            // What was missing is late: nothing more is deemed lost for now.
+            Phase::Recovery if self.only_new => false,
+            Phase::Recovery => self.on_ack_in_recovery(segment, arrived.bytes, config, now, out),
+            Phase::Reducing => {
+                if self.has_reported_loss(config, now) {
+                    self.enter_recovery(config, now, out);
+                }
+                false
+            }
+            Phase::Open | Phase::Timeout => {
+                self.on_ack_out_of_recovery(segment, arrived, config, now, out);
+                false
+            }
+        };
+        if !timer_runs_on {
+            self.rto_at =
+                if self.snd_una == self.snd_nxt { Time::NEVER } else { config.timer(now, self.rtt.rto(config)) };
+            self.repair.want_probe();
+        }
+    }
+
+    /// New data was acknowledged while no recovery is going on: the window grows, unless something is lost.
+    #[inline(always)]
+    fn on_ack_out_of_recovery(
+        &mut self,
+        segment: &Segment,
+        arrived: &Arrived,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) {
+        let counted = match self.phase {
+            _ if self.descent.is_gradual() && config.whole_segments => arrived.segments_bytes,
+            _ if self.descent.is_gradual() => arrived.delivered,
+            // RFC 3465 §2.3: after a timeout much of what is acknowledged had left the network before; no more than
+            // a segment of it counts.
+            Phase::Timeout => arrived.bytes.min(config.mss.into()),
+            _ => arrived.bytes,
+        };
+        if self.phase == Phase::Timeout && segment.ack >= self.repaired_at() {
+            self.undo_whole(segment, config, now);
+            self.phase = Phase::Open;
+        }
+        if self.has_reported_loss(config, now) && self.phase == Phase::Open {
+            self.enter_recovery(config, now, out);
+        } else if !config.control.models_path() && (!config.cwnd_validation || self.is_window_used()) {
+            self.grow(segment, counted, config, now);
+        }
+    }
+
+    /// The controller lets the window grow for `bytes`, which `segment` acknowledged.
+    #[inline]
+    pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
+        // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window.
+        if self.heard.hears(segment) {
+            return;
+        }
+        let acked = Acked {
+            bytes,
+            mss: f64::from(config.mss),
+            byte_counting: config.byte_counting,
+            whole_segments: config.whole_segments,
+            srtt: self.rtt.srtt(),
+            now,
+        };
+        self.controller.grow(&mut self.window, &acked);
+        self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
+    }
+
+    /// Takes the round trip that the acknowledgement of everything before `ack` tells; the newest of it was sent at
+    /// `sent_at`, if that tells one.
+    #[inline]
+    pub(super) fn measure(&mut self, ack: u64, sent_at: Option<Time>, config: &Config, now: Time) {
+        match config.rtt_sampling {
+            RttSampling::EveryAck => {
+                self.rtt.end_back_off();
+                if let Some(sent_at) = sent_at {
+                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
+                }
+            }
+            RttSampling::OnePerWindow => {
+                if ack >= self.timing.end {
+                    let sent_at = self.timing.sent_at;
+                    self.timing = Timing::NONE;
+                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What is sent: first what is lost, then what is new, as the windows allow.
+
+use super::repair::{DUP_THRESH, Repair};
+use super::{Outlet, Phase, Sender, Timing};
+use crate::endpoint::Emit;
+use crate::outstanding::Record;
+use crate::segment::Flags;
+use crate::stack::{Config, RttSampling};
+use base::Time;
+
+/// What may be sent.
+pub(super) enum Due {
+    /// What is lost.
+    Again,
+    /// New data of this length, and whether the FIN rides on it.
+    New(u32, bool),
+}
+
+/// What a segment takes of the congestion window: its payload, and a FIN alone as much as a full one or nothing.
+#[inline]
+fn room_of(payload: u32, config: &Config) -> u64 {
+    u64::from(if payload == 0 && config.fin_takes_room { config.mss } else { payload })
+}
+
+impl Sender {
+    /// Sends what may be sent.
+    #[inline]
+    pub(in crate::endpoint) fn push(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        if self.held_until.is_set() {
+            self.call_off_departure();
+            return;
+        }
+        let before = self.snd_nxt;
+        self.fill_window(config, now, out);
+        if config.cwnd_validation {
+            self.note_use(before, config);
+        }
+        if self.only_new {
+            self.only_new = false;
+            if self.phase == Phase::Timeout && self.snd_nxt <= self.recover {
+                self.end_frto();
+                self.fill_window(config, now, out);
+            }
+        }
+        if let Repair::Rack(probing) = &mut self.repair
+            && std::mem::take(&mut probing.is_wanted)
+        {
+            self.schedule_probe(config, now);
+        }
+    }
+
+    /// Sends first what is lost, then what is new.
+    fn fill_window(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        if config.idle_restart
+            && self.snd_una == self.snd_nxt
+            && !config.control.models_path()
+            && now.since(self.last_sent_at) > self.rtt.rto(config)
+        {
+            self.restart_after_idle(config, now);
+        }
+        if let Repair::Ns2Sack1(sack1) = &self.repair
+            && sack1.is_busy
+        {
+            self.call_off_departure();
+            self.fill_window_sack1(config, now, out);
+            return;
+        }
+        if self.pacer.is_some() {
+            self.fill_paced(config, now, out);
+        } else {
+            self.fill(u64::MAX, config, now, out);
+        }
+    }
+
+    /// Sends `most` segments of that; returns how many it were.
+    pub(super) fn fill(&mut self, most: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> u64 {
+        for sent in 0..most {
+            match self.due(config) {
+                Some(Due::Again) => self.resend_next(config, now, out),
+                Some(Due::New(len, has_fin)) if most > 1 && sent + 1 == most => {
+                    self.end_burst(true);
+                    self.send_new(len, has_fin, config, now, out);
+                    self.end_burst(false);
+                }
+                Some(Due::New(len, has_fin)) => self.send_new(len, has_fin, config, now, out),
+                None => {
+                    self.on_nothing_due(config, now, out);
+                    return sent;
+                }
+            }
+        }
+        most
+    }
+
+    /// The windows let nothing out, or there is nothing to send: what else there is to be done about it.
+    #[inline(always)]
+    fn on_nothing_due(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        if self.snd_una == self.snd_nxt {
+            self.ask_for_room(config, now);
+        } else if self.phase == Phase::Recovery
+            && self.next_new(config).is_none()
+            && self.outstanding.next_lost().is_none()
+        {
+            self.rescue(config, now, out);
+        }
+    }
+
+    /// What the windows let out now: first what is lost, then what is new.
+    #[inline(always)]
+    pub(super) fn due(&mut self, config: &Config) -> Option<Due> {
+        // Limited transmit (RFC 3042): one new segment for each of the first two duplicates. With SACK, and where
+        // duplicates are counted, the pipe has already been relieved of what they tell.
+        let may_be_early = self.phase == Phase::Open || self.phase == Phase::Timeout && self.is_ns2_newreno();
+        let is_early = may_be_early && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
+        let is_told = self.repair.has_reports() || self.repair.is_counted();
+        let lets_out = is_early && config.limited_transmit && !is_told;
+        let extra = if lets_out { u64::from(self.duplicate_acks * config.mss) } else { 0 };
+        let cwnd = self.window.cwnd as u64 + extra;
+        let in_flight = self.snd_nxt - self.snd_una;
+        let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
+        if matches!(self.phase, Phase::Recovery | Phase::Timeout)
+            && !self.only_new
+            && let Some(record) = self.outstanding.next_lost()
+        {
+            let room = room_of(record.len - u32::from(record.fin), config);
+            return (pipe + room <= cwnd).then_some(Due::Again);
+        }
+        let (len, has_fin) = self.next_new(config)?;
+        let has_room = pipe + room_of(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
+        has_room.then_some(Due::New(len, has_fin))
+    }
+
+    /// The next new segment: its payload, and whether the FIN rides on it. `None` if there is nothing to send.
+    #[inline]
+    pub(super) fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
+        let unsent = self.written.saturating_sub(self.snd_nxt);
+        let len = unsent.min(u64::from(config.mss));
+        let has_fin = self.closing && !self.fin_sent && len == unsent;
+        (len > 0 || has_fin).then_some((len as u32, has_fin))
+    }
+
+    /// Sends a new segment whatever the congestion window says. Returns whether there was one and the peer takes it.
+    pub(super) fn send_one_more(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
+        let in_flight = self.snd_nxt - self.snd_una;
+        match self.next_new(config) {
+            Some((len, has_fin)) if in_flight + u64::from(len) <= self.peer_window => {
+                self.send_new(len, has_fin, config, now, out);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Sends a new segment of `len` bytes.
+    #[inline(always)]
+    pub(super) fn send_new(
+        &mut self,
+        len: u32,
+        has_fin: bool,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) {
+        let seq = self.snd_nxt;
+        let tells_reduction = len > 0 && self.heard.pay_cwr();
+        let flags = Flags::NONE.with_if(Flags::FIN, has_fin).with_if(Flags::CWR, tells_reduction);
+        let flags = flags.with_if(Flags::PSH, self.pushes(seq, len, config));
+        // RFC 3168 §6.1.4: data is ECN-capable, a FIN alone is a pure ACK.
+        let ecn = self.heard.field(len > 0, config);
+        let sequence_len = len + u32::from(has_fin);
+        self.fin_sent |= has_fin;
+        self.snd_nxt += u64::from(sequence_len);
+        self.outstanding.push(seq, sequence_len, has_fin, now);
+        self.stats.segments += 1;
+        if self.timing.end == Timing::NONE.end && config.rtt_sampling == RttSampling::OnePerWindow {
+            self.timing = Timing { end: self.snd_nxt, sent_at: now };
+        }
+        if !self.rto_at.is_set() {
+            self.rto_at = config.timer(now, self.rtt.rto(config));
+        }
+        out.receiver.note_answer(now);
+        self.note_sent(len, now);
+        self.descent.note_sent(len);
+        self.repair.want_probe();
+        out.send(seq, len, flags, ecn, config, now);
+    }
+
+    /// Sends the next lost segment again.
+    pub(super) fn resend_next(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        let Some(record) = self.outstanding.next_lost() else { return };
+        self.outstanding.resent(now);
+        self.note_resent(now);
+        self.descent.note_sent(record.len);
+        self.repair.call_off_probe();
+        if self.timing.end >= record.end() && !self.is_ns2_newreno() {
+            // Karn: its acknowledgement would be ambiguous.
+            self.timing = Timing::NONE;
+        }
+        self.emit_again(&record, config, now, out);
+    }
+
+    /// Sends what `record` says once more.
+    pub(super) fn emit_again(&mut self, record: &Record, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        self.stats.retransmitted += 1;
+        self.note_sent(record.len, now);
+        let payload = record.len - u32::from(record.fin);
+        let ecn = self.heard.field(config.ect_on_retransmit, config);
+        let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
+        let flags = flags.with_if(Flags::PSH, self.pushes(record.seq, payload, config));
+        out.send(record.seq, payload, flags, ecn, config, now);
+    }
+
+    /// A segment of so many bytes goes out, new or old.
+    #[inline(always)]
+    fn note_sent(&mut self, bytes: u32, now: Time) {
+        self.last_sent_at = now;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sent(u64::from(bytes), now);
+        }
+    }
+
+    /// Whether `payload` bytes from `seq` on are pushed: they are the last that the application wrote.
+    ///
+    /// Linux pushes in the midst of that too: at the end of a burst (__tcp_transmit_skb), or where there are no bursts
+    /// when more than half of the largest window that the peer has offered lies before (forced_push). That is counted
+    /// from the beginning of the stream, and of the peer's first offer.
+    #[inline(always)]
+    fn pushes(&self, seq: u64, payload: u32, config: &Config) -> bool {
+        let end = seq + u64::from(payload);
+        if payload == 0 || end == self.written || !config.delayed_ack.adapts {
+            return payload > 0 && end == self.written;
+        }
+        if let Some(pacer) = &self.pacer
+            && config.pacing_burst > 1
+        {
+            return pacer.ends_burst;
+        }
+        let mss = u64::from(config.mss);
+        let distance = (config.receive_buffer / 4 / mss + 1) * mss;
+        config.receive_buffer > 0 && (seq - 1) / distance != (end - 1) / distance
+    }
+}

@@ -1,0 +1,84 @@
+//! The timer of retransmissions: everything that was not reported received is lost, which is go-back-N where the
+//! receiver reports nothing.
+
+use super::repair::Repair;
+use super::{Outlet, Phase, Sender, Timing};
+use crate::cc::Cause;
+use crate::endpoint::Emit;
+use crate::stack::Config;
+use base::Time;
+
+/// Retransmissions of one segment by the timer, after which the connection is given up (RFC 1122 §4.2.3.5, R2; BSD's
+/// TCP_MAXRXTSHIFT).
+const MOST_TIMEOUTS: u32 = 12;
+
+impl Sender {
+    /// The timer expired. Returns whether it did so too often: the connection is to be given up.
+    pub(in crate::endpoint) fn on_timeout(
+        &mut self,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> bool {
+        if self.snd_una == self.snd_nxt {
+            self.rto_at = Time::NEVER;
+            return false;
+        }
+        self.stats.timeouts += 1;
+        let is_first = self.expired.at != self.snd_una;
+        self.expired.at = self.snd_una;
+        self.expired.times = if is_first { 1 } else { self.expired.times + 1 };
+        if self.expired.times > MOST_TIMEOUTS {
+            return true;
+        }
+        if let Repair::Ns2Sack1(_) = self.repair {
+            self.on_timeout_sack1(config, now, out);
+            return false;
+        }
+        self.begin_frto(matches!(self.phase, Phase::Recovery | Phase::Timeout), is_first, config);
+        if is_first && !self.is_reducing() {
+            self.begin_undoing(self.window_before(), config);
+        }
+        self.reduce_for_timeout(is_first, config, now);
+        self.window.cwnd = f64::from(config.mss);
+        self.held_until = Time::NEVER;
+        self.repair.call_off();
+        self.repair.forget_probe();
+        self.rtt.back_off(config);
+        self.phase = Phase::Timeout;
+        self.recover = self.snd_nxt;
+        self.timing = Timing::NONE;
+        self.duplicate_acks = 0;
+        if self.repair.is_rack() {
+            self.outstanding.lose_old(now);
+            // What may be on its way yet counts (tcp_enter_loss).
+            self.window.cwnd += self.pipe() as f64;
+        } else {
+            self.forget_duplicates(config);
+            self.outstanding.lose_all();
+        }
+        self.resend_next(config, now, out);
+        self.rto_at = config.timer(now, self.rtt.rto(config));
+        self.push(config, now, out);
+        false
+    }
+
+    /// Sets the threshold, and tells the controller; the window itself becomes one segment in any case.
+    fn reduce_for_timeout(&mut self, is_first: bool, config: &Config, now: Time) {
+        if self.descent.is_gradual() {
+            // Not again where the window is coming down already.
+            if !self.is_reducing() && is_first {
+                self.begin_reduction(Cause::Loss, config, now);
+            }
+            self.heard.owe_cwr();
+        } else if let Repair::Ns2NewReno(_) = self.repair {
+            self.slow_down_newreno(config, now);
+        } else if is_first {
+            // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
+            self.reduce(Cause::Loss, self.flight(), config, now);
+        } else {
+            return;
+        }
+        self.controller.timed_out();
+    }
+}
