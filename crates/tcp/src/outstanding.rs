@@ -438,6 +438,12 @@ impl Outstanding {
         self.board.as_ref().is_some_and(|board| board.lost_bytes > 0)
     }
 
+    /// Whether the receiver reported data beyond a hole, or something is deemed lost.
+    #[inline]
+    pub fn has_sacked_or_lost(&self) -> bool {
+        self.board.as_ref().is_some_and(|board| board.sacked_bytes > 0 || board.lost_bytes > 0)
+    }
+
     /// Bytes ever deemed lost.
     #[inline]
     pub fn ever_lost_bytes(&self) -> u64 {

@@ -155,6 +155,7 @@ impl Receiver {
         }
     }
 
+    #[inline(never)]
     fn on_marks_classic(&mut self, mut echoes: bool, segment: &Segment, config: &Config) {
         let hurries = config.delayed_ack.hurries_for_ecn;
         if segment.flags.has(Flags::CWR) {
@@ -174,6 +175,7 @@ impl Receiver {
 
     /// When the marks begin or end, what was held back so far is of the other kind and is acknowledged by itself. The
     /// change is told at once too, as Linux does.
+    #[inline(never)]
     fn on_marks_each(
         &mut self,
         before: bool,

@@ -197,8 +197,8 @@ impl Endpoint {
         let Self { sender, receiver, .. } = self;
         let mut may_send = false;
         receiver.note_stamp(segment, config);
-        if receiver.is_window_probe(segment) {
-            receiver.acknowledge(sender, config, now, out);
+        if receiver.has_stopped() {
+            receiver.answer_probe(segment, sender, config, now, out);
         }
         if segment.flags.has(Flags::ACK) {
             may_send = sender.on_ack(segment, config, now, &mut Outlet { receiver, emit: out });

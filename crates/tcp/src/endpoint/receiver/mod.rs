@@ -157,6 +157,7 @@ impl Receiver {
     }
 
     /// Data arrived out of order: a gap is reported at once (RFC 5681 §4.2).
+    #[inline(never)]
     fn on_data_beyond(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         self.report_before(segment, sender, config, now, out);
         let news = self.held.insert(segment.seq, segment.end());
@@ -184,21 +185,26 @@ impl Receiver {
             || is_quick
             || segment.flags.has(Flags::FIN)
             || self.unacked > (config.delayed_ack.every - 1) * config.mss;
-        let is_full = u32::from(segment.payload) >= config.mss;
-        if at_once && config.delayed_ack.window_updates && self.unacked >= 2 * config.mss && is_full {
+        if !at_once {
+            if !self.delayed_ack_at.is_set() {
+                self.delayed_ack_at = config.timer(now, config.delayed_ack.timeout);
+            }
+            return;
+        }
+        if config.delayed_ack.window_updates
+            && self.unacked >= 2 * config.mss
+            && u32::from(segment.payload) >= config.mss
+        {
             // The acknowledgement goes before the application reads, the update after.
             let mut ack = self.segment(sender.snd_nxt, 0, Flags::NONE, Ecn::NotEct, config, now);
             ack.window -= 2 * u64::from(segment.payload).min(u64::from(ack.window) / 2) as u32;
             out.emit(ack);
-            self.acknowledge(sender, config, now, out);
-        } else if at_once {
-            self.acknowledge(sender, config, now, out);
-        } else if !self.delayed_ack_at.is_set() {
-            self.delayed_ack_at = config.timer(now, config.delayed_ack.timeout);
         }
+        self.acknowledge(sender, config, now, out);
     }
 
     /// Acknowledges a segment all of which was here already, and says so where that is told (RFC 2883).
+    #[inline(never)]
     fn tell_twice(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         if !config.dsack || !config.repair.has_sack() || segment.payload == 0 {
             return self.acknowledge(sender, config, now, out);

@@ -13,6 +13,8 @@
 //! - What is held out of order takes no room.
 
 use super::Receiver;
+use crate::endpoint::Emit;
+use crate::endpoint::sender::Sender;
 use crate::segment::Segment;
 use crate::stack::Config;
 use base::Time;
@@ -117,9 +119,24 @@ impl Receiver {
         edge.saturating_sub(self.rcv_nxt).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Whether `segment` asks for the window: empty, and just before what comes next.
+    /// Whether the application ever stopped reading.
     #[inline]
-    pub fn is_window_probe(&self, segment: &Segment) -> bool {
-        self.reading.is_some() && segment.seq + 1 == self.rcv_nxt && segment.end() == segment.seq
+    pub fn has_stopped(&self) -> bool {
+        self.reading.is_some()
+    }
+
+    /// Acknowledges `segment` if it asks for the window: it is empty, and just before what comes next.
+    #[cold]
+    pub fn answer_probe(
+        &mut self,
+        segment: &Segment,
+        sender: &Sender,
+        config: &Config,
+        now: Time,
+        out: &mut impl Emit,
+    ) {
+        if segment.seq + 1 == self.rcv_nxt && segment.end() == segment.seq {
+            self.acknowledge(sender, config, now, out);
+        }
     }
 }

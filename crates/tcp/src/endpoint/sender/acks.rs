@@ -6,7 +6,7 @@
 //! 3. new data was acknowledged, or it is a duplicate: losses are found, the window grows;
 //! 4. an echo of a mark is answered, and a reduction under way goes on.
 
-use super::pacing::Told;
+use super::pacing::Before;
 use super::repair::Repair;
 use super::{Outlet, Phase, Sender, Timing};
 use crate::cc::{Acked, Delivery};
@@ -24,10 +24,12 @@ struct Arrived {
     news: u64,
     /// Bytes of which it is news that they arrived, acknowledged, reported or both.
     delivered: u64,
-    /// As many, where each segment counts as a full one.
+    /// As many, where each segment counts as a full one; only where deliveries are counted.
     segments_bytes: u64,
     /// When the newest of what it acknowledges was sent, if that tells a round trip.
     sent_at: Option<Time>,
+    /// What was known before, where deliveries are counted.
+    before: Before,
 }
 
 impl Sender {
@@ -52,7 +54,6 @@ impl Sender {
         {
             return self.on_ack_sack1(segment, config, now, out);
         }
-        let (prior_pipe, ever_lost) = (self.pipe(), self.outstanding.ever_lost_bytes());
         let mut arrived = self.note_arrivals(segment, config, now);
         if let Repair::Counted(counting) = &mut self.repair {
             is_update |= counting.is_first_after_data(segment);
@@ -81,53 +82,57 @@ impl Sender {
             self.forbid_undoing();
         }
         if self.descent.is_gradual() && self.is_reducing() {
-            let goes_well = arrived.bytes > 0 && self.outstanding.ever_lost_bytes() == ever_lost;
+            let goes_well = arrived.bytes > 0 && self.outstanding.ever_lost_bytes() == arrived.before.ever_lost;
             self.reduce_by(arrived.delivered, goes_well, config);
         }
         if self.pacer.is_some() {
-            self.steer(&Told { prior_pipe, ever_lost, bytes: arrived.bytes }, config, now);
+            self.steer(&arrived.before, arrived.bytes, config, now);
         }
         true
     }
 
-    /// Notes what `segment` acknowledges and reports, and tells those who count it.
+    /// Notes what `segment` acknowledges and reports.
     #[inline(always)]
     fn note_arrivals(&mut self, segment: &Segment, config: &Config, now: Time) -> Arrived {
-        let mut reported = 0;
         if self.counts_deliveries {
-            self.outstanding.begin(now, Self::echo_of(segment, config));
-            reported = self.outstanding.sacked_bytes();
+            return self.note_deliveries(segment, config, now);
         }
         let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
         let bytes = segment.ack.saturating_sub(self.snd_una);
-        let mut twice = 0;
-        if self.counts_deliveries
-            && let Some((start, end)) = segment.sacks.duplicate(segment.ack)
-        {
-            twice = self.note_twice(start, end, config);
-        }
+        let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
+        Arrived { bytes, news, delivered: bytes, segments_bytes: 0, sent_at, before: Before::default() }
+    }
+
+    /// Notes what `segment` acknowledges and reports, and tells those who count what is delivered.
+    fn note_deliveries(&mut self, segment: &Segment, config: &Config, now: Time) -> Arrived {
+        let before = Before { pipe: self.pipe(), ever_lost: self.outstanding.ever_lost_bytes() };
+        self.outstanding.begin(now, Self::echo_of(segment, config));
+        let reported = self.outstanding.sacked_bytes();
+        let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
+        let bytes = segment.ack.saturating_sub(self.snd_una);
+        let twice = match segment.sacks.duplicate(segment.ack) {
+            Some((start, end)) => self.note_twice(start, end, config),
+            None => 0,
+        };
         let records = self.outstanding.len();
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
         let (mss, records) = (u64::from(config.mss), (records - self.outstanding.len()) as u32);
-        let (mut delivered, mut segments_bytes) = (bytes, mss * u64::from(records));
-        if self.counts_deliveries {
-            let sacked = self.outstanding.sacked_bytes();
-            delivered = bytes + sacked - reported + twice;
-            if self.repair.is_counted() && bytes > 0 {
-                delivered = self.count_acknowledged(segment.ack, records, config);
-                segments_bytes = delivered;
-            } else if reported + sacked + twice > 0 {
-                segments_bytes = delivered.div_ceil(mss) * mss;
-            }
-            let rtt = sent_at.map(|sent_at| now.since(sent_at));
-            self.on_delivery(segment, delivered, rtt, config, now);
-            self.outstanding.tell_rack(Rack::adapt);
+        let sacked = self.outstanding.sacked_bytes();
+        let (mut delivered, mut segments_bytes) = (bytes + sacked - reported + twice, mss * u64::from(records));
+        if self.repair.is_counted() && bytes > 0 {
+            delivered = self.count_acknowledged(segment.ack, records, config);
+            segments_bytes = delivered;
+        } else if reported + sacked + twice > 0 {
+            segments_bytes = delivered.div_ceil(mss) * mss;
         }
-        Arrived { bytes, news, delivered, segments_bytes, sent_at }
+        let rtt = sent_at.map(|sent_at| now.since(sent_at));
+        self.on_delivery(segment, delivered, rtt, config, now);
+        self.outstanding.tell_rack(Rack::adapt);
+        Arrived { bytes, news, delivered, segments_bytes, sent_at, before }
     }
 
     /// Whether `segment` is a duplicate acknowledgement: it tells that something arrived beyond a hole.
-    #[inline]
+    #[inline(always)]
     fn is_duplicate(&self, segment: &Segment, news: u64, is_update: bool) -> bool {
         if segment.ack != self.snd_una || self.snd_nxt == self.snd_una {
             return false;
@@ -143,6 +148,7 @@ impl Sender {
 
     /// There was a reduction: the acknowledgement may say that it was needless, or due. Returns whether it was taken
     /// back for all that was sent again came twice.
+    #[inline(never)]
     fn reconsider(
         &mut self,
         segment: &Segment,
@@ -269,7 +275,7 @@ impl Sender {
     }
 
     /// The controller lets the window grow for `bytes`, which `segment` acknowledged.
-    #[inline]
+    #[inline(always)]
     pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window.
         if self.heard.hears(segment) {

@@ -66,6 +66,7 @@ impl Sender {
     }
 
     /// `segments` were acknowledged. Returns how many bytes arrived that are news.
+    #[inline(never)]
     pub(super) fn count_acknowledged(&mut self, ack: u64, segments: u32, config: &Config) -> u64 {
         let mss = u64::from(config.mss);
         let assumed = self.counting().assumed;

@@ -220,15 +220,16 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement was read; `ack` is what was known before.
-    pub(super) fn steer(&mut self, ack: &Told, config: &Config, now: Time) {
+    /// An acknowledgement of `bytes` was read; `before` is what was known until then.
+    #[inline(never)]
+    pub(super) fn steer(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
         if config.control.models_path() {
-            self.sample(ack, config, now);
+            self.sample(before, bytes, config, now);
         }
         self.set_pacing_rate(config);
     }
 
-    fn sample(&mut self, ack: &Told, config: &Config, now: Time) {
+    fn sample(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
         let mss = u64::from(config.mss);
         let in_flight = self.pipe().div_ceil(mss);
         let lost = self.outstanding.ever_lost_bytes();
@@ -238,17 +239,17 @@ impl Sender {
         let newly_delivered = sampler.newly_delivered();
         let sample = Sample {
             newly_delivered,
-            newly_lost: (lost - ack.ever_lost).div_ceil(mss),
+            newly_lost: (lost - before.ever_lost).div_ceil(mss),
             delivered: sampler.delivered(),
             lost: lost.div_ceil(mss),
             delivered_at: sampler.delivered_at(),
-            prior_in_flight: ack.prior_pipe.div_ceil(mss),
+            prior_in_flight: before.pipe.div_ceil(mss),
             in_flight,
             rate,
             rtt: sampler.rtt(),
             // Linux's FLAG_ACK_MAYBE_DELAYED: one small segment, and nothing else was delivered since it was sent.
             may_be_delayed: newly_delivered == 1
-                && ack.bytes < mss
+                && bytes < mss
                 && rate.is_none_or(|rate| rate.prior + 1 == sampler.delivered()),
             srtt: self.rtt.srtt(),
             departs_at,
@@ -292,13 +293,11 @@ impl Sender {
 
 /// What was known before an acknowledgement was read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Before {
     /// Bytes in the network.
-    pub(super) prior_pipe: u64,
+    pub(super) pipe: u64,
     /// Bytes ever deemed lost.
     pub(super) ever_lost: u64,
-    /// Bytes it newly acknowledges.
-    pub(super) bytes: u64,
 }
 
 #[cfg(test)]

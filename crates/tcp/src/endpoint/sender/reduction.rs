@@ -119,6 +119,7 @@ impl Sender {
     }
 
     /// `delivered` bytes arrived during the reduction: how much may be out now.
+    #[inline(never)]
     pub(super) fn reduce_by(&mut self, delivered: u64, goes_well: bool, config: &Config) {
         if delivered == 0 || config.control.models_path() {
             return;
@@ -156,6 +157,7 @@ impl Sender {
         left
     }
 
+    #[inline(never)]
     pub(super) fn on_ecn_echo(&mut self, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
         // An acknowledgement of exactly that window may have been sent before the CWR arrived.
@@ -186,6 +188,7 @@ impl Sender {
     ///
     /// Linux ends a recovery when all is acknowledged that was outstanding at its start, the wait for an echo's end when
     /// something sent since is; either acknowledgement opens the window again.
+    #[inline(never)]
     pub(super) fn end_descent(&mut self, segment: &Segment, config: &Config, now: Time) {
         let is_over = match self.phase {
             Phase::Recovery => segment.ack >= self.repaired_at() && !self.undo_whole(segment, config, now),

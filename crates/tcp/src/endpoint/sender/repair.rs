@@ -29,12 +29,17 @@ use base::Time;
 pub(super) const DUP_THRESH: u32 = 3;
 
 /// A way of repair, with what it knows.
+///
+/// Every segment asks which it is: the tag has a place of its own, and those with reports come last.
 #[derive(Clone, Debug)]
+#[repr(u8)]
 pub(super) enum Repair {
     /// Fast retransmit and fast recovery.
     Reno,
     /// Fast recovery that goes on over partial acknowledgements.
     NewReno,
+    /// `Agent/TCP/Newreno` of ns-2.
+    Ns2NewReno(Ns2NewReno),
     /// Duplicates stand for segments that arrived.
     Counted(Counting),
     /// Receivers report what arrived.
@@ -44,8 +49,6 @@ pub(super) enum Repair {
     },
     /// Receivers report what arrived, and losses are found by time.
     Rack(Probing),
-    /// `Agent/TCP/Newreno` of ns-2.
-    Ns2NewReno(Ns2NewReno),
     /// `Agent/TCP/Sack1` of ns-2.
     Ns2Sack1(Box<Sack1>),
 }
@@ -165,10 +168,10 @@ impl Sender {
     }
 
     /// Whether reports, with the acknowledgement at hand, prove that something is lost.
+    #[inline]
     pub(super) fn has_reported_loss(&mut self, config: &Config, now: Time) -> bool {
         let outstanding = &self.outstanding;
-        let may_miss = outstanding.has_sacked() || outstanding.has_resent() || outstanding.has_lost();
-        if !self.repair.has_reports() || !may_miss {
+        if !self.repair.has_reports() || !(outstanding.has_sacked_or_lost() || outstanding.has_resent()) {
             return false;
         }
         self.find_losses(config, now);
@@ -176,6 +179,7 @@ impl Sender {
     }
 
     /// A duplicate acknowledgement came. Returns the bytes that it tells of, `delivered` unless duplicates are counted.
+    #[inline(never)]
     pub(super) fn on_duplicate_ack(
         &mut self,
         delivered: u64,
@@ -268,6 +272,7 @@ impl Sender {
     }
 
     /// `bytes` were acknowledged during fast recovery. Returns whether the timer runs on.
+    #[inline(never)]
     pub(super) fn on_ack_in_recovery(
         &mut self,
         segment: &Segment,

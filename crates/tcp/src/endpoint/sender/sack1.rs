@@ -52,6 +52,7 @@ pub(super) struct Sack1 {
 impl Sender {
     /// Takes the acknowledgement in `segment`, which reports something, or while there is something to repair; the
     /// others are the frame's. Returns whether something may be sent now.
+    #[inline(never)]
     pub(super) fn on_ack_sack1(
         &mut self,
         segment: &Segment,

@@ -77,12 +77,16 @@ impl Sender {
         for sent in 0..most {
             match self.due(config) {
                 Some(Due::Again) => self.resend_next(config, now, out),
-                Some(Due::New(len, has_fin)) if most > 1 && sent + 1 == most => {
-                    self.end_burst(true);
+                Some(Due::New(len, has_fin)) => {
+                    let ends_burst = most > 1 && sent + 1 == most;
+                    if ends_burst {
+                        self.end_burst(true);
+                    }
                     self.send_new(len, has_fin, config, now, out);
-                    self.end_burst(false);
+                    if ends_burst {
+                        self.end_burst(false);
+                    }
                 }
-                Some(Due::New(len, has_fin)) => self.send_new(len, has_fin, config, now, out),
                 None => {
                     self.on_nothing_due(config, now, out);
                     return sent;
@@ -220,16 +224,16 @@ impl Sender {
     }
 
     /// Whether `payload` bytes from `seq` on are pushed: they are the last that the application wrote.
-    ///
-    /// Linux pushes in the midst of that too: at the end of a burst (__tcp_transmit_skb), or where there are no bursts
-    /// when more than half of the largest window that the peer has offered lies before (forced_push). That is counted
-    /// from the beginning of the stream, and of the peer's first offer.
     #[inline(always)]
     fn pushes(&self, seq: u64, payload: u32, config: &Config) -> bool {
         let end = seq + u64::from(payload);
-        if payload == 0 || end == self.written || !config.delayed_ack.adapts {
-            return payload > 0 && end == self.written;
-        }
+        payload > 0 && (end == self.written || config.delayed_ack.adapts && self.pushes_within(seq, end, config))
+    }
+
+    /// Whether Linux pushes in the midst of what the application wrote: at the end of a burst (__tcp_transmit_skb), or
+    /// where there are no bursts when more than half of the largest window that the peer has offered lies before
+    /// (forced_push). That is counted from the beginning of the stream, and of the peer's first offer.
+    fn pushes_within(&self, seq: u64, end: u64, config: &Config) -> bool {
         if let Some(pacer) = &self.pacer
             && config.pacing_burst > 1
         {

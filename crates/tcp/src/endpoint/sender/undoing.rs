@@ -156,6 +156,7 @@ impl Sender {
     }
 
     /// Everything that was out when the recovery began is acknowledged by `segment`. Returns whether it was needless.
+    #[inline(never)]
     pub(super) fn undo_whole(&mut self, segment: &Segment, config: &Config, now: Time) -> bool {
         if !self.may_undo(segment, config, now) {
             self.outstanding.tell_rack(Rack::note_real_recovery);
@@ -168,6 +169,7 @@ impl Sender {
 
     /// `segment` acknowledges something during a recovery. Returns whether that was only late, so that nothing more is
     /// to be sent again for now.
+    #[inline(never)]
     pub(super) fn undo_partly(&mut self, segment: &Segment, config: &Config, now: Time) -> bool {
         let is_late = self.undoing.as_ref().is_some_and(|undoing| undoing.since.is_some())
             && self.is_of_original(segment, config, now);
@@ -185,6 +187,7 @@ impl Sender {
 
     /// An acknowledgement after a timeout, of `advances` bytes, which told of something new beyond them if `has_news`
     /// (tcp_process_loss). Returns whether new data is to go out rather than old.
+    #[inline(never)]
     pub(super) fn judge_timeout(
         &mut self,
         segment: &Segment,
@@ -239,6 +242,7 @@ impl Sender {
 
     /// The peer reports that `start..end` came twice (tcp_check_dsack). Returns the bytes that are known to have been
     /// sent twice.
+    #[inline(never)]
     pub(super) fn note_twice(&mut self, start: u64, end: u64, config: &Config) -> u64 {
         let segments = (end - start).div_ceil(u64::from(config.mss)).max(1) as u32;
         let is_probe = segments == 1 && self.probe_came_twice(end);
