@@ -8,6 +8,9 @@ use xtask::{markdown, tree};
 const MOST_LINES: usize = 650;
 /// Longest line of a comment, in characters, as rustfmt.toml has it for code.
 const MOST_CHARACTERS: usize = 120;
+/// Longest function of a crate's own code, in lines from its `fn` to its closing brace; and where it is to be shorter.
+const MOST_LINES_OF_A_FUNCTION: usize = 110;
+const MOST_LINES_OF_A_FUNCTION_IN: &[(&str, usize)] = &[("tcp", 60)];
 /// What is written by programs, or is as published.
 const NOT_WRITTEN_BY_HAND: &[&str] = &["Cargo.lock", "requirements-dev.lock", "LICENSE-APACHE", "LICENSE-MIT"];
 
@@ -76,6 +79,57 @@ fn files_and_lines_are_short() {
             complaints.add(&path, text.lines().count(), "expected one line break at the end");
         }
     }
+}
+
+/// The line of each function that has a body of its own, its name, and how many lines it takes.
+fn functions(text: &str) -> Vec<(usize, &str, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut seen = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let Some((before, after)) = line.split_once("fn ") else { continue };
+        // What comes before is `pub(super) const`, or the like.
+        let is_definition = before.chars().all(|c| c.is_ascii_alphabetic() || "()_: \"".contains(c));
+        if !is_definition || line.ends_with(['}', ';']) {
+            continue;
+        }
+        // rustfmt puts the closing brace where the function begins; one without a body ends in a semicolon before.
+        let end = lines[index..].iter().position(|l| l.strip_prefix(indent).is_some_and(|l| l == "}" || l == ");"));
+        let name = after.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        seen.extend(end.map(|end| (index + 1, name, end + 1)));
+    }
+    seen
+}
+
+#[test]
+fn functions_are_short() {
+    // Tests tell a story and may take longer: what comes below them in a file, and files that are nothing else.
+    const TESTS: &str = "#[cfg(test)]\nmod ";
+    let mut complaints = Complaints::default();
+    let sources = || tree::files_ending(&["rs"]).into_iter().filter(|p| p.iter().nth(2).is_some_and(|d| d == "src"));
+    let mut are_tests = BTreeSet::new();
+    for path in sources() {
+        let text = tree::text(&path);
+        for name in text.split(TESTS).skip(1).filter_map(|rest| rest.split_once(';').map(|(name, _)| name)) {
+            are_tests.insert(path.with_extension("").join(format!("{name}.rs")));
+            are_tests.insert(path.with_file_name(format!("{name}.rs")));
+        }
+    }
+    for path in sources().filter(|path| !are_tests.contains(path)) {
+        let own = MOST_LINES_OF_A_FUNCTION_IN.iter().find(|(name, _)| path.iter().nth(1).is_some_and(|d| d == *name));
+        let most = own.map_or(MOST_LINES_OF_A_FUNCTION, |&(_, most)| most);
+        let text = tree::text(&path);
+        let code = text.split(TESTS).next().unwrap_or_default();
+        for (line, name, lines) in functions(code).into_iter().filter(|&(_, _, lines)| lines > most) {
+            complaints.add(&path, line, format!("{name} takes {lines} lines, more than {most}: split it by idea"));
+        }
+    }
+}
+
+#[test]
+fn the_lines_of_a_function_are_counted() {
+    let text = "impl A {\n    pub(super) fn long(\n        a: u8,\n    ) -> u8 {\n        a\n    }\n}\nfn short() {}\n";
+    assert_eq!(functions(text), [(2, "long", 5)]);
 }
 
 #[test]

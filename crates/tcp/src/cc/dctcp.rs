@@ -1,7 +1,7 @@
 //! DCTCP: the window shrinks in proportion to the share of marked data, so that light marking costs little and the
 //! queue stays short. Growth is Reno's.
 //!
-//! Source: RFC 8257 §3.3 and §3.4; its receiver, which echoes every mark, is in `endpoint/receiver.rs`.
+//! Source: RFC 8257 §3.3 and §3.4; its receiver, which echoes every mark, is in `endpoint/feedback.rs`.
 //!
 //! | RFC                  | here           |
 //! |----------------------|----------------|

@@ -186,8 +186,8 @@ impl Sender {
 
     /// New data was acknowledged while the window comes down: perhaps it is there.
     ///
-    /// Linux ends a recovery when all is acknowledged that was outstanding at its start, the wait for an echo's end when
-    /// something sent since is; either acknowledgement opens the window again.
+    /// Linux ends a recovery when all is acknowledged that was outstanding at its start. It ends the wait for an echo's
+    /// end when something sent since is. Either acknowledgement opens the window again.
     #[inline(never)]
     pub(super) fn end_descent(&mut self, segment: &Segment, config: &Config, now: Time) {
         let is_over = match self.phase {

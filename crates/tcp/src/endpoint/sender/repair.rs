@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `Reno` (RFC 2581) | three duplicates | ends the recovery | at once |
 //! | `NewReno` (RFC 6582) | three duplicates | tells the next hole | at once |
-//! | `Counted` (Linux without SACK) | three duplicates, or more where they came out of order | tells the next hole | gradually |
+//! | `Counted` (Linux without SACK) | three duplicates, or more with reordering | tells the next hole | gradually |
 //! | `Sack` (RFC 6675) | three segments reported above it | is one of many reports | as configured |
 //! | `Rack` (RFC 8985) | sent before something that arrived | is one of many reports | as configured |
 //! | `Ns2NewReno` (`newreno.rs`) | three duplicates | tells the next hole | at once |
