@@ -194,13 +194,13 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
-def write_docs(text: str) -> None:
-    """Puts `text` between the marks in docs/validation.md."""
+def write_docs(text: str, first: str = DOCS_BEGIN, last: str = DOCS_END) -> None:
+    """Puts `text` between two marks in docs/validation.md."""
     page = DOCS.read_text()
-    before, begin, rest = page.partition(DOCS_BEGIN)
-    _, end, after = rest.partition(DOCS_END)
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise RunError(f"{DOCS}: expected the lines '{DOCS_BEGIN}' and '{DOCS_END}'")
+        raise RunError(f"{DOCS}: expected the lines '{first}' and '{last}'")
     DOCS.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}")
 
 

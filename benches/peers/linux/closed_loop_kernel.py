@@ -105,18 +105,18 @@ def build(case: Case) -> list[str]:
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text("reno cubic dctcp bbr")
     Path("/proc/sys/net/ipv4/tcp_mem").write_text("1000000 1000000 1000000")
     for host in ("R", *senders, "B"):
-        on_host(host, lambda: configure(case))
+        on_host(host, lambda: configure(case.cc, ecn=case.ecn))
     for words in bottleneck(case):
         shell(words.replace("tc ", "tc -n R ", 1))
     return senders
 
 
-def configure(case: Case) -> None:
+def configure(cc: str, *, ecn: bool) -> None:
     """Sets up TCP of the host that this process is on."""
     for key, value in {
         "ip_forward": "1",
-        "tcp_congestion_control": case.cc,
-        "tcp_ecn": str(int(case.ecn)),
+        "tcp_congestion_control": cc,
+        "tcp_ecn": str(int(ecn)),
         # A flow whose SYN is lost still asks for ECN: otherwise chance decides which flows have it.
         "tcp_ecn_fallback": "0",
         "tcp_no_metrics_save": "1",
@@ -132,10 +132,10 @@ def on_host(host: str, work: Callable[[], Any]) -> Any:
     return Child(host, work).result()
 
 
-def join(host: str, port: str, router_port: str, net: str) -> None:
-    """A wire from a host to the router."""
-    shell(f"ip link add {port} netns {host} type veth peer name {router_port} netns R")
-    for at, name, last in ((host, port, 1), ("R", router_port, 254)):
+def join(host: str, port: str, router_port: str, net: str, router: str = "R") -> None:
+    """A wire from a host to a router."""
+    shell(f"ip link add {port} netns {host} type veth peer name {router_port} netns {router}")
+    for at, name, last in ((host, port, 1), (router, router_port, 254)):
         shell(f"ip -n {at} addr add {net}.{last}/24 dev {name}")
         shell(f"nsenter --net=/run/netns/{at} ethtool -K {name} tso off gso off gro off")
         shell(f"ip -n {at} link set {name} up gso_max_segs 1")
@@ -144,19 +144,24 @@ def join(host: str, port: str, router_port: str, net: str) -> None:
 
 def bottleneck(case: Case) -> list[str]:
     """The commands that make the bottleneck."""
-    bucket = f"burst {case.bucket} cburst {case.bucket}"
+    return shaped(case.rate, case.qdisc, case.bucket)
+
+
+def shaped(rate: str, qdisc: str, bucket: int) -> list[str]:
+    """The commands that make the port r1 of a router a link of a rate with a discipline."""
+    burst = f"burst {bucket} cburst {bucket}"
     return [
         "tc qdisc add dev r1 root handle 1: htb default 1",
-        f"tc class add dev r1 parent 1: classid 1:1 htb rate {case.rate} {bucket} quantum 1514",
-        f"tc qdisc add dev r1 parent 1:1 handle 10: {case.qdisc}",
+        f"tc class add dev r1 parent 1: classid 1:1 htb rate {rate} {burst} quantum 1514",
+        f"tc qdisc add dev r1 parent 1:1 handle 10: {qdisc}",
     ]
 
 
-def receive() -> None:
+def receive(address: str = RECEIVER) -> None:
     """The receiving host: swallows what comes, in large pieces, for each wake-up costs real time."""
     selector = selectors.DefaultSelector()
     listener = socket.socket()
-    listener.bind((RECEIVER, PORT))
+    listener.bind((address, PORT))
     listener.listen(1000)
     selector.register(listener, selectors.EVENT_READ)
     buffer = bytearray(1 << 20)
@@ -173,10 +178,10 @@ def receive() -> None:
                     key.fileobj.close()
 
 
-def send(start: float, end: float) -> dict[str, float]:
+def send(start: float, end: float, address: str = RECEIVER) -> dict[str, float]:
     """A sender: data without end. Returns what TCP_INFO says of it."""
     time.sleep(max(0.0, start - time.time()))
-    flow = socket.create_connection((RECEIVER, PORT))
+    flow = socket.create_connection((address, PORT))
     flow.settimeout(0.5)
     chunk = bytes(1 << 18)
     while time.time() < end:
@@ -243,7 +248,7 @@ def run(case: Case, seed: int) -> dict[str, Any]:
         return lambda: send(start, end)
 
     flows = [Child(senders[n % len(senders)], flow(start)) for n, start in enumerate(starts)]
-    measured: dict[str, Any] = on_host("R", lambda: watch(case, began, end))
+    measured: dict[str, Any] = on_host("R", lambda: watch(case.rate_bps, began, end))
     told = [child.result() for child in flows]
     receiver.stop()
     measured["retransmits"] = sum(one["retransmits"] for one in told)
@@ -251,8 +256,8 @@ def run(case: Case, seed: int) -> dict[str, Any]:
     return measured
 
 
-def watch(case: Case, began: float, end: float) -> dict[str, Any]:
-    """The router: what passes, and the queue every 10 ms, in the measured time."""
+def watch(rate_bps: float, began: float, end: float) -> dict[str, Any]:
+    """A router: what passes, and the queue every 10 ms, in the measured time."""
     queue = Watch()
     time.sleep(began + SETTLE_S - time.time())
     before, since = stats(), time.time()
@@ -267,11 +272,11 @@ def watch(case: Case, began: float, end: float) -> dict[str, Any]:
     sent, lost = gone["packets"], gone["drops"]
     marked = sum(gone.get(key, 0) for key in ("ecn_mark", "ce_mark", "marked"))
     return {
-        "utilisation": gone["bytes"] * 8 / case.rate_bps / seconds,
+        "utilisation": gone["bytes"] * 8 / rate_bps / seconds,
         "loss_ratio": lost / (sent + lost),
         "mark_ratio": marked / (sent + lost),
         "queue_mean_packets": packets / samples,
-        "queue_delay_s": backlog / samples * 8 / case.rate_bps,
+        "queue_delay_s": backlog / samples * 8 / rate_bps,
         "packets": sent + lost,
         "lost": lost,
         "marked": marked,
@@ -280,24 +285,32 @@ def watch(case: Case, began: float, end: float) -> dict[str, Any]:
 
 def inside(folder: Path) -> None:
     """Runs what is asked for; this is what the kernel starts."""
+    asked = json.loads((folder / "asked.json").read_text())
+    prepare()
+    tell(folder, run(Case(**asked["case"]), asked["seed"]))
+
+
+def prepare() -> None:
+    """What holds for the whole of a kernel."""
     LIBC.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: to the nanosecond
     Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
-    asked = json.loads((folder / "asked.json").read_text())
-    case = Case(**asked["case"])
-    result = run(case, asked["seed"])
+
+
+def tell(folder: Path, result: dict[str, Any]) -> None:
+    """Leaves the result of a run for the host."""
     (folder / "told.json").write_text(json.dumps({"kernel": os.uname().release, "run": result}))
 
 
-def outside(kernel: str, case: Case, seed: int) -> dict[str, Any]:
-    """Starts the kernel for one run: its release, and the figures."""
+def outside(kernel: str, asked: dict[str, Any], script: Path = HERE) -> dict[str, Any]:
+    """Starts the kernel for one run of what is asked for, by a script: its release, and the figures."""
     with tempfile.TemporaryDirectory(prefix="closed-loop-") as name:
         folder = Path(name)
-        (folder / "asked.json").write_text(json.dumps({"case": vars(case), "seed": seed}))
+        (folder / "asked.json").write_text(json.dumps(asked))
         init = folder / "init"
         init.write_text(
             "#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"
             "mount -t proc p /proc; mount -t sysfs s /sys; mount -t tmpfs t /run; mkdir -p /run/netns\n"
-            f"{sys.executable} -B {HERE} --inside {folder} >{folder}/log 2>&1\n"
+            f"{sys.executable} -B {script} --inside {folder} >{folder}/log 2>&1\n"
             "echo o > /proc/sysrq-trigger; sleep 9\n"
         )
         init.chmod(0o755)
@@ -306,7 +319,7 @@ def outside(kernel: str, case: Case, seed: int) -> dict[str, Any]:
         quiet = subprocess.DEVNULL
         subprocess.run(words, stdin=quiet, stdout=quiet, stderr=quiet, check=False, timeout=3600)
         if not (folder / "told.json").exists():
-            raise SystemExit(f"{case.name}: no result; {(folder / 'log').read_text()[-2000:]}")
+            raise SystemExit(f"{asked}: no result; {(folder / 'log').read_text()[-2000:]}")
         told: dict[str, Any] = json.loads((folder / "told.json").read_text())
     return told
 
@@ -318,7 +331,7 @@ def measure_all(kernel: str, names: Sequence[str]) -> None:
         if names and case.name not in names:
             continue
         began = time.monotonic()
-        told = [outside(kernel, case, seed) for seed in range(1, case.runs + 1)]
+        told = [outside(kernel, {"case": vars(case), "seed": seed}) for seed in range(1, case.runs + 1)]
         runs = [one["run"] for one in told]
         kept[case.name] = {"kernel": told[0]["kernel"], "tc": bottleneck(case), "runs": runs}
         ordered = {one.name: kept[one.name] for one in CASES if one.name in kept}
