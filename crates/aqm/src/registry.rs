@@ -7,63 +7,39 @@ use crate::qdisc::fifo::Fifo;
 use crate::qdisc::{self, Qdisc, fq_law};
 use crate::redopt;
 use base::{Rate, Stream};
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex};
 
-/// Writes the table and the constructor from one list. A `law` is a discipline in a first-in-first-out queue, and once
+/// Writes the table and the constructors from one list. A `law` is a discipline in a first-in-first-out queue, and once
 /// more under fair queueing; a law `alone` is so in the former only; a `queue` is what its own file makes of it.
 macro_rules! disciplines {
     ($($kind:ident $discipline:path),* $(,)?) => {
         static ROWS: &[Row] = &[$(<$discipline as Discipline>::ROW),*];
-
-        /// Builds the discipline called `name` (a name or an alias of a row) before the link `site` describes.
-        ///
-        /// `values` are admitted by each [`Param`] and resolved by [`Row::resolve`]; anything else, like a name
-        /// without a row, is a broken invariant and panics: the scenario refuses it first.
-        pub fn build<P: Packet + Send + 'static>(
-            name: &str,
-            values: &Values,
-            site: Site,
-        ) -> Box<dyn Qdisc<P> + Send> {
-            $(if <$discipline as Discipline>::ROW.is_called(name) {
-                return <$discipline as Discipline>::build(values, site);
-            })*
-            let law = fq_law::law_of(name).unwrap_or_else(|| panic!("a discipline is called {name}"));
-            $(disciplines!(@fair $kind $discipline, law, values, site);)*
-            panic!("{law} is a law")
-        }
-
-        /// Bytes that the discipline called `name` holds before the first packet: its state, times its queues
-        /// where each has one. Values are as for [`build`].
-        pub fn state_bytes(name: &str, values: &Values) -> usize {
-            $(if <$discipline as Discipline>::ROW.is_called(name) {
-                return <$discipline as Discipline>::state_bytes(values);
-            })*
-            let law = fq_law::law_of(name).unwrap_or_else(|| panic!("a discipline is called {name}"));
-            $(disciplines!(@state $kind $discipline, law, values);)*
-            panic!("{law} is a law")
-        }
-
-        static LAWS: &[fn() -> Option<Row>] = &[$(|| disciplines!(@row $kind $discipline)),*];
-
         static ARE_LAWS: &[bool] = &[$(disciplines!(@is $kind)),*];
-    };
-    (@fair law $law:path, $name:ident, $values:ident, $site:ident) => {
-        if <$law as LawRow>::ROW.name == $name {
-            return fq_law::build::<P, $law>($values, $site);
+        static STATES: &[StateBytes] = &[$(<$discipline as Discipline>::state_bytes),*];
+        /// Of a law on each queue; `None` where there is no such form.
+        static FAIR_STATES: &[Option<StateBytes>] = &[$(disciplines!(@fair_state $kind $discipline)),*];
+
+        fn build_own<P: Packet + Send + 'static>(index: usize) -> Build<P> {
+            [$(<$discipline as Discipline>::build::<P>),*][index]
+        }
+
+        fn build_fair<P: Packet + Send + 'static>(index: usize) -> Option<Build<P>> {
+            [$(disciplines!(@fair $kind $discipline, P)),*][index]
         }
     };
-    (@state law $law:path, $name:ident, $values:ident) => {
-        if <$law as LawRow>::ROW.name == $name {
-            return fq_law::state_bytes::<$law>($values);
-        }
-    };
-    (@state $other:ident $queue:path, $name:ident, $values:ident) => {};
-    (@fair $other:ident $queue:path, $name:ident, $values:ident, $site:ident) => {};
-    (@row law $law:path) => { Some(<$law as LawRow>::ROW) };
-    (@row $other:ident $queue:path) => { None };
+    (@fair law $law:path, $packet:ident) => { Some(fq_law::build::<$packet, $law> as Build<$packet>) };
+    (@fair $other:ident $queue:path, $packet:ident) => { None };
+    (@fair_state law $law:path) => { Some(fq_law::state_bytes::<$law>) };
+    (@fair_state $other:ident $queue:path) => { None };
     (@is queue) => { false };
     (@is $law:ident) => { true };
 }
+
+type Built<P> = Box<dyn Qdisc<P> + Send>;
+type Build<P> = fn(&Values, Site) -> Built<P>;
+type StateBytes = fn(&Values) -> usize;
 
 disciplines! {
     queue law::pass::Pfifo,
@@ -100,33 +76,182 @@ disciplines! {
     queue qdisc::choke::ChooseAndKeep,
 }
 
-/// Laws under fair queueing that have no row of their own.
-static FAIR: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    LAWS.iter().filter_map(|law| Some(fq_law::row(&law()?))).filter(|row| !has_own(row.name)).collect()
+static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
+    let own = ROWS.iter().enumerate().map(|(at, row)| Entry { row: *row, form: Form::Own(at) });
+    let mut registry = Registry { own: own.collect(), fair: Vec::new() };
+    for (at, row) in ROWS.iter().enumerate().filter(|(at, _)| FAIR_STATES[*at].is_some()) {
+        let row = fq_law::row(row);
+        // Some have a row of their own.
+        if registry.find(row.name).is_none() {
+            registry.fair.push(Entry { row, form: Form::Fair(at) });
+        }
+    }
+    registry
 });
 
-fn has_own(name: &str) -> bool {
-    ROWS.iter().any(|row| row.is_called(name))
+static FAIR_ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| BUILTIN.fair.iter().map(|entry| entry.row).collect());
+
+/// The disciplines that a scenario may name. It is a value: to those that are built in others can be added.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    own: Vec<Entry>,
+    fair: Vec<Entry>,
 }
 
-/// Every discipline, in the order they are shown.
+impl Registry {
+    /// The disciplines of this crate.
+    pub fn builtin() -> Self {
+        BUILTIN.clone()
+    }
+
+    /// This registry with one more discipline; with a law also under fair queueing.
+    ///
+    /// # Errors
+    /// One of its names is another discipline's, in one line.
+    pub fn with(mut self, entry: Entry) -> Result<Self, String> {
+        let fair = entry.under_fair_queueing();
+        let names = |entry: &Entry| entry.row.aliases.iter().copied().chain([entry.row.name]).collect::<Vec<_>>();
+        for name in names(&entry).into_iter().chain(fair.iter().flat_map(names)) {
+            if let Some(other) = self.find(name) {
+                return Err(format!("{name}: expected a name that is not taken: it is {}", other.row.name));
+            }
+        }
+        self.own.push(entry);
+        self.fair.extend(fair);
+        Ok(self)
+    }
+
+    /// Every discipline with a row of its own, in the order in which they are shown.
+    pub fn own(&self) -> impl Iterator<Item = &Entry> {
+        self.own.iter()
+    }
+
+    /// Every law under fair queueing, `fq_` before its name, but for those that have a row of their own.
+    pub fn fair(&self) -> impl Iterator<Item = &Entry> {
+        self.fair.iter()
+    }
+
+    /// The discipline of this name or alias.
+    pub fn find(&self, name: &str) -> Option<&Entry> {
+        self.own.iter().chain(&self.fair).find(|entry| entry.row.is_called(name))
+    }
+}
+
+/// Makes a law that was brought from outside.
+type MakeLaw = dyn Fn(&Values, Site) -> Box<dyn Law + Send> + Send + Sync;
+
+/// A discipline of a registry: its row, and how one is built.
+#[derive(Clone)]
+pub struct Entry {
+    row: Row,
+    form: Form,
+}
+
+#[derive(Clone)]
+enum Form {
+    /// The discipline in this place of the list.
+    Own(usize),
+    /// The law in this place of the list, on each of several queues.
+    Fair(usize),
+    /// A law from outside, in one queue, and the bytes that it holds.
+    Brought(Arc<MakeLaw>, StateBytes),
+    /// A law from outside, on each of several queues.
+    BroughtFair(Arc<MakeLaw>, StateBytes),
+}
+
+impl Entry {
+    /// A law from outside this crate, which `make` makes from resolved values. It holds `own_bytes` before the first
+    /// packet. Texts of `row` that are made while the program runs are kept by [`lasting`].
+    pub fn law(
+        row: Row,
+        own_bytes: fn(&Values) -> usize,
+        make: impl Fn(&Values, Site) -> Box<dyn Law + Send> + Send + Sync + 'static,
+    ) -> Self {
+        Self { row, form: Form::Brought(Arc::new(make), own_bytes) }
+    }
+
+    /// Its row.
+    pub fn row(&self) -> &Row {
+        &self.row
+    }
+
+    /// Whether it is a law in a first-in-first-out queue.
+    pub fn is_law(&self) -> bool {
+        match self.form {
+            Form::Own(at) => ARE_LAWS[at],
+            Form::Brought(..) => true,
+            Form::Fair(_) | Form::BroughtFair(..) => false,
+        }
+    }
+
+    /// Builds it before the link `site` describes.
+    ///
+    /// `values` are admitted by each [`Param`] and resolved by [`Row::resolve`]: the scenario refuses others first.
+    pub fn build<P: Packet + Send + 'static>(&self, values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+        match &self.form {
+            Form::Own(at) => build_own(*at)(values, site),
+            Form::Fair(at) => build_fair(*at).expect("it is a law")(values, site),
+            Form::Brought(make, _) => Box::new(Fifo::around(make(values, site), values)),
+            Form::BroughtFair(make, _) => fq_law::around(values, site, |site| make(values, site)),
+        }
+    }
+
+    /// Bytes that it holds before the first packet: its state, times its queues where each has one. Values are as for
+    /// [`Entry::build`].
+    pub fn state_bytes(&self, values: &Values) -> usize {
+        match &self.form {
+            Form::Own(at) => STATES[*at](values),
+            Form::Fair(at) => FAIR_STATES[*at].expect("it is a law")(values),
+            Form::Brought(_, bytes) => SMALL_STATE + bytes(values),
+            Form::BroughtFair(_, bytes) => fq_law::state_bytes_around::<Box<dyn Law + Send>>(values, bytes(values)),
+        }
+    }
+
+    /// A law from outside on each of several queues.
+    fn under_fair_queueing(&self) -> Option<Self> {
+        let Form::Brought(make, bytes) = &self.form else { return None };
+        Some(Self { row: fq_law::row(&self.row), form: Form::BroughtFair(Arc::clone(make), *bytes) })
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Entry").field(&self.row.name).finish()
+    }
+}
+
+/// A text that lives as long as the program, for a row that is made while it runs: names of parameters are the keys of
+/// values everywhere. The same text is kept once.
+pub fn lasting(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().expect("nobody panics in here");
+    if let Some(kept) = texts.get(text) {
+        return kept;
+    }
+    let kept: &'static str = Box::leak(text.into());
+    texts.insert(kept);
+    kept
+}
+
+/// Every discipline of this crate, in the order they are shown.
 pub fn rows() -> &'static [Row] {
     ROWS
 }
 
-/// Whether the discipline of this name or alias is a law in a first-in-first-out queue.
-pub fn is_law(name: &str) -> bool {
-    ROWS.iter().zip(ARE_LAWS).any(|(row, is_law)| *is_law && row.is_called(name))
-}
-
-/// Every law under fair queueing, `fq_` before its name, but for those that are among [`rows`].
+/// Every law of this crate under fair queueing, `fq_` before its name, but for those that are among [`rows`].
 pub fn fair_rows() -> &'static [Row] {
-    &FAIR
+    &FAIR_ROWS
 }
 
-/// The discipline of this name or alias, be it one of [`rows`] or of [`fair_rows`].
+/// The discipline of this crate of this name or alias, be it one of [`rows`] or of [`fair_rows`].
 pub fn row(name: &str) -> Option<&'static Row> {
-    ROWS.iter().find(|row| row.is_called(name)).or_else(|| FAIR.iter().find(|row| row.name == name))
+    BUILTIN.find(name).map(Entry::row)
+}
+
+/// Builds the discipline of this crate called `name`, see [`Entry::build`]. A name without a row is a broken invariant
+/// and panics.
+pub fn build<P: Packet + Send + 'static>(name: &str, values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+    BUILTIN.find(name).unwrap_or_else(|| panic!("a discipline is called {name}")).build(values, site)
 }
 
 /// What a discipline is built with besides its parameters.

@@ -7,7 +7,7 @@
 mod common;
 
 use aqm::param::{Kind, Param, Value, Values};
-use aqm::registry::{self, Row, Site};
+use aqm::registry::{self, Registry, Row, Site};
 use base::{Rate, Stream};
 use common::{Parcel, completed};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -53,7 +53,7 @@ fn is_as_said(row: &Row, given: &[(&'static str, Value)]) -> bool {
     let rate = Rate::from_bps(100_000_000);
     let given_values = Values(given.iter().cloned().collect());
     let Ok(values) = completed(row, given_values, rate) else { return false };
-    let said = registry::state_bytes(row.name, &values);
+    let said = Registry::builtin().find(row.name).expect("it has a row").state_bytes(&values);
     let before = HELD.get();
     let qdisc = registry::build::<Parcel>(row.name, &values, Site { rate, stream: Stream::named(1, "state") });
     let holds = HELD.get() - before;

@@ -3,22 +3,24 @@
 use aqm::param::{Kind, Param};
 use aqm::qdisc::fq_law;
 use aqm::redopt::{self, RedOpt};
-use aqm::registry::{self, Discipline, Row};
+use aqm::registry::{Discipline, Entry, Registry};
 use scenario::Link;
 use serde_json::{Value, json};
 
 /// Every discipline with its parameters: those with a row of their own, then every law under fair queueing, which
 /// names its `law`.
 pub fn disciplines() -> Value {
-    let own = registry::rows().iter().map(|row| discipline(row, None));
-    let fair = registry::fair_rows().iter().map(|row| discipline(row, fq_law::law_of(row.name)));
+    let registry = Registry::builtin();
+    let own = registry.own().map(|entry| discipline(entry, None));
+    let fair = registry.fair().map(|entry| discipline(entry, fq_law::law_of(entry.row().name)));
     own.chain(fair).collect()
 }
 
-fn discipline(row: &Row, law: Option<&str>) -> Value {
+fn discipline(entry: &Entry, law: Option<&str>) -> Value {
+    let row = entry.row();
     json!({
         "name": row.name,
-        "kind": if registry::is_law(row.name) { "law" } else { "discipline" },
+        "kind": if entry.is_law() { "law" } else { "discipline" },
         "law": law,
         "aliases": row.aliases,
         "doc": row.doc,

@@ -391,7 +391,9 @@ mod tests {
                 let text = crate::written::toml(&write_config(&wanted).collect());
                 let document = crate::document::parse(&text, "keys").expect("it is TOML");
                 let files = |_: &str| Err(String::new());
-                let root = Section::root(&document, crate::section::Context { origin: "keys", files: &files });
+                let registry = aqm::registry::Registry::builtin();
+                let context = crate::section::Context { origin: "keys", files: &files, registry: &registry };
+                let root = Section::root(&document, context);
                 config = complete(stack, config, &[&root]).unwrap_or_else(|error| panic!("{error}")).config;
                 assert_eq!(config, Config { stack, ..wanted }, "{} from {}", to.name, from.name);
             }

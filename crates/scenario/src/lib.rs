@@ -39,7 +39,7 @@ pub use error::Error;
 pub use impairments::{Impairment, Impairments, Reorder};
 pub use kept::KeptFile;
 pub use live::{Capture, Family, Live, Maker};
-pub use resolve::{LoadRequest, Resolved, resolve};
+pub use resolve::{LoadRequest, Resolved, resolve, resolve_with};
 pub use scenario::{
     Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Reached, Record, RttSpec, Scenario, Sessions, Tmix,
     Traffic, Udp, UdpSource, Web, Workload,

@@ -25,7 +25,7 @@ use crate::units;
 use crate::written::{Fields, Written};
 use aqm::param::Length;
 use aqm::qdisc::fifo::Limit;
-use aqm::registry::{self, Site};
+use aqm::registry::Site;
 use aqm::{Egress, Packet, Trace};
 use base::{Rate, Stream};
 
@@ -167,12 +167,12 @@ fn opportunities(file: &ReadFile) -> Result<Trace, Error> {
 impl Link {
     /// The egress of direction `side`, 0 forward, idle, in a run seeded with `seed`.
     pub fn egress<P: Packet + Send + 'static>(&self, side: usize, seed: u64) -> Egress<P> {
-        let (rate, QdiscSpec { kind, values }, direction) = match side {
+        let (rate, QdiscSpec { entry, values, .. }, direction) = match side {
             0 => (self.rate, &self.qdisc, "forward"),
             _ => (self.reverse_rate, &self.reverse_qdisc, "reverse"),
         };
         let stream = Stream::named(seed, &format!("link/{direction}/qdisc"));
-        let qdisc = registry::build(kind, values, Site { rate, stream });
+        let qdisc = entry.build(values, Site { rate, stream });
         let egress = match &self.traces[side] {
             Some(trace) => Egress::traced(trace.clone(), qdisc),
             None => Egress::new(rate, qdisc),

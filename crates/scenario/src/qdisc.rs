@@ -1,13 +1,13 @@
 //! A discipline and its parameters, as the registry's tables say.
 
-use crate::document::{self, Data, Node, Place};
+use crate::document::{self, Data, Files, Node, Place};
 use crate::error::Error;
 use crate::scenario::QdiscSpec;
 use crate::section::{Context, Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
 use aqm::param::{Kind, Param, Value, Values};
-use aqm::registry::{self, Row};
+use aqm::registry::{Entry as Registered, Registry, Row};
 use base::Rate;
 
 /// What stands before a link when nobody says: drop-tail, as on most links there are.
@@ -39,10 +39,11 @@ const WORDS: &[(&str, &[&str], &str)] = &[
 /// Reads the discipline in `section` for a link of `rate`. Errors name the discipline, which may be written elsewhere
 /// than the key that is wrong.
 pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error> {
-    let row = kind(section)?;
+    let entry = kind(section)?;
+    let row = entry.row();
     let values = values(section, row, rate)
         .map_err(|error| Error { problem: format!("{} ({})", error.problem, row.name), ..error })?;
-    Ok(QdiscSpec { kind: row.name, values })
+    Ok(QdiscSpec { kind: row.name, entry: entry.clone(), values })
 }
 
 fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error> {
@@ -97,7 +98,7 @@ impl QdiscSpec {
     /// # Errors
     /// Says what was expected: as in a scenario, or the value before where it cannot change. Nothing is then set.
     pub fn set(&mut self, name: &str, text: &str, rate: Rate) -> Result<(), Error> {
-        let row = registry::row(self.kind).expect("the discipline has a row");
+        let row = *self.entry.row();
         let table = self
             .values
             .0
@@ -105,12 +106,14 @@ impl QdiscSpec {
             .map(|(name, value)| ((*name).to_owned(), Node { data: data(value), place: Place::Override }));
         let mut node = Node { data: Data::Table(table.collect()), place: Place::Override };
         document::apply_override(&mut node, name, text)?;
-        let section = Section::root(&node, Context { origin: "", files: &|_| Err("there are no files".to_owned()) });
+        let registry = Registry::builtin();
+        let files: Files<'_> = &|_| Err("there are no files".to_owned());
+        let section = Section::root(&node, Context { origin: "", files, registry: &registry });
         if let Some(entry) = section.get("kind") {
             return Err(entry.expected(format!("{} as before: it cannot change while a run goes on", row.name)));
         }
         let named = |error: Error| Error { problem: format!("{} ({})", error.problem, row.name), ..error };
-        let values = values(&section, row, rate).map_err(named)?;
+        let values = values(&section, &row, rate).map_err(named)?;
         row.keeps_fixed(&self.values, &values).map_err(|refusal| {
             let entry = section.get(refusal.param).expect("what differs is there");
             named(entry.expected(refusal.expected))
@@ -122,7 +125,7 @@ impl QdiscSpec {
 
 /// Writes a discipline with all its values, in the order of its table.
 pub(crate) fn write(qdisc: &QdiscSpec) -> Fields {
-    let row = registry::row(qdisc.kind).expect("the discipline has a row");
+    let row = qdisc.entry.row();
     let mut fields = vec![("kind", Written::Text(qdisc.kind.to_owned()))];
     for param in row.params {
         if let Some(value) = qdisc.values.0.get(param.name) {
@@ -132,20 +135,20 @@ pub(crate) fn write(qdisc: &QdiscSpec) -> Fields {
     fields
 }
 
-fn kind(section: &Section<'_>) -> Result<&'static Row, Error> {
-    let rows = registry::rows();
+fn kind<'a>(section: &Section<'a>) -> Result<&'a Registered, Error> {
+    let registry = section.registry();
     let Some(entry) = section.get("kind") else {
         return match section.names().next() {
-            None => Ok(registry::row(DEFAULT).expect("the default has a row")),
+            None => Ok(registry.find(DEFAULT).expect("the default has a row")),
             Some(_) => Err(section.missing("kind", "the name of a discipline such as pi")),
         };
     };
     let name = entry.text()?;
-    let mut names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    let mut names: Vec<&str> = registry.own().map(|entry| entry.row().name).collect();
     names.push("or a law under fair queueing such as fq_red");
-    let others = rows.iter().flat_map(|row| row.aliases).copied();
-    let fair = registry::fair_rows().iter().map(|row| row.name);
-    registry::row(name).ok_or_else(|| match WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.is_empty()) {
+    let others = registry.own().flat_map(|entry| entry.row().aliases).copied();
+    let fair = registry.fair().map(|entry| entry.row().name);
+    registry.find(name).ok_or_else(|| match WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.is_empty()) {
         Some((_, _, here)) => entry.error(format!("unknown discipline: {here}")),
         None => entry.unknown_word(name, &names, others.chain(fair)),
     })
@@ -237,7 +240,7 @@ mod tests {
 
     #[test]
     fn every_default_of_the_registry_is_of_its_kind_and_in_its_range() {
-        for row in registry::rows() {
+        for row in aqm::registry::rows() {
             for param in row.params.iter().filter(|param| !param.default.is_empty()) {
                 default(row, param);
             }

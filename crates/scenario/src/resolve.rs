@@ -15,6 +15,7 @@ use crate::section::{Context, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
 use crate::written::{self, Document, Fields, Written};
+use aqm::registry::Registry;
 use base::{Distribution, Rate, Span};
 
 /// A load that was asked for without the number of users that offers it.
@@ -102,14 +103,28 @@ const NEED_TRAFFIC: &str = "at least one [[traffic]] block";
 /// # Errors
 /// The first thing that is wrong, in one line.
 pub fn resolve(text: &str, origin: &str, overrides: &[(String, String)], files: Files<'_>) -> Result<Resolved, Error> {
+    resolve_with(&Registry::builtin(), text, origin, overrides, files)
+}
+
+/// Resolves a scenario that may name the disciplines of `registry`, otherwise as [`resolve`].
+///
+/// # Errors
+/// The first thing that is wrong, in one line.
+pub fn resolve_with(
+    registry: &Registry,
+    text: &str,
+    origin: &str,
+    overrides: &[(String, String)],
+    files: Files<'_>,
+) -> Result<Resolved, Error> {
     let mut document = document::parse(text, origin)?;
     document::write_out(&mut document);
     for (key, value) in overrides {
         document::apply_override(&mut document, key, value)?;
         document::write_out(&mut document);
     }
-    stacks::copy_in(&mut document, origin, files)?;
-    let root = Section::root(&document, Context { origin, files });
+    stacks::copy_in(&mut document, Context { origin, files, registry })?;
+    let root = Section::root(&document, Context { origin, files, registry });
     root.only(&[KEYS])?;
 
     let name = root.read("name", stem(origin).to_owned(), |entry| entry.text().map(str::to_owned))?;

@@ -6,6 +6,7 @@ use crate::units;
 use aqm::Trace;
 use aqm::param::Values;
 use aqm::qdisc::fifo::Limit;
+use aqm::registry::Entry;
 use base::{Distribution, Rate, Span, Time};
 use std::sync::Arc;
 
@@ -80,6 +81,8 @@ pub struct Link {
 pub struct QdiscSpec {
     /// Its name in the registry.
     pub kind: &'static str,
+    /// What the registry knows of it.
+    pub entry: Entry,
     /// Its parameters.
     pub values: Values,
 }

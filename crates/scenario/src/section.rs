@@ -4,6 +4,7 @@ use crate::document::{Data, Files, Node, Place, join, show};
 use crate::error::{Error, shortened};
 use crate::units;
 use aqm::param::Length;
+use aqm::registry::Registry;
 use base::{Rate, Span};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,6 +15,8 @@ use std::ops::RangeInclusive;
 pub(crate) struct Context<'a> {
     pub origin: &'a str,
     pub files: Files<'a>,
+    /// The disciplines that may be named.
+    pub registry: &'a Registry,
 }
 
 /// A table being read; one that is not there reads as empty.
@@ -40,6 +43,11 @@ impl<'a> Section<'a> {
     pub fn root(node: &'a Node, context: Context<'a>) -> Self {
         let table = if let Data::Table(table) = &node.data { table } else { &EMPTY };
         Self { context, key: String::new(), place: node.place, table, hidden: None }
+    }
+
+    /// The disciplines that may be named.
+    pub fn registry(&self) -> &'a Registry {
+        self.context.registry
     }
 
     /// Refuses any key that is in none of the `known` lists.

@@ -4,7 +4,7 @@
 //! so that the resolved scenario needs no file.
 
 use crate::bounds::MOST_STACKS;
-use crate::document::{self, Data, Files, Node, Place};
+use crate::document::{self, Data, Node, Place};
 use crate::error::Error;
 use crate::hosts::{self, Hosts, STACK};
 use crate::section::{Context, Entry, Section};
@@ -110,8 +110,8 @@ impl<'a> Stacks<'a> {
 }
 
 /// Copies the profiles that are named by their files into `[stacks]`, and puts their names in the place of the files'.
-pub(crate) fn copy_in(document: &mut Node, origin: &str, files: Files<'_>) -> Result<(), Error> {
-    let root = Section::root(document, Context { origin, files });
+pub(crate) fn copy_in(document: &mut Node, context: Context<'_>) -> Result<(), Error> {
+    let root = Section::root(document, context);
     let taken = root.section(STACKS)?;
     let mut copied: BTreeMap<String, (String, Node)> = BTreeMap::new();
     for entry in named_by_file(&root) {
@@ -129,9 +129,10 @@ pub(crate) fn copy_in(document: &mut Node, origin: &str, files: Files<'_>) -> Re
             None if !is_bare(name) => return Err(entry.expected("a file named with letters, digits, - and _")),
             None => {}
         }
-        let text = files(file).map_err(|reason| entry.expected(format!("a file that can be read: {reason}")))?;
+        let text =
+            (context.files)(file).map_err(|reason| entry.expected(format!("a file that can be read: {reason}")))?;
         let mut stack = document::parse(&text, file)?;
-        check(&Section::root(&stack, Context { origin: file, files }))?;
+        check(&Section::root(&stack, Context { origin: file, ..context }))?;
         // Its lines are another file's.
         forget_lines(&mut stack);
         copied.insert(name.to_owned(), (file.to_owned(), stack));

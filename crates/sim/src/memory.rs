@@ -6,7 +6,6 @@
 //! runs take).
 
 use aqm::param::{Length, Values};
-use aqm::registry;
 use scenario::sources::Source;
 use scenario::{Direction, Scenario, Traffic, UdpSource, Workload};
 
@@ -37,7 +36,7 @@ pub fn memory(scenario: &Scenario) -> Vec<Need> {
     let link = &scenario.link;
     let qdiscs = [("link.qdisc", &link.qdisc), ("link.reverse_qdisc", &link.reverse_qdisc)];
     let states = qdiscs.map(|(key, qdisc)| {
-        let bytes = registry::state_bytes(qdisc.kind, &qdisc.values) as u64;
+        let bytes = qdisc.entry.state_bytes(&qdisc.values) as u64;
         Need { key: format!("{key} ({})", qdisc.kind), bytes }
     });
     let blocks = scenario.traffic.iter().enumerate().map(|(index, block)| {

@@ -161,6 +161,40 @@ pub trait Law {
     }
 }
 
+/// A law whose type is known only while the program runs.
+impl Law for Box<dyn Law + Send> {
+    fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
+        (**self).on_arrival(arrival, now)
+    }
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
+        (**self).on_overflow(arrival, now);
+    }
+    fn on_eviction(&mut self, packets: u32, now: Time) {
+        (**self).on_eviction(packets, now);
+    }
+    fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        (**self).on_departure(departure, now)
+    }
+    fn on_idle(&mut self, now: Time) {
+        (**self).on_idle(now);
+    }
+    fn next_tick(&self) -> Time {
+        (**self).next_tick()
+    }
+    fn tick(&mut self, backlog: Backlog, now: Time) {
+        (**self).tick(backlog, now);
+    }
+    fn is_at_rest(&self) -> bool {
+        (**self).is_at_rest()
+    }
+    fn gauges(&self) -> Gauges {
+        (**self).gauges()
+    }
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        (**self).retune(values, rate, now);
+    }
+}
+
 /// True with probability `p`, where 0 and less is never and 1 and more always. Draws only where chance decides, so
 /// that a law that has nothing to signal costs no random number.
 #[inline]

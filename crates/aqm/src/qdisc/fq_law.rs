@@ -19,9 +19,10 @@
 
 use super::Qdisc;
 use super::fq_frame::{self, FairQueue, Full, Seen};
+use crate::law::Law;
 use crate::packet::Packet;
 use crate::param::{Param, Values};
-use crate::registry::{LawRow, Row, Site};
+use crate::registry::{self, LawRow, Row, Site};
 use base::Stream;
 
 /// What is written before the name of a law.
@@ -35,14 +36,14 @@ pub fn law_of(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX)
 }
 
-/// The row of a law under fair queueing. Its texts live as long as the program: call it once a law.
+/// The row of a law under fair queueing. Its lists live as long as the program: call it once a law.
 pub fn row(law: &Row) -> Row {
     let doc = format!("Hashes flows to queues that take turns, new ones first, with {} on each.", law.name);
     Row {
-        name: format!("{PREFIX}{}", law.name).leak(),
+        name: registry::lasting(&format!("{PREFIX}{}", law.name)),
         aliases: &[],
-        doc: doc.leak(),
-        source: format!("RFC 8290; {}", law.source).leak(),
+        doc: registry::lasting(&doc),
+        source: registry::lasting(&format!("RFC 8290; {}", law.source)),
         year: law.year.max(2018),
         fixed: law.fixed.iter().copied().chain([FRAME[0].name]).collect::<Vec<_>>().leak(),
         params: law.params.iter().copied().chain(FRAME).collect::<Vec<_>>().leak(),
@@ -51,17 +52,31 @@ pub fn row(law: &Row) -> Row {
 }
 
 /// Builds the law `L` under fair queueing.
-pub fn build<P: Packet + Send + 'static, L: LawRow>(values: &Values, mut site: Site) -> Box<dyn Qdisc<P> + Send> {
+pub fn build<P: Packet + Send + 'static, L: LawRow>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+    around(values, site, |site| L::made(values, site))
+}
+
+/// Builds fair queueing around laws that `made` makes.
+pub fn around<P: Packet + Send + 'static, L: Law + Send + 'static>(
+    values: &Values,
+    mut site: Site,
+    made: impl Fn(Site) -> L,
+) -> Box<dyn Qdisc<P> + Send> {
     let mut seeds = site.stream.clone();
     // The first number is the hash's.
     seeds.bits();
     let rate = site.rate;
-    let law = || L::made(values, Site { rate, stream: Stream::named(seeds.bits(), "queue") });
+    let law = || made(Site { rate, stream: Stream::named(seeds.bits(), "queue") });
     let queues = values.integer("queues") as u32;
     Box::new(FairQueue::new(values, queues, &mut site.stream, Full::RefuseArriving, Seen::Own, law))
 }
 
 /// Bytes that [`build`]'s hold before the first packet.
 pub fn state_bytes<L: LawRow>(values: &Values) -> usize {
-    fq_frame::state_bytes::<L>(values.integer("queues"), L::own_bytes(values))
+    state_bytes_around::<L>(values, L::own_bytes(values))
+}
+
+/// Bytes that [`around`]'s hold before the first packet, each law `own` of them beside itself.
+pub fn state_bytes_around<L>(values: &Values, own: usize) -> usize {
+    fq_frame::state_bytes::<L>(values.integer("queues"), own)
 }

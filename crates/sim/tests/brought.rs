@@ -1,0 +1,102 @@
+//! A discipline that is brought from outside: its row is made while the program runs, a scenario names it, and a run
+//! has it.
+
+use aqm::param::{Kind, Param, Values};
+use aqm::registry::{self, Entry, Registry, Row, as_given, lasting};
+use aqm::{Arrival, Cause, Gauges, Law, Verdict};
+use base::{Rate, Time};
+use record::Discard;
+use scenario::{Resolved, resolve_with};
+
+/// Loses one packet in so many, and nothing else.
+struct EveryNth {
+    n: u64,
+    arrived: u64,
+}
+
+impl Law for EveryNth {
+    fn on_arrival(&mut self, _arrival: &Arrival, _now: Time) -> Verdict {
+        self.arrived += 1;
+        if self.arrived.is_multiple_of(self.n) { Verdict::Drop(Cause::Early) } else { Verdict::Pass }
+    }
+    fn gauges(&self) -> Gauges {
+        Gauges { probability: Some(1.0 / self.n as f64), ..Gauges::default() }
+    }
+    fn retune(&mut self, values: &Values, _rate: Rate, _now: Time) {
+        self.n = values.integer("n");
+    }
+}
+
+/// Its row, of texts that are made here and now.
+fn entry(name: &str) -> Entry {
+    let n = Param {
+        name: lasting(&["n"].concat()),
+        kind: Kind::Integer,
+        default: lasting(&format!("{}", 5 * 10)),
+        range: (2.0, 1e6),
+        doc: lasting(&format!("One packet in so many is lost by {name}.")),
+        source: "none",
+    };
+    let row = Row {
+        name: lasting(name),
+        aliases: &[],
+        doc: lasting(&format!("{name} loses packets by counting.")),
+        source: "none",
+        year: 2026,
+        marks: false,
+        params: vec![registry::limit("1000p", "none"), registry::ECN, n].leak(),
+        fixed: &[],
+        resolve: as_given,
+    };
+    Entry::law(
+        row,
+        |_| size_of::<EveryNth>(),
+        |values, _site| Box::new(EveryNth { n: values.integer("n"), arrived: 0 }),
+    )
+}
+
+fn read(registry: &Registry, qdisc: &str) -> Result<Resolved, String> {
+    let text = format!(
+        "duration = \"5s\"\n[link]\nrate = \"10mbit\"\nqdisc = {qdisc}\n[[traffic]]\nkind = \"cbr\"\nrate = \"8mbit\"\n"
+    );
+    let none = |_: &str| Err("no such file".to_owned());
+    resolve_with(registry, &text, "s.toml", &[], &none).map_err(|error| error.to_string())
+}
+
+/// The packets that came to the bottleneck, and those that the law lost.
+fn lost(registry: &Registry, qdisc: &str) -> (f64, f64) {
+    let resolved = read(registry, qdisc).expect("it resolves");
+    let again = resolve_with(registry, resolved.text(), "s.toml", &[], &|_| Err(String::new())).expect("to itself");
+    assert_eq!(again.text(), resolved.text());
+    let outcome = sim::run(resolved.scenario().expect("no load"), &mut Discard, &mut |_| true).expect("it ends");
+    let counts = outcome.meters[0].window();
+    (counts.offered as f64, counts.dropped[Cause::Early as usize] as f64)
+}
+
+#[test]
+fn a_law_that_was_brought_runs_as_any_other() {
+    let registry = Registry::builtin().with(entry("every_nth")).expect("the name is free");
+    // Where the window begins and ends within a count, a packet more or less.
+    for (qdisc, share) in [
+        ("\"every_nth\"", 0.02),
+        ("{ kind = \"every_nth\", n = 4 }", 0.25),
+        ("{ kind = \"fq_every_nth\", n = 4 }", 0.25),
+        ("\"pfifo\"", 0.0),
+    ] {
+        let (offered, lost) = lost(&registry, qdisc);
+        assert!(offered > 1000.0 && (lost - share * offered).abs() <= 1.0, "{qdisc}: {lost} of {offered}");
+    }
+}
+
+#[test]
+fn only_the_registry_that_has_it_knows_it() {
+    let registry = Registry::builtin().with(entry("every_nth")).expect("the name is free");
+    let unknown = read(&Registry::builtin(), "\"every_nth\"").expect_err("nobody has brought it");
+    assert!(unknown.starts_with("s.toml:4: link.qdisc.kind = \"every_nth\": expected one of"), "{unknown}");
+    let beyond = read(&registry, "{ kind = \"every_nth\", n = 1 }").expect_err("n is out of range");
+    assert!(beyond.contains("n = 1: expected a whole number, from 2 to 1000000"), "{beyond}");
+    for name in ["red", "every_nth", "droptail", "fq_codel"] {
+        let taken = registry.clone().with(entry(name)).expect_err("the name is taken");
+        assert!(taken.starts_with(&format!("{name}: expected a name that is not taken")), "{taken}");
+    }
+}
