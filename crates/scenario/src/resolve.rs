@@ -3,7 +3,7 @@
 use crate::blocks::{self, Surroundings};
 use crate::bounds::{MOST_BLOCKS, MOST_TEXT};
 use crate::distribution;
-use crate::document::{self, Files};
+use crate::document::{self, Files, Node};
 use crate::error::Error;
 use crate::hosts;
 use crate::impairments;
@@ -117,14 +117,9 @@ pub fn resolve_with(
     overrides: &[(String, String)],
     files: Files<'_>,
 ) -> Result<Resolved, Error> {
-    let mut document = document::parse(text, origin)?;
-    document::write_out(&mut document);
-    for (key, value) in overrides {
-        document::apply_override(&mut document, key, value)?;
-        document::write_out(&mut document);
-    }
-    stacks::copy_in(&mut document, Context { origin, files, registry })?;
-    let root = Section::root(&document, Context { origin, files, registry });
+    let context = Context { origin, files, registry };
+    let document = document(text, overrides, context)?;
+    let root = Section::root(&document, context);
     root.only(&[KEYS])?;
 
     let name = root.read("name", stem(origin).to_owned(), |entry| entry.text().map(str::to_owned))?;
@@ -133,9 +128,7 @@ pub fn resolve_with(
     let (link, link_written) = link::read(&root.section("link")?)?;
     let (path, path_written) = path(&root.section("path")?)?;
     let stacks = Stacks::read(&root.section(STACKS)?)?;
-    let tcp = root.section("tcp")?;
-    hosts::refuse_former(&tcp)?;
-    tcp.only(&[hosts::KEYS])?;
+    let tcp = tcp(&root)?;
     let tcp_written = hosts::write(&hosts::read(&stacks, &tcp, None)?);
     let (record, record_written) = record(&root.section("record")?, times.duration)?;
     let (live, live_written) = live::read(&root.section("live")?)?;
@@ -225,6 +218,26 @@ pub fn resolve_with(
         files: kept_files(&fields),
         document: Document(fields),
     })
+}
+
+/// What hosts are set to that no block sets otherwise.
+fn tcp<'a>(root: &Section<'a>) -> Result<Section<'a>, Error> {
+    let tcp = root.section("tcp")?;
+    hosts::refuse_former(&tcp)?;
+    tcp.only(&[hosts::KEYS])?;
+    Ok(tcp)
+}
+
+/// The text as a tree in which everything is said: overrides applied, short forms written out, profiles copied in.
+fn document(text: &str, overrides: &[(String, String)], context: Context<'_>) -> Result<Node, Error> {
+    let mut document = document::parse(text, context.origin)?;
+    document::write_out(&mut document);
+    for (key, value) in overrides {
+        document::apply_override(&mut document, key, value)?;
+        document::write_out(&mut document);
+    }
+    stacks::copy_in(&mut document, context)?;
+    Ok(document)
 }
 
 struct Times {
