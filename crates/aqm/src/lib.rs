@@ -7,6 +7,7 @@
 //! Deterministic: time comes in as an argument, randomness from a named [`base::Stream`] owned since construction.
 //! Nothing here knows that TCP exists.
 
+pub mod gauge;
 pub mod law;
 pub mod param;
 pub mod qdisc;

@@ -254,6 +254,7 @@ impl Discipline for RedOpt {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "flows", "rtt", "udp_rate", "boost", "acked", "c1", "c2", "c3"],
+        gauges: red::GAUGES,
         resolve,
     };
 

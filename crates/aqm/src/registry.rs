@@ -1,6 +1,7 @@
 //! Every discipline there is: one row each. Nothing else names them.
 
-use crate::law::{self, Law};
+use crate::gauge::Gauge;
+use crate::law::{self, Gauges, Law};
 use crate::packet::Packet;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::qdisc::fifo::Fifo;
@@ -283,6 +284,8 @@ pub struct Row {
     /// Parameters that stay what they are while a run goes on: what a state is counted in or how much room it has, and
     /// what only others are computed from. All others may be set, see [`Qdisc::retune`].
     pub fixed: &'static [&'static str],
+    /// What it shows of itself, at most one in each column of the tables.
+    pub gauges: &'static [Gauge],
     /// Fills in the parameters without a default from the others and the link's rate, and refuses values that are
     /// each in range but do not fit together (thresholds out of order). Doing it again changes nothing.
     pub resolve: fn(&mut Values, Rate) -> Result<(), Refusal>,
@@ -306,6 +309,11 @@ impl Row {
                 Err(Refusal::new(name, format!("{value} as before: it cannot change while a run goes on")))
             }
         }
+    }
+
+    /// What it shows as `name`, of all that it shows.
+    pub fn reading(&self, name: &str, gauges: &Gauges) -> Option<f64> {
+        self.gauges.iter().find(|gauge| gauge.name == name)?.column.of(gauges)
     }
 
     fn is_called(&self, name: &str) -> bool {

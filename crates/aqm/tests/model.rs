@@ -5,7 +5,7 @@ mod common;
 mod operations;
 
 use aqm::param::{Kind, Length, Values};
-use aqm::registry;
+use aqm::{Gauges, registry};
 use base::{Ecn, Rate, Stream};
 use operations::{Model, Op, Setup, drawn};
 use proptest::prelude::*;
@@ -109,6 +109,13 @@ fn every_row_is_documented_and_its_resolution_stable() {
             let same = row.params.iter().filter(|other| other.name == param.name).count();
             assert_eq!(same, 1, "{} {} is there once", row.name, param.name);
             assert!(!param.default.is_empty() || param.doc.contains("omputed") || param.doc.contains("absent"));
+        }
+        for gauge in row.gauges {
+            let same = row.gauges.iter().filter(|other| other.name == gauge.name || other.column == gauge.column);
+            assert_eq!(same.count(), 1, "{} {} is there once, in a column of its own", row.name, gauge.name);
+            let shown = Gauges { probability: Some(0.0), control: Some(1.0), tracked_flows: Some(2) };
+            assert_eq!(row.reading(gauge.name, &shown), Some(f64::from(gauge.column as u8)));
+            assert!(gauge.doc.ends_with('.'), "{} {} is described", row.name, gauge.name);
         }
         let names = std::iter::once(&row.name).chain(row.aliases);
         for name in names {

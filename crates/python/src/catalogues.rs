@@ -1,5 +1,6 @@
 //! The registries as JSON, and what a discipline's values come to.
 
+use aqm::gauge::Gauge;
 use aqm::param::{Kind, Param};
 use aqm::qdisc::fq_law;
 use aqm::redopt::{self, RedOpt};
@@ -27,8 +28,13 @@ fn discipline(entry: &Entry, law: Option<&str>) -> Value {
         "source": row.source,
         "year": row.year,
         "marks": row.marks,
+        "gauges": row.gauges.iter().map(gauge).collect::<Vec<_>>(),
         "params": row.params.iter().map(|param| parameter(param, row.fixed.contains(&param.name))).collect::<Vec<_>>(),
     })
+}
+
+fn gauge(gauge: &Gauge) -> Value {
+    json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc, "column": gauge.column.name() })
 }
 
 fn parameter(param: &Param, is_fixed: bool) -> Value {

@@ -1,6 +1,7 @@
 //! A discipline that is brought from outside: its row is made while the program runs, a scenario names it, and a run
 //! has it.
 
+use aqm::gauge::Gauge;
 use aqm::param::{Kind, Param, Values};
 use aqm::registry::{self, Entry, Registry, Row, as_given, lasting};
 use aqm::{Arrival, Cause, Gauges, Law, Verdict};
@@ -27,6 +28,8 @@ impl Law for EveryNth {
     }
 }
 
+const GAUGES: &[Gauge] = &[Gauge::probability("One in n.")];
+
 /// Its row, of texts that are made here and now.
 fn entry(name: &str) -> Entry {
     let n = Param {
@@ -46,6 +49,7 @@ fn entry(name: &str) -> Entry {
         marks: false,
         params: vec![registry::limit("1000p", "none"), registry::ECN, n].leak(),
         fixed: &[],
+        gauges: GAUGES,
         resolve: as_given,
     };
     Entry::law(

@@ -83,7 +83,16 @@ fn parameters(discipline: &Row) -> String {
         text += &row([&format!("`{}`", param.name), &default, &range(param), param.doc, param.source]);
     }
     let fixed: Vec<String> = discipline.fixed.iter().map(|name| format!("`{name}`")).collect();
-    text + &format!("\nWhile a run goes on all of them can be set but {}.\n", fixed.join(", "))
+    text += &format!("\nWhile a run goes on all of them can be set but {}.\n", fixed.join(", "));
+    if discipline.gauges.is_empty() {
+        return text;
+    }
+    text += "\nWhat it shows of itself:\n\n";
+    text += &(row(["name", "unit", "column of `queue.parquet`", "what it is"]) + &rule(4));
+    for gauge in discipline.gauges {
+        text += &row([&format!("`{}`", gauge.name), gauge.unit, &format!("`{}`", gauge.column.name()), gauge.doc]);
+    }
+    text
 }
 
 /// The figure of a discipline, and its numbers beside drop-tail's: what `tools/discipline_figures.py` found.

@@ -322,6 +322,9 @@ def explanation(out: Console, row: Row) -> None:
     if params := row.get("params"):
         lines = [(param["name"], _default(param), range_text(param)) for param in params]
         _entries(out, ("parameter", "default", "range"), lines, [(p["doc"], p.get("source")) for p in params])
+        if gauges := row.get("gauges"):
+            shown = [(g["name"], g["unit"] or "–", g["column"]) for g in gauges]
+            _entries(out, ("it shows", "unit", "column of queue.parquet"), shown, [(g["doc"], None) for g in gauges])
     elif values := row.get("values"):
         table = _table()
         table.add_column("value of", style="bold", no_wrap=True)

@@ -23,6 +23,7 @@ use super::clock::Clock;
 use super::flows::FlowTable;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -241,6 +242,14 @@ impl LawRow for Afd {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "buffer"],
+        gauges: &[
+            Gauge::control(
+                "share",
+                "packets",
+                "Fair share: samples of a flow in the shadow buffer that are not signalled.",
+            ),
+            Gauge::flows("Flows in the shadow buffer."),
+        ],
         resolve,
     };
 

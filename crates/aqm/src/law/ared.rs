@@ -271,6 +271,7 @@ impl LawRow for Ared {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "target_delay"],
+        gauges: red::GAUGES,
         resolve,
     };
 

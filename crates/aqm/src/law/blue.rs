@@ -20,6 +20,7 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -180,6 +181,7 @@ impl LawRow for Blue {
         marks: true,
         params: PARAMS,
         fixed: &["dialect"],
+        gauges: &[Gauge::probability("Probability of a packet.")],
         resolve,
     };
 

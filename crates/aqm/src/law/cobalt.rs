@@ -25,6 +25,7 @@
 
 use super::codel;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::Cause;
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -281,6 +282,10 @@ impl LawRow for CobaltLaw {
             DIALECT,
         ],
         fixed: &["dialect"],
+        gauges: &[
+            Gauge::probability("BLUE's probability of a loss."),
+            Gauge::control("count", "signals", "CoDel's count."),
+        ],
         resolve: codel::resolve,
     };
 

@@ -31,6 +31,7 @@
 //! from Linux's decisions (times do not wrap around after 36 minutes; a machine just started was idle for ever before).
 
 use super::{Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -369,6 +370,11 @@ impl LawRow for Codel {
             CE_THRESHOLD,
         ],
         fixed: &["dialect"],
+        gauges: &[Gauge::control(
+            "count",
+            "signals",
+            "Signals in this dropping state and what the last one left; 0 outside of one.",
+        )],
         resolve,
     };
 

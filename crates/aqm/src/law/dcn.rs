@@ -39,6 +39,7 @@ use super::clock::Clock;
 use super::flows::FlowTable;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -353,6 +354,10 @@ impl LawRow for Dcn {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mean_packet", "sb"],
+        gauges: &[
+            Gauge::control("share", "packets", "Share of a flow in tdec."),
+            Gauge::flows("High-bandwidth flows."),
+        ],
         resolve,
     };
 

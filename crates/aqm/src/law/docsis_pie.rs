@@ -21,6 +21,7 @@
 use super::clock::Clock;
 use super::pie::{self, Accumulator};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::qdisc::fifo::Limit;
@@ -308,6 +309,10 @@ impl LawRow for DocsisPie {
         marks: true,
         params: PARAMS,
         fixed: &["dialect"],
+        gauges: &[
+            Gauge::probability("Probability of a packet of mean size, 0.85 at most."),
+            Gauge::control("unbounded", "", "The same probability without that bound."),
+        ],
         resolve,
     };
 

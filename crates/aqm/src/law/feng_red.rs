@@ -167,6 +167,7 @@ impl LawRow for FengRed {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: red::GAUGES,
         resolve,
     };
 

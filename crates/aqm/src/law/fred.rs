@@ -20,6 +20,7 @@
 use super::flows::FlowTable;
 use super::red::{self, Detector};
 use super::{Arrival, Departure, Gauges, Law, Verdict, measure};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -168,6 +169,7 @@ impl LawRow for Fred {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: &[red::GAUGES[0], red::GAUGES[1], Gauge::flows("Flows with packets in the queue.")],
         resolve,
     };
 

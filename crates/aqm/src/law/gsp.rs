@@ -21,6 +21,7 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -246,6 +247,7 @@ impl LawRow for Gsp {
         marks: true,
         params: PARAMS,
         fixed: &["dialect"],
+        gauges: &[Gauge::control("interval", "s", "Least time between two signals.")],
         resolve,
     };
 

@@ -82,12 +82,13 @@ impl Verdict {
     }
 }
 
-/// What a law shows of itself in time series: `None` where it has no such quantity.
+/// What a law shows of itself in time series: `None` where it has no such quantity. Its row says what each is
+/// ([`Row::gauges`](crate::registry::Row::gauges)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
     /// Probability with which a packet of mean size is signalled now, 0 to 1.
     pub probability: Option<f64>,
-    /// The law's own control variable: average queue for RED, price for REM, fair share for AFD.
+    /// The law's own control variable.
     pub control: Option<f64>,
     /// Flows of which it keeps something each, or queues of flows that hold packets or have a turn.
     pub tracked_flows: Option<u32>,

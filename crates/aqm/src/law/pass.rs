@@ -68,6 +68,7 @@ impl Discipline for Pfifo {
             DROP,
         ],
         fixed: &["dialect"],
+        gauges: &[],
         resolve: registry::as_given,
     };
 

@@ -21,6 +21,7 @@
 use super::clock::Clock;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -223,6 +224,10 @@ impl LawRow for Pi {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "flows", "rtt", "beta"],
+        gauges: &[
+            Gauge::probability("Probability of a packet of mean size."),
+            Gauge::control("error", "packets", "Distance of the queue from qref at the last update."),
+        ],
         resolve,
     };
 

@@ -21,6 +21,7 @@ use super::clock::Clock;
 use super::coupling::{self, Coupling};
 use super::pie;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -144,6 +145,10 @@ impl LawRow for Pi2 {
             coupling::DROP_ON_OVERLOAD,
         ],
         fixed: &["dialect"],
+        gauges: &[
+            Gauge::probability("Probability of a Classic signal, the square of p'."),
+            Gauge::control("linear", "", "The controller's p'."),
+        ],
         resolve: registry::as_given,
     };
 

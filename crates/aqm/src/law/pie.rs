@@ -30,6 +30,7 @@
 use super::clock::Clock;
 use super::drain::{Drain, Measure};
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -446,6 +447,10 @@ impl LawRow for Pie {
             DERANDOMIZE,
         ],
         fixed: &["dialect"],
+        gauges: &[
+            Gauge::probability("Probability of a packet."),
+            Gauge::control("delay", "s", "Waiting time at the last step."),
+        ],
         resolve,
     };
 

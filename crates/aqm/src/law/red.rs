@@ -31,12 +31,19 @@ use super::average::{Average, Idle};
 use super::curve::Curve;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Length, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Ecn, Rate, Stream, Time};
 
 const PAPER: &str = "Floyd and Jacobson 1993";
+
+/// What RED shows, and its kin.
+pub const GAUGES: &[Gauge] = &[
+    Gauge::probability("Probability of a packet of mean size at the average queue, before spacing."),
+    Gauge::control("average", "packets", "Average queue."),
+];
 
 /// Fills in RED's computed parameters and checks that thresholds are in order.
 pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
@@ -410,6 +417,7 @@ impl LawRow for Red {
             param::MARK_P,
         ],
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: GAUGES,
         resolve,
     };
 

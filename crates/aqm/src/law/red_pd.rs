@@ -26,6 +26,7 @@
 use super::flows::FlowTable;
 use super::red::{self, Detector};
 use super::{Arrival, Gauges, Law, Verdict, measure};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -347,6 +348,7 @@ impl LawRow for RedPd {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: &[red::GAUGES[0], red::GAUGES[1], Gauge::flows("Flows that are filtered.")],
         resolve: red::resolve,
     };
 

@@ -20,6 +20,7 @@
 use super::clock::Clock;
 use super::measure::{self, Measure};
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -195,6 +196,10 @@ impl LawRow for Rem {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: &[
+            Gauge::probability("Probability of a packet of mean size."),
+            Gauge::control("price", "", "Price at the last update."),
+        ],
         resolve: registry::as_given,
     };
 

@@ -183,6 +183,7 @@ impl LawRow for Rio {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: pair::GAUGES,
         resolve,
     };
 

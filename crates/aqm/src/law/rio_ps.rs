@@ -23,6 +23,7 @@ use super::clock::Clock;
 use super::flows::FlowTable;
 use super::rio::pair::{self, Pair};
 use super::{Arrival, Departure, Gauges, Law, Verdict, red};
+use crate::gauge::Gauge;
 use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -234,6 +235,7 @@ impl LawRow for RioPs {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: &[pair::GAUGES[0], pair::GAUGES[1], Gauge::flows("Active flows.")],
         resolve,
     };
 

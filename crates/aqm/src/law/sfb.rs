@@ -31,6 +31,7 @@
 //! rounded to 1/65536 as in Linux, and a `penalty_rate` of 0 allows one burst (Linux: nothing).
 
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -401,6 +402,7 @@ impl LawRow for Sfb {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "levels", "bins"],
+        gauges: &[Gauge::probability("Probability of the last packet: the least of its bins.")],
         resolve,
     };
 

@@ -16,6 +16,7 @@
 //! for very many flows. Zombies have no count and no time stamp: nothing that is signalled depends on them.
 
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Length, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -170,6 +171,10 @@ impl LawRow for Sred {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "zombies"],
+        gauges: &[
+            Gauge::probability("Probability of a packet that is no hit."),
+            Gauge::control("hit_rate", "", "Share of packets that hit a zombie: about one over the number of flows."),
+        ],
         resolve: registry::as_given,
     };
 

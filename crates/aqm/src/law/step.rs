@@ -18,6 +18,7 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
@@ -158,6 +159,14 @@ impl LawRow for Step {
         marks: true,
         params: PARAMS,
         fixed: &["dialect"],
+        gauges: &[
+            Gauge::probability("1 if the last packet was beyond the threshold, else 0."),
+            Gauge::control(
+                "measured",
+                "packets, bytes or s",
+                "What the last packet was judged by: the queue, or its time in it.",
+            ),
+        ],
         resolve,
     };
 

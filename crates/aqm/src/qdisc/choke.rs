@@ -260,6 +260,7 @@ impl Discipline for ChooseAndKeep {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
+        gauges: red::GAUGES,
         resolve,
     };
 

@@ -30,6 +30,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, Taken};
+use crate::gauge::Gauge;
 use crate::law::Gauges;
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
@@ -294,6 +295,7 @@ impl Discipline for DeficitRoundRobin {
         marks: false,
         params: PARAMS,
         fixed: &["dialect", "flows"],
+        gauges: &[Gauge::flows("Queues of flows that hold packets or have a turn.")],
         resolve,
     };
 

@@ -26,6 +26,7 @@
 
 use super::fifo::Limit;
 use super::{Held, Qdisc, Taken};
+use crate::gauge::Gauge;
 use crate::law::clock::Clock;
 use crate::law::coupling::{self, Coupling};
 use crate::law::{self, Gauges, pie};
@@ -443,6 +444,10 @@ impl Discipline for Dual {
         marks: true,
         params: PARAMS,
         fixed: &["dialect", "max_rtt"],
+        gauges: &[
+            Gauge::probability("Probability of a Classic signal, the square of p'."),
+            Gauge::control("linear", "", "The controller's p'."),
+        ],
         resolve,
     };
 

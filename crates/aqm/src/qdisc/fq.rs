@@ -27,6 +27,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::tournament::Tournament;
 use super::{Held, Qdisc, Taken};
+use crate::gauge::Gauge;
 use crate::law::{Gauges, flows::FlowTable};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Values};
@@ -375,6 +376,7 @@ impl Discipline for FairQueueing {
         marks: false,
         params: PARAMS,
         fixed: &["dialect"],
+        gauges: &[Gauge::flows("Flows that the imagined link has not finished.")],
         resolve: registry::as_given,
     };
 

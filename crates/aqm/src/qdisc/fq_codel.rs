@@ -37,6 +37,7 @@ impl Discipline for FqCodel {
             codel::CE_THRESHOLD,
         ],
         fixed: &["dialect", "flows"],
+        gauges: fq_frame::GAUGES,
         resolve: codel::resolve,
     };
 

@@ -28,6 +28,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, Taken, fifo::Limit};
+use crate::gauge::Gauge;
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Value, Values};
@@ -64,6 +65,9 @@ pub const DROP_BATCH: Param = Param {
           packets at most.",
     source: "RFC 8290 §4.1; tc-fq_codel(8): 64",
 };
+
+/// What fair queueing shows.
+pub const GAUGES: &[Gauge] = &[Gauge::flows("Queues of flows that hold packets or have a turn.")];
 
 /// Queues with a turn at once: they were empty a moment ago.
 const NEW: u32 = 0;

@@ -45,6 +45,7 @@ pub fn row(law: &Row) -> Row {
         doc: registry::lasting(&doc),
         source: registry::lasting(&format!("RFC 8290; {}", law.source)),
         year: law.year.max(2018),
+        gauges: fq_frame::GAUGES,
         fixed: law.fixed.iter().copied().chain([FRAME[0].name]).collect::<Vec<_>>().leak(),
         params: law.params.iter().copied().chain(FRAME).collect::<Vec<_>>().leak(),
         ..*law

@@ -48,6 +48,7 @@ impl Discipline for FqPie {
             pie::DERANDOMIZE,
         ],
         fixed: &["dialect", "flows"],
+        gauges: fq_frame::GAUGES,
         resolve: pie::resolve,
     };
 

@@ -26,6 +26,7 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, Taken, fq_frame};
+use crate::gauge::Gauge;
 use crate::law::Gauges;
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
@@ -433,6 +434,7 @@ impl Discipline for StochasticFairness {
         marks: false,
         params: PARAMS,
         fixed: &["dialect", "flows", "divisor"],
+        gauges: &[Gauge::flows("Queues of flows that hold packets or have a turn.")],
         resolve,
     };
 

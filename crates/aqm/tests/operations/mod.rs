@@ -6,6 +6,7 @@
 #![allow(dead_code)]
 
 use super::common::{self, Told};
+use aqm::gauge::Column;
 use aqm::param::{Kind, Length, Param, Value, Values};
 use aqm::registry::{self, Row, Site};
 use aqm::{Ack, Cause, Gauges, Packet, Qdisc, Taken, Tap};
@@ -380,7 +381,13 @@ impl Model {
             Length::Bytes(limit) => backlog.bytes as f64 <= limit,
         };
         assert!(is_kept, "the limit is kept: {backlog:?}, {}", self.limit);
-        let Gauges { probability, control, tracked_flows } = self.qdisc.gauges();
+        let gauges = self.qdisc.gauges();
+        for column in Column::ALL {
+            let named = self.row.gauges.iter().filter(|gauge| gauge.column == column);
+            let shown = usize::from(column.of(&gauges).is_some());
+            assert_eq!(named.count(), shown, "the row names what is shown: {}", column.name());
+        }
+        let Gauges { probability, control, tracked_flows } = gauges;
         assert!(probability.is_none_or(|p| (0.0..=1.0).contains(&p)), "probability {probability:?}");
         assert!(control.is_none_or(f64::is_finite), "control {control:?}");
         assert!(tracked_flows.is_none_or(|flows| u64::from(flows) <= self.offered), "flows {tracked_flows:?}");

@@ -7,6 +7,7 @@
 //! | `avg_total`, `min_out`, `max_out`, `P_max_out` | `outside` |
 
 use super::dsred::{self, Dsred};
+use crate::gauge::Gauge;
 use crate::law::red::{self, Detector};
 use crate::law::{Arrival, Departure, Gauges, Verdict, measure};
 use crate::packet::Backlog;
@@ -81,6 +82,12 @@ pub const PROBABILITY_OUT: Param = Param {
 /// The names of a class's parameters, and what RED calls them.
 const IN: [(&str, &str); 3] = [("min", "min_in"), ("max", "max_in"), ("probability", "probability_in")];
 const OUT: [(&str, &str); 3] = [("min", "min_out"), ("max", "max_out"), ("probability", "probability_out")];
+
+/// What both show: of OUT packets, to which nearly all signals go.
+pub const GAUGES: &[Gauge] = &[
+    Gauge::probability("Probability of an OUT packet of mean size, before spacing."),
+    Gauge::control("average", "packets", "Average queue that OUT packets are judged by."),
+];
 
 fn is_ns2(values: &Values) -> bool {
     matches!(values.word("dialect"), "ns2" | "ns2_decoupled")

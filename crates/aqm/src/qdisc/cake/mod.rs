@@ -39,6 +39,7 @@ use super::fifo::Limit;
 use super::heap::Heap;
 use super::pool::Pool;
 use super::{Held, Qdisc, Taken};
+use crate::gauge::Gauge;
 use crate::law::cobalt::Setting;
 use crate::law::{Departure, Gauges, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
@@ -383,6 +384,10 @@ impl Discipline for CakeRow {
         marks: true,
         params: param::PARAMS,
         fixed: &["dialect", "diffserv", "isolation", "rtt_keyword", "overhead_keyword"],
+        gauges: &[
+            Gauge::control("bulk_flows", "flows", "Flows that send all they may."),
+            Gauge::flows("Flows that wait for a turn, sparse and bulk."),
+        ],
         resolve: param::resolve,
     };
 
