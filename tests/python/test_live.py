@@ -341,6 +341,12 @@ def real(monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
 
 
+def test_the_rfc_s_cubic_is_the_kernel_s_with_a_remark(real):
+    found = linux(tcp='cc = "cubic-rfc"')
+    assert found.sysctl["net.ipv4.tcp_congestion_control"] == found.blocks[0].congestion == "cubic"
+    assert "cc cubic-rfc (Linux cubic)" in " ".join(found.remarks)
+
+
 def test_linux_s_own_defaults_need_no_remark(real):
     for control in ("cubic", "reno", "dctcp", "bbr"):
         found = linux(tcp=f'cc = "{control}"')

@@ -10,7 +10,7 @@ use crate::stacks::Stacks;
 use crate::units;
 use crate::written::{Fields, Written};
 use base::{Ecn, Span};
-use tcp::{Backoff, Config, Control, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling};
+use tcp::{Backoff, Config, Control, CubicDialect, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling};
 
 /// A key of `[tcp]`.
 struct Key {
@@ -91,7 +91,7 @@ macro_rules! backoff {
 
 /// Every key but `stack`, in the order in which they are read and written: `cc` before those for which it stands.
 const TABLE: &[Key] = &[
-    Key { name: "cc", read: read_cc, write: |config| name_of(Control::WORDS, config.control) },
+    Key { name: "cc", read: read_cc, write: write_cc },
     words!("repair", repair, Repair::WORDS),
     words!("hystart", hystart, HYSTART),
     flag!("pacing", pacing),
@@ -293,15 +293,17 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
 
 /// The window, and with it the repair that the stack has beside it unless `repair` says otherwise. The literature's
 /// names of whole TCPs, `newreno` and `sack`, are Reno's window and that repair; so is `reno` but for Linux, which
-/// calls a window so and nothing else.
+/// calls a window so and nothing else. `cubic` is the stack's own.
 fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     const NEWRENO: &str = "newreno";
     const SACK: &str = "sack";
     let [(reno, control), others @ ..] = Control::WORDS else { unreachable!("Reno is a window") };
     let flavours = [*reno, NEWRENO, SACK].map(|flavour| (flavour, (flavour, *control)));
     let others = others.iter().map(|&(word, control)| (word, (word, control)));
-    let (word, control) = entry.word(&flavours.into_iter().chain(others).collect::<Vec<_>>())?;
+    let dialects = CUBIC.map(|(word, _)| (word, (word, Control::Cubic)));
+    let (word, control) = entry.word(&flavours.into_iter().chain(others).chain(dialects).collect::<Vec<_>>())?;
     config.control = control;
+    config.cubic = CUBIC.iter().find(|row| row.0 == word).map_or_else(|| own_cubic(config), |row| row.1);
     // Before any other key is read, this is the repair of a built-in profile.
     config.repair = match (word, config.repair) {
         (NEWRENO, repair) => repair.without_sack(),
@@ -311,7 +313,7 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
         (_, repair) => repair.with_sack(),
     };
     // Linux's CUBIC alone has it by itself.
-    let is_linux = control == Control::Cubic && config.whole_segments;
+    let is_linux = control == Control::Cubic && config.cubic == CubicDialect::Linux;
     config.hystart = if is_linux { Hystart::Linux } else { Hystart::Off };
     config.pacing = control.models_path();
     if control == Control::Dctcp {
@@ -320,6 +322,22 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
         (config.ect_on_retransmit, config.ect_on_control) = (true, true);
     }
     Ok(())
+}
+
+/// Whose CUBIC it is, where it is not the stack's own.
+const CUBIC: [(&str, CubicDialect); 2] = [("cubic-rfc", CubicDialect::Rfc), ("cubic-linux", CubicDialect::Linux)];
+
+/// The CUBIC of the built-in profile that `config` started from.
+fn own_cubic(config: &Config) -> CubicDialect {
+    profile(config.stack).map_or(config.cubic, |own| own.cubic)
+}
+
+fn write_cc(config: &Config) -> Written {
+    if config.control == Control::Cubic && config.cubic != own_cubic(config) {
+        name_of(&CUBIC, config.cubic)
+    } else {
+        name_of(Control::WORDS, config.control)
+    }
 }
 
 /// `"off"`, or how many segments are acknowledged at once.
@@ -395,7 +413,9 @@ mod tests {
                 let context = crate::section::Context { origin: "keys", files: &files, registry: &registry };
                 let root = Section::root(&document, context);
                 config = complete(stack, config, &[&root]).unwrap_or_else(|error| panic!("{error}")).config;
-                assert_eq!(config, Config { stack, ..wanted }, "{} from {}", to.name, from.name);
+                // Each stack's own CUBIC has one word, which says it with the name of the stack.
+                let cubic = config.cubic;
+                assert_eq!(config, Config { stack, cubic, ..wanted }, "{} from {}", to.name, from.name);
             }
         }
     }
@@ -419,6 +439,7 @@ mod tests {
             handshake: _,
             // `cc`.
             control: _,
+            cubic: _,
             repair: _,
             hystart: _,
             pacing: _,

@@ -355,7 +355,11 @@ fn hosts() {
                 "stack = \"freebsd\"",
                 "s.toml:2: tcp.stack = \"freebsd\": expected one of freebsd4, ns2, linux; did you mean freebsd4?",
             ),
-            ("cc = \"vegas\"", "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, bbr"),
+            (
+                "cc = \"vegas\"",
+                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, bbr, \
+             cubic-rfc, cubic-linux",
+            ),
             (
                 "cc = \"bbr\"\npacing = false",
                 "s.toml:3: tcp.pacing = false: expected pacing true, without which there is no bbr",

@@ -144,6 +144,29 @@ fn a_window_brings_the_repair_that_its_stack_has_beside_it() {
 }
 
 #[test]
+fn cubic_is_the_stacks_own_unless_it_is_said_whose() {
+    use tcp::CubicDialect::{Linux, Rfc};
+    let resolved = |keys: &str| read(&format!("[tcp]\n{keys}{BULK}")).unwrap_or_else(|error| panic!("{keys}: {error}"));
+    for (stack, own) in [("freebsd4", Rfc), ("ns2", Rfc), ("linux", Linux)] {
+        for (word, expected) in [("cubic", own), ("cubic-rfc", Rfc), ("cubic-linux", Linux)] {
+            // Whatever the window is counted in.
+            for whole in ["true", "false"] {
+                let keys = format!("stack = '{stack}'\ncc = '{word}'\nwhole_segments = {whole}");
+                let resolved = resolved(&keys);
+                assert_complete(&resolved);
+                let config = &hosts(&resolved)[0];
+                assert_eq!((config.control, config.cubic), (Control::Cubic, expected), "{keys}");
+                assert_eq!(config.hystart == tcp::Hystart::Linux, expected == Linux, "{keys}");
+            }
+        }
+    }
+    // A profile of one's own, and a block beside others, say it again when they are written and read.
+    let keys = "stack = 'mine'\n[stacks.mine]\nbase = 'linux'\ncc = 'cubic-rfc'";
+    assert_complete(&resolved(keys));
+    assert_eq!(hosts(&resolved(keys))[0].cubic, Rfc);
+}
+
+#[test]
 fn what_repair_was_called_before_is_answered_by_what_to_write() {
     // The last four are what resolved scenarios had.
     for (keys, expected) in [

@@ -22,6 +22,6 @@ mod timer;
 pub use endpoint::{CongestionState, Emit, Endpoint, Stats};
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stack::{
-    Backoff, Config, Control, DelayedAck, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling, SynTimer,
-    profile, profiles,
+    Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling,
+    SynTimer, profile, profiles,
 };

@@ -64,7 +64,7 @@ impl Reassembly {
         news
     }
 
-    /// The same where it is not to be reported. Returns the bytes that were not held.
+    /// Adds a block that is not to be reported. Returns the bytes that were not held.
     pub fn merge(&mut self, start: u64, end: u64) -> u64 {
         self.0.get_or_insert_default().merge(start, end)
     }

@@ -4,7 +4,7 @@ mod common;
 
 use base::{Span, Time};
 use common::{Bench, CLIENT, Fate, Kind, plain};
-use tcp::{Config, Control, EcnMode, Hystart, Repair};
+use tcp::{Config, Control, CubicDialect, EcnMode, Hystart, Repair};
 
 /// A flow without end that is alone on a path of 100 ms with a bottleneck of 1000 segments a second and a buffer
 /// without end: what is out when slow start is over, in segments.
@@ -60,6 +60,7 @@ fn reduced(control: Control, abe: bool, whole_segments: bool, fate: Fate) -> (f6
         control,
         abe,
         whole_segments,
+        cubic: if whole_segments { CubicDialect::Linux } else { CubicDialect::Rfc },
         byte_counting: true,
         ecn: EcnMode::On,
         repair: Repair::Sack,

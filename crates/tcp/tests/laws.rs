@@ -6,7 +6,7 @@ mod common;
 use base::maths::{ln, pow};
 use base::{Stream, Time};
 use common::{Bench, CLIENT, Fate, Kind, plain};
-use tcp::{Config, Control, EcnMode, Reduction, Repair};
+use tcp::{Config, Control, CubicDialect, EcnMode, Reduction, Repair};
 
 /// Round trips on the bench: no queue, so a constant.
 const RTT: f64 = 0.1;
@@ -124,7 +124,8 @@ fn cubic(is_linux: bool) -> Config {
     if !is_linux {
         return config;
     }
-    Config { whole_segments: true, reduction: Reduction::Proportional, repair: Repair::Rack, ..config }
+    let cubic = CubicDialect::Linux;
+    Config { cubic, whole_segments: true, reduction: Reduction::Proportional, repair: Repair::Rack, ..config }
 }
 
 /// What a flow is below the fluid for its whole segments, at most: half a segment of the flight on average, half a

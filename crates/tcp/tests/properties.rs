@@ -7,7 +7,7 @@ mod common;
 use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, Fate, SERVER, delayed, plain, stack};
 use proptest::prelude::*;
-use tcp::{Config, Control, DelayedAck, EcnMode, Reduction, Repair, RttSampling};
+use tcp::{Config, Control, CubicDialect, DelayedAck, EcnMode, Reduction, Repair, RttSampling};
 
 /// How bad the network is, in both directions.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +63,8 @@ fn config() -> impl Strategy<Value = Config> {
     let modes = prop_oneof![Just(EcnMode::Off), Just(EcnMode::On), Just(EcnMode::Plus), Just(EcnMode::PlusTryOnce)];
     let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp), Just(Control::Bbr)];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
-    (stacks, repairs, modes, controls, samplings, any::<[bool; 7]>(), any::<[bool; 8]>()).prop_map(
-        |(name, repair, ecn, control, rtt_sampling, [a, b, c, d, e, f, g], [j, k, l, m, n, o, p, q])| {
+    (stacks, repairs, modes, controls, samplings, any::<[bool; 7]>(), any::<[bool; 9]>()).prop_map(
+        |(name, repair, ecn, control, rtt_sampling, [a, b, c, d, e, f, g], [h, j, k, l, m, n, o, p, q])| {
             let base = match name {
                 "plain" => plain(),
                 "delayed" => delayed(),
@@ -84,6 +84,7 @@ fn config() -> impl Strategy<Value = Config> {
                 ect_on_retransmit: d,
                 reduction: if f { Reduction::Proportional } else { Reduction::AtOnce },
                 whole_segments: g,
+                cubic: if g == h { CubicDialect::Linux } else { CubicDialect::Rfc },
                 ecn_floor: if e { 1 } else { 2 },
                 timestamps: j,
                 dsack: k,

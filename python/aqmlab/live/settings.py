@@ -72,7 +72,7 @@ def settings(resolved: Resolved) -> Settings:
     blocks = tuple(
         Block("", "", False)
         if block["kind"] in UDP
-        else Block(_route(own, header, _asks(own) and not all_ask), str(own["cc"]), _asks(own))
+        else Block(_route(own, header, _asks(own) and not all_ask), hosts.kernel_control(own), _asks(own))
         for own, block in zip(whole, traffic, strict=True)
     )
     sysctls = _sysctls(tcp, with_tcp, all_ask)
@@ -110,7 +110,7 @@ def _sysctls(tcp: Tree, with_tcp: list[Tree], all_ask: bool) -> dict[str, str]:
     buffer = min(max(4 * max(windows), hosts.USUAL_BUFFER), hosts.LARGEST_BUFFER)
     first = int(q.size(tcp["receive_buffer"])) or 131072
     values = {
-        "tcp_congestion_control": tcp["cc"],
+        "tcp_congestion_control": hosts.kernel_control(tcp),
         "tcp_sack": int(hosts.has_sack(tcp)),
         "tcp_dsack": int(bool(tcp["dsack"])),
         "tcp_timestamps": int(hosts.has_timestamps(tcp)),

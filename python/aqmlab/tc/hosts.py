@@ -83,12 +83,17 @@ def another_repair(tcp: Mapping[str, Any]) -> str | None:
     return "sack, after RFC 6675" if has_sack(tcp) else "newreno, which is all that there is without SACK"
 
 
+def kernel_control(tcp: Tree) -> str:
+    """The kernel's name of the congestion control. Its CUBIC is its own, whose CUBIC the scenario has."""
+    return str(tcp["cc"]).partition("-")[0]
+
+
 def _sysctls(tcp: Tree) -> list[Line]:
     ecn, repair, with_rack = str(tcp["ecn"]), str(tcp["repair"]), has_rack(tcp)
     other = another_repair(tcp)
     buffer = min(max(4 * int(q.size(tcp["window"])), USUAL_BUFFER), LARGEST_BUFFER)
     lines = [
-        _sysctl("tcp_congestion_control", tcp["cc"]),
+        _sysctl("tcp_congestion_control", kernel_control(tcp)),
         _sysctl("tcp_sack", int(has_sack(tcp)), *([f"repair = {repair}: Linux repairs as {other}"] if other else [])),
         _sysctl("tcp_timestamps", int(has_timestamps(tcp))),
         _sysctl(
@@ -137,9 +142,11 @@ def linux_defaults(control: str = "cubic") -> Tree:
 
 def not_expressed(tcp: Tree, also_expressed: AbstractSet[str] = frozenset()) -> list[str]:
     """Keys in which the scenario differs from what a kernel does, and that no setting changes."""
-    kernel = linux_defaults(str(tcp["cc"]))
+    kernel = linux_defaults(kernel_control(tcp))
     quick = _ACKNOWLEDGING if tcp["delayed_ack"] == "off" else set()
     expressed = _EXPRESSED | quick | also_expressed
+    if tcp["cc"] == "cubic-rfc":
+        expressed = expressed - {"cc"}
     names = [key for key in tcp if key not in expressed and not q.same(tcp[key], kernel.get(key))]
     if not names:
         return []

@@ -6,11 +6,11 @@ use crate::stack::Config;
 /// When slow start ends, before anything is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hystart {
-    /// Not.
+    /// Only a loss or a mark ends it.
     Off,
-    /// See [`hystart`].
+    /// Delays and trains of acknowledgements end it, as in Linux ([`hystart`]).
     Linux,
-    /// See [`hystart_pp`].
+    /// Delays end it, by way of a slower start (RFC 9406, [`hystart_pp`]).
     Plus,
 }
 
@@ -55,7 +55,7 @@ impl Chosen {
         self.start.is_some() || self.algorithm.watches()
     }
 
-    /// See [`Controller::delivered`].
+    /// Tells both what an acknowledgement says of what arrived ([`Controller::delivered`]).
     pub fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
         self.algorithm.delivered(window, delivery);
         if let Some(start) = &mut self.start {
@@ -69,7 +69,7 @@ impl Chosen {
         }
     }
 
-    /// See [`Controller::grow`].
+    /// Lets the window grow, by whichever of the two is in charge ([`Controller::grow`]).
     #[inline]
     pub fn grow(&mut self, window: &mut Window, acked: &Acked) {
         if let Some(start) = &mut self.start
@@ -81,7 +81,7 @@ impl Chosen {
         self.algorithm.grow(window, acked);
     }
 
-    /// See [`Controller::reduced`].
+    /// Tells of congestion. Returns what is left of the window ([`Controller::reduced`]).
     pub fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
         self.end_first_start();
         self.algorithm.reduced(window, congestion)
@@ -92,7 +92,7 @@ impl Chosen {
         self.start.take_if(|start| matches!(**start, Start::Plus(_)));
     }
 
-    /// See [`Controller::timed_out`].
+    /// Tells both that the timer expired ([`Controller::timed_out`]).
     pub fn timed_out(&mut self) {
         if let Some(start) = &mut self.start
             && let Start::Linux(start) = &mut **start

@@ -1,8 +1,8 @@
 //! CUBIC: the window is a cubic function of the time since the last reduction, so that growth does not depend on the
 //! round-trip time; never slower than Reno would be.
 //!
-//! Source: RFC 9438; with ABE, RFC 8511. As Linux has it: [`cubic_linux`](super::cubic_linux), on windows of whole
-//! segments.
+//! Source: RFC 9438; with ABE, RFC 8511. Linux's dialect of it is [`cubic_linux`](super::cubic_linux); which of the two
+//! a host runs is its configuration's to say ([`CubicDialect`]).
 //!
 //! | RFC                | here                  |
 //! |--------------------|-----------------------|
@@ -24,12 +24,29 @@ use base::{Time, maths};
 const C: f64 = 0.4;
 /// What is left of the window after a reduction (§4.6).
 const BETA: f64 = 0.7;
-/// The same after a mark with ABE (RFC 8511 §3.1).
+/// What is left of it after a mark with ABE (RFC 8511 §3.1).
 const BETA_ECN: f64 = 0.85;
 /// Reno's increase that matches `BETA` (§4.3).
 const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// CUBIC in either writing.
+/// Whose CUBIC it is.
+///
+/// | | RFC 9438 | Linux |
+/// |---|---|---|
+/// | the window | a number of bytes | counted in segments: it grows by one when so many were acknowledged |
+/// | the clock | exact | of milliseconds |
+/// | what Reno would have grows | by 9/17 of a segment a window, by one beyond the last peak | by 8/15 for good |
+/// | the curve is looked at | a smoothed round trip ahead | the shortest round trip ahead |
+/// | before the first peak is known | as the curve says | by a twentieth a round trip at least |
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CubicDialect {
+    /// RFC 9438.
+    Rfc,
+    /// `tcp_cubic.c`.
+    Linux,
+}
+
+/// CUBIC in either dialect.
 #[derive(Clone, Debug)]
 pub enum Cubic {
     /// RFC 9438's.
@@ -40,7 +57,10 @@ pub enum Cubic {
 
 impl Controller for Cubic {
     fn new(config: &Config) -> Self {
-        if config.whole_segments { Self::Linux(Controller::new(config)) } else { Self::Rfc(Controller::new(config)) }
+        match config.cubic {
+            CubicDialect::Rfc => Self::Rfc(Controller::new(config)),
+            CubicDialect::Linux => Self::Linux(Controller::new(config)),
+        }
     }
 
     #[inline]

@@ -29,7 +29,7 @@ use base::{Span, Time, maths};
 const C: f64 = 410.0 / 1024.0;
 /// What is left of the window after a reduction.
 const BETA: f64 = 717.0 / 1024.0;
-/// The same after a mark with ABE, which Linux does not have (RFC 8511 §3.1).
+/// What is left of it after a mark with ABE, which Linux does not have (RFC 8511 §3.1).
 const BETA_ECN: f64 = 0.85;
 /// Acknowledged windows for one segment of Reno's: `beta_scale` / 8.
 const RENO_WINDOWS: f64 = 15.0 / 8.0;

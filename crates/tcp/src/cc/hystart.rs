@@ -57,7 +57,7 @@ impl Start {
         Self { is_paced, is_over: false, shortest: Span::ZERO, round: Round::new(Time::ZERO, 0) }
     }
 
-    /// The same once more.
+    /// Looks for the end of slow start again, after a timeout.
     pub fn restart(&mut self) {
         *self = Self::new(self.is_paced);
     }

@@ -13,6 +13,7 @@ pub mod reno;
 pub mod windowed;
 
 pub use chosen::{Chosen, Hystart};
+pub use cubic::CubicDialect;
 pub use registry::{Algorithm, Control};
 
 use crate::stack::Config;
@@ -146,15 +147,15 @@ pub struct Sample {
     pub newly_delivered: u64,
     /// Newly deemed lost.
     pub newly_lost: u64,
-    /// Delivered, and deemed lost, in all.
+    /// Delivered in all.
     pub delivered: u64,
-    /// See `delivered`.
+    /// Deemed lost in all.
     pub lost: u64,
     /// When something was last delivered.
     pub delivered_at: Time,
-    /// In the network, before this acknowledgement and now.
+    /// In the network before this acknowledgement.
     pub prior_in_flight: u64,
-    /// See `prior_in_flight`.
+    /// In the network now.
     pub in_flight: u64,
     /// The rate of delivery, if that could be measured.
     pub rate: Option<Delivered>,

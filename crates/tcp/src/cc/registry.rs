@@ -17,14 +17,14 @@ macro_rules! controllers {
             /// Every one with its word in scenarios.
             pub const WORDS: &[(&str, Self)] = &[$(($word, Self::$name)),+];
 
-            /// See [`Controller::MODELS_PATH`].
+            /// Whether it sets window and rate by itself ([`Controller::MODELS_PATH`]).
             pub const fn models_path(self) -> bool {
                 match self {
                     $(Self::$name => <$state as Controller>::MODELS_PATH,)+
                 }
             }
 
-            /// See [`Controller::ECHOES_EACH_MARK`].
+            /// Whether its receiver echoes each mark ([`Controller::ECHOES_EACH_MARK`]).
             pub const fn echoes_each_mark(self) -> bool {
                 match self {
                     $(Self::$name => <$state as Controller>::ECHOES_EACH_MARK,)+

@@ -8,8 +8,8 @@ use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 use tcp::{
-    Config, Control, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Reduction, Repair, RtoFloor, RttSampling,
-    Segment,
+    Config, Control, CubicDialect, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Reduction, Repair, RtoFloor,
+    RttSampling, Segment,
 };
 
 /// The end that opens the connection.
@@ -490,6 +490,7 @@ pub fn plain() -> Config {
         syn_losses_forgiven: 0,
         repair: Repair::NewReno,
         control: Control::Reno,
+        cubic: CubicDialect::Rfc,
         hystart: Hystart::Off,
         ecn: EcnMode::Off,
         ecn_fallback: false,
