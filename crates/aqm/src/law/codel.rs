@@ -18,14 +18,23 @@
 //!
 //! ECN is as in Linux, the RFC leaving it open: a mark stands for a drop and for the end of the pull.
 //!
-//! Dialects. `linux`: the clock has steps of 1024 ns, and instants, `target`, `interval` and `ce_threshold` are whole
-//! numbers of them, rounded down; an interval has passed only when it is over; a queue shared with others' counts the
-//! bytes of all of them; 1/sqrt(count) has 16 bits and is one Newton step a signal (count 2 gives 0.5, not 0.71);
-//! evictions count as signals. They may raise the count beyond what one such step can follow (count x^2 near 3 or
-//! over): it then comes out negative and wraps around, or close to 0, where rounding may keep it, and every packet is
-//! lost until one waited less than the target. `ns3`: as `linux` in clock, interval and Newton's step, except that it
-//! rounds the waiting time, not both its ends; a queue of exactly one MTU is not spared; after a mark the next signal
-//! is timed from now; `ce_threshold` wants `ecn` set.
+//! The forms in use are one algorithm, and differ in this:
+//!
+//! | what | `rfc` | `linux` | `ns3` |
+//! |---|---|---|---|
+//! | a step of the clock; times are whole steps, rounded down | 1 ns | 1024 ns | 1024 ns |
+//! | what is rounded of a waiting time | nothing | both its ends | the time |
+//! | an interval has passed when it is | complete | over | over |
+//! | the longest queue that is never signalled | an MTU | an MTU | a byte less |
+//! | 1/sqrt(count) | exact | 16 bits, a Newton step a signal | 16 bits, a Newton step a signal |
+//! | evictions from a shared queue are signals | no | yes | no |
+//! | the signal after a mark is timed from when that was | due | due | made |
+//! | `ce_threshold` wants `ecn` set | no | no | yes |
+//!
+//! Under fair queueing `linux` compares the MTU with the bytes of all queues ([`crate::qdisc::fq_codel`]). A Newton
+//! step gives 0.5 for count 2, not 0.71. Evictions may raise the count beyond what one step can follow (count x^2 near
+//! 3 or over): it then comes out negative and wraps around, or close to 0, where rounding may keep it, and every packet
+//! is lost until one waited less than the target.
 //!
 //! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's. None known
 //! from Linux's decisions (times do not wrap around after 36 minutes; a machine just started was idle for ever before).
@@ -35,7 +44,7 @@ use crate::gauge::Gauge;
 use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
-use base::{Rate, Time};
+use base::{Rate, Span, Time};
 
 const RFC: &str = "RFC 8289 §4.2, §4.3";
 
@@ -108,13 +117,17 @@ enum Lost {
     Further,
 }
 
-/// What differs between dialects.
+/// What differs between the forms in use.
 #[derive(Clone, Copy, Debug)]
-struct Rules {
+struct Dialect {
+    /// A step of the clock is 2^`shift` ns.
+    shift: u32,
+    /// 1/sqrt(count) has 16 bits and comes one Newton step nearer with each signal.
+    steps_root: bool,
     /// The interval must be over, not just complete.
     waits_longer: bool,
-    /// The longest queue, in bytes, that is never signalled.
-    spared: u64,
+    /// A queue of exactly one MTU may be signalled.
+    signals_one_mtu: bool,
     /// Waiting times are rounded to the clock's steps, not the instants between which they are.
     rounds_wait: bool,
     /// Evictions count as signals.
@@ -123,6 +136,41 @@ struct Rules {
     marks_from_now: bool,
     /// `ce_threshold` marks only where `ecn` is set.
     wants_ecn: bool,
+}
+
+/// RFC 8289 §5.
+const RFC_8289: Dialect = Dialect {
+    shift: 0,
+    steps_root: false,
+    waits_longer: false,
+    signals_one_mtu: false,
+    rounds_wait: false,
+    counts_evictions: false,
+    marks_from_now: false,
+    wants_ecn: false,
+};
+
+/// Linux codel.h, codel_impl.h (`CODEL_SHIFT`).
+const LINUX: Dialect = Dialect { shift: 10, steps_root: true, waits_longer: true, counts_evictions: true, ..RFC_8289 };
+
+/// ns-3 codel-queue-disc.cc, which follows Linux but for this.
+const NS3: Dialect = Dialect {
+    signals_one_mtu: true,
+    rounds_wait: true,
+    counts_evictions: false,
+    marks_from_now: true,
+    wants_ecn: true,
+    ..LINUX
+};
+
+impl Dialect {
+    fn of(values: &Values) -> Self {
+        match values.word("dialect") {
+            "linux" => LINUX,
+            "ns3" => NS3,
+            _ => RFC_8289,
+        }
+    }
 }
 
 /// 1/sqrt(count).
@@ -168,13 +216,13 @@ impl Root {
 /// The law. Times are in steps of its clock.
 #[derive(Clone, Debug)]
 pub struct Codel {
-    /// A step of the clock is 2^`shift` ns.
-    shift: u32,
+    dialect: Dialect,
     target: u64,
     interval: u64,
+    /// The longest queue, in bytes, that is never signalled.
+    spared: u64,
     ce_threshold: Option<u64>,
     ecn_enabled: bool,
-    rules: Rules,
     /// When the waiting time will have been above the target for an interval, if it is above it.
     first_above: Option<u64>,
     is_dropping: bool,
@@ -191,52 +239,42 @@ pub struct Codel {
 impl Codel {
     /// CoDel from resolved values.
     pub fn new(values: &Values) -> Self {
-        let dialect = values.word("dialect");
-        let (is_rfc, is_linux, is_ns3) = (dialect == "rfc", dialect == "linux", dialect == "ns3");
-        let mtu = u64::from(values.size("mtu"));
-        // Linux codel.h, CODEL_SHIFT.
-        let shift = if is_rfc { 0 } else { 10 };
+        let dialect = Dialect::of(values);
+        let steps = |time: Span| time.ns() >> dialect.shift;
         Self {
-            shift,
-            target: values.time("target").ns() >> shift,
-            interval: values.time("interval").ns() >> shift,
-            ce_threshold: values.find_time("ce_threshold").map(|threshold| threshold.ns() >> shift),
+            dialect,
+            target: steps(values.time("target")),
+            interval: steps(values.time("interval")),
+            spared: u64::from(values.size("mtu")) - u64::from(dialect.signals_one_mtu),
+            ce_threshold: values.find_time("ce_threshold").map(steps),
             ecn_enabled: values.flag("ecn"),
-            rules: Rules {
-                waits_longer: !is_rfc,
-                spared: if is_ns3 { mtu - 1 } else { mtu },
-                rounds_wait: is_ns3,
-                counts_evictions: is_linux,
-                marks_from_now: is_ns3,
-                wants_ecn: is_ns3,
-            },
             first_above: None,
             is_dropping: false,
             drop_next: None,
             count: 0,
             last_count: 0,
-            inverse_root: if is_rfc { Root::Exact(1.0) } else { Root::Stepped(u16::MAX) },
+            inverse_root: if dialect.steps_root { Root::Stepped(u16::MAX) } else { Root::Exact(1.0) },
             lost: Lost::Nothing,
         }
     }
 
     /// How long the packet in hand waited.
     fn waited(&self, departure: &Departure, now: Time) -> u64 {
-        if self.rules.rounds_wait {
-            now.since(departure.enqueued).ns() >> self.shift
+        if self.dialect.rounds_wait {
+            now.since(departure.enqueued).ns() >> self.dialect.shift
         } else {
-            (now.ns() >> self.shift) - (departure.enqueued.ns() >> self.shift)
+            (now.ns() >> self.dialect.shift) - (departure.enqueued.ns() >> self.dialect.shift)
         }
     }
 
     /// Whether this packet shows a queue that stands: above the target for an interval (RFC 8289 §5.6, `dodequeue`).
     fn is_standing(&mut self, departure: &Departure, waited: u64, now: u64) -> bool {
-        if waited < self.target || departure.backlog.bytes <= self.rules.spared {
+        if waited < self.target || departure.backlog.bytes <= self.spared {
             self.first_above = None;
             return false;
         }
         match self.first_above {
-            Some(due) if self.rules.waits_longer => now > due,
+            Some(due) if self.dialect.waits_longer => now > due,
             Some(due) => now >= due,
             None => {
                 self.first_above = Some(now + self.interval);
@@ -271,7 +309,7 @@ impl Codel {
             if is_drop {
                 self.lost = Lost::Further;
             } else {
-                self.drop_next = Some(self.after(if self.rules.marks_from_now { now } else { due }));
+                self.drop_next = Some(self.after(if self.dialect.marks_from_now { now } else { due }));
             }
         } else {
             self.begin(now);
@@ -312,9 +350,9 @@ impl Law for Codel {
     #[inline]
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
         let waited = self.waited(departure, now);
-        let verdict = self.decide(departure, waited, now.ns() >> self.shift);
+        let verdict = self.decide(departure, waited, now.ns() >> self.dialect.shift);
         let is_late = self.ce_threshold.is_some_and(|threshold| waited > threshold);
-        let may_mark = departure.ecn.is_ect() && (self.ecn_enabled || !self.rules.wants_ecn);
+        let may_mark = departure.ecn.is_ect() && (self.ecn_enabled || !self.dialect.wants_ecn);
         if verdict == Verdict::Pass && is_late && may_mark {
             return Verdict::Mark(Cause::Forced);
         }
@@ -322,7 +360,7 @@ impl Law for Codel {
     }
 
     fn on_eviction(&mut self, packets: u32, _now: Time) {
-        if self.rules.counts_evictions {
+        if self.dialect.counts_evictions {
             self.count = self.count.wrapping_add(packets);
         }
     }
@@ -387,7 +425,7 @@ impl LawRow for Codel {
 mod tests {
     use super::*;
     use crate::packet::Backlog;
-    use base::{Ecn, FlowKey, Span, Stream};
+    use base::{Ecn, FlowKey, Stream};
     use std::collections::VecDeque;
 
     /// CoDel as a loop that pulls packets, after RFC 8289 §5.5: `(enqueued, size)` go in, the one to send comes out.
