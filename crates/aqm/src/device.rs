@@ -55,12 +55,14 @@ impl<P: Packet> DeviceQueue<P> {
         self.held.push_back(held);
     }
 
-    /// Starts at `now` to transmit the first packet, unless one is in transmission or there is none. `send` is told its
-    /// size and says when its last bit will have left.
+    /// Whether there is a packet and none in transmission.
+    pub fn waits(&self) -> bool {
+        !self.done_at.is_set() && !self.held.is_empty()
+    }
+
+    /// Starts at `now` to transmit the first packet, if one waits for that. `send` is told its size and says when its
+    /// last bit will have left.
     pub fn transmit(&mut self, now: Time, send: impl FnOnce(u32) -> Time) {
-        if self.done_at < Time::NEVER {
-            return;
-        }
         if let Some(first) = self.held.front() {
             self.waited = now.since(first.enqueued);
             self.done_at = send(first.packet.size());

@@ -7,16 +7,21 @@
 //! Where a trace stands for the rate, a transmission is what passes at opportunities: it starts at the first that the
 //! packet has a part of, and a packet that arrives at the very instant of one has come too late for it.
 //!
+//! Where the rate changes, [`Egress::with_changes`], a transmission ends at the rate at which it began, and none begins
+//! during an outage. A change comes before all else that happens at its instant.
+//!
 //! Where the interface has a queue of its own, [`Egress::with_device_queue`], a packet leaves the discipline when it
 //! moves there, and waits on until its transmission starts.
 
+use crate::changes::Changes;
 use crate::device::DeviceQueue;
 use crate::law::Gauges;
 use crate::packet::{Ack, Backlog, Cause, Packet, Tap};
 use crate::param::Values;
 use crate::qdisc::fifo::Limit;
 use crate::qdisc::{Held, Qdisc, Taken};
-use crate::trace::{Opportunities, Trace};
+use crate::server::Server;
+use crate::trace::Trace;
 use base::{Rate, Serializer, Span, Time};
 
 /// What went through an egress since it was made. `offered = delivered + dropped + held`, always.
@@ -33,6 +38,15 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Adds what went through another.
+    pub fn add(&mut self, other: &Self) {
+        self.offered += other.offered;
+        self.delivered += other.delivered;
+        let each = |sums: &mut [u64], more: &[u64]| sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        each(&mut self.dropped, &other.dropped);
+        each(&mut self.marked, &other.marked);
+    }
+
     /// Packets lost, whatever the cause.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()
@@ -59,7 +73,7 @@ pub struct Delivery<P> {
 pub struct Egress<P> {
     qdisc: Box<dyn Qdisc<P> + Send>,
     wire: Serializer,
-    /// What stands between discipline and wire, if anything does.
+    /// What stands between discipline and wire where that is not all there is.
     between: Option<Box<Between<P>>>,
     /// Bytes on the wire beyond a packet's own.
     overhead: u32,
@@ -68,17 +82,17 @@ pub struct Egress<P> {
     sending: Option<Held<P>>,
     waited: Span,
     done_at: Time,
+    /// The next tick of the law, or change of the link.
     next_tick: Time,
     ticks: u64,
     counts: Counts,
 }
 
-/// What packets leave the discipline for, where that is not the wire.
-enum Between<P> {
-    /// A trace stands for the rate.
-    Opportunities(Opportunities),
-    /// The interface has a queue of its own, which has the packet in transmission as well.
-    Device(DeviceQueue<P>),
+/// What packets leave the discipline for, where that is not a wire of constant rate.
+struct Between<P> {
+    server: Server,
+    /// The queue of the interface, which has the packet in transmission as well; `None` where it has none.
+    device: Option<DeviceQueue<P>>,
 }
 
 impl<P: Packet> Egress<P> {
@@ -102,8 +116,26 @@ impl<P: Packet> Egress<P> {
     /// An idle link that delivers at the opportunities of `trace` behind `qdisc`.
     pub fn traced(trace: Trace, qdisc: Box<dyn Qdisc<P> + Send>) -> Self {
         let mut egress = Self::new(trace.rate(), qdisc);
-        egress.between = Some(Box::new(Between::Opportunities(Opportunities::new(trace))));
+        egress.between().server = Server::traced(trace);
         egress
+    }
+
+    /// The same link, idle, which changes. Its rate is that of the start.
+    ///
+    /// # Panics
+    /// If a trace stands for the rate.
+    #[must_use]
+    pub fn with_changes(mut self, changes: Changes) -> Self {
+        let server = &mut self.between().server;
+        assert!(matches!(server, Server::Constant), "a rate is that of a trace, or changes");
+        *server = Server::changing(changes);
+        let changes_at = server.next_change();
+        self.next_tick = self.next_tick.min(changes_at);
+        self
+    }
+
+    fn between(&mut self) -> &mut Between<P> {
+        self.between.get_or_insert_with(|| Box::new(Between { server: Server::Constant, device: None }))
     }
 
     /// The same link, on which each packet takes `bytes` more than its size: framing, preamble, gaps.
@@ -118,12 +150,11 @@ impl<P: Packet> Egress<P> {
     /// one of them.
     ///
     /// # Panics
-    /// If `limit` is no packet, where nothing could ever be sent, or a trace stands for the rate.
+    /// If `limit` is no packet, where nothing could ever be sent.
     #[must_use]
     pub fn with_device_queue(mut self, limit: Limit) -> Self {
         assert!(limit != Limit::Packets(0), "a device queue has room for a packet");
-        assert!(self.between.is_none(), "a trace's opportunities are the discipline's");
-        self.between = Some(Box::new(Between::Device(DeviceQueue::new(limit))));
+        self.between().device = Some(DeviceQueue::new(limit));
         self
     }
 
@@ -149,11 +180,7 @@ impl<P: Packet> Egress<P> {
     #[inline]
     pub fn advance(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Delivery<P>> {
         while self.next_tick <= now && self.next_tick <= self.done_at {
-            self.qdisc.tick(self.next_tick);
-            self.ticks += 1;
-            let next = self.qdisc.next_tick();
-            assert!(next > self.next_tick, "a tick moves on");
-            self.next_tick = next;
+            self.tick();
         }
         if self.done_at > now {
             return None;
@@ -167,6 +194,29 @@ impl<P: Packet> Egress<P> {
         self.counts.delivered += 1;
         self.start(self.done_at, tap);
         Some(delivery)
+    }
+
+    /// Does what is due at `next_tick`.
+    fn tick(&mut self) {
+        let at = self.next_tick;
+        let mut change_at = Time::NEVER;
+        if let Some(Between { server, .. }) = self.between.as_deref_mut() {
+            let is_change = server.next_change() == at;
+            if is_change {
+                server.change(&mut self.wire);
+            }
+            change_at = server.next_change();
+            assert!(change_at > at, "a change moves on");
+            if is_change && self.qdisc.next_tick() > at {
+                self.next_tick = self.qdisc.next_tick().min(change_at);
+                return;
+            }
+        }
+        self.qdisc.tick(at);
+        self.ticks += 1;
+        let next = self.qdisc.next_tick();
+        assert!(next > at, "a tick moves on");
+        self.next_tick = next.min(change_at);
     }
 
     /// Takes the next packet from the discipline and begins to send it.
@@ -187,23 +237,21 @@ impl<P: Packet> Egress<P> {
         }
     }
 
-    /// The same where something stands between discipline and wire.
+    /// Begins to send where the wire has no constant rate, or the interface a queue of its own.
     #[cold]
     #[inline(never)]
     fn start_otherwise(&mut self, now: Time, tap: &mut dyn Tap<P>) {
         match self.between.as_deref() {
-            Some(Between::Opportunities(_)) => self.start_traced(now, tap),
-            Some(Between::Device(_)) => self.fill_device(now, tap),
-            None => {}
+            Some(Between { device: Some(_), .. }) => self.fill_device(now, tap),
+            _ => self.start_when_ready(now, tap),
         }
     }
 
-    /// Takes the next packet from the discipline and sends it at opportunities of a trace.
-    fn start_traced(&mut self, now: Time, tap: &mut dyn Tap<P>) {
-        let Some(Between::Opportunities(opportunities)) = self.between.as_deref_mut() else { return };
+    /// Takes the next packet from the discipline and begins to send it once the server is ready.
+    fn start_when_ready(&mut self, now: Time, tap: &mut dyn Tap<P>) {
+        let Some(Between { server, .. }) = self.between.as_deref_mut() else { return };
         // What was due at this instant may use what passes now.
-        let is_due = self.done_at == now;
-        let ready = opportunities.ready(if is_due { now } else { now + Span::from_ns(1) });
+        let ready = server.ready(now, self.done_at == now);
         if ready > now && self.qdisc.backlog().packets > 0 {
             self.done_at = ready;
             return;
@@ -211,7 +259,7 @@ impl<P: Packet> Egress<P> {
         match self.qdisc.take(now, &mut Counting { counts: &mut self.counts, tap }) {
             Taken::Packet(held) => {
                 self.waited = ready.since(held.enqueued);
-                self.done_at = opportunities.send(held.packet.size() + self.overhead);
+                self.done_at = server.send(held.packet.size() + self.overhead, ready, &mut self.wire);
                 self.sending = Some(held);
             }
             Taken::Later(ready) => self.done_at = later(ready, now),
@@ -222,8 +270,9 @@ impl<P: Packet> Egress<P> {
 
     /// Moves packets from the discipline into the device queue while that has room, and keeps the wire busy.
     fn fill_device(&mut self, now: Time, tap: &mut dyn Tap<P>) {
-        let Some(Between::Device(device)) = self.between.as_deref_mut() else { return };
+        let Some(Between { server, device: Some(device) }) = self.between.as_deref_mut() else { return };
         let mut tap = Counting { counts: &mut self.counts, tap };
+        let is_due = self.done_at == now;
         let mut ready = Time::NEVER;
         while device.has_room() {
             // A driver learns that there is nothing by asking, and so the discipline that it was asked in vain.
@@ -236,7 +285,14 @@ impl<P: Packet> Egress<P> {
                 Taken::Empty => break,
             }
         }
-        device.transmit(now, |size| self.wire.send(size + self.overhead, now));
+        if device.waits() {
+            let serves_at = server.ready(now, is_due);
+            if serves_at > now {
+                self.done_at = serves_at.min(ready);
+                return;
+            }
+            device.transmit(now, |size| server.send(size + self.overhead, now, &mut self.wire));
+        }
         self.done_at = device.done_at().min(ready);
     }
 
@@ -244,7 +300,7 @@ impl<P: Packet> Egress<P> {
     #[cold]
     #[inline(never)]
     fn leave_device(&mut self) -> Option<Delivery<P>> {
-        let Some(Between::Device(device)) = self.between.as_deref_mut() else { return None };
+        let Some(Between { device: Some(device), .. }) = self.between.as_deref_mut() else { return None };
         let (packet, waited) = device.leaves(self.done_at)?;
         self.counts.delivered += 1;
         Some(Delivery { packet, at: self.done_at, waited })
@@ -254,7 +310,7 @@ impl<P: Packet> Egress<P> {
     #[inline]
     pub fn sending(&self) -> Option<(&P, Time)> {
         match self.between.as_deref() {
-            Some(Between::Device(device)) => device.sending().map(|packet| (packet, device.done_at())),
+            Some(Between { device: Some(device), .. }) => device.sending().map(|packet| (packet, device.done_at())),
             _ => self.sending.as_ref().map(|held| (&held.packet, self.done_at)),
         }
     }
@@ -267,7 +323,7 @@ impl<P: Packet> Egress<P> {
     /// What the device queue holds, with the packet in transmission; nothing where there is none.
     pub fn device_backlog(&self) -> Backlog {
         match self.between.as_deref() {
-            Some(Between::Device(device)) => device.backlog(),
+            Some(Between { device: Some(device), .. }) => device.backlog(),
             _ => Backlog::default(),
         }
     }
@@ -295,7 +351,7 @@ impl<P: Packet> Egress<P> {
         self.ticks
     }
 
-    /// The rate of the link; of a trace, its mean.
+    /// The rate of the link, at present where it changes; of a trace, its mean.
     pub fn rate(&self) -> Rate {
         self.wire.rate()
     }

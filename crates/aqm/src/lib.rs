@@ -7,6 +7,7 @@
 //! Deterministic: time comes in as an argument, randomness from a named [`base::Stream`] owned since construction.
 //! Nothing here knows that TCP exists.
 
+pub mod changes;
 pub mod gauge;
 pub mod law;
 pub mod param;
@@ -17,6 +18,7 @@ pub mod registry;
 mod device;
 mod egress;
 mod packet;
+mod server;
 mod trace;
 
 pub use egress::{Counts, Delivery, Egress};

@@ -67,6 +67,13 @@ impl Serializer {
         self.rate
     }
 
+    /// What is sent from now on is sent at `rate`.
+    pub const fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        // What is owed is less than a nanosecond, and its unit is gone.
+        self.remainder = 0;
+    }
+
     /// When the last bit of everything sent so far has left.
     pub const fn free_at(&self) -> Time {
         self.free_at

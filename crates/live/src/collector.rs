@@ -42,7 +42,8 @@ impl Collector {
     /// Whatever the file system says.
     pub fn create(folder: &Path, scenario: &Scenario) -> io::Result<Self> {
         let record = &scenario.record;
-        let mut tables = Tables::create(folder, record.exchanges, record.drops).map_err(unwritable)?;
+        let links = scenario.links.iter().map(|link| link.name.as_str());
+        let mut tables = Tables::create(folder, links, record.exchanges, record.drops).map_err(unwritable)?;
         if scenario.has_probes() {
             tables = tables.with_probes(folder).map_err(unwritable)?;
         }

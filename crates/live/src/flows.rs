@@ -1,7 +1,8 @@
-//! What the router keeps of each flow: its propagation delay, and when its access links are free.
+//! What the router keeps of each flow: its route, its propagation delay, and when its access links are free.
 //!
 //! The delay is that which the flow's host announced ([`crate::paths`]); of a flow that nobody announced, such as a
-//! foreign program's, it is drawn from the path's distribution, of a random stream that is named by the flow. A port
+//! foreign program's, it is drawn from the path's distribution, of a random stream that is named by the flow, and its
+//! route is that of the first block of traffic. A port
 //! that is used again opens a new connection: at a SYN the delay that was announced last becomes the flow's.
 //!
 //! A table of fixed hash with chains through a slab. A flow that has been silent for a while may be forgotten if its
@@ -9,6 +10,7 @@
 
 use crate::paths::Announced;
 use base::{FlowKey, Span, Stream, Time};
+use net::{DelayAt, Step};
 use scenario::RttSpec;
 
 /// What is kept of a flow.
@@ -16,12 +18,14 @@ use scenario::RttSpec;
 pub struct Flow {
     /// Its delay and its access links.
     pub path: net::Path,
+    /// The first step of its packets, by the side that sends.
+    pub steps: [Step; 2],
     /// Whether its delay is known from an announcement only, which does not come again.
     is_kept: bool,
     /// Which sides have ended their way of its connection.
     is_ended: [bool; 2],
-    /// The delay of the connection that is about to use its ports again, from its SYN on.
-    next_delay: Option<Span>,
+    /// Block and delay of the connection that is about to use its ports again, from its SYN on.
+    next: Option<(u16, Span)>,
 }
 
 impl Flow {
@@ -49,7 +53,7 @@ pub struct Flows {
     /// Heads of chains; a power of two.
     heads: Vec<u32>,
     slots: Vec<Slot>,
-    rtt: RttSpec,
+    ways: Ways,
     seed: u64,
     announced: Announced,
     /// How many came, how many of these unannounced.
@@ -57,11 +61,24 @@ pub struct Flows {
     drawn: u64,
 }
 
+/// The ways of flows through the network.
+pub struct Ways {
+    /// The delays of those that nobody announces.
+    pub rtt: RttSpec,
+    /// Of each block of traffic: the first steps of its packets, by the side that sends, and where its delay lies.
+    pub blocks: Vec<([Step; 2], DelayAt)>,
+}
+
 impl Flows {
-    /// No flow yet. Delays of those that nobody announces are drawn from `rtt`.
-    pub fn new(rtt: RttSpec, seed: u64, announced: Announced) -> Self {
+    /// No flow yet.
+    pub fn new(ways: Ways, seed: u64, announced: Announced) -> Self {
         let (heads, slots) = (vec![NONE; 1 << 14], Vec::with_capacity(1 << 14));
-        Self { heads, slots, rtt, seed, announced, seen: 0, drawn: 0 }
+        Self { heads, slots, ways, seed, announced, seen: 0, drawn: 0 }
+    }
+
+    /// The first steps of the packets of each block of traffic.
+    pub fn steps(&self) -> impl Iterator<Item = [Step; 2]> {
+        self.ways.blocks.iter().map(|(steps, _)| *steps)
     }
 
     /// How many flows came that were not remembered.
@@ -82,8 +99,10 @@ impl Flows {
             at = self.look_up(key, now);
         }
         let flow = &mut self.slots[at as usize].flow;
-        if opens && let Some(delay) = flow.next_delay.take() {
-            (flow.path.delay, flow.is_kept, flow.is_ended) = (delay, true, [false; 2]);
+        if opens && let Some((block, delay)) = flow.next.take() {
+            let (steps, delay_at) = self.ways.blocks[usize::from(block)];
+            flow.path.set_delay(delay, delay_at);
+            (flow.steps, flow.is_kept, flow.is_ended) = (steps, true, [false; 2]);
         }
         flow
     }
@@ -105,33 +124,34 @@ impl Flows {
     #[cold]
     fn look_up(&mut self, key: FlowKey, now: Time) -> u32 {
         let mut announced = std::mem::take(&mut self.announced);
-        announced.hear(|key, delay| {
+        announced.hear(|key, block, delay| {
             match self.find(key) {
                 NONE => {
-                    let at = self.insert(key, delay, now);
+                    let at = self.insert(key, block, delay, now);
                     self.slots[at as usize].flow.is_kept = true;
                 }
                 // Until its own SYN, what comes is of the connection before, whoever else opens one meanwhile.
-                at => self.slots[at as usize].flow.next_delay = Some(delay),
+                at => self.slots[at as usize].flow.next = Some((block, delay)),
             }
         });
         self.announced = announced;
         match self.find(key) {
             NONE => {
                 self.drawn += 1;
-                self.insert(key, self.draw(key), now)
+                self.insert(key, 0, self.draw(key), now)
             }
             at => at,
         }
     }
 
-    fn insert(&mut self, key: FlowKey, delay: Span, now: Time) -> u32 {
+    fn insert(&mut self, key: FlowKey, block: u16, delay: Span, now: Time) -> u32 {
         if self.slots.len() == self.heads.len() {
             self.make_room(now);
         }
         self.seen += 1;
-        let path = net::Path::new(delay, now);
-        let flow = Flow { path, is_kept: false, is_ended: [false; 2], next_delay: None };
+        let (steps, delay_at) = self.ways.blocks[usize::from(block)];
+        let path = net::Path::new(delay, delay_at, now);
+        let flow = Flow { path, steps, is_kept: false, is_ended: [false; 2], next: None };
         let head = self.head(key);
         let place = self.slots.len() as u32;
         self.slots.push(Slot { key, next: self.heads[head], flow });
@@ -142,13 +162,13 @@ impl Flows {
     /// The propagation delay of a flow that nobody announced. Where delays are to be spread evenly over a number of
     /// flows, that number is not known here: they are drawn uniformly.
     fn draw(&self, key: FlowKey) -> Span {
-        self.rtt.at(Stream::named(self.seed, &format!("live/flow/{:016x}/rtt", key.0)).open_unit()) / 2
+        self.ways.rtt.at(Stream::named(self.seed, &format!("live/flow/{:016x}/rtt", key.0)).open_unit()) / 2
     }
 
     /// Forgets flows that are silent; where that leaves more than half of the room taken, doubles it. A flow pays for
     /// this once or twice, whatever their number.
     fn make_room(&mut self, now: Time) {
-        let is_kept = |flow: &Flow| flow.is_kept || flow.next_delay.is_some();
+        let is_kept = |flow: &Flow| flow.is_kept || flow.next.is_some();
         self.slots.retain(|slot| is_kept(&slot.flow) || slot.flow.path.busy_until() + REMEMBERED > now);
         let doubles = self.slots.len() > self.heads.len() / 2;
         let heads = self.heads.len() << u32::from(doubles);
@@ -174,7 +194,9 @@ mod tests {
     }
 
     fn flows_with(announced: Announced) -> Flows {
-        Flows::new(RttSpec::Drawn(Distribution::Uniform(0.010, 0.150)), 1, announced)
+        let rtt = RttSpec::Drawn(Distribution::Uniform(0.010, 0.150));
+        let blocks = vec![([Step::default(); 2], DelayAt::Senders)];
+        Flows::new(Ways { rtt, blocks }, 1, announced)
     }
 
     /// As many packets of flows that are new as make the table forget.
@@ -191,7 +213,7 @@ mod tests {
         let mut flows = flows();
         let n = 20_000_u64;
         let delays: Vec<f64> =
-            (0..n).map(|k| flows.flow(FlowKey(k), false, Time::ZERO).path.delay.secs_f64()).collect();
+            (0..n).map(|k| flows.flow(FlowKey(k), false, Time::ZERO).path.delay().secs_f64()).collect();
         assert!(delays.iter().all(|delay| (0.005..=0.075).contains(delay)));
         let mean = delays.iter().sum::<f64>() / n as f64;
         // Four standard errors of a uniform of width 70 ms.
@@ -202,10 +224,10 @@ mod tests {
     #[test]
     fn a_flow_that_was_forgotten_has_its_delay_again() {
         let mut flows = flows();
-        let before = flows.flow(FlowKey(7), false, Time::ZERO).path.delay;
+        let before = flows.flow(FlowKey(7), false, Time::ZERO).path.delay();
         crowd(&mut flows, LATER);
         assert_eq!(flows.slots.len(), 1 << 14, "flow 7 has made room");
-        assert_eq!(flows.flow(FlowKey(7), false, LATER).path.delay, before);
+        assert_eq!(flows.flow(FlowKey(7), false, LATER).path.delay(), before);
         assert_eq!(flows.seen(), (1 << 14) + 2);
     }
 
@@ -213,14 +235,14 @@ mod tests {
     fn announced_delays_count_from_the_first_packet() {
         let ([announcer], announced) = announcers();
         let mut flows = flows_with(announced);
-        let mut delay = |flow, opens, now| flows.flow(FlowKey(flow), opens, now).path.delay;
-        announcer.connection(FlowKey(1), Span::from_ms(200));
-        announcer.connection(FlowKey(2), Span::from_ms(300));
+        let mut delay = |flow, opens, now| flows.flow(FlowKey(flow), opens, now).path.delay();
+        announcer.connection(FlowKey(1), 0, Span::from_ms(200));
+        announcer.connection(FlowKey(2), 0, Span::from_ms(300));
         assert_eq!(delay(2, true, Time::ZERO), Span::from_ms(300));
         assert_eq!(delay(1, false, Time::ZERO), Span::from_ms(200));
         assert!(delay(3, true, Time::ZERO) <= Span::from_ms(75), "nobody announced it");
         // The port is used again; until its SYN what comes is of the old connection.
-        announcer.connection(FlowKey(1), Span::from_ms(400));
+        announcer.connection(FlowKey(1), 0, Span::from_ms(400));
         assert_eq!(delay(1, false, Time::ZERO), Span::from_ms(200));
         assert_eq!(delay(2, true, Time::ZERO), Span::from_ms(300), "another one's SYN, at which all is heard");
         assert_eq!(delay(1, false, Time::ZERO), Span::from_ms(200));
@@ -234,10 +256,10 @@ mod tests {
     fn what_was_announced_is_kept_until_the_connection_ends() {
         let ([announcer], announced) = announcers();
         let mut flows = flows_with(announced);
-        announcer.connection(FlowKey(1), Span::from_ms(200));
-        announcer.connection(FlowKey(2), Span::from_ms(300));
-        announcer.connection(FlowKey(3), Span::from_ms(400));
-        announcer.connection(FlowKey(4), Span::from_ms(500));
+        announcer.connection(FlowKey(1), 0, Span::from_ms(200));
+        announcer.connection(FlowKey(2), 0, Span::from_ms(300));
+        announcer.connection(FlowKey(3), 0, Span::from_ms(400));
+        announcer.connection(FlowKey(4), 0, Span::from_ms(500));
         let flow = flows.flow(FlowKey(2), true, Time::ZERO);
         flow.end(0, false);
         flow.end(1, false);
@@ -245,10 +267,10 @@ mod tests {
         flows.flow(FlowKey(4), true, Time::ZERO).end(0, false);
         crowd(&mut flows, LATER);
         crowd(&mut flows, LATER + Span::from_secs(60));
-        assert_eq!(flows.flow(FlowKey(1), false, LATER).path.delay, Span::from_ms(200));
-        assert!(flows.flow(FlowKey(2), false, LATER).path.delay <= Span::from_ms(75), "it was forgotten");
-        assert!(flows.flow(FlowKey(3), false, LATER).path.delay <= Span::from_ms(75), "it was reset");
-        assert_eq!(flows.flow(FlowKey(4), false, LATER).path.delay, Span::from_ms(500), "one side has ended");
+        assert_eq!(flows.flow(FlowKey(1), false, LATER).path.delay(), Span::from_ms(200));
+        assert!(flows.flow(FlowKey(2), false, LATER).path.delay() <= Span::from_ms(75), "it was forgotten");
+        assert!(flows.flow(FlowKey(3), false, LATER).path.delay() <= Span::from_ms(75), "it was reset");
+        assert_eq!(flows.flow(FlowKey(4), false, LATER).path.delay(), Span::from_ms(500), "one side has ended");
     }
 
     #[test]

@@ -2,11 +2,14 @@
 
 use aqm::Packet;
 use base::{Ecn, FlowKey};
+use net::Step;
 
 /// What a router knows of a packet whose bytes lie in a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     pub(crate) flow: FlowKey,
+    /// How far it is on its route.
+    pub(crate) step: Step,
     pub(crate) place: u32,
     pub(crate) size: u16,
     pub(crate) dscp: u8,

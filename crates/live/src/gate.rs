@@ -1,76 +1,95 @@
 //! Between a discipline and those who want to know what it does.
 
-use crate::capture::Capture;
+use crate::around::Around;
 use crate::frame::Frame;
 use crate::pool::Pool;
 use crate::wire;
 use aqm::{Ack, Cause, Delivery, Packet, Tap};
 use base::Time;
-use net::Watch;
-use record::Tally;
+use net::{Port, Watch};
+use record::{Meter, Sink, Tally};
 
-/// What happens at one bottleneck is counted and captured; buffers of packets that are lost are given back.
+/// What happens at one port is counted and captured; buffers of packets that are lost are given back, and what has left
+/// goes on.
 pub struct Gate<'a> {
-    /// What counts, and writes rows.
-    pub tally: Tally<'a>,
-    /// Where the bytes of packets are.
-    pub pool: &'a mut Pool,
-    /// What writes packets down, if anything does.
-    pub capture: &'a mut Option<Capture>,
+    /// Which port that is.
+    pub port: Port,
+    /// What is counted there.
+    pub meter: &'a mut Meter,
+    /// What lies around the links.
+    pub around: &'a mut Around,
+    /// Where rows go.
+    pub sink: &'a mut dyn Sink,
+}
+
+impl Gate<'_> {
+    fn tally(&mut self) -> Tally<'_> {
+        Tally { meter: self.meter, sink: self.sink, port: self.port, writes_drops: self.around.writes_drops }
+    }
 }
 
 impl Watch<Frame> for Gate<'_> {
     #[inline]
     fn offered(&mut self, packet: &Frame, now: Time) {
-        self.tally.meter.offered(packet.is_udp);
-        if let Some(capture) = &mut *self.capture {
-            capture.offered(usize::from(packet.side), bytes(self.pool, packet), now);
+        let Around { pool, capture, routes, .. } = self.around;
+        // What has crossed a link before was counted there.
+        self.meter.offered(packet.is_udp && routes.is_first(packet.step));
+        if let Some(capture) = capture {
+            capture.offered(usize::from(packet.side), bytes(pool, packet), now);
         }
     }
 
     #[inline]
     fn waiting(&mut self, packets: u32, now: Time) {
-        self.tally.meter.waiting(packets, now);
+        self.meter.waiting(packets, now);
     }
 
     #[inline]
-    fn delivered(&mut self, delivery: &Delivery<Frame>) {
+    fn delivered(&mut self, delivery: &Delivery<Frame>, arrives: Time) {
         let packet = &delivery.packet;
-        self.tally.meter.delivered(packet.size(), delivery.waited);
-        if let Some(capture) = &mut *self.capture {
-            let side = usize::from(packet.side);
-            capture.delivered(side, packet.place, bytes(self.pool, packet), packet.ecn, delivery.at);
+        self.meter.delivered(packet.size(), delivery.waited);
+        let Around { pool, capture, waits, .. } = self.around;
+        if let Some(waits) = waits.get_mut(usize::from(packet.step.number()))
+            && self.meter.is_measuring()
+        {
+            waits.add(delivery.waited);
         }
+        if let Some(capture) = capture {
+            let side = usize::from(packet.side);
+            capture.delivered(side, packet.place, bytes(pool, packet), packet.ecn, delivery.at);
+        }
+        self.around.go_on(delivery, arrives);
     }
 }
 
 impl Tap<Frame> for Gate<'_> {
     #[inline]
     fn accepted(&mut self, _packet: &Frame, _now: Time) {
-        self.tally.meter.accepted();
+        self.meter.accepted();
     }
 
     fn dropped(&mut self, packet: Frame, cause: Cause, now: Time) {
-        self.tally.dropped(&packet, packet.is_udp, cause, now);
-        if let Some(capture) = &mut *self.capture {
-            capture.dropped(usize::from(packet.side), packet.place, bytes(self.pool, &packet), cause, now);
+        self.tally().dropped(&packet, packet.is_udp, cause, now);
+        let Around { pool, capture, .. } = self.around;
+        if let Some(capture) = capture {
+            capture.dropped(usize::from(packet.side), packet.place, bytes(pool, &packet), cause, now);
         }
-        self.pool.give_back(packet.place);
+        pool.give_back(packet.place);
     }
 
     fn marked(&mut self, packet: &Frame, cause: Cause, now: Time) {
-        self.tally.marked(packet, cause, now);
-        if let Some(capture) = &mut *self.capture {
+        self.tally().marked(packet, cause, now);
+        if let Some(capture) = &mut self.around.capture {
             capture.marked(packet.place, cause);
         }
     }
 
     fn hosts(&self, packet: &Frame) -> Option<(u32, u32)> {
-        wire::hosts(bytes(self.pool, packet))
+        wire::hosts(bytes(&self.around.pool, packet))
     }
 
     fn ack(&self, packet: &Frame) -> Option<Ack> {
-        wire::ack(bytes(self.pool, packet))
+        wire::ack(bytes(&self.around.pool, packet))
     }
 }
 

@@ -24,6 +24,7 @@ pub mod paths;
 pub mod wire;
 
 mod addressing;
+mod around;
 mod bed;
 mod clock;
 mod collector;

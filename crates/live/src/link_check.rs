@@ -76,13 +76,21 @@ const PORT: u16 = 5009;
 
 /// What of the link of `scenario` is another one in the check.
 pub fn remarks(scenario: &Scenario) -> Vec<String> {
-    let traces = scenario.link.traces.iter().any(Option::is_some);
+    let traces = scenario.links.iter().flat_map(|link| &link.traces).any(Option::is_some);
+    let changes = scenario.links.iter().any(|link| link.changes.is_some());
     let kernel = scenario.live.qdisc == Maker::Kernel;
     let of_trace =
         "the check before the run is of a link at the trace's mean rate; nothing checks the rates of the trace";
     let of_kernel = "the check before the run is of the router's own link; the rate of the kernel's is judged in the run, \
                      by each second of backlog";
-    let remarks = [traces.then_some(of_trace), kernel.then_some(of_kernel)];
+    let of_changes = "the check before the run is of links as they are at the start; nothing checks how they change";
+    let of_routes = "the check before the run is of the route of the first block of traffic; nothing checks the others";
+    let remarks = [
+        traces.then_some(of_trace),
+        changes.then_some(of_changes),
+        scenario.has_routes().then_some(of_routes),
+        kernel.then_some(of_kernel),
+    ];
     remarks.into_iter().flatten().map(str::to_owned).collect()
 }
 
@@ -107,7 +115,7 @@ pub fn measure(bed: &Bed, scenario: &Scenario, is_virtual: bool) -> io::Result<L
                 carry(Router::new(scenario, ports, Real::since(epoch)?, announced, None), until, stop)
             }
         });
-        let measured = [0, 1].map(|side| one_way(bed, &scenario.link, scenario, side, delay, &announcer));
+        let measured = [0, 1].map(|side| one_way(bed, scenario, side, delay, &announcer));
         stop.store(true, Ordering::Relaxed);
         router.join().unwrap_or_else(|_| Err(io::Error::other("the router stopped")))?;
         let [left, right] = measured;
@@ -123,28 +131,22 @@ fn carry<C: Clock>(mut router: Router<C>, until: Time, stop: &AtomicBool) -> io:
 fn without_discipline(scenario: &Scenario) -> Scenario {
     let text = "[link.qdisc]\nkind = \"pfifo\"\nlimit = \"100000p\"\n[[traffic]]\nkind = \"bulk\"";
     let plain = scenario::resolve(text, "link.toml", &[], &|_| Err(String::new())).expect("it makes sense");
-    let qdisc = plain.scenario().expect("it has no load to calibrate").link.qdisc.clone();
+    let qdisc = plain.scenario().expect("it has no load to calibrate").link().qdiscs[0].clone();
     let mut scenario = scenario.clone();
-    scenario.link.qdisc = qdisc.clone();
-    scenario.link.reverse_qdisc = qdisc;
-    scenario.link.traces = [None, None];
+    for link in &mut scenario.links {
+        link.qdiscs = [qdisc.clone(), qdisc.clone()];
+        (link.traces, link.changes) = ([None, None], None);
+    }
     scenario.path.impairments = [Impairment::NONE, Impairment::NONE];
     scenario
 }
 
 /// Sends from `side` and measures on the other.
-fn one_way(
-    bed: &Bed,
-    link: &Link,
-    scenario: &Scenario,
-    side: u8,
-    delay: Span,
-    announcer: &Announcer,
-) -> io::Result<Way> {
+fn one_way(bed: &Bed, scenario: &Scenario, side: u8, delay: Span, announcer: &Announcer) -> io::Result<Way> {
     let addressing = Addressing::new(scenario::Family::Ipv4);
     let from = SocketAddr::new(addressing.own(side), PORT + u16::from(side));
     let to = SocketAddr::new(addressing.own(1 - side), PORT + u16::from(side));
-    announcer.connection(wire::flow_key(from, to, 17), delay);
+    announcer.connection(wire::flow_key(from, to, 17), 0, delay);
     let bound = |at: SocketAddr, side: u8| bed.sides[usize::from(side)].within(|| UdpSocket::bind(at));
     let (sender, receiver) = (bound(from, side)?, bound(to, 1 - side)?);
     sender.connect(to)?;
@@ -154,11 +156,18 @@ fn one_way(
     // From now on packets are stamped on arrival; there is none yet, and so an error.
     let _ = stamp(&receiver);
 
-    let rate = if side == 0 { link.rate } else { link.reverse_rate };
-    let size = (rate.bps() / 8 / TRAIN_PACKETS.start()).clamp(SMALLEST, LARGEST);
-    let on_link = |size: u64| rate.time_for(size + u64::from(link.overhead));
+    let route = &scenario.traffic[0].route.links[usize::from(side)];
+    let links: Vec<&Link> = route.iter().map(|&link| &scenario.links[usize::from(link)]).collect();
+    let rate = |link: &Link| link.rates[usize::from(side)];
+    let slowest = links.iter().map(|link| rate(link)).min().expect("a route crosses a link");
+    let size = (slowest.bps() / 8 / TRAIN_PACKETS.start()).clamp(SMALLEST, LARGEST);
+    let takes = |link: &&Link, size: u64| rate(link).time_for(size + u64::from(link.overhead));
+    // On the slowest link, and on all of them with the delays behind them.
+    let on_link = |size: u64| links.iter().map(|link| takes(link, size)).max().unwrap_or_default();
+    let over_links =
+        |size: u64| links.iter().fold(Span::ZERO, |sum, link| sum + takes(link, size) + link.delays[usize::from(side)]);
     // From one probe to the next, and a packet before it.
-    let patience = PATIENCE + Duration::from_nanos((delay + on_link(size) * 3).ns());
+    let patience = PATIENCE + Duration::from_nanos((delay + over_links(size) * 3).ns());
     receiver.set_read_timeout(Some(patience))?;
     let overruns =
         || Ok::<_, io::Error>(bed.counters[usize::from(1 - side)].read()?.get("Udp:RcvbufErrors").unwrap_or(0));
@@ -172,7 +181,7 @@ fn one_way(
         // The slowest of what it passes.
         let spacing = on_link(size).max(access(size));
         let asked_rate_bps = size as f64 * 8.0 / spacing.secs_f64();
-        let asked_delay_s = (delay + access(size) + on_link(size) + access(size)).secs_f64();
+        let asked_delay_s = (delay + access(size) + over_links(size) + access(size)).secs_f64();
         let overrun = (overruns()? - overruns_before) as usize;
         Ok(Way::of(&arrivals, overrun, packets, size, asked_rate_bps, asked_delay_s))
     })

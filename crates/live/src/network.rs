@@ -5,19 +5,20 @@
 //! however late it is asked, so that a router that comes late bends neither the link nor the law, only the instant at
 //! which a packet is handed over.
 
+use crate::around::{Around, Moving, Sent, Wire};
 use crate::capture::Capture;
-use crate::flows::Flows;
+use crate::flows::{Flows, Ways};
 use crate::frame::Frame;
 use crate::gate::Gate;
 use crate::kernel_qdisc::{self, Passage, Statistics};
 use crate::paths::Announced;
 use crate::pool::Pool;
 use crate::wire::{self, Malformed};
-use aqm::{Backlog, Counts, Delivery, Gauges, Packet};
+use aqm::{Backlog, Counts, Gauges, Packet};
 use base::{Ecn, Rate, Span, Time};
-use net::{Bottleneck, Towards, Underway, Watch};
-use record::{Edge, Meter, Sink, Tally, Window};
-use scenario::{Impairments, Scenario};
+use net::{Net, Port, Towards, Underway, Watch};
+use record::{Crossing, Edge, Meter, Sink, Waits, Window};
+use scenario::{Built, Impairments, Link, Scenario};
 use std::borrow::Cow;
 
 /// Why something that was read did not come to the network.
@@ -36,49 +37,27 @@ pub struct Leaving {
     pub at: Time,
     /// On which side: 0 left, 1 right.
     pub side: usize,
-    /// What the bottleneck took to send it, if it sent it right after another packet; zero if it had been idle.
+    /// What the link took to send it, if it sent it right after another packet; zero if it had been idle, or where there
+    /// are several links.
     pub behind: Span,
-    /// Whether it is not there yet, but due at a bottleneck that is the kernel's, [`Network::enter_kernel`].
+    /// Whether it is not there yet, but due at a link that is the kernel's, [`Network::enter_kernel`].
     pub is_for_kernel: bool,
     frame: Frame,
 }
 
 /// Everything between the two devices.
 pub struct Network {
-    pool: Pool,
-    flows: Flows,
-    access: Rate,
-    /// What the path does to packets before the bottleneck, if anything.
+    net: Net<Frame, Meter>,
+    around: Around,
+    /// What the path does to packets before the links, if anything.
     impairments: Option<Impairments>,
-    bottleneck: Bottleneck<Frame>,
-    /// Whether a trace stands for the rate of each side.
-    is_traced: [bool; 2],
-    /// What stands in for the egresses, where the kernel's own disciplines do.
+    /// What stands in for the ports, where the kernel's own disciplines do.
     passages: Option<[Passage; 2]>,
-    overhead: u32,
-    meters: [Meter; 2],
     window: Window,
-    /// Whether losses and marks are written down.
-    writes_drops: bool,
-    sent: [Sent; 2],
-    /// Packets on their way to the bottleneck, and from there to their hosts.
-    underway: Underway<Moving>,
     /// What was read, by side; what of it was no packet, and what found no buffer.
     counts: [Ingress; 2],
     /// Packets that have arrived and whose place was not yet given back.
     leaving: usize,
-    capture: Option<Capture>,
-}
-
-/// What the bottleneck of one direction has sent.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sent {
-    /// When the last packet left.
-    at: Time,
-    /// How long it had waited.
-    waited: Span,
-    /// IP bytes since the start.
-    bytes: u64,
 }
 
 /// What came in on one side.
@@ -94,52 +73,43 @@ pub struct Ingress {
     pub lost: u64,
 }
 
-/// A packet on its way.
-#[derive(Clone, Copy, Debug)]
-struct Moving {
-    frame: Frame,
-    /// Of one that goes to its host: [`Leaving::behind`].
-    behind_ns: u32,
-}
-
-/// The gate of the bottleneck of a side: of the fields, since the bottleneck itself is called with it.
-macro_rules! gate {
-    ($network:ident, $side:expr, $sink:expr) => {
-        Gate {
-            tally: Tally {
-                meter: &mut $network.meters[$side],
-                sink: $sink,
-                direction: $side as u8,
-                writes_drops: $network.writes_drops,
-            },
-            pool: &mut $network.pool,
-            capture: &mut $network.capture,
-        }
-    };
-}
-
 impl Network {
     /// The network of `scenario`, idle. Of the scenario all but the traffic counts; the disciplines draw from the
     /// streams that they draw from in the simulator.
     pub fn new(scenario: &Scenario, announced: Announced) -> Self {
-        let link = &scenario.link;
-        Self {
+        let is_even = |link: &Link, side: usize| link.traces[side].is_none() && link.changes.is_none();
+        let has_one_link = !scenario.has_routes();
+        let sides = scenario.links.iter().flat_map(|link| [(link, 0), (link, 1)]);
+        let Built { net, routes, steps } = scenario.network(|_| Meter::new());
+        let delays_at = scenario.traffic.iter().map(|block| block.route.delay_at);
+        let ways = Ways { rtt: scenario.path.rtt.clone(), blocks: steps.into_iter().zip(delays_at).collect() };
+        let around = Around {
             pool: Pool::default(),
-            flows: Flows::new(scenario.path.rtt.clone(), scenario.seed, announced),
+            flows: Flows::new(ways, scenario.seed, announced),
             access: scenario.path.access_rate,
-            impairments: Impairments::of(scenario),
-            bottleneck: Bottleneck::new([0, 1].map(|side| link.egress(side, scenario.seed))),
-            is_traced: [0, 1].map(|side| link.traces[side].is_some()),
-            passages: None,
-            overhead: link.overhead,
-            meters: [Meter::new(), Meter::new()],
-            window: Window::new(scenario.edges(), scenario.record.interval),
-            writes_drops: scenario.record.drops,
+            underway: Underway::with_capacity(1 << 14, net.ports().len()),
+            waits: if has_one_link { Vec::new() } else { vec![Waits::default(); routes.steps()] },
+            routes,
+            ports: sides
+                .map(|(link, side)| Wire {
+                    rate: link.rates[side],
+                    overhead: link.overhead,
+                    is_even: has_one_link && is_even(link, side),
+                })
+                .collect(),
             sent: [Sent::default(); 2],
-            underway: Underway::with_capacity(1 << 14),
+            onward: [0; 2],
+            writes_drops: scenario.record.drops,
+            capture: None,
+        };
+        Self {
+            net,
+            around,
+            impairments: Impairments::of(scenario),
+            passages: None,
+            window: Window::new(scenario.edges(), scenario.record.interval),
             counts: [Ingress::default(); 2],
             leaving: 0,
-            capture: None,
         }
     }
 
@@ -148,34 +118,36 @@ impl Network {
     /// ([`Network::tell`]).
     pub fn through_kernel(&mut self, passages: [Passage; 2]) {
         self.passages = Some(passages);
+        // What the kernel's take is theirs to say.
+        self.around.ports.iter_mut().for_each(|wire| wire.is_even = false);
     }
 
     /// Writes down what comes to the queue and what leaves it, from now on.
     pub fn capture(&mut self, capture: Capture) {
-        self.capture = Some(capture);
+        self.around.capture = Some(capture);
     }
 
     /// Nothing is captured any more: what [`Network::capture`] was given, for its [`Capture::end`]; `None` without it.
     pub fn take_capture(&mut self) -> Option<Capture> {
-        self.capture.take()
+        self.around.capture.take()
     }
 
     /// A place for the next packet; `None` when there is no buffer left.
     #[inline]
     pub fn take(&mut self) -> Option<u32> {
-        self.pool.take()
+        self.around.pool.take()
     }
 
     /// The buffer of a place that was taken.
     #[inline]
     pub fn buffer(&mut self, place: u32) -> &mut [u8] {
-        self.pool.buffer_mut(place)
+        self.around.pool.buffer_mut(place)
     }
 
     /// Gives back a place that was taken for nothing.
     #[inline]
     pub fn untake(&mut self, place: u32) {
-        self.pool.give_back(place);
+        self.around.pool.give_back(place);
     }
 
     /// A packet was read for which there was no place.
@@ -191,25 +163,28 @@ impl Network {
     #[inline]
     pub fn arrive(&mut self, place: u32, size: usize, side: usize, now: Time) -> Result<(), Malformed> {
         self.counts[side].read += 1;
-        let header = wire::parse(&self.pool.buffer(place)[..size]).inspect_err(|_| {
+        let header = wire::parse(&self.around.pool.buffer(place)[..size]).inspect_err(|_| {
             self.counts[side].malformed += 1;
-            self.pool.give_back(place);
+            self.around.pool.give_back(place);
         })?;
         let wire::Header { size, ecn, dscp, flow, is_udp, opens, ends, resets } = header;
-        let frame = Frame { flow, place, size, dscp, ecn, side: side as u8, is_udp };
-        let flow = self.flows.flow(flow, opens, now);
+        let key = flow;
+        let flow = self.around.flows.flow(key, opens, now);
+        let step = flow.steps[side];
+        let frame = Frame { flow: key, step, place, size, dscp, ecn, side: side as u8, is_udp };
         if ends {
             flow.end(side, resets);
         }
         let impairments = &mut self.impairments;
         let fate = || impairments.as_mut().map_or(Some(Span::ZERO), |impairments| impairments.fate(side));
-        let takes = self.access.time_for(u64::from(frame.size()));
+        let takes = self.around.access.time_for(u64::from(frame.size()));
         if let Some(at) = flow.path.send(side, takes, now, fate) {
-            self.underway.push(at, Towards::Bottleneck(side), Moving { frame, behind_ns: 0 });
+            let port = self.around.routes.port(step);
+            self.around.underway.push(at, Towards::Link(port), Moving { frame, behind_ns: 0 });
         } else {
             self.counts[side].lost += 1;
-            self.meters[side].lost_before_link(is_udp);
-            self.pool.give_back(place);
+            self.net.own(self.around.routes.port(step)).lost_before_link(is_udp);
+            self.around.pool.give_back(place);
         }
         Ok(())
     }
@@ -229,18 +204,10 @@ impl Network {
         self.arrive(place, size, side, now).map_err(Refused::Malformed)
     }
 
-    /// A packet that left the bottleneck at `left_at` goes to its host.
-    fn send_to_host(&mut self, frame: Frame, left_at: Time, behind_ns: u32) {
-        let takes = self.access.time_for(u64::from(frame.size()));
-        let path = &mut self.flows.flow(frame.flow, false, left_at).path;
-        let received = path.receive(1 - usize::from(frame.side), takes, left_at);
-        self.underway.push(received, Towards::Host, Moving { frame, behind_ns });
-    }
-
     /// When something happens next.
     #[inline]
     pub fn next_event(&self) -> Time {
-        let arrives = self.underway.next().map_or(Time::NEVER, |(at, _)| at);
+        let arrives = self.around.underway.next().map_or(Time::NEVER, |(at, _)| at);
         arrives.min(self.link_event().0).min(self.window.next())
     }
 
@@ -253,50 +220,49 @@ impl Network {
         if self.passages.is_some() {
             return self.next_event();
         }
-        let egress = self.bottleneck.egress();
-        let side = |side: usize| match egress[side].sending() {
+        let of = |index: usize| match self.net.egress(Port::at(index)).sending() {
             Some((frame, until)) => {
-                let takes = |size: u32| self.access.time_for(u64::from(size));
-                let rate = egress[side].rate();
-                // Of a trace several packets may pass at one opportunity.
-                let link = if self.is_traced[side] {
-                    Span::ZERO
-                } else {
-                    rate.time_for(u64::from(wire::SMALLEST + self.overhead))
-                };
+                let takes = |size: u32| self.around.access.time_for(u64::from(size));
+                // Of a trace several packets may pass at one opportunity, and of a link that changes who knows.
+                let Wire { rate, overhead, is_even } = self.around.ports[index];
+                let link = if is_even { rate.time_for(u64::from(wire::SMALLEST + overhead)) } else { Span::ZERO };
                 until + takes(frame.size()).min((link + takes(wire::SMALLEST)).max(slack))
             }
-            None => self.underway.first(Towards::Bottleneck(side)).min(egress[side].next_event()),
+            None => self
+                .around
+                .underway
+                .first(Towards::Link(Port::at(index)))
+                .min(self.net.egress(Port::at(index)).next_event()),
         };
-        self.underway.first(Towards::Host).min(side(0)).min(side(1))
+        (0..self.around.ports.len()).map(of).fold(self.around.underway.first(Towards::Host), Time::min)
     }
 
-    /// When something happens at the bottleneck of its own accord, and on which side; never, where it is the kernel's.
+    /// When something happens at the links of its own accord, and at which port; never, where they are the kernel's.
     #[inline]
-    fn link_event(&self) -> (Time, usize) {
-        if self.passages.is_some() { (Time::NEVER, 0) } else { self.bottleneck.next_event() }
+    fn link_event(&self) -> (Time, Port) {
+        if self.passages.is_some() { (Time::NEVER, Port::at(0)) } else { self.net.next_event() }
     }
 
     /// Does what is due at or before `now` until a packet has arrived, and returns that; call until it returns `None`.
     #[inline]
     pub fn advance(&mut self, now: Time, sink: &mut dyn Sink) -> Option<Leaving> {
         loop {
-            let (link, side) = self.link_event();
-            let next = self.underway.next();
+            let (link, port) = self.link_event();
+            let next = self.around.underway.next();
             let pending = next.map_or(Time::NEVER, |(at, _)| at).min(self.window.next());
             let at = link.min(pending);
             if at > now {
                 return None;
             }
             if net::link_goes_first(link, pending) {
-                self.advance_egress(side, at, sink);
+                self.advance_port(port, at, sink);
                 continue;
             }
             let Some((_, towards)) = next.filter(|&(arrives, _)| arrives == at) else {
                 self.pass_edge(sink);
                 continue;
             };
-            let Moving { frame, behind_ns } = self.underway.pop(towards).expect("it has the next event");
+            let Moving { frame, behind_ns } = self.around.underway.pop(towards).expect("it has the next event");
             let is_delivery = towards == Towards::Host;
             let is_for_kernel = !is_delivery && self.is_for_kernel(&frame);
             if is_delivery || is_for_kernel {
@@ -308,12 +274,12 @@ impl Network {
         }
     }
 
-    /// What waits at the bottleneck of `side`, and the state of its law.
-    fn look(&self, side: usize) -> (Backlog, Gauges) {
+    /// What waits at the port of this index, and the state of its law.
+    fn look(&self, index: usize) -> (Backlog, Gauges) {
         match &self.passages {
-            Some(passages) => (passages[side].backlog(), passages[side].gauges()),
+            Some(passages) => (passages[index].backlog(), passages[index].gauges()),
             None => {
-                let egress = &self.bottleneck.egress()[side];
+                let egress = self.net.egress(Port::at(index));
                 (egress.backlog(), egress.gauges())
             }
         }
@@ -335,8 +301,9 @@ impl Network {
 
     fn record(&mut self, edge: Edge, sink: &mut dyn Sink) {
         let Edge { at, starts, stops, has_row, .. } = edge;
-        let seen = [self.look(0), self.look(1)];
-        for (direction, (meter, (backlog, gauges))) in self.meters.iter_mut().zip(seen).enumerate() {
+        for port in (0..self.around.ports.len()).map(Port::at) {
+            let (backlog, gauges) = self.look(port.index());
+            let meter = self.net.own(port);
             if starts {
                 meter.start(at);
             }
@@ -344,47 +311,40 @@ impl Network {
                 meter.stop(at);
             }
             if has_row {
-                sink.queue(&meter.take_interval(at, direction as u8, backlog, gauges));
+                sink.queue(&meter.take_interval(at, port, backlog, gauges));
             }
         }
     }
 
     fn offer(&mut self, frame: Frame, now: Time, sink: &mut dyn Sink) {
-        let side = usize::from(frame.side);
         if let Some(passages) = &mut self.passages {
-            passages[side].go_past();
-            return self.send_to_host(frame, now, 0);
+            passages[usize::from(frame.side)].go_past();
+            let at = self.net.pass(Port::at(usize::from(frame.side)), now);
+            return self.around.send_to_host(frame, at, 0);
         }
-        let mut gate = gate!(self, side, sink);
-        self.bottleneck.offer(side, frame, now, &mut gate);
+        let Self { net, around, .. } = self;
+        let port = around.routes.port(frame.step);
+        net.offer(port, frame, now, |meter| Gate { port, meter, around, sink });
     }
 
-    fn advance_egress(&mut self, side: usize, now: Time, sink: &mut dyn Sink) {
-        let mut gate = gate!(self, side, sink);
-        if let Some(delivery) = self.bottleneck.advance(side, now, &mut gate) {
-            self.delivered(side, &delivery);
-        }
+    fn advance_port(&mut self, port: Port, now: Time, sink: &mut dyn Sink) {
+        let Self { net, around, .. } = self;
+        net.advance(port, now, |meter| Gate { port, meter, around, sink });
     }
 
-    /// A packet has left the bottleneck of `side`.
-    fn delivered(&mut self, side: usize, delivery: &Delivery<Frame>) {
-        let behind_ns = self.sends(side, delivery.packet.size(), delivery.at, delivery.waited);
-        self.send_to_host(delivery.packet, delivery.at, behind_ns);
-    }
-
-    /// Whether a packet that is due at a bottleneck is the kernel's to take. What the kernel would not forward goes
+    /// Whether a packet that is due at a link is the kernel's to take. What the kernel would not forward goes
     /// past it: on the link there is nobody else to take it.
     #[inline]
     fn is_for_kernel(&self, frame: &Frame) -> bool {
         self.passages.is_some() && {
-            let bytes = &self.pool.buffer(frame.place)[..usize::from(frame.size)];
+            let bytes = &self.around.pool.buffer(frame.place)[..usize::from(frame.size)];
             kernel_qdisc::is_forwarded(bytes, frame.side)
         }
     }
 
     /// The bytes of a packet as the kernel is to have it.
     pub fn bytes_for_kernel(&self, leaving: &Leaving) -> Cow<'_, [u8]> {
-        kernel_qdisc::with_hops(&self.pool.buffer(leaving.frame.place)[..usize::from(leaving.frame.size)])
+        kernel_qdisc::with_hops(&self.around.pool.buffer(leaving.frame.place)[..usize::from(leaving.frame.size)])
     }
 
     /// A packet that was due at a bottleneck has been handed to the kernel at `now`.
@@ -392,32 +352,36 @@ impl Network {
         let frame = leaving.frame;
         let side = usize::from(frame.side);
         self.leaving -= 1;
-        self.meters[side].offered(frame.is_udp);
-        let bytes = &self.pool.buffer(frame.place)[..usize::from(frame.size)];
-        if let Some(capture) = &mut self.capture {
+        let meter = self.net.own(Port::at(side));
+        meter.offered(frame.is_udp);
+        let bytes = &self.around.pool.buffer(frame.place)[..usize::from(frame.size)];
+        if let Some(capture) = &mut self.around.capture {
             capture.offered(side, bytes, now);
         }
         let passages = self.passages.as_mut().expect("only with them it is for the kernel");
         passages[side].offer(frame, bytes, now);
-        self.meters[side].waiting(passages[side].backlog().packets, now);
+        meter.waiting(passages[side].backlog().packets, now);
     }
 
     /// The kernel has let go of `packet` of the bottleneck of `side` at `now`. What never went in is dropped.
     pub fn leave_kernel(&mut self, packet: &[u8], side: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
-        let mut gate = gate!(self, side, sink);
+        let port = Port::at(side);
+        let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
         let delivery = passages[side].release(packet, now, &mut gate);
         gate.waiting(passages[side].backlog().packets, now);
         if let Some(delivery) = delivery {
-            gate.delivered(&delivery);
-            self.delivered(side, &delivery);
+            let arrives = self.net.pass(port, delivery.at);
+            let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
+            gate.delivered(&delivery, arrives);
         }
     }
 
     /// What the kernel says at `now` of the bottleneck of `side`.
     pub fn tell(&mut self, statistics: Statistics, side: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
-        let mut gate = gate!(self, side, sink);
+        let port = Port::at(side);
+        let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
         passages[side].tell(statistics, now, &mut gate);
         gate.waiting(passages[side].backlog().packets, now);
     }
@@ -427,23 +391,11 @@ impl Network {
         self.passages.as_ref()
     }
 
-    /// The bottleneck of `side` has sent a packet: what that took, ns, if it followed another; 0 if there was a gap.
-    #[inline]
-    fn sends(&mut self, side: usize, size: u32, at: Time, waited: Span) -> u32 {
-        let takes = self.rate(side).time_for(u64::from(size + self.overhead));
-        let sent = &mut self.sent[side];
-        let since = at.since(sent.at);
-        // The serializer carries what rounding leaves over: a nanosecond at most.
-        let follows = since <= takes + Span::from_ns(1) && !self.is_traced[side] && self.passages.is_none();
-        *sent = Sent { at, waited, bytes: sent.bytes + u64::from(size) };
-        if follows { u32::try_from(since.ns()).unwrap_or(0) } else { 0 }
-    }
-
     /// The bytes of a packet that has arrived, its ECN field as the discipline left it.
     #[inline]
     pub fn bytes(&mut self, leaving: &Leaving) -> &[u8] {
         let Frame { place, size, ecn, .. } = leaving.frame;
-        let packet = &mut self.pool.buffer_mut(place)[..usize::from(size)];
+        let packet = &mut self.around.pool.buffer_mut(place)[..usize::from(size)];
         if ecn == Ecn::Ce {
             wire::set_ecn(packet, ecn);
         }
@@ -454,7 +406,7 @@ impl Network {
     #[inline]
     pub fn give_back(&mut self, leaving: Leaving) {
         self.leaving -= 1;
-        self.pool.give_back(leaving.frame.place);
+        self.around.pool.give_back(leaving.frame.place);
     }
 
     /// What came in on `side`.
@@ -462,16 +414,41 @@ impl Network {
         self.counts[side]
     }
 
-    /// What went through the egress of `side`.
-    pub fn counts(&self, side: usize) -> &Counts {
-        self.passages
-            .as_ref()
-            .map_or_else(|| self.bottleneck.egress()[side].counts(), |passages| passages[side].counts())
+    /// What went through the links of direction `side`: offered to the first of a route, delivered by the last, lost or
+    /// marked at any.
+    pub fn counts(&self, side: usize) -> Counts {
+        if let Some(passages) = &self.passages {
+            return *passages[side].counts();
+        }
+        let mut sum = Counts::default();
+        for (egress, _) in self.net.ports().skip(side).step_by(2) {
+            sum.add(egress.counts());
+        }
+        let onward = self.around.onward[side];
+        sum.offered -= onward - self.going_onward(side);
+        sum.delivered -= onward;
+        sum
     }
 
-    /// The meter of the egress of `side`: it counts the measured window.
-    pub fn meter(&self, side: usize) -> &Meter {
-        &self.meters[side]
+    fn towards_links(&self, side: usize) -> impl Iterator<Item = Towards> {
+        (side..self.around.ports.len()).step_by(2).map(|index| Towards::Link(Port::at(index)))
+    }
+
+    /// Packets of `side` that have left a link and are not yet at the next.
+    fn going_onward(&self, side: usize) -> u64 {
+        let routes = &self.around.routes;
+        let is_going = |moving: &&Moving| !routes.is_first(moving.frame.step);
+        self.towards_links(side).map(|port| self.around.underway.each(port).filter(is_going).count() as u64).sum()
+    }
+
+    /// The meters of all ports: they count the measured window.
+    pub fn meters(&self) -> Vec<Meter> {
+        self.net.ports().map(|(_, meter)| meter.clone()).collect()
+    }
+
+    /// What packets of each block waited at each link of their routes; nothing where there is one link.
+    pub fn crossings(&self) -> Vec<Crossing> {
+        Crossing::all(self.around.flows.steps(), &self.around.routes, &self.around.waits)
     }
 
     /// How much of the measured window is over.
@@ -479,44 +456,51 @@ impl Network {
         self.window.measured(now)
     }
 
-    /// What waits at the egress of `side`.
-    pub fn backlog(&self, side: usize) -> Backlog {
-        self.look(side).0
+    /// Packets that wait at the links of direction `side`.
+    pub fn waiting(&self, side: usize) -> u64 {
+        (side..self.around.ports.len()).step_by(2).map(|index| u64::from(self.look(index).0.packets)).sum()
     }
 
-    /// IP bytes that left the bottleneck of `side` since the start, and how long the last packet of them had waited.
+    /// IP bytes that left the last link of their routes in direction `side` since the start, and how long the last packet
+    /// of them had waited there.
     pub fn sent(&self, side: usize) -> (u64, Span) {
-        (self.sent[side].bytes, self.sent[side].waited)
+        let Sent { bytes, waited, .. } = self.around.sent[side];
+        (bytes, waited)
     }
 
-    /// The size of a packet that has arrived on the bottleneck's wire, bytes.
+    /// The size of a packet that has arrived on the wire of its last link, bytes.
     pub fn wire_size(&self, leaving: &Leaving) -> u32 {
-        leaving.frame.size() + self.overhead
+        let port = self.around.routes.port(leaving.frame.step);
+        leaving.frame.size() + self.around.ports[port.index()].overhead
     }
 
-    /// The rate of the egress of `side`.
+    /// The rate of direction `side` of the first link.
     pub fn rate(&self, side: usize) -> Rate {
-        self.bottleneck.egress()[side].rate()
+        self.net.egress(Port::at(side)).rate()
     }
 
     /// How many flows were seen; one that comes back after a long silence counts again.
     pub fn flows(&self) -> u64 {
-        self.flows.seen()
+        self.around.flows.seen()
     }
 
     /// How many of these no host had announced, so that their delay was drawn.
     pub fn flows_drawn(&self) -> u64 {
-        self.flows.drawn()
+        self.around.flows.drawn()
     }
 
-    /// How many packets of `side` the network holds: on their way to the bottleneck, in it, and after it.
+    /// How many packets of `side` the network holds: on their way to the first link, in the links and between them, and
+    /// after the last.
     pub fn held(&self, side: usize) -> Held {
-        let Counts { offered, delivered, .. } = *self.counts(side);
+        let counts = self.counts(side);
+        let Counts { offered, delivered, .. } = counts;
         let is_of_side = |moving: &&Moving| usize::from(moving.frame.side) == side;
+        let on_their_way: u64 =
+            self.towards_links(side).map(|port| self.around.underway.each(port).count() as u64).sum();
         Held {
-            before: self.underway.each(Towards::Bottleneck(side)).count() as u64,
-            within: offered - delivered - self.counts(side).dropped_total(),
-            after: self.underway.each(Towards::Host).filter(is_of_side).count() as u64,
+            before: on_their_way - self.going_onward(side),
+            within: offered - delivered - counts.dropped_total(),
+            after: self.around.underway.each(Towards::Host).filter(is_of_side).count() as u64,
         }
     }
 
@@ -524,8 +508,8 @@ impl Network {
     /// buffer is somebody's.
     pub fn assert_conserved(&self) {
         let mut held = self.leaving as u64;
+        self.net.ports().for_each(|(egress, _)| egress.assert_conserved());
         for side in 0..2 {
-            self.bottleneck.egress()[side].assert_conserved();
             self.passages.iter().for_each(|passages| passages[side].assert_conserved());
             let Ingress { read, malformed, no_room, lost } = self.counts[side];
             let (offered, Held { before, within, after }) = (self.counts(side).offered, self.held(side));
@@ -536,16 +520,16 @@ impl Network {
             );
             held += before + within + after;
         }
-        assert!(held == self.pool.held() as u64, "{held} packets hold {} buffers", self.pool.held());
+        assert!(held == self.around.pool.held() as u64, "{held} packets hold {} buffers", self.around.pool.held());
     }
 }
 
 /// Where packets are that the network holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// On their way to the bottleneck.
+    /// On their way to the first link.
     pub before: u64,
-    /// Waiting there, or in transmission.
+    /// Waiting at a link, in transmission, or between links.
     pub within: u64,
     /// On their way to a host.
     pub after: u64,

@@ -45,11 +45,10 @@ pub fn summary(plan: &Plan, ran: &Ran, readback: &Value) -> Value {
         cpu_s: cpu_s(ClockId::ProcessCPUTime),
     };
     let summary = Summary {
-        scenario: &scenario.name,
-        seed: scenario.seed,
+        scenario,
         measured: report.measured,
-        directions: [(&forward.meter, scenario.link.rate), (&reverse.meter, scenario.link.reverse_rate)],
-        overhead: scenario.link.overhead,
+        meters: &report.meters,
+        crossings: &report.crossings,
         responses: &ran.responses,
         probes: &ran.probes,
         tcp: &tcp(plan, ran),
@@ -64,8 +63,8 @@ fn tcp(plan: &Plan, ran: &Ran) -> TcpTotals {
     let (start, stop) = ran.ended.edges.both();
     let counted = |names: &[&str]| counted(&start, &stop, names).unwrap_or(0);
     let since = |of: fn(&crate::news::TallySums) -> u64| of(&stop.sums) - of(&start.sums);
-    let directions = ran.ended.routed.report.directions.iter();
-    let lost_before_link = directions.map(|way| way.meter.window().lost_before_link[0]);
+    let meters = ran.ended.routed.report.meters.iter();
+    let lost_before_link = meters.map(|meter| meter.window().lost_before_link[0]);
     let bulk = stop.sums.bulk_bytes.iter().zip(&start.sums.bulk_bytes);
     TcpTotals {
         is_used: plan.has_traffic && plan.scenario.traffic.iter().any(|traffic| traffic.workload.speaks_tcp()),

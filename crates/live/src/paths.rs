@@ -1,4 +1,5 @@
-//! What the hosts tell the router of their connections: the propagation delay of each, before its first packet leaves.
+//! What the hosts tell the router of their connections, before the first packet of each leaves: whose it is, and its
+//! propagation delay.
 //!
 //! A thread of hosts has an [`Announcer`], a ring of its own into which it writes and which only the router reads.
 //! Neither ever waits for the other: what an announcer has published is seen by the time a packet that was sent
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Tells the router the delays of connections. One thread's.
+/// Tells the router of connections. One thread's.
 #[derive(Debug)]
 pub struct Announcer {
     ring: Arc<Ring>,
@@ -29,9 +30,12 @@ pub struct Announced {
 /// opened while it is away.
 const ROOM: usize = 1 << 16;
 
+/// Delays are below it: three days.
+const BLOCK_AT: u32 = 48;
+
 #[derive(Debug)]
 struct Ring {
-    /// Flow and one-way delay in ns.
+    /// Flow; one-way delay in ns, and above it, from bit [`BLOCK_AT`] up, the block of traffic.
     slots: Box<[[AtomicU64; 2]]>,
     /// How many were written, how many read: since the start.
     written: AtomicUsize,
@@ -50,9 +54,9 @@ pub fn announcers<const N: usize>() -> ([Announcer; N], Announced) {
 }
 
 impl Announcer {
-    /// The connection `flow`, which is about to send its first packet, has the one-way propagation delay `delay`.
-    /// Waits where the router has not heard thousands of earlier ones.
-    pub fn connection(&self, flow: FlowKey, delay: Span) {
+    /// The connection `flow` of this block of traffic, which is about to send its first packet, has the one-way
+    /// propagation delay `delay`. Waits where the router has not heard thousands of earlier ones.
+    pub fn connection(&self, flow: FlowKey, block: u16, delay: Span) {
         let ring = &*self.ring;
         let written = ring.written.load(Ordering::Relaxed);
         while written.wrapping_sub(ring.read.load(Ordering::Acquire)) >= ROOM {
@@ -66,9 +70,10 @@ impl Announcer {
             )]
             std::thread::sleep(Duration::from_millis(1));
         }
-        let [key, ns] = &ring.slots[written % ROOM];
+        let [key, way] = &ring.slots[written % ROOM];
+        debug_assert!(delay.ns() < 1 << BLOCK_AT);
         key.store(flow.0, Ordering::Relaxed);
-        ns.store(delay.ns(), Ordering::Relaxed);
+        way.store(delay.ns() | u64::from(block) << BLOCK_AT, Ordering::Relaxed);
         // Published with this: the router reads the count before the slots.
         ring.written.store(written.wrapping_add(1), Ordering::Release);
     }
@@ -80,14 +85,14 @@ impl Announced {
         Self::default()
     }
 
-    /// Hears what was announced since the last time.
+    /// Hears what was announced since the last time: flow, block of traffic, delay.
     #[inline]
-    pub fn hear(&mut self, mut each: impl FnMut(FlowKey, Span)) {
+    pub fn hear(&mut self, mut each: impl FnMut(FlowKey, u16, Span)) {
         for ring in &self.rings {
             let (mut read, written) = (ring.read.load(Ordering::Relaxed), ring.written.load(Ordering::Acquire));
             while read != written {
-                let [key, ns] = &ring.slots[read % ROOM];
-                each(FlowKey(key.load(Ordering::Relaxed)), Span::from_ns(ns.load(Ordering::Relaxed)));
+                let [key, way] = ring.slots[read % ROOM].each_ref().map(|word| word.load(Ordering::Relaxed));
+                each(FlowKey(key), (way >> BLOCK_AT) as u16, Span::from_ns(way & ((1 << BLOCK_AT) - 1)));
                 read = read.wrapping_add(1);
             }
             ring.read.store(read, Ordering::Release);
@@ -106,17 +111,19 @@ mod tests {
         let each = 3 * ROOM as u64;
         let announcing = [left, right].map(|announcer| {
             std::thread::spawn(move || {
-                (0..each).for_each(|number| announcer.connection(FlowKey(number), Span::from_ns(number + 1)));
+                (0..each)
+                    .for_each(|number| announcer.connection(FlowKey(number), number as u16, Span::from_ns(number + 1)));
             })
         });
         let mut heard = Vec::new();
         while !announcing.iter().all(std::thread::JoinHandle::is_finished) {
-            announced.hear(|flow, delay| heard.push((flow.0, delay.ns())));
+            announced.hear(|flow, block, delay| heard.push((flow.0, block, delay.ns())));
         }
-        announced.hear(|flow, delay| heard.push((flow.0, delay.ns())));
-        assert!(heard.iter().all(|(flow, delay)| flow + 1 == *delay), "flow and delay are of one announcement");
+        announced.hear(|flow, block, delay| heard.push((flow.0, block, delay.ns())));
+        let belong = |&(flow, block, delay): &(u64, u16, u64)| flow + 1 == delay && block == flow as u16;
+        assert!(heard.iter().all(belong), "flow, block and delay are of one announcement");
         heard.sort_unstable();
-        let twice = (0..each).flat_map(|number| [(number, number + 1); 2]);
+        let twice = (0..each).flat_map(|number| [(number, number as u16, number + 1); 2]);
         assert!(heard.into_iter().eq(twice));
     }
 
@@ -124,6 +131,6 @@ mod tests {
     fn nobody_waits_for_a_router_that_has_ended() {
         let ([announcer], announced) = announcers();
         drop(announced);
-        (0..=ROOM as u64).for_each(|number| announcer.connection(FlowKey(number), Span::ZERO));
+        (0..=ROOM as u64).for_each(|number| announcer.connection(FlowKey(number), 0, Span::ZERO));
     }
 }

@@ -5,7 +5,7 @@ use crate::network::{Held, Ingress, Network};
 use crate::urgency::{Class, Waited};
 use aqm::Cause;
 use base::{Span, Time};
-use record::Meter;
+use record::{Crossing, Meter};
 use serde_json::{Value, json};
 
 /// The counts of a run, and how punctual it was.
@@ -19,6 +19,10 @@ pub struct Report {
     pub measured: Span,
     /// Left to right, and right to left.
     pub directions: [Direction; 2],
+    /// What was counted at each port within the measured window.
+    pub meters: Vec<Meter>,
+    /// What packets waited on their routes, where there are several links.
+    pub crossings: Vec<Crossing>,
     /// How many flows were seen, and how many of these nobody had announced.
     pub flows: u64,
     /// How many of these no host had announced, so that their delay was drawn.
@@ -40,7 +44,7 @@ pub struct Report {
 pub struct Direction {
     /// What came in.
     pub ingress: Ingress,
-    /// What went through the bottleneck.
+    /// What went through the links.
     pub egress: aqm::Counts,
     /// What was held when the run ended.
     pub held: Held,
@@ -48,21 +52,21 @@ pub struct Direction {
     pub written: u64,
     /// What the hosts' interface did not take.
     pub untaken: u64,
-    /// What was counted within the measured window.
+    /// What was counted at the first link within the measured window.
     pub meter: Meter,
-    /// Throughput over rate within the measured window, IP packets.
+    /// Throughput over rate there, IP packets.
     pub utilisation: f64,
 }
 
 impl Direction {
     /// What happened on the way from `side` in the `measured` part of the window.
     pub fn new(network: &Network, side: usize, written: u64, untaken: u64, measured: Span) -> Self {
-        let meter = network.meter(side).clone();
+        let meter = network.meters()[side].clone();
         let carries = network.rate(side).bps_f64() * measured.secs_f64();
         let bits = meter.window().delivered_bytes as f64 * 8.0;
         Self {
             ingress: network.ingress(side),
-            egress: *network.counts(side),
+            egress: network.counts(side),
             held: network.held(side),
             written,
             untaken,

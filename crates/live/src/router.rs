@@ -93,11 +93,8 @@ impl<C: Clock> Router<C> {
 
     /// Lets packets go through the kernel's disciplines, set up behind `link`, instead of through ours.
     pub fn through_kernel(&mut self, scenario: &Scenario, link: KernelLink, devices: [Tun; 2]) {
-        let Link { rate, reverse_rate, overhead, qdisc, reverse_qdisc, .. } = &scenario.link;
-        self.network.through_kernel([
-            Passage::new(qdisc.kind, *rate, *overhead),
-            Passage::new(reverse_qdisc.kind, *reverse_rate, *overhead),
-        ]);
+        let Link { rates, overhead, qdiscs, .. } = scenario.link();
+        self.network.through_kernel([0, 1].map(|side| Passage::new(qdiscs[side].kind, rates[side], *overhead)));
         self.ports.extend(devices);
         self.detour = Some(Detour { link, asks_at: Time::ZERO, packet: vec![0; BUFFER] });
     }
@@ -317,7 +314,7 @@ impl<C: Clock> Router<C> {
                 delivered_bytes,
                 dropped: counts.dropped_total(),
                 marked: counts.marked_total(),
-                queue_packets: u64::from(self.network.backlog(side).packets),
+                queue_packets: self.network.waiting(side),
                 queue_delay,
             }
         };
@@ -352,6 +349,8 @@ impl<C: Clock> Router<C> {
             ended,
             measured,
             directions: [direction(0), direction(1)],
+            meters: self.network.meters(),
+            crossings: self.network.crossings(),
             flows: self.network.flows(),
             flows_drawn: self.network.flows_drawn(),
             lateness,
@@ -425,8 +424,15 @@ mod tests {
         // As if all but one of those that may be under way had been told.
         let told = MOST_UNDER_WAY - 1;
         let mut teller = Teller { news: Some(sender), monitor: Arc::clone(&monitor), told, missed: 0 };
-        let row =
-            DropRow { time_s: 0.0, direction: 0, is_mark: false, cause: aqm::Cause::Early, size_bytes: 1500, flow: 1 };
+        let row = DropRow {
+            time_s: 0.0,
+            link: 0,
+            direction: 0,
+            is_mark: false,
+            cause: aqm::Cause::Early,
+            size_bytes: 1500,
+            flow: 1,
+        };
         (0..3).for_each(|_| teller.drop(&row));
         assert_eq!((receiver.try_iter().count(), teller.missed), (1, 2));
         monitor.took(1);

@@ -123,7 +123,7 @@ fn every_packet_comes_out_of_the_queue_or_is_dropped_with_its_reason() {
     drain(&mut network, now + Span::from_secs(10));
     let report = network.take_capture().expect("it was begun").end();
     let (packets, statistics) = read(&fs::read(&path).expect("it is there"));
-    let counts = *network.counts(0);
+    let counts = network.counts(0);
     assert_eq!((report.missed, report.error, report.seen), (0, None, packets.len() as u64));
     assert_eq!(report.bytes, fs::metadata(&path).expect("it is there").len());
     let at = |point: &str| {

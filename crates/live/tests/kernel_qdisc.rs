@@ -138,7 +138,7 @@ fn losses_waits_and_marks_are_those_of_each_packet() {
         // The k-th to leave leaves at k ms after the first; it came 8 us after the one before it, the lost one between.
         let waits = [0, 1, 3, 4, 5, 6, 7, 8, 9, 10].iter().enumerate().map(|(k, came)| 1000 * k as u64 - 8 * came);
         let mean = waits.sum::<u64>() as f64 * 1e-6 / 10.0;
-        let found = network.meter(0).window().wait_mean_s().expect("ten");
+        let found = network.meters()[0].window().wait_mean_s().expect("ten");
         // The model looks at its clock once a microsecond.
         assert!((found - mean).abs() < 1e-6, "{kind}: {found} {mean}");
         assert_eq!(network.passages().expect("they are there").each_ref().map(Passage::missing), [0, 0]);

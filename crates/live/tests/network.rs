@@ -169,7 +169,7 @@ fn rows_add_up_to_the_window_whenever_the_driver_comes() {
             network.give_back(leaving);
         }
         let forward: Vec<QueueRow> = rows.queue.into_iter().filter(|row| row.direction == 0).collect();
-        (forward, rows.drops, network.meter(0).window().clone(), *network.counts(0))
+        (forward, rows.drops, network.meters()[0].window().clone(), network.counts(0))
     };
     let (rows, drops, window, counts) = run(Span::from_ms(1));
     let times: Vec<f64> = rows.iter().map(|row| row.time_s).collect();

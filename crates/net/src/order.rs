@@ -1,7 +1,7 @@
 //! The order of ties: what happens first of all that happens at one instant.
 //!
-//! 1. The bottleneck: a tick of a law, or the end of a transmission ([`link_goes_first`]); forward before reverse
-//!    ([`Bottleneck::next_event`](crate::Bottleneck::next_event)).
+//! 1. The links: a change, a tick of a law, or the end of a transmission ([`link_goes_first`]); of several links that
+//!    which the scenario names first, and of one link forward before reverse ([`Net::next_event`](crate::Net::next_event)).
 //! 2. What is pending, by its [`Rank`].
 //! 3. What only looks: the end of an interval, an edge of the measured window. What happens at that instant belongs to
 //!    what ends with it.
@@ -9,11 +9,12 @@
 //! A packet that arrives while another one leaves therefore finds the link free. Among events of one instant and rank
 //! each driver has an order of its own that depends on nothing but the run.
 
+use crate::routes::Port;
 use base::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Whether the bottleneck's event at `link` goes before one that is pending at `pending`: at the same instant too.
+/// Whether a link's event at `link` goes before one that is pending at `pending`: at the same instant too.
 #[inline]
 pub fn link_goes_first(link: Time, pending: Time) -> bool {
     link <= pending
@@ -23,7 +24,7 @@ pub fn link_goes_first(link: Time, pending: Time) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
-    /// A packet reaches the bottleneck.
+    /// A packet reaches a link.
     Arrive = 0,
     /// A packet reaches its host.
     Deliver = 1,
@@ -34,27 +35,32 @@ pub enum Rank {
 }
 
 /// Where a packet goes to next.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Towards {
-    /// The egress of this side.
-    Bottleneck(usize),
+    /// This port of a link.
+    Link(Port),
     /// A host, on either side.
     Host,
 }
 
 impl Towards {
-    const ALL: [Self; 3] = [Self::Bottleneck(0), Self::Bottleneck(1), Self::Host];
-
     const fn index(self) -> usize {
         match self {
-            Self::Bottleneck(side) => side,
-            Self::Host => 2,
+            Self::Host => 0,
+            Self::Link(port) => port.index() + 1,
+        }
+    }
+
+    const fn of(index: usize) -> Self {
+        match index {
+            0 => Self::Host,
+            port => Self::Link(Port::at(port - 1)),
         }
     }
 
     const fn rank(self) -> Rank {
         match self {
-            Self::Bottleneck(_) => Rank::Arrive,
+            Self::Link(_) => Rank::Arrive,
             Self::Host => Rank::Deliver,
         }
     }
@@ -64,7 +70,8 @@ impl Towards {
 /// they were put in.
 #[derive(Debug)]
 pub struct Underway<T> {
-    heaps: [BinaryHeap<Reverse<Pending<T>>>; 3],
+    /// Those towards hosts, then those towards each port.
+    heaps: Vec<BinaryHeap<Reverse<Pending<T>>>>,
     sequence: u64,
 }
 
@@ -102,9 +109,11 @@ impl<T> Ord for Pending<T> {
 }
 
 impl<T> Underway<T> {
-    /// Nothing is on its way; there is room for `capacity` packets towards each goal before anything is allocated.
-    pub fn with_capacity(capacity: usize) -> Self {
-        Self { heaps: std::array::from_fn(|_| BinaryHeap::with_capacity(capacity)), sequence: 0 }
+    /// Nothing is on its way to any of so many `ports`, or to hosts; there is room for `capacity` packets towards each
+    /// before anything is allocated.
+    pub fn with_capacity(capacity: usize, ports: usize) -> Self {
+        let heaps = std::iter::repeat_with(|| BinaryHeap::with_capacity(capacity)).take(ports + 1);
+        Self { heaps: heaps.collect(), sequence: 0 }
     }
 
     /// A packet will be where it goes to at `at`.
@@ -116,10 +125,11 @@ impl<T> Underway<T> {
     /// When the next packet is where it goes to, and where that is; `None` if none is on its way.
     #[inline]
     pub fn next(&self) -> Option<(Time, Towards)> {
-        let first = |towards: Towards| {
-            self.heaps[towards.index()].peek().map(|Reverse(p)| ((p.at, towards.rank(), p.sequence), towards))
+        let first = |(index, heap): (usize, &BinaryHeap<Reverse<Pending<T>>>)| {
+            let towards = Towards::of(index);
+            heap.peek().map(|Reverse(p)| ((p.at, towards.rank(), p.sequence), towards))
         };
-        Towards::ALL.into_iter().filter_map(first).min().map(|((at, ..), towards)| (at, towards))
+        self.heaps.iter().enumerate().filter_map(first).min_by_key(|(key, _)| *key).map(|((at, ..), to)| (at, to))
     }
 
     /// When the next packet reaches this goal; [`Time::NEVER`] if none is on its way there.
@@ -146,14 +156,14 @@ mod tests {
 
     #[test]
     fn ties_go_by_rank_and_then_as_they_were_put_in() {
-        let mut underway = Underway::with_capacity(4);
+        let mut underway = Underway::with_capacity(4, 2);
         let (early, late) = (Time::from_ns(1), Time::from_ns(2));
         underway.push(late, Towards::Host, "delivered late");
         underway.push(early, Towards::Host, "delivered first");
         underway.push(early, Towards::Host, "delivered second");
-        underway.push(early, Towards::Bottleneck(1), "arrives first");
-        underway.push(early, Towards::Bottleneck(0), "arrives second");
-        underway.push(early, Towards::Bottleneck(1), "arrives third");
+        underway.push(early, Towards::Link(Port::at(1)), "arrives first");
+        underway.push(early, Towards::Link(Port::at(0)), "arrives second");
+        underway.push(early, Towards::Link(Port::at(1)), "arrives third");
         let mut order = Vec::new();
         while let Some((at, towards)) = underway.next() {
             assert_eq!(underway.first(towards), at);
@@ -165,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_come_after_the_bottleneck_and_those_who_ask_last() {
+    fn hosts_come_after_the_links_and_those_who_ask_last() {
         assert!(Rank::Arrive < Rank::Deliver && Rank::Deliver < Rank::Wake && Rank::Wake < Rank::Demand);
     }
 }

@@ -1,4 +1,4 @@
-//! The path of a connection, but for the bottleneck: its access links on both sides, and its propagation delay.
+//! What a connection's packets meet beside the links: its access links on both sides, and its propagation delay.
 
 use base::{Span, Time};
 
@@ -29,39 +29,69 @@ impl AccessLink {
     }
 }
 
-/// What a connection's packets meet before and after the bottleneck.
+/// Where the propagation delay of a connection lies, which is the same each way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DelayAt {
+    /// Behind the access link of whoever sends.
+    #[default]
+    Senders,
+    /// Between the left hosts and the links.
+    Left,
+    /// Between the links and the right hosts.
+    Right,
+}
+
+/// What a connection's packets meet before and after the links.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// Propagation delay one way, between the sending host's access link and the bottleneck.
-    pub delay: Span,
+    /// Propagation delay one way, by the side that sends: before the first link, and behind the last.
+    before: [Span; 2],
+    behind: [Span; 2],
     sends: [AccessLink; 2],
     receives: [AccessLink; 2],
 }
 
 impl Path {
-    /// A path whose access links are free from `from` on.
-    pub const fn new(delay: Span, from: Time) -> Self {
-        Self { delay, sends: [AccessLink::new(from); 2], receives: [AccessLink::new(from); 2] }
+    /// A path with this delay one way, whose access links are free from `from` on.
+    pub const fn new(delay: Span, lies: DelayAt, from: Time) -> Self {
+        let [sends, receives] = [[AccessLink::new(from); 2]; 2];
+        let mut path = Self { before: [Span::ZERO; 2], behind: [Span::ZERO; 2], sends, receives };
+        path.set_delay(delay, lies);
+        path
     }
 
-    /// When a packet reaches the bottleneck that `side` sends at `now` and that takes `takes` on the access link.
+    /// Packets that are sent from now on have this delay.
+    pub const fn set_delay(&mut self, delay: Span, lies: DelayAt) {
+        let none = Span::ZERO;
+        (self.before, self.behind) = match lies {
+            DelayAt::Senders => ([delay, delay], [none, none]),
+            DelayAt::Left => ([delay, none], [none, delay]),
+            DelayAt::Right => ([none, delay], [delay, none]),
+        };
+    }
+
+    /// Propagation delay one way.
+    pub fn delay(&self) -> Span {
+        self.before[0] + self.behind[0]
+    }
+
+    /// The part of it that packets of `side` have behind the last link.
+    pub const fn behind(&self, side: usize) -> Span {
+        self.behind[side]
+    }
+
+    /// When a packet reaches the first link that `side` sends at `now` and that takes `takes` on the access link.
     /// `fate` says how much later than the others it comes; `None` if it is lost, behind the access link.
     #[inline]
     pub fn send(&mut self, side: usize, takes: Span, now: Time, fate: impl FnOnce() -> Option<Span>) -> Option<Time> {
         let left_at = self.sends[side].carry(takes, now);
-        fate().map(|later| left_at + self.delay + later)
+        fate().map(|later| left_at + self.before[side] + later)
     }
 
-    /// When a packet that left the bottleneck at `left_at` has crossed the access link of `side`.
+    /// When a packet that left the last link at `left_at` has crossed the access link of `side`, which receives it.
     #[inline]
     pub fn receive(&mut self, side: usize, takes: Span, left_at: Time) -> Time {
-        self.receives[side].carry(takes, left_at)
-    }
-
-    /// The access link on which `side` receives.
-    #[inline]
-    pub fn receiving(&mut self, side: usize) -> &mut AccessLink {
-        &mut self.receives[side]
+        self.receives[side].carry(takes, left_at + self.behind[1 - side])
     }
 
     /// Whether `side` still has packets to put onto its access link at `now`.
@@ -85,7 +115,7 @@ mod tests {
 
     #[test]
     fn packets_of_one_side_follow_each_other_and_those_of_the_other_do_not_wait() {
-        let mut path = Path::new(DELAY, Time::ZERO);
+        let mut path = Path::new(DELAY, DelayAt::Senders, Time::ZERO);
         let now = Time::from_ns(5);
         let mut send = |side| path.send(side, TAKES, now, || Some(Span::ZERO));
         let first = now + TAKES + DELAY;
@@ -97,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_is_lost_or_held_back_has_taken_its_time_on_the_access_link() {
-        let mut path = Path::new(DELAY, Time::ZERO);
+        let mut path = Path::new(DELAY, DelayAt::Senders, Time::ZERO);
         let late = Span::from_ms(3);
         let fates = [None, Some(late), Some(Span::ZERO)];
         let arrives = fates.map(|fate| path.send(0, TAKES, Time::ZERO, || fate));
@@ -107,12 +137,23 @@ mod tests {
 
     #[test]
     fn a_receiver_has_one_packet_after_the_other() {
-        let mut path = Path::new(DELAY, Time::ZERO);
+        let mut path = Path::new(DELAY, DelayAt::Senders, Time::ZERO);
         let left_at = Time::from_ns(1000);
         assert_eq!(path.receive(1, TAKES, left_at), left_at + TAKES);
         assert_eq!(path.receive(1, TAKES, left_at), left_at + TAKES + TAKES);
         assert_eq!(path.receive(0, TAKES, left_at), left_at + TAKES);
-        let later = Time::from_ns(1_000_000);
-        assert_eq!(path.receiving(1).carry(TAKES, later), later + TAKES);
+    }
+
+    #[test]
+    fn a_delay_lies_on_one_side_or_behind_each_sender() {
+        for (lies, before) in [(DelayAt::Senders, [1, 1]), (DelayAt::Left, [1, 0]), (DelayAt::Right, [0, 1])] {
+            let mut path = Path::new(DELAY, lies, Time::ZERO);
+            for side in [0, 1] {
+                let at_link = path.send(side, TAKES, Time::ZERO, || Some(Span::ZERO)).expect("it is not lost");
+                assert_eq!(at_link.since(Time::ZERO + TAKES), if before[side] == 1 { DELAY } else { Span::ZERO });
+                assert_eq!(path.receive(1 - side, TAKES, at_link), Time::ZERO + TAKES + DELAY + TAKES, "{lies:?}");
+            }
+            assert_eq!(path.delay(), DELAY);
+        }
     }
 }

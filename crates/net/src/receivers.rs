@@ -1,11 +1,10 @@
-//! The access links of all receivers behind one egress, without a look at each connection.
+//! The access links of all receivers behind one port, without a look at each connection.
 //!
-//! Where an access link is no slower than the bottleneck, what comes out of that never piles up behind it. Still a
+//! Where an access link is no slower than the link, what comes out of that never piles up behind it. Still a
 //! small packet may come right after a large one of the same connection, and must wait until that has crossed. Packets
 //! that cross at one time are few there, and all among those that came out last: looking through them costs less than
 //! fetching the connection. The answers are those of the connections' own links either way.
 
-use crate::path::AccessLink;
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -18,23 +17,17 @@ pub struct Receivers {
 }
 
 impl Receivers {
-    /// Those behind an egress of `rate`, on access links of rate `access`. `comes_in_bursts` says that several packets
-    /// may leave the egress at one instant.
-    pub fn behind(rate: Rate, comes_in_bursts: bool, access: Rate) -> Self {
-        Self { piles_up: access < rate || comes_in_bursts, crossing: VecDeque::with_capacity(64) }
+    /// Those behind a port from which packets come at `rate` at most, on access links of rate `access`. `is_uneven`
+    /// says that several packets may come at one instant, or each connection's after a delay of its own.
+    pub fn behind(rate: Rate, is_uneven: bool, access: Rate) -> Self {
+        Self { piles_up: access < rate || is_uneven, crossing: VecDeque::with_capacity(64) }
     }
 
-    /// When a packet of `connection` that left the egress at `left_at` has crossed the access link, on which it takes
-    /// `takes`. `link` fetches the link itself, where packets pile up.
+    /// When a packet of `connection` that came at `left_at` has crossed the access link, on which it takes `takes`.
+    /// `own` asks the connection's own path, where packets pile up.
     #[inline]
-    pub fn receive<'a>(
-        &mut self,
-        connection: u32,
-        takes: Span,
-        left_at: Time,
-        link: impl FnOnce() -> &'a mut AccessLink,
-    ) -> Time {
-        if self.piles_up { link().carry(takes, left_at) } else { self.follow(connection, takes, left_at) }
+    pub fn receive(&mut self, connection: u32, takes: Span, left_at: Time, own: impl FnOnce() -> Time) -> Time {
+        if self.piles_up { own() } else { self.follow(connection, takes, left_at) }
     }
 
     fn follow(&mut self, connection: u32, takes: Span, left_at: Time) -> Time {
@@ -51,6 +44,7 @@ impl Receivers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::AccessLink;
     use proptest::prelude::*;
 
     const SIZES: [u64; 3] = [40, 576, 1500];
@@ -69,25 +63,25 @@ mod tests {
             for (connection, gap, size) in packets {
                 left_at += Span::from_ns(gap);
                 let takes = access.time_for(SIZES[size]);
-                let received = receivers.receive(connection, takes, left_at, || unreachable!("nothing piles up"));
+                let own = || unreachable!("nothing piles up");
+                let received = receivers.receive(connection, takes, left_at, own);
                 prop_assert_eq!(received, links[connection as usize].carry(takes, left_at));
             }
         }
     }
 
     #[test]
-    fn the_link_itself_is_asked_where_packets_pile_up() {
+    fn the_path_itself_is_asked_where_packets_pile_up() {
         let [slow, fast] = [10_000_000, 100_000_000].map(Rate::from_bps);
-        for (rate, comes_in_bursts, access, piles_up) in [
+        for (rate, is_uneven, access, piles_up) in [
             (fast, false, fast, false),
             (slow, false, fast, false),
             (fast, false, slow, true),
             (slow, true, fast, true),
         ] {
-            assert_eq!(Receivers::behind(rate, comes_in_bursts, access).piles_up, piles_up);
+            assert_eq!(Receivers::behind(rate, is_uneven, access).piles_up, piles_up);
         }
-        let mut link = AccessLink::new(Time::from_ns(500));
-        let received = Receivers::behind(fast, false, slow).receive(7, Span::from_ns(10), Time::ZERO, || &mut link);
-        assert_eq!((received, link.free_at()), (Time::from_ns(510), Time::from_ns(510)));
+        let own = Time::from_ns(510);
+        assert_eq!(Receivers::behind(fast, false, slow).receive(7, Span::from_ns(10), Time::ZERO, || own), own);
     }
 }

@@ -5,7 +5,7 @@ use aqm::param::{Kind, Param};
 use aqm::qdisc::fq_law;
 use aqm::redopt::{self, RedOpt};
 use aqm::registry::{Discipline, Entry, Registry};
-use scenario::Link;
+use scenario::{Link, QdiscSpec};
 use serde_json::{Value, json};
 
 /// Every discipline with its parameters: those with a row of their own, then every law under fair queueing, which
@@ -75,11 +75,11 @@ fn parameter(param: &Param, is_fixed: bool) -> Value {
 
 /// The equilibrium that the parameters of the discipline before a link were computed for, where there is one.
 pub fn equilibrium(link: &Link) -> Value {
-    if link.qdisc.kind != RedOpt::ROW.name {
+    let QdiscSpec { kind, values } = &link.qdiscs[0];
+    if *kind != RedOpt::ROW.name {
         return Value::Null;
     }
-    let values = &link.qdisc.values;
-    let design = redopt::design(&redopt::network(values, link.rate));
+    let design = redopt::design(&redopt::network(values, link.rates[0]));
     json!({
         "drop_probability": design.drop_probability,
         "queue_packets": (design.min + design.max) / 2.0,

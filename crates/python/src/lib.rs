@@ -13,8 +13,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use record::Engine;
 use record::table::Tables;
-use record::{Engine, Summary};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ fn check_toml(text: &str, origin: &str) -> PyResult<()> {
 fn equilibrium(py: Python<'_>, text: &str, origin: &str) -> PyResult<String> {
     let resolved = resolved(py, text, origin, &[])?;
     let scenario = resolved.scenario().map_err(refused)?;
-    Ok(catalogues::equilibrium(&scenario.link).to_string())
+    Ok(catalogues::equilibrium(scenario.link()).to_string())
 }
 
 /// Runs a resolved scenario, writes its tables into `directory` and returns the summary as JSON. Files that it names
@@ -66,8 +66,9 @@ fn simulate(
 ) -> PyResult<String> {
     let resolved = resolved(py, resolved_toml, origin, &[])?;
     let scenario = resolved.scenario().map_err(refused)?;
+    let links = scenario.links.iter().map(|link| link.name.as_str());
     let mut tables =
-        Tables::create(&directory, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
+        Tables::create(&directory, links, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
     if scenario.has_probes() {
         tables = tables.with_probes(&directory).map_err(unwritable)?;
     }
@@ -118,17 +119,7 @@ fn simulate(
         wall_s,
         cpu_s,
     };
-    let summary = Summary {
-        scenario: &scenario.name,
-        seed: scenario.seed,
-        measured: outcome.measured,
-        directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
-        overhead: scenario.link.overhead,
-        responses: &outcome.responses,
-        probes: &outcome.probes,
-        tcp: &outcome.tcp,
-        engine: &engine,
-    };
+    let summary = outcome.summary(scenario, &engine);
     Ok(summary.to_json().to_string())
 }
 

@@ -1,6 +1,6 @@
 //! What a run leaves behind: counts and histograms, rows, tables and the summary.
 //!
-//! The drivers tell a [`Meter`] per direction what happens at the bottleneck and a [`Responses`] what users saw, and
+//! The drivers tell a [`Meter`] per link and direction what happens there and a [`Responses`] what users saw, and
 //! hand finished rows to a [`Sink`], at the instants that a [`Window`] gives. Only what falls into the measured window
 //! counts; warm-up and cool-down are in the time series but in no figure.
 
@@ -19,6 +19,6 @@ pub use meter::Meter;
 pub use probes::Probes;
 pub use responses::Responses;
 pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
-pub use summary::{Engine, HeldBack, Summary, TcpTotals};
+pub use summary::{Crossing, Engine, HeldBack, Summary, TcpTotals, Waits};
 pub use tally::Tally;
 pub use window::{Edge, Window};

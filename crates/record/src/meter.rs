@@ -1,9 +1,10 @@
-//! What passed one direction of the bottleneck.
+//! What passed one direction of a link.
 
 use crate::rows::QueueRow;
 use aqm::{Backlog, Cause, Gauges};
 use base::{Span, Time};
 use hdrhistogram::Histogram;
+use net::Port;
 
 /// Counts of one direction, of the measured window and of the interval under way.
 #[derive(Clone, Debug)]
@@ -101,6 +102,12 @@ impl Meter {
         self.is_measuring = false;
     }
 
+    /// Whether the measured window is under way.
+    #[inline]
+    pub const fn is_measuring(&self) -> bool {
+        self.is_measuring
+    }
+
     /// What was counted within the measured window.
     pub fn window(&self) -> &Counts {
         &self.window
@@ -190,13 +197,15 @@ impl Meter {
     }
 
     /// Ends the interval at `now` and starts the next.
-    pub fn take_interval(&mut self, now: Time, direction: u8, backlog: Backlog, gauges: Gauges) -> QueueRow {
+    /// It was of `port`.
+    pub fn take_interval(&mut self, now: Time, port: Port, backlog: Backlog, gauges: Gauges) -> QueueRow {
         let count = self.interval.delivered_packets;
         let row = QueueRow {
             // Divided, so that whole tenths and seconds are the nearest number to theirs, as readers expect who
             // compare.
             time_s: now.ns() as f64 / 1e9,
-            direction,
+            link: port.link(),
+            direction: port.direction(),
             queue_packets: backlog.packets,
             queue_bytes: backlog.bytes,
             queue_delay_mean_s: (count > 0).then(|| self.interval_wait_ns as f64 * 1e-9 / f64::from(count)),

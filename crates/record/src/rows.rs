@@ -24,11 +24,13 @@ pub struct ExchangeRow {
     pub direction: u8,
 }
 
-/// One interval of one direction of the bottleneck.
+/// One interval of one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct QueueRow {
     /// End of the interval, seconds since the start of the run.
     pub time_s: f64,
+    /// The link, by number.
+    pub link: u16,
     /// 0 forward, 1 in reverse.
     pub direction: u8,
     /// Packets that arrived in it.
@@ -58,6 +60,8 @@ pub struct QueueRow {
 pub struct DropRow {
     /// When, seconds since the start of the run.
     pub time_s: f64,
+    /// The link, by number.
+    pub link: u16,
     /// 0 forward, 1 in reverse.
     pub direction: u8,
     /// Whether it was marked rather than lost.

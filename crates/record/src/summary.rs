@@ -4,7 +4,9 @@ use crate::meter::{Counts, Meter};
 use crate::probes::Probes;
 use crate::responses::Responses;
 use aqm::Cause;
-use base::{Rate, Span};
+use base::Span;
+use net::{Routes, Step};
+use scenario::{Link, Scenario};
 use serde_json::{Map, Value, json};
 
 /// What TCP did within the measured window.
@@ -64,18 +66,65 @@ pub struct Engine {
     pub cpu_s: f64,
 }
 
+/// What the packets of a route waited for one of its links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crossing {
+    /// The block of traffic.
+    pub traffic: u16,
+    /// 0 forward, 1 in reverse.
+    pub direction: u8,
+    /// The link, by number.
+    pub link: u16,
+    /// What they waited.
+    pub waits: Waits,
+}
+
+impl Crossing {
+    /// Those of all blocks, of what was waited at each step; none where that was not counted. `steps` are the first ones
+    /// of each block: forward and in reverse.
+    pub fn all(steps: impl Iterator<Item = [Step; 2]>, routes: &Routes, waits: &[Waits]) -> Vec<Self> {
+        let blocks = steps.enumerate().flat_map(|(block, steps)| steps.map(|first| (block as u16, first)));
+        let each = blocks.flat_map(|(traffic, first)| routes.route(first).map(move |step| (traffic, step)));
+        let crossing = |(traffic, step): (u16, Step)| {
+            let (port, waits) = (routes.port(step), *waits.get(usize::from(step.number()))?);
+            Some(Self { traffic, direction: port.direction(), link: port.link(), waits })
+        };
+        each.filter_map(crossing).collect()
+    }
+}
+
+/// A sum of times waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Packets.
+    pub packets: u64,
+    /// Nanoseconds.
+    pub sum_ns: u128,
+}
+
+impl Waits {
+    /// One more packet.
+    pub fn add(&mut self, waited: Span) {
+        self.packets += 1;
+        self.sum_ns += u128::from(waited.ns());
+    }
+
+    /// The mean, seconds; `None` of no packet.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.sum_ns as f64 * 1e-9 / self.packets as f64)
+    }
+}
+
 /// All of it.
 pub struct Summary<'a> {
-    /// Name of the scenario.
-    pub scenario: &'a str,
-    /// Seed.
-    pub seed: u64,
+    /// The scenario.
+    pub scenario: &'a Scenario,
     /// Length of the measured window.
     pub measured: Span,
-    /// Both directions, forward first, with their rates.
-    pub directions: [(&'a Meter, Rate); 2],
-    /// Bytes each packet takes on the wire beyond its IP size.
-    pub overhead: u32,
+    /// What was counted at each port: by link, forward and in reverse.
+    pub meters: &'a [Meter],
+    /// What packets waited on their routes, where there are several links.
+    pub crossings: &'a [Crossing],
     /// Response times.
     pub responses: &'a Responses,
     /// What probes saw.
@@ -90,17 +139,28 @@ impl Summary<'_> {
     /// The summary as JSON.
     pub fn to_json(&self) -> Value {
         let measured_s = self.measured.secs_f64();
-        let [forward, reverse] =
-            self.directions.map(|(meter, rate)| direction(meter.window(), rate, self.overhead, measured_s));
-        let counts = self.directions.map(|(meter, _)| meter.window());
+        let scenario = self.scenario;
+        let of = |(link, meters): (&Link, &[Meter])| {
+            [0, 1].map(|side| {
+                let capacity_bps = scenario.capacity_bps(link, side);
+                direction(meters[side].window(), capacity_bps, link.overhead, measured_s)
+            })
+        };
+        let figures: Vec<[Value; 2]> = scenario.links.iter().zip(self.meters.chunks(2)).map(of).collect();
+        let [forward, reverse] = &figures[0];
+        let links = scenario.links.iter().zip(&figures);
+        let links = links.map(|(link, [f, r])| (link.name.clone(), json!({ "forward": f, "reverse": r })));
+        let counts: Vec<&Counts> = self.meters.iter().map(Meter::window).collect();
         json!({
-            "scenario": self.scenario,
-            "seed": self.seed,
+            "scenario": scenario.name,
+            "seed": scenario.seed,
             "measured_s": measured_s,
             "forward": forward,
             "reverse": reverse,
+            "links": links.collect::<Map<String, Value>>(),
+            "routes": self.routes(),
             "tcp": tcp(self.tcp, measured_s),
-            "udp": udp(counts),
+            "udp": udp(&counts),
             "probes": self.probes.to_json(),
             "exchanges": exchanges(self.responses),
             "engine": engine(self.engine),
@@ -110,7 +170,32 @@ impl Summary<'_> {
     }
 }
 
-fn direction(counts: &Counts, rate: Rate, overhead: u32, measured_s: f64) -> Value {
+impl Summary<'_> {
+    /// Of each block of traffic and direction in which it has packets, the links in the order of its route; null where
+    /// there is one link.
+    fn routes(&self) -> Value {
+        if !self.scenario.has_routes() {
+            return Value::Null;
+        }
+        let mut blocks: Map<String, Value> = Map::new();
+        for crossing in self.crossings.iter().filter(|crossing| crossing.waits.packets > 0) {
+            let found = json!({
+                "link": self.scenario.links[usize::from(crossing.link)].name,
+                "delivered_packets": crossing.waits.packets,
+                "queue_delay_mean_s": crossing.waits.mean_s(),
+            });
+            let block = blocks.entry(crossing.traffic.to_string()).or_insert_with(|| json!({}));
+            let direction = ["forward", "reverse"][usize::from(crossing.direction)];
+            match &mut block[direction] {
+                Value::Array(list) => list.push(found),
+                none => *none = json!([found]),
+            }
+        }
+        Value::Object(blocks)
+    }
+}
+
+fn direction(counts: &Counts, capacity_bps: f64, overhead: u32, measured_s: f64) -> Value {
     let bits = counts.delivered_bytes as f64 * 8.0;
     let wire_bits = bits + counts.delivered as f64 * f64::from(overhead) * 8.0;
     let of_offered = |n: u64| (counts.offered > 0).then(|| n as f64 / counts.offered as f64);
@@ -118,8 +203,8 @@ fn direction(counts: &Counts, rate: Rate, overhead: u32, measured_s: f64) -> Val
         Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), json!(counts[cause as usize]))).collect()
     };
     json!({
-        "utilisation": bits / (rate.bps_f64() * measured_s),
-        "busy_ratio": wire_bits / (rate.bps_f64() * measured_s),
+        "utilisation": bits / (capacity_bps * measured_s),
+        "busy_ratio": wire_bits / (capacity_bps * measured_s),
         "throughput_bps": bits / measured_s,
         "offered_packets": counts.offered,
         "delivered_packets": counts.delivered,
@@ -181,7 +266,7 @@ fn jain_index(bytes: &[u64]) -> Option<f64> {
     (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
 }
 
-fn udp(directions: [&Counts; 2]) -> Value {
+fn udp(directions: &[&Counts]) -> Value {
     let offered: u64 = directions.iter().map(|c| c.udp_offered).sum();
     let lost: u64 = directions.iter().map(|c| c.udp_lost).sum();
     let is_used = offered > 0;

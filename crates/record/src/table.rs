@@ -8,11 +8,13 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Ty
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
+use parquet::schema::types::{ColumnPath, Type};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The column with the name of a link.
+const LINK: &str = "link";
 /// Rows a row group.
 const GROUP: usize = 1 << 17;
 
@@ -56,10 +58,12 @@ impl Content {
 struct Table<R> {
     writer: SerializedFileWriter<File>,
     rows: Vec<R>,
+    /// The names of the links.
+    links: Arc<[ByteArray]>,
 }
 
 impl<R: Row> Table<R> {
-    fn create(path: &Path) -> Result<Self> {
+    fn create(path: &Path, links: &Arc<[ByteArray]>) -> Result<Self> {
         let fields = R::COLUMNS.iter().map(|&(name, content)| {
             Type::primitive_type_builder(name, content.physical())
                 .with_repetition(content.repetition())
@@ -72,9 +76,10 @@ impl<R: Row> Table<R> {
             .set_compression(Compression::SNAPPY)
             // Times and sizes hardly repeat: a dictionary would be built only to be thrown away.
             .set_dictionary_enabled(false)
+            .set_column_dictionary_enabled(ColumnPath::from(LINK), true)
             .build();
         let writer = SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties))?;
-        Ok(Self { writer, rows: Vec::with_capacity(GROUP) })
+        Ok(Self { writer, rows: Vec::with_capacity(GROUP), links: links.clone() })
     }
 
     fn push(&mut self, row: R) -> Result<()> {
@@ -83,7 +88,7 @@ impl<R: Row> Table<R> {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let mut group = Group { group: self.writer.next_row_group()? };
+        let mut group = Group { group: self.writer.next_row_group()?, links: &self.links };
         R::write(&self.rows, &mut group)?;
         group.group.close()?;
         self.rows.clear();
@@ -108,6 +113,7 @@ trait Row: Sized {
 /// A row group being written.
 struct Group<'a> {
     group: SerializedRowGroupWriter<'a, File>,
+    links: &'a [ByteArray],
 }
 
 impl Group<'_> {
@@ -118,6 +124,12 @@ impl Group<'_> {
     fn nullable(&mut self, values: impl Iterator<Item = Option<f64>> + Clone) -> Result<()> {
         let levels: Vec<i16> = values.clone().map(|v| i16::from(v.is_some())).collect();
         self.write::<DoubleType>(&values.flatten().collect::<Vec<_>>(), Some(&levels))
+    }
+
+    /// The names of links of these numbers.
+    fn links(&mut self, numbers: impl Iterator<Item = u16>) -> Result<()> {
+        let links = self.links;
+        self.column::<ByteArrayType>(numbers.map(|number| links[usize::from(number)].clone()))
     }
 
     fn write<T: DataType>(&mut self, values: &[T::T], levels: Option<&[i16]>) -> Result<()> {
@@ -167,6 +179,7 @@ impl Row for QueueRow {
         ("probability", Nullable),
         ("control", Nullable),
         ("tracked_flows", Nullable),
+        (LINK, Text),
     ];
 
     fn write(rows: &[Self], group: &mut Group<'_>) -> Result<()> {
@@ -183,7 +196,8 @@ impl Row for QueueRow {
         group.nullable(rows.iter().map(|r| r.queue_delay_max_s))?;
         group.nullable(rows.iter().map(|r| r.gauges.probability))?;
         group.nullable(rows.iter().map(|r| r.gauges.control))?;
-        group.nullable(rows.iter().map(|r| r.gauges.tracked_flows.map(f64::from)))
+        group.nullable(rows.iter().map(|r| r.gauges.tracked_flows.map(f64::from)))?;
+        group.links(rows.iter().map(|r| r.link))
     }
 }
 
@@ -195,6 +209,7 @@ impl Row for DropRow {
         ("cause", Text),
         ("size_bytes", Unsigned(32)),
         ("flow", Unsigned(64)),
+        (LINK, Text),
     ];
 
     fn write(rows: &[Self], group: &mut Group<'_>) -> Result<()> {
@@ -203,7 +218,8 @@ impl Row for DropRow {
         group.column::<ByteArrayType>(rows.iter().map(|r| ByteArray::from(if r.is_mark { "mark" } else { "drop" })))?;
         group.column::<ByteArrayType>(rows.iter().map(|r| ByteArray::from(Cause::name(r.cause))))?;
         group.column::<Int32Type>(rows.iter().map(|r| r.size_bytes as i32))?;
-        group.column::<Int64Type>(rows.iter().map(|r| r.flow as i64))
+        group.column::<Int64Type>(rows.iter().map(|r| r.flow as i64))?;
+        group.links(rows.iter().map(|r| r.link))
     }
 }
 
@@ -281,22 +297,30 @@ pub struct Tables {
     tcp: Option<Table<TcpRow>>,
     demands: Option<Recording>,
     failed: Result<()>,
+    links: Arc<[ByteArray]>,
 }
 
 impl Tables {
-    /// Creates the tables in `folder`, which exists.
+    /// Creates the tables in `folder`, which exists, of a run over links of these names.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub fn create(folder: &Path, has_exchanges: bool, has_drops: bool) -> Result<Self> {
+    pub fn create<'a>(
+        folder: &Path,
+        links: impl Iterator<Item = &'a str>,
+        has_exchanges: bool,
+        has_drops: bool,
+    ) -> Result<Self> {
+        let links: Arc<[ByteArray]> = links.map(ByteArray::from).collect();
         Ok(Self {
-            exchanges: has_exchanges.then(|| Table::create(&folder.join("exchanges.parquet"))).transpose()?,
-            queue: Table::create(&folder.join("queue.parquet"))?,
-            drops: has_drops.then(|| Table::create(&folder.join("drops.parquet"))).transpose()?,
+            exchanges: has_exchanges.then(|| Table::create(&folder.join("exchanges.parquet"), &links)).transpose()?,
+            queue: Table::create(&folder.join("queue.parquet"), &links)?,
+            drops: has_drops.then(|| Table::create(&folder.join("drops.parquet"), &links)).transpose()?,
             probes: None,
             tcp: None,
             demands: None,
             failed: Ok(()),
+            links,
         })
     }
 
@@ -305,7 +329,7 @@ impl Tables {
     /// # Errors
     /// Whatever the file system says.
     pub fn with_probes(mut self, folder: &Path) -> Result<Self> {
-        self.probes = Some(Table::create(&folder.join("probes.parquet"))?);
+        self.probes = Some(Table::create(&folder.join("probes.parquet"), &self.links)?);
         Ok(self)
     }
 
@@ -314,7 +338,7 @@ impl Tables {
     /// # Errors
     /// Whatever the file system says.
     pub fn with_tcp(mut self, folder: &Path) -> Result<Self> {
-        self.tcp = Some(Table::create(&folder.join("tcp.parquet"))?);
+        self.tcp = Some(Table::create(&folder.join("tcp.parquet"), &self.links)?);
         Ok(self)
     }
 

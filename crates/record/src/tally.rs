@@ -1,9 +1,10 @@
-//! What a driver counts and writes down of the packets at one direction's bottleneck.
+//! What a driver counts and writes down of the packets at one direction of a link.
 
 use crate::meter::Meter;
 use crate::rows::{DropRow, Sink};
 use aqm::{Cause, Packet};
 use base::Time;
+use net::Port;
 
 /// A direction's [`Meter`], and the rows of packets that are lost or marked there.
 pub struct Tally<'a> {
@@ -11,8 +12,8 @@ pub struct Tally<'a> {
     pub meter: &'a mut Meter,
     /// Where rows go.
     pub sink: &'a mut dyn Sink,
-    /// The direction: 0 forward, 1 in reverse.
-    pub direction: u8,
+    /// Where that is.
+    pub port: Port,
     /// Whether losses and marks are rows.
     pub writes_drops: bool,
 }
@@ -34,7 +35,8 @@ impl Tally<'_> {
         if self.writes_drops {
             self.sink.drop(&DropRow {
                 time_s: now.secs_f64(),
-                direction: self.direction,
+                link: self.port.link(),
+                direction: self.port.direction(),
                 is_mark,
                 cause,
                 size_bytes: packet.size(),

@@ -4,9 +4,10 @@ use crate::addressing;
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
 use crate::hosts;
+use crate::network;
 use crate::replay;
 use crate::resolve::LoadRequest;
-use crate::scenario::{Bulk, Cbr, Direction, Poisson, RttSpec, Traffic, Workload};
+use crate::scenario::{Bulk, Cbr, Direction, Link, Poisson, Route, RttSpec, Traffic, Workload};
 use crate::section::{Entry, Section};
 use crate::stacks::Stacks;
 use crate::tmix;
@@ -20,6 +21,8 @@ use base::{Distribution, Rate, Span};
 pub(crate) struct Block {
     /// Complete, or waiting for the number of users that offer a load, in which case the error says so.
     pub traffic: Result<Traffic, (LoadRequest, Error)>,
+    /// Its way over the links.
+    pub route: Route,
     /// Every key with its value.
     pub written: Fields,
 }
@@ -32,6 +35,8 @@ pub(crate) struct Surroundings<'a, 'b> {
     pub tcp: &'b Section<'a>,
     /// `path.rtt`.
     pub rtt: &'b RttSpec,
+    /// `[link]` or `[links]`.
+    pub links: &'b [Link],
     /// `path.access_rate`.
     pub access_rate: Rate,
     pub duration: Span,
@@ -105,7 +110,8 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     if kind.speaks_tcp {
         hosts::refuse_former(&block)?;
     }
-    block.only(&[&[COMMON], kind.keys, &[tcp_keys]].concat())?;
+    block.only(&[&[COMMON, network::ROUTE_KEYS], kind.keys, &[tcp_keys]].concat())?;
+    let (route, route_written) = network::read_route(&block, around.links)?;
 
     let direction = block.read("direction", kind.direction, |entry| entry.word(&DIRECTIONS))?;
     let of_vectors = tmix::Own::of(kind.name, &block);
@@ -149,6 +155,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     written.extend(own);
     written.push(("dscp", addressing::write_dscp(dscp)));
     written.push(("hosts", addressing::write_hosts(ends)));
+    written.extend(route_written);
     // What the block shares with the rest of the scenario stays shared, so that it can be changed in one place.
     if rtt != *around.rtt || kind.name == tmix::KIND && !of_vectors.rtt {
         written.push(("rtt", distribution::write_rtt(&rtt)));
@@ -167,10 +174,13 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
         tcp.config.window = u64::from(tmix.vectors.largest_window()).max(tcp.config.mss.into());
     }
     let traffic = match asked {
-        Ok(workload) => Ok(Traffic { rtt, tcp: tcp.config, workload, direction, dscp, hosts: ends }),
+        Ok(workload) => {
+            let route = route.clone();
+            Ok(Traffic { route, rtt, tcp: tcp.config, workload, direction, dscp, hosts: ends })
+        }
         Err((load, error)) => Err((LoadRequest { traffic: index, load, direction }, error)),
     };
-    Ok(Block { traffic, written })
+    Ok(Block { traffic, route, written })
 }
 
 /// Long-lived or finite transfers, and how fast their hosts send at most.

@@ -11,5 +11,9 @@ pub const MOST_POINTS: usize = 50_000;
 pub const MOST_BLOCKS: usize = 1000;
 /// Profiles of `[stacks]`.
 pub const MOST_STACKS: usize = 100;
+/// Links.
+pub const MOST_LINKS: usize = 256;
+/// Entries of a link's schedule.
+pub const MOST_CHANGES: usize = 50_000;
 /// Tables and lists within each other, and parts of a dotted key.
 pub const DEEPEST: usize = 40;

@@ -13,6 +13,7 @@ pub mod units;
 
 mod addressing;
 mod blocks;
+mod changing;
 mod distribution;
 mod document;
 mod error;
@@ -22,6 +23,7 @@ mod kept;
 mod link;
 mod live;
 mod nesting;
+mod network;
 mod qdisc;
 mod replay;
 mod resolve;
@@ -39,9 +41,10 @@ pub use error::Error;
 pub use impairments::{Impairment, Impairments, Reorder};
 pub use kept::KeptFile;
 pub use live::{Capture, Family, Live, Maker};
+pub use network::Built;
 pub use resolve::{LoadRequest, Resolved, resolve, resolve_with};
 pub use scenario::{
-    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Reached, Record, RttSpec, Scenario, Sessions, Tmix,
-    Traffic, Udp, UdpSource, Web, Workload,
+    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Reached, Record, Route, RttSpec, Scenario, Sessions,
+    Tmix, Traffic, Udp, UdpSource, Web, Workload,
 };
 pub use written::Document;

@@ -1,4 +1,5 @@
-//! `[link]`: the bottleneck, whose rates are constant or those of traces.
+//! `[link]`, or one of `[links]`: rates, which are constant, those of traces or [`changing`](crate::changing), and what
+//! stands before them.
 //!
 //! ```toml
 //! trace = "cellular-down.trace"      # in place of rate
@@ -14,28 +15,54 @@
 //!
 //! A queue of the network interface behind the discipline, in both directions. Without the key there is none, and
 //! nothing is written of it.
+//!
+//! ```toml
+//! delay = "2ms"                      # and reverse_delay, unless it is the same
+//! ```
+//!
+//! The propagation delay behind the link, beside that of the connections.
 
+use crate::changing::{self, Likeness};
 use crate::distribution::is_data;
 use crate::error::Error;
 use crate::kept::{self, ReadFile};
+use crate::network::{LINK, LINKS};
 use crate::qdisc;
 use crate::scenario::{Link, QdiscSpec};
 use crate::section::{Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
+use aqm::changes::{Changes, Condition, mean_bps};
 use aqm::param::Length;
 use aqm::qdisc::fifo::Limit;
 use aqm::registry::Site;
 use aqm::{Egress, Packet, Trace};
-use base::{Rate, Stream};
+use base::{Rate, Span, Stream, Time};
+use net::Delay;
+use std::sync::Arc;
 
-const KEYS: &[&str] =
-    &["rate", "reverse_rate", "trace", "reverse_trace", "overhead", "device_queue", "qdisc", "reverse_qdisc"];
+const KEYS: &[&str] = &[
+    "rate",
+    "reverse_rate",
+    "trace",
+    "reverse_trace",
+    "delay",
+    "reverse_delay",
+    "overhead",
+    "device_queue",
+    "qdisc",
+    "reverse_qdisc",
+];
 
 /// The largest ring of descriptors: more than drivers have (`ethtool -g`).
 const MOST_DESCRIPTORS: u32 = 1 << 16;
 /// The most bytes: about what Linux lets a limit grow to (`DQL_MAX_LIMIT`).
 const MOST_DEVICE_BYTES: u64 = 1 << 30;
+
+/// Whether laws are told the present rate of a link that changes, or go by the one it starts with.
+const TOLD_RATE: [(&str, bool); 2] = [("nominal", false), ("present", true)];
+/// What the directions are called in the names of random streams.
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// One direction's rate, and the trace of which it is the mean.
 struct Capacity {
@@ -43,51 +70,80 @@ struct Capacity {
     trace: Option<(Trace, Written)>,
 }
 
-pub(crate) fn read(section: &Section<'_>) -> Result<(Link, Fields), Error> {
-    section.only(&[KEYS])?;
+pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), Error> {
+    section.only(&[KEYS, changing::KEYS])?;
     let forward = capacity(section, "rate", "trace")?;
     let forward = forward.unwrap_or(Capacity { rate: Rate::from_bps(100_000_000), trace: None });
     let reverse = capacity(section, "reverse_rate", "reverse_trace")?;
+    let rate_follows = reverse.is_none();
     let reverse = reverse.unwrap_or_else(|| Capacity { rate: forward.rate, trace: forward.trace.clone() });
+    let delay = section.read("delay", Span::ZERO, changing::read_delay)?;
+    let delay_follows = section.get("reverse_delay").is_none();
+    let reverse_delay = section.read("reverse_delay", delay, changing::read_delay)?;
+    let start = Likeness {
+        conditions: [(&forward, delay), (&reverse, reverse_delay)]
+            .map(|(capacity, delay)| Condition { rate: capacity.rate, delay }),
+        rate_follows,
+        delay_follows,
+    };
+    let (pattern, start) = changing::read(section, start)?;
+    let is_told = section.read("told_rate", false, |entry| entry.word(&TOLD_RATE))?;
     let overhead = section.read("overhead", 0, |entry| entry.size_within(0..=1_000))?;
-    let traced = forward.trace.is_some() || reverse.trace.is_some();
-    let device_queue = section.get("device_queue").map(|entry| device_queue(&entry, traced)).transpose()?;
+    let device_queue = section.get("device_queue").map(|entry| device_queue(&entry)).transpose()?;
     let forward_section = section.section("qdisc")?;
     let reverse_section = if section.get("reverse_qdisc").is_some() {
         section.section("reverse_qdisc")?
     } else {
         section.section("qdisc")?
     };
-    let qdisc = qdisc::read(&forward_section, forward.rate)?;
-    let reverse_qdisc = qdisc::read(&reverse_section, reverse.rate)?;
+    let rates = start.map(|condition| condition.rate);
+    let delays = start.map(|condition| condition.delay);
+    let qdisc = qdisc::read(&forward_section, rates[0])?;
+    let reverse_qdisc = qdisc::read(&reverse_section, rates[1])?;
     let mut written = Vec::new();
     let mut traces = [None, None];
     let each = [(forward, "rate", "trace"), (reverse, "reverse_rate", "reverse_trace")];
-    let [rate, reverse_rate] = [each[0].0.rate, each[1].0.rate];
-    for ((capacity, rate, trace), place) in each.into_iter().zip(&mut traces) {
-        written.push((rate, Written::Text(units::write_rate(capacity.rate))));
+    for (side, (capacity, rate, trace)) in each.into_iter().enumerate() {
+        written.push((rate, Written::Text(units::write_rate(rates[side]))));
         if let Some((opportunities, file)) = capacity.trace {
             written.push((trace, file));
-            *place = Some(opportunities);
+            traces[side] = Some(opportunities);
         }
     }
+    // What follows is written where there is any, so that scenarios without keep their text and its digest.
+    if delays != [Span::ZERO; 2] {
+        let [forward, reverse] = delays.map(|delay| Written::Text(units::write_span(delay)));
+        written.extend([("delay", forward), ("reverse_delay", reverse)]);
+    }
+    if let Some(pattern) = &pattern {
+        written.extend(changing::write(pattern));
+        let (word, _) = TOLD_RATE[usize::from(is_told)];
+        written.push(("told_rate", Written::Text(word.to_owned())));
+    }
     written.push(("overhead", Written::Text(units::write_bytes(overhead as f64))));
-    // Only where there is one, so that scenarios without keep their text and its digest.
     written.extend(device_queue.map(|limit| ("device_queue", Written::Text(write_device_queue(limit)))));
     written.extend([
         ("qdisc", Written::Section(qdisc::write(&qdisc))),
         ("reverse_qdisc", Written::Section(qdisc::write(&reverse_qdisc))),
     ]);
     let overhead = u32::try_from(overhead).expect("the range ends below 2^32");
-    Ok((Link { rate, reverse_rate, traces, overhead, device_queue, qdisc, reverse_qdisc }, written))
+    let (name, changes) = (name.to_owned(), pattern.map(Arc::new));
+    let qdiscs = [qdisc, reverse_qdisc];
+    Ok((Link { name, rates, traces, delays, changes, is_told, overhead, device_queue, qdiscs }, written))
 }
 
 /// Refuses what the kernel does not do where it is the bottleneck.
-pub(crate) fn need_what_kernels_do(section: &Section<'_>) -> Result<(), Error> {
+pub(crate) fn need_what_kernels_do(root: &Section<'_>) -> Result<(), Error> {
+    if let Some(entry) = root.get(LINKS) {
+        return Err(entry.unused("one [link] with live.qdisc = \"kernel\": the kernel is given no network of several"));
+    }
+    let section = root.section(LINK)?;
     for (key, expected) in [
         ("trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
         ("reverse_trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
         ("device_queue", "none with live.qdisc = \"kernel\": the kernel's discipline paces its packets to the rate"),
+        ("schedule", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no schedule"),
+        ("states", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no schedule"),
     ] {
         if let Some(entry) = section.get(key) {
             return Err(entry.expected(expected));
@@ -97,25 +153,21 @@ pub(crate) fn need_what_kernels_do(section: &Section<'_>) -> Result<(), Error> {
 }
 
 /// What a device queue holds.
-fn device_queue(entry: &Entry<'_>, is_traced: bool) -> Result<Limit, Error> {
-    let limit = match entry.length()? {
+fn device_queue(entry: &Entry<'_>) -> Result<Limit, Error> {
+    match entry.length()? {
         Length::Packets(packets)
             if packets.fract() == 0.0 && (1.0..=f64::from(MOST_DESCRIPTORS)).contains(&packets) =>
         {
-            Limit::Packets(packets as u32)
+            Ok(Limit::Packets(packets as u32))
         }
         Length::Bytes(bytes) if bytes.fract() == 0.0 && (1.0..=MOST_DEVICE_BYTES as f64).contains(&bytes) => {
-            Limit::Bytes(bytes as u64)
+            Ok(Limit::Bytes(bytes as u64))
         }
         _ => {
             let most = [Limit::Packets(MOST_DESCRIPTORS), Limit::Bytes(MOST_DEVICE_BYTES)].map(write_device_queue);
-            return Err(entry.expected(format!("whole packets from 1p to {} or bytes from 1b to {}", most[0], most[1])));
+            Err(entry.expected(format!("whole packets from 1p to {} or bytes from 1b to {}", most[0], most[1])))
         }
-    };
-    if is_traced {
-        return Err(entry.expected("none on a link with a trace, whose opportunities are the discipline's"));
     }
-    Ok(limit)
 }
 
 fn write_device_queue(limit: Limit) -> String {
@@ -167,20 +219,50 @@ fn opportunities(file: &ReadFile) -> Result<Trace, Error> {
 impl Link {
     /// The egress of direction `side`, 0 forward, idle, in a run seeded with `seed`.
     pub fn egress<P: Packet + Send + 'static>(&self, side: usize, seed: u64) -> Egress<P> {
-        let (rate, QdiscSpec { entry, values, .. }, direction) = match side {
-            0 => (self.rate, &self.qdisc, "forward"),
-            _ => (self.reverse_rate, &self.reverse_qdisc, "reverse"),
-        };
-        let stream = Stream::named(seed, &format!("link/{direction}/qdisc"));
+        let rate = self.rates[side];
+        let QdiscSpec { entry, values, .. } = &self.qdiscs[side];
+        let stream = Stream::named(seed, &format!("{}/{}/qdisc", self.stream(), DIRECTIONS[side]));
         let qdisc = entry.build(values, Site { rate, stream });
         let egress = match &self.traces[side] {
             Some(trace) => Egress::traced(trace.clone(), qdisc),
             None => Egress::new(rate, qdisc),
         };
         let egress = egress.with_overhead(self.overhead);
+        let egress = match self.changes(side, seed) {
+            Some(changes) => egress.with_changes(changes),
+            None => egress,
+        };
         match self.device_queue {
             Some(limit) => egress.with_device_queue(limit),
             None => egress,
         }
+    }
+
+    /// The delay behind that egress.
+    pub fn delay(&self, side: usize, seed: u64) -> Delay {
+        match self.changes(side, seed) {
+            Some(changes) => Delay::changing(self.delays[side], changes),
+            None => Delay::constant(self.delays[side]),
+        }
+    }
+
+    /// What it could send from `from` until `to`, in the mean, bits a second.
+    pub fn mean_bps(&self, side: usize, seed: u64, from: Time, to: Time) -> f64 {
+        let start = Condition { rate: self.rates[side], delay: self.delays[side] };
+        match self.changes(side, seed) {
+            Some(changes) => mean_bps(start, changes, from, to),
+            None => start.rate.bps_f64(),
+        }
+    }
+
+    /// How it changes, one way: both ways draw from one stream, and so change together.
+    fn changes(&self, side: usize, seed: u64) -> Option<Changes> {
+        let stream = || Stream::named(seed, &format!("{}/changes", self.stream()));
+        self.changes.as_ref().map(|pattern| Changes::new(pattern.clone(), side, stream()))
+    }
+
+    /// The path of its random streams.
+    fn stream(&self) -> String {
+        if self.name == LINK { LINK.to_owned() } else { format!("links/{}", self.name) }
     }
 }

@@ -9,7 +9,8 @@ use crate::hosts;
 use crate::impairments;
 use crate::kept::{self, KeptFile};
 use crate::link;
-use crate::live::{self, Maker};
+use crate::live::{self, Capture, Maker};
+use crate::network::{self, LINK, LINKS};
 use crate::scenario::{Direction, Path, Reached, Record, RttSpec, Scenario, Tmix, Workload};
 use crate::section::{Context, Section};
 use crate::stacks::{self, STACKS, Stacks};
@@ -88,8 +89,9 @@ impl Resolved {
     }
 }
 
-const KEYS: &[&str] =
-    &["name", "duration", "warmup", "cooldown", "seed", "link", "path", STACKS, "tcp", "traffic", "record", "live"];
+const KEYS: &[&str] = &[
+    "name", "duration", "warmup", "cooldown", "seed", LINK, LINKS, "path", STACKS, "tcp", "traffic", "record", "live",
+];
 /// TOML's integers end here.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 const NEED_TRAFFIC: &str = "at least one [[traffic]] block";
@@ -125,7 +127,7 @@ pub fn resolve_with(
     let name = root.read("name", stem(origin).to_owned(), |entry| entry.text().map(str::to_owned))?;
     let times = times(&root)?;
     let seed = root.read("seed", 1, |entry| entry.whole(0..=LARGEST_SEED))?;
-    let (link, link_written) = link::read(&root.section("link")?)?;
+    let (links, links_written) = network::read(&root)?;
     let (path, path_written) = path(&root.section("path")?)?;
     let stacks = Stacks::read(&root.section(STACKS)?)?;
     let tcp = tcp(&root)?;
@@ -133,7 +135,13 @@ pub fn resolve_with(
     let (record, record_written) = record(&root.section("record")?, times.duration)?;
     let (live, live_written) = live::read(&root.section("live")?)?;
     if live.qdisc == Maker::Kernel {
-        link::need_what_kernels_do(&root.section("link")?)?;
+        link::need_what_kernels_do(&root)?;
+    }
+    if links.len() > 1
+        && live.capture != Capture::Off
+        && let Some(entry) = root.section("live")?.get("capture")
+    {
+        return Err(entry.expected("off with several links: packets are captured before and after one queue"));
     }
 
     let mut traffic = Vec::new();
@@ -146,6 +154,7 @@ pub fn resolve_with(
         stacks: &stacks,
         tcp: &tcp,
         rtt: &path.rtt,
+        links: &links,
         access_rate: path.access_rate,
         duration: times.duration,
         warmup: times.warmup,
@@ -159,9 +168,11 @@ pub fn resolve_with(
         }
         list => Ok(list),
     })?;
+    let mut routes = Vec::new();
     for (index, entry) in blocks.iter().enumerate() {
         let block = blocks::read(index, entry, &around)?;
         blocks_written.push(block.written);
+        routes.push(block.route);
         match block.traffic {
             Ok(block) => {
                 if let Workload::Tmix(Tmix { reached: Some(found), .. }) = &block.workload {
@@ -176,6 +187,7 @@ pub fn resolve_with(
             }
         }
     }
+    network::need_use(&root, &links, &routes)?;
 
     let mut fields = vec![
         ("name", Written::Text(name.clone())),
@@ -183,7 +195,7 @@ pub fn resolve_with(
         ("warmup", Written::Text(units::write_span(times.warmup))),
         ("cooldown", Written::Text(units::write_span(times.cooldown))),
         ("seed", Written::Integer(seed)),
-        ("link", Written::Section(link_written)),
+        links_written,
         ("path", Written::Section(path_written)),
     ];
     fields.extend(stacks.write()?.map(|written| (STACKS, written)));
@@ -197,7 +209,7 @@ pub fn resolve_with(
     }
     let Times { duration, warmup, cooldown } = times;
     let scenario = match unknown {
-        None => Ok(Scenario { name, duration, warmup, cooldown, seed, link, path, traffic, record, live }),
+        None => Ok(Scenario { name, duration, warmup, cooldown, seed, links, path, traffic, record, live }),
         Some(error) => Err(error),
     };
     let text = written::toml(&fields);

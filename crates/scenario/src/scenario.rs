@@ -4,13 +4,15 @@ use crate::impairments::Impairment;
 use crate::live::Live;
 use crate::units;
 use aqm::Trace;
+use aqm::changes::Pattern;
 use aqm::param::Values;
 use aqm::qdisc::fifo::Limit;
 use aqm::registry::Entry;
 use base::{Distribution, Rate, Span, Time};
+use net::DelayAt;
 use std::sync::Arc;
 
-/// One experiment: a link, paths, end hosts and what they ask for.
+/// One experiment: links, paths, end hosts and what they ask for.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// What people call it.
@@ -23,9 +25,9 @@ pub struct Scenario {
     pub cooldown: Span,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The bottleneck.
-    pub link: Link,
-    /// What lies on both sides of it.
+    /// The links between the hosts, at least one, in the order of the file.
+    pub links: Vec<Link>,
+    /// What lies on both sides of them.
     pub path: Path,
     /// Who sends what, in the order of the file.
     pub traffic: Vec<Traffic>,
@@ -36,6 +38,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The first link: the only one of most scenarios.
+    pub fn link(&self) -> &Link {
+        &self.links[0]
+    }
+
     /// When the measured window begins, when it ends, and when the run does.
     pub fn edges(&self) -> [Time; 3] {
         let end = Time::ZERO + self.duration;
@@ -56,24 +63,37 @@ impl Scenario {
     }
 }
 
-/// The bottleneck: an egress in each direction.
+/// A link: an egress in each direction. What there is of each direction is forward first.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Rate forward.
-    pub rate: Rate,
-    /// Rate in reverse.
-    pub reverse_rate: Rate,
+    /// What it is called.
+    pub name: String,
+    /// Its rates: at the start of the run, where they change.
+    pub rates: [Rate; 2],
     /// The traces whose means these are, where they are no constants.
     pub traces: [Option<Trace>; 2],
+    /// The propagation delay behind it: at the start of the run, where it changes.
+    pub delays: [Span; 2],
+    /// How it changes, if it does.
+    pub changes: Option<Arc<Pattern>>,
+    /// Whether disciplines are told the rate when it changes.
+    pub is_told: bool,
     /// What each packet takes on the wire beyond its IP size, bytes: 38 on Ethernet.
     pub overhead: u32,
     /// How much the network interface takes from the discipline ahead of the wire, in each direction; `None` where it
     /// takes a packet when the wire is free.
     pub device_queue: Option<Limit>,
-    /// Discipline forward.
-    pub qdisc: QdiscSpec,
-    /// Discipline in reverse.
-    pub reverse_qdisc: QdiscSpec,
+    /// Its disciplines.
+    pub qdiscs: [QdiscSpec; 2],
+}
+
+/// Which links the packets of a block cross.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// Numbers of links in the order in which packets meet them: forward and in reverse.
+    pub links: [Vec<u16>; 2],
+    /// Where the delay of the connections lies.
+    pub delay_at: DelayAt,
 }
 
 /// A discipline with its parameters, every default filled in.
@@ -126,7 +146,9 @@ impl RttSpec {
 /// One block of traffic.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Its own round-trip delays.
+    /// Its way over the links.
+    pub route: Route,
+    /// Its own round-trip delays, beside those of the links.
     pub rtt: RttSpec,
     /// Its end hosts.
     pub tcp: tcp::Config,

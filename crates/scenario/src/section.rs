@@ -145,6 +145,19 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// What would have to be there for this table to be of use.
+    pub fn unused(&self, expected: &str) -> Error {
+        Error { value: None, ..self.error(format!("expected {expected}")) }
+    }
+
+    /// Where it stands among others: by line, what is not in the file last.
+    pub fn line(&self) -> usize {
+        match self.node.place {
+            Place::Line(line) => line,
+            Place::File | Place::Override => usize::MAX,
+        }
+    }
+
     /// This value is not what was `expected`.
     pub fn expected(&self, expected: impl Display) -> Error {
         self.error(format!("expected {expected}"))

@@ -180,7 +180,10 @@ impl Written {
             Self::List(list) => list.iter().for_each(|value| value.files(found)),
             Self::Inline(fields) | Self::Section(fields) => fields.iter().for_each(|(_, value)| value.files(found)),
             Self::Blocks(blocks) => blocks.iter().flatten().for_each(|(_, value)| value.files(found)),
-            Self::Text(_) | Self::Integer(_) | Self::Number(_) | Self::Flag(_) | Self::Named(_) => {}
+            Self::Named(named) => {
+                named.iter().flat_map(|(_, fields)| fields).for_each(|(_, value)| value.files(found));
+            }
+            Self::Text(_) | Self::Integer(_) | Self::Number(_) | Self::Flag(_) => {}
         }
     }
 }

@@ -70,16 +70,16 @@ fn packets_meet_their_share() {
 fn a_trace_stands_for_the_rate() {
     // Three opportunities of 12000 bits in 4 ms.
     let file = "# of a phone\n1\n1\n4\n";
-    let link = |text: &str| resolved(&format!("[link]\n{text}"), file).scenario().expect("complete").link.clone();
+    let link = |text: &str| resolved(&format!("[link]\n{text}"), file).scenario().expect("complete").link().clone();
     let mean = Rate::from_bps(9_000_000);
     let both = link("trace = 'f.trace'");
-    assert_eq!((both.rate, both.reverse_rate), (mean, mean));
+    assert_eq!(both.rates, [mean; 2]);
     assert!(both.traces.iter().all(Option::is_some));
     let one = link("trace = 'f.trace'\nreverse_rate = '1mbit'");
-    assert_eq!((one.rate, one.reverse_rate.bps()), (mean, 1_000_000));
+    assert_eq!(one.rates.map(Rate::bps), [9_000_000, 1_000_000]);
     assert!(one.traces[0].is_some() && one.traces[1].is_none());
     let other = link("rate = '20mbit'\nreverse_trace = 'f.trace'");
-    assert_eq!((other.rate.bps(), other.reverse_rate), (20_000_000, mean));
+    assert_eq!(other.rates.map(Rate::bps), [20_000_000, 9_000_000]);
     assert!(other.traces[0].is_none() && other.traces[1].is_some());
     assert!(link("rate = '9mbit'\ntrace = 'f.trace'").traces[0].is_some(), "the mean may stand beside it");
     let resolved = resolved("[link]\ntrace = 'f.trace'", file);
@@ -89,14 +89,14 @@ fn a_trace_stands_for_the_rate() {
 #[test]
 fn a_device_queue_is_written_only_where_there_is_one() {
     let none = resolved("[link]\noverhead = '38b'", "");
-    assert!(none.scenario().expect("complete").link.device_queue.is_none() && !none.text().contains("device_queue"));
+    assert!(none.scenario().expect("complete").link().device_queue.is_none() && !none.text().contains("device_queue"));
     for (given, limit, written) in [
         ("64p", Limit::Packets(64), "64p"),
         ("30kb", Limit::Bytes(30 * 1024), "30kb"),
         ("1536b", Limit::Bytes(1536), "1536b"),
     ] {
         let with = resolved(&format!("[link]\noverhead = '38b'\ndevice_queue = '{given}'"), "");
-        assert_eq!(with.scenario().expect("complete").link.device_queue, Some(limit), "{given}");
+        assert_eq!(with.scenario().expect("complete").link().device_queue, Some(limit), "{given}");
         let line = format!("device_queue = {written:?}\n");
         assert_eq!(with.text().replace(&line, ""), none.text(), "{given} is one line more");
         assert!(with.text().contains(&line), "{given}");

@@ -172,7 +172,7 @@ fn build(record: &Record) -> Box<dyn Qdisc<Recorded> + Send> {
     let text = format!("[link]\nqdisc = {}\n[[traffic]]\nkind = 'bulk'\n", record.ours);
     let no_files = |name: &str| Err(format!("no {name}"));
     let resolved = scenario::resolve(&text, "record", &[], &no_files).unwrap_or_else(|error| panic!("{error}"));
-    let qdisc = &resolved.scenario().expect("nothing is left to find").link.qdisc;
+    let qdisc = &resolved.scenario().expect("nothing is left to find").link().qdiscs[0];
     registry::build(qdisc.kind, &qdisc.values, Site { rate: record.rate, stream: Stream::named(1, "record") })
 }
 

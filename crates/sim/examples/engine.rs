@@ -2,8 +2,7 @@
 //!
 //! `engine SCENARIO.toml [key=value ...]`
 
-use base::Span;
-use record::{Discard, Engine, Summary};
+use record::{Discard, Engine};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -51,17 +50,7 @@ fn main() -> ExitCode {
         wall_s,
         cpu_s,
     };
-    let summary = Summary {
-        scenario: &scenario.name,
-        seed: scenario.seed,
-        measured: Span::from_ns(outcome.measured.ns()),
-        directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
-        overhead: scenario.link.overhead,
-        responses: &outcome.responses,
-        probes: &outcome.probes,
-        tcp: &outcome.tcp,
-        engine: &engine,
-    };
+    let summary = outcome.summary(scenario, &engine);
     println!("{}", summary.to_json());
     let per_packet = cpu_s * 1e6 / outcome.bottleneck_packets as f64;
     let peak = peak_mib().map_or("unknown".to_owned(), |mib| format!("{mib:.1}"));

@@ -4,8 +4,7 @@
 //! each run: `{"settings": [...], "flows_bps": [...], "summary": {...}}`, flows in the order of the
 //! traffic blocks.
 
-use base::Span;
-use record::{Discard, Engine, Summary};
+use record::{Discard, Engine};
 use std::process::ExitCode;
 
 #[expect(clippy::print_stdout, reason = "a program that prints")]
@@ -46,17 +45,8 @@ fn run(file: &str, settings: &[(String, String)]) -> Result<String, String> {
     let outcome = sim::run(scenario, &mut Discard, &mut |_| true).expect("never broken off");
     let seconds = outcome.measured.secs_f64();
     let flows: Vec<f64> = outcome.tcp.bulk_bytes.iter().map(|bytes| *bytes as f64 * 8.0 / seconds).collect();
-    let summary = Summary {
-        scenario: &scenario.name,
-        seed: scenario.seed,
-        measured: Span::from_ns(outcome.measured.ns()),
-        directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
-        overhead: scenario.link.overhead,
-        responses: &outcome.responses,
-        probes: &outcome.probes,
-        tcp: &outcome.tcp,
-        engine: &Engine { kind: "sim", ..Engine::default() },
-    };
+    let engine = Engine { kind: "sim", ..Engine::default() };
+    let summary = outcome.summary(scenario, &engine);
     let settings: Vec<String> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let line = serde_json::json!({ "settings": settings, "flows_bps": flows, "summary": summary.to_json() });
     Ok(line.to_string())

@@ -1,6 +1,7 @@
 //! Connections: two endpoints, the path between them, and what is asked over it.
 
 use base::{FlowKey, Span, Time};
+use net::{DelayAt, Step};
 use tcp::{Config, Endpoint};
 
 /// What a connection is for.
@@ -90,7 +91,7 @@ impl Connection {
     }
 }
 
-/// The path of a connection, but for the bottleneck, and what a router reads in its packets.
+/// The path of a connection, but for the links, and what a router reads in its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// How a router knows it.
@@ -99,6 +100,8 @@ pub struct Path {
     pub dscp: u8,
     /// The hosts at its ends: left, right.
     pub hosts: [u32; 2],
+    /// The first step of its packets, by the side that sends.
+    pub steps: [Step; 2],
     /// Its delay and its access links; those on which it receives only where packets pile up ([`net::Receivers`]).
     pub links: net::Path,
 }
@@ -124,19 +127,22 @@ pub struct Opening {
     pub dscp: u8,
     /// See [`Path::hosts`].
     pub hosts: [u32; 2],
-    /// Round-trip propagation delay.
+    /// Round-trip propagation delay, beside that of the links.
     pub rtt: Span,
 }
 
 impl Connections {
-    /// Makes a connection, in the place of one that is over if there is one.
-    pub fn open(&mut self, opening: &Opening, config: &Config) -> u32 {
+    /// Makes a connection whose packets begin with these `steps`, and whose delay lies at `delay_at`, in the place of one
+    /// that is over if there is one.
+    pub fn open(&mut self, opening: &Opening, steps: [Step; 2], delay_at: DelayAt, config: &Config) -> u32 {
         self.opened += 1;
+        debug_assert!(self.opened < 1 << 48, "packets tell so many connections apart");
         let path = Path {
             flow: FlowKey(self.opened),
             dscp: opening.dscp,
             hosts: opening.hosts,
-            links: net::Path::new(opening.rtt / 2, Time::ZERO),
+            steps,
+            links: net::Path::new(opening.rtt / 2, delay_at, Time::ZERO),
         };
         if let Some(place) = self.free.pop() {
             let slot = &mut self.slots[place as usize];

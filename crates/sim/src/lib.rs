@@ -11,7 +11,6 @@
 //!
 //! A run is a function of its scenario: same scenario, same bytes, on any machine.
 
-mod build;
 mod connection;
 mod memory;
 mod network;

@@ -7,7 +7,7 @@
 
 use aqm::param::{Length, Values};
 use scenario::sources::Source;
-use scenario::{Direction, Scenario, Traffic, UdpSource, Workload};
+use scenario::{Direction, Link, Scenario, Traffic, UdpSource, Workload};
 
 /// Bytes of a connection whose two ends have begun to send.
 const CONNECTION: f64 = 2500.0;
@@ -33,11 +33,13 @@ pub struct Need {
 
 /// What a run of `scenario` needs, by the key that asks for it.
 pub fn memory(scenario: &Scenario) -> Vec<Need> {
-    let link = &scenario.link;
-    let qdiscs = [("link.qdisc", &link.qdisc), ("link.reverse_qdisc", &link.reverse_qdisc)];
-    let states = qdiscs.map(|(key, qdisc)| {
+    let ports = scenario
+        .links
+        .iter()
+        .flat_map(|link| link.qdiscs.iter().zip(["qdisc", "reverse_qdisc"]).map(move |it| (link, it)));
+    let states = ports.map(|(link, (qdisc, key))| {
         let bytes = qdisc.entry.state_bytes(&qdisc.values) as u64;
-        Need { key: format!("{key} ({})", qdisc.kind), bytes }
+        Need { key: format!("{}.{key} ({})", scenario.key_of(link), qdisc.kind), bytes }
     });
     let blocks = scenario.traffic.iter().enumerate().map(|(index, block)| {
         let bytes = of_block(scenario, block);
@@ -125,17 +127,18 @@ fn datagrams(scenario: &Scenario, block: &Traffic, bps: f64, bytes: f64) -> f64 
         .sum()
 }
 
-/// Rate and limit in packets of the directions in which the data of a block flow.
-fn directions<'a>(scenario: &'a Scenario, block: &Traffic) -> impl Iterator<Item = (f64, f64)> + use<'a> {
-    let link = &scenario.link;
-    let both = [
-        (Direction::Forward, link.rate.bps_f64(), limit(&link.qdisc.values)),
-        (Direction::Reverse, link.reverse_rate.bps_f64(), limit(&link.reverse_qdisc.values)),
-    ];
+/// Rate and limit in packets of the directions in which the data of a block flow: of the slowest link on the way, and
+/// of all queues there.
+fn directions<'a>(scenario: &'a Scenario, block: &'a Traffic) -> impl Iterator<Item = (f64, f64)> + use<'a> {
     let asked = block.direction;
-    both.into_iter()
-        .filter(move |(direction, ..)| asked == Direction::Both || *direction == asked)
-        .map(|(_, rate, limit)| (rate, limit))
+    [(Direction::Forward, 0), (Direction::Reverse, 1)]
+        .into_iter()
+        .filter(move |(direction, _)| asked == Direction::Both || *direction == asked)
+        .map(move |(_, side)| {
+            let links = block.route.links[side].iter().map(|&link| &scenario.links[usize::from(link)]);
+            let of = |link: &Link| (link.rates[side].bps_f64(), limit(&link.qdiscs[side].values));
+            links.map(of).fold((f64::INFINITY, 0.0), |(rate, room), (r, limit)| (rate.min(r), room + limit))
+        })
 }
 
 fn limit(values: &Values) -> f64 {

@@ -7,124 +7,131 @@ use crate::queue::EventQueue;
 use crate::tmix::Conditions;
 use aqm::{Ack, Cause, Delivery, Packet, Tap};
 use base::{Rate, Span, Time};
-use net::{Bottleneck, Rank, Receivers, Watch};
-use record::{Meter, Sink, Tally};
-use scenario::Impairments;
+use net::{Net, Port, Rank, Receivers, Routes, Step, Watch};
+use record::{Meter, Sink, Tally, Waits};
+use scenario::{Built, Impairments, Scenario};
 use tcp::{Emit, Flags, Segment};
 
 /// Everything between the hosts, and the events that are pending.
 pub struct Network {
-    /// What the packets on their way carry.
-    pub segments: Segments,
-    /// The bottleneck.
-    pub bottleneck: Bottleneck<Parcel>,
-    /// What is counted of each direction.
-    pub meters: [Meter; 2],
-    /// Pending events.
-    pub queue: EventQueue<What>,
-    /// Rate of the access links.
-    pub access: Rate,
-    /// The access links of receivers behind each egress.
-    pub receivers: [Receivers; 2],
-    /// The hosts of each source, for those without connections.
-    pub hosts: Vec<[u32; 2]>,
-    /// What the path does to packets before the bottleneck, if anything.
-    pub impairments: Option<Impairments>,
-    /// Whether losses and marks are written down.
-    pub writes_drops: bool,
-    /// Probes on their way.
-    pub probes: Probes,
+    /// The links.
+    pub net: Net<Parcel, At>,
+    /// What lies around them.
+    pub around: Around,
 }
 
-/// The gate of the bottleneck of a side: of the fields, since the bottleneck itself is called with it.
-macro_rules! gate {
-    ($network:ident, $side:ident, $connections:ident, $sink:ident) => {
-        Gate {
-            tally: Tally {
-                meter: &mut $network.meters[$side],
-                sink: $sink,
-                direction: $side as u8,
-                writes_drops: $network.writes_drops,
-            },
-            segments: &mut $network.segments,
-            connections: $connections,
-            hosts: &$network.hosts,
-            probes: &mut $network.probes,
-        }
-    };
+/// What is kept at each port.
+pub struct At {
+    /// What is counted there.
+    pub meter: Meter,
+    /// The access links of receivers behind it.
+    receivers: Receivers,
+}
+
+/// What lies around the links: routes, packets on their way and what they carry, and what is written down of them.
+pub struct Around {
+    /// The routes over the links.
+    pub routes: Routes,
+    /// The first step of each block's packets, by the side that sends.
+    pub steps: Vec<[Step; 2]>,
+    /// Rate of the access links.
+    pub access: Rate,
+    /// What the path does to packets before the links, if anything.
+    pub impairments: Option<Impairments>,
+    /// Pending events.
+    pub queue: EventQueue<What>,
+    /// What the packets on their way carry.
+    pub segments: Segments,
+    /// Probes on their way.
+    pub probes: Probes,
+    /// The hosts of each source, for those without connections.
+    pub hosts: Vec<[u32; 2]>,
+    /// What packets waited at each step; nothing where there is one link.
+    pub waits: Vec<Waits>,
+    /// Whether losses and marks are written down.
+    pub writes_drops: bool,
 }
 
 impl Network {
-    /// A packet reached the egress of its direction.
-    #[inline]
-    pub fn arrive(&mut self, packet: Parcel, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
-        let side = packet.side();
-        let mut gate = gate!(self, side, connections, sink);
-        self.bottleneck.offer(side, packet, now, &mut gate);
+    /// The network of `scenario`, idle.
+    pub fn new(scenario: &Scenario) -> Self {
+        let Built { net, routes, steps } = scenario.network(|receivers| At { meter: Meter::new(), receivers });
+        let [from, to, _] = scenario.edges();
+        let fastest = scenario.links.iter().flat_map(|link| link.rates).max().expect("there is a link");
+        let around = Around {
+            waits: if scenario.has_routes() { vec![Waits::default(); routes.steps()] } else { Vec::new() },
+            routes,
+            steps,
+            access: scenario.path.access_rate,
+            impairments: Impairments::of(scenario),
+            queue: EventQueue::new(slot_shift(fastest)),
+            segments: Segments::default(),
+            probes: Probes::new(from, to),
+            hosts: Vec::new(),
+            writes_drops: scenario.record.drops,
+        };
+        Self { net, around }
     }
 
-    /// Lets the egress of `side` do what is due at `now`: a tick of its law, or the end of a transmission.
+    /// A packet reached the next port of its route.
     #[inline]
-    pub fn advance(&mut self, side: usize, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
-        let mut gate = gate!(self, side, connections, sink);
-        let Some(delivery) = self.bottleneck.advance(side, now, &mut gate) else { return };
-        let packet = delivery.packet;
-        let takes = self.access.time_for(u64::from(packet.size()));
-        let mut received = delivery.at + takes;
-        let mut source = 0;
-        if !packet.is_udp() {
-            source = self.segments.connection(packet.place());
-            received = self.receivers[side]
-                .receive(source, takes, delivery.at, || connections.get(source).path.links.receiving(1 - side));
-        } else if packet.is_probe() {
-            received = self.probes.crosses(packet.place(), delivery.at, takes);
-        }
-        self.queue.push(received, Rank::Deliver, source, What::packet(packet));
+    pub fn arrive(&mut self, packet: Parcel, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
+        let Self { net, around } = self;
+        let port = around.routes.port(packet.step());
+        net.offer(port, packet, now, |at| Gate { port, at, around, connections, sink });
     }
+
+    /// Lets `port` do what is due at `now`: a tick of its law, or the end of a transmission.
+    #[inline]
+    pub fn advance(&mut self, port: Port, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
+        let Self { net, around } = self;
+        net.advance(port, now, |at| Gate { port, at, around, connections, sink });
+    }
+
+    /// A packet was lost before the first link of its route, which begins with `step`.
+    pub fn lost_before_link(&mut self, step: Step, is_udp: bool) {
+        self.net.own(self.around.routes.port(step)).meter.lost_before_link(is_udp);
+    }
+}
+
+/// A slot of the event queue should hold a few events: about four full packets' time on the link, 1 us to 32 us.
+fn slot_shift(rate: Rate) -> u32 {
+    rate.time_for(4 * 1500).ns().max(1).ilog2().clamp(10, 15)
 }
 
 /// Where an endpoint's segments go: onto its access link.
 pub struct Sender<'a> {
-    /// What the packets on their way carry.
-    pub segments: &'a mut Segments,
-    /// Pending events.
-    pub queue: &'a mut EventQueue<What>,
+    /// The network.
+    pub network: &'a mut Network,
     /// The connection's path.
     pub path: &'a mut Path,
     /// The connection's packets on their way.
     pub in_flight: &'a mut u32,
-    /// What becomes of segments before the bottleneck, beside delay.
-    pub troubles: Option<Troubles<'a>>,
-    /// What is counted of the bottleneck, and of what is lost before it.
-    pub meters: &'a mut [Meter; 2],
+    /// What the connection has of its connection vector, if it plays one.
+    pub conditions: Option<&'a mut Conditions>,
     /// The connection.
     pub place: u32,
     /// Which end sends.
     pub side: u8,
-    /// Rate of the access link.
-    pub access: Rate,
     /// Now.
     pub now: Time,
 }
 
-/// What becomes of a connection's segments before the bottleneck, beside delay.
-pub struct Troubles<'a> {
-    /// What the connection has of its connection vector, if it plays one.
-    pub conditions: Option<&'a mut Conditions>,
-    /// See [`Network::impairments`].
-    pub impairments: Option<&'a mut Impairments>,
-}
-
-impl Troubles<'_> {
-    /// What a segment that `side` sends meets: how much later it arrives, or `None` if it is lost.
-    fn meet(&mut self, side: u8, segment: &mut Segment) -> Option<Span> {
-        if let Some(conditions) = &mut self.conditions {
+impl Sender<'_> {
+    /// What a segment meets before the first link: how much later it arrives, or `None` if it is lost.
+    fn fate(
+        side: u8,
+        segment: &mut Segment,
+        conditions: Option<&mut Conditions>,
+        impairments: Option<&mut Impairments>,
+    ) -> Option<Span> {
+        if let Some(conditions) = conditions {
             segment.window = conditions.window(side, segment.window);
             if conditions.loses(side) {
                 return None;
             }
         }
-        self.impairments.as_mut().map_or(Some(Span::ZERO), |impairments| impairments.fate(side as usize))
+        impairments.map_or(Some(Span::ZERO), |impairments| impairments.fate(side as usize))
     }
 }
 
@@ -132,74 +139,118 @@ impl Emit for Sender<'_> {
     #[inline]
     fn emit(&mut self, mut segment: Segment) {
         let side = self.side as usize;
-        let takes = self.access.time_for(u64::from(segment.size));
-        let troubles = &mut self.troubles;
-        let fate = || troubles.as_mut().map_or(Some(Span::ZERO), |troubles| troubles.meet(side as u8, &mut segment));
+        let around = &mut self.network.around;
+        let takes = around.access.time_for(u64::from(segment.size));
+        let (conditions, impairments) = (self.conditions.as_deref_mut(), around.impairments.as_mut());
+        let fate = || Self::fate(side as u8, &mut segment, conditions, impairments);
+        let step = self.path.steps[side];
         let Some(arrives) = self.path.links.send(side, takes, self.now, fate) else {
-            self.meters[side].lost_before_link(false);
-            return;
+            return self.network.lost_before_link(step, false);
         };
         *self.in_flight += 1;
-        let place = self.segments.insert(Carried { segment, connection: self.place });
-        let parcel = Parcel::tcp(self.path.flow, place, segment.size, segment.ecn, self.path.dscp, self.side);
-        self.queue.push(arrives, Rank::Arrive, self.place, What::packet(parcel));
+        let place = around.segments.insert(Carried { segment, connection: self.place });
+        let Path { flow, dscp, .. } = *self.path;
+        let parcel = Parcel::tcp(flow, step, place, segment.size, segment.ecn, dscp, self.side);
+        around.queue.push(arrives, Rank::Arrive, self.place, What::packet(parcel));
     }
 }
 
-/// What happens at one bottleneck is counted; the places of packets that are lost are given back.
+/// What happens at one port is counted; the places of packets that are lost are given back, and what has left goes on.
 struct Gate<'a> {
-    tally: Tally<'a>,
-    segments: &'a mut Segments,
+    port: Port,
+    at: &'a mut At,
+    around: &'a mut Around,
     connections: &'a mut Connections,
-    hosts: &'a [[u32; 2]],
-    probes: &'a mut Probes,
+    sink: &'a mut dyn Sink,
+}
+
+impl Gate<'_> {
+    fn tally(&mut self) -> Tally<'_> {
+        Tally { meter: &mut self.at.meter, sink: self.sink, port: self.port, writes_drops: self.around.writes_drops }
+    }
+
+    /// When a packet that is behind the last link at `at` has crossed its receiver's access link, and whose it is.
+    #[inline]
+    fn receive(&mut self, packet: Parcel, at: Time) -> (Time, u32) {
+        let takes = self.around.access.time_for(u64::from(packet.size()));
+        if !packet.is_udp() {
+            let source = self.around.segments.connection(packet.place());
+            let own = || self.connections.get(source).path.links.receive(1 - packet.side(), takes, at);
+            return (self.at.receivers.receive(source, takes, at, own), source);
+        }
+        let is_probe = packet.is_probe();
+        (if is_probe { self.around.probes.crosses(packet.place(), at, takes) } else { at + takes }, 0)
+    }
+
+    /// Whose a packet is: a connection, or a source.
+    fn source(&self, packet: Parcel) -> u32 {
+        if packet.is_probe() {
+            self.around.probes.source(packet.place())
+        } else if packet.is_udp() {
+            packet.place()
+        } else {
+            self.around.segments.connection(packet.place())
+        }
+    }
 }
 
 impl Watch<Parcel> for Gate<'_> {
     #[inline]
     fn offered(&mut self, packet: &Parcel, _now: Time) {
-        self.tally.meter.offered(packet.is_udp());
+        // What has crossed a link before was counted there.
+        self.at.meter.offered(packet.is_udp() && self.around.routes.is_first(packet.step()));
     }
 
     #[inline]
     fn waiting(&mut self, packets: u32, now: Time) {
-        self.tally.meter.waiting(packets, now);
+        self.at.meter.waiting(packets, now);
     }
 
     #[inline]
-    fn delivered(&mut self, delivery: &Delivery<Parcel>) {
-        self.tally.meter.delivered(delivery.packet.size(), delivery.waited);
+    fn delivered(&mut self, delivery: &Delivery<Parcel>, arrives: Time) {
+        let (packet, step) = (delivery.packet, delivery.packet.step());
+        self.at.meter.delivered(packet.size(), delivery.waited);
+        if let Some(waits) = self.around.waits.get_mut(usize::from(step.number()))
+            && self.at.meter.is_measuring()
+        {
+            waits.add(delivery.waited);
+        }
+        if let Some(next) = self.around.routes.after(step) {
+            let source = self.source(packet);
+            self.around.queue.push(arrives, Rank::Arrive, source, What::packet(packet.at(next)));
+        } else {
+            let (received, source) = self.receive(packet, arrives);
+            self.around.queue.push(received, Rank::Deliver, source, What::packet(packet));
+        }
     }
 }
 
 impl Tap<Parcel> for Gate<'_> {
     #[inline]
     fn accepted(&mut self, _packet: &Parcel, _now: Time) {
-        self.tally.meter.accepted();
+        self.at.meter.accepted();
     }
 
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
-        self.tally.dropped(&packet, packet.is_udp(), cause, now);
+        self.tally().dropped(&packet, packet.is_udp(), cause, now);
         if packet.is_probe() {
-            self.probes.lost(packet.place(), self.tally.sink);
+            self.around.probes.lost(packet.place(), self.sink);
         } else if !packet.is_udp() {
-            let place = self.segments.remove(packet.place()).connection;
+            let place = self.around.segments.remove(packet.place()).connection;
             self.connections.get(place).in_flight -= 1;
             self.connections.release(place);
         }
     }
 
     fn marked(&mut self, packet: &Parcel, cause: Cause, now: Time) {
-        self.tally.marked(packet, cause, now);
+        self.tally().marked(packet, cause, now);
     }
 
     fn hosts(&self, packet: &Parcel) -> Option<(u32, u32)> {
-        let hosts = if packet.is_probe() {
-            self.hosts[self.probes.source(packet.place()) as usize]
-        } else if packet.is_udp() {
-            self.hosts[packet.place() as usize]
+        let hosts = if packet.is_udp() {
+            self.around.hosts[self.source(*packet) as usize]
         } else {
-            self.connections.path(self.segments.connection(packet.place())).hosts
+            self.connections.path(self.source(*packet)).hosts
         };
         Some((hosts[packet.side()], hosts[1 - packet.side()]))
     }
@@ -208,7 +259,7 @@ impl Tap<Parcel> for Gate<'_> {
         if packet.is_udp() {
             return None;
         }
-        let Segment { flags, ack, sacks, payload, .. } = self.segments.segment(packet.place());
+        let Segment { flags, ack, sacks, payload, .. } = self.around.segments.segment(packet.place());
         if flags.has(Flags::SYN) || !flags.has(Flags::ACK) {
             return None;
         }

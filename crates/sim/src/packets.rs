@@ -3,18 +3,22 @@
 
 use aqm::Packet;
 use base::{Ecn, FlowKey};
+use net::Step;
 use tcp::Segment;
 
 /// A packet as its events and the bottleneck hold it: two words, which move in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel {
-    /// The connection, for a router.
-    flow: FlowKey,
+    /// The connection, for a router; above it, from bit [`STEP_AT`] up, how far the packet is on its route.
+    flow: u64,
     /// From the least significant bit up: [`Parcel::place`], size, ECN field, whether it is a probe, side, whether it
     /// is an unresponsive source's, codepoint.
     bits: u64,
 }
 
+/// Connections are numbered below it; the flows of unresponsive sources have the topmost bit besides.
+const STEP_AT: u32 = 48;
+const STEPS: u64 = ((1 << Step::BITS) - 1) << STEP_AT;
 const SIZE_AT: u32 = 32;
 const ECN_AT: u32 = 48;
 const PROBE_AT: u32 = 50;
@@ -23,22 +27,35 @@ const UDP_AT: u32 = 57;
 const DSCP_AT: u32 = 58;
 
 impl Parcel {
-    /// A connection's packet sent by `side`: 0 sends forward, 1 in reverse.
+    /// A connection's packet sent by `side`, 0 forward and 1 in reverse, before the first `step` of its route.
     #[inline]
-    pub fn tcp(flow: FlowKey, place: u32, size: u16, ecn: Ecn, dscp: u8, side: u8) -> Self {
+    pub fn tcp(flow: FlowKey, step: Step, place: u32, size: u16, ecn: Ecn, dscp: u8, side: u8) -> Self {
         let bits = u64::from(place) | u64::from(size) << SIZE_AT | (ecn as u64) << ECN_AT | u64::from(side) << SIDE_AT;
-        Self { flow, bits: bits | u64::from(dscp) << DSCP_AT }
+        Self { flow: flow.0 | u64::from(step.number()) << STEP_AT, bits: bits | u64::from(dscp) << DSCP_AT }
+    }
+
+    /// How far it is on its route.
+    #[inline]
+    pub const fn step(self) -> Step {
+        Step::from_number(((self.flow & STEPS) >> STEP_AT) as u16)
+    }
+
+    /// The packet at another step.
+    #[inline]
+    #[must_use]
+    pub const fn at(self, step: Step) -> Self {
+        Self { flow: self.flow & !STEPS | (step.number() as u64) << STEP_AT, ..self }
     }
 
     /// A packet of the unresponsive source `source` on `side`.
-    pub fn udp(flow: FlowKey, source: u32, size: u16, dscp: u8, side: u8) -> Self {
-        let tcp = Self::tcp(flow, source, size, Ecn::NotEct, dscp, side);
+    pub fn udp(flow: FlowKey, step: Step, source: u32, size: u16, dscp: u8, side: u8) -> Self {
+        let tcp = Self::tcp(flow, step, source, size, Ecn::NotEct, dscp, side);
         Self { bits: tcp.bits | 1 << UDP_AT, ..tcp }
     }
 
     /// The same, measured: `place` is where it is among the probes.
-    pub fn probe(flow: FlowKey, place: u32, size: u16, dscp: u8, side: u8) -> Self {
-        let udp = Self::udp(flow, place, size, dscp, side);
+    pub fn probe(flow: FlowKey, step: Step, place: u32, size: u16, dscp: u8, side: u8) -> Self {
+        let udp = Self::udp(flow, step, place, size, dscp, side);
         Self { bits: udp.bits | 1 << PROBE_AT, ..udp }
     }
 
@@ -87,7 +104,7 @@ impl Packet for Parcel {
     }
     #[inline]
     fn flow(&self) -> FlowKey {
-        self.flow
+        FlowKey(self.flow & !STEPS)
     }
     #[inline]
     fn dscp(&self) -> u8 {
@@ -107,7 +124,7 @@ impl What {
     /// A packet: arrivals and deliveries.
     #[inline]
     pub const fn packet(packet: Parcel) -> Self {
-        Self(packet.flow.0, packet.bits)
+        Self(packet.flow, packet.bits)
     }
 
     /// One end of the connection that is the event's source: wake-ups.
@@ -119,7 +136,7 @@ impl What {
     /// See [`What::packet`].
     #[inline]
     pub const fn as_packet(self) -> Parcel {
-        Parcel { flow: FlowKey(self.0), bits: self.1 }
+        Parcel { flow: self.0, bits: self.1 }
     }
 
     /// See [`What::end`].

@@ -11,8 +11,8 @@ pub struct Probes {
     /// Of packets on their way: flow, number of the packet.
     slots: Vec<(u32, u32)>,
     free: Vec<u32>,
-    /// Of flows: the source, and the receiver's access link.
-    flows: Vec<(u32, AccessLink)>,
+    /// Of flows: the source, the receiver's access link, and the delay before that.
+    flows: Vec<(u32, AccessLink, Span)>,
 }
 
 impl Probes {
@@ -21,9 +21,10 @@ impl Probes {
         Self { measured: record::Probes::new(from, to), slots: Vec::new(), free: Vec::new(), flows: Vec::new() }
     }
 
-    /// One more flow, of a source of this index, which is flow `number` of a block and sends from `side`.
-    pub fn add_flow(&mut self, source: u32, block: u16, number: u32, side: u8) -> u32 {
-        self.flows.push((source, AccessLink::new(Time::ZERO)));
+    /// One more flow, of a source of this index, which is flow `number` of a block and sends from `side`. It has the
+    /// delay `behind` between the last link and the receiver's access link.
+    pub fn add_flow(&mut self, source: u32, block: u16, number: u32, side: u8, behind: Span) -> u32 {
+        self.flows.push((source, AccessLink::new(Time::ZERO), behind));
         self.measured.add_flow(block, number, side)
     }
 
@@ -46,9 +47,10 @@ impl Probes {
         self.flows[self.slots[place as usize].0 as usize].0
     }
 
-    /// When a packet that left the bottleneck at `left_at` has crossed the receiver's access link.
+    /// When a packet that left the last link at `left_at` has crossed the receiver's access link.
     pub fn crosses(&mut self, place: u32, left_at: Time, takes: Span) -> Time {
-        self.flows[self.slots[place as usize].0 as usize].1.carry(takes, left_at)
+        let (_, link, behind) = &mut self.flows[self.slots[place as usize].0 as usize];
+        link.carry(takes, left_at + *behind)
     }
 
     /// The packet at `place` has been received.

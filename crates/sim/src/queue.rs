@@ -143,12 +143,9 @@ impl<W: Copy> EventQueue<W> {
         self.open.last().map_or(Time::NEVER, |node| Time::from_ns(node.at))
     }
 
-    /// The next event.
+    /// The next event, after [`EventQueue::next_at`] has found it.
     #[inline]
     pub fn pop(&mut self) -> Option<Event<W>> {
-        if self.open.is_empty() && !self.open_next() {
-            return None;
-        }
         let Node { at, order, what } = self.open.pop()?;
         self.pending -= 1;
         let rank = match order >> 60 {
@@ -300,9 +297,10 @@ mod tests {
                 now = wanted.map_or(now, |(at, ..)| at);
             }
             while let Some((at, rank, _, q)) = reference.pop_first() {
+                assert_eq!(queue.next_at(), Time::from_ns(at));
                 assert_eq!(queue.pop().map(|e| (e.at.ns(), e.rank as u8, e.what)), Some((at, rank, q)));
             }
-            assert_eq!(queue.pop(), None);
+            assert_eq!((queue.next_at(), queue.pop()), (Time::NEVER, None));
         }
     }
 }

@@ -62,7 +62,7 @@ impl Simulation<'_> {
         let traffic = &scenario.traffic[block as usize];
         let (step, due) = source.replay(traffic, turn);
         if let Some(at) = due {
-            self.network.queue.push(at, Rank::Demand, index, What::SOURCE);
+            self.network.around.queue.push(at, Rank::Demand, index, What::SOURCE);
         }
         let Some(replay::Step { connection, at, what }) = step else { return };
         let place = *self.lane(index, connection);

@@ -1,14 +1,18 @@
 //! A whole run: warm-up, measured window, cool-down, a row an interval, and the figures at the end.
 
+use crate::network::Around;
 use crate::simulation::Simulation;
 use base::{Span, Time};
-use record::{Meter, Responses, Sink, TcpTotals, Window};
+use net::Port;
+use record::{Crossing, Engine, Meter, Responses, Sink, Summary, TcpTotals, Window};
 use scenario::Scenario;
 
 /// What a run came to.
 pub struct Outcome {
-    /// Forward and in reverse.
-    pub meters: [Meter; 2],
+    /// What was counted at each port: by link, forward and in reverse.
+    pub meters: Vec<Meter>,
+    /// What packets waited on their routes, where there are several links.
+    pub crossings: Vec<Crossing>,
     /// Response times.
     pub responses: Responses,
     /// What probes saw.
@@ -17,10 +21,26 @@ pub struct Outcome {
     pub tcp: TcpTotals,
     /// Events handled.
     pub events: u64,
-    /// Packets that left the bottleneck, both directions, the whole run.
+    /// Packets that left a link, both directions, the whole run.
     pub bottleneck_packets: u64,
     /// Length of the measured window.
     pub measured: Span,
+}
+
+impl Outcome {
+    /// The figures of the run of `scenario`, which `engine` made.
+    pub fn summary<'a>(&'a self, scenario: &'a Scenario, engine: &'a Engine) -> Summary<'a> {
+        Summary {
+            scenario,
+            measured: self.measured,
+            meters: &self.meters,
+            crossings: &self.crossings,
+            responses: &self.responses,
+            probes: &self.probes,
+            tcp: &self.tcp,
+            engine,
+        }
+    }
 }
 
 /// How far a run is.
@@ -28,7 +48,7 @@ pub struct Outcome {
 pub struct Pulse {
     /// Simulated time.
     pub now: Time,
-    /// Packets that left the bottleneck so far, both directions.
+    /// Packets that left a link so far, both directions.
     pub bottleneck_packets: u64,
     /// Events handled so far.
     pub events: u64,
@@ -85,9 +105,9 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pu
         }
     }
     simulation.assert_conserved();
-    simulation.network.probes.measured.finish(sink);
+    simulation.network.around.probes.measured.finish(sink);
     let (start, stop) = at_start.zip(at_end).expect("the window lies within the run");
-    let lost = simulation.network.meters.iter().map(|meter| meter.window().lost_before_link[0]);
+    let lost = simulation.network.net.ports().map(|(_, at)| at.meter.window().lost_before_link[0]);
     let lost_before_link = scenario.loses_segments_before_link().then(|| lost.sum());
     Some(Outcome {
         tcp: TcpTotals { lost_before_link, ..stop.since(&start) },
@@ -95,8 +115,12 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pu
         bottleneck_packets: simulation.bottleneck_packets(),
         measured: to.since(from),
         responses: simulation.responses().clone(),
-        probes: simulation.network.probes.measured,
-        meters: simulation.network.meters,
+        crossings: {
+            let Around { steps, routes, waits, .. } = &simulation.network.around;
+            Crossing::all(steps.iter().copied(), routes, waits)
+        },
+        probes: simulation.network.around.probes.measured,
+        meters: simulation.network.net.into_own().map(|at| at.meter).collect(),
     })
 }
 
@@ -105,9 +129,8 @@ impl Simulation<'_> {
     fn take_rows(&mut self, sink: &mut dyn Sink) {
         let now = self.now();
         self.recorder.give(sink);
-        let network = &mut self.network;
-        for (direction, (meter, egress)) in network.meters.iter_mut().zip(network.bottleneck.egress()).enumerate() {
-            sink.queue(&meter.take_interval(now, direction as u8, egress.backlog(), egress.gauges()));
+        for (index, (egress, at)) in self.network.net.ports_mut().enumerate() {
+            sink.queue(&at.meter.take_interval(now, Port::at(index), egress.backlog(), egress.gauges()));
         }
     }
 
@@ -117,11 +140,11 @@ impl Simulation<'_> {
             now: self.now(),
             bottleneck_packets: self.bottleneck_packets(),
             events: self.events(),
-            ticks: self.network.bottleneck.egress().iter().map(aqm::Egress::ticks).sum(),
+            ticks: self.network.net.ports().map(|(egress, _)| egress.ticks()).sum(),
         }
     }
 
     fn bottleneck_packets(&self) -> u64 {
-        self.network.bottleneck.egress().iter().map(|egress| egress.counts().delivered).sum()
+        self.network.net.ports().map(|(egress, _)| egress.counts().delivered).sum()
     }
 }

@@ -1,7 +1,7 @@
 //! The loop: the next thing that happens, until the run is over.
 
 use crate::connection::{Asked, Connection, Connections, Opening, Purpose};
-use crate::network::{Network, Sender, Troubles};
+use crate::network::{Network, Sender};
 use crate::packets::{Carried, Parcel, What};
 use crate::queue::Event;
 use crate::replay::Recorder;
@@ -47,19 +47,20 @@ impl<'s> Simulation<'s> {
     /// A run of `scenario`, at its start.
     pub fn new(scenario: &'s Scenario) -> Self {
         let (sources, lanes) = sources::sources(scenario);
-        let mut network = crate::build::network(scenario);
+        let mut network = Network::new(scenario);
         let mut kept: Vec<_> = sources.iter().map(|source| Kept::of(source, scenario)).collect();
         for (index, (source, kept)) in sources.iter().zip(&mut kept).enumerate() {
-            network.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
-            if let (Kept::Udp { probe, .. }, Demand::Udp { datagrams: Datagrams::Probe(_), .. }) =
+            network.around.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
+            if let (Kept::Udp { probe, path, .. }, Demand::Udp { datagrams: Datagrams::Probe(_), .. }) =
                 (kept, &source.demand)
             {
                 let &Source { block, number, client, .. } = source;
-                *probe = Some(network.probes.add_flow(index as u32, block, number, client));
+                let behind = path.behind(client as usize);
+                *probe = Some(network.around.probes.add_flow(index as u32, block, number, client, behind));
             }
         }
         let hosts = |source: &Source| sources::hosts(scenario, source.block, source.number, source.client);
-        network.hosts = sources.iter().map(hosts).collect();
+        network.around.hosts = sources.iter().map(hosts).collect();
         let retired = Totals::new(scenario);
         Self {
             scenario,
@@ -84,20 +85,20 @@ impl<'s> Simulation<'s> {
     /// many events, wants it to go on.
     pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> bool {
         loop {
-            let (link, side) = self.network.bottleneck.next_event();
-            let next = self.network.queue.next_at();
+            let (link, port) = self.network.net.next_event();
+            let next = self.network.around.queue.next_at();
             if net::link_goes_first(link, next) {
                 if link > until {
                     break;
                 }
                 self.now = link;
                 self.events += 1;
-                self.network.advance(side, &mut self.connections, link, sink);
+                self.network.advance(port, &mut self.connections, link, sink);
             } else {
                 if next > until {
                     break;
                 }
-                if let Some(event) = self.network.queue.pop() {
+                if let Some(event) = self.network.around.queue.pop() {
                     self.now = event.at;
                     self.events += 1;
                     self.handle(event, sink);
@@ -114,13 +115,13 @@ impl<'s> Simulation<'s> {
     /// The measured window begins.
     pub fn start_measuring(&mut self) {
         self.is_measuring = true;
-        self.network.meters.iter_mut().for_each(|meter| meter.start(self.now));
+        self.network.net.ports_mut().for_each(|(_, at)| at.meter.start(self.now));
     }
 
     /// The measured window is over.
     pub fn stop_measuring(&mut self) {
         self.is_measuring = false;
-        self.network.meters.iter_mut().for_each(|meter| meter.stop(self.now));
+        self.network.net.ports_mut().for_each(|(_, at)| at.meter.stop(self.now));
     }
 
     /// The present.
@@ -148,12 +149,12 @@ impl<'s> Simulation<'s> {
 
     /// Asserts that no packet was lost unaccounted or made up.
     pub fn assert_conserved(&self) {
-        self.network.bottleneck.egress().iter().for_each(aqm::Egress::assert_conserved);
+        self.network.net.ports().for_each(|(egress, _)| egress.assert_conserved());
         let of_connections = self.connections.in_flight();
         assert!(
-            self.network.segments.len() == of_connections,
+            self.network.around.segments.len() == of_connections,
             "every packet on its way is somewhere: {} segments, {of_connections} of connections",
-            self.network.segments.len()
+            self.network.around.segments.len()
         );
     }
 
@@ -171,11 +172,11 @@ impl<'s> Simulation<'s> {
     fn deliver(&mut self, packet: Parcel, sink: &mut dyn Sink) {
         if packet.is_udp() {
             if packet.is_probe() {
-                self.network.probes.received(packet.place(), self.now, sink);
+                self.network.around.probes.received(packet.place(), self.now, sink);
             }
             return;
         }
-        let Carried { mut segment, connection: place } = self.network.segments.remove(packet.place());
+        let Carried { mut segment, connection: place } = self.network.around.segments.remove(packet.place());
         segment.ecn = packet.ecn();
         let end = 1 - packet.side();
         let connection = self.connections.get(place);
@@ -220,24 +221,12 @@ impl<'s> Simulation<'s> {
     ) {
         let Connection { ends, path, in_flight, block, purpose, .. } = self.connections.get(place);
         let config = &self.scenario.traffic[*block as usize].tcp;
-        let mut sender = Sender {
-            segments: &mut self.network.segments,
-            queue: &mut self.network.queue,
-            path,
-            in_flight,
-            troubles: match (*purpose, self.network.impairments.as_mut()) {
-                (Purpose::Tmix { player }, impairments) => {
-                    Some(Troubles { conditions: Some(self.players.conditions(player)), impairments })
-                }
-                (_, None) => None,
-                (_, impairments) => Some(Troubles { conditions: None, impairments }),
-            },
-            meters: &mut self.network.meters,
-            place,
-            side: end as u8,
-            access: self.network.access,
-            now: self.now,
+        let conditions = match *purpose {
+            Purpose::Tmix { player } => Some(self.players.conditions(player)),
+            _ => None,
         };
+        let (place, side, now) = (place, end as u8, self.now);
+        let mut sender = Sender { network: &mut self.network, path, in_flight, conditions, place, side, now };
         action(&mut ends[end], config, self.now, &mut sender);
     }
 
@@ -248,7 +237,7 @@ impl<'s> Simulation<'s> {
         let due = connection.ends[end].next_wake();
         if due < connection.wake_at[end] {
             connection.wake_at[end] = due;
-            self.network.queue.push(due, Rank::Wake, place, What::end(end));
+            self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
         }
     }
 
@@ -288,7 +277,7 @@ impl<'s> Simulation<'s> {
             if is_asked && asked.server_delay > Span::ZERO {
                 asked.answer_at = now + asked.server_delay;
                 asked.server_delay = Span::ZERO;
-                self.network.queue.push(asked.answer_at, Rank::Wake, place, What::end(end));
+                self.network.around.queue.push(asked.answer_at, Rank::Wake, place, What::end(end));
             }
             if is_asked && asked.answer_at <= now {
                 asked.is_answered = true;
@@ -412,7 +401,7 @@ impl<'s> Simulation<'s> {
                 *next = flows.next_flow();
                 let number = *count;
                 *count += 1;
-                self.network.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
+                self.network.around.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
                 let traffic = &self.scenario.traffic[block as usize];
                 let request_bytes = match &traffic.workload {
                     Workload::Poisson(poisson) => poisson.request_bytes,
@@ -428,25 +417,26 @@ impl<'s> Simulation<'s> {
             Demand::Udp { datagrams, bytes, .. } => {
                 let Kept::Udp { flow, path, probe } = &mut self.kept[index as usize] else { return };
                 let dscp = self.scenario.traffic[block as usize].dscp;
-                let place = probe.map(|probe| self.network.probes.send(probe, now));
-                let takes = self.network.access.time_for(u64::from(*bytes));
-                let impairments = &mut self.network.impairments;
+                let step = self.network.around.steps[block as usize][client as usize];
+                let place = probe.map(|probe| self.network.around.probes.send(probe, now));
+                let takes = self.network.around.access.time_for(u64::from(*bytes));
+                let impairments = &mut self.network.around.impairments;
                 let fate = || impairments.as_mut().map_or(Some(Span::ZERO), |paths| paths.fate(client as usize));
                 if let Some(arrives) = path.send(client as usize, takes, now, fate) {
                     let packet = match place {
-                        Some(place) => Parcel::probe(*flow, place, *bytes as u16, dscp, client),
-                        None => Parcel::udp(*flow, index, *bytes as u16, dscp, client),
+                        Some(place) => Parcel::probe(*flow, step, place, *bytes as u16, dscp, client),
+                        None => Parcel::udp(*flow, step, index, *bytes as u16, dscp, client),
                     };
-                    self.network.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
+                    self.network.around.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
                 } else {
-                    self.network.meters[client as usize].lost_before_link(true);
+                    self.network.lost_before_link(step, true);
                     if let Some(place) = place {
-                        self.network.probes.lost(place, sink);
+                        self.network.around.probes.lost(place, sink);
                     }
                 }
                 if let Some(next) = datagrams.next_datagram() {
                     *bytes = next.bytes;
-                    self.network.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
+                    self.network.around.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
                 }
             }
         }
@@ -486,7 +476,7 @@ impl<'s> Simulation<'s> {
                     self.close(place, index);
                 }
                 Command::Think { span } => {
-                    self.network.queue.push(now + span, Rank::Demand, index, What::SOURCE);
+                    self.network.around.queue.push(now + span, Rank::Demand, index, What::SOURCE);
                 }
             }
         }
@@ -533,8 +523,10 @@ impl<'s> Simulation<'s> {
 
     /// Opens a connection.
     pub(crate) fn open_idle(&mut self, opening: &Opening) -> u32 {
-        let config = &self.scenario.traffic[opening.block as usize].tcp;
-        let place = self.connections.open(opening, config);
+        let traffic = &self.scenario.traffic[opening.block as usize];
+        let config = &traffic.tcp;
+        let steps = self.network.around.steps[opening.block as usize];
+        let place = self.connections.open(opening, steps, traffic.route.delay_at, config);
         self.watch(place);
         let client = opening.client as usize;
         self.connections.get(place).ends[1 - client].listen(config);

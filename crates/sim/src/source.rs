@@ -31,7 +31,7 @@ impl Kept {
             (&Demand::Udp { delay, .. }, _) => Self::Udp {
                 // Above every connection's number.
                 flow: FlowKey(1 << 63 | u64::from(source.block) << 32 | u64::from(source.number)),
-                path: net::Path::new(delay, Time::ZERO),
+                path: net::Path::new(delay, scenario.traffic[source.block as usize].route.delay_at, Time::ZERO),
                 probe: None,
             },
             _ => Self::Nothing,

@@ -106,7 +106,7 @@ impl Simulation<'_> {
             let Demand::Tmix { starts, next } = &mut source.demand else { return };
             let Some(&start) = starts.get(*next as usize) else { return };
             if start.at > self.now {
-                return self.network.queue.push(start.at, Rank::Demand, index, What::SOURCE);
+                return self.network.around.queue.push(start.at, Rank::Demand, index, What::SOURCE);
             }
             let number = *next;
             *next += 1;
@@ -174,7 +174,7 @@ impl Simulation<'_> {
             }
             if let Some(due) = turn.wake_at {
                 playing.is_pausing = due.since(now) >= PAUSE;
-                self.network.queue.push(due, Rank::Wake, place, What::end(end));
+                self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
             }
             finished = turn.finished;
             if playing.is_pausing {

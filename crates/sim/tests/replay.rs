@@ -40,7 +40,8 @@ fn recorded(name: &str) -> (PathBuf, Ran) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).expect("cargo's folder can be written");
     let ran = run_with(RECORDED, &|_| Err("no files here".to_owned()));
-    let mut tables = Tables::create(&folder, false, false).expect("it can be written").with_demands(&folder);
+    let mut tables =
+        Tables::create(&folder, ["link"].into_iter(), false, false).expect("it can be written").with_demands(&folder);
     ran.rows.demands.iter().for_each(|row| record::Sink::demand(&mut tables, row));
     tables.finish().expect("it can be written");
     (folder, ran)

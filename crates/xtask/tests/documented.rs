@@ -2,8 +2,8 @@
 //! that is not there.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use record::Engine;
 use record::table::Tables;
-use record::{Engine, Summary};
 use scenario::Resolved;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -196,7 +196,7 @@ fn the_results_page_names_every_column_and_figure() {
     let text = format!("duration = '2s'\nrecord.drops = true\n{SMALLEST}");
     let resolved = resolve(&text).expect("it is a scenario");
     let scenario = resolved.scenario().expect("the users are given");
-    let mut tables = Tables::create(&folder, true, true)
+    let mut tables = Tables::create(&folder, scenario.links.iter().map(|link| link.name.as_str()), true, true)
         .and_then(|tables| tables.with_probes(&folder)?.with_tcp(&folder))
         .expect("cargo's folder can be written");
     let outcome = sim::run(scenario, &mut tables, &mut |_| true).expect("never broken off");
@@ -215,18 +215,7 @@ fn the_results_page_names_every_column_and_figure() {
     }
 
     let engine = Engine { kind: "sim", ..Engine::default() };
-    let link = &scenario.link;
-    let summary = Summary {
-        scenario: &scenario.name,
-        seed: scenario.seed,
-        measured: outcome.measured,
-        directions: [(&outcome.meters[0], link.rate), (&outcome.meters[1], link.reverse_rate)],
-        overhead: link.overhead,
-        responses: &outcome.responses,
-        probes: &outcome.probes,
-        tcp: &outcome.tcp,
-        engine: &engine,
-    };
+    let summary = outcome.summary(scenario, &engine);
     let Value::Object(mut figures) = summary.to_json() else { panic!("a summary is an object") };
     let reverse = figures.remove("reverse").expect("both directions are there");
     assert_eq!(figures["forward"].as_object().map(|o| o.len()), reverse.as_object().map(|o| o.len()));

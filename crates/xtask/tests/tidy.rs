@@ -21,12 +21,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("net", &["base", "aqm"]),
     ("tcp", &["base"]),
     ("traffic", &["base"]),
-    ("scenario", &["base", "aqm", "tcp", "traffic"]),
-    ("record", &["base", "aqm"]),
+    ("scenario", &["base", "aqm", "net", "tcp", "traffic"]),
+    ("record", &["base", "aqm", "net", "scenario"]),
     ("sim", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record"]),
     ("live", &["base", "aqm", "net", "traffic", "scenario", "record", "sim"]),
     ("python", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim", "live"]),
-    ("xtask", &["base", "aqm", "tcp", "traffic", "scenario", "record", "sim"]),
+    ("xtask", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim"]),
 ];
 
 /// Collects complaints, so that one run shows them all.

@@ -20,8 +20,8 @@ mod pcapng;
 
 use crate::wire;
 use aqm::Cause;
-use base::{Ecn, Rate, Span, Time};
-use scenario::Scenario;
+use base::{Ecn, Span, Time};
+use scenario::{Link, Scenario};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Write};
@@ -116,17 +116,17 @@ impl Capture {
     /// # Errors
     /// Where the file cannot be made or begun, or the thread not started.
     pub fn create(path: &Path, scenario: &Scenario, sides: Sides, snap: u32) -> io::Result<Self> {
-        let link = &scenario.link;
+        let Link { rates, qdiscs, .. } = scenario.link();
         let mut head = Vec::new();
         let application = concat!("aqmlab ", env!("CARGO_PKG_VERSION"));
         let about = format!("{}; seed {}; times count from the start of the run", scenario.name, scenario.seed);
         pcapng::section(&mut head, application, &system(), &about);
         let mut points = [[Point::default(); POINTS]; 2];
         let mut number = 0;
-        for (side, rate) in [(0, link.rate), (1, link.reverse_rate)] {
+        for (side, rate) in rates.iter().enumerate() {
             for (point, is_wanted) in [(BEFORE, sides.before), (DROPPED, true), (AFTER, sides.after)] {
                 if is_wanted {
-                    pcapng::interface(&mut head, name(side, point), snap, Rate::bps(rate));
+                    pcapng::interface(&mut head, name(side, point), snap, rate.bps());
                     points[side][point].interface = Some(number);
                     number += 1;
                 }
@@ -144,7 +144,7 @@ impl Capture {
             sides,
             snap: snap as usize,
             points,
-            comments: [Comments::new(link.qdisc.kind), Comments::new(link.reverse_qdisc.kind)],
+            comments: qdiscs.each_ref().map(|qdisc| Comments::new(qdisc.kind)),
             marks: Vec::new(),
             chunk: chunk(),
             began: Time::ZERO,

@@ -152,7 +152,7 @@ impl Hosts<'_> {
         let manner = self.manner_of_block[usize::from(block)];
         let (socket, here) = self.bound(here, SocketType::DGRAM, manner)?;
         net::connect(&socket, &there).map_err(|error| sockets::failed(&format!("datagrams to {there}"), error))?;
-        self.wiring.announcer.connection(wire::flow_key(here, there, wire::UDP), delay);
+        self.wiring.announcer.connection(wire::flow_key(here, there, wire::UDP), block, delay);
         let headers = headers(there.is_ipv6());
         self.taken.insert(here);
         self.datagrams.flows[index as usize] = Some(Flow { socket, headers, sent: 0 });

@@ -61,7 +61,8 @@ impl Hosts<'_> {
         let mut dialled = None;
         for _ in 0..TRIES {
             let (socket, here) = self.bound(here, SocketType::STREAM, manner)?;
-            self.wiring.announcer.connection(wire::flow_key(here, there, wire::TCP), rtt / 2);
+            let flow = wire::flow_key(here, there, wire::TCP);
+            self.wiring.announcer.connection(flow, block, rtt / 2);
             before(&self.wiring, &socket, here)?;
             let result = net::connect(&socket, &there);
             let is_taken = matches!(result, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE));

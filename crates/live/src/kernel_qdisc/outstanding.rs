@@ -242,7 +242,7 @@ mod tests {
     }
 
     fn frame(flow: u64, place: u32, ecn: Ecn) -> Frame {
-        Frame { flow: FlowKey(flow), place, size: 100, dscp: 0, ecn, side: 0, is_udp: true }
+        Frame { flow: FlowKey(flow), step: net::Step::default(), place, size: 100, dscp: 0, ecn, side: 0, is_udp: true }
     }
 
     fn take(inside: &mut Outstanding, flow: u64, signature: u64, ecn: Ecn) -> (Option<u32>, Vec<u32>) {

@@ -183,7 +183,7 @@ impl Record {
         }
         let resolved = scenario::resolve(&toml, &self.case, &[], &|_| Err("no files here".into()));
         let resolved = resolved.unwrap_or_else(|error| panic!("{error}"));
-        let spec = &resolved.scenario().unwrap_or_else(|error| panic!("{error}")).link.qdisc;
+        let spec = &resolved.scenario().unwrap_or_else(|error| panic!("{error}")).link().qdiscs[0];
         let stream = Stream::named(seed, "linux");
         let queues = ["divisor", "flows"]
             .iter()

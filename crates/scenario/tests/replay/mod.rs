@@ -148,7 +148,7 @@ fn build(kind: &str, params: &Value, rate_bps: u64, seed: u64) -> Result<Box<dyn
     }
     let resolved = scenario::resolve(&text, "trace", &[], &|_| Err("no files here".into()));
     let resolved = resolved.map_err(|error| error.to_string())?;
-    let qdisc = &resolved.scenario().map_err(|error| error.to_string())?.link.qdisc;
+    let qdisc = &resolved.scenario().map_err(|error| error.to_string())?.link().qdiscs[0];
     let site = Site { rate: Rate::from_bps(rate_bps), stream: Stream::named(seed, "vector") };
     Ok(registry::build(qdisc.kind, &qdisc.values, site))
 }

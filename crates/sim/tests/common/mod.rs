@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use base::{Rate, Span};
-use record::{DemandRow, DropRow, Engine, ExchangeRow, ProbeRow, QueueRow, Sink, Summary, TcpRow};
+use base::Rate;
+use record::{DemandRow, DropRow, Engine, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
 use scenario::Scenario;
 use serde_json::Value;
 use sim::Outcome;
@@ -71,18 +71,7 @@ pub fn run_with(text: &str, files: scenario::Files<'_>) -> Ran {
     let scenario: &Scenario = resolved.scenario().expect("no load to calibrate");
     let mut rows = Kept::default();
     let outcome = sim::run(scenario, &mut rows, &mut |_| true).expect("nobody breaks it off");
-    let summary = Summary {
-        scenario: &scenario.name,
-        seed: scenario.seed,
-        measured: Span::from_ns(outcome.measured.ns()),
-        directions: [(&outcome.meters[0], scenario.link.rate), (&outcome.meters[1], scenario.link.reverse_rate)],
-        overhead: scenario.link.overhead,
-        responses: &outcome.responses,
-        probes: &outcome.probes,
-        tcp: &outcome.tcp,
-        engine: &Engine { kind: "sim", ..Engine::default() },
-    };
-    let summary = summary.to_json();
+    let summary = outcome.summary(scenario, &Engine { kind: "sim", ..Engine::default() }).to_json();
     Ran { outcome, rows, summary }
 }
 

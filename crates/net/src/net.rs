@@ -1,0 +1,145 @@
+//! The links between hosts, and what watches them.
+
+use crate::delay::Delay;
+use crate::routes::Port;
+use aqm::{Delivery, Egress, Packet, Tap};
+use base::Time;
+
+/// What wants to know what happens at a port, beside what its discipline tells.
+pub trait Watch<P>: Tap<P> {
+    /// `packet` has come to the port; the discipline has not seen it yet.
+    fn offered(&mut self, packet: &P, now: Time);
+    /// From `now` on so many `packets` wait in the discipline.
+    fn waiting(&mut self, packets: u32, now: Time);
+    /// A packet has left. It is behind the delay of the link, at the next one or at its host's access link, when it
+    /// `arrives`.
+    fn delivered(&mut self, delivery: &Delivery<P>, arrives: Time);
+}
+
+/// All links, each way. Beside each port lies what its driver keeps there, such as counts.
+pub struct Net<P, D> {
+    ports: Vec<Placed<P, D>>,
+    agenda: Agenda,
+}
+
+/// A port, the delay behind it, and the driver's own.
+struct Placed<P, D> {
+    egress: Egress<P>,
+    delay: Delay,
+    own: D,
+}
+
+/// When something happens at the ports of its own accord.
+struct Agenda {
+    due: Vec<Time>,
+    /// The earliest, and where; the first port of those that are due at one instant.
+    next: (Time, Port),
+}
+
+impl<P: Packet, D> Net<P, D> {
+    /// The links of these ports, in their order, with the delay behind each and the driver's own.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn new(ports: impl Iterator<Item = (Egress<P>, Delay, D)>) -> Self {
+        let ports: Vec<_> = ports.map(|(egress, delay, own)| Placed { egress, delay, own }).collect();
+        let due: Vec<Time> = ports.iter().map(|port| port.egress.next_event()).collect();
+        let next = earliest(&due);
+        Self { ports, agenda: Agenda { due, next } }
+    }
+
+    /// The egress of each port and the driver's own, in the order of ports.
+    pub fn ports(&self) -> impl ExactSizeIterator<Item = (&Egress<P>, &D)> {
+        self.ports.iter().map(|port| (&port.egress, &port.own))
+    }
+
+    /// The same, of which the driver's own may be changed.
+    pub fn ports_mut(&mut self) -> impl ExactSizeIterator<Item = (&Egress<P>, &mut D)> {
+        self.ports.iter_mut().map(|port| (&port.egress, &mut port.own))
+    }
+
+    /// The driver's own at each port, in their order.
+    pub fn into_own(self) -> impl Iterator<Item = D> {
+        self.ports.into_iter().map(|port| port.own)
+    }
+
+    /// The egress of a port.
+    #[inline]
+    pub fn egress(&self, port: Port) -> &Egress<P> {
+        &self.ports[port.index()].egress
+    }
+
+    /// The driver's own at a port.
+    #[inline]
+    pub fn own(&mut self, port: Port) -> &mut D {
+        &mut self.ports[port.index()].own
+    }
+
+    /// When something happens here of its own accord, and at which port: of several at one instant the first.
+    #[inline]
+    pub const fn next_event(&self) -> (Time, Port) {
+        self.agenda.next
+    }
+
+    /// A packet reaches `port` at `now`. `watch` is given what the driver keeps there.
+    #[inline]
+    pub fn offer<'a, W: Watch<P> + 'a>(
+        &'a mut self,
+        port: Port,
+        packet: P,
+        now: Time,
+        watch: impl FnOnce(&'a mut D) -> W,
+    ) {
+        let Placed { egress, own, .. } = &mut self.ports[port.index()];
+        let mut watch = watch(own);
+        watch.offered(&packet, now);
+        egress.offer(packet, now, &mut watch);
+        watch.waiting(egress.backlog().packets, now);
+        self.agenda.set(port, egress.next_event());
+    }
+
+    /// Lets `port` do what is due at `now`: a tick of its law, a change of its link, or the end of a transmission.
+    #[inline]
+    pub fn advance<'a, W: Watch<P> + 'a>(&'a mut self, port: Port, now: Time, watch: impl FnOnce(&'a mut D) -> W) {
+        let Placed { egress, delay, own } = &mut self.ports[port.index()];
+        let mut watch = watch(own);
+        let delivery = egress.advance(now, &mut watch);
+        watch.waiting(egress.backlog().packets, now);
+        self.agenda.set(port, egress.next_event());
+        if let Some(delivery) = &delivery {
+            watch.delivered(delivery, delay.pass(delivery.at));
+        }
+    }
+
+    /// A packet has left `port` at `left_at` without this network's doing: when it is behind the delay of the link.
+    pub fn pass(&mut self, port: Port, left_at: Time) -> Time {
+        self.ports[port.index()].delay.pass(left_at)
+    }
+}
+
+impl Agenda {
+    /// Something happens next at `port` at `at`.
+    #[inline]
+    fn set(&mut self, port: Port, at: Time) {
+        let due = &mut self.due[port.index()];
+        if *due != at {
+            *due = at;
+            self.next = earliest(&self.due);
+        }
+    }
+}
+
+#[inline]
+fn earliest(due: &[Time]) -> (Time, Port) {
+    // Of one link each way, which is most networks, without a loop.
+    if let &[forward, reverse] = due {
+        return (forward.min(reverse), Port::at(usize::from(reverse < forward)));
+    }
+    let (mut at, mut first) = (due[0], 0);
+    for (port, &time) in due.iter().enumerate().skip(1) {
+        if time < at {
+            (at, first) = (time, port);
+        }
+    }
+    (at, Port::at(first))
+}
