@@ -96,7 +96,7 @@ fn a_line_that_is_spoilt() {
                 "\"a\\nb\" = 1",
                 concat!(
                     "s.toml:1: a\\nb = 1: unknown key, expected one of name, duration, warmup, ",
-                    "cooldown, seed, link, path, stacks, tcp, traffic, record, live"
+                    "cooldown, seed, link, links, path, stacks, tcp, traffic, record, live"
                 ),
             ),
             // Plain values.
