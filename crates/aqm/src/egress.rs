@@ -93,6 +93,8 @@ struct Between<P> {
     server: Server,
     /// The queue of the interface, which has the packet in transmission as well; `None` where it has none.
     device: Option<DeviceQueue<P>>,
+    /// The parameters of the discipline, where it is told the rate when that changes.
+    told: Option<Values>,
 }
 
 impl<P: Packet> Egress<P> {
@@ -134,8 +136,16 @@ impl<P: Packet> Egress<P> {
         self
     }
 
+    /// The same link, whose discipline is told the rate when that changes. Its parameters stay `values`, those that were
+    /// computed from the rate of the start too.
+    #[must_use]
+    pub fn telling_rate(mut self, values: Values) -> Self {
+        self.between().told = Some(values);
+        self
+    }
+
     fn between(&mut self) -> &mut Between<P> {
-        self.between.get_or_insert_with(|| Box::new(Between { server: Server::Constant, device: None }))
+        self.between.get_or_insert_with(|| Box::new(Between { server: Server::Constant, device: None, told: None }))
     }
 
     /// The same link, on which each packet takes `bytes` more than its size: framing, preamble, gaps.
@@ -200,10 +210,13 @@ impl<P: Packet> Egress<P> {
     fn tick(&mut self) {
         let at = self.next_tick;
         let mut change_at = Time::NEVER;
-        if let Some(Between { server, .. }) = self.between.as_deref_mut() {
+        if let Some(Between { server, told, .. }) = self.between.as_deref_mut() {
             let is_change = server.next_change() == at;
             if is_change {
                 server.change(&mut self.wire);
+                if let Some(values) = told {
+                    self.qdisc.retune(values, self.wire.rate(), at);
+                }
             }
             change_at = server.next_change();
             assert!(change_at > at, "a change moves on");
@@ -270,7 +283,7 @@ impl<P: Packet> Egress<P> {
 
     /// Moves packets from the discipline into the device queue while that has room, and keeps the wire busy.
     fn fill_device(&mut self, now: Time, tap: &mut dyn Tap<P>) {
-        let Some(Between { server, device: Some(device) }) = self.between.as_deref_mut() else { return };
+        let Some(Between { server, device: Some(device), .. }) = self.between.as_deref_mut() else { return };
         let mut tap = Counting { counts: &mut self.counts, tap };
         let is_due = self.done_at == now;
         let mut ready = Time::NEVER;
@@ -338,7 +351,8 @@ impl<P: Packet> Egress<P> {
     pub fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
         debug_assert!(self.next_event() >= now, "advance before setting");
         self.qdisc.retune(values, rate, now);
-        self.next_tick = self.qdisc.next_tick();
+        let changes_at = self.between.as_deref().map_or(Time::NEVER, |between| between.server.next_change());
+        self.next_tick = self.qdisc.next_tick().min(changes_at);
     }
 
     /// What went through so far.

@@ -229,6 +229,7 @@ impl Link {
         };
         let egress = egress.with_overhead(self.overhead);
         let egress = match self.changes(side, seed) {
+            Some(changes) if self.is_told => egress.with_changes(changes).telling_rate(values.clone()),
             Some(changes) => egress.with_changes(changes),
             None => egress,
         };

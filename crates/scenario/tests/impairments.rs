@@ -192,12 +192,6 @@ fn one_line_says_what_is_wrong() {
             "s.toml:2: link.device_que = \"64p\": unknown key, did you mean device_queue?",
         ),
         (
-            "[link]\nreverse_trace = 'f.trace'\ndevice_queue = '64p'",
-            "1\n",
-            "s.toml:3: link.device_queue = \"64p\": expected none on a link with a trace, whose opportunities are the \
-             discipline's",
-        ),
-        (
             "[live]\nqdisc = 'kernel'\n[link]\ndevice_queue = '64p'",
             "",
             "s.toml:4: link.device_queue = \"64p\": expected none with live.qdisc = \"kernel\": the kernel's \
