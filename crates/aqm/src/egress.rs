@@ -136,8 +136,8 @@ impl<P: Packet> Egress<P> {
         self
     }
 
-    /// The same link, whose discipline is told the rate when that changes. Its parameters stay `values`, those that were
-    /// computed from the rate of the start too.
+    /// The same link, whose discipline is told the rate when that changes. Its parameters stay `values`, those too that
+    /// were computed from the rate of the start.
     #[must_use]
     pub fn telling_rate(mut self, values: Values) -> Self {
         self.between().told = Some(values);

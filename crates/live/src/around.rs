@@ -38,7 +38,7 @@ pub struct Wire {
     pub rate: Rate,
     /// What a packet takes on it beyond its size, bytes.
     pub overhead: u32,
-    /// Whether what a packet takes to be sent can be told from its size: this is the only link, and its rate is constant.
+    /// Whether a packet's size tells what it takes to be sent: this is the only link, and its rate is constant.
     pub is_even: bool,
 }
 

@@ -37,8 +37,8 @@ pub struct Leaving {
     pub at: Time,
     /// On which side: 0 left, 1 right.
     pub side: usize,
-    /// What the link took to send it, if it sent it right after another packet; zero if it had been idle, or where there
-    /// are several links.
+    /// What the link took to send it, if it sent it right after another packet; zero if it had been idle, or
+    /// there are several links.
     pub behind: Span,
     /// Whether it is not there yet, but due at a link that is the kernel's, [`Network::enter_kernel`].
     pub is_for_kernel: bool,
@@ -461,8 +461,8 @@ impl Network {
         (side..self.around.ports.len()).step_by(2).map(|index| u64::from(self.look(index).0.packets)).sum()
     }
 
-    /// IP bytes that left the last link of their routes in direction `side` since the start, and how long the last packet
-    /// of them had waited there.
+    /// IP bytes that left the last link of their routes in direction `side` since the start, and how long the last of
+    /// these packets had waited there.
     pub fn sent(&self, side: usize) -> (u64, Span) {
         let Sent { bytes, waited, .. } = self.around.sent[side];
         (bytes, waited)

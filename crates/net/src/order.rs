@@ -1,7 +1,7 @@
 //! The order of ties: what happens first of all that happens at one instant.
 //!
-//! 1. The links: a change, a tick of a law, or the end of a transmission ([`link_goes_first`]); of several links that
-//!    which the scenario names first, and of one link forward before reverse ([`Net::next_event`](crate::Net::next_event)).
+//! 1. The links: a change, a tick of a law, or the end of a transmission ([`link_goes_first`]); of several links the
+//!    first of the scenario, of one link forward before reverse ([`Net::next_event`](crate::Net::next_event)).
 //! 2. What is pending, by its [`Rank`].
 //! 3. What only looks: the end of an interval, an edge of the measured window. What happens at that instant belongs to
 //!    what ends with it.

@@ -75,7 +75,7 @@ fn parameter(param: &Param, is_fixed: bool) -> Value {
 
 /// The equilibrium that the parameters of the discipline before a link were computed for, where there is one.
 pub fn equilibrium(link: &Link) -> Value {
-    let QdiscSpec { kind, values } = &link.qdiscs[0];
+    let QdiscSpec { kind, values, .. } = &link.qdiscs[0];
     if *kind != RedOpt::ROW.name {
         return Value::Null;
     }

@@ -80,8 +80,8 @@ pub struct Crossing {
 }
 
 impl Crossing {
-    /// Those of all blocks, of what was waited at each step; none where that was not counted. `steps` are the first ones
-    /// of each block: forward and in reverse.
+    /// Those of all blocks, of what was waited at each step; none where that was not counted. `steps` are the first of
+    /// each block: forward and in reverse.
     pub fn all(steps: impl Iterator<Item = [Step; 2]>, routes: &Routes, waits: &[Waits]) -> Vec<Self> {
         let blocks = steps.enumerate().flat_map(|(block, steps)| steps.map(|first| (block as u16, first)));
         let each = blocks.flat_map(|(traffic, first)| routes.route(first).map(move |step| (traffic, step)));

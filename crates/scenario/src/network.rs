@@ -140,8 +140,8 @@ pub struct Built<P, D> {
 }
 
 impl Scenario {
-    /// The network of this scenario, idle: both drivers build it here. `own` makes what the driver keeps at a port, before
-    /// the access links of receivers.
+    /// The network of this scenario, idle: both drivers build it here. `own` makes what the driver keeps at a port, of
+    /// the access links of the receivers behind it.
     pub fn network<P: Packet + Send + 'static, D>(&self, own: impl Fn(Receivers) -> D) -> Built<P, D> {
         let mut routes = Routes::default();
         let steps = self.traffic.iter().map(|block| {

@@ -132,8 +132,8 @@ pub struct Opening {
 }
 
 impl Connections {
-    /// Makes a connection whose packets begin with these `steps`, and whose delay lies at `delay_at`, in the place of one
-    /// that is over if there is one.
+    /// Makes a connection whose packets begin with these `steps`, and whose delay lies at `delay_at`: in the
+    /// place of one that is over, if there is one.
     pub fn open(&mut self, opening: &Opening, steps: [Step; 2], delay_at: DelayAt, config: &Config) -> u32 {
         self.opened += 1;
         debug_assert!(self.opened < 1 << 48, "packets tell so many connections apart");

@@ -82,7 +82,7 @@ fn delays_add_up_wherever_they_lie() {
     }
 }
 
-/// Below the rate a queue is empty; above it grows by what is beyond, and is gone in the time that the spare rate takes.
+/// Below the rate a queue is empty; above it grows by what is beyond, and goes as fast as there is rate to spare.
 #[test]
 fn a_queue_grows_by_what_is_beyond_a_rate_that_falls() {
     let link = "[link]\nrate = '10mbit'\nqdisc = { kind = 'pfifo', limit = '100000p' }\n\

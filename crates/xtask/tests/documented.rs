@@ -127,7 +127,7 @@ fn the_scenario_page_names_every_key_with_its_default() {
     let names = |title: &str| -> Vec<String> { keys(title).into_iter().map(|(key, _)| key).collect() };
 
     let mut all = names("The run");
-    all.extend(["link", "path", "stacks", "tcp", "traffic", "record", "live"].map(str::to_owned));
+    all.extend(["link", "links", "path", "stacks", "tcp", "traffic", "record", "live"].map(str::to_owned));
     assert_eq!(sorted(all), sorted(known("", "")));
     for title in ["link", "path", "tcp", "record"] {
         assert_eq!(sorted(names(title)), sorted(known(&format!("[{title}]"), "")), "[{title}]");
@@ -219,9 +219,12 @@ fn the_results_page_names_every_column_and_figure() {
     let Value::Object(mut figures) = summary.to_json() else { panic!("a summary is an object") };
     let reverse = figures.remove("reverse").expect("both directions are there");
     assert_eq!(figures["forward"].as_object().map(|o| o.len()), reverse.as_object().map(|o| o.len()));
+    assert_eq!(figures["links"]["link"]["forward"], figures["forward"]);
     let mut keys = Vec::new();
     for (key, value) in &figures {
         match value {
+            // By the names of the links, which are the scenario's.
+            Value::Object(_) if key == "links" => keys.push(key.clone()),
             Value::Object(inner) => keys.extend(inner.keys().map(|name| format!("{key}.{name}"))),
             _ => keys.push(key.clone()),
         }
