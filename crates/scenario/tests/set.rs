@@ -9,7 +9,7 @@ fn spec(qdisc: &str) -> QdiscSpec {
     let text = format!("[link]\nrate = \"10mbit\"\nqdisc = {qdisc}\n[[traffic]]\nkind = \"bulk\"\n");
     let none = |_: &str| Err("no such file".to_owned());
     let resolved = resolve(&text, "s.toml", &[], &none).expect("the scenario is good");
-    resolved.scenario().expect("it asks for no load").link.qdisc.clone()
+    resolved.scenario().expect("it asks for no load").link().qdiscs[0].clone()
 }
 
 #[test]
