@@ -204,14 +204,7 @@ pub fn resolve_with(
         None => Ok(Scenario { name, duration, warmup, cooldown, seed, links, path, traffic, record, live }),
         Some(error) => Err(error),
     };
-    let text = written::toml(&fields);
-    if text.len() > MOST_TEXT {
-        let problem = format!(
-            "{} bytes long with every table copied in, expected at most {MOST_TEXT}: fewer points or blocks",
-            text.len()
-        );
-        return Err(Error { place: origin.to_owned(), key: String::new(), value: None, problem });
-    }
+    let text = text_of(&fields, origin)?;
     Ok(Resolved {
         scenario,
         loads,
@@ -222,6 +215,19 @@ pub fn resolve_with(
         files: kept_files(&fields),
         document: Document(fields),
     })
+}
+
+/// The fields as a text that can be read again.
+fn text_of(fields: &Fields, origin: &str) -> Result<String, Error> {
+    let text = written::toml(fields);
+    if text.len() <= MOST_TEXT {
+        return Ok(text);
+    }
+    let problem = format!(
+        "{} bytes long with every table copied in, expected at most {MOST_TEXT}: fewer points or blocks",
+        text.len()
+    );
+    Err(Error { place: origin.to_owned(), key: String::new(), value: None, problem })
 }
 
 /// What hosts are set to that no block sets otherwise.

@@ -82,7 +82,7 @@ fn a_line_that_is_spoilt() {
             ("duratoin = \"1s\"", "s.toml:1: duratoin = \"1s\": unknown key, did you mean duration?"),
             (
                 "colour = \"red\"",
-                "s.toml:1: colour = \"red\": unknown key, expected one of name, duration, warmup, cooldown, seed, link, \
+                "s.toml:1: colour = \"red\": unknown key, expected one of name, duration, warmup, cooldown, seed, link, links, \
                  path, stacks, tcp, traffic, record, live",
             ),
             ("[link]\nRate = \"1mbit\"", "s.toml:2: link.Rate = \"1mbit\": unknown key, did you mean rate?"),
