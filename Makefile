@@ -136,12 +136,15 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 	$(BIN)/python benches/coupling.py
 	$(BIN)/python benches/peers/compare_ns2.py || [ $$? -eq 3 ]
 	$(BIN)/python benches/peers/compare_ns2_transfers.py || [ $$? -eq 3 ]
+	$(BIN)/python benches/peers/parking.py
 	@echo "The kernel's and its flows' figures are stored ones: benches/peers/linux makes them anew. Not compared: ns-3."
 	$(BIN)/python benches/peers/linux/closed_loop.py
+	$(BIN)/python benches/peers/linux/two_hops.py
 
 compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both
 	$(BIN)/python benches/peers/compare_ns2.py
 	$(BIN)/python benches/peers/compare_ns2_transfers.py
+	$(BIN)/python benches/peers/parking.py
 
 validate-live: $(ENGINE) ## run the same scenarios in the simulator and between real TCP stacks, and say where they agree
 	$(BIN)/python benches/live/validate.py

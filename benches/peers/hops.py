@@ -53,8 +53,7 @@ class Series:
         form, tolerance = self.measure.form.format, self.measure.tolerance
         columns = [form(of(values)) for values in (self.peer, self.ours) for of in (statistics.fmean, statistics.stdev)]
         return [
-            self.case,
-            self.place,
+            f"{self.case}; {self.place}",
             self.measure.title,
             columns[0],
             f"({columns[1]})",
@@ -123,7 +122,7 @@ class Comparison:
                 ours.append(self.run(aqmlab, name, seed))
             lines += series(self.titles[name], self.measures, self.kept(name), ours)
         progress("")
-        rows = [["case", "place", *(word.format(peer=self.peer.split()[0]) for word in HEADINGS)]]
+        rows = [["case and place", *(word.format(peer=self.peer.split()[0]) for word in HEADINGS)]]
         rows += [line.cells() for line in lines]
         heading = f"{self.peer} and {aqmlab_version(aqmlab)}, {today()}, {args.seeds} runs of aqmlab"
         judged = [line for line in lines if line.passed is not None]
