@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -253,7 +253,9 @@ def finish_run(
     """
     names = ("exchanges", "queue", "drops", "probes", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
-    contents = {name: _table_digest(path) for name, path in tables.items()}
+    # The only link is the same in every row, whatever it is called.
+    left_out = set() if summary.get("routes") else {"link"}
+    contents = {name: _table_digest(path, left_out) for name, path in tables.items()}
     queue = pl.read_parquet(tables["queue"])
     link = resolved.scenario.get("link", {})
     found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, link)
@@ -373,10 +375,12 @@ def _about() -> Json:
 
 
 def _found(summary: Json) -> Json:
-    """A summary without its name, what a simulated run has not got, losses that no path had, and what held flows back,
-    which is seen beside what they did.
+    """A summary without its name, what a simulated run has not got, losses that no path had, the only link once more
+    under its name, and what held flows back, which is seen beside what they did.
     """
     found = {key: item for key, item in {**summary, "scenario": None}.items() if (key, item) != ("live", None)}
+    if found.get("routes") is None:
+        found = {key: item for key, item in found.items() if key not in ("links", "routes")}
     if isinstance(found.get("tcp"), dict):
         found["tcp"] = {key: item for key, item in found["tcp"].items() if key != "held_back"}
     udp = found.get("udp")
@@ -395,15 +399,17 @@ def _rows(path: Path) -> int:
     return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
 
-def _table_digest(path: Path) -> str:
-    """SHA-256 over names, types, nulls and values: independent of how Parquet packs them.
+def _table_digest(path: Path, left_out: Set[str]) -> str:
+    """SHA-256 over names, types, nulls and values of columns but those left out: independent of how Parquet packs them.
 
     Read in slices, for the exchanges of two hours are tens of millions of rows.
     """
     whole = hashlib.sha256()
-    whole.update(str(pl.read_parquet_schema(path)).encode())
+    schema = pl.Schema({name: kind for name, kind in pl.read_parquet_schema(path).items() if name not in left_out})
+    whole.update(str(schema).encode())
     for start in range(0, max(_rows(path), 1), SLICE_ROWS):
-        for column in pl.scan_parquet(path).slice(start, SLICE_ROWS).collect().iter_columns():
+        rows = pl.scan_parquet(path).select(list(schema)).slice(start, SLICE_ROWS).collect()
+        for column in rows.iter_columns():
             whole.update(f"{column.name}:{column.len()};".encode())
             if column.null_count():
                 whole.update(column.is_null().to_numpy().tobytes())
