@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab import bounds, comparison, engine, files, reference, scenario, shaping, toml_text, units, variants
+from aqmlab import bounds, comparison, engine, files, links, reference, scenario, shaping, toml_text, units, variants
 from aqmlab.agreement import agreements
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
@@ -295,7 +295,7 @@ def _jobs(jobs: int | None) -> int:
 
 
 def _kind(resolved: Resolved) -> str:
-    return str(resolved.scenario.get("link", {}).get("qdisc", {}).get("kind", ""))
+    return _scenario_kind(resolved.scenario)
 
 
 def _rate(text: str | None) -> float | None:
@@ -485,7 +485,7 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
 
 
 def _scenario_kind(tree: Json) -> str:
-    return str(tree.get("link", {}).get("qdisc", {}).get("kind", ""))
+    return str(links.first(tree).get("qdisc", {}).get("kind", ""))
 
 
 def _is_reference(result: Result) -> bool:

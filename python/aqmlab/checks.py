@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from aqmlab import units
+from aqmlab import links, units
 from aqmlab.engine import Reached
 
 LOAD_TOLERANCE = 0.01
@@ -45,11 +46,10 @@ def of_run(
     queue: pl.DataFrame,
     calibrations: Sequence[dict[str, Any]],
     reached: Sequence[Reached] = (),
-    link: Mapping[str, Any] = MappingProxyType({}),
+    tree: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Check]:
-    """All checks of one run; the table of exchanges is read in passing, for it may be large."""
-    traced = [name for name, key in (("forward", "trace"), ("reverse", "reverse_trace")) if key in link]
-    checks = [_conservation(queue, link), _utilisation(summary, traced)]
+    """All checks of one run of a resolved scenario; the table of exchanges is read in passing, for it may be large."""
+    checks = [_conservation(queue, tree), _utilisation(summary, tree)]
     if exchanges is not None:
         facts = _facts(exchanges)
         checks += [_completed(summary, facts), _response_times(facts)]
@@ -60,18 +60,23 @@ def of_run(
     return checks + [of_load(calibration) for calibration in calibrations] + [_reached(found) for found in reached]
 
 
-def _conservation(queue: pl.DataFrame, link: Mapping[str, Any] = MappingProxyType({})) -> Check:
-    """Offered = delivered + dropped + still held at the end, over the whole run and in each direction.
+def _conservation(queue: pl.DataFrame, tree: Mapping[str, Any] = MappingProxyType({})) -> Check:
+    """Offered = delivered + dropped + still held at the end, over the whole run, on each link and in each direction.
 
     The packet being sent when the run ends is neither delivered nor queued, hence at most one is missing; or as many as
     a device queue holds.
     """
     details, holds = [], True
-    most, where = _beyond_discipline(link)
-    for direction, name in ((0, "forward"), (1, "reverse")):
+    several = links.are_several(tree)
+    for (link, facts), (direction, way) in product(links.of(tree).items(), enumerate(links.WAYS)):
         rows = queue.filter(pl.col("direction") == direction)
+        if several:
+            rows = rows.filter(pl.col("link") == link)
         if rows.is_empty():
+            holds &= not several
             continue
+        most, where = _beyond_discipline(facts)
+        name = f"{link} {way}" if several else way
         offered, delivered, dropped = (
             int(rows[column].cast(pl.UInt64).sum())
             for column in ("offered_packets", "delivered_packets", "dropped_packets")
@@ -96,8 +101,15 @@ def _beyond_discipline(link: Mapping[str, Any]) -> tuple[int, str]:
     return int(most), "in the device queue and on the wire"
 
 
-def _utilisation(summary: dict[str, Any], traced: Sequence[str]) -> Check:
-    values = {name: summary[name]["utilisation"] for name in ("forward", "reverse") if summary.get(name)}
+def _utilisation(summary: dict[str, Any], tree: Mapping[str, Any]) -> Check:
+    values, traced = {}, []
+    for link, facts in links.of(tree).items():
+        figures = links.figures(summary, link)
+        for way in links.WAYS:
+            name = f"{link} {way}" if links.are_several(tree) else way
+            if figures.get(way):
+                values[name] = figures[way]["utilisation"]
+                traced += [name] if links.TRACES[way] in facts else []
     # Above 1 only by the packet that straddles the start of the window; of a trace's mean, in a rich part of it.
     most = {name: math.inf if name in traced else 1.001 for name in values}
     holds = all(value is None or 0 <= value <= most[name] for name, value in values.items())

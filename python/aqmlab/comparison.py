@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab import engine, reference, statistics, units
+from aqmlab import engine, links, reference, statistics
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
@@ -64,8 +64,7 @@ class Column:
         """What was found on a link that was to be uncongested and was not, in the first of its runs that says so."""
         if not self.uncongested:
             return None
-        rates = reference.rates_of(self.scenario, self.name)
-        checks = [reference.check(summary, rates) for summary in self.summaries]
+        checks = [reference.check(summary, self.scenario, self.name) for summary in self.summaries]
         return next((check.detail for check in checks if not check.holds), None)
 
     @cached_property
@@ -85,14 +84,17 @@ class Column:
 
     @property
     def qdisc(self) -> Json:
-        """The forward discipline with all its parameters."""
-        return dict(self.result.scenario["link"]["qdisc"])
+        """The forward discipline with all its parameters; of several links that of the first."""
+        return dict(links.first(self.scenario)["qdisc"])
 
     @property
     def ecn(self) -> bool:
-        """Whether the discipline marks and the hosts understand it."""
-        tcp = self.result.scenario.get("tcp", {}).get("ecn", "off")
-        return bool(self.qdisc.get("ecn", False)) and tcp not in ("off", False)
+        """Whether the discipline of a link marks and the hosts understand it."""
+        tcp = self.scenario.get("tcp", {}).get("ecn", "off")
+        return any(link["qdisc"].get("ecn", False) for link in links.of(self.scenario).values()) and tcp not in (
+            "off",
+            False,
+        )
 
     @cached_property
     def demand(self) -> tuple[str | None, tuple[int, ...]]:
@@ -198,8 +200,11 @@ class Comparison:
 
     @cached_property
     def load(self) -> float | None:
-        """The calibrated load as a share of the link's rate, if all have the same."""
-        rate = units.rate_bps(self.baseline.result.scenario["link"]["rate"], "link.rate")
+        """The calibrated load as a share of the link's rate, if all have the same and there is one link."""
+        scenario = self.baseline.scenario
+        if links.are_several(scenario):
+            return None
+        rate, _ = reference.rates_of(scenario, self.baseline.name)
         loads = {found["load_bps"] / rate for column in self.columns for found in column.result.calibration}
         return loads.pop() if len(loads) == 1 else None
 
@@ -235,6 +240,7 @@ class Comparison:
     def as_dict(self) -> Json:
         """Everything in numbers, for JSON."""
         base = self.baseline
+        own = {column.name: [*MEASURES, *column.windows[0].measures_of_links] for column in self.columns}
         return {
             "name": self.name,
             "folder": str(self.folder),
@@ -250,12 +256,13 @@ class Comparison:
                     "witness": column.witness,
                     "void": column.void,
                     "paired": self.are_paired(column, self.base_of(column)),
-                    "measures": {measure: column.estimate(measure).as_dict() for measure in MEASURES},
+                    "measures": {measure: column.estimate(measure).as_dict() for measure in own[column.name]},
                     "difference_to_baseline": None
                     if column is self.base_of(column)
                     else {
                         measure: self.difference(column, self.base_of(column), measure).as_dict()
-                        for measure in MEASURES
+                        for measure in own[column.name]
+                        if measure in own[base.name]
                     },
                     "summary": column.result.summary,
                 }

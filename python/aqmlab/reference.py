@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from aqmlab import units
+from aqmlab import links, units
 from aqmlab.checks import Check
 from aqmlab.engine import Tree
 from aqmlab.json_files import Json
@@ -40,7 +40,6 @@ of the median response time in the mean. An exchange waits once in each of its r
 the connection and one for request and response; its median is then 4 % or so longer than without waits."""
 
 FULL_PACKET_BITS = 1500 * 8
-WAYS = ("forward", "reverse")
 UNCONGESTED = "the reference is uncongested"
 """What the self-check is called."""
 
@@ -49,10 +48,8 @@ Rates = tuple[float, float]
 
 
 def rates_of(tree: Tree, origin: str) -> Rates:
-    """The rates of the scenario's own link."""
-    link = tree.get("link", {})
-    forward = units.rate_bps(link.get("rate"), f"{origin}: link.rate")
-    return forward, units.rate_bps(link.get("reverse_rate", link.get("rate")), f"{origin}: link.reverse_rate")
+    """The rates of the scenario's own link, of several the first."""
+    return links.rates_bps(tree, next(iter(links.of(tree))), origin)
 
 
 def rates(tree: Tree, origin: str, asked_bps: float | None = None) -> Rates:
@@ -65,31 +62,41 @@ def rates(tree: Tree, origin: str, asked_bps: float | None = None) -> Rates:
 
 def in_direction(rates: Rates, direction: str) -> tuple[float, ...]:
     """The rates of the directions in which a block of traffic runs: forward, reverse or both."""
-    return rates if direction == "both" else (rates[WAYS.index(direction)],)
+    return rates if direction == "both" else (rates[links.WAYS.index(direction)],)
 
 
 def uncongested(tree: Tree, on: Rates, origin: str = "<scenario>") -> Tree:
-    """The same resolved scenario on a link of these rates where nothing queues for long or is lost."""
-    own = rates_of(tree, origin)
+    """The same resolved scenario on a link of these rates where nothing queues for long or is lost.
+
+    Of several links the first has these rates, and each other one is as many times faster than its own.
+    """
+    own = {name: links.rates_bps(tree, name, origin) for name in links.of(tree)}
+    factors = [fast / real for fast, real in zip(on, rates_of(tree, origin), strict=True)]
     result = copy.deepcopy(tree)
-    link = result["link"]
-    link["rate"], link["reverse_rate"] = map(units.rate_text, on)
-    link["qdisc"] = {"kind": "pfifo", "limit": LIMIT}
-    for key in ("reverse_qdisc", "trace", "reverse_trace", "device_queue"):
-        link.pop(key, None)
+    for k, (name, link) in enumerate(links.of(result).items()):
+        fast = on if k == 0 else [factor * real for factor, real in zip(factors, own[name], strict=True)]
+        link["rate"], link["reverse_rate"] = map(units.rate_text, fast)
+        link["qdisc"] = {"kind": "pfifo", "limit": LIMIT}
+        for key in ("reverse_qdisc", "device_queue", *links.TRACES.values(), *links.VARYING):
+            link.pop(key, None)
     _hold(result, own)
     return result
 
 
-def _hold(tree: Tree, own: Rates) -> None:
-    """Holds each endless flow to its share of the real link, packet by packet."""
+def _hold(tree: Tree, own: Mapping[str, Rates]) -> None:
+    """Holds each endless flow to its share of the real link, packet by packet; of several links the least share."""
     endless = [(block, _flows(block)) for block in tree.get("traffic", ()) if _is_endless(block)]
-    together: Counter[str] = Counter()
-    for _, flows in endless:
-        together.update(flows)
+    together: Counter[tuple[str, str]] = Counter()
+    for block, flows in endless:
+        for way, number in flows.items():
+            together.update({(link, way): number for link in links.route(tree, block, way)})
     for block, flows in endless:
         # One value serves a block: one that runs both ways has the smaller share.
-        share_bps = min(own[WAYS.index(way)] / together[way] for way in flows)
+        share_bps = min(
+            own[link][links.WAYS.index(way)] / together[link, way]
+            for way in flows
+            for link in links.route(tree, block, way)
+        )
         held = units.rate_text(max(1, math.floor(share_bps)))
         block["max_pacing_rate"] = min(held, block.get("max_pacing_rate", held), key=_bps)
         block["pacing_burst"] = 1
@@ -110,7 +117,7 @@ def _flows(block: Mapping[str, Any]) -> dict[str, int]:
     flows, way = int(block.get("flows", 1)), block.get("direction", "forward")
     if way != "both":
         return {way: flows}
-    return {each: n for each, n in zip(WAYS, (flows - flows // 2, flows // 2), strict=True) if n}
+    return {each: n for each, n in zip(links.WAYS, (flows - flows // 2, flows // 2), strict=True) if n}
 
 
 def rates_in(calibration: Json) -> Rates:
@@ -119,16 +126,19 @@ def rates_in(calibration: Json) -> Rates:
     return forward, float(calibration.get("uncongested_reverse_rate_bps", forward))
 
 
-def check(summary: Json, rates: Rates) -> Check:
-    """Whether a run on an uncongested link of these rates was uncongested, in both directions."""
+def check(summary: Json, tree: Tree, origin: str) -> Check:
+    """Whether a run of this resolved scenario was uncongested on each of its links, in both directions."""
     median_s = float(summary["exchanges"]["response_time_s"]["p50"] or 0.0)
     said, holds = [], True
-    for way, rate in zip(WAYS, rates, strict=True):
-        used, waiting = float(summary[way]["utilisation"] or 0.0), float(summary[way]["queue_mean_packets"] or 0.0)
-        wait_s = waiting * FULL_PACKET_BITS / rate
-        holds &= used <= HIGHEST_SHARE
-        holds &= waiting <= MOST_WAITING_PACKETS or wait_s <= LONGEST_WAIT_SHARE * median_s
-        said.append(f"{way} {used:.1%} used and {waiting:,.3g} packets waiting in the mean")
+    for name in links.of(tree):
+        figures = links.figures(summary, name)
+        for way, rate in zip(links.WAYS, links.rates_bps(tree, name, origin), strict=True):
+            used, waiting = (float(figures[way][key] or 0.0) for key in ("utilisation", "queue_mean_packets"))
+            wait_s = waiting * FULL_PACKET_BITS / rate
+            holds &= used <= HIGHEST_SHARE
+            holds &= waiting <= MOST_WAITING_PACKETS or wait_s <= LONGEST_WAIT_SHARE * median_s
+            where = f"{name} {way}" if links.are_several(tree) else way
+            said.append(f"{where} {used:.1%} used and {waiting:,.3g} packets waiting in the mean")
     bounds = f"at most {HIGHEST_SHARE:.0%} and {MOST_WAITING_PACKETS} packets"
     if median_s:
         bounds += f", or as many as take {units.say_seconds(LONGEST_WAIT_SHARE * median_s)}"

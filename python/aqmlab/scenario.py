@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aqmlab import engine, files, toml_text
+from aqmlab import engine, files, links, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 
 DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
 
-QUEUES = ("link.qdisc", "link.reverse_qdisc")
-"""The keys of the disciplines."""
+QUEUES = ("qdisc", "reverse_qdisc")
+"""The keys of a link's disciplines."""
 
 LONGEST_NAME = 200
 """Bytes of a result folder's name: what is not finished yet is called by it and something more."""
@@ -54,7 +54,7 @@ class Source:
         if not changes:
             return self
         tree = self.tree
-        changes = {key: _as_table(item) if key in QUEUES else item for key, item in changes.items()}
+        changes = {key: _as_table(item) if _is_queue(key) else item for key, item in changes.items()}
         for key, item in changes.items():
             tree = with_key(tree, key, item, self.origin)
         settings = tuple((key, toml_text.value(item)) for key, item in changes.items())
@@ -109,10 +109,25 @@ def read(scenario: ScenarioLike) -> Source:
 
 def in_tables(tree: Mapping[str, Any]) -> Tree:
     """The same with a table for each discipline that is said by its name alone, as in `qdisc = "codel"`."""
-    link = tree.get("link")
-    if not isinstance(link, Mapping):
-        return dict(tree)
-    return {**tree, "link": {key: _as_table(item) if f"link.{key}" in QUEUES else item for key, item in link.items()}}
+    result = dict(tree)
+    if isinstance(tree.get(links.ONE), Mapping):
+        result[links.ONE] = _link_in_tables(tree[links.ONE])
+    if isinstance(tree.get(links.MANY), Mapping):
+        every = tree[links.MANY].items()
+        result[links.MANY] = {
+            name: _link_in_tables(item) if isinstance(item, Mapping) else item for name, item in every
+        }
+    return result
+
+
+def _link_in_tables(link: Mapping[str, Any]) -> Tree:
+    return {key: _as_table(item) if key in QUEUES else item for key, item in link.items()}
+
+
+def _is_queue(key: str) -> bool:
+    """Whether a dotted key is that of a discipline: `link.qdisc`, `links.core.qdisc`."""
+    *table, last = key.split(".")
+    return last in QUEUES and (table == [links.ONE] or (len(table) == 2 and table[0] == links.MANY))
 
 
 def _as_table(item: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aqmlab import reference, units
+from aqmlab import links, reference, units
 from aqmlab.comparison import Column
 from aqmlab.json_files import Json
 
@@ -34,13 +34,29 @@ def _of_column(column: Column) -> str:
         said.append("none of the scenario's traffic")
     measured = float(column.result.summary["measured_s"])
     warmup = units.say_seconds(units.seconds(scenario["warmup"], "warmup"))
-    return f"A link of {link(scenario)}. Over it: {'; '.join(said)}. {measured:g} s measured after {warmup} of warm-up."
+    begins = (
+        f"Links of {link(scenario)}. Over them"
+        if links.are_several(scenario)
+        else f"A link of {link(scenario)}. Over it"
+    )
+    return f"{begins}: {'; '.join(said)}. {measured:g} s measured after {warmup} of warm-up."
 
 
 def link(scenario: Json) -> str:
-    """`50 Mb/s forward and 10 Mb/s in reverse`."""
-    facts = scenario["link"]
-    rates = reference.rates_of(scenario, "scenario")
+    """`50 Mb/s forward and 10 Mb/s in reverse`; of several each with its name."""
+    names = list(links.of(scenario))
+    if len(names) == 1:
+        return _link(scenario, names[0])
+    return "; ".join(f"{_link(scenario, name)} ({name})" for name in names)
+
+
+def _link(scenario: Json, name: str) -> str:
+    facts, rates = links.of(scenario)[name], links.rates_bps(scenario, name, "scenario")
+    if "schedule" in facts or "states" in facts:
+        told: list[Any] = [facts, *(facts.get("schedule") or facts["states"])]
+        every = [[units.rate_bps(one[key], key) for one in told] for key in ("rate", "reverse_rate")]
+        said = [_range(one) for one in every]
+        return f"{said[0]} each way" if said[0] == said[1] else f"{said[0]} forward and {said[1]} in reverse"
     traces = [facts.get("trace"), facts.get("reverse_trace")]
     said = [
         units.say_rate(rate) + ("" if trace is None else f" in the mean ({trace['file']})")
@@ -49,11 +65,25 @@ def link(scenario: Json) -> str:
     return f"{said[0]} each way" if said[0] == said[1] else f"{said[0]} forward and {said[1]} in reverse"
 
 
+def _range(rates_bps: Sequence[float]) -> str:
+    """`5 Mb/s to 50 Mb/s`: of a link that changes."""
+    low, high = min(rates_bps), max(rates_bps)
+    return units.say_rate(low) if low == high else f"{units.say_rate(low)} to {units.say_rate(high)}"
+
+
 def blocks(scenario: Json, calibrations: Sequence[Json] = ()) -> list[str]:
-    """Each block of traffic: how much of what, and which way."""
-    rates = reference.rates_of(scenario, "scenario")
+    """Each block of traffic: how much of what, which way, and over which of several links."""
     found = {calibration["traffic"]: calibration for calibration in calibrations}
-    return [block(each, rates, found.get(k)) for k, each in enumerate(scenario["traffic"])]
+    said = []
+    for k, each in enumerate(scenario["traffic"]):
+        crossed = [links.route(scenario, each, way) for way in links.WAYS]
+        rates = [
+            min(links.rates_bps(scenario, name, "scenario")[way] for name in crossed[way])
+            for way in range(len(crossed))
+        ]
+        text = block(each, (rates[0], rates[1]), found.get(k))
+        said.append(f"{text}, over {' and '.join(crossed[0])}" if links.are_several(scenario) else text)
+    return said
 
 
 def block(facts: Block, rates: reference.Rates, calibration: Json | None = None) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab import scenario, shaping, toml_text
+from aqmlab import links, scenario, shaping, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
@@ -72,10 +72,12 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
     change = scenario.in_tables({key: item for key, item in table.items() if key not in OWN_KEYS})
     tree = laid_over(base, change)
     keys = scenario.changes_of(base, change)
-    if "reverse_qdisc" in base.get("link", {}) and "reverse_qdisc" not in tree["link"] and keys is not None:
-        # A text cannot be told to lose a table, only to have the same in it: no good if that is changed again.
-        is_changed = any(key.startswith("link.reverse_qdisc.") for key in settings)
-        keys = None if is_changed else {**keys, "link.reverse_qdisc": tree["link"]["qdisc"]}
+    for link, own in links.of(tree).items():
+        if keys is not None and "reverse_qdisc" in links.of(base).get(link, {}) and "reverse_qdisc" not in own:
+            # A text cannot be told to lose a table, only to have the same in it: no good if that is changed again.
+            reverse = f"{links.key(tree, link)}.reverse_qdisc"
+            is_changed = any(key.startswith(f"{reverse}.") for key in settings)
+            keys = None if is_changed else {**keys, reverse: own["qdisc"]}
     text, written = None if keys is None else source.text, source.settings
     if keys is not None and text is not None:
         written += tuple((key, toml_text.value(item)) for key, item in {**keys, "name": name}.items())
@@ -88,31 +90,42 @@ def laid_over(base: Tree, change: Mapping[str, Any]) -> Tree:
     """A scenario with a variant's tables laid over it; what these say of the queue they say of both directions."""
     change = scenario.in_tables(change)
     tree = scenario.merged(base, change)
-    link = change.get("link", {})
-    if isinstance(link, Mapping) and "qdisc" in link and "reverse_qdisc" not in link:
-        tree["link"].pop("reverse_qdisc", None)
+    for name, link in _links_of(change).items():
+        if isinstance(link, Mapping) and "qdisc" in link and "reverse_qdisc" not in link:
+            links.of(tree).get(name, {}).pop("reverse_qdisc", None)
     return tree
+
+
+def _links_of(change: Mapping[str, Any]) -> dict[str, Any]:
+    """The links that a change speaks of, whatever stands there."""
+    found = change.get(links.MANY, {links.ONE: change.get(links.ONE)})
+    return dict(found) if isinstance(found, Mapping) else {}
 
 
 def written_out(source: Source, specs: Sequence[str]) -> Source:
     """The comparison file that says the same as a scenario and disciplines in words, or `uncongested`."""
     if has_variants(source):
         raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables takes no disciplines beside it")
-    link = source.resolve().scenario["link"]
-    return replace(source, tree={**source.tree, "variant": [_table_of(spec, link) for spec in specs]})
+    tree = source.resolve().scenario
+    return replace(source, tree={**source.tree, "variant": [_table_of(spec, tree, source.origin) for spec in specs]})
 
 
-def _table_of(spec: str, link: Tree) -> Tree:
+def _table_of(spec: str, tree: Tree, origin: str) -> Tree:
     """The variant that words stand for: one discipline in both directions, or `forward / reverse`."""
     name = " ".join(spec.split())
     if name == UNCONGESTED_WORD:
         return {"name": UNCONGESTED_WORD, "uncongested": True}
+    if links.are_several(tree):
+        known = ", ".join(f"[variant.links.{link}.qdisc]" for link in links.of(tree))
+        raise BadInput(f"{origin}: {name!r}: a discipline of which link? expected [[variant]] tables with {known}")
     forward, *others = [words.parse(part) for part in _directions(name)]
+    link, at = links.first(tree), next(iter(links.of(tree)))
     for key, qdisc in zip(QUEUES, (forward, *(others or [forward])), strict=True):
-        if (excess := shaping.excess({**link, key: qdisc}, key)) is not None:
+        if (excess := shaping.excess({**link, key: qdisc}, key, links.key(tree, at))) is not None:
             hint = "" if others else ', or one discipline for each direction, as "forward / reverse"'
             raise BadInput(f"{name!r}: {excess}; expected no more{hint}")
-    table: Tree = {"name": name, "link": dict(zip(QUEUES, (forward, *others), strict=False))}
+    changed = dict(zip(QUEUES, (forward, *others), strict=False))
+    table: Tree = {"name": name, **({links.MANY: {at: changed}} if links.MANY in tree else {links.ONE: changed})}
     marks = any(qdisc.get("ecn") is True for qdisc in (forward, *others))
     return {**table, "tcp": {"ecn": "on"}} if marks else table
 

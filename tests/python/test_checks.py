@@ -26,7 +26,7 @@ def test_packets_are_conserved_up_to_the_one_on_the_wire():
 
 def test_a_device_queue_holds_no_more_than_its_limit():
     for limit, most in (("64p", 64), ("1p", 1), ("1kb", 1024 // 20 + 1)):
-        link = {"device_queue": limit}
+        link = {"link": {"device_queue": limit}}
         found = checks._conservation(queue(100 + most, 99, 1, 2), link)
         assert found.holds and f"+ {most} in the device queue and on the wire" in found.detail, limit
         assert checks._conservation(queue(10, 9, 1, 2), link).holds

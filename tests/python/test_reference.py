@@ -142,7 +142,8 @@ def summary(used, waiting, median=0.1):
     ],
 )
 def test_the_bounds_of_the_check(used, waiting, median, holds):
-    assert reference.check(summary(used, waiting, median), (500e6, 100e6)).holds is holds
+    tree = {"link": {"rate": "500mbit", "reverse_rate": "100mbit"}}
+    assert reference.check(summary(used, waiting, median), tree, "").holds is holds
 
 
 def test_a_load_in_reverse_is_calibrated_on_ten_times_the_reverse_rate(compiled):

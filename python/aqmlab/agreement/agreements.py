@@ -9,11 +9,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aqmlab import statistics
+from aqmlab import links, statistics
 from aqmlab.agreement import verdicts
 from aqmlab.agreement.verdicts import DELAY_RELATIVE, DELAY_S, DISTANCE, LEAST_SHARE, RELATIVE, VOID
 from aqmlab.json_files import Json
@@ -178,10 +179,12 @@ def agreement(simulated: Result, live: Result, name: str = "", witness: str = "l
     """Lays a live result beside the simulated one of the same scenario."""
     both = _Both(simulated, live)
     findings: list[Finding] = []
-    for way, title in enumerate(WAYS):
-        used = [one.figure(_reader(f"{title}.utilisation"), None).value for one in both.each]
+    several = links.are_several(simulated.scenario)
+    for link, (way, title) in product(links.of(simulated.scenario), enumerate(WAYS)):
+        key = f"{links.MANY}.{link}.{title}" if several else title
+        used = [one.figure(_reader(f"{key}.utilisation"), None).value for one in both.each]
         if max(used) >= LOADED:
-            findings += _of_direction(both, way)
+            findings += _of_direction(both, way, key, link if several else "")
     findings += _of_transport(both)
     if (distance := _responses(both)) is not None:
         findings.append(distance)
@@ -212,28 +215,33 @@ def write(found: "Comparison") -> list[Agreement]:
     return agreements
 
 
-def _of_direction(both: _Both, way: int) -> list[Finding]:
-    name = WAYS[way]
+def _of_direction(both: _Both, way: int, name: str, link: str) -> list[Finding]:
+    """Of the one link, or of a link of several; `name` is where its figures are in summaries."""
+    said = f"{link} {WAYS[way]}".strip()
+
+    def own(window: Window) -> Window:
+        return window.at(link) if link else window
 
     def ratio(top: str, bottom: str) -> Callable[[Window], Array]:
         def parts(window: Window) -> Array:
-            a, b = getattr(window, top)[way], getattr(window, bottom)[way]
+            a, b = getattr(own(window), top)[way], getattr(own(window), bottom)[way]
             return np.asarray(np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0))
 
         return parts
 
     def busy(window: Window) -> Array:
-        bits = window.sent_bits[way]
-        return np.asarray(bits / (window.rate_bps[way] * window.measured_s / bits.size))
+        bits = own(window).sent_bits[way]
+        return np.asarray(bits / (own(window).rate_bps[way] * window.measured_s / bits.size))
 
     found = [
-        _relative(both, f"{name}.utilisation", f"utilisation, {name}", "share", "utilisation", busy),
-        _delay(both, name, ratio("delay_sum_s", "delivered")),
+        _relative(both, f"{name}.utilisation", f"utilisation, {said}", "share", "utilisation", busy),
+        _delay(both, name, said, ratio("delay_sum_s", "delivered")),
     ]
     for key, top, title in (("loss_ratio", "dropped", "loss"), ("mark_ratio", "marked", "marks")):
-        if any((run.summary[name][key] or 0) > 0 for one in both.each for run in one.runs):
+        read = _reader(f"{name}.{key}")
+        if any((read(run.summary) or 0) > 0 for one in both.each for run in one.runs):
             parts = ratio(top, "offered")
-            found.append(_relative(both, f"{name}.{key}", f"{title}, {name}", "share", key, parts, LEAST_SHARE))
+            found.append(_relative(both, f"{name}.{key}", f"{title}, {said}", "share", key, parts, LEAST_SHARE))
     return found
 
 
@@ -248,10 +256,10 @@ def _of_transport(both: _Both) -> list[Finding]:
 
 
 def _reader(key: str) -> Callable[[Json], float | None]:
-    table, _, name = key.partition(".")
-
     def read(summary: Json) -> float | None:
-        value = summary.get(table, {}).get(name)
+        value: Any = summary
+        for step in key.split("."):
+            value = (value or {}).get(step)
         return None if value is None else float(value)
 
     return read
@@ -274,12 +282,12 @@ def _relative(
     return Finding(key, title, unit, a, b, both.difference(key, parts), max(share, least), said)
 
 
-def _delay(both: _Both, way: str, parts: Callable[[Window], Array]) -> Finding:
-    key = f"{way}.queue_delay_mean_s"
+def _delay(both: _Both, name: str, title: str, parts: Callable[[Window], Array]) -> Finding:
+    key = f"{name}.queue_delay_mean_s"
     a, b = (one.figure(_reader(key), parts) for one in both.each)
     tolerance = max(DELAY_RELATIVE * abs(a.value), DELAY_S)
     said = f"{100 * DELAY_RELATIVE:g} % or {1000 * DELAY_S:g} ms"
-    return Finding(key, f"mean queueing delay, {way}", "s", a, b, both.difference(key, parts), tolerance, said)
+    return Finding(key, f"mean queueing delay, {title}", "s", a, b, both.difference(key, parts), tolerance, said)
 
 
 def _responses(both: _Both) -> Finding | None:

@@ -18,7 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import units
+from aqmlab import links, units
 from aqmlab.bars import Bars
 from aqmlab.progress import Unseen, clock_text
 
@@ -64,9 +64,9 @@ class _State:
             self.rates[way].append(_at(tick, "rate_bps", way) or 0.0)
 
     def link_bps(self, way: int) -> float:
-        link = self.scenario.get("link", {})
+        link = links.first(self.scenario)
         rate = link.get("rate" if way == 0 else "reverse_rate", link.get("rate"))
-        return units.rate_bps(rate, "link.rate") if rate else 0.0
+        return units.rate_bps(rate, "rate") if rate else 0.0
 
     def budget_s(self, key: str) -> float:
         return units.seconds(self.scenario.get("live", {}).get(key, BUDGET[key]), f"live.{key}")
@@ -258,7 +258,7 @@ def picture(state: _State, head: str) -> RenderableType:
 
 
 def _subtitle(state: _State) -> str:
-    link = state.scenario.get("link", {})
+    link = links.first(state.scenario)
     kind = str(link.get("qdisc", {}).get("kind", ""))
     if state.scenario.get("live", {}).get("qdisc") == "kernel":
         kind = f"the kernel's {kind}"

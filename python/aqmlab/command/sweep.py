@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqmlab import scenario, units
+from aqmlab import links, scenario, units
 from aqmlab.command import completion
 from aqmlab.command.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, watched
 from aqmlab.errors import BadInput
@@ -113,7 +113,9 @@ def show(out: Console, found: Finished) -> None:
         pad_edge=False,
     )
     table.add_column("point")
-    columns = [column for column in COLUMNS if any(row.get(column[1]) is not None for row in found.rows)]
+    names = list(links.of(sweep.points[0].source.tree)) if sweep.points else []
+    shown = [*_by_link(names), *COLUMNS[3:]] if len(names) > 1 else COLUMNS
+    columns = [column for column in shown if any(row.get(column[1]) is not None for row in found.rows)]
     for title, _, _ in columns:
         table.add_column(title, justify="right", no_wrap=True)
     for point in sweep.points[:SHOWN]:
@@ -133,6 +135,15 @@ def show(out: Console, found: Finished) -> None:
         out.print("± 95 % t-interval across independent runs.", style="dim")
     out.print(_effort(found), style="dim")
     out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)
+
+
+def _by_link(names: list[str]) -> list[tuple[str, str, str]]:
+    """The figures of the link, forward, for each of several."""
+    return [
+        (f"{name}:\n{title.replace(chr(10), ' ')}", f"links_{name}_{column}", unit)
+        for name in names
+        for title, column, unit in COLUMNS[:3]
+    ]
 
 
 def _effort(found: Finished) -> str:

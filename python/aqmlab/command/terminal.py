@@ -14,13 +14,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import units
+from aqmlab import links, units
 from aqmlab.results import readable
 
 if TYPE_CHECKING:  # results take a second to load, and a list of disciplines shows none
     from aqmlab.claims import Claim
     from aqmlab.comparison import Column, Comparison
     from aqmlab.explained import WorkedOut
+    from aqmlab.json_files import Json
     from aqmlab.results.result import Result
     from aqmlab.runs.calibration import Calibration
     from aqmlab.runs.recording import Recording
@@ -60,34 +61,12 @@ def result(out: Console, found: Result) -> None:
 
     summary, widths = found.summary, found.summary.get("half_width_95", {})
     void = " (void)" if found.void else ""
-    table = _table(f"{found.name}{void}: {summary['measured_s']:g} s measured, {len(found.runs)} run(s)")
-    table.add_column("link")
-    for name in ("forward", "reverse"):
-        table.add_column(name, justify="right", no_wrap=True)
-    rows = [
-        ("utilisation (%)", "utilisation", "share"),
-        ("throughput", "throughput_bps", "bps"),
-        ("loss (%)", "loss_ratio", "share"),
-        ("marked (%)", "mark_ratio", "share"),
-        ("queueing delay, mean (ms)", "queue_delay_mean_s", "s"),
-        ("queueing delay, 99 % (ms)", "queue_delay_p99_s", "s"),
-    ]
-    for title, key, unit in rows:
-        cells = [_number(summary[way][key], widths.get(way, {}).get(key), unit) for way in ("forward", "reverse")]
-        table.add_row(title, *cells)
-    out.print(table)
-    exchanges, spread = summary["exchanges"], widths.get("exchanges", {})
-    if exchanges["completed"]:
-        table = _table()
-        for title in ("exchanges\n", "median\nms", "90 %\nms", "99 %\nms", "in 0.5 s\n%", "in 2 s\n%"):
-            table.add_column(title, justify="right")
-        times, around = exchanges["response_time_s"], spread.get("response_time_s", {})
-        table.add_row(
-            _number(exchanges["completed"], spread.get("completed"), "count"),
-            *(_number(times[key], around.get(key), "s") for key in ("p50", "p90", "p99")),
-            *(_number(exchanges[key], spread.get(key), "share") for key in ("share_under_500ms", "share_under_2s")),
-        )
-        out.print(table)
+    title = f"{found.name}{void}: {summary['measured_s']:g} s measured, {len(found.runs)} run(s)"
+    if links.are_several(found.scenario):
+        _links(out, title, [("", found)])
+    else:
+        out.print(_link(title, summary, widths))
+    _exchanges(out, summary, widths)
     figures = transport.shown([found])
     if figures:
         table = _table()
@@ -104,6 +83,83 @@ def result(out: Console, found: Result) -> None:
             out.print(Text(inside, style="dim"), soft_wrap=True)
     voids(out, [(found.name, found.void)])
     unsettled(out, [(found.name, found)])
+
+
+_OF_LINK = (
+    ("used\n%", "utilisation", "share"),
+    ("throughput\n", "throughput_bps", "bps"),
+    ("loss\n%", "loss_ratio", "share"),
+    ("marked\n%", "mark_ratio", "share"),
+    ("delay, mean\nms", "queue_delay_mean_s", "s"),
+    ("delay, 99 %\nms", "queue_delay_p99_s", "s"),
+)
+"""Figures of each of several links."""
+
+
+def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> None:
+    """Each link and direction of some results, and what packets waited at each link of their route."""
+    from aqmlab.results import by_link
+
+    table = _table(title)
+    are_named = len(found) > 1
+    for head in [""] * are_named + ["link", ""]:
+        table.add_column(head, no_wrap=True)
+    for head, _, _ in _OF_LINK:
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, one in found:
+        for port in by_link.ports(one.scenario, one.summary):
+            cells = [_number(port.figures[key], port.widths.get(key), unit) for _, key, unit in _OF_LINK]
+            table.add_row(*[name] * are_named, port.link, port.way, *cells)
+    out.print(table)
+    every = [(name, one, by_link.crossings(one.scenario, one.summary)) for name, one in found]
+    names = list(dict.fromkeys(link for _, one, _ in every for link in links.of(one.scenario)))
+    table = _table()
+    for head in [""] * are_named + ["mean wait, ms", ""]:
+        table.add_column(head, no_wrap=True)
+    for head in (*names, "together"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, _, crossings in every:
+        for crossing in crossings:
+            waits = {wait.link: readable.say(wait.mean_s, "s") for wait in crossing.waits}
+            cells = [*(waits.get(link, "") for link in names), readable.say(crossing.together_s, "s")]
+            table.add_row(*[name] * are_named, crossing.title, crossing.way, *cells)
+    if table.row_count:
+        out.print(table)
+
+
+def _link(title: str, summary: Json, widths: Json) -> Table:
+    """The one link, both directions."""
+    table = _table(title)
+    table.add_column("link")
+    for name in ("forward", "reverse"):
+        table.add_column(name, justify="right", no_wrap=True)
+    rows = [
+        ("utilisation (%)", "utilisation", "share"),
+        ("throughput", "throughput_bps", "bps"),
+        ("loss (%)", "loss_ratio", "share"),
+        ("marked (%)", "mark_ratio", "share"),
+        ("queueing delay, mean (ms)", "queue_delay_mean_s", "s"),
+        ("queueing delay, 99 % (ms)", "queue_delay_p99_s", "s"),
+    ]
+    for title, key, unit in rows:
+        cells = [_number(summary[way][key], widths.get(way, {}).get(key), unit) for way in ("forward", "reverse")]
+        table.add_row(title, *cells)
+    return table
+
+
+def _exchanges(out: Console, summary: Json, widths: Json) -> None:
+    exchanges, spread = summary["exchanges"], widths.get("exchanges", {})
+    if exchanges["completed"]:
+        table = _table()
+        for title in ("exchanges\n", "median\nms", "90 %\nms", "99 %\nms", "in 0.5 s\n%", "in 2 s\n%"):
+            table.add_column(title, justify="right")
+        times, around = exchanges["response_time_s"], spread.get("response_time_s", {})
+        table.add_row(
+            _number(exchanges["completed"], spread.get("completed"), "count"),
+            *(_number(times[key], around.get(key), "s") for key in ("p50", "p90", "p99")),
+            *(_number(exchanges[key], spread.get(key), "share") for key in ("share_under_500ms", "share_under_2s")),
+        )
+        out.print(table)
 
 
 def _how_late(found: Result) -> str:
@@ -175,6 +231,8 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
             style="dim" if column.uncongested else "",
         )
     out.print(table)
+    if links.are_several(base.scenario):
+        _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     if figures := transport.shown([column.result for column in found.columns]):
         table = _table()
         table.add_column("", no_wrap=True)
@@ -196,7 +254,10 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
-    out.print(Text("Used, loss and marked: both directions together. " + readable.basis(found.reps), style="dim"))
+    several = links.are_several(base.scenario)
+    where = f" of {next(iter(links.of(base.scenario)))}, the first link" if several else ""
+    note = f"Used, loss and marked: both directions{where} together. {readable.basis(found.reps)}"
+    out.print(Text(note, style="dim"))
     if lead:
         out.print(Text(lead, style="bold"))
 

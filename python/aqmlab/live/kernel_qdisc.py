@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from aqmlab import links
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json
@@ -101,12 +102,17 @@ def available() -> Mapping[str, bool]:
 
 
 def _sections(resolved: Resolved, is_virtual: bool) -> tuple[Section, Section]:
+    links.need_one(resolved.scenario, resolved.origin, 'live.qdisc = "kernel"')
+    link = links.first(resolved.scenario)
     for key, expected in (
         ("trace", "a rate that stays what it is"),
         ("reverse_trace", "a rate that stays what it is"),
+        ("schedule", "a rate that stays what it is"),
+        ("states", "a rate that stays what it is"),
+        ("delay", "none: the delay is the hosts'"),
         ("device_queue", "none: the kernel's discipline paces its packets to the rate"),
     ):
-        if key in resolved.scenario["link"]:
+        if key in link:
             raise BadInput(f'{resolved.origin}: link.{key}: live.qdisc = "kernel": expected {expected}')
     return write.bottlenecks(resolved, DEVICES, BURST_S["virtual" if is_virtual else "real"])
 

@@ -4,7 +4,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from aqmlab.measures.measure import BOTH, ONE_WAY, WAYS, WINDOW_WAY, Formula, Measure, Parameter, Params, choice
+from aqmlab.measures.measure import (
+    BOTH,
+    LINK,
+    ONE_WAY,
+    WAYS,
+    WINDOW_WAY,
+    Formula,
+    Measure,
+    Parameter,
+    Params,
+    at_link,
+    choice,
+)
 from aqmlab.measures.subject import Seen
 from aqmlab.results.window import Window
 from aqmlab.statistics import Array
@@ -96,11 +108,13 @@ def _state(params: Params) -> Formula:
 
 
 MEASURES = (
-    Measure("utilisation", "utilisation", "% of the link", (WINDOW_WAY,), _quotient("utilisation")),
-    Measure("throughput_bps", "throughput", "Mb/s", (WINDOW_WAY,), _quotient("throughput_bps")),
-    Measure("loss_ratio", "loss", "% of packets", (WINDOW_WAY,), _quotient("loss_ratio")),
-    Measure("mark_ratio", "marked", "% of packets", (WINDOW_WAY,), _quotient("mark_ratio")),
-    Measure("queue_delay_mean_s", "mean queueing delay", "ms", (WINDOW_WAY,), _quotient("queue_delay_mean_s")),
+    Measure("utilisation", "utilisation", "% of the link", (WINDOW_WAY, LINK), at_link(_quotient("utilisation"))),
+    Measure("throughput_bps", "throughput", "Mb/s", (WINDOW_WAY, LINK), at_link(_quotient("throughput_bps"))),
+    Measure("loss_ratio", "loss", "% of packets", (WINDOW_WAY, LINK), at_link(_quotient("loss_ratio"))),
+    Measure("mark_ratio", "marked", "% of packets", (WINDOW_WAY, LINK), at_link(_quotient("mark_ratio"))),
+    Measure(
+        "queue_delay_mean_s", "mean queueing delay", "ms", (WINDOW_WAY, LINK), at_link(_quotient("queue_delay_mean_s"))
+    ),
     Measure(
         "state",
         "state",
@@ -109,7 +123,8 @@ MEASURES = (
             Parameter("column", "a column of queue.parquet", lambda item: isinstance(item, str), is_needed=True),
             choice("statistic", STATISTICS, "mean"),
             ONE_WAY,
+            LINK,
         ),
-        _state,
+        at_link(_state),
     ),
 )

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from aqmlab.measures.subject import Seen, Subject, runs_of
 from aqmlab.statistics import Array, Interval, across_runs, estimate
 
@@ -105,6 +107,33 @@ def choice(name: str, words: Sequence[str], default: str) -> Parameter:
 def needed(parameter: Parameter) -> Parameter:
     """The same without a default."""
     return replace(parameter, is_needed=True)
+
+
+LINK = Parameter("link", "the name of a link", lambda item: isinstance(item, str) and bool(item), "")
+"""Of measures of a link; without it that is the first."""
+
+
+def at_link(formula: Callable[[Params], Formula]) -> Callable[[Params], Formula]:
+    """The same of the link that the parameters name."""
+
+    def of_link(params: Params) -> Formula:
+        link, found = params[LINK.name], formula(params)
+        if not link:
+            return found
+
+        def whole(seen: Seen) -> float:
+            own = seen.at(link)
+            return float("nan") if own is None else found.whole(own)
+
+        def parts(seen: Seen) -> Array:
+            own = seen.at(link)
+            none = np.full(seen.window.completed.size, np.nan)
+            return none if own is None or found.parts is None else found.parts(own)
+
+        words, brief = f"{found.words}, at {link}", f"{found.brief}, {link}"
+        return Formula(whole, None if found.parts is None else parts, words, brief)
+
+    return of_link
 
 
 BOTH, WAYS = "both", ("forward", "reverse")

@@ -3,9 +3,21 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aqmlab import units
+from aqmlab import links, units
 from aqmlab.json_files import Json
-from aqmlab.measures.measure import BOTH, ONE_WAY, WAYS, Formula, Measure, Parameter, Params, choice, is_number
+from aqmlab.measures.measure import (
+    BOTH,
+    LINK,
+    ONE_WAY,
+    WAYS,
+    Formula,
+    Measure,
+    Parameter,
+    Params,
+    at_link,
+    choice,
+    is_number,
+)
 from aqmlab.measures.subject import Seen
 
 NAN = float("nan")
@@ -82,10 +94,10 @@ def _per_exchange(key: str, words: str) -> Callable[[Params], Formula]:
 
 def _queue_share(params: Params) -> Formula:
     way = params["direction"]
-    key = "link.qdisc.limit" if way == "forward" else "link.reverse_qdisc.limit"
+    key = "qdisc.limit" if way == "forward" else "reverse_qdisc.limit"
 
     def whole(seen: Seen) -> float:
-        limit = _at(seen.scenario, key)
+        limit = _at(links.first(seen.scenario), key)
         if not isinstance(limit, str) or not limit.endswith("p"):
             return NAN
         return _number(seen.summary, f"{way}.queue_mean_packets") / quantity(limit)
@@ -128,20 +140,26 @@ MEASURES = (
         "queue_delay_sd_s",
         "sd of queueing delay",
         "ms",
-        (ONE_WAY,),
-        _each_way("queue_delay_sd_s", "standard deviation of the queueing delay"),
+        (ONE_WAY, LINK),
+        at_link(_each_way("queue_delay_sd_s", "standard deviation of the queueing delay")),
     ),
-    Measure("queue_delay_quantile_s", "queueing delay", "ms", (_Q, ONE_WAY), _delay_quantile),
-    Measure("queue_mean_packets", "mean queue", "packets", (ONE_WAY,), _each_way("queue_mean_packets", "mean queue")),
-    Measure("queue_share", "share of the buffer", "% of the buffer", (ONE_WAY,), _queue_share),
+    Measure("queue_delay_quantile_s", "queueing delay", "ms", (_Q, ONE_WAY, LINK), at_link(_delay_quantile)),
+    Measure(
+        "queue_mean_packets",
+        "mean queue",
+        "packets",
+        (ONE_WAY, LINK),
+        at_link(_each_way("queue_mean_packets", "mean queue")),
+    ),
+    Measure("queue_share", "share of the buffer", "% of the buffer", (ONE_WAY, LINK), at_link(_queue_share)),
     Measure(
         "loss_run_mean",
         "consecutive losses",
         "packets",
-        (ONE_WAY,),
-        _each_way("loss_run_mean", "mean run of consecutive losses"),
+        (ONE_WAY, LINK),
+        at_link(_each_way("loss_run_mean", "mean run of consecutive losses")),
     ),
-    Measure("loss_run_longer", "longer runs of losses", "% of runs", (_N, ONE_WAY), _loss_run_longer),
+    Measure("loss_run_longer", "longer runs of losses", "% of runs", (_N, ONE_WAY, LINK), at_link(_loss_run_longer)),
     Measure("timeouts", "timeouts", "", (), _plain("tcp.timeouts", "timeouts")),
     Measure("timeouts_per_exchange", "timeouts an exchange", "", (), _per_exchange("tcp.timeouts", "timeouts")),
     Measure(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from aqmlab import links
 from aqmlab.json_files import Json
 from aqmlab.results.window import Window
 
@@ -48,6 +49,16 @@ class Seen:
     window: Window
     summary: Json
     scenario: Json
+
+    def at(self, link: str) -> "Seen | None":
+        """The same run with the figures of a link in place of the first one's; none where there is no such link."""
+        there = links.of(self.scenario)
+        if not link or [link] == list(there):
+            return self
+        if link not in self.window.links:
+            return None
+        summary = {**self.summary, **links.figures(self.summary, link)}
+        return Seen(self.window.at(link), summary, {**self.scenario, links.MANY: {link: there[link]}})
 
 
 def runs_of(subject: Subject) -> list[Seen]:

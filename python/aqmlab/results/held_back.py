@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import units
+from aqmlab import links, units
 
 if TYPE_CHECKING:
     from aqmlab.json_files import Json
@@ -43,15 +43,18 @@ def of_results(found: Sequence[tuple[str, Result]]) -> list[str]:
 def foreseen(tree: Mapping[str, Any]) -> list[str]:
     """A line for each block of endless flows that cannot fill what is left of the link, where that can be reckoned.
 
-    All that is asked for besides must be known: rates of UDP, loads. `tree` is a resolved scenario.
+    All that is asked for besides must be known: rates of UDP, loads. `tree` is a resolved scenario. Nothing is foreseen
+    where there are several links, for what is left of one depends on the others, or where a link changes.
     """
+    if links.are_several(tree) or links.changes(links.first(tree)):
+        return []
     blocks = list(_endless(tree))
     most = {number: _allowed_bps(tree, block) for number, block in blocks}
     lines = []
     for direction in ("forward", "reverse"):
         asked = [_asked_bps(block, direction) for block in tree["traffic"] if not _is_endless(block)]
         here = {number: most[number] for number, block in blocks if block["direction"] == direction}
-        capacity = _capacity_bps(tree, direction)
+        capacity = sum(_rates_bps(links.first(tree), direction))
         if not here or None in asked or None in here.values():
             continue
         left = capacity - sum(each or 0.0 for each in asked)
@@ -69,9 +72,11 @@ def foreseen(tree: Mapping[str, Any]) -> list[str]:
 
 def _seen(tree: Mapping[str, Any], number: int, shares: Json, summary: Mapping[str, Any]) -> str | None:
     block = tree["traffic"][number]
-    capacity = _capacity_bps(tree, block["direction"])
+    crossed = {way: links.route(tree, block, way) for way in links.WAYS if block["direction"] in (way, "both")}
+    capacity = sum(min(_carried_bps(tree, summary, name, way) for name in crossed[way]) for way in crossed)
     access_bps = units.rate_bps(tree["path"]["access_rate"], "path.access_rate")
-    if shares["access_share"] >= MOSTLY and access_bps < units.rate_bps(tree["link"]["rate"], "link.rate"):
+    slowest = min(_rates_bps(links.of(tree)[name], "forward")[0] for name in links.route(tree, block, "forward"))
+    if shares["access_share"] >= MOSTLY and access_bps < slowest:
         share, what, over = shares["access_share"], _access(block, access_bps), ""
     elif shares["window_share"] >= MOSTLY:
         share, what, over = shares["window_share"], _window(tree, block), f" over {_round_trips(tree, block)}"
@@ -79,7 +84,7 @@ def _seen(tree: Mapping[str, Any], number: int, shares: Json, summary: Mapping[s
         return None
     flows = block["flows"]
     limits = f"limit{'s' if flows == 1 else ''} {_flows(flows)} for {share:.0%} of the time"
-    used = [summary[way]["busy_ratio"] for way in ("forward", "reverse") if block["direction"] in (way, "both")]
+    used = [max(links.figures(summary, name)[way]["busy_ratio"] or 0.0 for name in crossed[way]) for way in crossed]
     if min(used) >= FULL:
         fills = f"and fill{'s' if flows == 1 else ''} the link: losses and marks hardly do"
         return f"{_name(tree, number)}: {what} {limits}, {fills}"
@@ -101,18 +106,18 @@ def _allowed_bps(tree: Mapping[str, Any], block: Mapping[str, Any]) -> float | N
     window, mss, header = (_number(_of_block(tree, block, key)) for key in ("window", "mss", "header"))
     per_round_trip = 8 * window * (1 + header / mss)
     access = units.rate_bps(tree["path"]["access_rate"], "path.access_rate")
-    inverse = _mean_inverse_s(_of_block(tree, block, "rtt"))
+    inverse = _mean_inverse_s(_of_block(tree, block, "rtt"), _delays_s(tree, block))
     return None if inverse is None else block["flows"] * min(per_round_trip * inverse, access)
 
 
-def _mean_inverse_s(rtt: Any) -> float | None:
-    """The mean of 1 / RTT over flows; None of distributions that are not reckoned with."""
+def _mean_inverse_s(rtt: Any, more_s: float = 0.0) -> float | None:
+    """The mean of 1 / RTT over flows, each with so much more; None of distributions that are not reckoned with."""
     if isinstance(rtt, str):
-        return 1 / _number(rtt)
+        return 1 / (_number(rtt) + more_s)
     ends = rtt.get("uniform") or rtt.get("even")
     if ends is None:
         return None
-    low, high = (_number(end) for end in ends)
+    low, high = (_number(end) + more_s for end in ends)
     return 1 / low if low == high else math.log(high / low) / (high - low)
 
 
@@ -125,9 +130,28 @@ def _asked_bps(block: Mapping[str, Any], direction: str) -> float | None:
     return units.rate_bps(block["rate"], "rate") if block["kind"] == "cbr" else None
 
 
-def _capacity_bps(tree: Mapping[str, Any], direction: str) -> float:
-    rates = {"forward": tree["link"]["rate"], "reverse": tree["link"]["reverse_rate"]}
-    return sum(units.rate_bps(rate, "link.rate") for way, rate in rates.items() if direction in (way, "both"))
+def _rates_bps(link: Mapping[str, Any], direction: str) -> list[float]:
+    """Of the directions that are meant."""
+    rates = {"forward": link["rate"], "reverse": link["reverse_rate"]}
+    return [units.rate_bps(rate, "rate") for way, rate in rates.items() if direction in (way, "both")]
+
+
+def _carried_bps(tree: Mapping[str, Any], summary: Mapping[str, Any], name: str, way: str) -> float:
+    """What a link carries one way; where it changes, in the mean over the window, as its utilisation has it."""
+    link, figures = links.of(tree)[name], links.figures(summary, name)[way]
+    if ("schedule" in link or "states" in link) and figures["utilisation"]:
+        return float(figures["throughput_bps"]) / float(figures["utilisation"])
+    return _rates_bps(link, way)[0]
+
+
+def _delays_s(tree: Mapping[str, Any], block: Mapping[str, Any]) -> float:
+    """What the delays behind the links of its route, there and back, add to each round trip."""
+    keys = {"forward": "delay", "reverse": "reverse_delay"}
+    return sum(
+        _number(links.of(tree)[name].get(keys[way], "0s"))
+        for way in links.WAYS
+        for name in links.route(tree, block, way)
+    )
 
 
 def _of_block(tree: Mapping[str, Any], block: Mapping[str, Any], key: str) -> Any:
@@ -171,10 +195,13 @@ def _access(block: Mapping[str, Any], access_bps: float) -> str:
 
 def _round_trips(tree: Mapping[str, Any], block: Mapping[str, Any]) -> str:
     rtt = _of_block(tree, block, "rtt")
+    more_s = _delays_s(tree, block)
     if isinstance(rtt, str):
-        return units.say_seconds(_number(rtt))
+        return units.say_seconds(_number(rtt) + more_s)
     ends = rtt.get("uniform") or rtt.get("even")
-    return "their round trips" if ends is None else " to ".join(units.say_seconds(_number(end)) for end in ends)
+    return (
+        "their round trips" if ends is None else " to ".join(units.say_seconds(_number(end) + more_s) for end in ends)
+    )
 
 
 def _rate(bps: float) -> str:

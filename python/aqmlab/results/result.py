@@ -93,7 +93,7 @@ class Result:
 
     @cached_property
     def queue(self) -> pl.DataFrame:
-        """One row an interval and direction; with several runs a column `rep` says which."""
+        """One row an interval, link and direction; with several runs a column `rep` says which."""
         return self._tables([run.queue for run in self.runs])
 
     @cached_property

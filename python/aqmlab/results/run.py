@@ -23,6 +23,11 @@ def with_keys(path: Path, keys: dict[str, type]) -> Json:
     return found
 
 
+def of_link(queue: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The rows of a queue table that are of one link; a table without a column `link` is of one alone."""
+    return queue.filter(pl.col("link") == name) if "link" in queue.columns else queue
+
+
 class Run:
     """One finished run."""
 
@@ -82,7 +87,7 @@ class Run:
 
     @property
     def queue(self) -> pl.DataFrame:
-        """One row an interval and direction, over the whole run."""
+        """One row an interval, link and direction, over the whole run."""
         return self._table("queue")
 
     @property

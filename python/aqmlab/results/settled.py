@@ -11,14 +11,16 @@ the long run that it is often taken for.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from aqmlab import stationarity, units
+from aqmlab import links, stationarity, units
 from aqmlab.results.exchanges import SLICE_ROWS
+from aqmlab.results.run import of_link
 from aqmlab.stationarity import FEWEST_CELLS, FEWEST_FREEDOM, LEVEL, NO, UNKNOWN, YES, Array
 
 CELLS = 400
@@ -123,16 +125,17 @@ def _gauges(queue: pl.DataFrame, window: tuple[float, float]) -> Iterator[tuple[
     start, end = window
     near = 1e-6  # ends of intervals are decimal fractions, which are no exact binary ones
     rows = queue.filter((pl.col("time_s") > start + near) & (pl.col("time_s") <= end + near))
-    for column, title in GAUGES.items():
-        for direction, way in enumerate(("forward", "reverse")):
-            own = rows.filter(pl.col("direction") == direction)
-            values = own[column].cast(pl.Float64).to_numpy()
-            if not values.size or not np.isfinite(values).all():
-                continue  # a discipline without such a gauge
-            cells = min(CELLS, values.size)
-            # Intervals are equally long but at the edges; a cell has as many of them as another, or one more.
-            edges = np.linspace(0, values.size, cells + 1).astype(np.int64)
-            yield f"{title}, {way}", np.add.reduceat(values, edges[:-1]) / np.diff(edges)
+    names = list(dict.fromkeys(rows["link"])) if "link" in rows.columns else [links.ONE]
+    for name, (column, title), (direction, way) in product(names, GAUGES.items(), enumerate(links.WAYS)):
+        own = of_link(rows, name).filter(pl.col("direction") == direction)
+        values = own[column].cast(pl.Float64).to_numpy()
+        if not values.size or not np.isfinite(values).all():
+            continue  # a discipline without such a gauge
+        cells = min(CELLS, values.size)
+        # Intervals are equally long but at the edges; a cell has as many of them as another, or one more.
+        edges = np.linspace(0, values.size, cells + 1).astype(np.int64)
+        where = f"{name} {way}" if len(names) > 1 else way
+        yield f"{title}, {where}", np.add.reduceat(values, edges[:-1]) / np.diff(edges)
 
 
 def _covered(name: str) -> float:

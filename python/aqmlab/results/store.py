@@ -257,9 +257,9 @@ def finish_run(
     left_out = set() if summary.get("routes") else {"link"}
     contents = {name: _table_digest(path, left_out) for name, path in tables.items()}
     queue = pl.read_parquet(tables["queue"])
-    link = resolved.scenario.get("link", {})
-    found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, link)
-    found += [reference.check(summary, reference.rates_of(resolved.scenario, resolved.origin))] if is_reference else []
+    tree = resolved.scenario
+    found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, tree)
+    found += [reference.check(summary, tree, resolved.origin)] if is_reference else []
     window, traffic = _window_of(resolved.scenario), resolved.scenario.get("traffic", [])
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)

@@ -7,7 +7,7 @@ parts is what one run can say about its own precision.
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from aqmlab import statistics, units
+from aqmlab import links, statistics
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 from aqmlab.results import exchanges
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
-from aqmlab.results.run import Run
+from aqmlab.results.run import Run, of_link
 from aqmlab.stationarity import NO
 from aqmlab.statistics import BATCHES, Array, Interval
 
@@ -57,12 +57,34 @@ MEASURES: dict[str, tuple[str, str]] = {
     "share_under_2s": ("within 2 s", "share"),
     "queue_delay_mean_s": ("mean queueing delay", "s"),
 }
-"""What is compared: name -> (title, unit). Link figures are those of both directions together."""
+"""What is compared: name -> (title, unit). Link figures are those of both directions of the first link together."""
+
+OF_LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
+"""Those of a link: of several links also by name, as `links.core.forward.utilisation`."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted at a link."""
+
+    rate_bps: tuple[float, float]
+    sent_bits: Array  # [direction, part]
+    offered: Array
+    dropped: Array
+    marked: Array
+    delivered: Array
+    delay_sum_s: Array
+    state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Its counts by their names."""
+        return {name: item for name, item in vars(self).items() if name not in ("rate_bps", "state")}
 
 
 @dataclass(frozen=True)
 class Window:
-    """One run, condensed."""
+    """One run, condensed; what is of a link is of the first one."""
 
     measured_s: float
     rate_bps: tuple[float, float]
@@ -86,6 +108,8 @@ class Window:
     size_counts: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
     size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))
     state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
+    links: Mapping[str, Counts] = field(default_factory=dict)
+    """Of several links each by its name; empty where there is one."""
     settled: Mapping[str, Any] | None = None
     """What was found about whether the run was settled, as in its manifest; none where that was not asked."""
 
@@ -93,6 +117,15 @@ class Window:
     def is_unsettled(self) -> bool:
         """Whether it is known not to be settled."""
         return self.settled is not None and self.settled["answer"] == NO
+
+    def at(self, link: str) -> "Window":
+        """The same run with the figures of a link of several in place of the first one's."""
+        return replace(self, **vars(self.links[link]))
+
+    @property
+    def measures_of_links(self) -> list[str]:
+        """The measures of each of several links and its directions."""
+        return [f"links.{link}.{way}.{what}" for link in self.links for way in links.WAYS for what in OF_LINK]
 
     def trusted(self, parts: Array) -> Array:
         """Numbers of its parts; none of a run that is not settled, where their spread says nothing of the whole."""
@@ -142,6 +175,8 @@ class Window:
 
     def _quotient(self, name: str) -> tuple[Array, Array]:
         parts = self.completed.size
+        if name.startswith("links."):
+            return self._of_link(name)
         match name:
             case "utilisation":
                 return self.sent_bits.sum(axis=0), np.full(parts, sum(self.rate_bps) * self.measured_s / parts)
@@ -153,6 +188,21 @@ class Window:
                 return self.delay_sum_s.sum(axis=0), self.delivered.sum(axis=0)
         column = {"share_under_500ms": 100, "share_under_1s": 200, "share_under_2s": 400}[name]
         return self.cdf_counts[:, column], self.completed
+
+    def _of_link(self, name: str) -> tuple[Array, Array]:
+        """One direction of a link by its name."""
+        _, link, way, what = name.split(".")
+        if link not in self.links:
+            known = ", ".join(self.links) or "none, for there is one link"
+            raise BadInput(f"{name!r}: {link}: no such link; expected one of {known}")
+        own, row = self.at(link), links.WAYS.index(way)
+        capacity = np.full(self.completed.size, own.rate_bps[row] * own.measured_s / self.completed.size)
+        return {
+            "utilisation": (own.sent_bits[row], capacity),
+            "loss_ratio": (own.dropped[row], own.offered[row]),
+            "mark_ratio": (own.marked[row], own.offered[row]),
+            "queue_delay_mean_s": (own.delay_sum_s[row], own.delivered[row]),
+        }[what]
 
 
 def estimate(windows: Sequence[Window], measure: str) -> Interval:
@@ -167,10 +217,17 @@ def _floats(values: npt.ArrayLike) -> Array:
 
 def check_measure(name: str) -> None:
     """Refuses what is no measure, and names those that there are."""
-    if name not in MEASURES:
+    if name not in MEASURES and not _is_of_link(name):
         near = difflib.get_close_matches(str(name), MEASURES, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise BadInput(f"{name!r}: no measure; expected one of {', '.join(MEASURES)}{hint}")
+
+
+def _is_of_link(name: str) -> bool:
+    match name.split("."):
+        case ["links", _, way, what]:
+            return way in links.WAYS and what in OF_LINK
+    return False
 
 
 _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
@@ -179,21 +236,37 @@ _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
 def condense(run: Run) -> Window:
     """Reads a run's tables; the table of exchanges in slices, for it may be larger than memory."""
     start, end = run.window
-    queue = run.queue
-    link = run.scenario["link"]
-    rates = (
-        units.rate_bps(link["rate"], f"{run.folder}: link.rate"),
-        units.rate_bps(link.get("reverse_rate", link["rate"]), f"{run.folder}: link.reverse_rate"),
-    )
+    counts = {name: _counts(run, name, start, end) for name in links.of(run.scenario)}
+    first = next(iter(counts.values()))
     return Window(
         measured_s=end - start,
-        rate_bps=rates,
-        **_queue_parts(queue, start, end),
-        state=_states(queue, start, end),
+        rate_bps=first.rate_bps,
+        state=first.state,
+        **first.arrays,
+        links=counts if len(counts) > 1 else {},
         **exchanges.parts(run.folder / "exchanges.parquet", start, end, len(run.scenario["traffic"])),
         summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),
         settled=run.settled,
     )
+
+
+def _counts(run: Run, link: str, start: float, end: float) -> Counts:
+    queue = of_link(run.queue, link)
+    rates = _rates(run, link)
+    return Counts(rates, **_queue_parts(queue, start, end), state=_states(queue, start, end))
+
+
+def _rates(run: Run, link: str) -> tuple[float, float]:
+    """What a link carries; where it changes, in the mean over the window, as the utilisation in the summary has it."""
+    nominal = links.rates_bps(run.scenario, link, str(run.folder))
+    if not {"schedule", "states"} & links.of(run.scenario)[link].keys():
+        return nominal
+    found = [links.figures(run.summary, link)[way] for way in links.WAYS]
+    forward, reverse = (
+        float(own["throughput_bps"]) / float(own["utilisation"]) if own["utilisation"] else rate
+        for own, rate in zip(found, nominal, strict=True)
+    )
+    return forward, reverse
 
 
 def _summarised(exchanges: Json) -> dict[str, float]:

@@ -23,7 +23,7 @@ import contextlib
 import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from aqmlab import engine, reference, scenario, scratch, statistics, toml_text, units
+from aqmlab import engine, links, reference, scenario, scratch, statistics, toml_text, units
 from aqmlab.checks import LOAD_TOLERANCE
 from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import BadInput
@@ -39,6 +39,7 @@ from aqmlab.json_files import Json, read_json
 from aqmlab.progress import Monitor
 from aqmlab.reference import Rates
 from aqmlab.results import store
+from aqmlab.results.run import of_link
 from aqmlab.runs import memory, runner
 
 PILOT_USERS = 1000
@@ -133,7 +134,7 @@ def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -
     """The scenario to calibrate with, the rates of its link, and where the load is asked for."""
     tree = engine_tree(resolved)
     rates = reference.rates(tree, resolved.origin, uncongested_rate_bps)
-    slowest = min(reference.in_direction(rates, load.direction))
+    slowest = min(_on_route_bps(reference.uncongested(tree, rates, resolved.origin), load, resolved.origin))
     asked = f'traffic.{load.traffic}.load = "{units.rate_text(load.load_bps)}"'
     where = f"{load.place or resolved.origin}: {asked}"
     most = reference.HIGHEST_SHARE * slowest
@@ -143,6 +144,19 @@ def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -
             f"expected at most {units.rate_text(most)}"
         )
     return _calibration_tree(tree, load.traffic, rates, resolved.origin), rates, where
+
+
+def _on_route_bps(tree: Tree, load: Load, origin: str) -> Iterator[float]:
+    """The rates of the links and directions that the load crosses."""
+    block = tree["traffic"][load.traffic]
+    for way in _ways(load):
+        for name in links.route(tree, block, way):
+            yield links.rates_bps(tree, name, origin)[links.WAYS.index(way)]
+
+
+def _ways(load: Load) -> tuple[str, ...]:
+    """The directions that are loaded."""
+    return links.WAYS if load.direction == "both" else (load.direction,)
 
 
 def _key(base: Tree, load: Load) -> str:
@@ -170,6 +184,9 @@ def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tr
     block = {name: item for name, item in base["traffic"][traffic].items() if name != "load"}
     base["name"] = "calibration"
     base["traffic"] = [block]
+    if links.MANY in base:  # a link that nobody crosses is refused
+        crossed = {name for way in links.WAYS for name in links.route(base, block, way)}
+        base[links.MANY] = {name: link for name, link in links.of(base).items() if name in crossed}
     tcp = base.get("tcp", {})
     if "cc" in block:
         # The scenario's own, which is about to go, may be what this congestion control rests on.
@@ -210,15 +227,17 @@ class _Search:
                 summary, _ = runner.observed(
                     scenarios[users], folder, f"calibration, {users:,} users", stop, self.monitor
                 )
-                names = {"forward": ("forward",), "reverse": ("reverse",)}.get(
-                    self.load.direction, ("forward", "reverse")
-                )
-                each = {name: float(summary[name]["throughput_bps"]) for name in names}
+                (block,) = self.base["traffic"]
+                # What is offered is what the first link of the route carries.
+                entered = {way: links.route(self.base, block, way)[0] for way in _ways(self.load)}
+                each = {
+                    way: float(links.figures(summary, link)[way]["throughput_bps"]) for way, link in entered.items()
+                }
                 throughput = sum(each.values()) / len(each)
                 queue = pl.read_parquet(folder / "queue.parquet")
             self.points[users] = throughput
             self.each[users] = each
-            self.window_errors[users] = _window_error(queue, names, self.base, throughput)
+            self.window_errors[users] = _window_error(queue, entered, self.base, throughput)
             self.measured_s = float(summary["measured_s"])
 
         runner.in_parallel([partial(measure, users) for users in new], at_once)
@@ -296,18 +315,19 @@ def _line(points: dict[int, float]) -> statistics.Line:
     return statistics.Line(proportional, 0.0, math.sqrt(math.fsum(r * r for r in rest) / len(rest)))
 
 
-def _window_error(queue: pl.DataFrame, names: Sequence[str], base: Tree, throughput_bps: float) -> float | None:
+def _window_error(queue: pl.DataFrame, entered: Mapping[str, str], base: Tree, throughput_bps: float) -> float | None:
+    """`entered` are the loaded directions, each with the link that carries what is offered."""
     start = units.seconds(base.get("warmup", "0s"), "warmup")
     end = units.seconds(base["duration"], "duration") - units.seconds(base.get("cooldown", "0s"), "cooldown")
-    codes = [0 if name == "forward" else 1 for name in names]
-    rows = queue.filter(
-        (pl.col("time_s") > start) & (pl.col("time_s") <= end + 1e-9) & pl.col("direction").is_in(codes)
+    inside = queue.filter((pl.col("time_s") > start) & (pl.col("time_s") <= end + 1e-9))
+    rows = pl.concat(
+        of_link(inside, link).filter(pl.col("direction") == links.WAYS.index(way)) for way, link in entered.items()
     )
     if rows.is_empty():
         return None
     part = ((rows["time_s"].to_numpy() - start) / (end - start) * statistics.BATCHES).clip(0, statistics.BATCHES - 1)
     bits = np.bincount(part.astype(int), rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)
-    rates = bits / len(names) / ((end - start) / statistics.BATCHES)
+    rates = bits / len(entered) / ((end - start) / statistics.BATCHES)
     width = statistics.half_width(rates)
     return None if width is None or throughput_bps <= 0 else width / throughput_bps
 

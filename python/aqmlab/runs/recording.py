@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from aqmlab import engine, files, reference, scenario, scratch, toml_text
+from aqmlab import engine, files, links, reference, scenario, scratch, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
@@ -25,6 +25,9 @@ from aqmlab.runs import runner
 
 ASKING = ("web", "poisson")
 """The kinds of traffic that ask for exchanges, and so can be recorded."""
+
+KEPT = ("dscp", "hosts", *links.ROUTES.values(), "rtt_at")
+"""The keys of a block that a file of demands does not say, beside the hosts' TCP."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +147,13 @@ def _replaying(tree: Tree, given: Tree, found: list[Demands], resolved: Resolved
         result["traffic"][position] = {**resolved_keys, **{name: own[name] for name in own if name in of_tcp}}
     for demands in found:
         block = result["traffic"][demands.traffic]
-        # What the file does not say: the hosts' TCP, their number, the codepoint.
-        kept_keys = {name: item for name, item in block.items() if name in of_tcp or name in ("dscp", "hosts")}
+        kept_keys = {name: item for name, item in block.items() if name in of_tcp or name in KEPT}
         result["traffic"][demands.traffic] = {"kind": "replay", "demands": Path(demands.file).name, **kept_keys}
     for name in ("stacks", "tcp", "variant"):
         result.pop(name, None)
         if name in given:
             result[name] = given[name]
-    for name in {"reverse_rate", "reverse_qdisc"} - given.get("link", {}).keys():
-        result["link"].pop(name)
+    for link, own in links.of(result).items():
+        for name in {"reverse_rate", "reverse_qdisc"} - links.of(given)[link].keys():
+            own.pop(name)
     return result

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab import toml_text, units
+from aqmlab import links, reference, toml_text
 from aqmlab.claims.asked import ask
 from aqmlab.claims.reading import ClaimText
 from aqmlab.claims.verdict import Claim
@@ -120,14 +120,14 @@ def _resolved(point: Point, columns: Sequence[Column], load: float, rate: float)
 
 
 def _rate(scenario: Json) -> float:
-    return units.rate_bps(scenario["link"]["rate"], "link.rate")
+    return reference.rates_of(scenario, "scenario")[0]
 
 
 def _may_stand(column: Column, point: Point) -> bool:
     """By what is written, which costs nothing to see."""
     if point.uncongested or column.uncongested:
         return point.uncongested and column.uncongested
-    given = point.source.tree["link"].get("qdisc", {})
+    given = links.first(point.source.tree).get("qdisc", {})
     return bool(column.qdisc["kind"] == given.get("kind") and given.keys() <= column.qdisc.keys())
 
 
@@ -136,8 +136,9 @@ def _essence(scenario: Json, uncongested: bool) -> Any:
     traffic = [(block["kind"], block.get("model")) for block in scenario["traffic"]]
     if uncongested:
         return UNCONGESTED_WORD, traffic
-    qdisc = dict(scenario["link"]["qdisc"])
-    reverse = dict(scenario["link"].get("reverse_qdisc", qdisc))
+    link = links.first(scenario)
+    qdisc = dict(link["qdisc"])
+    reverse = dict(link.get("reverse_qdisc", qdisc))
     can_mark = bool(qdisc.pop("ecn", False))
     reverse.pop("ecn", None)
     return (
@@ -161,15 +162,20 @@ def _differences(one: Json, other: Json, uncongested: bool) -> tuple[str, ...]:
     return tuple(f"{key} {a[key]}" if key in a else f"no {key}" for key in keys if a.get(key) != b.get(key))
 
 
+DELAYS = ("delay", "reverse_delay")
+"""The keys of the delay behind a link."""
+
+
 def _settings(scenario: Json, uncongested: bool) -> Iterator[tuple[str, str]]:
     """Dotted keys with their values as text; lists count as one value."""
     for key, item in scenario.items():
-        if key == "link":
+        if key in (links.ONE, links.MANY):
+            link = links.first(scenario)
             # The uncongested link has no device queue, and is fast enough both ways.
-            said = ("overhead",) if uncongested else ("overhead", "device_queue")
-            yield from _table("link", {key: one for key, one in item.items() if key in said})
+            said = ("overhead", *DELAYS) if uncongested else ("overhead", *DELAYS, "device_queue", *links.VARYING)
+            yield from _table("link", {key: one for key, one in link.items() if key in said})
             if not uncongested:
-                yield "link.reverse_rate", _said(item.get("reverse_rate", item["rate"]))
+                yield "link.reverse_rate", _said(link.get("reverse_rate", link["rate"]))
         elif key == "traffic":
             for position, block in enumerate(item):
                 # Everything but how many users there are, which the load says.

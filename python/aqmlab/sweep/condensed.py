@@ -22,14 +22,14 @@ import polars as pl
 from aqmlab import checks, reference
 from aqmlab.json_files import Json
 from aqmlab.results.run import Run
-from aqmlab.results.window import COUNTS, Window, condense
+from aqmlab.results.window import COUNTS, Counts, Window, condense
 from aqmlab.statistics import Array
 
 FORMAT = 3
 """Grows whenever what is kept of a run changes; what was kept in another format is not read."""
 
 QUEUE_ROWS = 2000
-"""Rows of the queue table that are kept, both directions together: finer than a figure can show."""
+"""Rows of the queue table that are kept, all links and directions together: finer than a figure can show."""
 
 RANGE = ("min", "max")
 """What says how far a state went within intervals that are put together: the mean of each is not enough, for means vary
@@ -133,7 +133,7 @@ class Condensed:
         """
         others = [c for c in self.self_checks if c["name"] not in (checks.LOAD, reference.UNCONGESTED)]
         own = [checks.of_load(calibration) for calibration in calibrations]
-        own += [reference.check(self.summary, reference.rates_of(self.scenario, self.key))] if is_reference else []
+        own += [reference.check(self.summary, self.scenario, self.key)] if is_reference else []
         facts = {**self.facts, "calibration": list(calibrations), "self_checks": others + [c.as_dict() for c in own]}
         return replace(self, facts=facts)
 
@@ -228,17 +228,18 @@ def thinned(queue: pl.DataFrame, rows: int = QUEUE_ROWS) -> pl.DataFrame:
             return pl.col(name).max()
         return pl.col(name).last() if name == "time_s" else pl.col(name).cast(pl.Float64).mean()
 
-    numbered = queue.sort("direction", "time_s").with_columns(
-        (pl.int_range(pl.len()).over("direction") // together).alias("together")
+    port = [name for name in ("link", "direction") if name in queue.columns]
+    numbered = queue.sort(*port, "time_s").with_columns(
+        (pl.int_range(pl.len()).over(port) // together).alias("together")
     )
-    columns = [name for name in queue.columns if name != "direction"]
+    columns = [name for name in queue.columns if name not in port]
     states = [name for name in columns if name not in ("time_s", *COUNTS) and queue.schema[name].is_numeric()]
     # Seven digits are more than a figure shows, and half the size.
     least = [pl.col(name).min().cast(pl.Float32).alias(f"{name}_min") for name in states]
     most = [pl.col(name).max().cast(pl.Float32).alias(f"{name}_max") for name in states]
-    grouped = numbered.group_by("direction", "together", maintain_order=True).agg(*map(merged, columns), *least, *most)
+    grouped = numbered.group_by(*port, "together", maintain_order=True).agg(*map(merged, columns), *least, *most)
     names = [f"{name}_{what}" for name in states for what in RANGE]
-    return grouped.sort("time_s", "direction").select(*queue.columns, *names)
+    return grouped.sort("time_s", *port[::-1], maintain_order=True).select(*queue.columns, *names)
 
 
 def _window_file(window: Window) -> bytes:
@@ -251,11 +252,20 @@ def _window_file(window: Window) -> bytes:
             arrays[field.name] = np.frombuffer(json.dumps(item).encode(), dtype=np.uint8)
         elif field.name == "state":
             arrays.update({f"state/{name}": _small(cells) for name, cells in item.items()})
+        elif field.name == "links":
+            for link, counts in item.items():
+                arrays.update({f"links/{link}/{name}": cells for name, cells in _counts_arrays(counts).items()})
         else:
             arrays[field.name] = _small(np.asarray(item, dtype=np.float64))
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     return content.getvalue()
+
+
+def _counts_arrays(counts: Counts) -> dict[str, Any]:
+    found = {name: np.asarray(item, dtype=np.float64) for name, item in vars(counts).items() if name != "state"}
+    found |= {f"state/{name}": cells for name, cells in counts.state.items()}
+    return {name: _small(cells) for name, cells in found.items()}
 
 
 def _small(values: Array) -> Any:
@@ -272,14 +282,31 @@ def _window(content: bytes) -> Window:
         arrays = {name: archive[name] for name in archive.files}
     summarised = json.loads(arrays.pop("summarised").tobytes())
     floats = {name: np.asarray(item, dtype=np.float64) for name, item in arrays.items()}
-    state = {name.removeprefix("state/"): floats.pop(name) for name in list(floats) if name.startswith("state/")}
+    of_links: dict[str, dict[str, Array]] = {}
+    for name in [name for name in floats if name.startswith("links/")]:
+        _, link, own = name.split("/", 2)
+        of_links.setdefault(link, {})[own] = floats.pop(name)
     measured_s = float(floats.pop("measured_s"))
-    forward, reverse = floats.pop("rate_bps")
+    first = _counts({name: item for name, item in floats.items() if name in _COUNTED or "/" in name})
+    others = {name: item for name, item in floats.items() if name not in _COUNTED and "/" not in name}
     return Window(
         measured_s=measured_s,
-        rate_bps=(float(forward), float(reverse)),
         summarised=summarised,
-        state=state,
+        links={link: _counts(own) for link, own in of_links.items()},
         settled=None,
-        **floats,
+        rate_bps=first.rate_bps,
+        state=first.state,
+        **first.arrays,
+        **others,
     )
+
+
+_COUNTED = {field.name for field in fields(Counts)}
+
+
+def _counts(arrays: dict[str, Array]) -> Counts:
+    """Of a link, from arrays by name."""
+    state = {name.removeprefix("state/"): item for name, item in arrays.items() if name.startswith("state/")}
+    forward, reverse = arrays["rate_bps"]
+    whole: dict[str, Any] = {name: item for name, item in arrays.items() if "/" not in name and name != "rate_bps"}
+    return Counts(rate_bps=(float(forward), float(reverse)), state=state, **whole)

@@ -7,7 +7,7 @@ from pathlib import Path
 from aqmlab import engine
 
 SOURCES = (
-    *("checks.py", "json_files.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
+    *("checks.py", "json_files.py", "links.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
     *("results/exchanges.py", "results/held_back.py", "results/result.py", "results/run.py", "results/settled.py"),
     *("results/store.py", "results/summaries.py", "results/window.py"),
     *("sweep/condensed.py", "sweep/work.py"),

@@ -9,6 +9,7 @@ the calibrated window.
 
 from collections.abc import Iterable
 
+from aqmlab import links
 from aqmlab.json_files import Json
 from aqmlab.sweep.condensed import Condensed
 
@@ -32,11 +33,18 @@ class Offered:
             self._known[key] = float(note["confirmed_bps"])
         elif uncongested and len(run.scenario["traffic"]) == 1:
             ways = {"forward": ("forward",), "reverse": ("reverse",)}.get(note["direction"], ("forward", "reverse"))
-            self._known.setdefault(key, sum(float(run.summary[way]["throughput_bps"]) for way in ways) / len(ways))
+            self._known.setdefault(key, sum(_throughput_bps(run, way) for way in ways) / len(ways))
 
     def of(self, demand_digest: str | None, seed: int) -> float | None:
         """The load of some demands, if it is known."""
         return None if demand_digest is None else self._known.get((demand_digest, seed))
+
+
+def _throughput_bps(run: Condensed, way: str) -> float:
+    """What the one block of a run sends one way: as the first link of its route carries it."""
+    (block,) = run.scenario["traffic"]
+    entered = links.route(run.scenario, block, way)[0]
+    return float(links.figures(run.summary, entered)[way]["throughput_bps"])
 
 
 def columns(run: Condensed) -> Json:

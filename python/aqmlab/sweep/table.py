@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from aqmlab import links
 from aqmlab.json_files import Json
 from aqmlab.results import store
 from aqmlab.sweep import offered
@@ -74,10 +75,14 @@ def row(point: Point, seed: int, run: Condensed) -> Json:
 
 
 def measures(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """The numbers of a summary under flat names: `forward.loss_ratio` is `forward_loss_ratio`."""
+    """The numbers of a summary under flat names: `forward.loss_ratio` is `forward_loss_ratio`.
+
+    Of several links each has its own: `links_core_forward_loss_ratio`.
+    """
     found: dict[str, float | None] = {}
+    is_one = len(summary.get(links.MANY) or {}) < 2
     for name, item in summary.items():
-        if name not in LEFT_OUT:
+        if name not in LEFT_OUT and not (is_one and name == links.MANY):
             _flatten(name, item, found)
     return found
 

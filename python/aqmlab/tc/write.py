@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from aqmlab import shaping
+from aqmlab import links, shaping
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.tc import hosts, red, table
@@ -26,6 +26,10 @@ LARGEST_MINOR = 0xFFFE
 """The most classes that a qdisc can have, by the 16 bits of their numbers."""
 
 NOT_EXPRESSED = {
+    "schedule": "this is the rate that it begins with",
+    "states": "this is the rate of the first",
+    "delay": "put it on the way behind the port",
+    "reverse_delay": "put it on the way behind the port",
     "trace": "this is its mean",
     "reverse_trace": "this is its mean",
     "device_queue": "htb keeps the port's own ring short",
@@ -39,7 +43,8 @@ FULL_FRAME_MEMORY = 2304
 def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
     """The lines for a checked scenario; `BadInput` where Linux has no such discipline."""
     tree = resolved.scenario
-    link, tcp, traffic = tree["link"], tree["tcp"], tree.get("traffic", [])
+    links.need_one(tree, resolved.origin, "lines for a network")
+    link, tcp, traffic = links.first(tree), tree["tcp"], tree.get("traffic", [])
     _refuse_what_linux_lacks(link, resolved.origin)
     ports = Section(
         f"router: {dev} is the port forward, towards those who receive; {reverse_dev} the one back",
@@ -64,11 +69,11 @@ def bottlenecks(resolved: Resolved, devs: tuple[str, str], burst_s: float) -> tu
 
     `burst_s` is the time whose bytes the shaper may send at once: what its timers are late by at most.
     """
-    tree = resolved.scenario
-    _refuse_what_linux_lacks(tree["link"], resolved.origin)
+    tree, link = resolved.scenario, links.first(resolved.scenario)
+    _refuse_what_linux_lacks(link, resolved.origin)
     forward, reverse = (
-        _direction(tree["link"], queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst_s=burst_s)
-        for queue, rate, dev in zip(("qdisc", _reverse_queue(tree["link"])), _rates(tree["link"]), devs, strict=True)
+        _direction(link, queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst_s=burst_s)
+        for queue, rate, dev in zip(("qdisc", _reverse_queue(link)), _rates(link), devs, strict=True)
     )
     return forward, _without_repetition(reverse, forward)
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import polars as pl
 
+from aqmlab import links
 from aqmlab.json_files import Json
 from aqmlab.measures.subject import Subject
 
@@ -94,7 +95,7 @@ def nothing(_: Selector) -> Sequence[Place]:
 
 def qdisc_of(cell: Cell) -> Json:
     """The forward discipline with all its parameters."""
-    return dict(cell.scenario["link"]["qdisc"])
+    return dict(links.first(cell.scenario)["qdisc"])
 
 
 def ecn_of(cell: Cell) -> str:

@@ -8,13 +8,14 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from aqmlab import units
+from aqmlab import links, units
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import MUTED
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
+from aqmlab.results.run import of_link
 from aqmlab.results.window import COUNTS
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
@@ -163,7 +164,8 @@ def series_of(cell: Cell, column: str, reverse: bool) -> Series:
     The rows of a long run are intervals put together, whose columns are means already. The range within a step is that
     of intervals all the same: `COLUMN_min` and `COLUMN_max` keep it, and without these there is none.
     """
-    queue = cell.queue.filter(pl.col("direction") == int(reverse)).sort("time_s")
+    own = of_link(cell.queue, next(iter(links.of(cell.scenario))))
+    queue = own.filter(pl.col("direction") == int(reverse)).sort("time_s")
     length = pl.col("time_s") - pl.col("time_s").shift(1, fill_value=0.0)
     rows = queue.with_columns(length.alias("length_s")).filter(pl.col(column).is_not_null())
     step = max(_duration(cell) / STEPS, 1e-6)

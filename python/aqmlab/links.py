@@ -1,0 +1,99 @@
+"""The links of a scenario: `[link]` is one, called `link`; of `[links.NAME]` there are as many as there are names.
+
+Figures of "the link" are those of the first link of the file. A block of traffic has a route of its own each way.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab import units
+from aqmlab.engine import Tree
+from aqmlab.errors import BadInput
+
+ONE, MANY = "link", "links"
+"""The key of one link, which is also its name, and that of several."""
+
+WAYS = ("forward", "reverse")
+ROUTES = {"forward": "route", "reverse": "reverse_route"}
+"""The key of a block's route each way."""
+
+VARYING = ("schedule", "states", "period", "told_rate")
+"""The keys of a link that say how it changes, and what disciplines are told of that."""
+
+TRACES = {"forward": "trace", "reverse": "reverse_trace"}
+
+
+def of(tree: Mapping[str, Any]) -> dict[str, Tree]:
+    """Every link by its name, in the order of the file."""
+    found = tree.get(MANY)
+    return dict(found) if isinstance(found, Mapping) else {ONE: tree.get(ONE, {})}
+
+
+def first(tree: Mapping[str, Any]) -> Tree:
+    """The link that is meant where none is named."""
+    return next(iter(of(tree).values()))
+
+
+def are_several(tree: Mapping[str, Any]) -> bool:
+    """Whether there is more than one."""
+    return len(tree.get(MANY, ())) > 1
+
+
+def key(tree: Mapping[str, Any], name: str) -> str:
+    """The dotted key of a link: `link` or `links.core`."""
+    return f"{MANY}.{name}" if MANY in tree else name
+
+
+def rates_bps(tree: Mapping[str, Any], name: str, origin: str) -> tuple[float, float]:
+    """The nominal rates of a link, forward and in reverse."""
+    link, where = of(tree)[name], f"{origin}: {key(tree, name)}"
+    forward = units.rate_bps(link.get("rate"), f"{where}.rate")
+    return forward, units.rate_bps(link.get("reverse_rate", link.get("rate")), f"{where}.reverse_rate")
+
+
+def changes(link: Mapping[str, Any]) -> bool:
+    """Whether its rate or its delay changes with time."""
+    return any(name in link for name in ("schedule", "states", *TRACES.values()))
+
+
+def route(tree: Mapping[str, Any], block: Mapping[str, Any], way: str) -> list[str]:
+    """The names of the links that packets of a block cross one way, in their order."""
+    names = list(of(tree))
+    own = block.get("route", names[:1])
+    return list(own if way == "forward" else block.get("reverse_route", own[::-1]))
+
+
+def figures(summary: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What a summary says of a link: `forward` and `reverse`. A summary of one link may say it of that one alone."""
+    found: Mapping[str, Any] = (summary.get(MANY) or {}).get(name, summary)
+    return found
+
+
+def need_one(tree: Mapping[str, Any], origin: str, what: str) -> None:
+    """Refuses several links where `what` is for one."""
+    if are_several(tree):
+        names = ", ".join(tree[MANY])
+        raise BadInput(f"{origin}: {MANY}: {names}: {what}: expected one link")
+
+
+def rates_over_time(link: Mapping[str, Any], way: str, duration_s: float) -> list[tuple[float, float]]:
+    """When one direction of a link that a schedule changes has which rate, bit/s; nothing where none does.
+
+    The schedule begins again with each of its periods; until its first change all stays as it is.
+    """
+    name = "rate" if way == WAYS[0] else "reverse_rate"
+    schedule = link.get("schedule", [])
+    if not schedule:
+        return []
+    period_s = units.seconds(link["period"], "period") if "period" in link else math.inf
+    found = [(0.0, units.rate_bps(link[name], name))]
+    begins_s = 0.0
+    while begins_s < duration_s:
+        for change in schedule:
+            at_s = begins_s + units.seconds(change["at"], "at")
+            back_s = at_s + units.seconds(change.get("outage", "0s"), "outage")
+            if at_s < duration_s:
+                found += [(at_s, 0.0)] * (back_s > at_s) + [(back_s, units.rate_bps(change[name], name))]
+        begins_s += period_s
+    return found
