@@ -100,11 +100,11 @@ def text(tag: Tag) -> str:
 
 
 def cells(page: str) -> list[Cell]:
-    """Every cell of a table's body that has a digit, and whatever else says which number it is."""
+    """Every cell of a table's body that has a digit and is no name, and whatever else says which number it is."""
     soup = BeautifulSoup(page, "html.parser")
     for drawing in soup.find_all(("svg", "script", "style")):
         drawing.decompose()
-    found = soup.select("tbody td, [data-measure], [data-value-of]")
+    found = soup.select("tbody td:not(.word), [data-measure], [data-value-of]")
     return [Cell(one) for one in found if re.search(r"\d", one.get_text()) or one.get("data-measure")]
 
 

@@ -20,6 +20,7 @@ from aqmlab.study.overview_page import _number as hours
 from aqmlab.sweep import making
 from conftest import NATIVE, ROOT
 from page_cells import BeautifulSoup, cells, shows, text
+from test_links import NETWORK
 from test_separately import MIXED
 
 
@@ -30,7 +31,10 @@ def read(folder, file):
 def below(value, name):
     """A number of a file by its dotted name."""
     for step in name.split("."):
-        value = value.get(step) if isinstance(value, dict) else None
+        if isinstance(value, list):
+            value = value[int(step)] if step.isdigit() and int(step) < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
     return value
 
 
@@ -107,17 +111,18 @@ class Stored:
 
     def _setting(self, cell):
         scenario = tomllib.loads((self.columns[cell.row] / "scenario.toml").read_text(encoding="utf-8"))
-        link = scenario["link"]
-        if cell.value_of == "link.rate":
+        key = cell.value_of.removesuffix(".rate").removesuffix(".kind").removesuffix(".qdisc")
+        link = below(scenario, key)
+        if cell.value_of == f"{key}.rate":
             rates = link["rate"], link.get("reverse_rate", link["rate"])
             return cell.text == rates[0] if rates[0] == rates[1] else cell.text == "{}, {} in reverse".format(*rates)
-        if cell.value_of == "link.qdisc.kind":
+        if cell.value_of == f"{key}.qdisc.kind":
             return cell.text == link["qdisc"]["kind"]
         ways = cell.text.split("; in reverse ")
         own = [link["qdisc"], link.get("reverse_qdisc", link["qdisc"])]
         ways[1:] = [way.removeprefix(f"{own[1]['kind']}: ") for way in ways[1:]]
         given = [dict(item.split(" ", 1) for item in way.split(", ") if item) for way in ways]
-        return cell.value_of == "link.qdisc" and all(
+        return cell.value_of == f"{key}.qdisc" and all(
             set(one) == set(qdisc) - {"kind", "ecn"}
             and all(str(qdisc[key]).lower() == item or shows(item, qdisc[key]) for key, item in one.items())
             for one, qdisc in zip(given, own, strict=False)
@@ -183,6 +188,17 @@ class Stored:
         return heads[-1] == cell.measure and shows(cell.text, value) and (not cell.width or shows(cell.width, width))
 
 
+VARIANTS = """
+[[variant]]
+name = "drop-tail"
+[variant.links.core.qdisc]
+kind = "pfifo"
+[[variant]]
+name = "pie"
+[variant.links.core.qdisc]
+kind = "pie"
+"""
+
 CHOICE = """
 [[choice]]
 what = "window of the hosts, in 1 of 2 places"
@@ -224,7 +240,9 @@ def pages(tmp_path, small, monkeypatch, made):
     with monkeypatch.context() as patched:
         patched.setattr(engine, "native", NATIVE)
         mixed = aqmlab.compare(MIXED, "pfifo limit 200p", "codel", reps=2, jobs=1, out=tmp_path / "mixed")
+        network = aqmlab.compare(NETWORK + VARIANTS, jobs=1, out=tmp_path / "network")
     made["mixed"] = report.write(mixed, compared.claims(mixed)).parent
+    made["network"] = report.write(network, compared.claims(network)).parent
     monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
     monkeypatch.chdir(tmp_path)
     assert cli.invoke(["study", str(studies.write(tmp_path / "tiny", studies.STUDY + CHOICE))]) == 0
@@ -237,6 +255,7 @@ TABLES = {
     "demo": {"measures", "difference_to_baseline", "claims", "calibration", "settled", "self_checks"},
     "live": {"measures", "difference_to_baseline", "pi ecn, live", "pi ecn, virtual"},
     "mixed": {"traffic.0", "traffic.2", "probes.forward", "probes.reverse", "summary.json"},
+    "network": {"measures", "difference_to_baseline", "summary.json", "scenario.toml"},
     "study": {"claims", "grids", "choices", "tables/table-link.csv"},
 }
 """What each page must have of them, so that none is right for being empty."""

@@ -20,9 +20,10 @@ from aqmlab.figures.calibration import calibration_fit
 from aqmlab.figures.drawn import FORMATS, Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of
 from aqmlab.figures.paper import SIZE, WIDTHS, sheet_of
-from aqmlab.figures.queue import queue_series, signal_series
+from aqmlab.figures.queue import queue_series, signal_series, throughput_series
 from aqmlab.figures.responses import response_cdf, response_tail
 from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.topology import network
 from aqmlab.json_files import Json
 from aqmlab.results.result import Result
 
@@ -104,7 +105,8 @@ def of_columns(columns: Sequence[Column]) -> list[Drawn]:
     figures = []
     if any(run.has_exchanges for column in columns if column.completed > 0 for run in column.result.runs):
         figures += [response_cdf(columns, looks), response_tail(columns, looks)]
-    figures += [queue_series(columns, looks), *_maybe(signal_series(columns, looks))]
+    figures += [queue_series(columns, looks), *_maybe(throughput_series(columns, looks))]
+    figures += [*_maybe(signal_series(columns, looks)), *_maybe(network(columns))]
     return figures + calibrations([column.result.calibration for column in columns])
 
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab import links
 from aqmlab.comparison import Column
 from aqmlab.figures.sheet import Sheet
+from aqmlab.json_files import Json
 
 INK, MUTED, GRID, PAPER = "#14171a", "#5b636b", "#e3e6e8", "#ffffff"
 HUES = (
@@ -31,8 +33,10 @@ class Look:
 
 def _family(column: Column) -> str:
     """Variants that differ in ECN alone, forward and in reverse, share a hue."""
-    both = (column.qdisc, column.scenario["link"].get("reverse_qdisc", column.qdisc))
-    return repr([sorted((key, item) for key, item in qdisc.items() if key != "ecn") for qdisc in both])
+    every: list[Json] = []
+    for link in links.of(column.scenario).values():
+        every += [link["qdisc"], link.get("reverse_qdisc") or link["qdisc"]]
+    return repr([sorted((key, item) for key, item in qdisc.items() if key != "ecn") for qdisc in every])
 
 
 WITNESSES: dict[str, Any] = {

@@ -1,9 +1,10 @@
 """What happens in the queue: its length, and the probability with which its law drops or marks."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,13 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from aqmlab import units
+from aqmlab import links, units
 from aqmlab.comparison import Column
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import wrapped
-from aqmlab.figures.looks import MUTED, Look, void_note
+from aqmlab.figures.looks import INK, MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results.run import Run
+from aqmlab.json_files import Json
+from aqmlab.results.run import of_link
 from aqmlab.statistics import Array
 
 WAYS = ("forward", "reverse")
@@ -25,6 +27,10 @@ WORTH_SHOWING = 2.0
 """Packets: a queue that hardly ever reaches these is packets behind each other as they came."""
 AROUND = 5.0
 """What the numbers beside a panel take of its width, in sizes of the type."""
+WORTH_CARRYING = 0.1
+"""Share of the other direction's throughput: what carries less carries acknowledgements."""
+THROUGHPUT = "throughput_bps"
+"""Of each row of the queue table: what left in its interval."""
 STEPS = 200
 """Points of a line: more would be finer than a figure shows."""
 
@@ -55,6 +61,10 @@ class Panel:
     window: tuple[float, float]
     duration: float
     is_void: bool
+    capacity: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    """Where it changes with time, by direction: when, and how much from then on."""
+    column: str = ""
+    """The name of the variant."""
 
     @property
     def step(self) -> str:
@@ -63,51 +73,102 @@ class Panel:
 
     @property
     def top(self) -> float:
-        """Of all directions."""
-        return max(one.top for one in self.series.values())
+        """Of all directions, with what they could have."""
+        could = [float(most.max()) for way, (_, most) in self.capacity.items() if way in self.series]
+        return max([one.top for one in self.series.values()] + could)
 
 
 def queue_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
     """Queue length over time, a panel each."""
     shown = [column for column in columns if not column.uncongested] or list(columns)
-    panels = [_panel(column, looks[column.name], "queue_packets", 1) for column in shown]
+    panels = _of_links(shown, looks, "queue_packets", 1)
     ways = _ways(panels)
+    where = "at each link" if len(panels) > len(shown) else "at the bottleneck"
     caption = (
-        f"Packets waiting at the bottleneck, {_said(ways)}, first run: mean of each {panels[0].step} (line) and the "
+        f"Packets waiting {where}, {_said(ways)}, first run: mean of each {panels[0].step} (line) and the "
         "range between its 10th and 90th percentile (band). Shaded: not measured."
     )
-    if len(shown) > 1:
+    if len(panels) > 1:
         caption += " Panels share a scale unless their queues differ by more than a factor of 3."
     caption += void_note(shown)
-    draw = partial(_panels, _only(panels, ways), _leads_alone(shown), "queue (packets)")
+    draw = partial(_panels, _only(panels, ways), _leads_alone(shown, panels), "queue (packets)")
     return Drawn("queue", "The queue", caption, draw)
+
+
+def throughput_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
+    """What links carry over time, of those that change; None where none does."""
+    shown = [column for column in columns if not column.uncongested]
+    found = _of_links(shown, looks, THROUGHPUT, 1e-6, lambda link: links.changes(link))
+    if not found:
+        return None
+    most = {way: max(panel.series[way].top for panel in found) for way in WAYS}
+    ways = [way for way in WAYS if most[way] >= WORTH_CARRYING * max(most.values())]
+    caption = (
+        f"What links that change carry, {_said(ways)}, first run: mean of each {found[0].step} (line) and the range "
+        "between its 10th and 90th percentile (band). Shaded: not measured."
+    )
+    if any(panel.capacity for panel in found):
+        caption += " Dashed: the rate that a schedule gives the link."
+    caption += void_note(shown)
+    draw = partial(_panels, _only(found, ways), _leads_alone(shown, found), "throughput (Mb/s)")
+    return Drawn("throughput", "What the links carry", caption, draw)
 
 
 def signal_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
     """The probability with which packets are dropped or marked, as the law has it; None if no law has any."""
     congested = [column for column in columns if not column.uncongested]
-    every = [(column, _panel(column, looks[column.name], "probability", 100)) for column in congested]
-    shown = [(column, panel) for column, panel in every if any(_has_values(one) for one in panel.series.values())]
+    every = _of_links(congested, looks, "probability", 100)
+    pairs = zip(every, _of_links(congested, looks, "queue_packets", 1), strict=True)
+    shown = [(one, queue) for one, queue in pairs if any(_has_values(series) for series in one.series.values())]
     if not shown:
         return None
-    queues = _ways([_panel(column, looks[column.name], "queue_packets", 1) for column, _ in shown])
-    panels = [panel for _, panel in shown]
+    queues = _ways([queue for _, queue in shown])
+    panels = [panel for panel, _ in shown]
     ways = [way for way in queues if any(_has_values(panel.series[way]) for panel in panels)] or [WAYS[0]]
     caption = (
         f"Probability of a drop or mark that the law has set, {_said(ways)}, first run: mean of each {panels[0].step} "
         "(line) and the range between its 10th and 90th percentile (band). Shaded: not measured."
     )
-    caption += void_note([column for column, _ in shown])
-    alone = _leads_alone([column for column, _ in shown])
-    draw = partial(_panels, _only(panels, ways), alone, "probability (%)")
+    told = [column for column in congested if any(panel.column == column.name for panel in panels)]
+    caption += void_note(told)
+    draw = partial(_panels, _only(panels, ways), _leads_alone(told, panels), "probability (%)")
     return Drawn("probability", "Drop and mark probability", caption, draw)
 
 
-def _panel(column: Column, look: Look, name: str, factor: float) -> Panel:
+def _of_links(
+    columns: Sequence[Column],
+    looks: dict[str, Look],
+    name: str,
+    factor: float,
+    among: Callable[[Json], bool] = lambda _: True,
+) -> list[Panel]:
+    """A panel for each link of each column."""
+    return [
+        _panel(column, looks[column.name], name, factor, link, len(columns) == 1)
+        for column in columns
+        for link, facts in links.of(column.scenario).items()
+        if among(facts)
+    ]
+
+
+def _panel(column: Column, look: Look, name: str, factor: float, link: str, is_alone: bool) -> Panel:
     run = column.result.runs[0]
-    duration = units.seconds(column.result.scenario["duration"], "duration")
-    series = _in_steps(run, name, factor, _step(duration))
-    return Panel(column.label, look, series, run.window, duration, bool(column.void))
+    duration = units.seconds(column.scenario["duration"], "duration")
+    interval = units.seconds(column.scenario.get("record", {}).get("interval", "100ms"), "record.interval")
+    rate = pl.col("delivered_bytes") * 8.0 / interval
+    queue = of_link(run.queue, link).with_columns(rate.alias(THROUGHPUT))
+    series = _in_steps(queue, name, factor, _step(duration))
+    label = column.label
+    if links.are_several(column.scenario):
+        label = link if is_alone else f"{label}: {link}"
+    capacity = {}
+    if name == THROUGHPUT:
+        for way in WAYS:
+            steps = links.rates_over_time(links.of(column.scenario)[link], way, duration)
+            if steps:
+                at, bps = zip(*steps, (duration, steps[-1][1]), strict=True)
+                capacity[way] = np.array(at), np.array(bps) * factor
+    return Panel(label, look, series, run.window, duration, bool(column.void), capacity, column.name)
 
 
 def _step(duration: float) -> float:
@@ -115,8 +176,8 @@ def _step(duration: float) -> float:
     return float(max(1, math.ceil(duration / STEPS)))
 
 
-def _in_steps(run: Run, name: str, factor: float, step: float) -> dict[str, Series]:
-    rows = run.queue.select("time_s", "direction", pl.col(name).cast(pl.Float64) * factor)
+def _in_steps(queue: pl.DataFrame, name: str, factor: float, step: float) -> dict[str, Series]:
+    rows = queue.select("time_s", "direction", pl.col(name).cast(pl.Float64) * factor)
     table = (
         rows.group_by("direction", (((pl.col("time_s") - 1e-6) / step).floor() * step + step / 2).alias("s"))
         .agg(
@@ -144,18 +205,17 @@ def _ways(panels: Sequence[Panel]) -> list[str]:
 
 
 def _only(panels: Sequence[Panel], ways: Sequence[str]) -> list[Panel]:
-    return [
-        Panel(p.label, p.look, {way: p.series[way] for way in ways}, p.window, p.duration, p.is_void) for p in panels
-    ]
+    return [replace(panel, series={way: panel.series[way] for way in ways}) for panel in panels]
 
 
 def _said(ways: Sequence[str]) -> str:
     return f"{ways[0]} direction" if len(ways) == 1 else "forward direction upwards and reverse direction downwards"
 
 
-def _leads_alone(columns: Sequence[Column]) -> bool:
+def _leads_alone(columns: Sequence[Column], panels: Sequence[Panel]) -> bool:
     """Whether a drop-tail queue that would break the pairs stands in a row alone."""
-    return len(columns) > 2 and len(columns) % 2 == 1 and columns[0].qdisc["kind"] in ("pfifo", "bfifo")
+    is_odd = len(columns) > 2 and len(columns) % 2 == 1 and len(panels) == len(columns)
+    return is_odd and columns[0].qdisc["kind"] in ("pfifo", "bfifo")
 
 
 def _panels(panels: Sequence[Panel], leads_alone: bool, ylabel: str, sheet: Sheet) -> Figure:
@@ -191,6 +251,10 @@ def _draw(axes: Axes, panel: Panel, top: float, room: float, sheet: Sheet) -> No
         up = -1 if way == "reverse" and len(panel.series) > 1 else 1
         axes.fill_between(one.s, up * one.low, up * one.high, color=hue, alpha=0.28, linewidth=0)
         axes.plot(one.s, up * one.mean, color=hue, linewidth=sheet.points(1.2))
+        if way in panel.capacity:
+            since, most = panel.capacity[way]
+            look: dict[str, Any] = {"color": INK, "linewidth": sheet.points(1.0), "linestyle": (0, (4, 2))}
+            axes.plot(since, up * most, drawstyle="steps-post", **look)
     if len(panel.series) > 1:
         axes.axhline(0, color=MUTED, linewidth=sheet.points(0.8))
         for way, at in (("forward", 0.75), ("reverse", 0.25)):

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, files, lead, separately, subject, units
+from aqmlab import engine, figures, files, lead, links, separately, subject, units
 from aqmlab.agreement import words
 from aqmlab.agreement.agreements import Agreement, of_comparison
 from aqmlab.claims import FAILS, HOLDS, OPEN
@@ -18,7 +18,7 @@ from aqmlab.figures.drawers import Begun
 from aqmlab.json_files import Json
 from aqmlab.report import numbers
 from aqmlab.report.numbers import Cell
-from aqmlab.results import held_back, readable, settled, store, transport
+from aqmlab.results import by_link, held_back, readable, settled, store, transport
 from aqmlab.results.result import Result
 from aqmlab.results.window import MEASURES
 from aqmlab.statistics import Interval
@@ -152,6 +152,8 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "conditions": conditions,
         "differing": differing,
         "of_each": " of each variant's folder" if len(columns) > 1 else " beside this page",
+        "first_link": next(iter(links.of(first.scenario))) if links.are_several(first.scenario) else "",
+        "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
         "transport": _transport(columns),
@@ -223,20 +225,23 @@ def agreement_keys(agreements: Sequence[Json]) -> list[str]:
 
 
 def _setup(column: Column) -> Json:
-    link = column.result.scenario["link"]
-    forward, reverse = column.qdisc, link.get("reverse_qdisc", column.qdisc)
-    parameters = _parameters(forward)
-    if reverse != forward:
-        parameters += f"; in reverse {reverse['kind']}: {_parameters(reverse)}"
     tcp = column.result.scenario.get("tcp", {})
     return {
         "name": column.label,
-        "rate": _rates(link),
-        "kind": column.qdisc["kind"],
-        "parameters": parameters,
+        "links": [_link(column, name) for name in links.of(column.scenario)],
         "ecn": str(tcp.get("ecn", "off")) if column.ecn else "–",
         "reference": column.uncongested,
     }
+
+
+def _link(column: Column, name: str) -> Json:
+    link = links.of(column.scenario)[name]
+    forward, reverse = link["qdisc"], link.get("reverse_qdisc") or link["qdisc"]
+    parameters = _parameters(forward)
+    if reverse != forward:
+        parameters += f"; in reverse {reverse['kind']}: {_parameters(reverse)}"
+    key = links.key(column.scenario, name)
+    return {"name": name, "key": key, "rate": _rates(link), "kind": forward["kind"], "parameters": parameters}
 
 
 def _rates(link: Json) -> str:
@@ -324,20 +329,35 @@ def _difference(found: Comparison, column: Column, base: Column, measure: str) -
 
 def _directions(column: Column) -> Json:
     """Figures of each direction, by their names in the summary."""
-    summary = column.result.summary
     return {
         "name": column.label,
         "ways": [
             (
-                way,
+                port.link,
+                port.way,
                 [
-                    Cell(readable.say(summary[way].get(key), unit), "", measure=f"{way}.{key}")
+                    Cell(readable.say(port.figures.get(key), unit), "", measure=f"{port.key}.{key}")
                     for key, unit in DIRECTION
                 ],
             )
-            for way in ("forward", "reverse")
+            for port in by_link.ports(column.scenario, column.result.summary)
         ],
     }
+
+
+def _waits(columns: Sequence[Column]) -> Json:
+    """What packets of each block waited at each link of their route; no rows where there is one link."""
+    names = list(dict.fromkeys(name for column in columns for name in links.of(column.scenario)))
+    rows = []
+    for column in columns:
+        found = by_link.crossings(column.scenario, column.result.summary)
+        rows.append((column.label, [(one.title, one.way, _waits_of(one, names)) for one in found]))
+    return {"links": names, "columns": [(name, own) for name, own in rows if own]}
+
+
+def _waits_of(crossing: by_link.Crossing, names: Sequence[str]) -> list[Cell]:
+    found = {wait.link: Cell(readable.say(wait.mean_s, "s"), "", measure=wait.key) for wait in crossing.waits}
+    return [found.get(name, Cell("", "")) for name in names]
 
 
 def _part(part: separately.Part) -> Json:

@@ -1,0 +1,234 @@
+"""The network of a scenario: links as boxes, each block of traffic as a pair of lines over those that it crosses."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from aqmlab import links, subject, units
+from aqmlab.comparison import Column
+from aqmlab.figures.drawn import POINTS_PER_INCH, Drawn
+from aqmlab.figures.legends import CHARACTER, wrapped
+from aqmlab.figures.looks import GRID, HUES, INK, MUTED, PAPER
+from aqmlab.figures.sheet import TYPE, Sheet
+from aqmlab.results import by_link
+
+LINE = 1.35
+"""Between the lines of a text, in sizes of the type, as all heights and widths here."""
+EDGE, GAP, END = 0.3, 1.8, 0.9
+"""Left and right of all; between two boxes, where hosts stand; from a box to the hosts that stand beside it."""
+APART = 0.75
+"""Between the two lines of a block."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A link: its name, and what is to be known of it."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A block of traffic: its words, its routes as places of boxes, and which ways its data go."""
+
+    words: str
+    routes: Mapping[str, tuple[int, ...]]
+    data: tuple[str, ...]
+    hue: str
+
+
+def network(columns: Sequence[Column]) -> Drawn | None:
+    """Of the first column that is no reference; none where there is one link, always the same, without a delay."""
+    shown = [column for column in columns if not column.uncongested] or list(columns)
+    scenario = shown[0].scenario
+    if not _is_worth_it(scenario):
+        return None
+    order = _in_order(scenario)
+    boxes = [Box(name, tuple(_said(name, [column.scenario for column in shown]))) for name in order]
+    lanes = [_lane(scenario, number, order) for number in range(len(scenario["traffic"]))]
+    caption = (
+        "The network. Boxes are links: what they carry, their discipline and the delay behind them, → forward and ← in "
+        "reverse. Each block of traffic is a pair of lines from the hosts that send (square) to those that receive "
+        "(arrow), with a dot on each link that it crosses: the upper line forward, the lower one in reverse; thick "
+        "where data go, thin where only acknowledgements and requests do."
+    )
+    return Drawn("topology", "The network", caption, partial(_draw, boxes, lanes))
+
+
+def _is_worth_it(scenario: Mapping[str, Any]) -> bool:
+    every = links.of(scenario).values()
+    says = any(links.changes(link) or {"delay", "reverse_delay"} & link.keys() for link in every)
+    return links.are_several(scenario) or says or any("rtt_at" in block for block in scenario["traffic"])
+
+
+def _in_order(scenario: Mapping[str, Any]) -> list[str]:
+    """The links from left to right: as forward packets meet them, and else as the file has them."""
+    names = list(links.of(scenario))
+    before: dict[str, set[str]] = {name: set() for name in names}
+    for block in scenario["traffic"]:
+        route = links.route(scenario, block, "forward")
+        for one, other in pairwise(route):
+            before[other].add(one)
+    order: list[str] = []
+    sorter = TopologicalSorter(before)
+    try:
+        sorter.prepare()
+        while sorter.is_active():
+            ready = sorted(sorter.get_ready(), key=names.index)
+            order += ready
+            sorter.done(*ready)
+    except CycleError:  # links that routes cross in both orders
+        return names
+    return order
+
+
+def _said(name: str, scenarios: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a box says of a link, line by line."""
+    link = links.of(scenarios[0])[name]
+    every: list[Any] = [link, *(link.get("schedule") or link.get("states") or [])]
+    rates = [
+        _range([units.rate_bps(one[key], key) for one in every], units.say_rate) for key in ("rate", "reverse_rate")
+    ]
+    yield from _both_ways(rates)
+    if how := [word for key, word in _HOW.items() if key in link]:
+        yield how[0]
+    kinds = {
+        tuple(own[key]["kind"] for key in ("qdisc", "reverse_qdisc"))
+        for scenario in scenarios
+        if (own := links.of(scenario).get(name))
+    }
+    yield from _both_ways(list(kinds.pop())) if len(kinds) == 1 else ["disciplines", "as compared"]
+    delays = [
+        _range([units.seconds(one.get(key, "0s"), key) for one in every], units.say_seconds)
+        for key in ("delay", "reverse_delay")
+    ]
+    if any(links.of(scenarios[0])[name].get(key, "0s") != "0s" for key in ("delay", "reverse_delay")) or len(every) > 1:
+        yield from (f"delay {one}" for one in _both_ways(delays) if one[0] != "0")
+
+
+_HOW = {"schedule": "by schedule", "states": "at random", "trace": "by a trace", "reverse_trace": "by a trace"}
+"""How a link changes."""
+
+
+def _range(values: Sequence[float], say: Any) -> str:
+    low, high = min(values), max(values)
+    return str(say(low)) if low == high else f"{say(low)} to {say(high)}"
+
+
+def _both_ways(texts: Sequence[str]) -> list[str]:
+    return [texts[0]] if texts[0] == texts[1] else [f"{texts[0]} →", f"{texts[1]} ←"]
+
+
+def _lane(scenario: Mapping[str, Any], number: int, order: Sequence[str]) -> Lane:
+    block = scenario["traffic"][number]
+    rates = links.rates_bps(scenario, order[0], "scenario")
+    what = subject.block({key: item for key, item in block.items() if key != "load"}, rates)
+    words = f"{by_link.title(scenario, number)}: {what}{_round_trip(scenario, block)}"
+    routes = {way: tuple(order.index(name) for name in links.route(scenario, block, way)) for way in links.WAYS}
+    if list(routes["forward"]) != sorted(routes["forward"]):
+        words += f", over {', then '.join(order[k] for k in routes['forward'])}"
+    direction = block.get("direction", "both")
+    data = links.WAYS if direction == "both" else (str(direction),)
+    return Lane(words, routes, data, HUES[number % len(HUES)])
+
+
+def _round_trip(scenario: Mapping[str, Any], block: Mapping[str, Any]) -> str:
+    rtt = block.get("rtt", scenario.get("path", {}).get("rtt"))
+    if isinstance(rtt, Mapping):
+        ends = rtt.get("uniform") or rtt.get("even")
+        said = " to ".join(_seconds(end) for end in ends) if isinstance(ends, list) else ""
+    else:
+        said = _seconds(rtt) if isinstance(rtt, str) else ""
+    where = f" at its {block['rtt_at']}" if block.get("rtt_at", "senders") != "senders" else ""
+    return f"; RTT of its paths {said}{where}" if said else ""
+
+
+def _seconds(text: Any) -> str:
+    return units.say_seconds(units.seconds(text, "rtt"))
+
+
+def _draw(boxes: Sequence[Box], lanes: Sequence[Lane], sheet: Sheet) -> Figure:
+    width = (sheet.ems - 2 * EDGE - (len(boxes) + 1) * GAP) / len(boxes)
+    longest = max(len(line) for box in boxes for line in (box.name, *box.lines)) * CHARACTER
+    width = min(width, max(longest + 1.5, 9.0))
+    room = (sheet.ems - 2 * EDGE - len(boxes) * width) / (len(boxes) + 1)
+    lefts = [EDGE + room + k * (width + room) for k in range(len(boxes))]
+    texts = [[piece for line in box.lines for piece in wrapped(line, width - 0.8).split("\n")] for box in boxes]
+    heads = [wrapped(box.name, width - 0.8).split("\n") for box in boxes]
+    top = max(len(text) + len(head) for text, head in zip(texts, heads, strict=True)) * LINE + 1.0
+    words = [wrapped(lane.words, sheet.ems - 2 * EDGE) for lane in lanes]
+    heights = [len(text.split("\n")) * LINE + 2.6 for text in words]
+    height = top + 0.8 + sum(heights)
+    figure = Figure(figsize=sheet.size(height * TYPE / POINTS_PER_INCH))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set_xlim(0, sheet.ems)
+    axes.set_ylim(height, 0)
+    y = top + 0.8
+    for lane, said, high in zip(lanes, words, heights, strict=True):
+        axes.text(EDGE, y, said, va="top", color=INK, linespacing=1.25, zorder=6)
+        below = y + high - 2.6
+        for left in lefts:
+            axes.add_patch(Rectangle((left, below + 0.1), width, 2.0, facecolor=GRID, edgecolor="none", zorder=2))
+        for way, at in zip(links.WAYS, (below + 1.1 - APART / 2, below + 1.1 + APART / 2), strict=True):
+            _line(axes, lane, way, at, [(left, left + width) for left in lefts], room, sheet)
+        y += high
+    for left, head, text in zip(lefts, heads, texts, strict=True):
+        _box(axes, (left, 0.15, width, top - 0.15), head, text, sheet)
+    return figure
+
+
+def _box(
+    axes: Axes, place: tuple[float, float, float, float], head: Sequence[str], text: Sequence[str], sheet: Sheet
+) -> None:
+    left, y, width, height = place
+    look: dict[str, Any] = {"facecolor": PAPER, "edgecolor": MUTED, "linewidth": sheet.points(1.2), "zorder": 4}
+    axes.add_patch(Rectangle((left, y), width, height, **look))
+    for k, line in enumerate([*head, *text]):
+        weight = "bold" if k < len(head) else "normal"
+        at = y + 0.45 + (k + 0.5) * LINE
+        axes.text(left + width / 2, at, line, ha="center", va="center", color=INK, fontweight=weight, zorder=5)
+
+
+def _line(
+    axes: Axes,
+    lane: Lane,
+    way: str,
+    y: float,
+    bands: Sequence[tuple[float, float]],
+    room: float,
+    sheet: Sheet,
+) -> None:
+    """One direction of a block: over the links of its route and behind the others."""
+    route = lane.routes[way]
+    end = min(END, room / 2 - 0.15)
+    left, right = bands[min(route)][0] - end, bands[max(route)][1] + end
+    ends = (left, right) if way == "forward" else (right, left)
+    has_data = way in lane.data
+    wide = sheet.points(2.2 if has_data else 0.9)
+    arrow = FancyArrowPatch(
+        (ends[0], y),
+        (ends[1], y),
+        arrowstyle="-|>",
+        mutation_scale=sheet.points(9.0),
+        shrinkA=0,
+        shrinkB=0,
+        color=lane.hue,
+        linewidth=wide,
+        zorder=1,
+    )
+    axes.add_patch(arrow)
+    for k in route:
+        axes.plot(bands[k], (y, y), color=lane.hue, linewidth=wide, zorder=3, solid_capstyle="butt")
+        middle = sum(bands[k]) / 2
+        size = sheet.points(5.0 if has_data else 3.2)
+        axes.plot([middle], [y], "o", color=lane.hue, markersize=size, zorder=4, markeredgewidth=0)
+    axes.plot([ends[0]], [y], "s", color=lane.hue, markersize=sheet.points(4.0), zorder=4, markeredgewidth=0)

@@ -1,0 +1,225 @@
+"""Networks of several links: what is measured, said and drawn of each of them."""
+
+import polars as pl
+import pytest
+
+import aqmlab
+from aqmlab import checks, engine, figures, links, reference, scenario, subject, variants
+from aqmlab.errors import BadInput
+from aqmlab.figures import topology
+from aqmlab.measures.catalogue import read
+from aqmlab.measures.subject import Seen
+from aqmlab.results import by_link, held_back
+from aqmlab.results.run import of_link
+from aqmlab.results.window import condense
+from aqmlab.sweep import condensed, table
+from aqmlab.tc.write import write
+from conftest import NATIVE
+
+NETWORK = """
+name = "home and core"
+duration = "5s"
+warmup = "1s"
+
+[links.home]
+rate = "20mbit"
+reverse_rate = "5mbit"
+delay = "5ms"
+
+[links.core]
+rate = "12mbit"
+qdisc = { kind = "codel" }
+schedule = [{ at = "3s", rate = "6mbit" }]
+
+[path]
+rtt = "20ms"
+
+[[traffic]]
+kind = "bulk"
+flows = 2
+route = ["home", "core"]
+
+[[traffic]]
+kind = "cbr"
+rate = "1mbit"
+route = ["core"]
+"""
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """One run, which no test changes."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "native", NATIVE)
+        return aqmlab.run(NETWORK, out=tmp_path_factory.mktemp("links") / "run")
+
+
+def window(result):
+    return condense(result.runs[0])
+
+
+def test_each_link_is_counted_by_itself(result):
+    found, summary = window(result), result.summary
+    assert list(found.links) == list(links.of(result.scenario)) == ["home", "core"]
+    for port in by_link.ports(result.scenario, summary):
+        for name in ("utilisation", "loss_ratio", "queue_delay_mean_s"):
+            expected = port.figures[name]
+            assert result.estimate(f"{port.key}.{name}").value == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    # 12 Mb/s for two of the four seconds that are measured, 6 Mb/s for the others: 9 Mb/s.
+    assert found.at("core").rate_bps[0] == pytest.approx(9e6, rel=1e-3)
+    assert found.rate_bps == (20e6, 5e6) and found.sent_bits.sum() == found.at("home").sent_bits.sum()
+    # What queues is what the slower link holds back, and its counts are no part of the first one's.
+    assert found.at("core").dropped.sum() + found.at("core").marked.sum() > 0 == found.dropped.sum()
+
+
+def test_queues_of_two_links_are_never_added_up(result):
+    queue = result.queue
+    assert sum(of_link(queue, name).height for name in ("home", "core")) == queue.height
+    told = of_link(queue, "core").filter(pl.col("direction") == 0)["delivered_bytes"].sum()
+    assert told < queue["delivered_bytes"].sum() and of_link(queue.drop("link"), "core").height == queue.height
+
+
+def test_packets_are_conserved_on_each_link(result):
+    names = {"packets are conserved", "no more is sent than the link carries"}
+    found = [check for check in result.manifest["self_checks"] if check["name"] in names]
+    assert len(found) == 2
+    assert all(check["holds"] and "core forward" in check["detail"] for check in found)
+    # A row of one link that is gone is seen, though the other one's books are in order.
+    queue = result.queue.with_columns(
+        pl.when(pl.col("link") == "core").then(0).otherwise(pl.col("delivered_packets")).alias("delivered_packets")
+    )
+    assert not checks._conservation(queue, result.scenario).holds
+    assert not checks._conservation(of_link(queue, "home"), result.scenario).holds
+
+
+def test_a_measure_is_that_of_the_link_that_it_names(result):
+    run = Seen(window(result), result.summary, result.scenario)
+
+    def of(name, link, **others):
+        (reading,) = read({"measure": name, "direction": "forward", "link": link, **others}, "claim")
+        return reading.formula.whole(run)
+
+    for link, facts in result.summary["links"].items():
+        assert of("utilisation", link) == pytest.approx(facts["forward"]["utilisation"], rel=1e-6)
+        assert of("queue_mean_packets", link) == facts["forward"]["queue_mean_packets"]
+        assert of("queue_delay_quantile_s", link, q=0.99) == facts["forward"]["queue_delay_p99_s"]
+    assert str(of("utilisation", "elsewhere")) == "nan"
+    (reading,) = read({"measure": "summary", "key": "links.core.forward.utilisation"}, "claim")
+    assert reading.formula.whole(run) == result.summary["links"]["core"]["forward"]["utilisation"]
+    with pytest.raises(BadInput, match="elsewhere: no such link; expected one of home, core"):
+        result.estimate("links.elsewhere.forward.utilisation")
+
+
+def test_a_run_of_several_links_is_kept_without_its_tables(result):
+    facts = {"wall_s": 1.0, "simulated_s": 5.0, "peak_rss_bytes": 0}
+    kept = condensed.Condensed.from_bytes(condensed.of_run(result.runs[0], "key", facts).to_bytes())
+    name = "links.core.forward.queue_delay_mean_s"
+    assert kept.window.measure(name) == window(result).measure(name)
+    assert kept.window.at("core").state.keys() == window(result).at("core").state.keys()
+    thin = condensed.thinned(result.queue, 12)
+    assert (
+        thin.group_by("link", "direction")
+        .agg(pl.col("offered_packets").sum())
+        .sort("link", "direction")
+        .equals(
+            result.queue.group_by("link", "direction")
+            .agg(pl.col("offered_packets").cast(pl.UInt64).sum())
+            .sort("link", "direction")
+        )
+    )
+    row = table.measures(result.summary)
+    assert row["links_core_forward_utilisation"] == result.summary["links"]["core"]["forward"]["utilisation"]
+    assert not [name for name in table.measures({"links": {"link": {"forward": {"a": 1}}}}) if "link" in name]
+
+
+def test_waits_are_those_of_the_route(result):
+    crossings = by_link.crossings(result.scenario, result.summary)
+    found = {(one.block, one.way): one for one in crossings}
+    assert [wait.link for wait in found[0, "forward"].waits] == ["home", "core"]
+    assert [wait.link for wait in found[0, "reverse"].waits] == ["core", "home"]
+    assert [wait.link for wait in found[1, "forward"].waits] == ["core"] and (1, "reverse") not in found
+    one = found[0, "forward"]
+    assert one.together_s == pytest.approx(sum(wait.mean_s for wait in one.waits))
+    summary = result.summary
+    step = summary["routes"]["0"]["forward"][1]
+    assert one.waits[1].mean_s == step["queue_delay_mean_s"] > 0
+
+
+def test_what_is_said_names_links_and_routes(result):
+    said = subject.link(result.scenario)
+    assert said == "20 Mb/s forward and 5 Mb/s in reverse (home); 6 Mb/s to 12 Mb/s each way (core)"
+    assert subject.blocks(result.scenario)[0] == "2 endless transfers forward, over home and core"
+    held_back.seen(result.scenario, result.summary)
+    assert held_back.foreseen(result.scenario) == []
+
+
+def resolved(text=NETWORK, monkeypatch=None):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    return scenario.read(text).resolve()
+
+
+def test_in_the_reference_every_link_is_faster_and_none_changes(monkeypatch):
+    found = resolved(monkeypatch=monkeypatch)
+    fast = reference.uncongested(found.scenario, reference.rates(found.scenario, "x"), "x")
+    assert [fast["links"][name]["rate"] for name in ("home", "core")] == ["200mbit", "120mbit"]
+    assert fast["links"]["home"]["reverse_rate"] == "50mbit" and fast["links"]["home"]["delay"] == "5ms"
+    assert not {"schedule", "told_rate"} & fast["links"]["core"].keys()
+    # Two flows share the slower link of their route.
+    assert fast["traffic"][0]["max_pacing_rate"] == "6mbit"
+    assert engine.resolve(aqmlab.toml_text.dumps(fast), "x").scenario["links"].keys() == {"home", "core"}
+
+
+def test_a_comparison_has_the_figures_of_each_link(monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    other = '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\n[variant.links.core]\nqdisc = "pie"\n'
+    found = aqmlab.compare(NETWORK + other, jobs=1)
+    name = "links.core.forward.queue_delay_mean_s"
+    for column, facts in zip(found.columns, found.as_dict()["variants"], strict=True):
+        expected = column.summaries[0]["links"]["core"]["forward"]["queue_delay_mean_s"]
+        assert facts["measures"][name]["value"] == pytest.approx(expected, rel=1e-6)
+        assert column.qdisc["kind"] == "pfifo" and column.scenario["links"]["core"]["qdisc"]["kind"] != "pfifo"
+    assert found.as_dict()["variants"][1]["difference_to_baseline"][name]["value"] != 0
+    assert {"topology", "queue", "throughput"} <= figures.of(found).keys()
+
+
+def test_the_drawing_has_links_from_left_to_right_and_every_block(monkeypatch):
+    text = NETWORK.replace('route = ["core"]', 'route = ["core"]\nrtt_at = "left"')
+    text = text.replace("[links.home]", '[links.far]\nrate = "1gbit"\n\n[links.home]', 1)
+    text += '[[traffic]]\nkind = "bulk"\nroute = ["core", "far"]\n'
+    tree = resolved(text, monkeypatch).scenario
+    order = topology._in_order(tree)
+    assert order == ["home", "core", "far"]
+    assert list(topology._said("core", [tree])) == ["6 Mb/s to 12 Mb/s", "by schedule", "codel"]
+    assert list(topology._said("home", [tree])) == ["20 Mb/s →", "5 Mb/s ←", "pfifo", "delay 5 ms"]
+    lanes = [topology._lane(tree, number, order) for number in range(3)]
+    assert [lane.routes["forward"] for lane in lanes] == [(0, 1), (1,), (1, 2)]
+    assert [lane.routes["reverse"] for lane in lanes] == [(1, 0), (1,), (2, 1)]
+    assert lanes[1].words == "cbr: 1 UDP source of a constant rate (1 Mb/s) forward; RTT of its paths 20 ms at its left"
+    # Links that routes cross in both orders stand as the file has them.
+    around = {**tree, "traffic": [*tree["traffic"], {**tree["traffic"][0], "route": ["far", "home"]}]}
+    assert topology._in_order(around) == ["far", "home", "core"]
+
+
+def test_a_schedule_with_a_period_begins_again():
+    link = {"rate": "10mbit", "reverse_rate": "1mbit", "period": "4s"}
+    change = {"rate": "5mbit", "reverse_rate": "1mbit", "outage": "500ms"}
+    link["schedule"] = [{**change, "at": "1s"}, {**change, "at": "2s", "rate": "10mbit", "outage": "0s"}]
+    found = links.rates_over_time(link, "forward", 6.0)
+    expected = [(0, 10e6), (1, 0), (1.5, 5e6), (2, 10e6), (5, 0), (5.5, 5e6)]
+    assert found == expected
+    assert {rate for _, rate in links.rates_over_time(link, "reverse", 6.0)} == {1e6, 0.0}
+    assert links.rates_over_time({"rate": "1mbit"}, "forward", 6.0) == []
+
+
+def test_what_is_for_one_link_says_so(monkeypatch):
+    found = resolved(monkeypatch=monkeypatch)
+    with pytest.raises(BadInput, match="links: home, core: lines for a network: expected one link"):
+        write(found, "eth1", "eth0")
+    with pytest.raises(BadInput, match=r"'codel': a discipline of which link\? .*variant.links.core.qdisc"):
+        variants.written_out(scenario.read(NETWORK), ["codel"])
+    changed = variants.from_file(
+        scenario.read(NETWORK + '[[variant]]\nname = "pie"\n[variant.links.core]\nqdisc = "pie"\n')
+    )
+    tree = changed[0].source.resolve().scenario["links"]
+    assert [tree["core"][key]["kind"] for key in variants.QUEUES] == ["pie", "pie"]
+    assert tree["home"]["qdisc"]["kind"] == "pfifo"
