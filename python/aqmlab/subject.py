@@ -82,7 +82,9 @@ def blocks(scenario: Json, calibrations: Sequence[Json] = ()) -> list[str]:
             for way in range(len(crossed))
         ]
         text = block(each, (rates[0], rates[1]), found.get(k))
-        said.append(f"{text}, over {' and '.join(crossed[0])}" if links.are_several(scenario) else text)
+        *others, last = crossed[0]
+        over = f"{', '.join(others)} and {last}" if others else last
+        said.append(f"{text}, over {over}" if links.are_several(scenario) else text)
     return said
 
 

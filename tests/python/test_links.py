@@ -190,7 +190,7 @@ def test_the_drawing_has_links_from_left_to_right_and_every_block(monkeypatch):
     order = topology._in_order(tree)
     assert order == ["home", "core", "far"]
     assert list(topology._said("core", [tree])) == ["6 Mb/s to 12 Mb/s", "by schedule", "codel"]
-    assert list(topology._said("home", [tree])) == ["20 Mb/s →", "5 Mb/s ←", "pfifo", "delay 5 ms"]
+    assert list(topology._said("home", [tree])) == ["20 Mb/s\u00a0→", "5 Mb/s\u00a0←", "pfifo", "delay 5 ms"]
     lanes = [topology._lane(tree, number, order) for number in range(3)]
     assert [lane.routes["forward"] for lane in lanes] == [(0, 1), (1,), (1, 2)]
     assert [lane.routes["reverse"] for lane in lanes] == [(1, 0), (1,), (2, 1)]

@@ -21,10 +21,16 @@ from aqmlab.results import by_link
 
 LINE = 1.35
 """Between the lines of a text, in sizes of the type, as all heights and widths here."""
-EDGE, GAP, END = 0.3, 1.8, 0.9
+SPACING = 1.25
+"""The same as a multiple of what the type itself takes."""
+EDGE, GAP, NARROW_GAP, END = 0.3, 1.8, 1.2, 0.9
 """Left and right of all; between two boxes, where hosts stand; from a box to the hosts that stand beside it."""
-APART = 0.75
-"""Between the two lines of a block."""
+AROUND, WIDEST = 1.5, 9.0
+"""Left and right of the words in a box, together; a box that needs less is so wide."""
+BAND, APART = 2.0, 0.75
+"""Height of the band below a box for each block, and between the two lines of the block."""
+BOLD, SMALLEST = 0.62, 0.75
+"""Mean width of a bold character; the least share of the type's size that a name in a box has."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ def _said(name: str, scenarios: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         for scenario in scenarios
         if (own := links.of(scenario).get(name))
     }
-    yield from _both_ways(list(kinds.pop())) if len(kinds) == 1 else ["disciplines", "as compared"]
+    yield from _both_ways(list(kinds.pop())) if len(kinds) == 1 else ["discipline varies"]
     delays = [
         _range([units.seconds(one.get(key, "0s"), key) for one in every], units.say_seconds)
         for key in ("delay", "reverse_delay")
@@ -124,7 +130,8 @@ def _range(values: Sequence[float], say: Any) -> str:
 
 
 def _both_ways(texts: Sequence[str]) -> list[str]:
-    return [texts[0]] if texts[0] == texts[1] else [f"{texts[0]} →", f"{texts[1]} ←"]
+    # Without a break before the arrow.
+    return [texts[0]] if texts[0] == texts[1] else [f"{texts[0]}\u00a0→", f"{texts[1]}\u00a0←"]
 
 
 def _lane(scenario: Mapping[str, Any], number: int, order: Sequence[str]) -> Lane:
@@ -156,46 +163,65 @@ def _seconds(text: Any) -> str:
 
 
 def _draw(boxes: Sequence[Box], lanes: Sequence[Lane], sheet: Sheet) -> Figure:
-    width = (sheet.ems - 2 * EDGE - (len(boxes) + 1) * GAP) / len(boxes)
-    longest = max(len(line) for box in boxes for line in (box.name, *box.lines)) * CHARACTER
-    width = min(width, max(longest + 1.5, 9.0))
+    gap = GAP if not sheet.is_narrow else NARROW_GAP
+    width = (sheet.ems - 2 * EDGE - (len(boxes) + 1) * gap) / len(boxes)
+    needed = max(len(line) for box in boxes for line in (box.name, *box.lines)) * CHARACTER + AROUND
+    heads, notes = [box.name for box in boxes], []
+    if needed <= width:
+        width = min(width, max(needed, WIDEST))
+        texts = [box.lines for box in boxes]
+    else:  # what boxes have no room for stands below them
+        texts = [()] * len(boxes)
+        if max(map(len, heads)) * BOLD * SMALLEST + 0.4 > width:
+            heads = [str(k) for k in range(1, len(boxes) + 1)]
+        called = [
+            box.name if box.name == head else f"{head}, {box.name}" for box, head in zip(boxes, heads, strict=True)
+        ]
+        every = [f"{name}: {', '.join(box.lines)}" for name, box in zip(called, boxes, strict=True)]
+        notes = [wrapped(note, sheet.ems - 2 * EDGE) for note in every]
     room = (sheet.ems - 2 * EDGE - len(boxes) * width) / (len(boxes) + 1)
-    lefts = [EDGE + room + k * (width + room) for k in range(len(boxes))]
-    texts = [[piece for line in box.lines for piece in wrapped(line, width - 0.8).split("\n")] for box in boxes]
-    heads = [wrapped(box.name, width - 0.8).split("\n") for box in boxes]
-    top = max(len(text) + len(head) for text, head in zip(texts, heads, strict=True)) * LINE + 1.0
+    bands = [(left, left + width) for left in (EDGE + room + k * (width + room) for k in range(len(boxes)))]
+    top = (1 + max(map(len, texts))) * LINE + 0.9
     words = [wrapped(lane.words, sheet.ems - 2 * EDGE) for lane in lanes]
-    heights = [len(text.split("\n")) * LINE + 2.6 for text in words]
-    height = top + 0.8 + sum(heights)
+    heights = [_height(text) + BAND + 0.6 for text in words]
+    height = top + 0.8 + sum(map(_height, notes)) + (0.5 if notes else 0.0) + sum(heights)
     figure = Figure(figsize=sheet.size(height * TYPE / POINTS_PER_INCH))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set_xlim(0, sheet.ems)
     axes.set_ylim(height, 0)
+    for band, head, lines in zip(bands, heads, texts, strict=True):
+        _box(axes, band, top, head, lines, sheet)
     y = top + 0.8
+    for note in notes:
+        axes.text(EDGE, y, note, va="top", color=INK, linespacing=SPACING)
+        y += _height(note)
+    y += 0.5 if notes else 0.0
     for lane, said, high in zip(lanes, words, heights, strict=True):
-        axes.text(EDGE, y, said, va="top", color=INK, linespacing=1.25, zorder=6)
-        below = y + high - 2.6
-        for left in lefts:
-            axes.add_patch(Rectangle((left, below + 0.1), width, 2.0, facecolor=GRID, edgecolor="none", zorder=2))
-        for way, at in zip(links.WAYS, (below + 1.1 - APART / 2, below + 1.1 + APART / 2), strict=True):
-            _line(axes, lane, way, at, [(left, left + width) for left in lefts], room, sheet)
+        axes.text(EDGE, y, said, va="top", color=INK, linespacing=SPACING, zorder=6)
         y += high
-    for left, head, text in zip(lefts, heads, texts, strict=True):
-        _box(axes, (left, 0.15, width, top - 0.15), head, text, sheet)
+        middle = y - 0.5 - BAND / 2
+        for left, _ in bands:
+            place = (left, middle - BAND / 2), width, BAND
+            axes.add_patch(Rectangle(*place, facecolor=GRID, edgecolor="none", zorder=2))
+        for way, at in zip(links.WAYS, (middle - APART / 2, middle + APART / 2), strict=True):
+            _line(axes, lane, way, at, bands, room, sheet)
     return figure
 
 
-def _box(
-    axes: Axes, place: tuple[float, float, float, float], head: Sequence[str], text: Sequence[str], sheet: Sheet
-) -> None:
-    left, y, width, height = place
+def _height(text: str) -> float:
+    return (text.count("\n") + 1) * LINE
+
+
+def _box(axes: Axes, band: tuple[float, float], bottom: float, head: str, lines: Sequence[str], sheet: Sheet) -> None:
+    left, right = band
     look: dict[str, Any] = {"facecolor": PAPER, "edgecolor": MUTED, "linewidth": sheet.points(1.2), "zorder": 4}
-    axes.add_patch(Rectangle((left, y), width, height, **look))
-    for k, line in enumerate([*head, *text]):
-        weight = "bold" if k < len(head) else "normal"
-        at = y + 0.45 + (k + 0.5) * LINE
-        axes.text(left + width / 2, at, line, ha="center", va="center", color=INK, fontweight=weight, zorder=5)
+    axes.add_patch(Rectangle((left, 0.15), right - left, bottom - 0.15, **look))
+    size = sheet.type * min(1.0, (right - left - 0.4) / (len(head) * BOLD))
+    for k, line in enumerate((head, *lines)):
+        weight: dict[str, Any] = {"fontweight": "bold", "fontsize": size} if k == 0 else {}
+        middle = (left + right) / 2, 0.55 + (k + 0.5) * LINE
+        axes.text(*middle, line, ha="center", va="center", color=INK, zorder=5, **weight)
 
 
 def _line(
