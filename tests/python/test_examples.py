@@ -13,7 +13,8 @@ EXAMPLES = sorted(set((ROOT / "examples").glob("*.toml")) - {SWEEP})
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_is_a_scenario_or_comparison(path):
     source = scenario.read(path)
-    assert {"duration", "link", "traffic"} <= tomllib.loads(path.read_text()).keys()
+    keys = tomllib.loads(path.read_text()).keys()
+    assert {"duration", "traffic"} <= keys and len({"link", "links"} & keys) == 1
     if variants.has_variants(source):
         assert len(variants.from_file(source)) >= 2
 

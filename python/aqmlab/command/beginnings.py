@@ -36,6 +36,8 @@ VERBS = {
     "live-web": "live",
     "sweep": "sweep",
     "demo": "compare",
+    "parking-lot": "run",
+    "home-and-core": "run",
 }
 """The examples, and what runs each; those that need other files besides stay out."""
 
