@@ -32,8 +32,10 @@ impl Watch<Frame> for Gate<'_> {
     #[inline]
     fn offered(&mut self, packet: &Frame, now: Time) {
         let Around { pool, capture, routes, .. } = self.around;
-        // What has crossed a link before was counted there.
-        self.meter.offered(packet.is_udp && routes.is_first(packet.step));
+        self.meter.offered();
+        if packet.is_udp && routes.is_first(packet.step) {
+            self.meter.udp_offered();
+        }
         if let Some(capture) = capture {
             capture.offered(usize::from(packet.side), bytes(pool, packet), now);
         }

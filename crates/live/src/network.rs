@@ -353,7 +353,10 @@ impl Network {
         let side = usize::from(frame.side);
         self.leaving -= 1;
         let meter = self.net.own(Port::at(side));
-        meter.offered(frame.is_udp);
+        meter.offered();
+        if frame.is_udp {
+            meter.udp_offered();
+        }
         let bytes = &self.around.pool.buffer(frame.place)[..usize::from(frame.size)];
         if let Some(capture) = &mut self.around.capture {
             capture.offered(side, bytes, now);

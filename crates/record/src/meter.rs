@@ -120,10 +120,14 @@ impl Meter {
 
     /// A packet arrived.
     #[inline]
-    pub fn offered(&mut self, is_udp: bool) {
+    pub fn offered(&mut self) {
         self.interval.offered_packets += 1;
         self.window.offered += u64::from(self.is_measuring);
-        self.window.udp_offered += u64::from(self.is_measuring & is_udp);
+    }
+
+    /// It is a UDP packet that has crossed no other link.
+    pub fn udp_offered(&mut self) {
+        self.window.udp_offered += u64::from(self.is_measuring);
     }
 
     /// A packet was accepted: a run of losses is over.

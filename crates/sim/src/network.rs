@@ -182,6 +182,20 @@ impl Gate<'_> {
         (if is_probe { self.around.probes.crosses(packet.place(), at, takes) } else { at + takes }, 0)
     }
 
+    /// A packet that is behind the delay of a link at `at` goes to the next port of its route.
+    #[inline(never)]
+    fn send_on(&mut self, packet: Parcel, at: Time) {
+        self.around.queue.push(at, Rank::Arrive, self.source(packet), What::packet(packet));
+    }
+
+    /// A packet has waited at `step`, on a network of several links.
+    #[cold]
+    fn waited(&mut self, step: Step, waited: Span) {
+        if self.at.meter.is_measuring() {
+            self.around.waits[usize::from(step.number())].add(waited);
+        }
+    }
+
     /// Whose a packet is: a connection, or a source.
     fn source(&self, packet: Parcel) -> u32 {
         if packet.is_probe() {
@@ -197,8 +211,10 @@ impl Gate<'_> {
 impl Watch<Parcel> for Gate<'_> {
     #[inline]
     fn offered(&mut self, packet: &Parcel, _now: Time) {
-        // What has crossed a link before was counted there.
-        self.at.meter.offered(packet.is_udp() && self.around.routes.is_first(packet.step()));
+        self.at.meter.offered();
+        if packet.is_udp() && self.around.routes.is_first(packet.step()) {
+            self.at.meter.udp_offered();
+        }
     }
 
     #[inline]
@@ -210,18 +226,14 @@ impl Watch<Parcel> for Gate<'_> {
     fn delivered(&mut self, delivery: &Delivery<Parcel>, arrives: Time) {
         let (packet, step) = (delivery.packet, delivery.packet.step());
         self.at.meter.delivered(packet.size(), delivery.waited);
-        if let Some(waits) = self.around.waits.get_mut(usize::from(step.number()))
-            && self.at.meter.is_measuring()
-        {
-            waits.add(delivery.waited);
+        if !self.around.waits.is_empty() {
+            self.waited(step, delivery.waited);
         }
         if let Some(next) = self.around.routes.after(step) {
-            let source = self.source(packet);
-            self.around.queue.push(arrives, Rank::Arrive, source, What::packet(packet.at(next)));
-        } else {
-            let (received, source) = self.receive(packet, arrives);
-            self.around.queue.push(received, Rank::Deliver, source, What::packet(packet));
+            return self.send_on(packet.at(next), arrives);
         }
+        let (received, source) = self.receive(packet, arrives);
+        self.around.queue.push(received, Rank::Deliver, source, What::packet(packet));
     }
 }
 

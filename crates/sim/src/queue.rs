@@ -93,7 +93,8 @@ pub struct EventQueue<W> {
     /// Everything before this instant is in `open`.
     opened_until: u64,
     sequence: u32,
-    pending: usize,
+    /// How many events are in slots that are not open.
+    waiting: usize,
 }
 
 impl<W: Copy> EventQueue<W> {
@@ -108,7 +109,7 @@ impl<W: Copy> EventQueue<W> {
             open: Vec::with_capacity(64),
             opened_until: 1 << shift,
             sequence: 0,
-            pending: 0,
+            waiting: 0,
         }
     }
 
@@ -117,11 +118,11 @@ impl<W: Copy> EventQueue<W> {
     pub fn push(&mut self, at: Time, rank: Rank, source: u32, what: W) {
         self.sequence = self.sequence.wrapping_add(1);
         let order = (rank as u64) << 60 | u64::from(source & SOURCES) << 32 | u64::from(self.sequence);
-        self.pending += 1;
         let node = Node { at: at.ns(), order, what };
         if node.at < self.opened_until {
             return self.insert_open(node);
         }
+        self.waiting += 1;
         let index = self.free;
         if let Some(slot) = self.nodes.get_mut(index as usize) {
             *slot = node;
@@ -147,7 +148,6 @@ impl<W: Copy> EventQueue<W> {
     #[inline]
     pub fn pop(&mut self) -> Option<Event<W>> {
         let Node { at, order, what } = self.open.pop()?;
-        self.pending -= 1;
         let rank = match order >> 60 {
             0 => Rank::Arrive,
             1 => Rank::Deliver,
@@ -198,7 +198,7 @@ impl<W: Copy> EventQueue<W> {
 
     /// Opens the next slot that holds something. Returns whether there was one.
     fn open_next(&mut self) -> bool {
-        if self.pending == 0 {
+        if self.waiting == 0 {
             return false;
         }
         loop {
@@ -212,6 +212,7 @@ impl<W: Copy> EventQueue<W> {
                     let following = std::mem::replace(next, self.free);
                     self.free = std::mem::replace(&mut index, following);
                 }
+                self.waiting -= self.open.len();
                 if self.open.len() > 1 {
                     self.open.sort_unstable_by_key(|node| std::cmp::Reverse(node.key()));
                 }
