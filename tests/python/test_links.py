@@ -1,10 +1,16 @@
 """Networks of several links: what is measured, said and drawn of each of them."""
 
+import io
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
+from rich.console import Console
 
 import aqmlab
 from aqmlab import checks, engine, figures, links, reference, scenario, subject, variants
+from aqmlab.command import live_view, terminal
+from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import BadInput
 from aqmlab.figures import topology
 from aqmlab.measures.catalogue import read
@@ -12,6 +18,7 @@ from aqmlab.measures.subject import Seen
 from aqmlab.results import by_link, held_back
 from aqmlab.results.run import of_link
 from aqmlab.results.window import condense
+from aqmlab.statistics import Interval
 from aqmlab.sweep import condensed, table
 from aqmlab.tc.write import write
 from conftest import NATIVE
@@ -223,3 +230,33 @@ def test_what_is_for_one_link_says_so(monkeypatch):
     tree = changed[0].source.resolve().scenario["links"]
     assert [tree["core"][key]["kind"] for key in variants.QUEUES] == ["pie", "pie"]
     assert tree["home"]["qdisc"]["kind"] == "pfifo"
+
+
+def test_a_live_network_is_no_share_of_its_first_link(monkeypatch):
+    state = live_view._State("net", 5.0, 1, resolved(monkeypatch=monkeypatch).scenario)
+    state.hear({"time_s": 1.0, "duration_s": 5.0, "rate_bps": [12e6, 2e5], "queue_packets": [206, 0]})
+    console = Console(width=110, file=io.StringIO())
+    console.print(live_view.picture(state, "net"))
+    shown = console.file.getvalue()
+    assert "12 Mb/s" in shown and "home and core" in shown and "% of" not in shown
+
+
+def test_a_terminal_shows_each_link_and_the_waits_at_each(result):
+    console = Console(width=110, file=io.StringIO())
+    terminal.result(console, result)
+    shown = console.file.getvalue()
+    for link, facts in result.summary["links"].items():
+        (line,) = [line for line in shown.splitlines() if line.split()[:2] == [link, "forward"]]
+        assert f"{100 * facts['forward']['utilisation']:.2f}" in line
+    assert "together" in shown and "bulk" in shown
+
+
+def test_a_sweep_has_a_line_for_each_link(result):
+    found = table.measures(result.summary)
+    sweep = SimpleNamespace(points=[SimpleNamespace(name="a")])
+    finished = SimpleNamespace(sweep=sweep, mean=lambda _, name: Interval(found[name], None, 1, "none"))
+    console = Console(width=110, file=io.StringIO())
+    console.print(sweep_command._by_link(finished, ["home", "core"]))
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    used = [f"{100 * result.summary['links'][name]['forward']['utilisation']:.2f}" for name in ("home", "core")]
+    assert [line[:3] for line in lines if line[:1] == ["a"]] == [["a", "home", used[0]], ["a", "core", used[1]]]

@@ -64,6 +64,9 @@ class _State:
             self.rates[way].append(_at(tick, "rate_bps", way) or 0.0)
 
     def link_bps(self, way: int) -> float:
+        """What the link carries; 0 of several, over which traffic goes together."""
+        if links.are_several(self.scenario):
+            return 0.0
         link = links.first(self.scenario)
         rate = link.get("rate" if way == 0 else "reverse_rate", link.get("rate"))
         return units.rate_bps(rate, "rate") if rate else 0.0
@@ -264,6 +267,8 @@ def _subtitle(state: _State) -> str:
         kind = f"the kernel's {kind}"
     tcp = state.scenario.get("tcp", {})
     words = [units.say_rate(state.link_bps(0)) if link else "", kind, str(tcp.get("cc", ""))]
+    if links.are_several(state.scenario):
+        words[:2] = [" and ".join(links.of(state.scenario)), "what left the last link, what waits at all"]
     if str(tcp.get("ecn", "off")) not in ("off", "False"):
         words.append("ECN")
     return f" {' · '.join(filter(None, words))} " if link else ""
@@ -296,7 +301,9 @@ def _rate(state: _State, way: int) -> Text:
 
 
 def _gauge(state: _State, way: int) -> RenderableType:
-    link = state.link_bps(way) or 1.0
+    link = state.link_bps(way)
+    if not link:
+        return Text("")
     rate = _at(state.tick, "rate_bps", way) or 0.0
     return ProgressBar(total=link, completed=min(rate, link), complete_style="green", finished_style="green")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,8 @@ from aqmlab.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     from aqmlab.sweep.sweeps import Finished
 
@@ -28,6 +31,9 @@ COLUMNS = (
     ("median\nms", "exchanges_response_time_s_p50", "s"),
     ("90 %\nms", "exchanges_response_time_s_p90", "s"),
 )
+
+OF_LINK = 3
+"""Of these columns, the first are of the link, forward."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -98,37 +104,24 @@ def _folder(name: str, resume: bool) -> Path:
 
 def show(out: Console, found: Finished) -> None:
     """A line a point, means over its seeds; and what the runs took."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    from aqmlab.results import readable
-
     sweep = found.sweep
-    table = Table(
-        title=f"{sweep.name}: {len(found.rows)} runs of {len(sweep.points)} points",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    table.add_column("point")
+    table = _table(f"{sweep.name}: {len(found.rows)} runs of {len(sweep.points)} points")
     names = list(links.of(sweep.points[0].source.tree)) if sweep.points else []
-    shown = [*_by_link(names), *COLUMNS[3:]] if len(names) > 1 else COLUMNS
-    columns = [column for column in shown if any(row.get(column[1]) is not None for row in found.rows)]
+    are_several = len(names) > 1
+    columns = [
+        column
+        for column in COLUMNS[OF_LINK * are_several :]
+        if any(row.get(column[1]) is not None for row in found.rows)
+    ]
     for title, _, _ in columns:
         table.add_column(title, justify="right", no_wrap=True)
     for point in sweep.points[:SHOWN]:
-        cells = []
-        for _, name, unit in columns:
-            interval = found.mean(point.name, name)
-            if interval is None:
-                cells.append(Text("–"))
-                continue
-            value, width = readable.with_width(interval, unit)
-            cells.append(Text.assemble(value, (f" {width}" if width else "", "dim")))
-        table.add_row(Text(point.name), *cells)
+        table.add_row(Text(point.name), *(_cell(found, point.name, name, unit) for _, name, unit in columns))
     out.print(table)
+    if are_several:
+        out.print(_by_link(found, names))
     if len(sweep.points) > SHOWN:
         out.print(f"… and {len(sweep.points) - SHOWN} more points.", style="dim")
     if any(len(seeds) > 1 for seeds in sweep.seeds.values()):
@@ -137,13 +130,41 @@ def show(out: Console, found: Finished) -> None:
     out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)
 
 
-def _by_link(names: list[str]) -> list[tuple[str, str, str]]:
-    """The figures of the link, forward, for each of several."""
-    return [
-        (f"{name}:\n{title.replace(chr(10), ' ')}", f"links_{name}_{column}", unit)
-        for name in names
-        for title, column, unit in COLUMNS[:3]
-    ]
+def _table(title: str | None = None) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("point")
+    return table
+
+
+def _cell(found: Finished, point: str, name: str, unit: str) -> Text:
+    """The mean over the seeds of a point."""
+    from rich.text import Text
+
+    from aqmlab.results import readable
+
+    interval = found.mean(point, name)
+    if interval is None:
+        return Text("–")
+    value, width = readable.with_width(interval, unit)
+    return Text.assemble(value, (f" {width}" if width else "", "dim"))
+
+
+def _by_link(found: Finished, names: Sequence[str]) -> Table:
+    """What of the columns is of the link, forward, for each of several."""
+    from rich.text import Text
+
+    table = _table()
+    table.add_column("link", no_wrap=True)
+    for title, _, _ in COLUMNS[:OF_LINK]:
+        table.add_column(title, justify="right", no_wrap=True)
+    for point in found.sweep.points[:SHOWN]:
+        for link in names:
+            cells = [_cell(found, point.name, f"links_{link}_{name}", unit) for _, name, unit in COLUMNS[:OF_LINK]]
+            table.add_row(Text(point.name), link, *cells)
+    return table
 
 
 def _effort(found: Finished) -> str:
