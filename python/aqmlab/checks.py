@@ -26,6 +26,9 @@ nearer than this is refused."""
 IP_HEADER_BYTES = 20
 """The shortest that an IP packet can be."""
 
+FULL_PACKET_BYTES, LARGEST_IP_BYTES, HEADERS_BYTES = 1500, 65_535, 100
+"""A packet on Ethernet; the largest that IP has; more than the headers of a segment take."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -102,7 +105,8 @@ def _beyond_discipline(link: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _utilisation(summary: dict[str, Any], tree: Mapping[str, Any]) -> Check:
-    values, traced = {}, []
+    values, traced, most = {}, [], {}
+    measured_s = summary["measured_s"]
     for link, facts in links.of(tree).items():
         figures = links.figures(summary, link)
         for way in links.WAYS:
@@ -110,15 +114,37 @@ def _utilisation(summary: dict[str, Any], tree: Mapping[str, Any]) -> Check:
             if figures.get(way):
                 values[name] = figures[way]["utilisation"]
                 traced += [name] if links.TRACES[way] in facts else []
-    # Above 1 only by the packet that straddles the start of the window; of a trace's mean, in a rich part of it.
-    most = {name: math.inf if name in traced else 1.001 for name in values}
-    holds = all(value is None or 0 <= value <= most[name] for name, value in values.items())
+                # What the link carries in the window, of what was sent over the share that this is.
+                carried = figures[way]["throughput_bps"] * measured_s / (figures[way]["utilisation"] or math.inf)
+                most[name] = 1.001 + (_straddling_bits(facts, tree) / carried if carried else 0.0)
+    # Above 1 only by packets that straddle an instant; of a trace's mean, in a rich part of it.
+    holds = all(value is None or name in traced or 0 <= value <= most[name] for name, value in values.items())
     said = ", ".join(
         f"{name} {value:.4f}" + (" of the trace's mean" if name in traced else "")
         for name, value in values.items()
         if value is not None
     )
     return Check("no more is sent than the link carries", holds, f"utilisation {said}")
+
+
+def _straddling_bits(link: Mapping[str, Any], tree: Mapping[str, Any]) -> float:
+    """The most that may be sent beyond what a link carries in the window: a packet at its start and one at each change,
+    since packets leave at the rate at which they began.
+    """
+    if "states" in link:
+        return math.inf
+    rounds = 1.0
+    if "period" in link:
+        rounds = units.seconds(tree["duration"], "duration") / units.seconds(link["period"], "period") + 1
+    return (1 + rounds * len(link.get("schedule", ()))) * _largest_packet_bytes(tree) * 8
+
+
+def _largest_packet_bytes(tree: Mapping[str, Any]) -> float:
+    """No packet of the scenario is larger: IP, of hosts or of unresponsive sources."""
+    hosts = [tree.get("tcp", {}), *tree.get("traffic", ())]
+    sizes = [units.quantity(str(block.get(key, ""))) for block in hosts for key in ("mss", "packet", "size")]
+    found = [size for size, unit in filter(None, sizes) if unit == "bytes" and size <= LARGEST_IP_BYTES]
+    return max([FULL_PACKET_BYTES, *(size + HEADERS_BYTES for size in found)])
 
 
 def _facts(exchanges: Path) -> dict[str, Any]:

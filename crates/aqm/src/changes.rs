@@ -125,7 +125,9 @@ impl Iterator for Changes {
                     left -= weight;
                     left < 0.0
                 });
-                self.place = follows.unwrap_or(state.to.len() - 1);
+                // What rounding leaves over is the last state's that may follow.
+                let last = || state.to.iter().rposition(|weight| *weight > 0.0).unwrap_or_default();
+                self.place = follows.unwrap_or_else(last);
                 self.since += stay;
                 let condition = states[self.place].conditions[side];
                 Some(Change { at: self.since, condition, resumes_at: self.since })

@@ -53,6 +53,8 @@ pub struct Network {
     impairments: Option<Impairments>,
     /// What stands in for the ports, where the kernel's own disciplines do.
     passages: Option<[Passage; 2]>,
+    /// What the first link can send within the measured window, bits a second.
+    capacity_bps: [f64; 2],
     window: Window,
     /// What was read, by side; what of it was no packet, and what found no buffer.
     counts: [Ingress; 2],
@@ -87,7 +89,7 @@ impl Network {
             pool: Pool::default(),
             flows: Flows::new(ways, scenario.seed, announced),
             access: scenario.path.access_rate,
-            underway: Underway::with_capacity(1 << 14, net.ports().len()),
+            underway: Underway::with_capacity((1 << 15) / net.ports().len(), net.ports().len()),
             waits: if has_one_link { Vec::new() } else { vec![Waits::default(); routes.steps()] },
             routes,
             ports: sides
@@ -107,6 +109,7 @@ impl Network {
             around,
             impairments: Impairments::of(scenario),
             passages: None,
+            capacity_bps: [0, 1].map(|side| scenario.capacity_bps(scenario.link(), side)),
             window: Window::new(scenario.edges(), scenario.record.interval),
             counts: [Ingress::default(); 2],
             leaving: 0,
@@ -475,6 +478,11 @@ impl Network {
     pub fn wire_size(&self, leaving: &Leaving) -> u32 {
         let port = self.around.routes.port(leaving.frame.step);
         leaving.frame.size() + self.around.ports[port.index()].overhead
+    }
+
+    /// What direction `side` of the first link can send within the measured window, bits a second in the mean.
+    pub const fn capacity_bps(&self, side: usize) -> f64 {
+        self.capacity_bps[side]
     }
 
     /// The rate of direction `side` of the first link.

@@ -62,7 +62,7 @@ impl Direction {
     /// What happened on the way from `side` in the `measured` part of the window.
     pub fn new(network: &Network, side: usize, written: u64, untaken: u64, measured: Span) -> Self {
         let meter = network.meters()[side].clone();
-        let carries = network.rate(side).bps_f64() * measured.secs_f64();
+        let carries = network.capacity_bps(side) * measured.secs_f64();
         let bits = meter.window().delivered_bytes as f64 * 8.0;
         Self {
             ingress: network.ingress(side),

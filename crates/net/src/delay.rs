@@ -42,7 +42,8 @@ impl Delay {
             self.present = change.condition.delay;
             *next = changes.next();
         }
-        *last = (left_at + self.present).max(*last);
+        // Not at one instant either: what happens at one is ordered by more than when packets left.
+        *last = (left_at + self.present).max(*last + Span::from_ns(1));
         *last
     }
 }

@@ -35,6 +35,8 @@ pub(crate) const KEYS: &[&str] = &["schedule", "period", "states", "told_rate"];
 /// The longest delay behind a link: beyond a satellite's somebody mistook a unit.
 const LONGEST_DELAY: Span = Span::from_secs(10);
 const LONGEST: Span = Span::from_secs(1_000_000);
+/// Each change costs an event.
+const SHORTEST_PERIOD: Span = Span::from_ms(1);
 const A_SCHEDULE: &str = "a list of changes such as [{ at = \"10s\", rate = \"5mbit\" }]";
 const STATES: &str = "a list of two states or more, such as [{ rate = \"5mbit\", stay = \"1s\", to = [0, 1] }, ...]";
 
@@ -129,7 +131,7 @@ fn read_schedule(section: &Section<'_>, entry: &Entry<'_>, start: Likeness) -> R
     if list.is_empty() || list.len() > MOST_CHANGES {
         return Err(entry.error(format!("expected a list of 1 to {MOST_CHANGES} changes")));
     }
-    let period = section.get("period").map(|entry| entry.span_within(Span::from_us(1), LONGEST)).transpose()?;
+    let period = section.get("period").map(|entry| entry.span_within(SHORTEST_PERIOD, LONGEST)).transpose()?;
     let mut moments: Vec<Moment> = Vec::with_capacity(list.len());
     let mut present = start;
     for change in list {
@@ -175,8 +177,12 @@ fn read_states(entry: &Entry<'_>, start: Likeness) -> Result<Vec<State>, Error> 
         let conditions = read_likeness(&table, start)?.conditions;
         let stay = table.require("stay", "a time or a distribution of times", |entry| {
             let stay = distribution::read(entry, Quantity::Time)?;
-            // Each change costs an event, and a mean near none would stop the run.
-            if stay.mean() >= 1e-5 { Ok(stay) } else { Err(entry.expected("times of at least 10us in the mean")) }
+            // A mean near none would stop the run.
+            if stay.mean() >= SHORTEST_PERIOD.secs_f64() {
+                Ok(stay)
+            } else {
+                Err(entry.expected("times of at least 1ms in the mean"))
+            }
         })?;
         let weights = format!("a weight for each of the {count} states, at least one above zero");
         let to = table.require("to", &weights, |entry| {

@@ -31,11 +31,11 @@ pub(crate) enum Data {
     Table(BTreeMap<String, Node>),
 }
 
-/// Where a value was written.
-#[derive(Clone, Copy, Debug)]
+/// Where a value was written. In the order of the file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
-    /// A line of the file, from 1.
-    Line(usize),
+    /// A line of the file, from 1, and which of its bytes that is in the whole file.
+    Line(usize, usize),
     /// Nowhere in particular: the file as a whole.
     File,
     /// Not in the file.
@@ -45,7 +45,7 @@ pub(crate) enum Place {
 impl Place {
     pub fn of(self, origin: &str) -> String {
         match self {
-            Self::Line(line) => format!("{origin}:{line}"),
+            Self::Line(line, _) => format!("{origin}:{line}"),
             Self::File => origin.to_owned(),
             Self::Override => "override".to_owned(),
         }
@@ -83,7 +83,7 @@ pub(crate) fn parse(text: &str, origin: &str) -> Result<Node, Error> {
             let at = error.span().map_or(text.len(), |span| span.start).min(text.len());
             let (line, content) = lines.last_written(at, text);
             Err(Error {
-                place: Place::Line(line).of(origin),
+                place: Place::Line(line, 0).of(origin),
                 key: String::new(),
                 value: (!content.is_empty()).then(|| shortened(content)),
                 problem: format!("not valid TOML: {}", error.message()),
@@ -144,10 +144,19 @@ pub(crate) fn apply_override(root: &mut Node, key: &str, text: &str) -> Result<(
     Ok(())
 }
 
-/// Writes out what a document may say in short: `qdisc = "codel"` in `[link]` is a table with that `kind`.
+/// Writes out what a document may say in short: `qdisc = "codel"` of a link is a table with that `kind`.
 pub(crate) fn write_out(root: &mut Node) {
     let Data::Table(document) = &mut root.data else { return };
-    let Some(Data::Table(link)) = document.get_mut("link").map(|node| &mut node.data) else { return };
+    if let Some(link) = document.get_mut("link") {
+        write_out_link(link);
+    }
+    if let Some(Data::Table(links)) = document.get_mut("links").map(|node| &mut node.data) {
+        links.values_mut().for_each(write_out_link);
+    }
+}
+
+fn write_out_link(node: &mut Node) {
+    let Data::Table(link) = &mut node.data else { return };
     for name in ["qdisc", "reverse_qdisc"] {
         if let Some(node) = link.get_mut(name)
             && matches!(node.data, Data::Text(_))
@@ -234,7 +243,7 @@ impl Lines {
     }
 
     fn place(&self, at: usize) -> Place {
-        Place::Line(self.0.partition_point(|&start| start <= at))
+        Place::Line(self.0.partition_point(|&start| start <= at), at)
     }
 
     /// The last line that is not blank up to the one that contains the byte `at`, and its number.

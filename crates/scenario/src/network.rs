@@ -44,7 +44,7 @@ pub(crate) fn read(root: &Section<'_>) -> Result<(Vec<Link>, (&'static str, Writ
     }
     let section = entry.section("a table of links by name")?;
     let mut names: Vec<&str> = section.names().collect();
-    names.sort_by_key(|name| section.get(name).map(|entry| entry.line()));
+    names.sort_by_key(|name| section.get(name).map(|entry| entry.first_mention()));
     if names.is_empty() {
         return Err(entry.expected("at least one link, such as [links.home]"));
     }
@@ -56,6 +56,9 @@ pub(crate) fn read(root: &Section<'_>) -> Result<(Vec<Link>, (&'static str, Writ
     for name in names {
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') || name.is_empty() {
             return Err(section.get(name).expect("it is there").expected("a name of letters, digits, - and _"));
+        }
+        if name == LINK {
+            return Err(section.get(name).expect("it is there").unused("another name: link is what [link] is called"));
         }
         let (link, fields) = link::read(&section.section(name)?, name)?;
         links.push(link);

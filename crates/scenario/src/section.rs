@@ -150,12 +150,13 @@ impl<'a> Entry<'a> {
         Error { value: None, ..self.error(format!("expected {expected}")) }
     }
 
-    /// Where it stands among others: by line, what is not in the file last.
-    pub fn line(&self) -> usize {
-        match self.node.place {
-            Place::Line(line) => line,
-            Place::File | Place::Override => usize::MAX,
+    /// Where it, or anything in it, is first mentioned: what is not in the file comes last.
+    pub fn first_mention(&self) -> Place {
+        fn first(node: &Node) -> Place {
+            let inner = if let Data::Table(table) = &node.data { table.values().map(first).min() } else { None };
+            inner.map_or(node.place, |inner| inner.min(node.place))
         }
+        first(self.node)
     }
 
     /// This value is not what was `expected`.

@@ -69,6 +69,19 @@ fn one_link_needs_no_route_and_has_the_name_that_it_is_given() {
     }
 }
 
+#[test]
+fn links_stand_in_the_order_in_which_they_are_first_mentioned() {
+    let traffic = "[[traffic]]\nkind = 'bulk'\nroute = ['zed', 'abe']\n";
+    for links in [
+        "links = { zed = { rate = '10mbit' }, abe = { rate = '8mbit', qdisc = 'codel' } }\n",
+        "[links.zed.qdisc]\nkind = 'pie'\n[links.abe]\n[links.zed]\nrate = '10mbit'\n",
+    ] {
+        let found = resolved(&format!("{links}{traffic}")).expect("a network");
+        let names: Vec<_> = found.scenario().expect("no load").links.iter().map(|link| link.name.clone()).collect();
+        assert_eq!(names, ["zed", "abe"], "{links}");
+    }
+}
+
 const CHANGING: &str = "\
 [link]
 rate = '50mbit'
@@ -150,6 +163,10 @@ fn one_line_says_what_is_wrong() {
         (
             "[links]\n[[traffic]]\nkind = 'bulk'".to_owned(),
             "s.toml:1: links = { }: expected at least one link, such as [links.home]",
+        ),
+        (
+            "[links.link]\n[[traffic]]\nkind = 'bulk'".to_owned(),
+            "s.toml:1: links.link: expected another name: link is what [link] is called",
         ),
         (
             link("schedule = [{ at = '10s', rate = '1mbit' }, { at = '5s', rate = '2mbit' }]"),
