@@ -114,8 +114,8 @@ def _utilisation(summary: dict[str, Any], tree: Mapping[str, Any]) -> Check:
             if figures.get(way):
                 values[name] = figures[way]["utilisation"]
                 traced += [name] if links.TRACES[way] in facts else []
-                # What the link carries in the window, of what was sent over the share that this is.
-                carried = figures[way]["throughput_bps"] * measured_s / (figures[way]["utilisation"] or math.inf)
+                # What the link carries in the window, of what was sent over the share that this is; 0 if none was.
+                carried = (figures[way]["throughput_bps"] or 0.0) * measured_s / (values[name] or math.inf)
                 most[name] = 1.001 + (_straddling_bits(facts, tree) / carried if carried else 0.0)
     # Above 1 only by packets that straddle an instant; of a trace's mean, in a rich part of it.
     holds = all(value is None or name in traced or 0 <= value <= most[name] for name, value in values.items())
