@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab import engine, files, scenario, stopping
-from aqmlab.command import beginnings, completion, linux_lines
+from aqmlab.command import beginnings, completion, linux_lines, pages
 from aqmlab.command import capture as capture_commands
 from aqmlab.command import live as live_commands
 from aqmlab.command import study as study_commands
@@ -74,7 +74,7 @@ def run(
     with_report: WithReport = False,
 ) -> None:
     """Simulate a scenario and keep its tables."""
-    from aqmlab import api, report
+    from aqmlab import api
     from aqmlab.command import terminal
 
     changes = _changes(settings)
@@ -93,7 +93,7 @@ def run(
             uncongested_rate=uncongested_rate,
             monitor=monitor,
         )
-    page = report.write(found) if with_report else None
+    page = pages.write(found) if with_report else None
     if as_json:
         print_json(found.summary)
     else:
@@ -135,7 +135,7 @@ def live(
     In real time on this machine, where it must keep up; or in virtual time, where it cannot be late. A run that broke
     its budget of lateness is kept and called void.
     """
-    from aqmlab import api, report
+    from aqmlab import api
     from aqmlab.command import terminal
 
     changes = _changes(settings)
@@ -160,7 +160,7 @@ def live(
             monitor=monitor,
             view=view,
         )
-    page = report.write(found) if with_report else None
+    page = pages.write(found) if with_report else None
     if as_json:
         print_json(found.summary)
     else:
@@ -203,10 +203,9 @@ def compare(
     With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
     and test bed agree.
     """
-    from aqmlab import api, figures, lead, report, subject
+    from aqmlab import api, lead, subject
     from aqmlab.agreement import agreements
     from aqmlab.command import agreement_tables, terminal
-    from aqmlab.figures.drawers import drawers
     from aqmlab.runs.runner import default_jobs
     from aqmlab.study import compared
 
@@ -221,7 +220,7 @@ def compare(
     with contextlib.ExitStack() as held:
         # Drawers get ready beside the runs, but for those in real time, which nobody is to disturb.
         is_free = with_report and not live and not are_folders
-        ready = held.enter_context(drawers(jobs or default_jobs())) if is_free else None
+        ready = held.enter_context(pages.drawers(jobs or default_jobs())) if is_free else None
         with watched(as_json) as monitor, viewed(as_json, monitor) as view:
             found = api.compare(
                 *([Path(what[0]), *what[1:]] if not are_folders else what),
@@ -239,11 +238,11 @@ def compare(
                 monitor=monitor,
                 view=view,
             )
-        begun = None if ready is None else ready.begin(list(figures.of(found).values()))
+        begun = None if ready is None else pages.begun(ready, found)
         asked, witnessed = compared.claims(found), agreements.of_comparison(found)
         if as_json:
             if with_report:
-                report.write(found, asked, begun)
+                pages.write(found, asked, begun)
             answer = {**found.as_dict(), "claims": [claim.as_dict() for claim in asked]}
             print_json({**answer, "agreements": [item.as_dict() for item in witnessed]})
         else:
@@ -251,7 +250,7 @@ def compare(
             terminal.comparison(console, found, subject.of(found.columns), lead.of(found))
             agreement_tables.agreements(console, witnessed)
             terminal.verdicts(console, asked)
-            page = report.write(found, asked, begun) if with_report else None
+            page = pages.write(found, asked, begun) if with_report else None
             _say_where(console, found.folder, page)
     _judge(
         [
@@ -331,12 +330,12 @@ def write_report(
     as_json: AsJson = False,
 ) -> None:
     """Write one self-contained HTML page, and its figures as SVG and PNG, into a result folder."""
-    from aqmlab import api, report
+    from aqmlab import api
     from aqmlab.comparison import Comparison
     from aqmlab.study import compared
 
     found = api.load(folder)
-    page = report.write(found, compared.claims(found) if isinstance(found, Comparison) else ())
+    page = pages.write(found, compared.claims(found) if isinstance(found, Comparison) else ())
     if as_json:
         figures = sorted(str(path) for path in (page.parent / "figures").iterdir())
         print_json({"report": str(page), "figures": figures})

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from aqmlab.stationarity import autoregression
 
@@ -56,18 +55,25 @@ class Interval:
         }
 
 
+def student(probability: float, freedom: float) -> float:
+    """The quantile of Student's t with so many degrees of freedom."""
+    from scipy.special import stdtrit  # takes long to load, which commands without an interval are spared
+
+    return float(stdtrit(freedom, probability))
+
+
 def half_width(values: Sequence[float] | Array) -> float | None:
     """Half width of the 95 % t-interval of a mean; `None` with fewer than two values or a value that is missing."""
     sample = np.asarray(values, dtype=float)
     if sample.size < 2 or not np.isfinite(sample).all():
         return None
-    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, sample.size - 1))
+    quantile = student(0.5 + CONFIDENCE / 2, sample.size - 1)
     return quantile * float(sample.std(ddof=1)) / math.sqrt(sample.size)
 
 
 def half_widths(values: Array) -> Array:
     """The same of each column of a table with a row for each run."""
-    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, values.shape[0] - 1))
+    quantile = student(0.5 + CONFIDENCE / 2, values.shape[0] - 1)
     return np.asarray(quantile * values.std(axis=0, ddof=1) / math.sqrt(values.shape[0]))
 
 
@@ -103,7 +109,7 @@ def _of_neighbours(parts: Sequence[float] | Array) -> float | None:
     independent = sample.size * (1 - found.coefficient) / (1 + found.coefficient)
     if independent < FEWEST_INDEPENDENT:
         return None
-    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2, independent - 1))
+    quantile = student(0.5 + CONFIDENCE / 2, independent - 1)
     return max(plain, quantile * math.sqrt(found.long_run_variance / sample.size))
 
 
@@ -128,7 +134,7 @@ def simultaneous(interval: Interval, comparisons: int) -> Interval:
     """
     if interval.half_width is None or interval.n < 2 or comparisons < 2:
         return interval
-    one, all_of_them = (float(stats.t.ppf(1 - (1 - CONFIDENCE) / 2 / k, interval.n - 1)) for k in (1, comparisons))
+    one, all_of_them = (student(1 - (1 - CONFIDENCE) / 2 / k, interval.n - 1) for k in (1, comparisons))
     return replace(interval, half_width=interval.half_width * all_of_them / one)
 
 
@@ -142,7 +148,7 @@ def unpaired(values: Sequence[float], base_values: Sequence[float]) -> Interval:
     if va + vb == 0:
         return Interval(difference, 0.0, min(a.size, b.size), "runs")
     freedom = (va + vb) ** 2 / (va**2 / (a.size - 1) + vb**2 / (b.size - 1))
-    width = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(va + vb)
+    width = student(0.5 + CONFIDENCE / 2, freedom) * math.sqrt(va + vb)
     return Interval(difference, width, min(a.size, b.size), "runs")
 
 

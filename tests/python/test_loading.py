@@ -1,4 +1,4 @@
-"""What is quick stays quick: help, lists and explanations load nothing that draws or reckons."""
+"""Help, lists and explanations load nothing that draws or reckons; runs load nothing that draws."""
 
 import json
 import subprocess
@@ -62,6 +62,38 @@ def test_what_asks_for_no_table_loads_no_library_for_it(arguments):
 def test_lists_and_explanations_load_the_library_of_tables_alone(arguments):
     found = loaded_by(*arguments)
     assert found & {*HEAVY, "rich"} == {"rich"}
+
+
+SHORT = """
+duration = "3s"
+warmup = "1s"
+[link]
+rate = "10mbit"
+qdisc = { kind = "pi" }
+[[traffic]]
+kind = "bulk"
+flows = 4
+rtt = "20ms"
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["run"], ["compare", "pi", "codel"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_runs_without_a_page_load_nothing_that_draws(arguments, tmp_path):
+    scenario = tmp_path / "short.toml"
+    scenario.write_text(SHORT)
+    verb, *disciplines = arguments
+    found = loaded_by(verb, str(scenario), *disciplines, "-o", str(tmp_path / "out"))
+    assert found & {"matplotlib", "jinja2", "distributed", "pandas"} == set()
+
+
+def test_a_run_too_short_to_be_tested_loads_no_statistics(tmp_path):
+    scenario = tmp_path / "short.toml"
+    scenario.write_text(SHORT)
+    assert "scipy" not in loaded_by("run", str(scenario), "-o", str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("package", [aqmlab, study, sweep], ids=lambda package: package.__name__)

@@ -35,7 +35,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from aqmlab import statistics
 from aqmlab.statistics import Array, Interval
@@ -102,7 +101,7 @@ def gap(simulated: Sequence[float], live: Sequence[float], paired: Collection[tu
         return statistics.unpaired(live, simulated)
     squares = sum(float(np.sum((sample - sample.mean()) ** 2)) for sample in samples)
     spread = math.sqrt(squares / plan.freedom * sum(1 / sample.size for sample in samples))
-    quantile = float(stats.t.ppf(0.5 + statistics.CONFIDENCE / 2, plan.freedom))
+    quantile = statistics.student(0.5 + statistics.CONFIDENCE / 2, plan.freedom)
     return Interval(difference, quantile * spread, fewest, "runs")
 
 
@@ -143,7 +142,7 @@ def twin_gap(simulated: Sequence[float], twins: Sequence[float], differences: Se
     if len(squares) < FEW:
         return Interval(mean, None, len(differences), "none")
     spread = math.sqrt(math.fsum(squares) / len(squares) / len(differences))
-    quantile = float(stats.t.ppf(0.5 + statistics.CONFIDENCE / 2, len(squares)))
+    quantile = statistics.student(0.5 + statistics.CONFIDENCE / 2, len(squares))
     return Interval(mean, quantile * spread, len(differences), "runs")
 
 

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from aqmlab.measures.measure import Reading
 from aqmlab.measures.subject import Subject
-from aqmlab.statistics import CONFIDENCE, Array, Interval, across_runs, within_run
+from aqmlab.statistics import CONFIDENCE, Array, Interval, across_runs, student, within_run
 
 EACH: dict[str, Callable[[Array], Array]] = {
     "mean": lambda values: np.asarray(values.mean(axis=0)),
@@ -120,4 +119,4 @@ def _welch(value: float, groups: Sequence[Array]) -> Interval:
     if total == 0:
         return Interval(value, 0.0, n, "runs")
     freedom = total**2 / sum(v**2 / (len(x) - 1) for v, x in zip(variances, groups, strict=True))
-    return Interval(value, float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(total), n, "runs")
+    return Interval(value, student(0.5 + CONFIDENCE / 2, freedom) * math.sqrt(total), n, "runs")

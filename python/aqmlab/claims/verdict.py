@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import stats
-
-from aqmlab.statistics import CONFIDENCE, Interval
+from aqmlab.statistics import CONFIDENCE, Interval, student
 
 ROUNDING = 1e-12
 """Relative to the numbers that it comes from, an interval that is narrower than this is none, and a number that is
@@ -181,8 +179,8 @@ class Finding:
         width = self.interval.half_width or 0.0
         if among > 1 and not self._is_without_width:
             freedom = max(self.interval.n - 1, 1)
-            wide, usual = stats.t.isf([(1 - CONFIDENCE) / (2 * among), (1 - CONFIDENCE) / 2], freedom)
-            width *= float(wide / usual)
+            wide, usual = (student((1 - CONFIDENCE) / 2 / k, freedom) for k in (among, 1))
+            width *= wide / usual
         value = self.interval.value
         return not _is_above(value + width, self.low) or not _is_above(self.high, value - width)
 
