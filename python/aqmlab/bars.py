@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from aqmlab.progress import clock_text
+from aqmlab.progress import NOTHING, Size, clock_text
 
 
 class _Column(ProgressColumn):
@@ -48,7 +48,7 @@ class Bars(AbstractContextManager["Bars"]):
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             _Column(lambda task: f"{task.percentage:3.0f} %"),
-            _Column(lambda task: f"{task.completed:,.0f}/{task.total or 0:,.0f} s simulated", "cyan"),
+            _Column(lambda task: f"{task.fields['done_s']:,.0f}/{task.fields['of_s']:,.0f} s simulated", "cyan"),
             _Column(_rate, "green"),
             _Column(_left),
             console=console,
@@ -56,12 +56,13 @@ class Bars(AbstractContextManager["Bars"]):
             expand=True,
         )
         self._lock = threading.Lock()
-        self._started = time.monotonic()
+        self._started: float | None = None
         self._overall: TaskID | None = None
         self._runs = 0
         self._ended = 0
-        self._simulated_s = 0.0
-        self._at: dict[int, float] = {}
+        self._size = NOTHING
+        self._sizes: dict[int, Size] = {}
+        self._shares: dict[int, float] = {}
         self._rates: dict[int, float] = {}
 
     def __enter__(self) -> Self:
@@ -84,20 +85,22 @@ class Bars(AbstractContextManager["Bars"]):
         """Takes them away for good: something else is drawn there."""
         self._bars.stop()
 
-    def expect(self, runs: int, simulated_s: float) -> None:
+    def expect(self, runs: int, size: Size) -> None:
         """See `Monitor`."""
         with self._lock:
             self._runs += runs
-            self._simulated_s += simulated_s
+            self._size += size
             if self._runs > 1 and self._overall is None:
-                self._overall = self._bars.add_task("", total=self._simulated_s)
+                self._overall = self._bars.add_task("", total=self._size.cost, done_s=0.0, of_s=0.0)
             self._refresh()
 
-    def begin(self, label: str, simulated_s: float) -> int:
+    def begin(self, label: str, size: Size) -> int:
         """See `Monitor`."""
         with self._lock:
-            run = self._bars.add_task(label, total=simulated_s)
-            self._at[run] = 0.0
+            if self._started is None:
+                self._started = time.monotonic()
+            run = self._bars.add_task(label, total=size.simulated_s, done_s=0.0, of_s=size.simulated_s)
+            self._sizes[run], self._shares[run] = size, 0.0
             return run
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
@@ -105,16 +108,17 @@ class Bars(AbstractContextManager["Bars"]):
         wall_s = max(tick["wall_s"], 1e-9)
         rate = tick["bottleneck_packets"] / wall_s
         with self._lock:
-            self._at[run] = tick["time_s"]
+            done_s = tick["time_s"]
+            self._shares[run] = done_s / max(self._sizes[run].simulated_s, done_s, 1e-9)
             self._rates[run] = rate
-            self._bars.update(TaskID(run), completed=tick["time_s"], packets_per_s=rate, speed=tick["time_s"] / wall_s)
+            self._bars.update(TaskID(run), completed=done_s, done_s=done_s, packets_per_s=rate, speed=done_s / wall_s)
             self._refresh()
 
     def end(self, run: int) -> None:
         """See `Monitor`."""
         with self._lock:
             self._ended += 1
-            self._at[run] = self._bars.tasks[self._bars.task_ids.index(TaskID(run))].total or 0.0
+            self._shares[run] = 1.0
             self._rates.pop(run, None)
             self._bars.remove_task(TaskID(run))
             self._refresh()
@@ -122,14 +126,18 @@ class Bars(AbstractContextManager["Bars"]):
     def _refresh(self) -> None:
         if self._overall is None:
             return
-        done = sum(self._at.values())
+        done_s = sum(share * self._sizes[run].simulated_s for run, share in self._shares.items())
+        done = sum(share * self._sizes[run].cost for run, share in self._shares.items())
+        passed_s = 0.0 if self._started is None else time.monotonic() - self._started
         self._bars.update(
             self._overall,
             description=f"{self._ended} of {self._runs} runs",
-            total=self._simulated_s,
+            total=self._size.cost,
             completed=done,
+            done_s=done_s,
+            of_s=self._size.simulated_s,
             packets_per_s=sum(self._rates.values()),
-            speed=done / max(time.monotonic() - self._started, 1e-9),
+            speed=done / max(passed_s, 1e-9),
         )
 
 

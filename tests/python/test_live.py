@@ -256,8 +256,8 @@ class Heard(Unseen):
     def say(self, remarks):
         self.said += remarks
 
-    def begin(self, label, simulated_s):
-        self.begun.append((label, simulated_s))
+    def begin(self, label, size):
+        self.begun.append((label, size.simulated_s))
         return 7
 
     def tick(self, run, tick):

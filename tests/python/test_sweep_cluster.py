@@ -23,7 +23,7 @@ import pytest
 
 from aqmlab import cli, engine, sweep
 from aqmlab.errors import AqmlabError, CannotRun
-from aqmlab.progress import Silent
+from aqmlab.progress import Silent, Size
 from aqmlab.sweep import cluster, cluster_worker, grid, local, plan
 from aqmlab.sweep.maker import sources_sha256
 from conftest import NATIVE, ROOT
@@ -121,10 +121,10 @@ class Watcher(Silent):
     def __init__(self) -> None:
         self.expected, self.begun, self.ended, self.ticks = 0, 0, 0, 0
 
-    def expect(self, runs: int, simulated_s: float) -> None:
+    def expect(self, runs: int, size: Size) -> None:
         self.expected += runs
 
-    def begin(self, label: str, simulated_s: float) -> int:
+    def begin(self, label: str, size: Size) -> int:
         self.begun += 1
         return self.begun
 
@@ -255,7 +255,7 @@ def test_a_worker_ends_what_nobody_wants_or_it_cannot_finish(state, status, goes
         log_event=lambda topic, what: told.append(what["tick"]),
     )
     teller = cluster_worker._Teller(worker, cluster_worker.Order("session", tasks()[0], cluster_worker.own_engine()))
-    run = teller.begin("a run", 6.0)
+    run = teller.begin("a run", Size(6.0, 6.0))
     with contextlib.nullcontext() if goes_on else pytest.raises(cluster_worker._Left):
         teller.tick(run, {"time_s": 1.0})
         teller.tick(run, {"time_s": 2.0})  # too soon to be told

@@ -15,7 +15,7 @@ import pytest
 
 from aqmlab import engine, sweep
 from aqmlab.errors import AqmlabError, CannotRun
-from aqmlab.progress import Silent
+from aqmlab.progress import Silent, Size
 from aqmlab.sweep import grid, local, plan, sweeps
 from conftest import NATIVE, ROOT, hears_ctrl_c
 from processes import children, is_alive
@@ -63,10 +63,10 @@ class Watcher(Silent):
         self.kills, self.expected, self.begun, self.ended, self.ticks = kills, 0, 0, 0, 0
         self.pool = [] if pool is None else pool
 
-    def expect(self, runs: int, simulated_s: float) -> None:
+    def expect(self, runs: int, size: Size) -> None:
         self.expected += runs
 
-    def begin(self, label: str, simulated_s: float) -> int:
+    def begin(self, label: str, size: Size) -> int:
         self.begun += 1
         return self.begun
 

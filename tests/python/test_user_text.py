@@ -12,6 +12,7 @@ from aqmlab.command import terminal
 from aqmlab.figures import legends
 from aqmlab.figures.drawn import COLOURS
 from aqmlab.figures.sheet import Sheet
+from aqmlab.progress import Size
 
 NAMES = ["$x_{$", "$$", "[/]", "[bold]red[/bold]", "_hidden", ":smile:", r"\frac{", "a & <b>"]
 
@@ -32,7 +33,7 @@ def test_names_beside_bars():
     console = Console(file=io.StringIO(), width=200, force_terminal=True, markup=False, emoji=False)
     with bars.Bars(console) as shown:
         for name in NAMES:
-            run = shown.begin(name, 1.0)
+            run = shown.begin(name, Size(1.0, 1.0))
             shown.tick(run, {"time_s": 0.5, "wall_s": 1.0, "bottleneck_packets": 1})
             shown._bars.refresh()
             assert name in console.file.getvalue()

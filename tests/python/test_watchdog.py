@@ -5,6 +5,7 @@ import pytest
 import aqmlab
 from aqmlab import engine
 from aqmlab.errors import CannotRun
+from aqmlab.progress import Size
 from aqmlab.runs import watchdog
 from aqmlab.runs.watchdog import Forecast, Watchdog
 from conftest import NATIVE
@@ -63,7 +64,7 @@ def test_an_idle_link_of_a_year_goes_on():
 def test_how_long_a_run_will_take_is_said_once():
     said: list[str] = []
     monitor = Forecast(said.append)
-    quick, slow, other = (monitor.begin(name, 7200.0) for name in ("quick", "slow", "other"))
+    quick, slow, other = (monitor.begin(name, Size(7200.0, 7200.0)) for name in ("quick", "slow", "other"))
     monitor.tick(quick, told(6, 720.0, 1))
     monitor.tick(slow, told(4.9, 1.0, 1))
     assert said == []

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from aqmlab import links, units
 from aqmlab.bars import Bars
-from aqmlab.progress import Unseen, clock_text
+from aqmlab.progress import Size, Unseen, clock_text
 
 WAYS = ("forward", "reverse")
 LEVELS = " ▁▂▃▄▅▆▇█"
@@ -94,16 +94,16 @@ class _Shown(Unseen):
             shown = remark if len(remark) <= REMARK_WIDTH else f"{remark[: REMARK_WIDTH - 1].rsplit(',', 1)[0]}, …"
             self._console.print(Text.assemble(("note: ", "yellow"), shown), soft_wrap=True)
 
-    def expect(self, runs: int, simulated_s: float) -> None:
+    def expect(self, runs: int, size: Size) -> None:
         """See `Monitor`."""
         self._runs += runs
 
-    def begin(self, label: str, simulated_s: float) -> int:
+    def begin(self, label: str, size: Size) -> int:
         """See `Monitor`."""
         if self._bars is not None:
             self._bars.pause()
         number = 1 if self._state is None else self._state.number + 1
-        self._state = _State(label, simulated_s, number)
+        self._state = _State(label, size.simulated_s, number)
         return number
 
     def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
@@ -177,9 +177,9 @@ class Screen(_Shown, AbstractContextManager["Screen"]):
         """Shows nothing yet."""
         return self
 
-    def begin(self, label: str, simulated_s: float) -> int:
+    def begin(self, label: str, size: Size) -> int:
         """See `Monitor`."""
-        number = super().begin(label, simulated_s)
+        number = super().begin(label, size)
         if self._live is None:
             self._live = Live(console=self._console, transient=True, auto_refresh=True, refresh_per_second=5)
             self._live.start()

@@ -44,7 +44,7 @@ def remarks(jobs: Sequence[Job]) -> list[str]:
 def run_all(jobs: Sequence[Job], view: View) -> None:
     """Makes every run whose folder is not finished yet."""
     waiting = [job for job in jobs if job.bed is not None and not runner.is_finished(job)]
-    view.expect(len(waiting), sum(runner.simulated_s(job.resolved) for job in waiting))
+    view.expect(len(waiting), runner.size_of_all([job.resolved for job in waiting]))
     runner.in_parallel([partial(_run, job, job.bed, view) for job in waiting if job.bed is not None], 1)
 
 
@@ -86,7 +86,7 @@ def _plan(place: Path, resolved: Resolved, bed: Bed) -> Json:
 
 def _observed(job: Job, bed: Bed, place: Path, view: View, stop: threading.Event) -> tuple[Json, float]:
     started = time.monotonic()
-    run = view.begin(job.label, runner.simulated_s(job.resolved))
+    run = view.begin(job.label, runner.size(job.resolved))
     view.about(run, job.resolved.scenario, bed.clock)
 
     def heard(tick: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ import math
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from aqmlab.checks import LOAD_TOLERANCE
 from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
-from aqmlab.progress import Monitor
+from aqmlab.progress import NOTHING, Monitor, Size
 from aqmlab.reference import Rates
 from aqmlab.results import store
 from aqmlab.results.run import of_link
@@ -45,6 +45,9 @@ from aqmlab.runs import memory, runner
 PILOT_USERS = 1000
 """Population of the short look that tells where the points should lie. A thousand users cost a twentieth of a point
 and tell the throughput a user to some ten per cent, which is all that is asked of them."""
+
+PILOT_SHARE = 0.05
+"""Of the population that is looked for, the pilot's, for want of anything better known."""
 
 SPREAD = (0.9, 1.0, 1.1)
 """The points, relative to the pilot's guess: near enough for a straight line, far enough apart that the line's slope
@@ -220,12 +223,13 @@ class _Search:
             for users in new
         }
         at_once = memory.runs_at_once(list(scenarios.values()), self.at_once)
-        self.monitor.expect(len(new), sum(map(runner.simulated_s, scenarios.values())))
+        sizes = {users: self._size(users, scenarios[users]) for users in new}
+        self.monitor.expect(len(new), sum(sizes.values(), NOTHING))
 
         def measure(users: int, stop: threading.Event) -> None:
             with scratch.folder("calibration") as folder:
                 summary, _ = runner.observed(
-                    scenarios[users], folder, f"calibration, {users:,} users", stop, self.monitor
+                    scenarios[users], folder, f"calibration, {users:,} users", stop, self.monitor, sizes[users]
                 )
                 (block,) = self.base["traffic"]
                 # What is offered is what the first link of the route carries.
@@ -241,6 +245,11 @@ class _Search:
             self.measured_s = float(summary["measured_s"])
 
         runner.in_parallel([partial(measure, users) for users in new], at_once)
+
+    def _size(self, users: int, resolved: Resolved) -> Size:
+        """The pilot is a small part of the load; the other runs come near it."""
+        size = runner.size(resolved, [replace(self.load, traffic=0)])
+        return replace(size, cost=size.cost * PILOT_SHARE) if users == PILOT_USERS else size
 
 
 def _search(

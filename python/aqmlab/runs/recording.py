@@ -88,7 +88,7 @@ def record(resolved: Resolved, rates: Rates, given: Tree, out: Path, monitor: Mo
     on_link = reference.uncongested(tree, rates, resolved.origin)
     on_link["record"] = {**tree["record"], "drops": False, "exchanges": False, "demands": True}
     to_run = engine.resolve(toml_text.dumps(on_link), resolved.origin)
-    monitor.expect(1, runner.simulated_s(to_run))
+    monitor.expect(1, runner.size(to_run))
     with scratch.folder("recording") as folder:
         runner.in_parallel([lambda stop: _observe(to_run, folder, stop, monitor)], 1)
         written = {k: path for k in range(len(tree["traffic"])) if (path := folder / f"demands-{k}.csv").exists()}

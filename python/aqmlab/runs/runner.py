@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from aqmlab import engine, units
-from aqmlab.engine import Resolved
+from aqmlab.engine import Load, Resolved
 from aqmlab.json_files import Json
-from aqmlab.progress import Monitor
+from aqmlab.progress import NOTHING, Monitor, Size
 from aqmlab.results import store
 from aqmlab.runs import memory
 from aqmlab.runs.bed import Bed
+from aqmlab.runs.cost import expected_bits
 from aqmlab.runs.watchdog import Watchdog
 
 T = TypeVar("T")
@@ -54,6 +55,17 @@ def simulated_s(resolved: Resolved) -> float:
     return units.seconds(resolved.scenario.get("duration"), "duration")
 
 
+def size(resolved: Resolved, loads: Sequence[Load] = ()) -> Size:
+    """What is known of a run before it begins; `loads` are what blocks of it asked for before they had users."""
+    cost = expected_bits(resolved.scenario, resolved.origin, loads)
+    return Size(simulated_s(resolved), cost)
+
+
+def size_of_all(runs: Sequence[Resolved]) -> Size:
+    """Of runs together."""
+    return sum(map(size, runs), NOTHING)
+
+
 def is_finished(job: Job) -> bool:
     """Whether its folder holds it already."""
     if job.bed is None:
@@ -68,16 +80,21 @@ def run_all(
     """Makes every simulated run whose folder is not finished yet; `then` is done with each, beside the other runs."""
     waiting = [job for job in jobs if job.bed is None and not is_finished(job)]
     at_once = memory.runs_at_once([job.resolved for job in waiting], at_once)
-    monitor.expect(len(waiting), sum(simulated_s(job.resolved) for job in waiting))
+    monitor.expect(len(waiting), size_of_all([job.resolved for job in waiting]))
     in_parallel([partial(_run, job, monitor, then) for job in waiting], at_once)
 
 
 def observed(
-    resolved: Resolved, directory: Path, label: str, stop: threading.Event, monitor: Monitor
+    resolved: Resolved,
+    directory: Path,
+    label: str,
+    stop: threading.Event,
+    monitor: Monitor,
+    known: Size | None = None,
 ) -> tuple[Json, float]:
     """Simulates into a folder under a monitor's eyes; the answer is the summary and the wall time, seconds."""
     started = time.monotonic()
-    run = monitor.begin(label, simulated_s(resolved))
+    run = monitor.begin(label, known or size(resolved))
 
     watchdog = Watchdog(label)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aqmlab.errors import CannotRun
-from aqmlab.progress import Silent
+from aqmlab.progress import Silent, Size
 
 MOST_AT_ONCE = 10**8
 """Events at one instant: more than ten for each of as many hosts as a run can have."""
@@ -76,7 +76,7 @@ class Forecast(Silent):
         self._numbers = itertools.count()
         self._has_said = False
 
-    def begin(self, label: str, simulated_s: float) -> int:
+    def begin(self, label: str, size: Size) -> int:
         """See `Monitor`."""
         run = next(self._numbers)
         self._names[run] = label

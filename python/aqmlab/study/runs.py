@@ -18,13 +18,14 @@ from aqmlab.bars import Bars
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
 from aqmlab.json_files import Json
-from aqmlab.progress import Monitor, Silent, View, clock_text
+from aqmlab.progress import Both, Monitor, Silent, View, clock_text
 from aqmlab.results import store
 from aqmlab.runs.calibration import Calibration
 from aqmlab.study import found, live, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
 from aqmlab.study.found import Effort
+from aqmlab.study.lines import Lines
 from aqmlab.sweep import plan as plans
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.executor import Executor
@@ -32,9 +33,6 @@ from aqmlab.sweep.grid import Point
 from aqmlab.sweep.kept import Kept
 from aqmlab.sweep.plan import Task
 from aqmlab.sweep.table import FILE, Table
-
-SAY_EVERY_S = 60.0
-"""Where no bars are drawn, a line says so often how far it is."""
 
 LISTED = 40
 """Points of a part that are named before it runs."""
@@ -85,27 +83,6 @@ class _Made:
         return self.kept.load(key)
 
 
-class _Lines:
-    """How far it is, in a line now and then."""
-
-    def __init__(self, say: Callable[[str], None], runs: int, simulated_s: float) -> None:
-        self.done = 0
-        self._say, self._runs, self._left_s = say, runs, simulated_s
-        self._made_s = 0.0
-        self._started = self._said = time.monotonic()
-
-    def finished(self, simulated_s: float) -> None:
-        """A run is there; so much of it was simulated now."""
-        self.done += 1
-        self._made_s += simulated_s
-        self._left_s -= simulated_s
-        now = time.monotonic()
-        if now - self._said > SAY_EVERY_S:
-            self._said = now
-            left = self._left_s * (now - self._started) / self._made_s if self._made_s else None
-            self._say(f"{self.done} of {self._runs} runs, {clock_text(left)} left")
-
-
 def run(
     studies: Mapping[Path, Study],
     *,
@@ -132,8 +109,9 @@ def run(
         say(line)
     with _interruptible("stopped before the first run"):
         known: dict[str, Calibration] = {}  # a load that two studies ask for is looked for once, afresh too
+        heard = _heard(monitor, say, "runs that look for the users of a load")
         planned = [
-            _Planned(study, folder, tuple(_tasks(study, jobs, monitor, fresh, known)))
+            _Planned(study, folder, tuple(_tasks(study, jobs, heard, fresh, known)))
             for folder, study in studies.items()
         ]
     with contextlib.ExitStack() as locks:
@@ -197,24 +175,29 @@ def _make(
     for one in planned:
         for point, task in one.tasks:
             where.setdefault(task.key, []).append((one.folder, point, task))
-    waiting_s = sum(task.simulated_s for key, task in tasks.items() if key not in made.before)
-    lines = _Lines(say if not isinstance(monitor, Bars) else lambda _: None, len(tasks), waiting_s)
+    done = 0
     try:
         wanted = list(tasks.values())
-        runs = sweeps.run(wanted, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made.anew)
+        heard = _heard(monitor, say, "runs")
+        runs = sweeps.run(wanted, jobs=jobs, monitor=heard, kept=kept, fresh=fresh, executor=executor, made=made.anew)
         with contextlib.closing(runs):
             for key, condensed in runs:
                 for folder, point, task in where[key]:
                     tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations, task.is_reference))
-                lines.finished(tasks[key].simulated_s if key in made.anew else 0.0)
+                done += 1
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped: {lines.done} of {len(tasks)} runs are finished and kept; the same command with --resume goes on"
+            f"stopped: {done} of {len(tasks)} runs are finished and kept; the same command with --resume goes on"
         ) from None
     finally:
         for table in tables.values():
             table.write()
     return made
+
+
+def _heard(monitor: Monitor, say: Callable[[str], None], what: str) -> Monitor:
+    """Lines beside a monitor that draws no bars."""
+    return monitor if isinstance(monitor, Bars) else Both(monitor, Lines(say, what))
 
 
 def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: float) -> Effort:

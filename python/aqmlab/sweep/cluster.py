@@ -245,7 +245,7 @@ class _Session:
 
     def _again(self, handed_in: _HandedIn, count: int) -> None:
         if handed_in.run is not None:
-            self.monitor.expect(1, handed_in.task.simulated_s)
+            self.monitor.expect(1, handed_in.task.size)
         self.waiting.appendleft((handed_in.task, count))
 
     def _tell(self, what: dict[str, Any]) -> None:
@@ -256,8 +256,8 @@ class _Session:
         if handed_in.worker != what["worker"]:  # begun, or begun again after its worker was lost
             if handed_in.run is not None:
                 self._stop_telling(handed_in)
-                self.monitor.expect(1, handed_in.task.simulated_s)
-            handed_in.run = self.monitor.begin(handed_in.task.label, handed_in.task.simulated_s)
+                self.monitor.expect(1, handed_in.task.size)
+            handed_in.run = self.monitor.begin(handed_in.task.label, handed_in.task.size)
             handed_in.worker = what["worker"]
         if what["tick"] is not None and handed_in.run is not None:
             self.monitor.tick(handed_in.run, what["tick"])
@@ -275,7 +275,7 @@ class _Session:
         address, kind, said = answer
         if kind == DONE:
             if handed_in.run is None:  # so short that nobody heard of it
-                self.monitor.end(self.monitor.begin(task.label, task.simulated_s))
+                self.monitor.end(self.monitor.begin(task.label, task.size))
             found = Condensed.from_bytes(said[0])
             # Files have other names there, and nothing else differs.
             return replace(found, scenario_toml=task.toml) if task.files else found

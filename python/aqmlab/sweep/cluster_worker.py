@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import AqmlabError, CannotRun
-from aqmlab.progress import Silent
+from aqmlab.progress import Silent, Size
 from aqmlab.sweep.local import SHARE, Processes, memory_bytes
 from aqmlab.sweep.maker import Maker, maker
 from aqmlab.sweep.plan import Task
@@ -120,7 +120,7 @@ class _Teller(Silent):
         self._worker, self._key, self._session = worker, worker.get_current_task(), order.session
         self._next = 0.0
 
-    def begin(self, label: str, simulated_s: float) -> int:
+    def begin(self, label: str, size: Size) -> int:
         """See `Monitor`."""
         self._tell(None)
         return 0

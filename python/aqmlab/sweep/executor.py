@@ -27,7 +27,7 @@ class InProcess:
     def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
         """See `Executor`."""
         for task in tasks:
-            run = monitor.begin(task.label, task.simulated_s)
+            run = monitor.begin(task.label, task.size)
             try:
                 found = do(task, partial(monitor.tick, run))
             finally:

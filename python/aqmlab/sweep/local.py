@@ -156,7 +156,7 @@ class _Pool:
         for worker in self.workers:
             if worker.is_ready and worker.task is None and self.waiting:
                 task = self.waiting.popleft()
-                worker.task, worker.run = task, self.monitor.begin(task.label, task.simulated_s)
+                worker.task, worker.run = task, self.monitor.begin(task.label, task.size)
                 with contextlib.suppress(ConnectionError):  # it is lost, as is seen when it is listened to
                     worker.connection.send((task, self.scratch, self.most_bytes))
 
@@ -202,5 +202,5 @@ class _Pool:
                 f"{task.name}: {TRIES} workers that ran it were lost, the last {how}; "
                 f"expected enough memory for {self.jobs} runs at a time, or fewer --jobs"
             )
-        self.monitor.expect(1, task.simulated_s)
+        self.monitor.expect(1, task.size)
         self.waiting.appendleft(task)

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import closing
 
-from aqmlab.progress import Monitor, Silent
+from aqmlab.progress import NOTHING, Monitor, Silent
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.executor import Executor
 from aqmlab.sweep.kept import Kept
@@ -40,7 +40,7 @@ def run(
         made.update(task.key for task in waiting)
     if not waiting:
         return
-    monitor.expect(len(waiting), sum(task.simulated_s for task in waiting))
+    monitor.expect(len(waiting), sum((task.size for task in waiting), NOTHING))
     # Closed when the caller stops asking, and not only when the interpreter gets round to it: processes are in it.
     with closing((executor or Processes(jobs)).each(waiting, monitor)) as finished:
         for task, found in finished:

@@ -16,7 +16,7 @@ from aqmlab import engine, reference, scenario, shaping, toml_text, units
 from aqmlab.engine import KeptFile, Load, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json
-from aqmlab.progress import Monitor, Silent
+from aqmlab.progress import Monitor, Silent, Size
 from aqmlab.runs import calibration, planning, runner
 from aqmlab.runs.calibration import Calibration
 from aqmlab.sweep.grid import Point
@@ -40,7 +40,7 @@ class Task:
     """Where it comes from; the files that it names lie beside it."""
     digest: str
     """Of the scenario."""
-    simulated_s: float
+    size: Size
     calibrations: tuple[Json, ...] = ()
     files: tuple[KeptFile, ...] = ()
     """Files that the run needs, relative to the folder of `origin`."""
@@ -197,7 +197,7 @@ def _tasks(
                 toml=final.toml,
                 origin=str(home / resolved.origin),
                 digest=final.digest,
-                simulated_s=runner.simulated_s(final),
+                size=runner.size(final, resolved.loads),
                 calibrations=notes,
                 files=final.files,
                 is_reference=point.uncongested,

@@ -54,7 +54,7 @@ def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most
         with store.making(folder) as partial:
             summary = engine.simulate(resolved, partial, heard)
             store.finish_run(partial, folder, resolved, summary, task.calibrations, time.monotonic() - started)
-        found = condensed.of_run(Run(folder), task.key, {"simulated_s": task.simulated_s})
+        found = condensed.of_run(Run(folder), task.key, {"simulated_s": task.size.simulated_s})
     found.facts["wall_s"] = time.monotonic() - started
     found.facts["peak_rss_bytes"] = peak_bytes()
     return found
