@@ -15,10 +15,16 @@
 //! BLUE drops whatever the ECN field, on purpose: who answers to marks gives it no reason to. The last packet of a
 //! queue may be marked, but is never dropped.
 //!
-//! Dialects. `paper`: 1/sqrt(count) is exact, and the first interval of a queue that was never signalled is a whole
-//! one, as the comments in sch_cake.c mean it to be. `linux`: 1/sqrt(count) has 32 bits, from a table below 16 and by
-//! one Newton step a change above; it is 0 until the count first changes, so that in a queue that was never signalled
-//! the second packet that waited too long is signalled at once; and intervals are taken modulo 2^32 ns, 4.29 s.
+//! The forms in use are one algorithm, and differ in this:
+//!
+//! | what | `paper` | `linux` |
+//! |---|---|---|
+//! | 1/sqrt(count) | exact | 32 bits, from a table below 16 and by a Newton step a change above |
+//! | the first interval of a queue that was never signalled | a whole one | none |
+//! | an interval | as it is | modulo 2^32 ns, 4.29 s |
+//!
+//! The comments in sch_cake.c mean the first interval to be a whole one. But 1/sqrt(count) is 0 there until the count
+//! first changes, so that in such a queue the second packet that waited too long is signalled at once.
 //!
 //! Deviations. ns-3's form knows no test against the time of packets, and raises BLUE's probability at 400 ms besides;
 //! it is not offered. BLUE's probability is a float, Linux's has 32 bits.
@@ -49,7 +55,7 @@ pub const DIALECT: Param = Param {
     source: "Hoeiland-Joergensen, Taht and Morton 2018",
 };
 
-/// `linux`: 1/sqrt(count) for counts below 16, in units of 2^-32.
+/// [`Precision::Integer`]: 1/sqrt(count) for counts below 16, in units of 2^-32.
 const ROOTS: [u32; 16] = [
     4_294_967_295,
     4_294_967_295,
@@ -69,6 +75,40 @@ const ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
+/// What differs between the forms in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dialect {
+    /// How fractions are kept: 1/sqrt(count), in CAKE also the time of a byte.
+    pub precision: Precision,
+    /// The bits of an interval that count.
+    interval_mask: u64,
+}
+
+/// How fractions are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Precision {
+    /// To the nanosecond.
+    Exact,
+    /// In integers of some 32 bits; 1/sqrt(count) as far as Newton's steps have come, and 0 before the first.
+    Integer,
+}
+
+/// The paper, and the comments in sch_cake.c.
+pub const PAPER: Dialect = Dialect { precision: Precision::Exact, interval_mask: u64::MAX };
+
+/// Linux sch_cake.c: `cobalt_control`, `cobalt_newton_step`. `reciprocal_scale` takes 32 bits.
+pub const LINUX: Dialect = Dialect { precision: Precision::Integer, interval_mask: 0xFFFF_FFFF };
+
+impl Dialect {
+    /// By its word.
+    pub fn of(values: &Values) -> Self {
+        match values.word("dialect") {
+            "linux" => LINUX,
+            _ => PAPER,
+        }
+    }
+}
+
 /// What a COBALT is set to.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -80,15 +120,15 @@ pub struct Setting {
     pub mtu_time: Span,
     /// Whether ECN-capable packets are marked.
     pub ecn_enabled: bool,
-    /// Whether the dialect is `linux`.
-    pub is_linux: bool,
+    /// Whose form it is.
+    pub dialect: Dialect,
 }
 
 /// The state of one queue.
 #[derive(Clone, Debug, Default)]
 pub struct Cobalt {
     count: u32,
-    /// `linux`: 1/sqrt(count) in units of 2^-32, as far as it has come.
+    /// [`Precision::Integer`]: 1/sqrt(count) in units of 2^-32.
     inverse_root: u32,
     drop_next: Time,
     is_dropping: bool,
@@ -99,18 +139,18 @@ pub struct Cobalt {
 impl Cobalt {
     /// The next signal after `time`: interval / sqrt(count) later, at a count of 0 as of 1.
     fn after(&self, setting: &Setting, time: Time) -> Time {
-        if setting.is_linux {
-            // reciprocal_scale() takes the low 32 bits of the interval.
-            return time + Span::from_ns(((setting.interval.ns() & 0xFFFF_FFFF) * u64::from(self.inverse_root)) >> 32);
-        }
-        let root = f64::from(self.count.max(1)).sqrt();
-        time + Span::from_ns((setting.interval.ns() as f64 / root + 0.5) as u64)
+        let interval = setting.interval.ns() & setting.dialect.interval_mask;
+        let share = match setting.dialect.precision {
+            Precision::Exact => (interval as f64 / f64::from(self.count.max(1)).sqrt() + 0.5) as u64,
+            Precision::Integer => (interval * u64::from(self.inverse_root)) >> 32,
+        };
+        time + Span::from_ns(share)
     }
 
     /// The count was changed to `count`, and the schedule moves on from where it was.
     fn reschedule(&mut self, setting: &Setting, count: u32) {
         self.count = count;
-        if setting.is_linux {
+        if setting.dialect.precision == Precision::Integer {
             self.inverse_root = match ROOTS.get(count as usize) {
                 Some(root) => *root,
                 // Newton's step for x = 1/sqrt(count): x (3 - count x^2) / 2, in 32 bits that wrap.
@@ -225,7 +265,7 @@ impl CobaltLaw {
             interval: values.time("interval"),
             mtu_time: site.rate.time_for(u64::from(values.size("mtu"))),
             ecn_enabled: values.flag("ecn"),
-            is_linux: values.word("dialect") == "linux",
+            dialect: Dialect::of(values),
         };
         Self { setting, state: Cobalt::default(), stream: site.stream }
     }

@@ -19,7 +19,8 @@
 //! The RFC knows no ECN; with `ecn` on, capable packets are marked where they would be dropped.
 
 use super::clock::Clock;
-use super::pie::{self, Accumulator};
+use super::pie::{self, Controller};
+use super::spacing::Accumulator;
 use super::{Arrival, Gauges, Law, Verdict};
 use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
@@ -103,6 +104,9 @@ const PARAMS: &[Param] = &[
 /// The largest probability of a packet: `PROB_LOW` of RFC 8034.
 const LARGEST: f64 = 0.85;
 
+/// By what a step is divided below a heavy probability, which has further to go here than in RFC 8033.
+const HEAVY: [(f64, f64); 3] = [(1.0, 0.5), (10.0, 0.125), (f64::INFINITY, 0.03125)];
+
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let bytes = rate.bytes_in(Span::from_ms(250)) as f64;
     values.fill("limit", Value::Length(Length::Bytes(bytes.min(4e9))));
@@ -127,9 +131,7 @@ pub struct DocsisPie {
     tupdate: Span,
     rate: Rate,
     limit: Limit,
-    target_s: f64,
-    alpha: f64,
-    beta: f64,
+    controller: Controller,
     max_burst: Span,
     burst_reset: Span,
     mean_packet: f64,
@@ -155,9 +157,7 @@ impl DocsisPie {
             tupdate: values.time("tupdate"),
             rate: site.rate,
             limit: Limit::of(values),
-            target_s: values.time("target").secs_f64(),
-            alpha: values.number("alpha"),
-            beta: values.number("beta"),
+            controller: Controller::new(values, &HEAVY),
             max_burst: values.time("max_burst"),
             burst_reset: values.time("burst_reset"),
             mean_packet,
@@ -200,7 +200,7 @@ impl DocsisPie {
         }
         let p = (self.probability * f64::from(arrival.size) / self.mean_packet).min(LARGEST);
         self.spacing.add(p);
-        let is_short = self.delay_old_s < 0.5 * self.target_s && self.probability < 0.2;
+        let is_short = self.controller.spares(self.delay_old_s, self.probability);
         if is_short || arrival.backlog.bytes as f64 <= 2.0 * self.mean_packet {
             return false;
         }
@@ -216,17 +216,7 @@ impl DocsisPie {
             self.update_state(delay_s, old_s);
             return;
         }
-        let divisor = match self.probability {
-            p if p < 0.1 => pie::divisor(p),
-            p if p < 1.0 => 0.5,
-            p if p < 10.0 => 0.125,
-            _ => 0.03125,
-        };
-        let mut step = (self.alpha * (delay_s - self.target_s) + self.beta * (delay_s - old_s)) / divisor;
-        if self.probability >= pie::HEAVY {
-            step = step.min(pie::LARGEST_STEP);
-        }
-        self.probability += step;
+        self.probability += self.controller.step(self.probability, delay_s, old_s);
         if delay_s < self.latency_low_s && old_s < self.latency_low_s {
             self.probability *= 0.98;
         } else if delay_s > self.latency_high_s {
@@ -237,8 +227,7 @@ impl DocsisPie {
     }
 
     fn update_state(&mut self, delay_s: f64, old_s: f64) {
-        let is_low = delay_s < 0.5 * self.target_s && old_s < 0.5 * self.target_s;
-        let is_quiet = is_low && self.probability == 0.0 && self.burst == Span::ZERO;
+        let is_quiet = self.controller.is_quiet(self.probability, delay_s, old_s) && self.burst == Span::ZERO;
         match self.state {
             State::Active if is_quiet => {
                 self.state = State::Quiescent;

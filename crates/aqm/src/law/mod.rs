@@ -27,6 +27,7 @@ pub mod rem;
 pub mod rio;
 pub mod rio_ps;
 pub mod sfb;
+pub mod spacing;
 pub mod sred;
 pub mod step;
 pub mod threshold;

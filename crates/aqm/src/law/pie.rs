@@ -10,18 +10,30 @@
 //! | `alpha`, `beta` in Hz | the same; `tc` writes sixteenths, 2 and 20 |
 //! | `drop_prob_` | `probability` |
 //! | `current_qdelay`, `qdelay_old_` | `delay_s`, `delay_old_s` |
-//! | `burst_allowance_`, `accu_prob_` | `burst`, [`Accumulator`] |
+//! | `burst_allowance_` | `burst` |
+//! | `accu_prob_` | [`super::spacing`] |
 //!
-//! The waiting time is that of the last packet that left, or 0 if none waited behind it; with `dq_rate_estimator` it is
-//! the queue over the rate at which it drains. RFC 8033 allows both, and prefers neither.
+//! The waiting time is that of the last packet that left, or 0 if none waited behind it. With `dq_rate_estimator` it is
+//! the queue over the rate at which it drains ([`super::drain`]). RFC 8033 allows both, and prefers neither.
 //!
-//! Dialect `linux`: signals are always spaced by the accumulated probability; a waiting time above 250 ms adds 2 % a
-//! step; the burst allowance runs with departures rather than with steps, and with `dq_rate_estimator` only when a
-//! measurement ends, by its length; the probability decays by 1/64 rather than 0.02, and not where a packet waits; the
-//! latest waiting time decides whether the queue is short, not that of the last step; a queue of exactly two packets is
-//! not spared; marks stop above `ecn_prob`, not at it; a mark that comes for certain, at a sum of 8.5, does not restart
-//! the sum, so that every packet is marked from there on; the probability does not stop at 1; and the drain rate is
-//! counted otherwise ([`super::drain`]).
+//! The forms in use are one algorithm, and differ in this:
+//!
+//! | what | `rfc` | `linux` |
+//! |---|---|---|
+//! | signals are spaced where `derandomize` is not set | no | yes |
+//! | a waiting time above 250 ms adds to a step | nothing | 2 % |
+//! | when both waiting times are 0, the probability loses | 2 % | 1/64, nothing while a packet waits |
+//! | the largest probability | 1 | 256, from where it starts again at 1 |
+//! | the burst allowance runs down | with steps | with the time between departures |
+//! | the same with `dq_rate_estimator` | with steps | when a measurement ends, by its length |
+//! | the waiting time that spares a packet, without `dq_rate_estimator` | of the last step | of the last departure |
+//! | a queue of exactly two packets | is spared | is not |
+//! | a probability of exactly `ecn_prob` | drops | marks |
+//! | a mark that comes for certain, at a sum of 8.5 | begins a new sum | does not: all that follow are marked |
+//! | when congestion is over | a burst may begin | all begins anew, with `dq_rate_estimator` once it has measured |
+//! | the drain rate is averaged by | the time of 16 KiB, 1/4 | the rate itself, 1/8 |
+//!
+//! [`super::docsis_pie`] shares the [`Controller`] and the spacing.
 //!
 //! Deviations. The RFC's text lets the probability decay when both waiting times are 0 (§4.2), its appendix when both
 //! are below half the target; here the text holds. Linux takes its first step after half a second, here as any other.
@@ -29,6 +41,7 @@
 
 use super::clock::Clock;
 use super::drain::{Drain, Measure};
+use super::spacing::Accumulator;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::gauge::Gauge;
 use crate::packet::{Backlog, Cause};
@@ -149,10 +162,80 @@ pub const DERANDOMIZE: Param = Param {
     source: "RFC 8033 §5.4: optional; Linux sch_pie.c: always",
 };
 
+/// What differs between the forms in use.
+#[derive(Clone, Copy, Debug)]
+struct Dialect {
+    /// Signals are spaced unless `derandomize` says otherwise.
+    is_spaced: bool,
+    /// What a waiting time above [`LONG_S`] adds to a step.
+    for_long_waits: f64,
+    /// What a step without waiting times leaves of the probability: while nothing waits, and while a packet does.
+    decay: [f64; 2],
+    /// Where the probability ends. It goes on from 1 there.
+    end: f64,
+    /// The burst allowance runs down with departures, not with steps.
+    runs_with_departures: bool,
+    /// The latest waiting time decides whether the queue is short, not that of the last step.
+    spares_by_latest: bool,
+    /// A queue of exactly two packets may be signalled.
+    signals_two: bool,
+    /// At exactly `ecn_prob` packets are still marked.
+    marks_at_ecn_prob: bool,
+    /// Only a loss restarts a sum at which the signal was certain.
+    resumes_after_mark: bool,
+    /// The end of congestion restarts spacing and measurements too, and is none before the first measurement.
+    begins_anew: bool,
+    /// How `dq_rate_estimator` measures.
+    measure: Measure,
+}
+
+/// RFC 8033.
+const RFC_8033: Dialect = Dialect {
+    is_spaced: false,
+    for_long_waits: 0.0,
+    decay: [0.98, 0.98],
+    end: 1.0,
+    runs_with_departures: false,
+    spares_by_latest: false,
+    signals_two: false,
+    marks_at_ecn_prob: false,
+    resumes_after_mark: false,
+    begins_anew: false,
+    measure: Measure::Time,
+};
+
+/// Linux sch_pie.c, pie.h.
+const LINUX: Dialect = Dialect {
+    is_spaced: true,
+    for_long_waits: 0.02,
+    decay: [1.0 - 1.0 / 64.0, 1.0],
+    // It has 64 bits, of which 56 are 1.
+    end: 256.0,
+    runs_with_departures: true,
+    spares_by_latest: true,
+    signals_two: true,
+    marks_at_ecn_prob: true,
+    resumes_after_mark: true,
+    begins_anew: true,
+    measure: Measure::Rate,
+};
+
+impl Dialect {
+    fn of(values: &Values) -> Self {
+        match values.word("dialect") {
+            "linux" => LINUX,
+            _ => RFC_8033,
+        }
+    }
+}
+
+/// A waiting time above this is a long one (Linux sch_pie.c), in seconds.
+const LONG_S: f64 = 0.25;
+
 /// Fills in what the dialect decides.
 pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
-    let is_linux = values.word("dialect") == "linux";
-    values.fill("derandomize", Value::Flag(is_linux));
+    let is_spaced = Dialect::of(values).is_spaced;
+    values.fill("derandomize", Value::Flag(is_spaced));
     // tc's own defaults: sixteen times too much, and nothing else would tell.
     if (values.number("alpha"), values.number("beta")) == (2.0, 20.0) {
         return Err(Refusal::new(
@@ -163,87 +246,72 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// By what a step is divided at a probability of `p` (RFC 8033 §4.2): a light one moves in small steps.
-pub fn divisor(p: f64) -> f64 {
-    const STEPS: [(f64, f64); 6] =
+/// The controller of all forms of PIE: how far the probability moves in a step (RFC 8033 §4.2).
+#[derive(Clone, Copy, Debug)]
+pub struct Controller {
+    target_s: f64,
+    alpha: f64,
+    beta: f64,
+    heavy: &'static [(f64, f64)],
+}
+
+impl Controller {
+    /// By what a step is divided below a probability: a light one moves in small steps.
+    const LIGHT: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
-    STEPS.iter().find(|(below, _)| p < *below).map_or(1.0, |(_, by)| *by)
-}
+    /// From this probability on a step is never larger than [`Controller::LARGEST_STEP`] (RFC 8033 §5.5).
+    const HEAVY: f64 = 0.1;
+    const LARGEST_STEP: f64 = 0.02;
 
-/// The step is never larger than this where the probability is [`HEAVY`] (RFC 8033 §5.5).
-pub const LARGEST_STEP: f64 = 0.02;
-/// See [`LARGEST_STEP`].
-pub const HEAVY: f64 = 0.1;
-
-/// Where Linux's probability starts again from 1: 2^64 of 2^56.
-const LINUX_END: f64 = 256.0;
-
-/// Spaces signals by the probability summed up since the last (RFC 8033 §5.4): the sum, and what it was at the last
-/// signal.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Accumulator {
-    sum: f64,
-    last: f64,
-}
-
-/// The sum at which a signal is certain.
-const CERTAIN: f64 = 8.5;
-
-impl Accumulator {
-    /// Adds `p` and decides; a signal begins a new sum.
-    pub fn is_due(&mut self, p: f64, stream: &mut Stream) -> bool {
-        self.add(p);
-        self.is_signalled(p, stream)
+    /// With `target`, `alpha` and `beta` of `values`. `heavy` goes on with the divisors where a tenth and more is
+    /// signalled; behind them a step is as it is.
+    pub fn new(values: &Values, heavy: &'static [(f64, f64)]) -> Self {
+        let (alpha, beta) = (values.number("alpha"), values.number("beta"));
+        Self { target_s: values.time("target").secs_f64(), alpha, beta, heavy }
     }
 
-    /// Adds `p` for a packet.
-    pub fn add(&mut self, p: f64) {
-        self.sum = if p > 0.0 { self.sum + p } else { 0.0 };
+    /// The change of the probability `p` when the waiting time was `old_s` and is `delay_s`.
+    pub fn step(&self, p: f64, delay_s: f64, old_s: f64) -> f64 {
+        let divisor = Self::LIGHT.iter().chain(self.heavy).find(|(below, _)| p < *below).map_or(1.0, |(_, by)| *by);
+        let step = (self.alpha * (delay_s - self.target_s) + self.beta * (delay_s - old_s)) / divisor;
+        if p >= Self::HEAVY { step.min(Self::LARGEST_STEP) } else { step }
     }
 
-    /// Decides about the packet that `p` was added for.
-    pub fn is_signalled(&mut self, p: f64, stream: &mut Stream) -> bool {
-        let is_due = self.sum >= 0.85 && (self.sum >= CERTAIN || super::is_drawn(stream, p));
-        if is_due {
-            (self.sum, self.last) = (0.0, self.sum);
-        }
-        is_due
+    /// Whether a waiting time is below half the target.
+    pub fn is_short(&self, delay_s: f64) -> bool {
+        delay_s < self.target_s / 2.0
     }
 
-    /// Begins a new sum.
-    pub fn reset(&mut self) {
-        self.sum = 0.0;
+    /// Whether a waiting time is too short to signal at the probability `p` (RFC 8033 §4.1).
+    pub fn spares(&self, delay_s: f64, p: f64) -> bool {
+        self.is_short(delay_s) && p < 0.2
     }
 
-    /// Takes up the sum again that made the last signal certain.
-    fn resume(&mut self) {
-        if self.last >= CERTAIN {
-            self.sum = self.last;
-        }
+    /// Whether congestion is over (RFC 8033 §4.4): nothing is signalled, and the last two waiting times were short.
+    pub fn is_quiet(&self, p: f64, delay_s: f64, old_s: f64) -> bool {
+        p == 0.0 && self.is_short(delay_s) && self.is_short(old_s)
     }
 }
 
 /// The law.
 #[derive(Clone, Debug)]
 pub struct Pie {
+    dialect: Dialect,
     clock: Clock,
     tupdate: Span,
-    target_s: f64,
-    alpha: f64,
-    beta: f64,
+    controller: Controller,
     max_burst: Span,
     ecn_enabled: bool,
     ecn_prob: f64,
     weighs_size: bool,
     mean_packet: u32,
-    is_linux: bool,
     probability: f64,
     /// Waiting time of the last packet that left.
     sojourn_s: f64,
     /// Waiting time at the last step.
     delay_old_s: f64,
     burst: Span,
-    /// When the last packet left, while the waiting time is measured (Linux, to run the burst allowance down).
+    /// When the last packet left, where the burst allowance runs by that.
     left_at: Option<Time>,
     drain: Option<Drain>,
     spacing: Option<Accumulator>,
@@ -253,27 +321,24 @@ pub struct Pie {
 impl Pie {
     /// PIE from resolved values.
     pub fn new(values: &Values, stream: Stream) -> Self {
-        let is_linux = values.word("dialect") == "linux";
-        let measure = if is_linux { Measure::Rate } else { Measure::Time };
+        let dialect = Dialect::of(values);
         let (tupdate, max_burst) = (values.time("tupdate"), values.time("max_burst"));
         Self {
+            dialect,
             clock: Clock::every(tupdate),
             tupdate,
-            target_s: values.time("target").secs_f64(),
-            alpha: values.number("alpha"),
-            beta: values.number("beta"),
+            controller: Controller::new(values, &[]),
             max_burst,
             ecn_enabled: values.flag("ecn"),
             ecn_prob: values.number("ecn_prob"),
             weighs_size: values.flag("bytemode"),
             mean_packet: values.size("mean_packet"),
-            is_linux,
             probability: 0.0,
             sojourn_s: 0.0,
             delay_old_s: 0.0,
             burst: max_burst,
             left_at: None,
-            drain: values.flag("dq_rate_estimator").then(|| Drain::new(measure)),
+            drain: values.flag("dq_rate_estimator").then(|| Drain::new(dialect.measure)),
             spacing: values.flag("derandomize").then(Accumulator::default),
             stream,
         }
@@ -281,10 +346,22 @@ impl Pie {
 
     /// Whether the queue is too short to signal, whatever the probability (RFC 8033 §4.1).
     fn is_spared(&self, backlog: Backlog) -> bool {
-        let (two, bytes) = (2 * u64::from(self.mean_packet), backlog.bytes);
-        let is_short = if self.is_linux { bytes < two } else { bytes <= two };
-        let delay_s = if self.is_linux && self.drain.is_none() { self.sojourn_s } else { self.delay_old_s };
-        is_short || (delay_s < self.target_s / 2.0 && self.probability < 0.2)
+        let two = 2 * u64::from(self.mean_packet);
+        if backlog.bytes < two || backlog.bytes == two && !self.dialect.signals_two {
+            return true;
+        }
+        let is_latest = self.dialect.spares_by_latest && self.drain.is_none();
+        self.controller.spares(if is_latest { self.sojourn_s } else { self.delay_old_s }, self.probability)
+    }
+
+    /// Whether this packet is to be signalled (RFC 8033 §4.1, §5.4).
+    fn is_signalled(&mut self, size: u32) -> bool {
+        let weight = f64::from(size) / f64::from(self.mean_packet);
+        let p = if self.weighs_size { self.probability * weight.min(1.0) } else { self.probability };
+        match &mut self.spacing {
+            Some(spacing) => spacing.is_due(p, &mut self.stream),
+            None => super::is_drawn(&mut self.stream, p),
+        }
     }
 
     /// The waiting time now.
@@ -295,82 +372,58 @@ impl Pie {
         }
     }
 
-    /// The probability after a `step`. Linux has it in 64 bits of which 56 are 1, and stops at the end of those: steps
-    /// beyond 1 have to be taken back before anything passes.
-    fn advanced(&self, step: f64) -> f64 {
+    /// A step of the probability (RFC 8033 §4.2).
+    fn step(&mut self, delay_s: f64, backlog: Backlog) {
+        let old_s = std::mem::replace(&mut self.delay_old_s, delay_s);
+        let mut step = self.controller.step(self.probability, delay_s, old_s);
+        if delay_s > LONG_S {
+            step += self.dialect.for_long_waits;
+        }
         let next = self.probability + step;
-        match self.is_linux {
-            true if next >= LINUX_END => 1.0,
-            true => next.max(0.0),
-            false => next.clamp(0.0, 1.0),
+        self.probability = if next >= self.dialect.end { 1.0 } else { next.max(0.0) };
+        if delay_s == 0.0 && old_s == 0.0 {
+            self.probability *= self.dialect.decay[usize::from(backlog.packets > 0)];
+        }
+        if !self.dialect.runs_with_departures {
+            self.burst = self.burst.saturating_sub(self.tupdate);
+        }
+        if self.controller.is_quiet(self.probability, delay_s, old_s) {
+            self.end_congestion();
         }
     }
 
-    /// A step of the probability (RFC 8033 §4.2).
-    fn step(&mut self, delay_s: f64, backlog: Backlog) {
-        let (target_s, old_s) = (self.target_s, self.delay_old_s);
-        let mut step = (self.alpha * (delay_s - target_s) + self.beta * (delay_s - old_s)) / divisor(self.probability);
-        if self.probability >= HEAVY {
-            step = step.min(LARGEST_STEP);
-        }
-        if self.is_linux && delay_s > 0.25 {
-            step += 0.02;
-        }
-        let mut probability = self.advanced(step);
-        if delay_s == 0.0 && old_s == 0.0 {
-            let waits = backlog.packets > 0;
-            probability *= match self.is_linux {
-                false => 0.98,
-                true if waits => 1.0,
-                true => 1.0 - 1.0 / 64.0,
-            };
-        }
-        self.probability = probability;
-        self.delay_old_s = delay_s;
-        if !self.is_linux {
-            self.burst = self.burst.saturating_sub(self.tupdate);
-        }
-        // Congestion is over: the next one may begin with a burst again (RFC 8033 §4.4).
-        let is_measured = self.drain.as_ref().is_none_or(Drain::is_measured);
-        let is_quiet = probability == 0.0 && delay_s < target_s / 2.0 && old_s < target_s / 2.0;
-        if is_quiet && (!self.is_linux || is_measured) {
-            self.burst = self.max_burst;
-            if self.is_linux {
-                self.left_at = None;
-                self.drain.iter_mut().for_each(Drain::reset);
-                self.spacing.iter_mut().for_each(Accumulator::reset);
+    /// Congestion is over: the next one may begin with a burst again (RFC 8033 §4.4).
+    fn end_congestion(&mut self) {
+        if self.dialect.begins_anew {
+            if self.drain.as_ref().is_some_and(|drain| !drain.is_measured()) {
+                return;
             }
+            self.left_at = None;
+            self.drain.iter_mut().for_each(Drain::reset);
+            self.spacing.iter_mut().for_each(Accumulator::reset);
         }
+        self.burst = self.max_burst;
     }
 }
 
 impl Law for Pie {
     #[inline]
     fn on_arrival(&mut self, arrival: &Arrival, _now: Time) -> Verdict {
-        if self.burst > Span::ZERO || self.is_spared(arrival.backlog) {
+        if self.burst > Span::ZERO || self.is_spared(arrival.backlog) || !self.is_signalled(arrival.size) {
             return Verdict::Pass;
         }
-        let weight = f64::from(arrival.size) / f64::from(self.mean_packet);
-        let p = if self.weighs_size { self.probability * weight.min(1.0) } else { self.probability };
-        let is_signalled = match &mut self.spacing {
-            Some(spacing) => spacing.is_due(p, &mut self.stream),
-            None => super::is_drawn(&mut self.stream, p),
-        };
-        if !is_signalled {
-            return Verdict::Pass;
+        let signal = Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early);
+        if signal != Verdict::Mark(Cause::Early) {
+            return signal;
         }
         let p = self.probability;
-        let is_light = p < self.ecn_prob || self.is_linux && p == self.ecn_prob;
-        let verdict = match Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early) {
-            Verdict::Mark(_) if !is_light => Verdict::Drop(Cause::Overload),
-            verdict => verdict,
-        };
-        // In Linux a signal that came for certain restarts the sum only if it is a loss: after such a mark every packet
-        // is marked, until one is lost or the probability has come down to 0.
-        if let (true, Some(spacing), Verdict::Mark(_)) = (self.is_linux, &mut self.spacing, verdict) {
+        if p > self.ecn_prob || p == self.ecn_prob && !self.dialect.marks_at_ecn_prob {
+            return Verdict::Drop(Cause::Overload);
+        }
+        if let (true, Some(spacing)) = (self.dialect.resumes_after_mark, &mut self.spacing) {
             spacing.resume();
         }
-        verdict
+        signal
     }
 
     fn on_overflow(&mut self, _arrival: &Arrival, _now: Time) {
@@ -381,13 +434,13 @@ impl Law for Pie {
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
         let is_last = departure.backlog.packets == 0;
         self.sojourn_s = if is_last { 0.0 } else { now.since(departure.enqueued).secs_f64() };
-        let passed = match &mut self.drain {
-            Some(drain) => drain.on_departure(departure, now),
-            None if self.is_linux => self.left_at.replace(now).map(|before| now.since(before)),
-            None => None,
-        };
-        if let (true, Some(passed)) = (self.is_linux, passed) {
-            self.burst = self.burst.saturating_sub(passed);
+        let measured = self.drain.as_mut().and_then(|drain| drain.on_departure(departure, now));
+        if self.dialect.runs_with_departures {
+            let passed = match self.drain {
+                Some(_) => measured,
+                None => self.left_at.replace(now).map(|before| now.since(before)),
+            };
+            self.burst = self.burst.saturating_sub(passed.unwrap_or(Span::ZERO));
         }
         Verdict::Pass
     }
@@ -456,33 +509,5 @@ impl LawRow for Pie {
 
     fn made(values: &Values, site: Site) -> Self {
         Self::new(values, site.stream)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn signals_are_spaced_by_the_sum() {
-        let mut stream = Stream::named(1, "spacing");
-        // At p = 1/64, sums exact, 0.85 is first passed by the 55th packet (0.859): none before.
-        for _ in 0..1000 {
-            let mut spacing = Accumulator::default();
-            let gap = (1..).find(|_| spacing.is_due(1.0 / 64.0, &mut stream)).expect("a signal comes");
-            // 8.5 is reached by the 544th.
-            assert!((55..=544).contains(&gap), "{gap}");
-        }
-    }
-
-    #[test]
-    fn a_signal_comes_for_certain_at_a_sum_of_8_5() {
-        let mut stream = Stream::named(1, "spacing");
-        let mut spacing = Accumulator::default();
-        (0..543).for_each(|_| spacing.add(1.0 / 64.0));
-        assert!(!spacing.is_signalled(0.0, &mut stream));
-        spacing.add(1.0 / 64.0);
-        assert!(spacing.is_signalled(0.0, &mut stream));
-        assert!(!spacing.is_signalled(1.0, &mut stream), "a new sum has begun");
     }
 }

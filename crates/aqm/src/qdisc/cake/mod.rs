@@ -20,8 +20,12 @@
 //! Randomness: the first number of the stream perturbs the hash; then COBALT's BLUE and the fractions of short turns
 //! draw.
 //!
-//! Dialects. `paper`: to the nanosecond, and as the authors mean COBALT. `linux`: times rounded as there, and COBALT's
-//! first interval none, see [`crate::law::cobalt`].
+//! The forms in use are one algorithm, and differ in this and in what differs in COBALT ([`crate::law::cobalt`]):
+//!
+//! | what | `paper` | `linux` |
+//! |---|---|---|
+//! | the time of a byte | exact | 34 bits or a few less |
+//! | what a packet leaves over of a nanosecond | counts for the next | is lost |
 //!
 //! Deviations. The limit counts packets or IP bytes, Linux the memory of its buffers. Which of equally long queues
 //! loses is Linux's choice among queues that a hash, here another, has put into their places. Short turns have their
@@ -40,7 +44,7 @@ use super::heap::Heap;
 use super::pool::Pool;
 use super::{Held, Qdisc, Taken};
 use crate::gauge::Gauge;
-use crate::law::cobalt::Setting;
+use crate::law::cobalt::{self, Setting};
 use crate::law::{Departure, Gauges, Verdict};
 use crate::packet::{Backlog, Cause, Packet, Tap};
 use crate::param::Values;
@@ -105,7 +109,7 @@ fn setting(values: &Values) -> Setting {
         interval: values.time("rtt"),
         mtu_time: Span::ZERO,
         ecn_enabled: values.flag("ecn"),
-        is_linux: values.word("dialect") == "linux",
+        dialect: cobalt::Dialect::of(values),
     }
 }
 
@@ -134,7 +138,7 @@ impl<P: Packet> Cake<P> {
         (0..QUEUES * MOST_TINS).for_each(|item| longest.set(item, 0));
         Self {
             limit: Limit::of(values),
-            shaper: bandwidth.map(|rate| Shaper::new(Pace::new(rate, setting.is_linux), Time::ZERO)),
+            shaper: bandwidth.map(|rate| Shaper::new(Pace::new(rate, setting.dialect.precision), Time::ZERO)),
             framing: Framing::new(values),
             is_ingress: values.flag("ingress"),
             ack_filter: AckFilter::of(values.word("ack_filter")),
@@ -361,7 +365,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
             tin.tune(share, setting, values.size("mtu"));
         }
         self.shaper = bandwidth.map(|rate| {
-            let pace = Pace::new(rate, setting.is_linux);
+            let pace = Pace::new(rate, setting.dialect.precision);
             self.shaper.map_or_else(|| Shaper::new(pace, now), |shaper| shaper.with_pace(pace))
         });
         self.limit = Limit::of(values);

@@ -1,8 +1,9 @@
 //! CAKE's shaper: a clock that each packet moves on by the time it takes, framing included, without bursts.
 //!
-//! Dialect `linux`: the time of a byte is kept with 34 bits or a few less, and what is left over of a nanosecond is
-//! lost with each packet, so that the clock runs up to one nanosecond a packet too fast.
+//! In Linux what is left over of a nanosecond is lost with each packet, so that the clock runs up to a nanosecond a
+//! packet too fast.
 
+use crate::law::cobalt::Precision;
 use crate::param::Values;
 use base::{Rate, Span, Time};
 
@@ -62,8 +63,8 @@ pub enum Pace {
 
 impl Pace {
     /// The pace of `rate`.
-    pub fn new(rate: Rate, is_linux: bool) -> Self {
-        if !is_linux {
+    pub fn new(rate: Rate, precision: Precision) -> Self {
+        if precision == Precision::Exact {
             return Self::Exact(rate);
         }
         // cake_set_rate()
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn lost_packets_delay_others_by_half_at_most() {
         // 1 byte a microsecond; ten packets of 1000 bytes lost, then one sent.
-        let mut shaper = Shaper::new(Pace::new(Rate::from_bps(8_000_000), false), Time::ZERO);
+        let mut shaper = Shaper::new(Pace::new(Rate::from_bps(8_000_000), Precision::Exact), Time::ZERO);
         (0..10).for_each(|_| shaper.charge(1000, false));
         assert_eq!(shaper.next(), Time::ZERO);
         shaper.charge(1000, true);
@@ -199,8 +200,8 @@ mod tests {
     #[test]
     fn what_rounding_leaves_over_is_lost_in_linux_alone() {
         // 3 Mb/s: 1000 bytes take 2,666,666 and two thirds of a nanosecond.
-        for (is_linux, next) in [(false, 8_000_000), (true, 7_999_998)] {
-            let mut shaper = Shaper::new(Pace::new(Rate::from_bps(3_000_000), is_linux), Time::ZERO);
+        for (precision, next) in [(Precision::Exact, 8_000_000), (Precision::Integer, 7_999_998)] {
+            let mut shaper = Shaper::new(Pace::new(Rate::from_bps(3_000_000), precision), Time::ZERO);
             (0..3).for_each(|_| shaper.charge(1000, true));
             assert_eq!(shaper.next(), Time::from_ns(next));
         }

@@ -129,7 +129,7 @@ impl Tin {
         let Setting { target, interval, .. } = fast;
         // A rate of less than 64 bytes a second would hold packets back for ever.
         let rate = share.rate_bytes.map(|bytes| Rate::from_bps(bytes.max(64) * 8));
-        self.pace = rate.map(|rate| Pace::new(rate, fast.is_linux));
+        self.pace = rate.map(|rate| Pace::new(rate, fast.dialect.precision));
         self.flow_quantum = share.rate_bytes.map_or(1514, |bytes| (bytes >> 12).clamp(300, 1514) as u32);
         self.quantum = share.quantum;
         let mtu_time = self.pace.map_or(Span::ZERO, |pace| pace.time(mtu));
@@ -283,11 +283,12 @@ fn ways(direct: u32) -> impl Iterator<Item = u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::law::cobalt;
 
     fn tin(rate_bps: Option<u64>) -> Tin {
         let share = Share { rate_bytes: rate_bps.map(|bps| bps / 8), quantum: 1024 };
         let (target, interval) = (Span::from_ms(5), Span::from_ms(100));
-        let fast = Setting { target, interval, mtu_time: Span::ZERO, ecn_enabled: true, is_linux: false };
+        let fast = Setting { target, interval, mtu_time: Span::ZERO, ecn_enabled: true, dialect: cobalt::PAPER };
         Tin::new(share, fast, 1514, [true, true])
     }
 
