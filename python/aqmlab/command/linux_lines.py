@@ -47,9 +47,7 @@ def tc(
             expected = "no --only beside --read" if dump is not None else f"one of {', '.join(PARTS)}"
             raise BadInput(f"--only {part}: expected {expected}")
     if scenario_file is not None:
-        setup = linux.write(
-            scenario_file, dict(map(scenario.parse_setting, settings)), variant, dev or "eth0", reverse_dev or "eth1"
-        )
+        setup = linux.write(scenario_file, dict(map(scenario.parse_setting, settings)), variant, dev, reverse_dev)
         setup = setup.only(only or ())
         if as_json:
             print_json(setup.as_dict())

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import files, reference, scenario, shaping, variants
+from aqmlab import files, links, reference, scenario, shaping, variants
 from aqmlab.errors import BadInput
 from aqmlab.scenario import Source
+from aqmlab.tc import network
 from aqmlab.tc import read as reading
 from aqmlab.tc import write as writing
 from aqmlab.tc.lines import Setup
@@ -19,17 +20,29 @@ PORT_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 """What the kernel lets a port be called (15 characters), less what a shell would make something of."""
 
 
-def write(file: str, changes: Mapping[str, Any], variant: str | None, dev: str, reverse_dev: str) -> Setup:
+def write(
+    file: str, changes: Mapping[str, Any], variant: str | None, dev: str | None, reverse_dev: str | None
+) -> Setup:
     """The lines for a scenario, or for one variant of a comparison file."""
+    source = _chosen(scenario.read(Path(file)).with_changes(changes), variant)
+    resolved = source.resolve()
+    shaping.doubts(resolved)
+    if links.are_several(resolved.scenario):
+        for option, name in (("--dev", dev), ("--reverse-dev", reverse_dev)):
+            if name is not None:
+                raise BadInput(f"{option} {name}: the ports of a network have their links' names; expected no {option}")
+        return network.write(resolved)
+    return writing.write(resolved, *_ports(dev or "eth0", reverse_dev or "eth1"))
+
+
+def _ports(dev: str, reverse_dev: str) -> tuple[str, str]:
+    """Both ports, if the kernel could call them so."""
     for option, name in (("--dev", dev), ("--reverse-dev", reverse_dev)):
         if PORT_NAME.fullmatch(name) is None:
             raise BadInput(f"{option} {name!r}: expected the name of a port, as in {option} eth0")
     if dev == reverse_dev:
         raise BadInput(f"--reverse-dev {reverse_dev}: expected another port than that of --dev")
-    source = _chosen(scenario.read(Path(file)).with_changes(changes), variant)
-    resolved = source.resolve()
-    shaping.doubts(resolved)
-    return writing.write(resolved, dev, reverse_dev)
+    return dev, reverse_dev
 
 
 def _chosen(source: Source, variant: str | None) -> Source:

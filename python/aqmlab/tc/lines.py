@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 WIDTH = 110
@@ -31,6 +31,15 @@ class Section:
     """What cannot be expressed at all."""
     part: str = ""
     """What of Linux it sets up, one of `PARTS`."""
+
+    def without_repetition(self, earlier: "Section") -> "Section":
+        """The same without what was said of an earlier one."""
+        said = {remark for line in earlier.lines for remark in line.remarks} | set(earlier.remarks)
+        return replace(
+            self,
+            lines=tuple(Line(line.text, tuple(r for r in line.remarks if r not in said)) for line in self.lines),
+            remarks=tuple(r for r in self.remarks if r not in said),
+        )
 
 
 @dataclass(frozen=True)

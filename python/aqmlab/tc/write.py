@@ -1,7 +1,5 @@
 """A scenario as `tc`, `ip` and `sysctl` lines: the router's two ports, the delay, the hosts."""
 
-import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 from aqmlab import links, shaping
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.tc import hosts, red, table
+from aqmlab.tc import delays, hosts, red, table
 from aqmlab.tc import quantities as q
 from aqmlab.tc.lines import Line, Section, Setup
 from aqmlab.tc.table import ETHERNET_HEADER, Choice, Flag, Row, Value
@@ -28,13 +26,17 @@ LARGEST_MINOR = 0xFFFE
 NOT_EXPRESSED = {
     "schedule": "this is the rate that it begins with",
     "states": "this is the rate of the first",
-    "delay": "put it on the way behind the port",
-    "reverse_delay": "put it on the way behind the port",
     "trace": "this is its mean",
     "reverse_trace": "this is its mean",
     "device_queue": "htb keeps the port's own ring short",
 }
 """Keys of a link that no line is for, and what is then so."""
+
+DELAYS = {
+    "delay": "put it on the way behind the port",
+    "reverse_delay": "put it on the way behind the port",
+}
+"""Those that have lines where the way behind the port is ours, too."""
 
 FULL_FRAME_MEMORY = 2304
 """Bytes of memory that the kernel counts for a packet of one full frame: 2 KiB of data and its descriptor."""
@@ -43,22 +45,22 @@ FULL_FRAME_MEMORY = 2304
 def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
     """The lines for a checked scenario; `BadInput` where Linux has no such discipline."""
     tree = resolved.scenario
-    links.need_one(tree, resolved.origin, "lines for a network")
     link, tcp, traffic = links.first(tree), tree["tcp"], tree.get("traffic", [])
-    _refuse_what_linux_lacks(link, resolved.origin)
+    refuse_what_linux_lacks(link, resolved.origin, links.key(tree, next(iter(links.of(tree)))))
     ports = Section(
         f"router: {dev} is the port forward, towards those who receive; {reverse_dev} the one back",
         (Line(f"ethtool -K {dev} tso off gso off gro off"), Line(f"ethtool -K {reverse_dev} tso off gso off gro off")),
         (
             "each packet queues by itself, so nothing may join them",
-            *(f"not expressed: link.{key}; {why}" for key, why in NOT_EXPRESSED.items() if key in link),
+            *not_expressed(link, "link"),
+            *(f"not expressed: link.{key}; {why}" for key, why in DELAYS.items() if key in link),
         ),
     )
-    forward = _direction(link, "qdisc", link["rate"], dev, tcp, f"forward: {dev}, {link['rate']}")
-    _, rate = _rates(link)
-    reverse = _direction(link, _reverse_queue(link), rate, reverse_dev, tcp, f"reverse: {reverse_dev}, {rate}")
-    reverse = _without_repetition(reverse, forward)
-    delay = _delay(tree, traffic, dev, reverse_dev)
+    (queue, rate), (reverse_queue, reverse_rate) = each_way(link)
+    forward = port(link, queue, rate, dev, tcp, f"forward: {dev}, {rate}")
+    reverse = port(link, reverse_queue, reverse_rate, reverse_dev, tcp, f"reverse: {reverse_dev}, {reverse_rate}")
+    reverse = reverse.without_repetition(forward)
+    delay = delays.of_paths(tree, traffic, dev, reverse_dev)
     own = (("ports", ports), ("qdisc", forward), ("qdisc", reverse), *(("delay", each) for each in delay))
     sections = (*own, ("hosts", hosts.section(tcp, traffic)))
     return Setup(resolved.name, tuple(replace(section, part=part) for part, section in sections))
@@ -70,31 +72,35 @@ def bottlenecks(resolved: Resolved, devs: tuple[str, str], burst_s: float) -> tu
     `burst_s` is the time whose bytes the shaper may send at once: what its timers are late by at most.
     """
     tree, link = resolved.scenario, links.first(resolved.scenario)
-    _refuse_what_linux_lacks(link, resolved.origin)
+    refuse_what_linux_lacks(link, resolved.origin, links.key(tree, next(iter(links.of(tree)))))
     forward, reverse = (
-        _direction(link, queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst_s=burst_s)
-        for queue, rate, dev in zip(("qdisc", _reverse_queue(link)), _rates(link), devs, strict=True)
+        port(link, queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst_s=burst_s)
+        for (queue, rate), dev in zip(each_way(link), devs, strict=True)
     )
-    return forward, _without_repetition(reverse, forward)
+    return forward, reverse.without_repetition(forward)
 
 
-def _reverse_queue(link: Tree) -> str:
-    return "reverse_qdisc" if "reverse_qdisc" in link else "qdisc"
+def not_expressed(link: Tree, place: str) -> list[str]:
+    """What of a link no line is for, in words; `place` is the key of the link."""
+    return [f"not expressed: {place}.{key}; {why}" for key, why in NOT_EXPRESSED.items() if key in link]
 
 
-def _rates(link: Tree) -> tuple[str, str]:
-    return str(link["rate"]), str(link.get("reverse_rate", link["rate"]))
+def each_way(link: Tree) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The key of the discipline and the rate of a link, forward and in reverse."""
+    queue = "reverse_qdisc" if "reverse_qdisc" in link else "qdisc"
+    return ("qdisc", str(link["rate"])), (queue, str(link.get("reverse_rate", link["rate"])))
 
 
-def _refuse_what_linux_lacks(link: Tree, origin: str) -> None:
+def refuse_what_linux_lacks(link: Tree, origin: str, place: str) -> None:
+    """Raises `BadInput` for a discipline that Linux does not have; `place` is the key of the link."""
     for key in ("qdisc", "reverse_qdisc"):
         kind = link.get(key, {}).get("kind", "pfifo")
         if table.to_write(kind, link.get(key, {})) is None:
             nearest = table.NEAREST.get(kind, table.NEAREST_OF_FAIR)
-            raise BadInput(f"{origin}: link.{key}.kind: {kind!r}: Linux has no such qdisc; nearest: {nearest}")
+            raise BadInput(f"{origin}: {place}.{key}.kind: {kind!r}: Linux has no such qdisc; nearest: {nearest}")
 
 
-def _direction(
+def port(
     link: Tree,
     queue: str,
     rate: str,
@@ -129,16 +135,6 @@ def _direction(
     below = Line(" ".join([f"tc qdisc add dev {dev} parent 1:1 handle 10: {row.tc}", *words]), tuple(remarks))
     classes = _classes_of_drr(dev, values, site) if row.tc == "drr" else []
     return Section(title, (*_shaper(dev, rate, overhead, header, burst_s), below, *classes))
-
-
-def _without_repetition(section: Section, earlier: Section) -> Section:
-    """The same without what was said of the other port."""
-    said = {remark for line in earlier.lines for remark in line.remarks} | set(earlier.remarks)
-    return Section(
-        section.title,
-        tuple(Line(line.text, tuple(r for r in line.remarks if r not in said)) for line in section.lines),
-        tuple(r for r in section.remarks if r not in said),
-    )
 
 
 def _shaper(dev: str, rate: str, overhead: int, header: int, burst_s: float | None) -> list[Line]:
@@ -272,84 +268,3 @@ def _classes_of_drr(dev: str, values: Mapping[str, Any], site: q.Site) -> list[L
             f"keys src,dst,proto,proto-src,proto-dst divisor {count} baseclass 10:1",
         ),
     ]
-
-
-def _delay(tree: Tree, traffic: list[Tree], dev: str, reverse_dev: str) -> list[Section]:
-    """Half of the round-trip time before each port, on what comes in: a queue of netem's behind the one under study
-    would hide from it."""
-    rtt = tree["path"]["rtt"]
-    mean = mean_us(rtt)
-    remarks = []
-    if isinstance(rtt, Mapping):
-        remarks.append(
-            f"rtt {_said(rtt)} is each connection's own; netem delays all packets alike (its distributions reorder "
-            f"them within a connection), so this is the mean, {q.time_text(mean)}"
-        )
-    own = [f"traffic.{n} ({b['kind']}): {_said(b['rtt'])}" for n, b in enumerate(traffic) if "rtt" in b]
-    if own:
-        remarks.append(f"not expressed: the rtt of {', '.join(own)}")
-    remarks.append(f"access_rate {tree['path']['access_rate']}: the hosts' own ports")
-    losses = [float(tree["path"].get(key, 0.0)) for key in ("loss", "reverse_loss")]
-    if "reorder" in tree["path"]:
-        remarks.append("not expressed: path.reorder; netem's is the share that is not delayed")
-    if mean <= 0 and not any(losses):
-        return []
-    half = q.time_text(mean / 2)
-    lines = []
-    for position, (port, way) in enumerate(((reverse_dev, "forward"), (dev, "back"))):
-        ifb = f"delay{position}"
-        lines += [
-            Line(f"ip link add {ifb} type ifb", (f"what comes in at {port}, on its way {way}",)),
-            Line(f"ip link set {ifb} up"),
-            Line(f"tc qdisc add dev {port} ingress"),
-            Line(
-                f"tc filter add dev {port} parent ffff: protocol all matchall action mirred egress redirect dev {ifb}"
-            ),
-            Line(f"tc qdisc add dev {ifb} root handle 1: netem delay {half}{_loss(losses[position])} limit 1000000"),
-        ]
-    return [Section("delay: half of the round-trip time each way, before the ports", tuple(lines), tuple(remarks))]
-
-
-def _loss(share: float) -> str:
-    return f" loss {100 * share:.10g}%" if share > 0 else ""
-
-
-def _said(rtt: Any) -> str:
-    """A distribution in a few words."""
-    if not isinstance(rtt, Mapping):
-        return str(rtt)
-    form, what = next((name, item) for name, item in rtt.items() if name != "step")
-    match form:
-        case "uniform" | "even":
-            return f"{form} from {what[0]} to {what[1]}"
-        case "table":
-            return f"from a table of {len(what)} points"
-    return f"{form} {what}" if not isinstance(what, Mapping) else f"{form} of {', '.join(map(str, what.values()))}"
-
-
-def mean_us(rtt: Any) -> float:
-    """The mean of a distribution of times, microseconds."""
-    if not isinstance(rtt, Mapping):
-        return q.microseconds(str(rtt))
-    form, what = next((name, item) for name, item in rtt.items() if name != "step")
-    match form:
-        case "uniform" | "even":
-            return (q.microseconds(what[0]) + q.microseconds(what[1])) / 2
-        case "exponential":
-            return q.microseconds(what)
-        case "pareto":
-            if "mean" in what:
-                return q.microseconds(what["mean"])
-            shape = float(what["shape"])
-            return q.microseconds(what["scale"]) * (shape / (shape - 1) if shape > 1 else math.inf)
-        case "weibull":
-            return q.microseconds(what["scale"]) * math.gamma(1 + 1 / float(what["shape"]))
-        case "lognormal":
-            return q.microseconds(what["median"]) * math.exp(float(what["sigma"]) ** 2 / 2)
-        case "table":
-            points = [(q.microseconds(time), float(share)) for time, share in what]
-            start = points[0][0] * points[0][1]
-            return start + sum(
-                (high + low) / 2 * (above - below) for (low, below), (high, above) in itertools.pairwise(points)
-            )
-    raise BadInput(f"path.rtt: {form!r}: its mean is not known here")
