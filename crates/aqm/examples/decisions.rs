@@ -16,7 +16,7 @@ mod common;
 
 use aqm::param::Kind;
 use aqm::registry::{self, Row};
-use aqm::{Cause, Egress, Packet, Tap};
+use aqm::{Cause, Egress, Headers, Packet, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time, maths};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -80,10 +80,6 @@ impl Packet for Parcel {
     fn flow(&self) -> FlowKey {
         FlowKey(u64::from(self.flow))
     }
-    fn hosts(&self) -> Option<(u32, u32)> {
-        // Eight flows from each host, each to a host of its own.
-        Some((self.flow / 8, self.flow))
-    }
 }
 
 /// What a driver's tap does at least.
@@ -92,6 +88,13 @@ struct Deaf;
 impl Tap<Parcel> for Deaf {
     fn dropped(&mut self, _packet: Parcel, _cause: Cause, _now: Time) {}
     fn marked(&mut self, _packet: &Parcel, _cause: Cause, _now: Time) {}
+}
+
+impl Headers<Parcel> for Deaf {
+    fn hosts(&self, packet: &Parcel) -> Option<(u32, u32)> {
+        // Eight flows from each host, each to a host of its own.
+        Some((packet.flow / 8, packet.flow))
+    }
 }
 
 /// A link under a stream of packets.

@@ -16,7 +16,7 @@
 use crate::changes::Changes;
 use crate::device::DeviceQueue;
 use crate::law::Gauges;
-use crate::packet::{Ack, Backlog, Cause, Packet, Tap};
+use crate::packet::{Ack, Backlog, Cause, Driver, Headers, Packet, Tap};
 use crate::param::Values;
 use crate::qdisc::fifo::Limit;
 use crate::qdisc::{Held, Qdisc, Taken};
@@ -176,12 +176,12 @@ impl<P: Packet> Egress<P> {
 
     /// A packet arrives at `now`. What was due before must have been advanced past.
     #[inline]
-    pub fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    pub fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         debug_assert!(self.next_event() >= now, "advance before offering");
         self.counts.offered += 1;
-        self.qdisc.offer(packet, now, &mut Counting { counts: &mut self.counts, tap });
+        self.qdisc.offer(packet, now, &mut Counting { counts: &mut self.counts, tap: &mut *driver });
         if self.sending.is_none() {
-            self.start(now, tap);
+            self.start(now, driver);
         }
     }
 
@@ -391,12 +391,12 @@ fn later(ready: Time, now: Time) -> Time {
 }
 
 /// Counts what the discipline tells on its way to the driver's tap.
-struct Counting<'a, P> {
+struct Counting<'a, T: ?Sized> {
     counts: &'a mut Counts,
-    tap: &'a mut dyn Tap<P>,
+    tap: &'a mut T,
 }
 
-impl<P> Tap<P> for Counting<'_, P> {
+impl<P, T: Tap<P> + ?Sized> Tap<P> for Counting<'_, T> {
     fn accepted(&mut self, packet: &P, now: Time) {
         self.tap.accepted(packet, now);
     }
@@ -408,16 +408,13 @@ impl<P> Tap<P> for Counting<'_, P> {
         self.counts.marked[cause as usize] += 1;
         self.tap.marked(packet, cause, now);
     }
-    fn hosts(&self, packet: &P) -> Option<(u32, u32)>
-    where
-        P: Packet,
-    {
+}
+
+impl<P, H: Headers<P> + ?Sized> Headers<P> for Counting<'_, H> {
+    fn hosts(&self, packet: &P) -> Option<(u32, u32)> {
         self.tap.hosts(packet)
     }
-    fn ack(&self, packet: &P) -> Option<Ack>
-    where
-        P: Packet,
-    {
+    fn ack(&self, packet: &P) -> Option<Ack> {
         self.tap.ack(packet)
     }
 }

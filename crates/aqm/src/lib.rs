@@ -23,6 +23,6 @@ mod trace;
 
 pub use egress::{Counts, Delivery, Egress};
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
-pub use packet::{Ack, Backlog, Cause, Packet, Tap};
+pub use packet::{Ack, Backlog, Cause, Driver, Headers, Packet, Tap};
 pub use qdisc::{Held, Qdisc, Taken};
 pub use trace::Trace;

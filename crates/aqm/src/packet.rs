@@ -16,13 +16,21 @@ pub trait Packet {
     fn dscp(&self) -> u8 {
         0
     }
-    /// The hosts it comes from and goes to, each by a number of its own. Where they are not known, each flow counts as
-    /// one between hosts of its own.
-    fn hosts(&self) -> Option<(u32, u32)> {
+}
+
+/// The headers of packets, for the few disciplines that read more of a packet than it carries with it.
+///
+/// A driver's packets are a few words, so that queues of them are small. It looks up the rest when it is asked.
+pub trait Headers<P> {
+    /// The hosts `packet` comes from and goes to, each by a number of its own. Where they are not known, each flow
+    /// counts as one between hosts of its own.
+    fn hosts(&self, packet: &P) -> Option<(u32, u32)> {
+        let _ = packet;
         None
     }
-    /// What it acknowledges, of a TCP segment with the ACK flag and without SYN.
-    fn ack(&self) -> Option<Ack> {
+    /// What `packet` acknowledges, of a TCP segment with the ACK flag and without SYN. It may be one that waits.
+    fn ack(&self, packet: &P) -> Option<Ack> {
+        let _ = packet;
         None
     }
 }
@@ -83,10 +91,8 @@ impl Cause {
     }
 }
 
-/// Where a discipline tells what it did. Every loss and every mark comes through here, with its cause.
-///
-/// It is the driver's side of a call, and so may also know what a packet does not carry with it: few disciplines read
-/// addresses or acknowledgements, and a driver whose packets are small looks them up for those that do.
+/// Where a discipline tells what it did. Every loss and every mark comes through here, with its cause. A tap only
+/// observes.
 pub trait Tap<P> {
     /// `packet` was accepted into the queue at `now`.
     fn accepted(&mut self, packet: &P, now: Time) {
@@ -96,18 +102,9 @@ pub trait Tap<P> {
     fn dropped(&mut self, packet: P, cause: Cause, now: Time);
     /// `packet` was marked at `now`.
     fn marked(&mut self, packet: &P, cause: Cause, now: Time);
-    /// The hosts of `packet`, see [`Packet::hosts`].
-    fn hosts(&self, packet: &P) -> Option<(u32, u32)>
-    where
-        P: Packet,
-    {
-        packet.hosts()
-    }
-    /// What `packet` acknowledges, see [`Packet::ack`]. Also asked of packets that wait.
-    fn ack(&self, packet: &P) -> Option<Ack>
-    where
-        P: Packet,
-    {
-        packet.ack()
-    }
 }
+
+/// The driver's side of an offer: it observes, and it has the headers of the packets that it offered.
+pub trait Driver<P>: Tap<P> + Headers<P> {}
+
+impl<P, D: Tap<P> + Headers<P>> Driver<P> for D {}

@@ -2,7 +2,7 @@
 
 mod common;
 
-use aqm::{Cause, Egress, Tap};
+use aqm::{Cause, Egress, Headers, Tap};
 use base::{Ecn, Rate, Stream, Time, maths};
 use common::{Parcel, built};
 
@@ -30,6 +30,8 @@ impl Tap<Parcel> for Shares {
     }
     fn marked(&mut self, _packet: &Parcel, _cause: Cause, _now: Time) {}
 }
+
+impl Headers<Parcel> for Shares {}
 
 /// A hundred seconds of Poisson arrivals, the first twenty not counted.
 fn run(name: &str, written: &[(&str, &str)]) -> Shares {

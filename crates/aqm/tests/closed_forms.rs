@@ -6,7 +6,7 @@ mod common;
 use aqm::law::pi2::Pi2;
 use aqm::law::pie::Pie;
 use aqm::param::Values;
-use aqm::{Arrival, Backlog, Cause, Departure, Egress, Law, Qdisc, Tap, Verdict};
+use aqm::{Arrival, Backlog, Cause, Departure, Egress, Headers, Law, Qdisc, Tap, Verdict};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time, maths};
 use common::{Deaf, Parcel, built};
 
@@ -30,6 +30,8 @@ impl<P> Tap<P> for Losses {
     }
     fn marked(&mut self, _packet: &P, _cause: Cause, _now: Time) {}
 }
+
+impl<P> Headers<P> for Losses {}
 
 /// Losses of one flow that sends a packet each `gap` for `seconds`, and when a packet first left that had waited
 /// `target`.
@@ -198,6 +200,8 @@ impl Tap<Parcel> for Signals {
         self.marked += 1;
     }
 }
+
+impl Headers<Parcel> for Signals {}
 
 #[test]
 fn dualpi2_marks_k_times_the_root_of_what_it_drops() {

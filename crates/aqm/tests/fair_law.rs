@@ -6,7 +6,7 @@
 
 mod common;
 
-use aqm::{Cause, Egress, Tap, registry};
+use aqm::{Cause, Egress, Headers, Tap, registry};
 use base::{Ecn, Rate, Span, Stream, Time};
 use common::{Parcel, built};
 
@@ -36,6 +36,8 @@ impl Tap<Parcel> for Losses {
     }
     fn marked(&mut self, _packet: &Parcel, _cause: Cause, _now: Time) {}
 }
+
+impl Headers<Parcel> for Losses {}
 
 #[test]
 fn a_flow_within_its_share_neither_waits_nor_loses() {

@@ -6,7 +6,7 @@
 
 mod common;
 
-use aqm::{Cause, Egress, Tap};
+use aqm::{Cause, Egress, Headers, Tap};
 use base::{Rate, Span, Stream, Time, maths};
 use common::{Parcel, built};
 
@@ -59,6 +59,8 @@ impl Tap<Parcel> for Losses {
     }
     fn marked(&mut self, _packet: &Parcel, _cause: Cause, _now: Time) {}
 }
+
+impl Headers<Parcel> for Losses {}
 
 /// Flows of `rates` packets a second for `seconds`, of which the first fifth is not counted.
 fn share(name: &str, written: &[(&str, &str)], rates: &[f64], seconds: u64) -> Outcome {

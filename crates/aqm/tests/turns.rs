@@ -3,7 +3,7 @@
 
 mod common;
 
-use aqm::{Cause, Egress, Qdisc, Tap};
+use aqm::{Cause, Egress, Headers, Qdisc, Tap};
 use base::{Ecn, Rate, Stream, Time, maths};
 use common::{Deaf, Parcel, built};
 use std::collections::VecDeque;
@@ -186,6 +186,8 @@ impl Tap<Parcel> for Lost {
     }
     fn marked(&mut self, _packet: &Parcel, _cause: Cause, _now: Time) {}
 }
+
+impl Headers<Parcel> for Lost {}
 
 /// A flow that sends `share` of what a link can carry meets one that sends twice what it can, packets of 1000 bytes
 /// with 38 of framing. Returns what each lost and was delivered, and the longest wait of the first, in packets.

@@ -4,7 +4,7 @@ use crate::around::Around;
 use crate::frame::Frame;
 use crate::pool::Pool;
 use crate::wire;
-use aqm::{Ack, Cause, Delivery, Packet, Tap};
+use aqm::{Ack, Cause, Delivery, Headers, Packet, Tap};
 use base::Time;
 use net::{Port, Watch};
 use record::{Meter, Sink, Tally};
@@ -85,7 +85,9 @@ impl Tap<Frame> for Gate<'_> {
             capture.marked(packet.place, cause);
         }
     }
+}
 
+impl Headers<Frame> for Gate<'_> {
     fn hosts(&self, packet: &Frame) -> Option<(u32, u32)> {
         wire::hosts(bytes(&self.around.pool, packet))
     }

@@ -2,11 +2,11 @@
 
 use crate::delay::Delay;
 use crate::routes::Port;
-use aqm::{Delivery, Egress, Packet, Tap};
+use aqm::{Delivery, Driver, Egress, Packet};
 use base::Time;
 
 /// What wants to know what happens at a port, beside what its discipline tells.
-pub trait Watch<P>: Tap<P> {
+pub trait Watch<P>: Driver<P> {
     /// `packet` has come to the port; the discipline has not seen it yet.
     fn offered(&mut self, packet: &P, now: Time);
     /// From `now` on so many `packets` wait in the discipline.

@@ -4,7 +4,7 @@
 
 use aqm::law::pass::Pass;
 use aqm::qdisc::fifo::{Fifo, Limit};
-use aqm::{Cause, Delivery, Egress, Packet, Tap};
+use aqm::{Cause, Delivery, Egress, Headers, Packet, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Time};
 use net::{Delay, DelayAt, Net, Path, Port, Routes, Step, Towards, Underway, Watch};
 use proptest::prelude::*;
@@ -61,6 +61,8 @@ impl Tap<Numbered> for &mut Told {
         unreachable!("nothing is marked");
     }
 }
+
+impl Headers<Numbered> for &mut Told {}
 
 impl Watch<Numbered> for &mut Told {
     fn offered(&mut self, packet: &Numbered, _now: Time) {

@@ -3,7 +3,7 @@
 //! packet with the same ECN field each time; where CAKE shapes, at the same time too.
 
 use aqm::registry::{self, Site};
-use aqm::{Ack, Cause, Packet, Qdisc, Taken, Tap};
+use aqm::{Ack, Cause, Headers, Packet, Qdisc, Taken, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -47,12 +47,6 @@ impl Packet for Recorded {
     fn dscp(&self) -> u8 {
         self.dscp
     }
-    fn hosts(&self) -> Option<(u32, u32)> {
-        Some(self.hosts)
-    }
-    fn ack(&self) -> Option<Ack> {
-        self.ack
-    }
 }
 
 /// Which packets were lost.
@@ -64,6 +58,15 @@ impl Tap<Recorded> for Lost {
         self.0.push(packet.number);
     }
     fn marked(&mut self, _packet: &Recorded, _cause: Cause, _now: Time) {}
+}
+
+impl Headers<Recorded> for Lost {
+    fn hosts(&self, packet: &Recorded) -> Option<(u32, u32)> {
+        Some(packet.hosts)
+    }
+    fn ack(&self, packet: &Recorded) -> Option<Ack> {
+        packet.ack
+    }
 }
 
 /// A record of the kernel.

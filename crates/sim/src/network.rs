@@ -5,7 +5,7 @@ use crate::packets::{Carried, Parcel, Segments, What};
 use crate::probes::Probes;
 use crate::queue::EventQueue;
 use crate::tmix::Conditions;
-use aqm::{Ack, Cause, Delivery, Packet, Tap};
+use aqm::{Ack, Cause, Delivery, Headers, Packet, Tap};
 use base::{Rate, Span, Time};
 use net::{Net, Port, Rank, Receivers, Routes, Step, Watch};
 use record::{Meter, Sink, Tally, Waits};
@@ -257,7 +257,9 @@ impl Tap<Parcel> for Gate<'_> {
     fn marked(&mut self, packet: &Parcel, cause: Cause, now: Time) {
         self.tally().marked(packet, cause, now);
     }
+}
 
+impl Headers<Parcel> for Gate<'_> {
     fn hosts(&self, packet: &Parcel) -> Option<(u32, u32)> {
         let hosts = if packet.is_udp() {
             self.around.hosts[self.source(*packet) as usize]

@@ -25,7 +25,7 @@ use super::thinned::Thinned;
 use super::{Held, Qdisc, Taken};
 use crate::law::red::{self, Detector};
 use crate::law::{Arrival, Gauges, Verdict, measure};
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{FlowKey, Rate, Stream, Time};
@@ -188,12 +188,12 @@ impl<P: Packet> Choke<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Choke<P> {
-    fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, mut packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.backlog() };
         self.observe(arrival.backlog, now);
-        if self.red.average() > self.min && self.meets_its_like(arrival.flow, now, tap) {
-            return tap.dropped(packet, Cause::Early, now);
+        if self.red.average() > self.min && self.meets_its_like(arrival.flow, now, driver) {
+            return driver.dropped(packet, Cause::Early, now);
         }
         let has_room = self.limit.admits(self.backlog(), size);
         let verdict = match &mut self.linux {
@@ -203,21 +203,21 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
             },
             None if !has_room => {
                 self.red.restart();
-                return tap.dropped(packet, Cause::Tail, now);
+                return driver.dropped(packet, Cause::Tail, now);
             }
             None => self.red.judge(&arrival, &mut self.stream),
         };
         if let Verdict::Drop(cause) = verdict {
-            return tap.dropped(packet, cause, now);
+            return driver.dropped(packet, cause, now);
         }
         if !has_room {
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
         if let Verdict::Mark(cause) = verdict {
             packet.mark();
-            tap.marked(&packet, cause, now);
+            driver.marked(&packet, cause, now);
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         self.bytes += u64::from(size);
         self.queue.push_back(Held { packet, enqueued: now });
     }

@@ -32,7 +32,7 @@ use super::rota::Rota;
 use super::{Held, Qdisc, Taken};
 use crate::gauge::Gauge;
 use crate::law::Gauges;
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{FlowKey, Rate, Time};
@@ -240,20 +240,20 @@ impl<P: Packet> Drr<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Drr<P> {
-    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         if !self.limit.admits(Backlog::default(), size) {
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
         let index = self.index(packet.flow());
         if !self.turns.is_listed(index) {
             self.go_last(index);
         }
-        if !self.limit.admits(self.limited(index), size) && !self.make_room(size, index, now, tap) {
+        if !self.limit.admits(self.limited(index), size) && !self.make_room(size, index, now, driver) {
             self.rest_if_empty(index);
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         let flow = &mut self.flows[index as usize];
         self.pool.push(&mut flow.queue, Held { packet, enqueued: now });
         if !self.is_linux {

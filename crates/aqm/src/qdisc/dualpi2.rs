@@ -30,7 +30,7 @@ use crate::gauge::Gauge;
 use crate::law::clock::Clock;
 use crate::law::coupling::{self, Coupling};
 use crate::law::{self, Gauges, pie};
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{Rate, Span, Stream, Time};
@@ -344,12 +344,12 @@ impl<P: Packet> DualPi2<P> {
 }
 
 impl<P: Packet> Qdisc<P> for DualPi2<P> {
-    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         if !self.limit.admits(self.held, size) {
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         self.held.packets += 1;
         self.held.bytes += u64::from(size);
         let is_scalable = self.ecn_enabled && coupling::is_scalable(packet.ecn());

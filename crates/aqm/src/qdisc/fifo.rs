@@ -4,7 +4,7 @@
 
 use super::{Held, Qdisc, Taken};
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::{Length, Values};
 use base::{Rate, Time};
 use std::collections::VecDeque;
@@ -118,25 +118,25 @@ impl<P: Packet, L> Fifo<P, L> {
 }
 
 impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
-    fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, mut packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         if !self.limit.admits(self.held(), size) {
-            self.make_room(size, now, tap);
+            self.make_room(size, now, driver);
         }
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.held() };
         if !self.limit.admits(arrival.backlog, size) {
             self.law.on_overflow(&arrival, now);
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
         match self.law.on_arrival(&arrival, now) {
             Verdict::Pass => {}
             Verdict::Mark(cause) => {
                 packet.mark();
-                tap.marked(&packet, cause, now);
+                driver.marked(&packet, cause, now);
             }
-            Verdict::Drop(cause) => return tap.dropped(packet, cause, now),
+            Verdict::Drop(cause) => return driver.dropped(packet, cause, now),
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         self.bytes += size as u64;
         self.queue.push_back(Held { packet, enqueued: now });
     }

@@ -29,7 +29,7 @@ use super::tournament::Tournament;
 use super::{Held, Qdisc, Taken};
 use crate::gauge::Gauge;
 use crate::law::{Gauges, flows::FlowTable};
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{Ecn, FlowKey, Rate, Time};
@@ -312,13 +312,13 @@ impl<P: Packet> Fq<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Fq<P> {
-    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         self.serve(now, false);
         let size = packet.size();
-        if !self.limit.admits(self.held, size) && !self.make_room(size, packet.flow(), now, tap) {
-            return tap.dropped(packet, Cause::Tail, now);
+        if !self.limit.admits(self.held, size) && !self.make_room(size, packet.flow(), now, driver) {
+            return driver.dropped(packet, Cause::Tail, now);
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         let index = self.find(packet.flow());
         let flow = &mut self.flows[index as usize];
         let start = flow.finish.max(self.reference.round);

@@ -30,7 +30,7 @@ use super::rota::Rota;
 use super::{Held, Qdisc, Taken, fifo::Limit};
 use crate::gauge::Gauge;
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Value, Values};
 use crate::registry;
 use base::{FlowKey, Rate, Stream, Time};
@@ -293,7 +293,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
 }
 
 impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
-    fn offer(&mut self, mut packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, mut packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let index = self.index(packet.flow());
         let size = packet.size();
         let backlog = self.seen_by(index);
@@ -301,7 +301,7 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         if self.full == Full::RefuseArriving && !self.limit.admits(self.held, size) {
             self.flows[index].law.on_overflow(&arrival, now);
             self.flows[index].stays_empty(now);
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
         let flow = &mut self.flows[index];
         if !flow.is_awake && self.pace.next_tick().is_set() {
@@ -312,14 +312,14 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
             Verdict::Pass => {}
             Verdict::Mark(cause) => {
                 packet.mark();
-                tap.marked(&packet, cause, now);
+                driver.marked(&packet, cause, now);
             }
             Verdict::Drop(cause) => {
                 flow.stays_empty(now);
-                return tap.dropped(packet, cause, now);
+                return driver.dropped(packet, cause, now);
             }
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         self.held.packets += 1;
         self.held.bytes += u64::from(size);
         self.pool.push(&mut flow.queue, Held { packet, enqueued: now });
@@ -335,7 +335,7 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         while let Full::EvictFattest(batch) = self.full
             && !self.limit.holds(self.held)
         {
-            self.evict(batch, now, tap);
+            self.evict(batch, now, driver);
         }
     }
 

@@ -18,7 +18,7 @@ pub mod thinned;
 pub mod tournament;
 
 use crate::law::Gauges;
-use crate::packet::{Backlog, Tap};
+use crate::packet::{Backlog, Driver, Tap};
 use crate::param::Values;
 use base::{Rate, Time};
 
@@ -66,7 +66,7 @@ impl<P> From<Option<Held<P>>> for Taken<P> {
 /// Packets are conserved: each one offered is taken, dropped through the tap, or held.
 pub trait Qdisc<P> {
     /// Offers an arriving packet; it is held or dropped.
-    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>);
+    fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>);
 
     /// Takes the next packet for transmission. It may lose packets on the way to it.
     fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P>;

@@ -28,7 +28,7 @@ use super::rota::Rota;
 use super::{Held, Qdisc, Taken, fq_frame};
 use crate::gauge::Gauge;
 use crate::law::Gauges;
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{FlowKey, Rate, Span, Stream, Time};
@@ -363,9 +363,9 @@ impl<P: Packet> Sfq<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Sfq<P> {
-    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         if now >= self.perturb_at {
-            self.rehash(now, tap);
+            self.rehash(now, driver);
         }
         let size = packet.size();
         let bucket = self.bucket(packet.flow());
@@ -378,21 +378,21 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
             self.is_welcome(queue, size)
         };
         if !is_welcome || !self.limit.admits(Backlog::default(), size) {
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
         let index = if is_deep {
             // An exchange; to Linux the length has not changed.
             let held = self.pop(index, End::Head).expect("a full queue holds packets");
-            tap.dropped(held.packet, Cause::Tail, now);
+            driver.dropped(held.packet, Cause::Tail, now);
             index
         } else {
             self.grow(bucket)
         };
-        if !self.make_room(size, index, now, tap) {
+        if !self.make_room(size, index, now, driver) {
             self.shrink(index);
-            return tap.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::Tail, now);
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         self.push(index, Held { packet, enqueued: now });
     }
 

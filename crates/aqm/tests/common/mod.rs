@@ -5,7 +5,7 @@
 
 use aqm::param::{Kind, Length, Param, Refusal, Value, Values};
 use aqm::registry::{self, Row, Site};
-use aqm::{Cause, Packet, Qdisc, Tap};
+use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
 
 /// A packet with a number to know it by.
@@ -57,6 +57,8 @@ impl Tap<Parcel> for Recorder {
     }
 }
 
+impl Headers<Parcel> for Recorder {}
+
 /// Hears nothing.
 pub struct Deaf;
 
@@ -64,6 +66,8 @@ impl<P> Tap<P> for Deaf {
     fn dropped(&mut self, _packet: P, _cause: Cause, _now: Time) {}
     fn marked(&mut self, _packet: &P, _cause: Cause, _now: Time) {}
 }
+
+impl<P> Headers<P> for Deaf {}
 
 /// Builds a discipline from its defaults and what is written; an error says what was wrong with it.
 pub fn build<P: Packet + Send + 'static>(

@@ -9,7 +9,7 @@ use super::common::{self, Told};
 use aqm::gauge::Column;
 use aqm::param::{Kind, Length, Param, Value, Values};
 use aqm::registry::{self, Row, Site};
-use aqm::{Ack, Cause, Gauges, Packet, Qdisc, Taken, Tap};
+use aqm::{Ack, Cause, Gauges, Headers, Packet, Qdisc, Taken, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time, maths};
 use std::collections::BTreeMap;
 
@@ -157,18 +157,6 @@ impl Packet for Parcel {
         // One codepoint a flow: every class of every scheme has flows of the 256.
         self.flow.wrapping_mul(5) % 64
     }
-    fn hosts(&self) -> Option<(u32, u32)> {
-        // Some flows are between hosts nobody knows.
-        (self.flow % 5 != 4).then_some((u32::from(self.flow % 3), u32::from(self.flow % 2)))
-    }
-    fn ack(&self) -> Option<Ack> {
-        // A third of the flows are acknowledgements, some of them with more to say than others.
-        let echo = u8::from(self.number.is_multiple_of(7));
-        let block = (self.number as u32, self.number as u32 + 10);
-        let (blocks, count) = ([block; 4], u8::from(self.number.is_multiple_of(5)));
-        let is_pure = !self.number.is_multiple_of(11);
-        (self.flow % 3 == 1).then_some(Ack { is_pure, echo, number: self.number as u32 / 2, blocks, count })
-    }
 }
 
 /// Writes down what a discipline tells.
@@ -184,6 +172,21 @@ impl Tap<Parcel> for Recorder {
     }
     fn marked(&mut self, packet: &Parcel, cause: Cause, _now: Time) {
         self.0.push(Told::Marked(packet.number, cause));
+    }
+}
+
+impl Headers<Parcel> for Recorder {
+    fn hosts(&self, packet: &Parcel) -> Option<(u32, u32)> {
+        // Some flows are between hosts nobody knows.
+        (packet.flow % 5 != 4).then_some((u32::from(packet.flow % 3), u32::from(packet.flow % 2)))
+    }
+    fn ack(&self, packet: &Parcel) -> Option<Ack> {
+        // A third of the flows are acknowledgements, some of them with more to say than others.
+        let echo = u8::from(packet.number.is_multiple_of(7));
+        let block = (packet.number as u32, packet.number as u32 + 10);
+        let (blocks, count) = ([block; 4], u8::from(packet.number.is_multiple_of(5)));
+        let is_pure = !packet.number.is_multiple_of(11);
+        (packet.flow % 3 == 1).then_some(Ack { is_pure, echo, number: packet.number as u32 / 2, blocks, count })
     }
 }
 

@@ -6,7 +6,7 @@
 pub mod htb;
 
 use aqm::registry::{self, Site};
-use aqm::{Cause, Packet, Qdisc, Tap};
+use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -308,3 +308,5 @@ impl Tap<Numbered> for Told {
 
     fn marked(&mut self, _packet: &Numbered, _cause: Cause, _now: Time) {}
 }
+
+impl Headers<Numbered> for Told {}

@@ -3,7 +3,7 @@
 
 use aqm::param::{Kind, Param};
 use aqm::registry::{self, Row, Site};
-use aqm::{Cause, Packet, Qdisc, Tap};
+use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::{Value, json};
 
@@ -92,6 +92,8 @@ impl Tap<Numbered> for Told {
         self.0.push(format!("mark {} #{}", cause.name(), packet.number));
     }
 }
+
+impl Headers<Numbered> for Told {}
 
 /// The decisions of a trace, or why it cannot be run.
 fn replay(request: &Value) -> Result<Vec<Value>, String> {

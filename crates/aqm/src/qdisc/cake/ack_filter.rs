@@ -2,7 +2,7 @@
 //! queue need not be sent (tc-cake(8), "ack-filter"; Linux sch_cake.c, cake_ack_filter).
 
 use super::super::pool::{Pool, Queue};
-use crate::packet::{Ack, Packet};
+use crate::packet::{Ack, Headers, Packet};
 
 /// How much is filtered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,19 +25,18 @@ impl AckFilter {
         }
     }
 
-    /// The place before the packet in `queue` that `arriving`, which comes behind all of them, makes superfluous;
-    /// `ack` knows what packets acknowledge.
+    /// The place before the packet in `queue` that `arriving`, which comes behind all of them, makes superfluous.
     pub fn find<P: Packet>(
         self,
         pool: &Pool<P>,
         queue: &Queue,
         arriving: &P,
-        ack: &dyn Fn(&P) -> Option<Ack>,
+        headers: &(impl Headers<P> + ?Sized),
     ) -> Option<u32> {
         if self == Self::Off || queue.is_empty() {
             return None;
         }
-        let newer = ack(arriving)?;
+        let newer = headers.ack(arriving)?;
         let last = queue.backlog().packets as usize;
         // The superfluous one nearest to the head: the place before it, its flags, and its number in the queue.
         let mut found: Option<(u32, u8, usize)> = None;
@@ -46,7 +45,7 @@ impl AckFilter {
             if held.packet.flow() != arriving.flow() {
                 continue;
             }
-            let Some(older) = ack(&held.packet) else { continue };
+            let Some(older) = headers.ack(&held.packet) else { continue };
             // A change of the ECN echo is news: what was found would lose it.
             if found.is_some_and(|(_, echo, _)| echo != older.echo) {
                 found = None;
@@ -107,8 +106,13 @@ mod tests {
         fn flow(&self) -> FlowKey {
             FlowKey(self.0)
         }
-        fn ack(&self) -> Option<Ack> {
-            self.1
+    }
+
+    struct Read;
+
+    impl Headers<Segment> for Read {
+        fn ack(&self, packet: &Segment) -> Option<Ack> {
+            packet.1
         }
     }
 
@@ -122,7 +126,7 @@ mod tests {
         for packet in queued {
             pool.push(&mut queue, Held { packet: *packet, enqueued: Time::ZERO });
         }
-        let before = filter.find(&pool, &queue, &arriving, &Packet::ack)?;
+        let before = filter.find(&pool, &queue, &arriving, &Read)?;
         pool.iter(&queue).position(|(place, _)| place == before)
     }
 

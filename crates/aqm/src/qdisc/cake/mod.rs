@@ -13,9 +13,9 @@
 //! | `ack-filter` | [`ack_filter`] |
 //! | `memlimit` | `limit` |
 //!
-//! What the driver must supply, beyond size and flow: [`Packet::dscp`] for tins, [`Tap::hosts`] for fairness among
-//! hosts, [`Tap::ack`] for the filter. Without them all is best effort, each flow is between hosts of its own, and
-//! nothing is filtered.
+//! What the driver must supply, beyond size and flow: [`Packet::dscp`] for tins, and of the [headers](crate::Headers)
+//! the hosts for fairness among these, acknowledgements for the filter. Without them all is best effort, each flow is
+//! between hosts of its own, and nothing is filtered.
 //!
 //! Randomness: the first number of the stream perturbs the hash; then COBALT's BLUE and the fractions of short turns
 //! draw.
@@ -46,7 +46,7 @@ use super::{Held, Qdisc, Taken};
 use crate::gauge::Gauge;
 use crate::law::cobalt::{self, Setting};
 use crate::law::{Departure, Gauges, Verdict};
-use crate::packet::{Backlog, Cause, Packet, Tap};
+use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
 use crate::param::Values;
 use crate::registry::{Discipline, Row, SMALL_STATE, Site};
 use ack_filter::AckFilter;
@@ -299,9 +299,9 @@ enum Pulled<P> {
 }
 
 impl<P: Packet> Qdisc<P> for Cake<P> {
-    fn offer(&mut self, packet: P, now: Time, tap: &mut dyn Tap<P>) {
+    fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let index = self.diffserv.tin(packet.dscp());
-        let at = self.tins[index].find(self.keyed.keys(&packet, tap.hosts(&packet)));
+        let at = self.tins[index].find(self.keyed.keys(&packet, driver.hosts(&packet)));
         let tin = &mut self.tins[index];
         if tin.bytes == 0 {
             tin.next = tin.next.max(now);
@@ -309,8 +309,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
                 shaper.wake(now);
             }
         }
-        let superfluous =
-            self.ack_filter.find(&self.pool, &tin.flows[at as usize].queue, &packet, &|packet| tap.ack(packet));
+        let superfluous = self.ack_filter.find(&self.pool, &tin.flows[at as usize].queue, &packet, &*driver);
         if let Some(before) = superfluous {
             let queue = &mut tin.flows[at as usize].queue;
             let older = self.pool.remove_after(queue, before).expect("the filter found it").packet;
@@ -318,9 +317,9 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
             if self.is_ingress {
                 self.charge(index, older.size(), false, now);
             }
-            tap.dropped(older, Cause::Filtered, now);
+            driver.dropped(older, Cause::Filtered, now);
         }
-        tap.accepted(&packet, now);
+        driver.accepted(&packet, now);
         let size = packet.size();
         self.held.packets += 1;
         self.held.bytes += u64::from(size);
@@ -330,7 +329,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         tin.activate(at, &mut self.stream);
         self.watch(index, at);
         while !self.limit.holds(self.held) {
-            self.evict(now, tap);
+            self.evict(now, driver);
         }
     }
 
@@ -407,8 +406,8 @@ impl Discipline for CakeRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Egress;
     use crate::param::Value;
+    use crate::{Egress, Headers};
     use base::{Ecn, Rate};
 
     #[derive(Clone, Copy, Debug)]
@@ -433,9 +432,6 @@ mod tests {
         fn dscp(&self) -> u8 {
             self.dscp
         }
-        fn hosts(&self) -> Option<(u32, u32)> {
-            Some(self.hosts)
-        }
     }
 
     struct Deaf;
@@ -443,6 +439,12 @@ mod tests {
     impl<P> Tap<P> for Deaf {
         fn dropped(&mut self, _packet: P, _cause: Cause, _now: Time) {}
         fn marked(&mut self, _packet: &P, _cause: Cause, _now: Time) {}
+    }
+
+    impl Headers<Sent> for Deaf {
+        fn hosts(&self, packet: &Sent) -> Option<(u32, u32)> {
+            Some(packet.hosts)
+        }
     }
 
     fn cake(bandwidth: Option<Rate>, diffserv: &'static str) -> Cake<Sent> {
