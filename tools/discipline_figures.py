@@ -24,6 +24,7 @@ import aqmlab
 from aqmlab import engine, units
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE
+from aqmlab.results import times
 from aqmlab.results.run import Run
 
 ROOT = Path(__file__).parents[1]
@@ -74,7 +75,7 @@ def figures_of(run: Run) -> dict[str, Any]:
     rate_bps = units.rate_bps(run.scenario["link"]["rate"], "link.rate")
     phases = {}
     for name, (start, end) in PHASES.items():
-        part = queue.filter((pl.col("time_s") > start) & (pl.col("time_s") <= end))
+        part, _ = times.in_window(queue, (start, end))
         sums = part.select(pl.sum("offered_packets", "delivered_bytes", "dropped_packets", "marked_packets")).row(
             0, named=True
         )
@@ -93,8 +94,7 @@ def figures_of(run: Run) -> dict[str, Any]:
 
 def waits(rows: pl.DataFrame) -> float:
     """Mean wait of the packets that left in these intervals, seconds."""
-    weighed = rows.select((pl.col("queue_delay_mean_s").fill_null(0.0) * pl.col("delivered_packets")).sum()).item()
-    return float(weighed) / max(int(rows["delivered_packets"].sum()), 1)
+    return times.seconds(int(rows["queue_delay_sum_ns"].sum())) / max(int(rows["delivered_packets"].sum()), 1)
 
 
 def picture(run: Run, reference: Run) -> Figure:
@@ -107,10 +107,10 @@ def picture(run: Run, reference: Run) -> Figure:
     for shown, color, width in curves:
         label = str(shown.scenario["link"]["qdisc"]["kind"])
         queue = shown.queue.filter(pl.col("direction") == 0)
-        step = ((pl.col("time_s") - 1e-6) / STEP_S).floor() * STEP_S + STEP_S / 2
-        curve = [(float(at[0]), 1e3 * waits(part)) for at, part in queue.group_by(step, maintain_order=True)]
-        times, values = zip(*curve, strict=True)
-        left.plot(times, np.maximum(values, 0.1), color=color, linewidth=width, label=label)
+        step = times.middle_of_step(queue.columns, STEP_S)
+        curve = [(float(middle[0]), 1e3 * waits(part)) for middle, part in queue.group_by(step, maintain_order=True)]
+        at, values = zip(*curve, strict=True)
+        left.plot(at, np.maximum(values, 0.1), color=color, linewidth=width, label=label)
         responses = np.sort(shown.exchanges.filter(pl.col("traffic") == 0)["response_time_s"].to_numpy())
         grid = np.geomspace(0.02, 20, 160)
         right.plot(

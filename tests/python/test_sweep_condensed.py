@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import aqmlab
-from aqmlab.results import exchanges
+from aqmlab.results import exchanges, times
 from aqmlab.results.window import COUNTS, condense
 from aqmlab.statistics import BATCHES
 from aqmlab.sweep import condensed
@@ -25,6 +25,8 @@ def table(rows: int, seed: int = 1, coarse: bool = False) -> pl.DataFrame:
     response = np.minimum(np.exp(rng.normal(-1.5, 1.4, rows)), END - start)
     if coarse:  # many exchanges that took exactly as long
         response = np.round(response, 1)
+    # Whole nanoseconds, as a run's clock has them.
+    start, response = (times.seconds(np.rint(item * times.PER_S)) for item in (start, response))
     return pl.DataFrame(
         {
             "start_s": start,

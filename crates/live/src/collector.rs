@@ -70,7 +70,7 @@ impl Collector {
     fn add(&mut self, news: &News) {
         match news {
             News::Exchange(row) => {
-                self.responses.record(row.response_time_s);
+                self.responses.record(row.response_time);
                 self.tables.exchange(row);
             }
             News::Queue(row) => self.tables.queue(row),

@@ -425,7 +425,7 @@ mod tests {
         let told = MOST_UNDER_WAY - 1;
         let mut teller = Teller { news: Some(sender), monitor: Arc::clone(&monitor), told, missed: 0 };
         let row = DropRow {
-            time_s: 0.0,
+            time: Time::ZERO,
             link: 0,
             direction: 0,
             is_mark: false,

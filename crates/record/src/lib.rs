@@ -7,10 +7,12 @@
 pub mod rows;
 pub mod table;
 
+mod columns;
 mod demands;
 mod meter;
 mod probes;
 mod responses;
+mod seconds;
 mod summary;
 mod tally;
 mod window;
@@ -19,6 +21,7 @@ pub use meter::Meter;
 pub use probes::Probes;
 pub use responses::Responses;
 pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
+pub use seconds::seconds;
 pub use summary::{Crossing, Engine, HeldBack, Summary, TcpTotals, Waits};
 pub use tally::Tally;
 pub use window::{Edge, Window};

@@ -1,6 +1,7 @@
 //! What passed one direction of a link.
 
 use crate::rows::QueueRow;
+use crate::seconds::seconds;
 use aqm::{Backlog, Cause, Gauges};
 use base::{Span, Time};
 use hdrhistogram::Histogram;
@@ -200,20 +201,16 @@ impl Meter {
         }
     }
 
-    /// Ends the interval at `now` and starts the next.
-    /// It was of `port`.
+    /// Ends the interval of `port` at `now` and starts the next.
     pub fn take_interval(&mut self, now: Time, port: Port, backlog: Backlog, gauges: Gauges) -> QueueRow {
-        let count = self.interval.delivered_packets;
         let row = QueueRow {
-            // Divided, so that whole tenths and seconds are the nearest number to theirs, as readers expect who
-            // compare.
-            time_s: now.ns() as f64 / 1e9,
+            time: now,
             link: port.link(),
             direction: port.direction(),
             queue_packets: backlog.packets,
             queue_bytes: backlog.bytes,
-            queue_delay_mean_s: (count > 0).then(|| self.interval_wait_ns as f64 * 1e-9 / f64::from(count)),
-            queue_delay_max_s: (count > 0).then_some(self.interval_wait_max_ns as f64 * 1e-9),
+            queue_delay_sum: Span::from_ns(self.interval_wait_ns),
+            queue_delay_max: Span::from_ns(self.interval_wait_max_ns),
             gauges,
             ..self.interval
         };
@@ -243,7 +240,7 @@ impl Counts {
 
     /// Mean time waited, seconds; `None` if nothing left.
     pub fn wait_mean_s(&self) -> Option<f64> {
-        (self.delivered > 0).then(|| self.wait_sum * 1e-9 / self.delivered as f64)
+        (self.delivered > 0).then(|| seconds(self.wait_sum) / self.delivered as f64)
     }
 
     /// Standard deviation of the time waited, seconds.
@@ -251,13 +248,13 @@ impl Counts {
         (self.delivered > 0).then(|| {
             let n = self.delivered as f64;
             let mean = self.wait_sum / n;
-            (self.wait_squares / n - mean * mean).max(0.0).sqrt() * 1e-9
+            seconds((self.wait_squares / n - mean * mean).max(0.0).sqrt())
         })
     }
 
     /// The time waited that the fraction `q` of packets did not exceed, seconds.
     pub fn wait_quantile_s(&self, q: f64) -> Option<f64> {
-        (self.delivered > 0).then(|| self.waits.value_at_quantile(q) as f64 * WAIT_UNIT_NS as f64 * 1e-9)
+        (self.delivered > 0).then(|| seconds((self.waits.value_at_quantile(q) * WAIT_UNIT_NS) as f64))
     }
 
     /// Mean length of runs of consecutive losses; `None` if there was none.

@@ -11,6 +11,7 @@
 //! in any order and settled in the order of sending: a discipline may drop a packet before it sends an earlier one.
 
 use crate::rows::{ProbeRow, Sink};
+use crate::seconds::seconds;
 use base::{Span, Time};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
@@ -140,9 +141,8 @@ impl Probes {
             Fate::Received(at) => Some(at.since(packet.sent_at)),
         };
         sink.probe(&ProbeRow {
-            // Divided: whole milliseconds are the numbers nearest to theirs.
-            sent_s: packet.sent_at.ns() as f64 / 1e9,
-            delay_s: delay.map(|delay| delay.ns() as f64 / 1e9),
+            sent: packet.sent_at,
+            delay,
             packet: sequence,
             traffic: flow.traffic,
             source: flow.source,
@@ -176,8 +176,7 @@ impl Probes {
         let is_used = !self.flows.is_empty();
         let runs: u64 = self.runs.iter().sum();
         let has_arrived = self.sent > self.lost;
-        let delay = |ns: u64| has_arrived.then(|| (ns * UNIT_NS) as f64 * 1e-9);
-        let quantile = |q| delay(self.delays.value_at_quantile(q));
+        let quantile = |q| has_arrived.then(|| seconds((self.delays.value_at_quantile(q) * UNIT_NS) as f64));
         json!({
             "sent_packets": is_used.then_some(self.sent),
             "lost_packets": is_used.then_some(self.lost),
@@ -189,7 +188,7 @@ impl Probes {
                 "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
             },
             "jitter_mean_s":
-                (self.jitter_count > 0).then(|| self.jitter_ns as f64 * 1e-9 / self.jitter_count as f64),
+                (self.jitter_count > 0).then(|| seconds(self.jitter_ns as f64) / self.jitter_count as f64),
         })
     }
 }
@@ -238,7 +237,7 @@ mod tests {
         probes.finish(&mut rows);
         assert_eq!(rows.0.iter().map(|row| row.packet).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!((rows.0[0].traffic, rows.0[0].source, rows.0[0].direction), (3, 7, 1));
-        assert_eq!((rows.0[0].delay_s, rows.0[2].delay_s), (Some(0.03), None));
+        assert_eq!((rows.0[0].delay, rows.0[2].delay), (Some(Span::from_ms(30)), None));
         let found = probes.to_json();
         assert_eq!((&found["sent_packets"], &found["lost_packets"]), (&json!(8), &json!(3)));
         assert_eq!((&found["loss_runs"], &found["loss_run_mean"]), (&json!([1, 1]), &json!(1.5)));

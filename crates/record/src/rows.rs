@@ -1,17 +1,18 @@
 //! The rows of the tables, as the drivers hand them over.
 
+use crate::seconds::seconds;
 use aqm::{Cause, Gauges};
 use base::{Span, Time};
 
 /// One exchange: a request and its response, or one transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExchangeRow {
-    /// When it was asked for, seconds since the start of the run.
-    pub start_s: f64,
-    /// From being asked for, the opening of its connection included, to the last byte's arrival, seconds.
-    pub response_time_s: f64,
-    /// The part of it until the connection was open, seconds; 0 on a connection that was open already.
-    pub setup_s: f64,
+    /// When it was asked for.
+    pub start: Time,
+    /// From being asked for, the opening of its connection included, to the last byte's arrival.
+    pub response_time: Span,
+    /// The part of it until the connection was open; zero on a connection that was open already.
+    pub setup: Span,
     /// Bytes of the request.
     pub request_bytes: u32,
     /// Bytes of the response or transfer.
@@ -27,8 +28,8 @@ pub struct ExchangeRow {
 /// One interval of one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct QueueRow {
-    /// End of the interval, seconds since the start of the run.
-    pub time_s: f64,
+    /// End of the interval.
+    pub time: Time,
     /// The link, by number.
     pub link: u16,
     /// 0 forward, 1 in reverse.
@@ -47,19 +48,27 @@ pub struct QueueRow {
     pub queue_packets: u32,
     /// Bytes waiting at its end.
     pub queue_bytes: u64,
-    /// Mean time waited by the packets that left in it, seconds.
-    pub queue_delay_mean_s: Option<f64>,
-    /// Longest time waited by them, seconds.
-    pub queue_delay_max_s: Option<f64>,
+    /// Sum of the times waited by the packets that left in it.
+    pub queue_delay_sum: Span,
+    /// Longest time waited by them; zero if none left.
+    pub queue_delay_max: Span,
     /// The discipline's probability, control variable and flows that it keeps at its end.
     pub gauges: Gauges,
+}
+
+impl QueueRow {
+    /// Mean time waited by the packets that left in it, seconds; `None` if none did.
+    pub fn queue_delay_mean_s(&self) -> Option<f64> {
+        let packets = self.delivered_packets;
+        (packets > 0).then(|| seconds(self.queue_delay_sum.ns() as f64) / f64::from(packets))
+    }
 }
 
 /// One loss or mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropRow {
-    /// When, seconds since the start of the run.
-    pub time_s: f64,
+    /// When.
+    pub time: Time,
     /// The link, by number.
     pub link: u16,
     /// 0 forward, 1 in reverse.
@@ -77,10 +86,10 @@ pub struct DropRow {
 /// One packet of a probe flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbeRow {
-    /// When it was sent, seconds since the start of the run.
-    pub sent_s: f64,
-    /// Its one-way delay, seconds; `None` if it was lost.
-    pub delay_s: Option<f64>,
+    /// When it was sent.
+    pub sent: Time,
+    /// Its one-way delay; `None` if it was lost.
+    pub delay: Option<Span>,
     /// Its number within the flow, from 0.
     pub packet: u32,
     /// Block of traffic.
@@ -95,8 +104,8 @@ pub struct ProbeRow {
 /// kernel, of a simulated one as it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpRow {
-    /// When, seconds since the start of the run.
-    pub time_s: f64,
+    /// When.
+    pub time: Time,
     /// Block of traffic.
     pub traffic: u16,
     /// User or flow within the block.
@@ -113,12 +122,12 @@ pub struct TcpRow {
     pub ssthresh_segments: Option<f64>,
     /// `tcpi_unacked` less `tcpi_sacked` and `tcpi_lost` and with `tcpi_retrans`: segments in the network.
     pub in_flight_segments: u32,
-    /// `tcpi_rtt`, smoothed round-trip time, seconds; `None` before the first sample.
-    pub srtt_s: Option<f64>,
-    /// `tcpi_rttvar`, its mean deviation, seconds; `None` before the first sample.
-    pub rttvar_s: Option<f64>,
-    /// `tcpi_rto`, retransmission timeout, seconds.
-    pub rto_s: f64,
+    /// `tcpi_rtt`, smoothed round-trip time; `None` before the first sample.
+    pub srtt: Option<Span>,
+    /// `tcpi_rttvar`, its mean deviation; `None` before the first sample.
+    pub rttvar: Option<Span>,
+    /// `tcpi_rto`, retransmission timeout.
+    pub rto: Span,
     /// `tcpi_pacing_rate`, bits a second; `None` where nothing is paced.
     pub pacing_rate_bps: Option<f64>,
     /// `tcpi_bytes_acked`, bytes that were acknowledged since it was opened.

@@ -3,6 +3,7 @@
 use crate::meter::{Counts, Meter};
 use crate::probes::Probes;
 use crate::responses::Responses;
+use crate::seconds::seconds;
 use aqm::Cause;
 use base::Span;
 use net::{Routes, Step};
@@ -111,7 +112,7 @@ impl Waits {
 
     /// The mean, seconds; `None` of no packet.
     pub fn mean_s(&self) -> Option<f64> {
-        (self.packets > 0).then(|| self.sum_ns as f64 * 1e-9 / self.packets as f64)
+        (self.packets > 0).then(|| seconds(self.sum_ns as f64) / self.packets as f64)
     }
 }
 
@@ -138,7 +139,7 @@ pub struct Summary<'a> {
 impl Summary<'_> {
     /// The summary as JSON.
     pub fn to_json(&self) -> Value {
-        let measured_s = self.measured.secs_f64();
+        let measured_s = seconds(self.measured.ns() as f64);
         let scenario = self.scenario;
         let of = |(link, meters): (&Link, &[Meter])| {
             [0, 1].map(|side| {
@@ -220,7 +221,7 @@ fn direction(counts: &Counts, capacity_bps: f64, overhead: u32, measured_s: f64)
         "queue_delay_p50_s": counts.wait_quantile_s(0.5),
         "queue_delay_p95_s": counts.wait_quantile_s(0.95),
         "queue_delay_p99_s": counts.wait_quantile_s(0.99),
-        "queue_mean_packets": counts.waiting_packet_ns as f64 * 1e-9 / measured_s,
+        "queue_mean_packets": seconds(counts.waiting_packet_ns as f64) / measured_s,
         "loss_run_mean": counts.loss_run_mean(),
         "loss_runs": counts.runs.iter().rposition(|&n| n > 0).map(|last| counts.runs[1..=last].to_vec()),
     })
@@ -303,6 +304,6 @@ fn engine(engine: &Engine) -> Value {
         "wall_s": engine.wall_s,
         "cpu_s": engine.cpu_s,
         "packets_per_cpu_s": positive(engine.cpu_s).map(|cpu| engine.bottleneck_packets as f64 / cpu),
-        "simulated_per_wall": positive(engine.wall_s).map(|wall| engine.simulated.secs_f64() / wall),
+        "simulated_per_wall": positive(engine.wall_s).map(|wall| seconds(engine.simulated.ns() as f64) / wall),
     })
 }

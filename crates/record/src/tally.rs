@@ -34,7 +34,7 @@ impl Tally<'_> {
     fn write(&mut self, packet: &impl Packet, is_mark: bool, cause: Cause, now: Time) {
         if self.writes_drops {
             self.sink.drop(&DropRow {
-                time_s: now.secs_f64(),
+                time: now,
                 link: self.port.link(),
                 direction: self.port.direction(),
                 is_mark,

@@ -358,12 +358,12 @@ impl<'s> Simulation<'s> {
             Purpose::Bulk { number } => (number, client),
         };
         if self.is_measuring {
-            let response_time_s = now.since(asked.at).secs_f64();
-            self.responses.record(response_time_s);
+            let response_time = now.since(asked.at);
+            self.responses.record(response_time);
             sink.exchange(&ExchangeRow {
-                start_s: asked.at.secs_f64(),
-                response_time_s,
-                setup_s: asked.open_at.since(asked.at).secs_f64(),
+                start: asked.at,
+                response_time,
+                setup: asked.open_at.since(asked.at),
                 request_bytes: asked.request_bytes,
                 response_bytes: asked.response_bytes,
                 traffic: block,

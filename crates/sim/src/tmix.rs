@@ -196,12 +196,12 @@ impl Simulation<'_> {
         if !self.is_measuring {
             return;
         }
-        let response_time_s = self.now.since(finished.since).secs_f64();
-        self.responses.record(response_time_s);
+        let response_time = self.now.since(finished.since);
+        self.responses.record(response_time);
         sink.exchange(&ExchangeRow {
-            start_s: finished.since.secs_f64(),
-            response_time_s,
-            setup_s: finished.open_at.since(finished.since).secs_f64(),
+            start: finished.since,
+            response_time,
+            setup: finished.open_at.since(finished.since),
             request_bytes: u32::try_from(finished.request_bytes).unwrap_or(u32::MAX),
             response_bytes: finished.response_bytes,
             traffic,

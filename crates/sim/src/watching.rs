@@ -116,7 +116,7 @@ impl Simulation<'_> {
             let mss = f64::from(config.mss);
             let ssthresh = end.ssthresh();
             sink.tcp(&TcpRow {
-                time_s: now.secs_f64(),
+                time: now,
                 traffic: sender.block,
                 source: sender.source,
                 side,
@@ -125,9 +125,9 @@ impl Simulation<'_> {
                 cwnd_segments: (end.cwnd() / mss) as u32,
                 ssthresh_segments: ssthresh.is_finite().then_some(ssthresh / mss),
                 in_flight_segments: (end.in_flight() as f64 / mss).ceil() as u32,
-                srtt_s: end.srtt().map(|span| span.secs_f64()),
-                rttvar_s: end.rttvar().map(|span| span.secs_f64()),
-                rto_s: end.rto(config).secs_f64(),
+                srtt: end.srtt(),
+                rttvar: end.rttvar(),
+                rto: end.rto(config),
                 pacing_rate_bps: end.pacing_rate().filter(|rate| rate.is_finite()).map(|rate| rate * 8.0),
                 acknowledged_bytes: end.acknowledged(),
                 retransmitted_segments: end.stats().retransmitted,

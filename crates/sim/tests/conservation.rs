@@ -43,7 +43,7 @@ struct Tables {
 
 impl Sink for Tables {
     fn exchange(&mut self, row: &ExchangeRow) {
-        assert!(row.setup_s >= 0.0 && row.setup_s <= row.response_time_s, "{row:?}");
+        assert!(row.setup <= row.response_time, "{row:?}");
         self.exchanges += 1;
     }
     fn queue(&mut self, row: &QueueRow) {
@@ -93,16 +93,11 @@ fn check_direction(qdisc: &str, direction: u8, tables: &Tables, meter: &Meter) {
         dropped += u64::from(row.dropped_packets);
         marked += u64::from(row.marked_packets);
         let sending = offered - delivered - dropped - u64::from(row.queue_packets);
-        assert!(sending <= 1, "{what}: {sending} packets in transmission at {} s", row.time_s);
-        assert!(sending == 1 || row.queue_packets == 0, "{what}: packets wait for an idle link at {} s", row.time_s);
+        assert!(sending <= 1, "{what}: {sending} packets in transmission at {:?}", row.time);
+        assert!(sending == 1 || row.queue_packets == 0, "{what}: packets wait for an idle link at {:?}", row.time);
         // A packet may have begun before the interval and end within it.
         let most = (RATE_BPS as f64 * INTERVAL_S / 8.0) as u64 + LARGEST_BYTES;
-        assert!(
-            row.delivered_bytes <= most,
-            "{what}: {} bytes in the interval to {} s",
-            row.delivered_bytes,
-            row.time_s
-        );
+        assert!(row.delivered_bytes <= most, "{what}: {} bytes in the interval to {:?}", row.delivered_bytes, row.time);
     }
     assert_eq!((offered, delivered), (window.offered, window.delivered), "{what}");
     assert_eq!((dropped, marked), (window.dropped_total(), window.marked_total()), "{what}");

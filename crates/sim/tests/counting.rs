@@ -2,7 +2,13 @@
 
 mod common;
 
+use base::{Span, Time};
 use common::run;
+
+/// So many milliseconds after the start.
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_ms(ms)
+}
 
 /// The mean queue is a mean over time. Packets that a discipline drops after they have waited took their room too, and
 /// a queue that fills up in the course of the window is no queue at rest.
@@ -24,7 +30,7 @@ fn the_mean_queue_is_the_mean_over_time() {
         .rows
         .queue
         .iter()
-        .filter(|row| row.direction == 0 && row.time_s > 1.0)
+        .filter(|row| row.direction == 0 && row.time > at(1_000))
         .map(|row| f64::from(row.queue_packets))
         .collect();
     let sampled = seen.iter().sum::<f64>() / seen.len() as f64;
@@ -53,14 +59,14 @@ fn rows_add_up_to_the_window() {
             packet = "1000b"
             "#
         ));
-        let within = |row: &&record::QueueRow| row.direction == 0 && row.time_s > 1.0 && row.time_s <= 4.05;
+        let within = |row: &&record::QueueRow| row.direction == 0 && row.time > at(1_000) && row.time <= at(4_050);
         let rows: Vec<_> = ran.rows.queue.iter().filter(within).collect();
         let sum = |of: fn(&record::QueueRow) -> u32| rows.iter().map(|row| u64::from(of(row))).sum::<u64>();
         let window = ran.outcome.meters[0].window();
         assert_eq!(sum(|row| row.offered_packets), window.offered, "{interval}");
         assert_eq!(sum(|row| row.delivered_packets), window.delivered, "{interval}");
         assert_eq!(sum(|row| row.dropped_packets), window.dropped_total(), "{interval}");
-        assert_eq!(ran.rows.queue.last().map(|row| row.time_s), Some(4.1), "{interval}");
+        assert_eq!(ran.rows.queue.last().map(|row| row.time), Some(at(4_100)), "{interval}");
     }
 }
 

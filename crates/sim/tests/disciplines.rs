@@ -213,7 +213,11 @@ fn losses_beside_bulk(qdisc: &str) -> (usize, usize) {
     assert!((1000..1400).contains(&exchanges), "{qdisc}: {exchanges} exchanges");
     let lost = |is_short: bool| {
         let size = if is_short { 1040 } else { 1500 };
-        ran.rows.drops.iter().filter(|row| row.direction == 0 && row.time_s > 20.0 && row.size_bytes == size).count()
+        ran.rows
+            .drops
+            .iter()
+            .filter(|row| row.direction == 0 && row.time.secs_f64() > 20.0 && row.size_bytes == size)
+            .count()
     };
     let (short, long) = (lost(true), lost(false));
     eprintln!("{qdisc}: {short} of {} short, {long} long", 6 * exchanges);
@@ -257,7 +261,7 @@ fn marked(qdisc: &str) -> Ran {
 
 /// Mean of a gauge over the rows of the measured window, forward.
 fn gauge(ran: &Ran, of: impl Fn(&record::QueueRow) -> Option<f64>) -> f64 {
-    let rows = ran.rows.queue.iter().filter(|row| row.direction == 0 && row.time_s > 40.0);
+    let rows = ran.rows.queue.iter().filter(|row| row.direction == 0 && row.time.secs_f64() > 40.0);
     mean(&rows.map(|row| of(row).expect("it has this gauge")).collect::<Vec<_>>())
 }
 
@@ -266,7 +270,7 @@ fn pi_keeps_its_reference() {
     // Summed up over T, p(k) - p(k-1) = a (q(k) - qref) - b (q(k-1) - qref) leaves a mean distance of the queue from
     // its reference of (change of p, less b times that of the queue) / ((a - b) w T).
     let ran = marked("kind = 'pi', qref = '50p', mean_packet = '1500b', ecn = true");
-    let rows: Vec<_> = ran.rows.queue.iter().filter(|row| row.direction == 0 && row.time_s >= 40.0).collect();
+    let rows: Vec<_> = ran.rows.queue.iter().filter(|row| row.direction == 0 && row.time.secs_f64() >= 40.0).collect();
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let p = |row: &record::QueueRow| row.gauges.probability.expect("PI has a probability");
     let (a, b, w, t) = (1.822e-5, 1.816e-5, 170.0, 200.0);

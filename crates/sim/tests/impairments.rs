@@ -2,6 +2,7 @@
 
 mod common;
 
+use base::Span;
 use common::{Ran, run, run_with};
 
 /// Losses are drawn for every packet alike, and counted where they are: not at the bottleneck.
@@ -89,7 +90,7 @@ fn a_share_is_held_back() {
     "#);
     let delays = |direction: u8| -> Vec<u64> {
         let rows = ran.rows.probes.iter().filter(|row| row.direction == direction);
-        rows.filter_map(|row| row.delay_s).map(|delay| (delay * 1e9).round() as u64).collect()
+        rows.filter_map(|row| row.delay).map(Span::ns).collect()
     };
     let [forward, reverse] = [0, 1].map(delays);
     let least = *forward.iter().min().expect("probes arrived");
@@ -135,5 +136,5 @@ fn a_packet_waits_for_its_opportunity() {
     // the root of 12.
     let error = 4.0 * 0.010 / 12.0_f64.sqrt() / n.sqrt();
     assert!((ran.number("forward.queue_delay_mean_s") - 0.005).abs() < error);
-    assert!(ran.rows.queue.iter().all(|row| row.queue_delay_max_s.is_none_or(|delay| delay <= 0.010)));
+    assert!(ran.rows.queue.iter().all(|row| row.queue_delay_max <= Span::from_ms(10)));
 }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use base::Span;
 use common::run;
 
 /// Packets of 1000 bytes, IP, every so often.
@@ -75,7 +76,7 @@ fn delays_add_up_wherever_they_lie() {
             let ran = run(&format!("duration = '2s'\nwarmup = '0s'\n{links}{probe}"));
             assert!(ran.rows.probes.len() > 90);
             let expected = (8.0 + 10_000.0 + 800.0 + 3_000.0 + 400.0 + 4_000.0 + 8.0) * 1e-6;
-            for delay in ran.rows.probes.iter().filter_map(|row| row.delay_s) {
+            for delay in ran.rows.probes.iter().filter_map(|row| row.delay.map(Span::secs_f64)) {
                 assert!((delay - expected).abs() < 1e-8, "{lies} {direction}: {delay}");
             }
         }
@@ -139,9 +140,9 @@ fn a_delay_that_changes_is_that_of_the_packets_behind_it() {
     let probe = "[[traffic]]\nkind = 'probe'\ninterval = '10ms'\npacket = '100b'\nrtt = '0s'\n";
     let ran = run(&format!("duration = '10s'\nwarmup = '0s'\n{link}{probe}"));
     for row in &ran.rows.probes {
-        let Some(delay) = row.delay_s else { continue };
-        let expected = if row.sent_s < 5.0 { 0.020 } else { 0.050 };
-        assert!((delay - expected).abs() < 2e-5, "{}: {delay}", row.sent_s);
+        let Some(delay) = row.delay.map(Span::secs_f64) else { continue };
+        let expected = if row.sent.secs_f64() < 5.0 { 0.020 } else { 0.050 };
+        assert!((delay - expected).abs() < 2e-5, "{}: {delay}", row.sent.secs_f64());
     }
     assert!(ran.rows.probes.len() > 900);
 }

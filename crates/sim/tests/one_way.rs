@@ -27,7 +27,7 @@ fn a_transfer_is_what_is_sent_and_its_acknowledgements() {
     // or a few.
     let least = 0.150 + 3_080.0 * 8.0 / 100e6;
     for row in rows {
-        assert!((least..least + 0.002).contains(&row.response_time_s), "{}", row.response_time_s);
+        assert!((least..least + 0.002).contains(&row.response_time.secs_f64()), "{}", row.response_time.secs_f64());
         assert_eq!((row.direction, row.request_bytes, row.response_bytes), (0, 0, 2920));
     }
     let [forward, reverse] = [0, 1].map(|direction| {

@@ -40,7 +40,7 @@ fn one_exchange_takes_the_sum_of_its_parts() {
     let times = ran.response_times_ns();
     assert!(times.len() > 50, "{} exchanges", times.len());
     assert!(times.iter().all(|&time| time == third_window[1]), "{:?} against {}", &times[..5], third_window[1]);
-    let setups: Vec<u64> = ran.rows.exchanges.iter().map(|row| (row.setup_s * 1e9).round() as u64).collect();
+    let setups: Vec<u64> = ran.rows.exchanges.iter().map(|row| row.setup.ns()).collect();
     assert!(setups.iter().all(|&setup| setup == open), "{:?} against {open}", &setups[..5]);
 }
 

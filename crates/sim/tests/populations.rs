@@ -84,7 +84,7 @@ fn capable_hosts_are_marked_and_the_others_lose() {
     for discipline in [red, "kind = \"codel\", limit = \"1000p\""] {
         let ran = meeting(discipline);
         // The starts of all together overfill the queue, and an overfull RED loses what it could mark.
-        let measured = ran.rows.drops.iter().filter(|row| row.direction == 0 && row.time_s > 30.0);
+        let measured = ran.rows.drops.iter().filter(|row| row.direction == 0 && row.time.secs_f64() > 30.0);
         let (marks, drops): (Vec<&DropRow>, Vec<&DropRow>) = measured.partition(|row| row.is_mark);
         assert!(marks.len() > 1_000 && marks.iter().all(|row| row.size_bytes == 1_500), "{discipline}");
         assert!(drops.len() > 1_000 && drops.iter().all(|row| row.size_bytes == 1_499), "{discipline}");

@@ -53,9 +53,8 @@ fn replay(folder: &Path, link: &str) -> Ran {
 
 /// Of each exchange: block, instant asked, sizes, direction; and how long it took. In nanoseconds.
 fn exchanges(rows: &[ExchangeRow]) -> BTreeMap<(u16, u64, u32, u64, u8), u64> {
-    let ns = |seconds: f64| (seconds * 1e9).round() as u64;
-    let key = |r: &ExchangeRow| (r.traffic, ns(r.start_s), r.request_bytes, r.response_bytes, r.direction);
-    let found: BTreeMap<_, _> = rows.iter().map(|row| (key(row), ns(row.response_time_s))).collect();
+    let key = |r: &ExchangeRow| (r.traffic, r.start.ns(), r.request_bytes, r.response_bytes, r.direction);
+    let found: BTreeMap<_, _> = rows.iter().map(|row| (key(row), row.response_time.ns())).collect();
     assert_eq!(found.len(), rows.len(), "no two exchanges are alike");
     found
 }

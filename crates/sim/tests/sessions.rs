@@ -25,7 +25,7 @@ fn exchanges(model: &str, overrides: &[(&str, &str)]) -> Vec<ExchangeRow> {
 fn requests(rows: &[ExchangeRow]) -> BTreeMap<(u32, u64), Vec<u64>> {
     let mut requests: BTreeMap<(u32, u64), Vec<u64>> = BTreeMap::new();
     for row in rows {
-        requests.entry((row.source, (row.start_s * 1e9).round() as u64)).or_default().push(row.response_bytes);
+        requests.entry((row.source, row.start.ns())).or_default().push(row.response_bytes);
     }
     requests
 }
@@ -36,7 +36,7 @@ fn the_discipline_changes_no_demand() {
     for (model, users) in [("feldmann-pareto1", "1200"), ("kuzmanovic2005", "1700"), ("feldmann-exp2", "900")] {
         let [one, other] = ["{ kind = 'pfifo', limit = '200p' }", "{ kind = 'pi', qref = '5p' }"]
             .map(|qdisc| exchanges(model, &[("link.qdisc", qdisc), ("traffic.0.users", users)]));
-        assert!(one.iter().zip(&other).any(|(a, b)| a.response_time_s != b.response_time_s), "{model}: no difference");
+        assert!(one.iter().zip(&other).any(|(a, b)| a.response_time != b.response_time), "{model}: no difference");
         let [one, other] = [one, other].map(|rows| requests(&rows));
         // All that both have, in time and size. What one of them lacks was not answered before the run ended: with
         // response times of a second or so, one in a hundred of two minutes' requests.
@@ -83,11 +83,13 @@ fn servers_take_time_to_answer() {
             ("cooldown", "0s"),
         ];
         let rows = exchanges("packmime", &overrides);
-        rows.iter().map(|row| ((row.start_s * 1e9).round() as u64, *row)).collect::<BTreeMap<_, _>>()
+        rows.iter().map(|row| (row.start.ns(), *row)).collect::<BTreeMap<_, _>>()
     };
     let (with, without) = (idle("true"), idle("false"));
-    let delays: Vec<f64> =
-        with.iter().filter_map(|(when, row)| Some(row.response_time_s - without.get(when)?.response_time_s)).collect();
+    let delays: Vec<f64> = with
+        .iter()
+        .filter_map(|(when, row)| Some(row.response_time.secs_f64() - without.get(when)?.response_time.secs_f64()))
+        .collect();
     let n = delays.len() as f64;
     assert!(n > 15_000.0, "{n} exchanges");
     // The server's acknowledgement of the request and the packets of others move an answer by less than a millisecond.

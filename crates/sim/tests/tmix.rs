@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::{Rate, Stream};
+use base::{Rate, Span, Stream};
 use common::{Ran, across, run_with};
 use std::fmt::Write;
 
@@ -32,13 +32,13 @@ fn times_on_an_idle_link_are_sums() {
         // The request leaves behind the acknowledgement that completes the handshake; the response is two packets.
         let expected = handshake + crossing(&[40, 340]) + 7_000_000 + crossing(&[1500, 580]);
         assert_eq!(ran.response_times_ns()[0], expected, "{direction}");
-        assert_eq!((first.setup_s * 1e9).round() as u64, handshake);
+        assert_eq!(first.setup.ns(), handshake);
         // Asked 250 ms after: nothing else is on its way, the acknowledgement of two segments left long ago.
         let asked = 1_500_000_000 + expected + 250_000_000;
-        assert_eq!((second.start_s * 1e9).round() as u64, asked);
+        assert_eq!(second.start.ns(), asked);
         assert_eq!(ran.response_times_ns()[1], crossing(&[1040]) + 3_000_000 + crossing(&[140]));
         assert_eq!((first.request_bytes, first.response_bytes), (300, 2000));
-        assert_eq!((second.request_bytes, second.response_bytes, second.setup_s), (1000, 100, 0.0));
+        assert_eq!((second.request_bytes, second.response_bytes, second.setup), (1000, 100, Span::ZERO));
         assert_eq!(first.direction, u8::from(direction == "reverse"));
         assert_eq!(ran.number("tcp.flows_completed"), 1.0);
     }

@@ -26,7 +26,7 @@ fn random_transfers_take_as_long_as_under_processor_sharing() {
     let load = 2.5 * 240_000.0 / rate;
     let rows = &ran.rows.exchanges;
     // Slowdowns against an idle link, of transfers in twenty parts of the run: their spread tells the standard error.
-    let slowdown = |row: &record::ExchangeRow| row.response_time_s / (row.response_bytes as f64 / rate);
+    let slowdown = |row: &record::ExchangeRow| row.response_time.secs_f64() / (row.response_bytes as f64 / rate);
     let parts: Vec<f64> = rows
         .chunks(rows.len() / 20)
         .take(20)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::Rate;
+use base::{Rate, Span};
 use common::{across, run, run_with};
 
 const MBIT: u64 = 1_000_000;
@@ -31,8 +31,7 @@ fn a_trace_is_sent_at_its_instants() {
     );
     // A queue that holds nothing drops every packet as it comes: when it has crossed the access link, 8 ns a byte, on
     // which the second waits for the first.
-    let drops: Vec<(u64, u32)> =
-        ran.rows.drops.iter().map(|row| ((row.time_s * 1e9).round() as u64, row.size_bytes)).collect();
+    let drops: Vec<(u64, u32)> = ran.rows.drops.iter().map(|row| (row.time.ns(), row.size_bytes)).collect();
     let once = [(250_012_000, 1500), (250_012_800, 100), (1_000_000_007 + 573 * 8, 573)];
     let later = once.map(|(at, size)| (at + 5_000_000_000, size));
     assert_eq!(drops, [once, later].concat());
@@ -110,8 +109,7 @@ fn a_probe_finds_an_empty_network_as_it_is() {
     let forward = across(0, &[200], Rate::from_bps(10 * MBIT), 40_000_000)[0];
     let reverse = across(0, &[200], Rate::from_bps(2 * MBIT), 40_000_000)[0];
     let rows = &ran.rows.probes;
-    let delays: Vec<(u8, u64)> =
-        rows.iter().map(|row| (row.direction, (row.delay_s.expect("not lost") * 1e9).round() as u64)).collect();
+    let delays: Vec<(u8, u64)> = rows.iter().map(|row| (row.direction, row.delay.expect("not lost").ns())).collect();
     assert!(delays.iter().all(|&delay| delay == (0, forward) || delay == (1, reverse)), "{:?}", &delays[..2]);
     // One every 20 ms for a minute, each way; the last two or three are still under way at the end.
     assert!((2 * 3_000 - 6..=2 * 3_000).contains(&rows.len()), "{} rows", rows.len());
@@ -144,8 +142,9 @@ fn a_probe_sees_the_loss_and_the_delay_of_the_queue() {
         start = "0s"
     "#);
     let rows = &ran.rows.probes;
-    let lost = rows.iter().filter(|row| row.delay_s.is_none()).count() as f64;
-    let probe_drops = ran.rows.drops.iter().filter(|row| row.size_bytes == 200 && row.time_s >= 10.01).count() as f64;
+    let lost = rows.iter().filter(|row| row.delay.is_none()).count() as f64;
+    let probe_drops =
+        ran.rows.drops.iter().filter(|row| row.size_bytes == 200 && row.time.secs_f64() >= 10.01).count() as f64;
     // Sent within the window, or dropped within it: an access link and half a round trip apart, at both its edges.
     assert!((lost - probe_drops).abs() <= 2.0, "{lost} probes lost, {probe_drops} packets of theirs dropped");
     // Drops come in no runs beyond chance, with probability p each: four standard deviations of 50,000 trials.
@@ -156,7 +155,7 @@ fn a_probe_sees_the_loss_and_the_delay_of_the_queue() {
     // Their wait is that of the queue: 10 ms of propagation, serialization of 200 bytes (0.2 ms and twice 1.6 us), and
     // the mean wait, which varies slowly: RED's average has a memory of 500 packets, so that 1,300,000 packets are
     // worth 2,600, of a standard deviation that the run tells itself.
-    let delays: Vec<f64> = rows.iter().filter_map(|row| row.delay_s).collect();
+    let delays: Vec<f64> = rows.iter().filter_map(|row| row.delay.map(Span::secs_f64)).collect();
     let mean = delays.iter().sum::<f64>() / delays.len() as f64;
     let expected = 0.010 + 0.000_203_2 + ran.number("forward.queue_delay_mean_s");
     let bound = 4.0 * ran.number("forward.queue_delay_sd_s") / 2600_f64.sqrt();

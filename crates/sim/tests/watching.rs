@@ -33,21 +33,21 @@ fn slow_start_doubles_the_window_each_round_trip() {
     let rows = &ran.rows.tcp[..8];
     for (k, row) in (1..).zip(rows) {
         let sent = 1_u32 << k;
-        assert!((row.time_s - 0.1 * f64::from(k)).abs() < 1e-9, "{row:?}");
+        assert!((row.time.secs_f64() - 0.1 * f64::from(k)).abs() < 1e-9, "{row:?}");
         assert_eq!((row.cwnd_segments, row.in_flight_segments, row.congestion_state), (sent, sent, 0), "{row:?}");
         assert_eq!(row.acknowledged_bytes, MSS * (u64::from(sent) - 2), "{row:?}");
         assert_eq!((row.ssthresh_segments, row.pacing_rate_bps, row.delivered_ce_segments), (None, None, None));
         assert_eq!((row.traffic, row.source, row.side, row.retransmitted_segments), (0, 0, 0, 0));
     }
     // Nothing waits: a round trip takes 100 ms, which this host measures in ticks of 10 ms.
-    assert!(rows[1..].iter().all(|row| row.srtt_s.is_some_and(|srtt| (srtt - 0.1).abs() < 0.011)), "{rows:?}");
+    assert!(rows[1..].iter().all(|row| row.srtt.is_some_and(|srtt| (srtt.secs_f64() - 0.1).abs() < 0.011)), "{rows:?}");
 }
 
 #[test]
 fn reno_s_window_is_a_saw() {
     let ran = one_flow("duration = '220s'\nlink = { rate = '10mbit', qdisc = { kind = 'pfifo', limit = '50p' } }");
     // Of the first overshoot nothing is left.
-    let rows: Vec<&TcpRow> = ran.rows.tcp.iter().filter(|row| row.time_s > 60.0).collect();
+    let rows: Vec<&TcpRow> = ran.rows.tcp.iter().filter(|row| row.time.secs_f64() > 60.0).collect();
     let falls: Vec<usize> =
         (1..rows.len()).filter(|&k| rows[k].congestion_state == 3 && rows[k - 1].congestion_state != 3).collect();
     assert!(falls.len() >= 4, "{} teeth", falls.len());
@@ -63,7 +63,7 @@ fn reno_s_window_is_a_saw() {
         // From where the recovery ended it grows by a segment a round trip: rows are 100 ms apart, and half of a
         // segment may be missing at either end, half a row's growth besides.
         let open = (from..to).find(|&k| rows[k].congestion_state == 0).expect("a recovery ends");
-        let rounds: f64 = rows[open..to].iter().map(|row| 0.1 / row.srtt_s.expect("measured")).sum();
+        let rounds: f64 = rows[open..to].iter().map(|row| 0.1 / row.srtt.expect("measured").secs_f64()).sum();
         let grown = peak - f64::from(rows[open].cwnd_segments);
         assert!((grown - rounds).abs() < 2.0 + 0.05 * rounds, "{grown} in {rounds} round trips");
     }
@@ -103,9 +103,13 @@ fn looking_changes_nothing() {
     let (web, bulk): (Vec<&TcpRow>, Vec<&TcpRow>) = seen.rows.tcp.iter().partition(|row| row.traffic == 0);
     assert!(web.iter().all(|row| row.side == 0 && row.source < 300 && row.pacing_rate_bps.is_none()));
     assert!(bulk.iter().all(|row| row.side == 1 && row.source < 3));
-    assert!(bulk.iter().filter(|row| row.time_s > 5.0).all(|row| row.pacing_rate_bps.is_some_and(|rate| rate > 1e4)));
+    assert!(
+        bulk.iter()
+            .filter(|row| row.time.secs_f64() > 5.0)
+            .all(|row| row.pacing_rate_bps.is_some_and(|rate| rate > 1e4))
+    );
     // At no instant more than 64 of a block.
-    let at_once = web.chunk_by(|a, b| a.time_s == b.time_s).map(<[_]>::len).max();
+    let at_once = web.chunk_by(|a, b| a.time == b.time).map(<[_]>::len).max();
     assert!(at_once.is_some_and(|most| (2..=64).contains(&most)), "{at_once:?}");
 }
 

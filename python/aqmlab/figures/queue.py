@@ -19,6 +19,7 @@ from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import INK, MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
+from aqmlab.results import times
 from aqmlab.results.run import of_link
 from aqmlab.statistics import Array
 
@@ -177,9 +178,10 @@ def _step(duration: float) -> float:
 
 
 def _in_steps(queue: pl.DataFrame, name: str, factor: float, step: float) -> dict[str, Series]:
-    rows = queue.select("time_s", "direction", pl.col(name).cast(pl.Float64) * factor)
+    middle = times.middle_of_step(queue.columns, step).alias("s")
+    rows = queue.select("direction", middle, pl.col(name).cast(pl.Float64) * factor)
     table = (
-        rows.group_by("direction", (((pl.col("time_s") - 1e-6) / step).floor() * step + step / 2).alias("s"))
+        rows.group_by("direction", "s")
         .agg(
             pl.col(name).mean().alias("mean"),
             pl.col(name).quantile(0.1).alias("low"),

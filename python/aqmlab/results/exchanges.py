@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from aqmlab.results.times import PER_S, Ns, column, nanoseconds, seconds
 from aqmlab.statistics import BATCHES, Array
 
-CDF_TIMES = np.arange(0, 2.0005, 0.005)
+CDF_TIMES_NS = np.arange(0, 2 * PER_S + 1, PER_S // 200)
+CDF_TIMES = seconds(CDF_TIMES_NS)
 """Response times at which distribution functions are kept, seconds: to 2 s as in the studies' figures, in steps finer
 than a figure can show."""
 
@@ -25,15 +27,16 @@ TAIL_MARKS = (3.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000
 """Response times that people speak of, seconds; counts are kept at them."""
 
 
-def _tail_times() -> Array:
-    """40 a decade, evenly but for the nearest to each of `TAIL_MARKS`, which is that itself."""
+def _tail_times() -> Ns:
+    """40 a decade, evenly but for the nearest to each of `TAIL_MARKS`, which is that itself; nanoseconds."""
     times = np.geomspace(0.01, 3000.0, 220)
     for mark in TAIL_MARKS:
         times[np.abs(np.log(times / mark)).argmin()] = mark
-    return times
+    return np.rint(times * PER_S).astype(np.int64)
 
 
-TAIL_TIMES = _tail_times()
+TAIL_TIMES_NS = _tail_times()
+TAIL_TIMES = seconds(TAIL_TIMES_NS)
 """Response times at which the tail is kept, seconds."""
 
 SIZE_EDGES = (2_500, 10_000, 100_000, 1_000_000)
@@ -59,40 +62,41 @@ COLLECTED_MOST = 1 << 21
 
 Whole = npt.NDArray[np.int64]
 
-EDGES = np.unique(np.concatenate([CDF_TIMES, TAIL_TIMES, np.geomspace(1e-6, 1e5, 4401)]))
-"""Edges of the histogram, seconds: 400 a decade beside the times above. Cell k is above edge k - 1 and up to edge k."""
+EDGES_NS = np.unique(np.concatenate([CDF_TIMES_NS, TAIL_TIMES_NS, np.geomspace(1e3, 1e14, 4401).astype(np.int64)]))
+"""Edges of the histogram, nanoseconds: 400 a decade beside the times above. Cell k is above edge k - 1 and up to edge
+k."""
 
 
 def parts(path: Path, start: float, end: float, blocks: int) -> dict[str, Array]:
     """Everything `Window` holds of exchanges; without the table as of a run in which none was completed."""
     exists = path.exists()
-    histogram = np.zeros((BATCHES, EDGES.size + 1), dtype=np.int64)
+    histogram = np.zeros((BATCHES, EDGES_NS.size + 1), dtype=np.int64)
     by_block = np.zeros((blocks, BATCHES, CDF_TIMES.size + 1), dtype=np.int64)
     by_class = np.zeros((len(SIZE_EDGES) + 1, BATCHES, CDF_TIMES.size + 1), dtype=np.int64)
     size_counts = np.zeros((2, SIZE_BINS.size + 1), dtype=np.int64)
     size_bytes = np.zeros((2, SIZE_BINS.size + 1))
-    times_below = np.searchsorted(CDF_TIMES, np.append(-np.inf, EDGES), side="right")  # cell -> CDF_TIMES below it
-    columns = ("start_s", "response_time_s", "response_bytes", "traffic")
-    for start_s, response, size, block in _slices(path, columns) if exists else ():
-        part, cell = _part(start_s + response, start, end), np.searchsorted(EDGES, response)
+    times_below = np.searchsorted(CDF_TIMES_NS, np.append(-1, EDGES_NS), side="right")  # cell -> CDF_TIMES below it
+    window = nanoseconds(start), nanoseconds(end)
+    for asked, response, size, block in _slices(path, ("response_bytes", "traffic")) if exists else ():
+        part, cell = _part(asked + response, window), np.searchsorted(EDGES_NS, response)
         time = times_below[cell]
         _count(histogram, part, cell)
         _count(by_block, block, part, time)
         _count(by_class, np.searchsorted(SIZE_EDGES, size), part, time)
         at = np.searchsorted(SIZE_BINS, size)
-        for k, wanted in enumerate((np.ones(size.size, dtype=bool), size > FAST_BYTES_PER_S * response)):
+        for k, wanted in enumerate((np.ones(size.size, dtype=bool), size > FAST_BYTES_PER_S * seconds(response))):
             size_counts[k] += np.bincount(at[wanted], minlength=SIZE_BINS.size + 1)
             size_bytes[k] += np.bincount(at[wanted], size[wanted], SIZE_BINS.size + 1)
 
     within = histogram.cumsum(axis=1)
     completed = histogram.sum(axis=1)
-    quantiles, whole = _quantiles(path, histogram, start, end)
+    quantiles, whole = _quantiles(path, histogram, window)
     return {
         "completed": _floats(completed),
         "quantiles": quantiles,
         "whole_quantiles": whole,
-        "cdf_counts": _floats(within[:, np.searchsorted(EDGES, CDF_TIMES)]),
-        "tail_counts": _floats(completed[:, None] - within[:, np.searchsorted(EDGES, TAIL_TIMES)]),
+        "cdf_counts": _floats(within[:, np.searchsorted(EDGES_NS, CDF_TIMES_NS)]),
+        "tail_counts": _floats(completed[:, None] - within[:, np.searchsorted(EDGES_NS, TAIL_TIMES_NS)]),
         "block_completed": _floats(by_block.sum(axis=2)),
         "block_cdf_counts": _floats(by_block.cumsum(axis=2)[:, :, :-1]),
         "size_completed": _floats(by_class.sum(axis=2)),
@@ -102,16 +106,20 @@ def parts(path: Path, start: float, end: float, blocks: int) -> dict[str, Array]
     }
 
 
-def _slices(path: Path, columns: Sequence[str]) -> Iterator[list[Array]]:
-    table = pl.scan_parquet(path).select(columns)
+def _slices(path: Path, columns: Sequence[str] = ()) -> Iterator[list[npt.NDArray[Any]]]:
+    """When exchanges were asked for and how long they took, nanoseconds, and other columns, as floats."""
+    table = pl.scan_parquet(path)
+    names = table.collect_schema().names()
+    wanted = table.select(column(names, "start"), column(names, "response_time"), *columns)
     rows = int(table.select(pl.len()).collect().item())
     for first in range(0, rows, SLICE_ROWS):
-        piece = table.slice(first, SLICE_ROWS).collect()
-        yield [_floats(piece[name].to_numpy()) for name in columns]
+        asked, response, *others = wanted.slice(first, SLICE_ROWS).collect().get_columns()
+        yield [asked.to_numpy(), response.to_numpy(), *(_floats(other.to_numpy()) for other in others)]
 
 
-def _part(done: Array, start: float, end: float) -> Whole:
-    found: Whole = ((done - start) / (end - start) * BATCHES).clip(0, BATCHES - 1).astype(np.int64)
+def _part(done: Ns, window: tuple[int, int]) -> Whole:
+    start, end = window
+    found: Whole = ((done - start) * BATCHES // (end - start)).clip(0, BATCHES - 1)
     return found
 
 
@@ -125,28 +133,28 @@ def _floats(values: npt.ArrayLike) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def _quantiles(path: Path, histogram: Whole, start: float, end: float) -> tuple[Array, Array]:
+def _quantiles(path: Path, histogram: Whole, window: tuple[int, int]) -> tuple[Array, Array]:
     """[quantile, part] and [quantile], as `numpy.quantile` has them."""
     groups = [*histogram, histogram.sum(axis=0)]
     sizes = [int(group.sum()) for group in groups]
     sizes = [size if size >= FEWEST or k == BATCHES else 0 for k, size in enumerate(sizes)]
     ranks = [[_ranks(q, size) for q in QUANTILES] if size else [] for size in sizes]
     wanted = np.zeros(histogram.shape, dtype=bool)
-    for k, (group, asked) in enumerate(zip(groups, ranks, strict=True)):
-        cells = np.searchsorted(group.cumsum(), [rank for pair in asked for rank in pair], side="right")
+    for k, (group, pairs) in enumerate(zip(groups, ranks, strict=True)):
+        cells = np.searchsorted(group.cumsum(), [rank for pair in pairs for rank in pair], side="right")
         wanted[k if k < BATCHES else slice(None), cells] = True
     collected = _Collected()
-    for start_s, response in _slices(path, ("start_s", "response_time_s")) if wanted.any() else ():
-        part, cell = _part(start_s + response, start, end), np.searchsorted(EDGES, response)
+    for asked, response in _slices(path) if wanted.any() else ():
+        part, cell = _part(asked + response, window), np.searchsorted(EDGES_NS, response)
         keep = wanted[part, cell]
         collected.add(part[keep], response[keep])
     part, value, count = collected.sorted()
-    cell = np.searchsorted(EDGES, value)
+    cell = np.searchsorted(EDGES_NS, value)
     found = np.full((len(QUANTILES), BATCHES + 1), np.nan)
-    for k, (group, asked) in enumerate(zip(groups, ranks, strict=True)):
+    for k, (group, pairs) in enumerate(zip(groups, ranks, strict=True)):
         own = np.full(part.size, True) if k == BATCHES else part == k
         before = np.append(0, group.cumsum())
-        for j, pair in enumerate(asked):
+        for j, pair in enumerate(pairs):
             low, high = (_order_statistic(rank, before, cell[own], value[own], count[own]) for rank in pair)
             found[j, k] = _between(low, high, QUANTILES[j] * (sizes[k] - 1) - pair[0])
     return found[:, :BATCHES], found[:, BATCHES]
@@ -158,10 +166,11 @@ def _ranks(quantile: float, size: int) -> tuple[int, int]:
     return low, min(low + 1, size - 1)
 
 
-def _order_statistic(rank: int, before: Whole, cell: Whole, value: Array, count: Whole) -> float:
+def _order_statistic(rank: int, before: Whole, cell: Whole, value: Ns, count: Whole) -> float:
+    """Seconds."""
     k = int(np.searchsorted(before, rank, side="right")) - 1
     inside = cell == k
-    return float(value[inside][np.searchsorted(count[inside].cumsum(), rank - before[k], side="right")])
+    return seconds(float(value[inside][np.searchsorted(count[inside].cumsum(), rank - before[k], side="right")]))
 
 
 def _between(low: float, high: float, share: float) -> float:
@@ -173,11 +182,11 @@ class _Collected:
     """Values with the part each belongs to; equal ones are counted where there are many."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[Whole, Array, Whole]] = []
+        self._rows: list[tuple[Whole, Ns, Whole]] = []
         self._kept = 0
         self._most = COLLECTED_MOST
 
-    def add(self, part: Whole, value: Array) -> None:
+    def add(self, part: Whole, value: Ns) -> None:
         self._rows.append((part, value, np.ones(part.size, dtype=np.int64)))
         self._kept += part.size
         if self._kept > self._most:
@@ -185,10 +194,10 @@ class _Collected:
             self._kept = self._rows[0][0].size
             self._most = max(COLLECTED_MOST, 2 * self._kept)
 
-    def sorted(self) -> tuple[Whole, Array, Whole]:
+    def sorted(self) -> tuple[Whole, Ns, Whole]:
         """By value; each pair of part and value once, with its count."""
         if not self._rows:
-            return np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
         part, value, count = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         order = np.lexsort((part, value))
         part, value, count = part[order], value[order], count[order]

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from aqmlab import links, stationarity, units
+from aqmlab.results import times
 from aqmlab.results.exchanges import SLICE_ROWS
 from aqmlab.results.run import of_link
 from aqmlab.stationarity import FEWEST_CELLS, FEWEST_FREEDOM, LEVEL, NO, UNKNOWN, YES, Array
@@ -122,9 +123,7 @@ def series(
 
 
 def _gauges(queue: pl.DataFrame, window: tuple[float, float]) -> Iterator[tuple[str, Array]]:
-    start, end = window
-    near = 1e-6  # ends of intervals are decimal fractions, which are no exact binary ones
-    rows = queue.filter((pl.col("time_s") > start + near) & (pl.col("time_s") <= end + near))
+    rows, _ = times.in_window(queue, window)
     names = list(dict.fromkeys(rows["link"])) if "link" in rows.columns else [links.ONE]
     for name, (column, title), (direction, way) in product(names, GAUGES.items(), enumerate(links.WAYS)):
         own = of_link(rows, name).filter(pl.col("direction") == direction)

@@ -18,7 +18,7 @@ import polars as pl
 from aqmlab import links, statistics
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
-from aqmlab.results import exchanges
+from aqmlab.results import exchanges, times
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results.run import Run, of_link
 from aqmlab.stationarity import NO
@@ -236,7 +236,7 @@ _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
 def condense(run: Run) -> Window:
     """Reads a run's tables; the table of exchanges in slices, for it may be larger than memory."""
     start, end = run.window
-    counts = {name: _counts(run, name, start, end) for name in links.of(run.scenario)}
+    counts = {name: _counts(run, name) for name in links.of(run.scenario)}
     first = next(iter(counts.values()))
     return Window(
         measured_s=end - start,
@@ -250,10 +250,10 @@ def condense(run: Run) -> Window:
     )
 
 
-def _counts(run: Run, link: str, start: float, end: float) -> Counts:
+def _counts(run: Run, link: str) -> Counts:
     queue = of_link(run.queue, link)
     rates = _rates(run, link)
-    return Counts(rates, **_queue_parts(queue, start, end), state=_states(queue, start, end))
+    return Counts(rates, **_queue_parts(queue, run.window), state=_states(queue, run.window))
 
 
 def _rates(run: Run, link: str) -> tuple[float, float]:
@@ -277,19 +277,11 @@ def _summarised(exchanges: Json) -> dict[str, float]:
     return {name: float("nan") if value is None else float(value) for name, value in found.items()}
 
 
-def _in_window(queue: pl.DataFrame, start: float, end: float) -> tuple[pl.DataFrame, npt.NDArray[np.int64]]:
-    """Intervals of the window and the part of each. An interval belongs to the part in which it ends; the tolerance is
-    for its decimal fractions, which are no exact binary ones."""
-    near = 1e-6
-    rows = queue.filter((pl.col("time_s") > start + near) & (pl.col("time_s") <= end + near))
-    part = ((rows["time_s"].to_numpy() - near - start) / (end - start) * BATCHES).clip(0, BATCHES - 1).astype(np.int64)
-    return rows, part
-
-
-def _states(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
-    rows, part = _in_window(queue, start, end)
+def _states(queue: pl.DataFrame, window: tuple[float, float]) -> dict[str, Array]:
+    rows, part = times.in_window(queue, window)
     skipped = ("time_s", "direction", *COUNTS)
-    names = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in skipped]
+    states = [name for name, kind in rows.schema.items() if kind.is_numeric() and not name.endswith("_ns")]
+    names = [name for name in states if name not in skipped]
     columns = [pl.col(name).cast(pl.Float64) for name in names]
     found = {name: np.full((len(STATISTICS), 2, BATCHES), np.nan) for name in names}
     grouped = rows.with_columns(*columns, pl.Series("part", part)).group_by("direction", "part")
@@ -305,21 +297,24 @@ def _states(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
     return found
 
 
-def _queue_parts(queue: pl.DataFrame, start: float, end: float) -> dict[str, Array]:
+def _queue_parts(queue: pl.DataFrame, window: tuple[float, float]) -> dict[str, Array]:
     """Sums per direction and part."""
-    rows, part = _in_window(queue, start, end)
+    rows, part = times.in_window(queue, window)
     cell = rows["direction"].to_numpy().astype(int) * BATCHES + part
 
     def sums(column: pl.Series) -> Array:
         values = column.cast(pl.Float64).fill_null(0.0).to_numpy()
         return _floats(np.bincount(cell, values, 2 * BATCHES).reshape(2, BATCHES))
 
-    delays = rows["queue_delay_mean_s"].fill_null(0.0) * rows["delivered_packets"].cast(pl.Float64)
+    if "queue_delay_sum_ns" in rows.columns:
+        waited = times.seconds(sums(rows["queue_delay_sum_ns"]))
+    else:  # of an older run
+        waited = sums(rows["queue_delay_mean_s"].fill_null(0.0) * rows["delivered_packets"].cast(pl.Float64))
     return {
         "sent_bits": sums(rows["delivered_bytes"]) * 8.0,
         "offered": sums(rows["offered_packets"]),
         "dropped": sums(rows["dropped_packets"]),
         "marked": sums(rows["marked_packets"]),
         "delivered": sums(rows["delivered_packets"]),
-        "delay_sum_s": sums(delays),
+        "delay_sum_s": waited,
     }

@@ -38,7 +38,7 @@ from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.progress import NOTHING, Monitor, Size
 from aqmlab.reference import Rates
-from aqmlab.results import store
+from aqmlab.results import store, times
 from aqmlab.results.run import of_link
 from aqmlab.runs import memory, runner
 
@@ -328,14 +328,13 @@ def _window_error(queue: pl.DataFrame, entered: Mapping[str, str], base: Tree, t
     """`entered` are the loaded directions, each with the link that carries what is offered."""
     start = units.seconds(base.get("warmup", "0s"), "warmup")
     end = units.seconds(base["duration"], "duration") - units.seconds(base.get("cooldown", "0s"), "cooldown")
-    inside = queue.filter((pl.col("time_s") > start) & (pl.col("time_s") <= end + 1e-9))
-    rows = pl.concat(
-        of_link(inside, link).filter(pl.col("direction") == links.WAYS.index(way)) for way, link in entered.items()
+    loaded = pl.concat(
+        of_link(queue, link).filter(pl.col("direction") == links.WAYS.index(way)) for way, link in entered.items()
     )
+    rows, part = times.in_window(loaded, (start, end))
     if rows.is_empty():
         return None
-    part = ((rows["time_s"].to_numpy() - start) / (end - start) * statistics.BATCHES).clip(0, statistics.BATCHES - 1)
-    bits = np.bincount(part.astype(int), rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)
+    bits = np.bincount(part, rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)
     rates = bits / len(entered) / ((end - start) / statistics.BATCHES)
     width = statistics.half_width(rates)
     return None if width is None or throughput_bps <= 0 else width / throughput_bps

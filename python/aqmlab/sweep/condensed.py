@@ -210,7 +210,11 @@ def of_run(run: Run, key: str, facts: Mapping[str, Any]) -> Condensed:
 
 
 def thinned(queue: pl.DataFrame, rows: int = QUEUE_ROWS) -> pl.DataFrame:
-    """The queue table with as many intervals of a direction put together as it takes; see `Condensed.queue`."""
+    """The queue table with as many intervals of a direction put together as it takes; see `Condensed.queue`.
+
+    Times are left in seconds alone.
+    """
+    queue = queue.select(pl.exclude("^.*_ns$"))
     together = -(-queue.height // rows)
     if together <= 1:
         return queue

@@ -161,9 +161,9 @@ impl Hosts<'_> {
         }
         let Some(asked) = completed else { return Ok(()) };
         self.measured(ExchangeRow {
-            start_s: asked.at.secs_f64(),
-            response_time_s: self.now.since(asked.at).secs_f64(),
-            setup_s: asked.open_at.since(asked.at).secs_f64(),
+            start: asked.at,
+            response_time: self.now.since(asked.at),
+            setup: asked.open_at.since(asked.at),
             request_bytes: asked.request_bytes,
             response_bytes: asked.response_bytes,
             traffic: block,

@@ -57,14 +57,14 @@ impl Hosts<'_> {
         let now = self.now;
         self.timers.push(now + self.samples.interval, Due::Sample);
         let (connections, news) = (&mut self.connections, &self.wiring.news);
-        let seconds = |us: u32| f64::from(us) * 1e-6;
+        let span = |us: u32| Span::from_us(u64::from(us));
         self.samples.tokens.retain(|&token| {
             let Some(connection) = connections.get(token) else { return false };
             let Some(info) = TcpInfo::of(&connection.socket) else { return true };
             let has_ssthresh = info.ssthresh < TcpInfo::NO_SSTHRESH;
             let has_rtt = info.rtt_us > 0;
             let row = TcpRow {
-                time_s: now.secs_f64(),
+                time: now,
                 traffic: connection.block,
                 source: connection.number,
                 side: self.side,
@@ -73,9 +73,9 @@ impl Hosts<'_> {
                 cwnd_segments: info.cwnd,
                 ssthresh_segments: has_ssthresh.then_some(f64::from(info.ssthresh)),
                 in_flight_segments: info.in_flight,
-                srtt_s: has_rtt.then(|| seconds(info.rtt_us)),
-                rttvar_s: has_rtt.then(|| seconds(info.rttvar_us)),
-                rto_s: seconds(info.rto_us),
+                srtt: has_rtt.then(|| span(info.rtt_us)),
+                rttvar: has_rtt.then(|| span(info.rttvar_us)),
+                rto: span(info.rto_us),
                 pacing_rate_bps: (info.pacing_rate < u64::MAX).then_some(info.pacing_rate as f64 * 8.0),
                 acknowledged_bytes: info.acknowledged,
                 retransmitted_segments: info.retransmitted,

@@ -92,9 +92,9 @@ impl Hosts<'_> {
         {
             let Transfer { block, source, asked_at, opened_at, bytes, .. } = transfer;
             self.measured(ExchangeRow {
-                start_s: asked_at.secs_f64(),
-                response_time_s: now.since(asked_at).secs_f64(),
-                setup_s: opened_at.unwrap_or(now).since(asked_at).secs_f64(),
+                start: asked_at,
+                response_time: now.since(asked_at),
+                setup: opened_at.unwrap_or(now).since(asked_at),
                 request_bytes: 0,
                 response_bytes: bytes.unwrap_or(received),
                 traffic: block,

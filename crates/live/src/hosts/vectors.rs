@@ -185,9 +185,9 @@ impl Hosts<'_> {
 
     fn finished(&mut self, finished: &Finished, traffic: u16, source: u32, direction: u8) {
         self.measured(ExchangeRow {
-            start_s: finished.since.secs_f64(),
-            response_time_s: self.now.since(finished.since).secs_f64(),
-            setup_s: finished.open_at.since(finished.since).secs_f64(),
+            start: finished.since,
+            response_time: self.now.since(finished.since),
+            setup: finished.open_at.since(finished.since),
             request_bytes: u32::try_from(finished.request_bytes).unwrap_or(u32::MAX),
             response_bytes: finished.response_bytes,
             traffic,

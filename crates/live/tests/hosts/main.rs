@@ -7,7 +7,7 @@
 mod left_out;
 mod run;
 
-use base::Time;
+use base::{Span, Time};
 use record::{DemandRow, Demanded, DropRow, ExchangeRow, QueueRow, Sink};
 use run::{Ran, headers, run, scenario};
 use std::collections::BTreeMap;
@@ -73,14 +73,18 @@ fn bytes_on_the_wire_are_those_that_were_asked_for() {
         let of = |request: u32| ran.exchanges.iter().find(|row| row.request_bytes == request).expect("it is there");
         // A handshake, and then a round trip and what the server takes: both delays are rounded to packets only.
         for (request, rtt_s, server_s) in [(300, 0.02, 0.0), (350, 0.01, 0.1), (333, 0.03, 0.05)] {
-            let ExchangeRow { setup_s, response_time_s, .. } = *of(request);
+            let [setup_s, response_time_s] = [of(request).setup, of(request).response_time].map(Span::secs_f64);
             assert!(setup_s >= rtt_s && response_time_s >= 2.0 * rtt_s + server_s, "{:?}", of(request));
         }
         // The connection was open: there was no handshake, which would have been a round trip.
-        assert!(of(301).setup_s < 0.03, "{:?}", of(301));
+        assert!(of(301).setup < Span::from_ms(30), "{:?}", of(301));
         // Samples are of ends that send.
-        assert!(ran.samples.iter().all(|row| row.cwnd_segments > 0 && row.rto_s >= 0.2), "{:?}", ran.samples);
-        assert!(ran.samples.iter().any(|row| row.srtt_s.is_some_and(|srtt| srtt >= 0.03)));
+        assert!(
+            ran.samples.iter().all(|row| row.cwnd_segments > 0 && row.rto >= Span::from_ms(200)),
+            "{:?}",
+            ran.samples
+        );
+        assert!(ran.samples.iter().any(|row| row.srtt.is_some_and(|srtt| srtt >= Span::from_ms(30))));
     }
 }
 
@@ -165,7 +169,7 @@ fn transfers_are_measured_where_they_end() {
     assert_eq!(finite.iter().map(|row| row.response_bytes).collect::<Vec<_>>(), [100_000; 5]);
     let directions: u8 = finite.iter().map(|row| row.direction).sum();
     assert_eq!(directions, 2, "of five, the odd ones go in reverse");
-    assert!(finite.iter().all(|row| row.setup_s >= 0.02 && row.response_time_s > row.setup_s), "{finite:?}");
+    assert!(finite.iter().all(|row| row.setup >= Span::from_ms(20) && row.response_time > row.setup), "{finite:?}");
     let arrivals = ran.exchanges.iter().filter(|row| row.traffic == 2);
     // 80 are expected, with a standard deviation of 9.
     assert!(arrivals.clone().count() > 40, "{} arrivals", arrivals.count());
@@ -237,7 +241,7 @@ fn vectors_are_played_by_both_ends() {
         assert_eq!((sums.connections_opened, sums.connections_completed, sums.connections_failed), (3, 3, 0));
         assert_eq!(sums.received_bytes.iter().sum::<u64>(), 300 + 20_000 + 1_000 + 100 + 30 + 30 + 80 + 5 + 60_000);
         let first = ran.exchanges.iter().find(|row| row.request_bytes == 300).expect("it is there");
-        assert!((first.start_s - 0.1).abs() < 0.05 && first.response_time_s >= 0.047, "{first:?}");
+        assert!((first.start.secs_f64() - 0.1).abs() < 0.05 && first.response_time >= Span::from_ms(47), "{first:?}");
     }
 }
 

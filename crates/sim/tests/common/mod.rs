@@ -56,7 +56,7 @@ impl Ran {
 
     /// Response times in nanoseconds, in the order of completion.
     pub fn response_times_ns(&self) -> Vec<u64> {
-        self.rows.exchanges.iter().map(|row| (row.response_time_s * 1e9).round() as u64).collect()
+        self.rows.exchanges.iter().map(|row| row.response_time.ns()).collect()
     }
 }
 

@@ -15,6 +15,7 @@ from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import MUTED
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
+from aqmlab.results import times
 from aqmlab.results.run import of_link
 from aqmlab.results.window import COUNTS
 from aqmlab.statistics import Array
@@ -169,7 +170,7 @@ def series_of(cell: Cell, column: str, reverse: bool) -> Series:
     length = pl.col("time_s") - pl.col("time_s").shift(1, fill_value=0.0)
     rows = queue.with_columns(length.alias("length_s")).filter(pl.col(column).is_not_null())
     step = max(_duration(cell) / STEPS, 1e-6)
-    place = ((pl.col("time_s") - 1e-6) / step).floor() * step + step / 2
+    place = times.middle_of_step(queue.columns, step)
     value = pl.col(column).cast(pl.Float64)
     mean = value.sum() / pl.col("length_s").sum() if column in COUNTS else value.mean()
     ends = f"{column}_min", f"{column}_max"
