@@ -84,6 +84,8 @@ pub struct Egress<P> {
     done_at: Time,
     /// The next tick of the law, or change of the link.
     next_tick: Time,
+    /// When something last happened here.
+    latest: Time,
     ticks: u64,
     counts: Counts,
 }
@@ -110,6 +112,7 @@ impl<P: Packet> Egress<P> {
             waited: Span::ZERO,
             done_at: Time::NEVER,
             next_tick,
+            latest: Time::ZERO,
             ticks: 0,
             counts: Counts::default(),
         }
@@ -175,14 +178,26 @@ impl<P: Packet> Egress<P> {
     }
 
     /// A packet arrives at `now`. What was due before must have been advanced past.
+    ///
+    /// # Panics
+    /// If it comes out of order: something was due before `now`, or has happened after it.
     #[inline]
     pub fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
-        debug_assert!(self.next_event() >= now, "advance before offering");
+        self.reach(now);
         self.counts.offered += 1;
         self.qdisc.offer(packet, now, &mut Counting { counts: &mut self.counts, tap: &mut *driver });
         if self.sending.is_none() {
             self.start(now, driver);
         }
+    }
+
+    /// Time has come to `now`. This check stands for all behind it: no packet leaves before it came.
+    #[inline]
+    fn reach(&mut self, now: Time) {
+        if now < self.latest || now > self.next_event() {
+            out_of_order(now, self.latest, self.next_event());
+        }
+        self.latest = now;
     }
 
     /// Does the next thing that is due at or before `now`; call until it returns `None` and [`Egress::next_event`]
@@ -195,6 +210,7 @@ impl<P: Packet> Egress<P> {
         if self.done_at > now {
             return None;
         }
+        self.latest = self.done_at;
         let Some(held) = self.sending.take() else {
             let delivery = if self.between.is_some() { self.leave_device() } else { None };
             self.start(self.done_at, tap);
@@ -209,6 +225,7 @@ impl<P: Packet> Egress<P> {
     /// Does what is due at `next_tick`.
     fn tick(&mut self) {
         let at = self.next_tick;
+        self.latest = at;
         let mut change_at = Time::NEVER;
         if let Some(Between { server, told, .. }) = self.between.as_deref_mut() {
             let is_change = server.next_change() == at;
@@ -348,8 +365,11 @@ impl<P: Packet> Egress<P> {
 
     /// Gives the discipline other parameters, and tells it another rate of the link, from `now` on: see
     /// [`Qdisc::retune`]. What was due before must have been advanced past. The link itself stays as it is.
+    ///
+    /// # Panics
+    /// As [`Egress::offer`].
     pub fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
-        debug_assert!(self.next_event() >= now, "advance before setting");
+        self.reach(now);
         self.qdisc.retune(values, rate, now);
         let changes_at = self.between.as_deref().map_or(Time::NEVER, |between| between.server.next_change());
         self.next_tick = self.qdisc.next_tick().min(changes_at);
@@ -381,6 +401,14 @@ impl<P: Packet> Egress<P> {
             "packets are conserved: offered {offered} = delivered {delivered} + dropped {dropped} + held {held}"
         );
     }
+}
+
+/// Something comes at `now`, though something has happened at `latest` or is `due`.
+#[cold]
+#[inline(never)]
+fn out_of_order(now: Time, latest: Time, due: Time) -> ! {
+    assert!(now >= latest, "time runs forwards: {now:?} comes after {latest:?}");
+    panic!("what is due comes first: {due:?} before {now:?}");
 }
 
 /// When a shaper that gives nothing at `now` wants to be asked again.

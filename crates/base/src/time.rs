@@ -37,7 +37,8 @@ impl Time {
         self.0 as f64 * 1e-9
     }
 
-    /// Time since `earlier`; zero if `earlier` is later.
+    /// Time since `earlier`; zero if `earlier` is later. What waits at a link is never clipped by that: a link refuses
+    /// packets that are offered out of order.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }

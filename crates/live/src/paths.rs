@@ -71,7 +71,7 @@ impl Announcer {
             std::thread::sleep(Duration::from_millis(1));
         }
         let [key, way] = &ring.slots[written % ROOM];
-        debug_assert!(delay.ns() < 1 << BLOCK_AT);
+        assert!(delay.ns() < 1 << BLOCK_AT, "a delay of {delay:?} fits beside its block");
         key.store(flow.0, Ordering::Relaxed);
         way.store(delay.ns() | u64::from(block) << BLOCK_AT, Ordering::Relaxed);
         // Published with this: the router reads the count before the slots.
@@ -125,6 +125,13 @@ mod tests {
         heard.sort_unstable();
         let twice = (0..each).flat_map(|number| [(number, number as u16, number + 1); 2]);
         assert!(heard.into_iter().eq(twice));
+    }
+
+    #[test]
+    #[should_panic(expected = "a delay of 281474.976710656s fits beside its block")]
+    fn a_delay_that_does_not_fit_is_caught() {
+        let ([announcer], _announced) = announcers();
+        announcer.connection(FlowKey(1), 0, Span::from_ns(1 << BLOCK_AT));
     }
 
     #[test]

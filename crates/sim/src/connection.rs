@@ -136,7 +136,7 @@ impl Connections {
     /// place of one that is over, if there is one.
     pub fn open(&mut self, opening: &Opening, steps: [Step; 2], delay_at: DelayAt, config: &Config) -> u32 {
         self.opened += 1;
-        debug_assert!(self.opened < 1 << 48, "packets tell so many connections apart");
+        assert!(self.opened < 1 << 48, "packets tell so many connections apart");
         let path = Path {
             flow: FlowKey(self.opened),
             dscp: opening.dscp,
@@ -203,5 +203,20 @@ impl Connections {
     /// Packets on their way, of connections that are over too.
     pub fn in_flight(&self) -> usize {
         self.slots.iter().map(|slot| slot.in_flight as usize).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "packets tell so many connections apart")]
+    fn a_connection_whose_number_does_not_fit_into_packets_is_caught() {
+        let config = (tcp::stack::profile("linux").expect("a profile").config)();
+        let mut connections = Connections { opened: (1 << 48) - 1, ..Connections::default() };
+        let purpose = Purpose::Bulk { number: 0 };
+        let opening = Opening { purpose, client: 0, block: 0, dscp: 0, hosts: [0, 0], rtt: Span::ZERO };
+        connections.open(&opening, [Step::from_number(0); 2], DelayAt::Senders, &config);
     }
 }

@@ -144,7 +144,7 @@ impl Outstanding {
 
     /// Gives back what it takes to send, which comes again with the next segment; only while nothing is outstanding.
     pub fn rest(&mut self) {
-        debug_assert!(self.records.is_empty(), "what is outstanding is kept");
+        assert!(self.records.is_empty(), "what is outstanding is kept");
         self.records = VecDeque::new();
         // Who samples the rate of delivery counts what was ever lost too.
         self.board = self.board.take().filter(|_| self.sampler.is_some());

@@ -71,7 +71,7 @@ impl SackBlocks {
 
     /// Adds the block that tells that `start..end` came twice, before any other.
     pub fn push_duplicate(&mut self, start: u64, end: u64, ack: u64) {
-        debug_assert!(self.count == 0, "a duplicate is told of first");
+        assert!(self.count == 0, "a duplicate is told of first");
         if end <= ack {
             self.push(ack - start, ack - end);
             self.first = First::TwiceBelow;
@@ -168,5 +168,18 @@ impl Segment {
     #[inline]
     pub const fn end(&self) -> u64 {
         self.seq + self.payload as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "a duplicate is told of first")]
+    fn a_duplicate_behind_other_blocks_is_caught() {
+        let mut blocks = SackBlocks::default();
+        blocks.push(100, 200);
+        blocks.push_duplicate(1, 101, 201);
     }
 }

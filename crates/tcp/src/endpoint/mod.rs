@@ -136,7 +136,7 @@ impl Endpoint {
 
     /// The application writes `bytes` more; not after [`Endpoint::close`]. Call [`Endpoint::push`] afterwards.
     pub fn write(&mut self, bytes: u64) {
-        debug_assert!(!self.sender.closing, "nothing is written after closing");
+        assert!(!self.sender.closing, "nothing is written after closing");
         self.sender.write(bytes);
     }
 

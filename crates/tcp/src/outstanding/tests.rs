@@ -75,3 +75,9 @@ fn what_was_ever_lost_stays_known_to_who_samples_the_rate() {
     sent.rest();
     assert_eq!((sent.ever_lost_bytes(), sent.pipe(0), sent.has_lost()), (1_000, 0, false));
 }
+
+#[test]
+#[should_panic(expected = "what is outstanding is kept")]
+fn what_is_outstanding_is_never_given_back() {
+    ten().rest();
+}

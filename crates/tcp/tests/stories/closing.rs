@@ -154,3 +154,9 @@ fn an_end_that_is_not_answered_gives_up() {
     // Twelve retries and the expiry that gives up.
     bench.ends.iter().for_each(|end| assert_eq!(end.stats().timeouts, 13));
 }
+
+#[test]
+#[should_panic(expected = "nothing is written after closing")]
+fn writing_after_closing_is_caught() {
+    Bench::new(&delayed()).write(CLIENT, 2_500).close(CLIENT).write(CLIENT, 1).run();
+}
