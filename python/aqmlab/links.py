@@ -9,7 +9,6 @@ from typing import Any
 
 from aqmlab import units
 from aqmlab.engine import Tree
-from aqmlab.errors import BadInput
 
 ONE, MANY = "link", "links"
 """The key of one link, which is also its name, and that of several."""
@@ -68,13 +67,6 @@ def figures(summary: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """What a summary says of a link: `forward` and `reverse`. A summary of one link may say it of that one alone."""
     found: Mapping[str, Any] = (summary.get(MANY) or {}).get(name, summary)
     return found
-
-
-def need_one(tree: Mapping[str, Any], origin: str, what: str) -> None:
-    """Refuses several links where `what` is for one."""
-    if are_several(tree):
-        names = ", ".join(tree[MANY])
-        raise BadInput(f"{origin}: {MANY}: {names}: {what}: expected one link")
 
 
 def rates_over_time(link: Mapping[str, Any], way: str, duration_s: float) -> list[tuple[float, float]]:

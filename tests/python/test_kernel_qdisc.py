@@ -27,7 +27,8 @@ def resolved(qdisc, live="kernel", **link):
 
 
 def lines(qdisc, *, is_virtual=True, **link):
-    return kernel_qdisc.settings(resolved(qdisc, **link), is_virtual=is_virtual)["lines"]
+    (found,) = kernel_qdisc.settings(resolved(qdisc, **link), is_virtual=is_virtual)["links"]
+    return found
 
 
 def test_ours_needs_nothing_of_the_kernel():
@@ -84,6 +85,34 @@ def test_what_this_kernel_has_is_asked_for_or_nothing_is_known():
     assert set(found.values()) <= {True, False}
     # Where disciplines can be tried at all, a plain queue is there: the kernel makes it for every device.
     assert not any(found.values()) or found["pfifo"]
+
+
+def network(count=2, **link):
+    names = [f"hop{k}" for k in range(count)]
+    tree = {
+        "duration": "10s",
+        "links": {name: {"rate": f"{k + 1}mbit", "qdisc": {"kind": "codel"}} for k, name in enumerate(names)},
+        "path": {"rtt": "20ms"},
+        "traffic": [{"kind": "bulk", "flows": 1, "route": names}],
+        "live": {"qdisc": "kernel"},
+    }
+    tree["links"][names[-1]].update(link)
+    return scenario.read(tree).resolve()
+
+
+def test_each_link_of_a_network_has_lines_of_its_own():
+    found = kernel_qdisc.settings(network(), is_virtual=True)["links"]
+    assert [("rate 1mbit" in link[1], "rate 2mbit" in link[1]) for link in found] == [(True, False), (False, True)]
+    assert [[line.split()[4] for line in link] for link in found] == [["forward"] * 3 + ["reverse"] * 3] * 2
+    assert kernel_qdisc.kinds(network()) == ["htb", "codel"]
+    assert kernel_qdisc.settings(network(delay="5ms"), is_virtual=True)["links"] == found  # the router's
+
+
+def test_what_a_link_of_a_network_cannot_have_is_named_with_the_link():
+    with pytest.raises(BadInput, match=r'links\.hop1\.device_queue = "8p": expected none with live\.qdisc = "kernel"'):
+        kernel_qdisc.settings(network(device_queue="8p"), is_virtual=True)
+    with pytest.raises(BadInput, match=r'links = .*: expected at most 14 links with live\.qdisc = "kernel"'):
+        kernel_qdisc.settings(network(15), is_virtual=True)
 
 
 def test_settings_are_plain_json():

@@ -96,7 +96,7 @@ pub trait Clock {
 }
 
 /// How many ports a clock can wait for.
-pub const MOST_PORTS: usize = 8;
+pub const MOST_PORTS: usize = 30;
 
 /// Real time: sleeps until shortly before an instant, then looks until it has come.
 ///

@@ -14,7 +14,7 @@ use crate::kernel_qdisc::{self, Passage, Statistics};
 use crate::paths::Announced;
 use crate::pool::Pool;
 use crate::wire::{self, Malformed};
-use aqm::{Backlog, Counts, Gauges, Packet};
+use aqm::{Backlog, Counts, Delivery, Gauges, Packet};
 use base::{Ecn, Rate, Span, Time};
 use net::{Net, Port, Towards, Underway, Watch};
 use record::{Crossing, Edge, Meter, Sink, Waits, Window};
@@ -51,8 +51,8 @@ pub struct Network {
     around: Around,
     /// What the path does to packets before the links, if anything.
     impairments: Option<Impairments>,
-    /// What stands in for the ports, where the kernel's own disciplines do.
-    passages: Option<[Passage; 2]>,
+    /// What stands in for each port, where the kernel's own disciplines do.
+    passages: Option<Vec<Passage>>,
     /// What the first link can send within the measured window, bits a second.
     capacity_bps: [f64; 2],
     window: Window,
@@ -116,10 +116,14 @@ impl Network {
         }
     }
 
-    /// Lets packets go through the kernel's disciplines instead of ours: as the network says what is due there
-    /// ([`Leaving::is_for_kernel`]), as it is told what came out ([`Network::leave_kernel`]) and of the kernel's counts
-    /// ([`Network::tell`]).
-    pub fn through_kernel(&mut self, passages: [Passage; 2]) {
+    /// Lets packets go through the kernel's disciplines instead of ours, one for each port: as the network says what is
+    /// due there ([`Leaving::is_for_kernel`]), as it is told what came out ([`Network::leave_kernel`]) and of the
+    /// kernel's counts ([`Network::tell`]).
+    ///
+    /// # Panics
+    /// When there are not as many passages as ports.
+    pub fn through_kernel(&mut self, passages: Vec<Passage>) {
+        assert_eq!(passages.len(), self.around.ports.len(), "a passage for each port");
         self.passages = Some(passages);
         // What the kernel's take is theirs to say.
         self.around.ports.iter_mut().for_each(|wire| wire.is_even = false);
@@ -320,13 +324,13 @@ impl Network {
     }
 
     fn offer(&mut self, frame: Frame, now: Time, sink: &mut dyn Sink) {
-        if let Some(passages) = &mut self.passages {
-            passages[usize::from(frame.side)].go_past();
-            let at = self.net.pass(Port::at(usize::from(frame.side)), now);
-            return self.around.send_to_host(frame, at, 0);
-        }
         let Self { net, around, .. } = self;
         let port = around.routes.port(frame.step);
+        if let Some(passages) = &mut self.passages {
+            passages[port.index()].go_past();
+            let arrives = net.pass(port, now);
+            return around.go_on(&Delivery { packet: frame, at: now, waited: Span::ZERO }, arrives);
+        }
         net.offer(port, frame, now, |meter| Gate { port, meter, around, sink });
     }
 
@@ -345,37 +349,43 @@ impl Network {
         }
     }
 
-    /// The bytes of a packet as the kernel is to have it.
-    pub fn bytes_for_kernel(&self, leaving: &Leaving) -> Cow<'_, [u8]> {
-        kernel_qdisc::with_hops(&self.around.pool.buffer(leaving.frame.place)[..usize::from(leaving.frame.size)])
+    /// The port at which a packet for the kernel is due.
+    pub fn port_of(&self, leaving: &Leaving) -> usize {
+        self.around.routes.port(leaving.frame.step).index()
     }
 
-    /// A packet that was due at a bottleneck has been handed to the kernel at `now`.
+    /// The bytes of a packet as the kernel is to have it, its ECN field as the link before left it.
+    pub fn bytes_for_kernel(&mut self, leaving: &Leaving) -> Cow<'_, [u8]> {
+        kernel_qdisc::with_hops(self.bytes(leaving))
+    }
+
+    /// A packet that was due at a link has been handed to the kernel at `now`.
     pub fn enter_kernel(&mut self, leaving: Leaving, now: Time) {
         let frame = leaving.frame;
-        let side = usize::from(frame.side);
+        let port = self.around.routes.port(frame.step);
         self.leaving -= 1;
-        let meter = self.net.own(Port::at(side));
+        let passages = self.passages.as_mut().expect("only with them it is for the kernel");
+        let passage = &mut passages[port.index()];
+        let meter = self.net.own(port);
         meter.offered();
-        if frame.is_udp {
+        if frame.is_udp && self.around.routes.is_first(frame.step) {
             meter.udp_offered();
         }
         let bytes = &self.around.pool.buffer(frame.place)[..usize::from(frame.size)];
         if let Some(capture) = &mut self.around.capture {
-            capture.offered(side, bytes, now);
+            capture.offered(usize::from(frame.side), bytes, now);
         }
-        let passages = self.passages.as_mut().expect("only with them it is for the kernel");
-        passages[side].offer(frame, bytes, now);
-        meter.waiting(passages[side].backlog().packets, now);
+        passage.offer(frame, bytes, now);
+        meter.waiting(passage.backlog().packets, now);
     }
 
-    /// The kernel has let go of `packet` of the bottleneck of `side` at `now`. What never went in is dropped.
-    pub fn leave_kernel(&mut self, packet: &[u8], side: usize, now: Time, sink: &mut dyn Sink) {
+    /// The kernel has let go of `packet` at the port of index `at` at `now`. What never went in is dropped.
+    pub fn leave_kernel(&mut self, packet: &[u8], at: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
-        let port = Port::at(side);
+        let port = Port::at(at);
         let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
-        let delivery = passages[side].release(packet, now, &mut gate);
-        gate.waiting(passages[side].backlog().packets, now);
+        let delivery = passages[at].release(packet, now, &mut gate);
+        gate.waiting(passages[at].backlog().packets, now);
         if let Some(delivery) = delivery {
             let arrives = self.net.pass(port, delivery.at);
             let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
@@ -383,18 +393,18 @@ impl Network {
         }
     }
 
-    /// What the kernel says at `now` of the bottleneck of `side`.
-    pub fn tell(&mut self, statistics: Statistics, side: usize, now: Time, sink: &mut dyn Sink) {
+    /// What the kernel says at `now` of the port of index `at`.
+    pub fn tell(&mut self, statistics: Statistics, at: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
-        let port = Port::at(side);
+        let port = Port::at(at);
         let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
-        passages[side].tell(statistics, now, &mut gate);
-        gate.waiting(passages[side].backlog().packets, now);
+        passages[at].tell(statistics, now, &mut gate);
+        gate.waiting(passages[at].backlog().packets, now);
     }
 
-    /// The bottlenecks in the kernel, if they are there.
-    pub fn passages(&self) -> Option<&[Passage; 2]> {
-        self.passages.as_ref()
+    /// The kernel's links in the order of the ports, if they are there.
+    pub fn passages(&self) -> Option<&[Passage]> {
+        self.passages.as_deref()
     }
 
     /// The bytes of a packet that has arrived, its ECN field as the discipline left it.
@@ -423,12 +433,9 @@ impl Network {
     /// What went through the links of direction `side`: offered to the first of a route, delivered by the last, lost or
     /// marked at any.
     pub fn counts(&self, side: usize) -> Counts {
-        if let Some(passages) = &self.passages {
-            return *passages[side].counts();
-        }
         let mut sum = Counts::default();
-        for (egress, _) in self.net.ports().skip(side).step_by(2) {
-            sum.add(egress.counts());
+        for (index, (egress, _)) in self.net.ports().enumerate().skip(side).step_by(2) {
+            sum.add(self.passages.as_ref().map_or(egress.counts(), |passages| passages[index].counts()));
         }
         let onward = self.around.onward[side];
         sum.offered -= onward - self.going_onward(side);
@@ -520,8 +527,8 @@ impl Network {
     pub fn assert_conserved(&self) {
         let mut held = self.leaving as u64;
         self.net.ports().for_each(|(egress, _)| egress.assert_conserved());
+        self.passages.iter().flatten().for_each(Passage::assert_conserved);
         for side in 0..2 {
-            self.passages.iter().for_each(|passages| passages[side].assert_conserved());
             let Ingress { read, malformed, no_room, lost } = self.counts[side];
             let (offered, Held { before, within, after }) = (self.counts(side).offered, self.held(side));
             assert!(

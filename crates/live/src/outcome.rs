@@ -91,6 +91,9 @@ fn counted(start: &Edge, stop: &Edge, names: &[&str]) -> Option<u64> {
 
 /// Why a run is void whose packets were lost on the way to a kernel's discipline or from it.
 fn missing(kernel_qdisc: &Value) -> Option<String> {
+    if let Some(links) = kernel_qdisc["links"].as_object() {
+        return links.iter().find_map(|(name, link)| Some(format!("links.{name}: {}", missing(link)?)));
+    }
     let any = |key: &str| kernel_qdisc[key].as_array()?.iter().filter_map(Value::as_i64).find(|count| *count > 0);
     let lost = any("missing").map(|missing| format!("{missing} packets were lost outside of the kernel's qdisc"));
     lost.or_else(|| Some(format!("{} packets came out of the kernel's qdisc that never went in", any("unknown")?)))

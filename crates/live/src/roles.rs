@@ -52,7 +52,7 @@ pub struct Shared {
     /// What the router shows of itself, once it runs.
     pub monitor: OnceLock<Arc<Monitor>>,
     /// The kernel's disciplines and their devices, for the router to take, where they are in place of ours.
-    pub kernel: Mutex<Option<(KernelLink, [Tun; 2])>>,
+    pub kernel: Mutex<Vec<(KernelLink, [Tun; 2])>>,
     transfers: Arc<Transfers>,
     players: Arc<Players>,
     /// How many of those who must be ready before it begins are.
@@ -112,7 +112,7 @@ impl Shared {
             stop: Arc::default(),
             tallies: Arc::new(Tallies::new(&everlasting)),
             monitor: OnceLock::new(),
-            kernel: Mutex::new(None),
+            kernel: Mutex::default(),
             transfers: Arc::new(Transfers::new()),
             players: Arc::new(Players::new()),
             ready: AtomicU8::new(0),
@@ -241,8 +241,9 @@ fn route_by<C: Clock>(clock: C, shared: &Shared, announced: Announced, news: Sen
     let Plan { scenario, directory, .. } = &shared.plan;
     let [left, right] = &shared.bed.ports;
     let mut router = Router::new(scenario, [left.duplicate()?, right.duplicate()?], clock, announced, Some(news));
-    if let Some((link, devices)) = shared.kernel.lock().expect("nobody panics with it").take() {
-        router.through_kernel(scenario, link, devices);
+    let links = std::mem::take(&mut *shared.kernel.lock().expect("nobody panics with it"));
+    if !links.is_empty() {
+        router.through_kernel(scenario, links);
     }
     let _ = shared.monitor.set(router.monitor());
     let sides = Sides {

@@ -18,7 +18,7 @@ use crate::urgency::{Class, Urgency, Waited};
 use base::{Span, Time};
 use record::{DropRow, ExchangeRow, QueueRow, Sink};
 use scenario::{Link, Scenario};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,8 +39,7 @@ const ASKS: Span = Span::from_ms(10);
 /// The network of a scenario between two devices.
 pub struct Router<C> {
     network: Network,
-    /// The hosts' interfaces, left and right, and where the bottlenecks are the kernel's their devices, forward and
-    /// reverse.
+    /// The hosts' interfaces, left and right, and where links are the kernel's the devices of each, forward and reverse.
     ports: Vec<Tun>,
     detour: Option<Detour>,
     clock: C,
@@ -91,23 +90,35 @@ impl<C: Clock> Router<C> {
         }
     }
 
-    /// Lets packets go through the kernel's disciplines, set up behind `link`, instead of through ours.
-    pub fn through_kernel(&mut self, scenario: &Scenario, link: KernelLink, devices: [Tun; 2]) {
-        let Link { rates, overhead, qdiscs, .. } = scenario.link();
-        self.network.through_kernel([0, 1].map(|side| Passage::new(qdiscs[side].kind, rates[side], *overhead)));
-        self.ports.extend(devices);
-        self.detour = Some(Detour { link, asks_at: Time::ZERO, packet: vec![0; BUFFER] });
+    /// Lets packets go through the kernel's disciplines, set up on `links` in the order of the scenario's, instead of
+    /// through ours.
+    pub fn through_kernel(&mut self, scenario: &Scenario, links: Vec<(KernelLink, [Tun; 2])>) {
+        let passages =
+            |link: &Link| [0, 1].map(|way| Passage::new(link.qdiscs[way].kind, link.rates[way], link.overhead));
+        self.network.through_kernel(scenario.links.iter().flat_map(passages).collect());
+        let (links, devices): (Vec<_>, Vec<_>) = links.into_iter().unzip();
+        self.ports.extend(devices.into_iter().flatten());
+        let names = scenario.links.iter().map(|link| link.name.clone()).collect();
+        self.detour = Some(Detour { links, names, asks_at: Time::ZERO, packet: vec![0; BUFFER] });
     }
 
     /// How the kernel's disciplines were set up, what they say, and what became of packets on the way to them and from
     /// them; `None` where the disciplines are ours.
     pub fn kernel(&self) -> Option<Value> {
         let passages = self.network.passages()?;
-        let mut said = self.detour.as_ref()?.link.readback();
-        said["missing"] = passages.iter().map(Passage::missing).collect();
-        said["unknown"] = passages.iter().map(Passage::unknown).collect();
-        said["past"] = passages.iter().map(Passage::past).collect();
-        Some(said)
+        let detour = self.detour.as_ref()?;
+        let mut each = detour.links.iter().zip(passages.chunks_exact(2)).map(|(link, ways)| {
+            let mut said = link.readback();
+            said["missing"] = ways.iter().map(Passage::missing).collect();
+            said["unknown"] = ways.iter().map(Passage::unknown).collect();
+            said["past"] = ways.iter().map(Passage::past).collect();
+            said
+        });
+        if detour.links.len() == 1 {
+            return each.next();
+        }
+        let links: Map<String, Value> = detour.names.iter().cloned().zip(each).collect();
+        Some(json!({ "links": links }))
     }
 
     /// What the router shows of itself while it runs.
@@ -260,17 +271,18 @@ impl<C: Clock> Router<C> {
     /// Reads what the kernel's disciplines have let go of, and now and then what they say.
     fn leave_kernel(&mut self, ready: Ready, now: &mut Time) -> io::Result<()> {
         let Some(detour) = &mut self.detour else { return Ok(()) };
-        for side in (0..2).filter(|side| ready.has(2 + side)) {
-            while let Some(size) = self.ports[2 + side].read(&mut detour.packet)? {
+        for port in (0..2 * detour.links.len()).filter(|port| ready.has(2 + port)) {
+            while let Some(size) = self.ports[2 + port].read(&mut detour.packet)? {
                 if C::PASSES {
                     *now = self.clock.now();
                 }
-                self.network.leave_kernel(&detour.packet[..size], side, *now, &mut self.teller);
+                self.network.leave_kernel(&detour.packet[..size], port, *now, &mut self.teller);
             }
         }
         if *now >= detour.asks_at {
-            for side in 0..2 {
-                self.network.tell(detour.link.statistics(side)?, side, *now, &mut self.teller);
+            for port in 0..2 * detour.links.len() {
+                let said = detour.links[port / 2].statistics(port % 2)?;
+                self.network.tell(said, port, *now, &mut self.teller);
             }
             // Whole multiples, so that intervals of rows end when it has just been asked.
             detour.asks_at = Time::from_ns((now.ns() / ASKS.ns() + 1) * ASKS.ns());
@@ -278,11 +290,12 @@ impl<C: Clock> Router<C> {
         Ok(())
     }
 
-    /// Hands a packet that is due at a bottleneck to the kernel, by the device of the other direction.
+    /// Hands a packet that is due at a link to the kernel, by the device of the link's other direction.
     fn enter_kernel(&mut self, leaving: Leaving, now: Time) -> io::Result<()> {
         self.lateness.packet(now.since(leaving.at));
         // What the kernel does not take, it has lost: it is missing when the kernel is asked.
-        self.ports[2 + leaving.side].write(&self.network.bytes_for_kernel(&leaving))?;
+        let other = self.network.port_of(&leaving) ^ 1;
+        self.ports[2 + other].write(&self.network.bytes_for_kernel(&leaving))?;
         self.network.enter_kernel(leaving, now);
         Ok(())
     }
@@ -341,8 +354,10 @@ impl<C: Clock> Router<C> {
             direction
         };
         let mut lateness = self.lateness.clone();
-        for (side, passage) in self.network.passages().into_iter().flatten().enumerate() {
-            *lateness.pace_mut(side) = passage.pace().clone();
+        // Of several links none is the one whose pace the hosts see.
+        if let Some([forward, reverse]) = self.network.passages() {
+            *lateness.pace_mut(0) = forward.pace().clone();
+            *lateness.pace_mut(1) = reverse.pace().clone();
         }
         Report {
             clock: C::NAME,
@@ -364,7 +379,9 @@ impl<C: Clock> Router<C> {
 
 /// The way through the kernel's disciplines.
 struct Detour {
-    link: KernelLink,
+    links: Vec<KernelLink>,
+    /// The names of the links.
+    names: Vec<String>,
     /// When to ask next for what they count.
     asks_at: Time,
     /// For what they let go of.

@@ -110,13 +110,18 @@ fn carry_out(
     })
 }
 
-/// The kernel's disciplines, where they are to be in place of ours.
-fn kernel_qdisc(plan: &Plan) -> Result<Option<(KernelLink, [Tun; 2])>, Failure> {
+/// The kernel's disciplines, link by link, where they are to be in place of ours; none where they are not.
+fn kernel_qdisc(plan: &Plan) -> Result<Vec<(KernelLink, [Tun; 2])>, Failure> {
     if plan.scenario.live.qdisc != Maker::Kernel {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let spec = KernelSpec::from_json(&plan.settings.kernel_qdisc).map_err(Failure::mistaken)?;
-    Ok(Some(KernelLink::open(spec)?))
+    let specs = KernelSpec::from_json(&plan.settings.kernel_qdisc).map_err(Failure::mistaken)?;
+    let links = plan.scenario.links.len();
+    if specs.len() != links {
+        let said = format!("settings.kernel_qdisc: lines of {} links: expected those of {links}", specs.len());
+        return Err(Failure::mistaken(said));
+    }
+    specs.into_iter().map(|spec| Ok(KernelLink::open(spec)?)).collect()
 }
 
 /// Looks after the run until it is over: writes down what is told, says how far it is.

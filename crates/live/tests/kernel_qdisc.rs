@@ -89,7 +89,7 @@ fn losses_waits_and_marks_are_those_of_each_packet() {
         let scenario = resolved.scenario().expect("it has no load to calibrate");
         let mut network = Network::new(scenario, Announced::nothing());
         let passage = || Passage::new(kind, Rate::from_bps(8_000_000), 0);
-        network.through_kernel([passage(), passage()]);
+        network.through_kernel(vec![passage(), passage()]);
         for number in 0..20 {
             network.send(&datagram(0, 7, number, Ecn::Ect0, 64), 0, Time::ZERO).expect("there is room");
         }
@@ -141,7 +141,10 @@ fn losses_waits_and_marks_are_those_of_each_packet() {
         let found = network.meters()[0].window().wait_mean_s().expect("ten");
         // The model looks at its clock once a microsecond.
         assert!((found - mean).abs() < 1e-6, "{kind}: {found} {mean}");
-        assert_eq!(network.passages().expect("they are there").each_ref().map(Passage::missing), [0, 0]);
+        assert_eq!(
+            network.passages().expect("they are there").iter().map(Passage::missing).collect::<Vec<_>>(),
+            [0, 0]
+        );
     }
 }
 
@@ -150,7 +153,7 @@ fn what_never_went_in_is_dropped_and_what_is_not_forwarded_goes_past() {
     let resolved = scenario();
     let mut network = Network::new(resolved.scenario().expect("it has no load to calibrate"), Announced::nothing());
     let passage = || Passage::new("bfifo", Rate::from_bps(8_000_000), 0);
-    network.through_kernel([passage(), passage()]);
+    network.through_kernel(vec![passage(), passage()]);
     network.leave_kernel(&datagram(0, 7, 1, Ecn::NotEct, 64), 0, Time::ZERO, &mut Discard);
     network.leave_kernel(&[0x45, 0, 0], 0, Time::ZERO, &mut Discard);
     assert_eq!(network.passages().expect("they are there")[0].unknown(), 2);
@@ -163,6 +166,69 @@ fn what_never_went_in_is_dropped_and_what_is_not_forwarded_goes_past() {
     network.give_back(leaving);
     assert_eq!((network.passages().expect("they are there")[0].past(), network.counts(0).delivered), (1, 1));
     network.assert_conserved();
+}
+
+/// Two links in a row, the kernel's both: the third packet is lost at the first, which marks the fifth; the second has
+/// another model, which marks and loses the same if it sees them.
+#[test]
+fn a_packet_goes_through_the_kernel_at_each_link_of_its_route() {
+    let text = "duration = \"10s\"\nwarmup = \"0s\"\n[path]\naccess_rate = \"1gbit\"\nrtt = \"10ms\"\n\
+                [links.near]\nrate = \"8mbit\"\ndelay = \"2ms\"\n[links.far]\nrate = \"8mbit\"\n\
+                [[traffic]]\nkind = \"bulk\"\nflows = 1\nroute = [\"near\", \"far\"]\n";
+    let read = |name: &str| Err(format!("{name}: there are no files here"));
+    let resolved = resolve(text, "kernel_qdisc.toml", &[], &read).expect("it makes sense");
+    let mut network = Network::new(resolved.scenario().expect("it has no load to calibrate"), Announced::nothing());
+    let passage = || Passage::new("codel", Rate::from_bps(8_000_000), 0);
+    network.through_kernel((0..4).map(|_| passage()).collect());
+    let sent: Vec<Vec<u8>> = (0..8).map(|number| datagram(0, 7, number, Ecn::Ect0, 64)).collect();
+    for packet in &sent {
+        network.send(packet, 0, Time::ZERO).expect("there is room");
+    }
+    let (near, far) = (0, 2);
+    let mut models = [Model::default(), Model::default()];
+    let (mut arrived, mut seen_by_far) = (Vec::new(), Vec::new());
+    for us in 0..40_000 {
+        let now = Time::ZERO + Span::from_us(us);
+        while let Some(leaving) = network.advance(now, &mut Discard) {
+            if leaving.is_for_kernel {
+                let port = network.port_of(&leaving);
+                let bytes = network.bytes_for_kernel(&leaving).into_owned();
+                if port == far {
+                    seen_by_far.push((now, bytes.clone()));
+                }
+                models[port / 2].offer(bytes);
+                network.enter_kernel(leaving, now);
+            } else {
+                arrived.push(network.bytes(&leaving).to_vec());
+                network.give_back(leaving);
+            }
+        }
+        for port in [near, far] {
+            let model = &mut models[port / 2];
+            while let Some(packet) = model.next(now) {
+                network.leave_kernel(&packet, port, now, &mut Discard);
+            }
+            if us % 10_000 == 0 {
+                let bytes = 1000 * model.line.len() as u64;
+                model.told.backlog = Backlog { packets: model.line.len() as u32, bytes };
+                network.tell(model.told, port, now, &mut Discard);
+            }
+        }
+        network.assert_conserved();
+    }
+    let marked = |number: u16| datagram(0, 7, number, if number == 4 { Ecn::Ce } else { Ecn::Ect0 }, 64);
+    let expected: Vec<Vec<u8>> = [0, 1, 3, 4, 5, 6, 7].map(marked).into();
+    assert_eq!(
+        seen_by_far.iter().map(|(_, packet)| packet.clone()).collect::<Vec<_>>(),
+        expected,
+        "a mark is seen there"
+    );
+    assert_eq!(arrived, expected, "as they were sent, but for the mark");
+    // The first waits for nobody: 5 ms of its round trip, 8 us on the access link, a millisecond on the link, its 2 ms.
+    let first = seen_by_far[0].0.since(Time::ZERO);
+    assert!(first >= Span::from_us(8_008) && first <= Span::from_us(8_010), "{first:?}");
+    let counts = network.counts(0);
+    assert_eq!((counts.offered, counts.delivered, counts.dropped_total(), counts.marked_total()), (8, 7, 1, 1));
 }
 
 /// The end of a pair of sockets that carries packets as a TUN device's file does.
@@ -217,7 +283,7 @@ fn a_fifo_of_the_kernels_holds_what_fits_and_sends_at_its_rate() {
     rustix::net::send(&right_hosts, &back, SendFlags::empty()).expect("there is room");
     let clock = Real::since(Epoch::after(Span::ZERO)).expect("any thread may be punctual");
     let mut router = Router::new(scenario, [left, right], clock, Announced::nothing(), None);
-    router.through_kernel(scenario, link, devices);
+    router.through_kernel(scenario, vec![(link, devices)]);
     router.run(Time::ZERO + Span::from_ms(200), &AtomicBool::new(false)).expect("the devices are there");
     let report = router.report();
     let [forward, reverse] = &report.directions;

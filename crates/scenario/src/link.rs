@@ -132,12 +132,23 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
     Ok((Link { name, rates, traces, delays, changes, is_told, overhead, device_queue, qdiscs }, written))
 }
 
-/// Refuses what the kernel does not do where it is the bottleneck.
+/// Links that the kernel can be at a time: each takes two of the devices that the router waits for.
+const MOST_KERNEL_LINKS: usize = 14;
+
+/// Refuses what the kernel does not do where the links are its own.
 pub(crate) fn need_what_kernels_do(root: &Section<'_>) -> Result<(), Error> {
-    if let Some(entry) = root.get(LINKS) {
-        return Err(entry.unused("one [link] with live.qdisc = \"kernel\": the kernel is given no network of several"));
+    let Some(entry) = root.get(LINKS) else {
+        return need_what_a_kernel_does(&root.section(LINK)?);
+    };
+    let links = entry.section("a table of links by name")?;
+    if links.names().count() > MOST_KERNEL_LINKS {
+        return Err(entry.error(format!("expected at most {MOST_KERNEL_LINKS} links with live.qdisc = \"kernel\"")));
     }
-    let section = root.section(LINK)?;
+    links.names().try_for_each(|name| need_what_a_kernel_does(&links.section(name)?))
+}
+
+/// Refuses what the kernel does not do as this link.
+fn need_what_a_kernel_does(section: &Section<'_>) -> Result<(), Error> {
     for (key, expected) in [
         ("trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
         ("reverse_trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aqmlab import links
 from aqmlab.engine import Resolved
-from aqmlab.errors import BadInput, CannotRun
+from aqmlab.errors import CannotRun
 from aqmlab.json_files import Json
 from aqmlab.live import probe
 from aqmlab.tc import write
@@ -42,9 +42,11 @@ def settings(resolved: Resolved, *, is_virtual: bool) -> Json | None:
     """What the engine is to set up; nothing where the discipline is ours. `BadInput` where Linux has none like it."""
     if not is_asked(resolved):
         return None
-    sections = _sections(resolved, is_virtual)
     return {
-        "lines": [line.text for section in sections for line in section.lines],
+        "links": [
+            [line.text for section in sections for line in section.lines]
+            for sections in _of_links(resolved, is_virtual)
+        ],
         "kinds": dict(probe.QDISCS),
     }
 
@@ -101,20 +103,15 @@ def available() -> Mapping[str, bool]:
         return {}
 
 
-def _sections(resolved: Resolved, is_virtual: bool) -> tuple[Section, Section]:
-    links.need_one(resolved.scenario, resolved.origin, 'live.qdisc = "kernel"')
-    link = links.first(resolved.scenario)
-    for key, expected in (
-        ("trace", "a rate that stays what it is"),
-        ("reverse_trace", "a rate that stays what it is"),
-        ("schedule", "a rate that stays what it is"),
-        ("states", "a rate that stays what it is"),
-        ("delay", "none: the delay is the hosts'"),
-        ("device_queue", "none: the kernel's discipline paces its packets to the rate"),
-    ):
-        if key in link:
-            raise BadInput(f'{resolved.origin}: link.{key}: live.qdisc = "kernel": expected {expected}')
-    return write.bottlenecks(resolved, DEVICES, BURST_S["virtual" if is_virtual else "real"])
+def _sections(resolved: Resolved, is_virtual: bool) -> list[Section]:
+    """Shapers and disciplines of all links, both ways."""
+    return [section for sections in _of_links(resolved, is_virtual) for section in sections]
+
+
+def _of_links(resolved: Resolved, is_virtual: bool) -> list[tuple[Section, Section]]:
+    """Shaper and discipline of each link, forward and in reverse."""
+    burst_s = BURST_S["virtual" if is_virtual else "real"]
+    return [write.bottlenecks(resolved, name, DEVICES, burst_s) for name in links.of(resolved.scenario)]
 
 
 def _path() -> str:

@@ -66,13 +66,13 @@ def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
     return Setup(resolved.name, tuple(replace(section, part=part) for part, section in sections))
 
 
-def bottlenecks(resolved: Resolved, devs: tuple[str, str], burst_s: float) -> tuple[Section, Section]:
-    """Shaper and discipline of each direction, on two devices without Ethernet headers.
+def bottlenecks(resolved: Resolved, name: str, devs: tuple[str, str], burst_s: float) -> tuple[Section, Section]:
+    """Shaper and discipline of each direction of a link, on two devices without Ethernet headers.
 
     `burst_s` is the time whose bytes the shaper may send at once: what its timers are late by at most.
     """
-    tree, link = resolved.scenario, links.first(resolved.scenario)
-    refuse_what_linux_lacks(link, resolved.origin, links.key(tree, next(iter(links.of(tree)))))
+    tree, link = resolved.scenario, links.of(resolved.scenario)[name]
+    refuse_what_linux_lacks(link, resolved.origin, links.key(tree, name))
     forward, reverse = (
         port(link, queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst_s=burst_s)
         for (queue, rate), dev in zip(each_way(link), devs, strict=True)

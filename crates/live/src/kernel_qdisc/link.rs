@@ -1,4 +1,5 @@
-//! The namespace in which the kernel forwards packets from one device to the other, through its own disciplines.
+//! The namespace of a link in which the kernel forwards packets from one device to the other, through its own
+//! disciplines.
 //!
 //! ```text
 //! to the bottleneck forward ── file of `reverse` │ IP forwarding │ qdisc of `forward` ── file of `forward`
@@ -38,18 +39,21 @@ pub struct KernelSpec {
 }
 
 impl KernelSpec {
-    /// Of `{"lines": ["tc ..."], "kinds": {"red": "limit ...", ...}}`.
+    /// One for each link of `{"links": [["tc ...", ...], ...], "kinds": {"red": "limit ...", ...}}`.
     ///
     /// # Errors
     /// In one line, what was expected.
-    pub fn from_json(value: &Value) -> Result<Self, String> {
+    pub fn from_json(value: &Value) -> Result<Vec<Self>, String> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let lines = value["lines"].as_array().and_then(|lines| lines.iter().map(text).collect());
+        let lines = |value: &Value| value.as_array()?.iter().map(text).collect::<Option<Vec<String>>>();
+        let links = value["links"].as_array().and_then(|links| links.iter().map(lines).collect::<Option<Vec<_>>>());
         let kind = |(name, words): (&String, &Value)| Some((name.clone(), text(words)?));
-        let kinds = value["kinds"].as_object().and_then(|kinds| kinds.iter().map(kind).collect());
-        match (lines, kinds) {
-            (Some(lines), Some(kinds)) => Ok(Self { lines, kinds }),
-            _ => Err("kernel_qdisc: expected lines and kinds of disciplines as text".to_owned()),
+        let kinds = value["kinds"].as_object().and_then(|kinds| kinds.iter().map(kind).collect::<Option<Vec<_>>>());
+        match (links, kinds) {
+            (Some(links), Some(kinds)) => {
+                Ok(links.into_iter().map(|lines| Self { lines, kinds: kinds.clone() }).collect())
+            }
+            _ => Err("kernel_qdisc: expected the lines of each link, and kinds of disciplines, as text".to_owned()),
         }
     }
 }
