@@ -1,4 +1,4 @@
-//! A link whose driver calls it out of order says so, in every build: it neither clips a wait nor sends before its time.
+//! A link that is called out of order says so, in every build: it neither clips a wait nor sends before its time.
 
 mod common;
 

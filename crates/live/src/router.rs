@@ -39,7 +39,8 @@ const ASKS: Span = Span::from_ms(10);
 /// The network of a scenario between two devices.
 pub struct Router<C> {
     network: Network,
-    /// The hosts' interfaces, left and right, and where links are the kernel's the devices of each, forward and reverse.
+    /// The hosts' interfaces, left and right, and where links are the kernel's the devices of each, forward and in
+    /// reverse.
     ports: Vec<Tun>,
     detour: Option<Detour>,
     clock: C,
