@@ -38,6 +38,7 @@ VERBS = {
     "demo": "compare",
     "parking-lot": "run",
     "home-and-core": "run",
+    "handover": "compare",
 }
 """The examples, and what runs each; those that need other files besides stay out."""
 
