@@ -1,12 +1,12 @@
 //! The hosts of one side: browsers, servers and all others that the scenario has, on the kernel's sockets.
 //!
-//! The demands are those of the simulator: the same sources ([`scenario::sources`]) with the same random streams say
-//! who asks for how much and when, and the rules by which they are carried out are the simulator's, line by line: who
-//! closes when, what counts as complete, what a failed connection means to a user. What differs is that packets, losses
-//! and timers are the kernel's business.
+//! The demands are those of the simulator: [`session::Sources`] say who asks for how much, when and over which
+//! connection, and what follows when a connection fails. What differs is that packets, losses and timers are the
+//! kernel's business.
 //!
-//! - [`client`]: users and single exchanges; [`server`]: who answers them; [`http`]: what they say;
-//! - [`transfers`]: data one way; [`vectors`]: connection vectors; [`recording`]: demands that were recorded;
+//! - [`asking`]: what is done for the sources;
+//! - [`client`]: exchanges, at the end that asks; [`server`]: who answers them; [`http`]: what they say;
+//! - [`transfers`]: data one way; [`vectors`]: connection vectors;
 //! - [`datagrams`]: unresponsive packets and probes;
 //! - [`opening`]: how connections are opened;
 //! - [`connections`], [`timers`], [`sockets`]: what these are made of; [`samples`]: what the kernel says of them;
@@ -20,12 +20,12 @@
 //! Each source and each server has an address of its own, so that tens of thousands of connections find ports, and so
 //! that a route tells the kernel what stack their block has.
 
+mod asking;
 mod client;
 mod connections;
 mod datagrams;
 mod http;
 mod opening;
-mod recording;
 mod report;
 mod samples;
 mod server;
@@ -47,13 +47,13 @@ use crate::{Addressing, BLOCKS};
 use base::{Span, Time};
 use connections::{Connection, Connections, Outgoing, Role, Token};
 use opening::{PORTS, Service, manners};
-use record::{DemandRow, ExchangeRow};
+use record::ExchangeRow;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::net;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scenario::Scenario;
-use scenario::sources::{self, Demand, Source};
+use session::{Command, Recorder, Sources};
 use sockets::{Manner, Poll};
 use std::collections::BTreeSet;
 use std::io;
@@ -61,7 +61,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use timers::{Due, Timers};
-use traffic::Command;
 
 /// What the hosts of a side share with the rest of the bed.
 pub struct Wiring {
@@ -115,10 +114,8 @@ pub struct Hosts<'s> {
     /// What the sockets of each block have; several blocks may share one manner.
     manners: Vec<Manner>,
     manner_of_block: Vec<usize>,
-    sources: Vec<Source>,
-    /// The connection on each browser's lane, and on those of sources that have any number of them.
-    lanes: Vec<Token>,
-    own_lanes: Vec<Vec<Token>>,
+    sources: Sources<'s, Token>,
+    /// What the sources want done.
     commands: Vec<Command>,
     next_port: u16,
     /// Addresses that something is open from, and how many connections found none.
@@ -132,7 +129,7 @@ pub struct Hosts<'s> {
     samples: samples::Samples,
     /// The measured window.
     window: (Time, Time),
-    demands: Option<Vec<DemandRow>>,
+    recorder: Recorder,
     opened: u64,
     lateness: Lateness,
     hearing: Lateness,
@@ -159,13 +156,9 @@ impl<'s> Hosts<'s> {
     /// In one line, where the kernel does not let them.
     pub fn open(scenario: &'s Scenario, side: u8, epoch: Epoch, wiring: Wiring) -> io::Result<Self> {
         raise_limit();
-        let (all, lanes) = sources::sources(scenario);
-        // Of recordings and vectors each connection says which side opens it.
-        let is_here =
-            |source: &Source| source.client == side || matches!(source.demand, Demand::Replay(_) | Demand::Tmix { .. });
-        let sources: Vec<Source> = all.into_iter().filter(is_here).collect();
+        let sources = Sources::new(scenario, Some(side), Token::NONE);
         let mut timers = Timers::default();
-        for (index, source) in sources.iter().enumerate() {
+        for (index, source) in sources.all().iter().enumerate() {
             timers.push(source.first, Due::Source(index as u32));
         }
         let (manners, manner_of_block) = manners(scenario, &wiring.blocks);
@@ -182,9 +175,7 @@ impl<'s> Hosts<'s> {
             connections: Connections::default(),
             manners,
             manner_of_block,
-            lanes: vec![Token::NONE; lanes],
-            own_lanes: sources.iter().map(|_| Vec::new()).collect(),
-            datagrams: datagrams::Flows::new(&sources),
+            datagrams: datagrams::Flows::new(sources.all().len()),
             sources,
             commands: Vec::with_capacity(16),
             next_port: *PORTS.start(),
@@ -194,7 +185,7 @@ impl<'s> Hosts<'s> {
             inbox: vec![0; 1 << 16],
             samples: samples::Samples::new(scenario),
             window: (from, to),
-            demands: scenario.record.demands.then(Vec::new),
+            recorder: Recorder::new(scenario),
             opened: 0,
             lateness: Lateness::new(),
             hearing: Lateness::new(),
@@ -282,7 +273,7 @@ impl<'s> Hosts<'s> {
             hearing: self.hearing.clone(),
             without_port: self.without_port,
             unread_probes: self.datagrams.unread_probes(),
-            demands: self.demands.take().unwrap_or_default(),
+            demands: self.recorder.take().collect(),
             untaken_datagrams: self.datagrams.untaken,
             refused_requests: self.refused_requests,
             open_connections: self.connections.len() as u64,
@@ -473,14 +464,8 @@ impl<'s> Hosts<'s> {
         match connection.role {
             Role::Vector(vector) => vector.end(&self.wiring.players),
             Role::Sender { local, .. } => drop(self.wiring.transfers.take(local)),
-            Role::Client { user: Some((source, lane)), asked } => {
-                let turn = match asked {
-                    Some(_) => sources::Turn::Failed(lane),
-                    None => sources::Turn::Lost(lane),
-                };
-                return self.user(source, turn);
-            }
-            Role::Client { user: None, .. } | Role::Server { .. } | Role::Receiver { .. } => {}
+            Role::Client { owner: Some(owner), asked } => return self.given_up(owner, asked.is_some()),
+            Role::Client { owner: None, .. } | Role::Server { .. } | Role::Receiver { .. } => {}
         }
         Ok(())
     }
@@ -490,19 +475,6 @@ impl<'s> Hosts<'s> {
         if (self.window.0..self.window.1).contains(&self.now) {
             // Where nobody hears any more, the run is being broken off.
             let _ = self.wiring.news.send(News::Exchange(row));
-        }
-    }
-
-    /// A source of demand is due.
-    fn demand(&mut self, index: u32) -> io::Result<()> {
-        match self.sources[index as usize].demand {
-            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } | Demand::Replay(_) => {
-                self.user(index, sources::Turn::Due)
-            }
-            Demand::Tmix { .. } => self.begin_vectors(index),
-            Demand::Bulk { .. } => self.begin_bulk(index),
-            Demand::Poisson { .. } => self.begin_arrival(index),
-            Demand::Udp { .. } => self.send_datagram(index),
         }
     }
 }

@@ -8,7 +8,6 @@
 //! copied into the resolved text; larger files are named there with the digest of their content ([`KeptFile`]).
 
 pub mod bounds;
-pub mod sources;
 pub mod units;
 
 mod addressing;

@@ -1,19 +1,16 @@
 //! Connections: two endpoints, the path between them, and what is asked over it.
 
 use base::{FlowKey, Span, Time};
-use net::{DelayAt, Step};
-use tcp::{Config, Endpoint};
+use net::Step;
+use scenario::Scenario;
+use session::{Opening, Owner};
+use tcp::Endpoint;
 
 /// What a connection is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// Exchanges for a web user, on this lane of theirs.
-    Web {
-        /// Index among all sources.
-        source: u32,
-        /// The browser's lane, or [`traffic::Command::NO_LANE`].
-        lane: u32,
-    },
+    /// Exchanges of a source of web traffic or of a recording.
+    Web(Owner),
     /// One exchange of a random arrival.
     Single {
         /// Number of the arrival within its block.
@@ -114,35 +111,21 @@ pub struct Connections {
     opened: u64,
 }
 
-/// What a new connection is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Opening {
-    /// See [`Connection::purpose`].
-    pub purpose: Purpose,
-    /// See [`Connection::client`].
-    pub client: u8,
-    /// See [`Connection::block`].
-    pub block: u16,
-    /// See [`Path::dscp`].
-    pub dscp: u8,
-    /// See [`Path::hosts`].
-    pub hosts: [u32; 2],
-    /// Round-trip propagation delay, beside that of the links.
-    pub rtt: Span,
-}
-
 impl Connections {
-    /// Makes a connection whose packets begin with these `steps`, and whose delay lies at `delay_at`: in the
-    /// place of one that is over, if there is one.
-    pub fn open(&mut self, opening: &Opening, steps: [Step; 2], delay_at: DelayAt, config: &Config) -> u32 {
+    /// Makes a connection of `scenario` whose packets begin with these `steps`: in the place of one that is over, if
+    /// there is one.
+    pub fn open(&mut self, opening: &Opening, purpose: Purpose, steps: [Step; 2], scenario: &Scenario) -> u32 {
         self.opened += 1;
         assert!(self.opened < 1 << 48, "packets tell so many connections apart");
+        let &Opening { block, number, client, rtt } = opening;
+        let traffic = &scenario.traffic[usize::from(block)];
+        let config = &traffic.tcp;
         let path = Path {
             flow: FlowKey(self.opened),
-            dscp: opening.dscp,
-            hosts: opening.hosts,
+            dscp: traffic.dscp,
+            hosts: session::hosts(scenario, block, number, client),
             steps,
-            links: net::Path::new(opening.rtt / 2, delay_at, Time::ZERO),
+            links: net::Path::new(rtt / 2, traffic.route.delay_at, Time::ZERO),
         };
         if let Some(place) = self.free.pop() {
             let slot = &mut self.slots[place as usize];
@@ -150,9 +133,9 @@ impl Connections {
             slot.ends[1].reset(config);
             slot.wake_at = [Time::NEVER; 2];
             slot.path = path;
-            slot.client = opening.client;
-            slot.block = opening.block;
-            slot.purpose = opening.purpose;
+            slot.client = client;
+            slot.block = block;
+            slot.purpose = purpose;
             slot.asked = None;
             (slot.is_over, slot.is_free) = (false, false);
             place
@@ -162,11 +145,11 @@ impl Connections {
                 wake_at: [Time::NEVER; 2],
                 path,
                 in_flight: 0,
-                client: opening.client,
-                block: opening.block,
+                client,
+                block,
                 is_over: false,
                 is_free: false,
-                purpose: opening.purpose,
+                purpose,
                 asked: None,
             });
             self.free.reserve(self.slots.len());
@@ -213,10 +196,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "packets tell so many connections apart")]
     fn a_connection_whose_number_does_not_fit_into_packets_is_caught() {
-        let config = (tcp::stack::profile("linux").expect("a profile").config)();
+        let text = "[[traffic]]\nkind = \"bulk\"\n";
+        let read = |name: &str| Err(format!("{name}: there are no files here"));
+        let resolved = scenario::resolve(text, "connection.toml", &[], &read).expect("it makes sense");
+        let scenario = resolved.scenario().expect("it has no load to calibrate");
         let mut connections = Connections { opened: (1 << 48) - 1, ..Connections::default() };
-        let purpose = Purpose::Bulk { number: 0 };
-        let opening = Opening { purpose, client: 0, block: 0, dscp: 0, hosts: [0, 0], rtt: Span::ZERO };
-        connections.open(&opening, [Step::from_number(0); 2], DelayAt::Senders, &config);
+        let opening = Opening { block: 0, number: 0, client: 0, rtt: Span::ZERO };
+        connections.open(&opening, Purpose::Bulk { number: 0 }, [Step::from_number(0); 2], scenario);
     }
 }

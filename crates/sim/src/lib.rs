@@ -3,7 +3,7 @@
 //! - [`queue`]: pending events in their total order;
 //! - [`network`]: what is between hosts, with the packets and the events of a run;
 //! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
-//! - [`source`]: what is kept of those who ask, [`scenario::sources`]; [`replay`]: recordings of what they ask for;
+//! - [`asking`]: what the sources of demand ([`session`]) want done; [`datagrams`]: those whose packets heed nothing;
 //! - [`probes`]: measured packets; [`watching`]: what is looked at now and then;
 //! - [`simulation`]: the loop, and what hosts do when a segment arrives;
 //! - [`mod@memory`]: what a run will need, known before;
@@ -11,16 +11,18 @@
 //!
 //! A run is a function of its scenario: same scenario, same bytes, on any machine.
 
+mod asking;
 mod connection;
+mod datagrams;
 mod memory;
 mod network;
 mod packets;
 mod probes;
 mod queue;
-mod replay;
+
 mod run;
 mod simulation;
-mod source;
+
 mod tmix;
 mod totals;
 mod watching;

@@ -6,8 +6,8 @@
 //! runs take).
 
 use aqm::param::{Length, Values};
-use scenario::sources::Source;
 use scenario::{Direction, Link, Scenario, Traffic, UdpSource, Workload};
+use session::Source;
 
 /// Bytes of a connection whose two ends have begun to send.
 const CONNECTION: f64 = 2500.0;

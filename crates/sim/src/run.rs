@@ -128,7 +128,7 @@ impl Simulation<'_> {
     /// Ends the interval under way and hands its rows over.
     fn take_rows(&mut self, sink: &mut dyn Sink) {
         let now = self.now();
-        self.recorder.give(sink);
+        self.recorder.take().for_each(|row| sink.demand(&row));
         for (index, (egress, at)) in self.network.net.ports_mut().enumerate() {
             sink.queue(&at.meter.take_interval(now, Port::at(index), egress.backlog(), egress.gauges()));
         }

@@ -1,12 +1,12 @@
 //! The loop: the next thing that happens, until the run is over.
 
-use crate::connection::{Asked, Connection, Connections, Opening, Purpose};
+use crate::asking::ENDLESS;
+use crate::connection::{Asked, Connection, Connections, Purpose};
+use crate::datagrams::Kept;
 use crate::network::{Network, Sender};
 use crate::packets::{Carried, Parcel, What};
 use crate::queue::Event;
-use crate::replay::Recorder;
 use crate::run::{PULSE_EVENTS, Pulse};
-use crate::source::{self, Kept};
 use crate::tmix::Players;
 use crate::totals::Totals;
 use crate::watching::Watched;
@@ -14,12 +14,9 @@ use aqm::Packet;
 use base::{Span, Time};
 use net::Rank;
 use record::{ExchangeRow, Responses, Sink};
-use scenario::sources::{self, Demand, Source, Turn};
-use scenario::{Scenario, Workload};
-use traffic::{Command, Datagrams, Exchange};
-
-/// More than any run transfers; leaves room to add to.
-const ENDLESS: u64 = 1 << 60;
+use scenario::Scenario;
+use session::{Command, Demand, Recorder, Source, Sources};
+use traffic::Datagrams;
 
 /// A run under way.
 pub struct Simulation<'s> {
@@ -28,12 +25,11 @@ pub struct Simulation<'s> {
     events: u64,
     pub(crate) network: Network,
     pub(crate) connections: Connections,
-    pub(crate) sources: Vec<Source>,
-    /// What is kept of each.
-    kept: Vec<Kept>,
-    /// The connection on each browser's lane.
-    lanes: Vec<u32>,
-    commands: Vec<Command>,
+    pub(crate) sources: Sources<'s, u32>,
+    /// What is kept of each source.
+    pub(crate) kept: Vec<Kept>,
+    /// What the sources want done.
+    pub(crate) commands: Vec<Command>,
     /// What plays connection vectors.
     pub(crate) players: Players,
     pub(crate) is_measuring: bool,
@@ -46,10 +42,10 @@ pub struct Simulation<'s> {
 impl<'s> Simulation<'s> {
     /// A run of `scenario`, at its start.
     pub fn new(scenario: &'s Scenario) -> Self {
-        let (sources, lanes) = sources::sources(scenario);
+        let sources = Sources::new(scenario, None, u32::MAX);
         let mut network = Network::new(scenario);
-        let mut kept: Vec<_> = sources.iter().map(|source| Kept::of(source, scenario)).collect();
-        for (index, (source, kept)) in sources.iter().zip(&mut kept).enumerate() {
+        let mut kept: Vec<_> = sources.all().iter().map(|source| Kept::of(source, scenario)).collect();
+        for (index, (source, kept)) in sources.all().iter().zip(&mut kept).enumerate() {
             network.around.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
             if let (Kept::Udp { probe, path, .. }, Demand::Udp { datagrams: Datagrams::Probe(_), .. }) =
                 (kept, &source.demand)
@@ -59,8 +55,8 @@ impl<'s> Simulation<'s> {
                 *probe = Some(network.around.probes.add_flow(index as u32, block, number, client, behind));
             }
         }
-        let hosts = |source: &Source| sources::hosts(scenario, source.block, source.number, source.client);
-        network.around.hosts = sources.iter().map(hosts).collect();
+        let hosts = |source: &Source| session::hosts(scenario, source.block, source.number, source.client);
+        network.around.hosts = sources.all().iter().map(hosts).collect();
         let retired = Totals::new(scenario);
         Self {
             scenario,
@@ -70,13 +66,12 @@ impl<'s> Simulation<'s> {
             connections: Connections::default(),
             sources,
             kept,
-            lanes: vec![u32::MAX; lanes],
             commands: Vec::with_capacity(16),
             players: Players::default(),
             is_measuring: false,
             responses: Responses::new(),
             retired,
-            recorder: Recorder::new(scenario.record.demands),
+            recorder: Recorder::new(scenario),
             watched: Watched::new(scenario),
         }
     }
@@ -232,7 +227,7 @@ impl<'s> Simulation<'s> {
 
     /// Makes sure an endpoint is woken in time. A pending wake-up that comes earlier serves as well.
     #[inline]
-    fn arm(&mut self, place: u32, end: usize) {
+    pub(crate) fn arm(&mut self, place: u32, end: usize) {
         let connection = self.connections.get(place);
         let due = connection.ends[end].next_wake();
         if due < connection.wake_at[end] {
@@ -252,7 +247,7 @@ impl<'s> Simulation<'s> {
     }
 
     /// The application's turn at one end, after something happened there.
-    fn attend(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
+    pub(crate) fn attend(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
         let now = self.now;
         let connection = self.connections.get(place);
         if let Purpose::Tmix { player } = connection.purpose {
@@ -338,8 +333,8 @@ impl<'s> Simulation<'s> {
         let (purpose, asked) = (connection.purpose, connection.asked.take());
         self.retired.failed += 1;
         self.retire(place);
-        if let Purpose::Web { source, lane } = purpose {
-            self.user(source, if asked.is_some() { Turn::Failed(lane) } else { Turn::Lost(lane) });
+        if let Purpose::Web(owner) = purpose {
+            self.given_up(owner, asked.is_some());
         }
     }
 
@@ -349,10 +344,7 @@ impl<'s> Simulation<'s> {
         let connection = self.connections.get(place);
         let (purpose, client, block) = (connection.purpose, connection.client, connection.block);
         let (source, direction) = match purpose {
-            Purpose::Web { source, lane } => match &self.sources[source as usize] {
-                Source { demand: Demand::Replay(_), .. } => (lane, 1 - client),
-                source => (source.number, 1 - client),
-            },
+            Purpose::Web(owner) => (self.sources.row(owner), 1 - client),
             Purpose::Single { number } => (number, 1 - client),
             Purpose::Tmix { .. } => unreachable!("players complete their own exchanges"),
             Purpose::Bulk { number } => (number, client),
@@ -371,189 +363,8 @@ impl<'s> Simulation<'s> {
                 direction,
             });
         }
-        if let Purpose::Web { source, lane } = purpose {
-            self.user(source, Turn::Completed(lane));
+        if let Purpose::Web(owner) = purpose {
+            self.completed(owner);
         }
-    }
-
-    /// A source of demand is due. Seldom beside packets: out of the way of the loop.
-    #[inline(never)]
-    fn demand(&mut self, index: u32, sink: &mut dyn Sink) {
-        let now = self.now;
-        let source = &mut self.sources[index as usize];
-        let (block, number, client) = (source.block, source.number, source.client);
-        match &mut source.demand {
-            Demand::Tmix { .. } => self.begin_vectors(index),
-            Demand::User { .. } | Demand::Session(_) | Demand::PackMime { .. } | Demand::Replay(_) => {
-                self.user(index, Turn::Due);
-            }
-            Demand::Bulk { bytes, rtt } => {
-                let opening = source::opening(self.scenario, Purpose::Bulk { number }, block, number, client, *rtt);
-                let response_bytes = bytes.unwrap_or(ENDLESS);
-                self.open(
-                    &opening,
-                    Exchange { request_bytes: 0, response_bytes, top_level: true, server_delay: Span::ZERO },
-                    true,
-                );
-            }
-            Demand::Poisson { flows, next, count } => {
-                let due = *next;
-                *next = flows.next_flow();
-                let number = *count;
-                *count += 1;
-                self.network.around.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
-                let traffic = &self.scenario.traffic[block as usize];
-                let request_bytes = match &traffic.workload {
-                    Workload::Poisson(poisson) => poisson.request_bytes,
-                    _ => 0,
-                };
-                let rtt = traffic.rtt.at(due.rtt_unit);
-                let purpose = if request_bytes == 0 { Purpose::Bulk { number } } else { Purpose::Single { number } };
-                let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
-                let response_bytes = due.bytes;
-                let ask = Exchange { request_bytes, response_bytes, top_level: true, server_delay: Span::ZERO };
-                self.open(&opening, ask, true);
-            }
-            Demand::Udp { datagrams, bytes, .. } => {
-                let Kept::Udp { flow, path, probe } = &mut self.kept[index as usize] else { return };
-                let dscp = self.scenario.traffic[block as usize].dscp;
-                let step = self.network.around.steps[block as usize][client as usize];
-                let place = probe.map(|probe| self.network.around.probes.send(probe, now));
-                let takes = self.network.around.access.time_for(u64::from(*bytes));
-                let impairments = &mut self.network.around.impairments;
-                let fate = || impairments.as_mut().map_or(Some(Span::ZERO), |paths| paths.fate(client as usize));
-                if let Some(arrives) = path.send(client as usize, takes, now, fate) {
-                    let packet = match place {
-                        Some(place) => Parcel::probe(*flow, step, place, *bytes as u16, dscp, client),
-                        None => Parcel::udp(*flow, step, index, *bytes as u16, dscp, client),
-                    };
-                    self.network.around.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
-                } else {
-                    self.network.lost_before_link(step, true);
-                    if let Some(place) = place {
-                        self.network.around.probes.lost(place, sink);
-                    }
-                }
-                if let Some(next) = datagrams.next_datagram() {
-                    *bytes = next.bytes;
-                    self.network.around.queue.push(now + next.gap, Rank::Demand, index, What::SOURCE);
-                }
-            }
-        }
-    }
-
-    /// Lets a source of web traffic speak, and does what it says.
-    fn user(&mut self, index: u32, turn: Turn) {
-        let now = self.now;
-        let source = &mut self.sources[index as usize];
-        if matches!(source.demand, Demand::Replay(_)) {
-            return self.replay(index, turn);
-        }
-        let mut commands = std::mem::take(&mut self.commands);
-        let (block, client) = (source.block, source.client);
-        let traffic = &self.scenario.traffic[block as usize];
-        let number = source.turn(traffic, turn, now, &mut commands);
-        for command in commands.drain(..) {
-            match command {
-                Command::Open { lane, rtt_unit, ask, last } => {
-                    let rtt = traffic.rtt.at(rtt_unit);
-                    let purpose = Purpose::Web { source: index, lane };
-                    let opening = source::opening(self.scenario, purpose, block, number, client, rtt);
-                    let place = self.open(&opening, ask, last);
-                    // Nobody asks again on a connection that the server closes.
-                    if !last {
-                        *self.lane(index, lane) = place;
-                    }
-                }
-                Command::Ask { lane, ask } => {
-                    let place = *self.lane(index, lane);
-                    self.note_ask(place, &ask, false, None);
-                    self.ask(place, ask, false, now);
-                }
-                Command::Close { lane } => {
-                    let place = *self.lane(index, lane);
-                    self.note_close(place);
-                    self.close(place, index);
-                }
-                Command::Think { span } => {
-                    self.network.around.queue.push(now + span, Rank::Demand, index, What::SOURCE);
-                }
-            }
-        }
-        self.commands = commands;
-    }
-
-    /// The connection on a lane of a source of web traffic or of a recording.
-    pub(crate) fn lane(&mut self, index: u32, lane: u32) -> &mut u32 {
-        if let Demand::User { lanes, .. } = self.sources[index as usize].demand {
-            return &mut self.lanes[(lanes + lane) as usize];
-        }
-        let Kept::Lanes(lanes) = &mut self.kept[index as usize] else {
-            unreachable!("only these ask again on a connection")
-        };
-        let lane = lane as usize;
-        if lanes.len() <= lane {
-            lanes.resize(lane + 1, u32::MAX);
-        }
-        &mut lanes[lane]
-    }
-
-    /// The client of a connection of a source of web traffic closes it.
-    pub(crate) fn close(&mut self, place: u32, index: u32) {
-        let connection = self.connections.get(place);
-        let end = connection.client as usize;
-        connection.purpose = Purpose::Web { source: index, lane: Command::NO_LANE };
-        connection.ends[end].close();
-        self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
-        self.arm(place, end);
-    }
-
-    /// Opens a connection and asks on it.
-    fn open(&mut self, opening: &Opening, ask: Exchange, is_last: bool) -> u32 {
-        self.open_since(opening, ask, is_last, self.now)
-    }
-
-    /// Opens a connection and asks on it what has been wanted since `since`.
-    pub(crate) fn open_since(&mut self, opening: &Opening, ask: Exchange, is_last: bool, since: Time) -> u32 {
-        let place = self.open_idle(opening);
-        self.note_ask(place, &ask, is_last, Some(opening.rtt));
-        self.ask(place, ask, is_last, since);
-        place
-    }
-
-    /// Opens a connection.
-    pub(crate) fn open_idle(&mut self, opening: &Opening) -> u32 {
-        let traffic = &self.scenario.traffic[opening.block as usize];
-        let config = &traffic.tcp;
-        let steps = self.network.around.steps[opening.block as usize];
-        let place = self.connections.open(opening, steps, traffic.route.delay_at, config);
-        self.watch(place);
-        let client = opening.client as usize;
-        self.connections.get(place).ends[1 - client].listen(config);
-        self.with_end(place, client, |endpoint, config, now, out| endpoint.open(config, now, out));
-        place
-    }
-
-    /// Asks on a connection what has been wanted since `since`: at once if it is open, otherwise as soon as it is.
-    pub(crate) fn ask(&mut self, place: u32, ask: Exchange, is_last: bool, since: Time) {
-        let now = self.now;
-        let connection = self.connections.get(place);
-        let client = connection.client as usize;
-        let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
-        let asked = Asked {
-            at: since,
-            open_at: now,
-            request_bytes: ask.request_bytes,
-            response_bytes: ask.response_bytes,
-            request_end: connection.ends[1 - client].received() + u64::from(ask.request_bytes),
-            response_end: ask.response_bytes + if is_bulk { 0 } else { connection.ends[client].received() },
-            is_sent: false,
-            is_answered: false,
-            server_delay: ask.server_delay,
-            answer_at: Time::ZERO,
-            is_last,
-        };
-        connection.asked = Some(asked);
-        self.attend(place, client, &mut record::Discard);
     }
 }

@@ -3,16 +3,15 @@
 //! A packet that a vector has lost is lost on its sender's own access link, before it reaches the bottleneck, which
 //! never hears of it: the link's counts are of what is offered to it. These losses are counted by themselves.
 
-use crate::connection::{Opening, Purpose};
+use crate::connection::Purpose;
 use crate::packets::What;
 use crate::simulation::Simulation;
-use crate::source;
 use base::{Span, Stream, Time};
 use net::Rank;
 use record::{ExchangeRow, Sink};
-use scenario::sources::Demand;
-use scenario::{Tmix, Workload};
-use traffic::tmix::{Finished, Player, Start};
+use scenario::Workload;
+use session::Opening;
+use traffic::tmix::{Finished, Player};
 
 /// What plays a vector on a connection.
 pub struct Playing {
@@ -99,29 +98,12 @@ impl Players {
 }
 
 impl Simulation<'_> {
-    /// The connections of source `index` that are due begin.
-    pub(crate) fn begin_vectors(&mut self, index: u32) {
-        loop {
-            let source = &mut self.sources[index as usize];
-            let Demand::Tmix { starts, next } = &mut source.demand else { return };
-            let Some(&start) = starts.get(*next as usize) else { return };
-            if start.at > self.now {
-                return self.network.around.queue.push(start.at, Rank::Demand, index, What::SOURCE);
-            }
-            let number = *next;
-            *next += 1;
-            let block = source.block;
-            self.begin_vector(block, number, start);
-        }
-    }
-
-    fn begin_vector(&mut self, block: u16, number: u32, start: Start) {
-        let scenario = self.scenario;
+    /// A connection begins that plays a vector.
+    pub(crate) fn begin_vector(&mut self, opening: &Opening, vector: u32, copy: u32) {
+        let (scenario, &Opening { block, number, client, .. }) = (self.scenario, opening);
         let traffic = &scenario.traffic[block as usize];
         let Workload::Tmix(tmix) = &traffic.workload else { return };
-        let Start { vector, copy, .. } = start;
         let of_vector = tmix.vectors.get(vector);
-        let client = u8::from(Tmix::is_forward(traffic.direction, vector));
         // By side rather than by who opens.
         let by_side = |pair: [f64; 2]| if client == 0 { pair } else { [pair[1], pair[0]] };
         let stream = |what: &str| Stream::named(scenario.seed, &format!("traffic/{block}/{what}/{copy}/{vector}"));
@@ -139,11 +121,8 @@ impl Simulation<'_> {
                 losses: is_lossy.then(|| Box::new(Losses { shares, stream: stream("loss") })),
             },
         };
-        let rtt = tmix.rtt_of(&traffic.rtt, scenario.seed, block.into(), copy, vector);
         let player = self.players.add(playing);
-        let purpose = Purpose::Tmix { player };
-        let opening: Opening = source::opening(scenario, purpose, block, number, client, rtt);
-        let place = self.open_idle(&opening);
+        let place = self.open(opening, Purpose::Tmix { player });
         // Without a handshake both ends are open at once.
         for end in [client, 1 - client] {
             self.attend_vector(place, end.into(), player, &mut record::Discard);

@@ -5,7 +5,6 @@ use crate::connection::{Connection, Connections, Purpose};
 use crate::simulation::Simulation;
 use base::FlowKey;
 use record::{HeldBack, Sink, TcpRow};
-use scenario::sources::{Demand, Source};
 use scenario::{Scenario, Workload};
 
 /// Most connections of a block that are looked at at a time: those that came first, as in a live run.
@@ -69,10 +68,7 @@ impl Simulation<'_> {
         if *count < MOST {
             *count += 1;
             let source = match purpose {
-                Purpose::Web { source, lane } => match &self.sources[source as usize] {
-                    Source { demand: Demand::Replay(_), .. } => lane,
-                    source => source.number,
-                },
+                Purpose::Web(owner) => self.sources.row(owner),
                 Purpose::Single { number } | Purpose::Bulk { number } => number,
                 Purpose::Tmix { player } => self.players.number(player),
             };

@@ -23,8 +23,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("traffic", &["base"]),
     ("scenario", &["base", "aqm", "net", "tcp", "traffic"]),
     ("record", &["base", "aqm", "net", "scenario"]),
-    ("sim", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record"]),
-    ("live", &["base", "aqm", "net", "traffic", "scenario", "record", "sim"]),
+    ("session", &["base", "traffic", "scenario", "record"]),
+    ("sim", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "session"]),
+    ("live", &["base", "aqm", "net", "traffic", "scenario", "record", "session", "sim"]),
     ("python", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim", "live"]),
     ("xtask", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim"]),
 ];

@@ -5,6 +5,7 @@ use super::vectors::Vector;
 use crate::news::Transfer;
 use base::{Span, Time};
 use rustix::fd::OwnedFd;
+use session::Owner;
 use std::net::SocketAddr;
 
 /// Where an end is kept, and which of those that were kept there it is: what was meant for an earlier one finds nobody.
@@ -95,8 +96,8 @@ impl Outgoing {
 pub enum Role {
     /// Asks.
     Client {
-        /// For whom: the source, and its lane; `None` for a single exchange.
-        user: Option<(u32, u32)>,
+        /// For whom; `None` for a single exchange.
+        owner: Option<Owner>,
         /// The exchange under way.
         asked: Option<Asked>,
     },
@@ -258,7 +259,7 @@ mod tests {
 
     fn end(number: u32) -> Connection {
         let socket = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
-        let role = Role::Client { user: None, asked: None };
+        let role = Role::Client { owner: None, asked: None };
         Connection::new(socket.expect("there is such a file"), 0, number, role)
     }
 

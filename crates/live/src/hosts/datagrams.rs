@@ -4,7 +4,6 @@
 //! discard port (RFC 863), where nobody reads it; probes go to that of one-way measurement (RFC 8545), and say whose
 //! they are and which.
 
-use super::timers::Due;
 use super::{Hosts, LISTENER, sockets};
 use crate::news::{News, ProbeFlow};
 use crate::wire;
@@ -12,8 +11,8 @@ use base::Span;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SocketType};
-use scenario::sources::{Demand, Source};
 use scenario::{Family, Traffic, UdpSource, Workload};
+use session::Demand;
 use std::io;
 use std::net::SocketAddr;
 use traffic::Datagrams;
@@ -56,9 +55,9 @@ struct Flow {
 }
 
 impl Flows {
-    /// Those of `sources`, which have sent nothing.
-    pub fn new(sources: &[Source]) -> Self {
-        Self { flows: sources.iter().map(|_| None).collect(), sink: None, _discard: None, untaken: 0 }
+    /// Those of so many sources, which have sent nothing.
+    pub fn new(sources: usize) -> Self {
+        Self { flows: (0..sources).map(|_| None).collect(), sink: None, _discard: None, untaken: 0 }
     }
 
     /// Probes that came and found no room.
@@ -111,17 +110,12 @@ impl Hosts<'_> {
         Ok(())
     }
 
-    /// A source's packet is due.
-    pub(super) fn send_datagram(&mut self, index: u32) -> io::Result<()> {
-        let source = &mut self.sources[index as usize];
+    /// A source sends a packet of `size` bytes.
+    pub(super) fn send_datagram(&mut self, index: u32, size: u32) -> io::Result<()> {
+        let source = &self.sources.all()[index as usize];
         let (block, number) = (source.block, source.number);
-        let Demand::Udp { datagrams, bytes, delay } = &mut source.demand else { return Ok(()) };
-        let (size, delay, is_probe) = (*bytes, *delay, matches!(datagrams, Datagrams::Probe(_)));
-        if let Some(next) = datagrams.next_datagram() {
-            *bytes = next.bytes;
-            // From when it was due: a late packet does not delay those after it.
-            self.timers.push(self.due_at + next.gap, Due::Source(index));
-        }
+        let Demand::Udp { datagrams, delay, .. } = &source.demand else { return Ok(()) };
+        let (delay, is_probe) = (*delay, matches!(datagrams, Datagrams::Probe(_)));
         if self.datagrams.flows[index as usize].is_none() {
             self.open_flow(index, block, number, if is_probe { PROBE } else { DISCARD }, delay)?;
         }

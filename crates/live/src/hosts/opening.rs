@@ -9,11 +9,10 @@ use super::{Hosts, Wiring};
 use crate::news::add;
 use crate::settings::BlockSettings;
 use crate::wire;
-use base::Span;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SocketType};
-use scenario::{Scenario, sources};
+use scenario::Scenario;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
@@ -52,7 +51,7 @@ impl Hosts<'_> {
         &mut self,
         service: Service,
         connection: impl FnOnce(OwnedFd, SocketAddr) -> Connection,
-        (block, number, rtt): (u16, u32, Span),
+        &session::Opening { block, number, rtt, .. }: &session::Opening,
         before: impl Fn(&Wiring, &OwnedFd, SocketAddr) -> io::Result<()>,
     ) -> io::Result<Token> {
         let [here, there] = self.between(block, number);
@@ -84,7 +83,7 @@ impl Hosts<'_> {
         connection.local = Some(here);
         self.taken.insert(here);
         self.without_port += u64::from(matches!(result, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)));
-        if self.demands.is_some() {
+        if self.recorder.is_on() {
             connection.recorded = self.opened * 2 + u64::from(self.side);
             self.opened += 1;
         }
@@ -118,7 +117,7 @@ impl Hosts<'_> {
 
     /// The hosts of source or arrival `number` of a block whose connections are opened here: this side's, the other's.
     pub(super) fn between(&self, block: u16, number: u32) -> [IpAddr; 2] {
-        let hosts = sources::hosts_within(&self.scenario.traffic[usize::from(block)], number, self.side);
+        let hosts = session::hosts_within(&self.scenario.traffic[usize::from(block)], number, self.side);
         let host = |side: u8| self.wiring.addressing.host(side, block, hosts[usize::from(side)]);
         [host(self.side), host(1 - self.side)]
     }

@@ -61,7 +61,7 @@ impl Hosts<'_> {
         let Some(traffic) = self.scenario.traffic.get(usize::from(block)) else { return (FOREIGN, 0) };
         let is_both = traffic.direction == scenario::Direction::Both;
         let number = match traffic.workload {
-            // The users of one side are the odd ones, or the even ones: see `sources::hosts_within`.
+            // The users of one side are the odd ones, or the even ones: see [`session::hosts_within`].
             Workload::Web(_) | Workload::Sessions(_) if is_both => host / 2 * 2 + u32::from(self.side),
             _ if is_both => host / 2,
             _ => host,

@@ -6,10 +6,9 @@
 use super::connections::{Connection, Outgoing, Role, Token};
 use super::{Hosts, Service};
 use crate::news::Transfer;
-use base::Span;
 use record::ExchangeRow;
 use scenario::Workload;
-use scenario::sources::Demand;
+use session::Opening;
 use std::io;
 
 /// What serves a block's connections; `None` if it has none.
@@ -24,28 +23,16 @@ pub fn service(workload: &Workload) -> Option<Service> {
 }
 
 impl Hosts<'_> {
-    /// A bulk transfer begins.
-    pub(super) fn begin_bulk(&mut self, index: u32) -> io::Result<()> {
-        let source = &self.sources[index as usize];
-        let Demand::Bulk { bytes, rtt } = source.demand else { return Ok(()) };
-        let everlasting = bytes.is_none().then_some(source.number);
-        self.open_transfer((source.block, source.number, rtt), bytes, everlasting)
-    }
-
     /// Opens a connection for a transfer of `bytes`, or of as many as it will carry.
-    pub(super) fn open_transfer(
-        &mut self,
-        path: (u16, u32, Span),
-        bytes: Option<u64>,
-        everlasting: Option<u32>,
-    ) -> io::Result<()> {
-        let ((block, source, _), asked_at) = (path, self.now);
+    pub(super) fn open_transfer(&mut self, opening: &Opening, bytes: Option<u64>) -> io::Result<()> {
+        let (&Opening { block, number: source, .. }, asked_at) = (opening, self.now);
+        let everlasting = bytes.is_none().then_some(source);
         let transfer = Transfer { block, source, asked_at, opened_at: None, bytes, everlasting };
         let total = bytes.unwrap_or(u64::MAX);
         self.dial(
             Service::Transfer,
             |socket, local| Connection::new(socket, block, source, Role::Sender { local, total }),
-            path,
+            opening,
             |wiring, _, local| {
                 wiring.transfers.put(local, transfer);
                 Ok(())

@@ -11,13 +11,13 @@ use super::timers::Due;
 use super::{Hosts, Service, sockets};
 use record::ExchangeRow;
 use rustix::fd::OwnedFd;
-use scenario::sources::Demand;
-use scenario::{Tmix, Traffic, Workload};
+use scenario::{Traffic, Workload};
+use session::Opening;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use traffic::tmix::{Finished, Player, Start};
+use traffic::tmix::{Finished, Player};
 
 /// Vectors that are played, by the address of their initiator.
 #[derive(Default)]
@@ -87,41 +87,19 @@ pub fn unsupported(traffic: &Traffic) -> Option<String> {
 }
 
 impl Hosts<'_> {
-    /// The connections of source `index` that are due and are opened here begin.
-    pub(super) fn begin_vectors(&mut self, index: u32) -> io::Result<()> {
-        loop {
-            let source = &mut self.sources[index as usize];
-            let Demand::Tmix { starts, next } = &mut source.demand else { return Ok(()) };
-            let Some(&start) = starts.get(*next as usize) else { return Ok(()) };
-            if start.at > self.now {
-                self.timers.push(start.at, Due::Source(index));
-                return Ok(());
-            }
-            let number = *next;
-            *next += 1;
-            let block = source.block;
-            self.begin_vector(block, number, start)?;
-        }
-    }
-
-    fn begin_vector(&mut self, block: u16, number: u32, start: Start) -> io::Result<()> {
-        let scenario = self.scenario;
-        let traffic = &scenario.traffic[usize::from(block)];
+    /// A connection begins that plays a vector.
+    pub(super) fn begin_vector(&mut self, opening: &Opening, vector: u32) -> io::Result<()> {
+        let &Opening { block, number, .. } = opening;
+        let traffic = &self.scenario.traffic[usize::from(block)];
         let Workload::Tmix(tmix) = &traffic.workload else { return Ok(()) };
-        let Start { vector, copy, .. } = start;
-        // Those of the other side are begun there.
-        if u8::from(Tmix::is_forward(traffic.direction, vector)) != self.side {
-            return Ok(());
-        }
         let windows = tmix.window.then(|| tmix.vectors.get(vector).windows().map(|it| it.max(traffic.tcp.mss)));
         let player = Arc::new(Mutex::new(Player::new(&tmix.vectors, vector, self.now)));
-        let rtt = tmix.rtt_of(&traffic.rtt, scenario.seed, block.into(), copy, vector);
         let of =
             |initiator| Vector { player: player.clone(), end: 0, block, number, initiator, windows, closes: false };
         self.dial(
             Service::Vector,
             |socket, initiator| Connection::new(socket, block, number, Role::Vector(of(initiator))),
-            (block, number, rtt),
+            opening,
             |wiring, socket, initiator| {
                 lock(&wiring.players.playing).insert(initiator, of(initiator));
                 of(initiator).clamp_window(socket)

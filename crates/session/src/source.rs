@@ -1,10 +1,7 @@
-//! Who asks: the sources of demand of every block of traffic, each with a random stream of its own, and between which
-//! hosts. The simulator and the live hosts carry out the same demands.
-//!
-//! A source knows nothing of connections: whoever carries its demands out keeps beside it what is on its lanes.
+//! Each source of demand that a scenario has, with a random stream of its own, and between which hosts it sends.
 
-use crate::scenario::{Direction, RttSpec, Scenario, Traffic, Udp, UdpSource, Workload};
 use base::{Rate, Span, Stream, Time};
+use scenario::{Direction, RttSpec, Scenario, Traffic, Udp, UdpSource, Workload};
 use traffic::replay::Step;
 use traffic::tmix::Start;
 use traffic::{
@@ -82,7 +79,7 @@ pub enum Demand {
 
 /// What gives a source of web traffic the word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub(crate) enum Turn {
     /// A time that it asked for is over.
     Due,
     /// The exchange on this lane is complete.
@@ -98,7 +95,7 @@ impl Source {
     /// to be done. Others have nothing to say here. Connections that are opened now are between the [`hosts`] of the
     /// number that is returned.
     #[inline]
-    pub fn turn(&mut self, traffic: &Traffic, turn: Turn, now: Time, out: &mut Vec<Command>) -> u32 {
+    pub(crate) fn turn(&mut self, traffic: &Traffic, turn: Turn, now: Time, out: &mut Vec<Command>) -> u32 {
         match (&mut self.demand, &traffic.workload) {
             (Demand::User { browser, .. }, Workload::Web(web)) => match turn {
                 Turn::Due => browser.think_over(&web.model, out),
@@ -129,7 +126,7 @@ impl Source {
 
     /// Goes on with the recording of the block `traffic`, whose connections are its lanes: what is to be done, and when
     /// it is [`Turn::Due`] again if it was now and ever is.
-    pub fn replay(&mut self, traffic: &Traffic, turn: Turn) -> (Option<Step>, Option<Time>) {
+    pub(crate) fn replay(&mut self, traffic: &Traffic, turn: Turn) -> (Option<Step>, Option<Time>) {
         let (Demand::Replay(replay), Workload::Replay(demands)) = (&mut self.demand, &traffic.workload) else {
             unreachable!("only a recording is replayed")
         };
@@ -225,7 +222,7 @@ fn udp(mut datagrams: Datagrams, start: Time, delay: Span) -> Option<(Time, Dema
 }
 
 /// Every source of the scenario, and how many lanes they have together.
-pub fn sources(scenario: &Scenario) -> (Vec<Source>, usize) {
+pub(crate) fn all(scenario: &Scenario) -> (Vec<Source>, usize) {
     let mut sources = Vec::new();
     let mut lanes = 0;
     for (block, traffic) in scenario.traffic.iter().enumerate() {
