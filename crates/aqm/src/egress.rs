@@ -371,6 +371,9 @@ impl<P: Packet> Egress<P> {
     pub fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
         self.reach(now);
         self.qdisc.retune(values, rate, now);
+        if let Some(Between { told: Some(told), .. }) = self.between.as_deref_mut() {
+            told.clone_from(values);
+        }
         let changes_at = self.between.as_deref().map_or(Time::NEVER, |between| between.server.next_change());
         self.next_tick = self.qdisc.next_tick().min(changes_at);
     }

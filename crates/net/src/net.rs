@@ -2,8 +2,9 @@
 
 use crate::delay::Delay;
 use crate::routes::Port;
+use aqm::param::Values;
 use aqm::{Delivery, Driver, Egress, Packet};
-use base::Time;
+use base::{Rate, Time};
 
 /// What wants to know what happens at a port, beside what its discipline tells.
 pub trait Watch<P>: Driver<P> {
@@ -95,6 +96,13 @@ impl<P: Packet, D> Net<P, D> {
         watch.offered(&packet, now);
         egress.offer(packet, now, &mut watch);
         watch.waiting(egress.backlog().packets, now);
+        self.agenda.set(port, egress.next_event());
+    }
+
+    /// Gives the discipline at `port` other parameters, and tells it another rate of the link: [`Egress::retune`].
+    pub fn retune(&mut self, port: Port, values: &Values, rate: Rate, now: Time) {
+        let egress = &mut self.ports[port.index()].egress;
+        egress.retune(values, rate, now);
         self.agenda.set(port, egress.next_event());
     }
 

@@ -7,7 +7,8 @@
 //! - [`probes`]: measured packets; [`watching`]: what is looked at now and then;
 //! - [`simulation`]: the loop, and what hosts do when a segment arrives;
 //! - [`mod@memory`]: what a run will need, known before;
-//! - [`mod@run`]: a whole run, with its warm-up, its rows and its summary.
+//! - [`mod@run`]: a whole run, with its warm-up, its rows and its summary;
+//! - [`stepping`]: a run that somebody looks into and steers while it goes on.
 //!
 //! A run is a function of its scenario: same scenario, same bytes, on any machine.
 
@@ -19,13 +20,14 @@ mod network;
 mod packets;
 mod probes;
 mod queue;
-
 mod run;
 mod simulation;
-
+mod stepping;
 mod tmix;
 mod totals;
 mod watching;
 
 pub use memory::{Need, memory};
 pub use run::{Outcome, Pulse, run};
+pub use simulation::Simulation;
+pub use stepping::Observation;

@@ -14,11 +14,35 @@ use aqm::Packet;
 use base::{Span, Time};
 use net::Rank;
 use record::{ExchangeRow, Responses, Sink};
-use scenario::Scenario;
+use scenario::{QdiscSpec, Scenario};
 use session::{Command, Demand, Recorder, Source, Sources};
 use traffic::Datagrams;
 
-/// A run under way.
+/// A run under way. [`run`](crate::run()) makes a whole one; who wants to look into it, or to steer it, goes step by
+/// step: [`Simulation::run_until`], [`Simulation::observe`], [`Simulation::set`].
+///
+/// ```
+/// use base::{Span, Time};
+/// use record::Discard;
+/// use sim::Simulation;
+///
+/// let text = "duration = '10s'\nlink = { rate = '10mbit', qdisc = { kind = 'pie' } }\n\
+///             traffic = [{ kind = 'bulk', flows = 4 }]\n";
+/// let resolved = scenario::resolve(text, "link.toml", &[], &|_| Err("there are no files".to_owned()))?;
+/// let mut simulation = Simulation::new(resolved.scenario()?);
+/// let mut waits = Vec::new();
+/// for step in 1..=100 {
+///     simulation.run_until(Time::ZERO + Span::from_ms(100 * step), &mut Discard, &mut |_| true);
+///     let seen = simulation.observe();
+///     waits.extend(seen.ports[0].queue_delay_mean_s());
+///     if step == 50 {
+///         simulation.set("link", 0, "target", "5ms")?;
+///     }
+/// }
+/// let mean = |waits: &[f64]| waits.iter().sum::<f64>() / waits.len() as f64;
+/// assert!(mean(&waits[70..]) < mean(&waits[20..50]));
+/// # Ok::<(), scenario::Error>(())
+/// ```
 pub struct Simulation<'s> {
     pub(crate) scenario: &'s Scenario,
     pub(crate) now: Time,
@@ -30,6 +54,8 @@ pub struct Simulation<'s> {
     pub(crate) kept: Vec<Kept>,
     /// What the sources want done.
     pub(crate) commands: Vec<Command>,
+    /// The disciplines at the ports, with the parameters that they have now.
+    pub(crate) qdiscs: Vec<QdiscSpec>,
     /// What plays connection vectors.
     pub(crate) players: Players,
     pub(crate) is_measuring: bool,
@@ -67,6 +93,7 @@ impl<'s> Simulation<'s> {
             sources,
             kept,
             commands: Vec::with_capacity(16),
+            qdiscs: scenario.links.iter().flat_map(|link| link.qdiscs.clone()).collect(),
             players: Players::default(),
             is_measuring: false,
             responses: Responses::new(),

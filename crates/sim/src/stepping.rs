@@ -1,0 +1,57 @@
+//! A run that somebody looks into and steers while it goes on: schedules of parameters, agents that learn.
+
+use crate::simulation::Simulation;
+use net::Port;
+use record::QueueRow;
+use scenario::Error;
+
+/// What is seen of a run at an instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// What happened at each port since the last observation and what waits there now: by link, forward and in reverse.
+    pub ports: Vec<QueueRow>,
+    /// Connections of each block of traffic that are not over.
+    pub connections: Vec<u32>,
+    /// Exchanges and transfers under way on them.
+    pub under_way: Vec<u32>,
+}
+
+impl Simulation<'_> {
+    /// Looks at the run: what happened since it was last looked at. That changes nothing.
+    pub fn observe(&mut self) -> Observation {
+        let now = self.now();
+        let ports = self.network.net.ports_mut().enumerate().map(|(index, (egress, at))| {
+            at.meter.take_interval(now, Port::at(index), egress.backlog(), egress.gauges())
+        });
+        let ports = ports.collect();
+        let mut connections = vec![0; self.scenario.traffic.len()];
+        let mut under_way = connections.clone();
+        for connection in self.connections.live() {
+            connections[usize::from(connection.block)] += 1;
+            under_way[usize::from(connection.block)] += u32::from(connection.asked.is_some());
+        }
+        Observation { ports, connections, under_way }
+    }
+
+    /// Sets a parameter of the discipline of a link, 0 forward, 1 in reverse, from this instant on, in the words of a
+    /// scenario. The discipline keeps what it has learnt and what waits in it.
+    ///
+    /// # Errors
+    /// In one line: there is no such link, the discipline has no such parameter or does not take the value, or the
+    /// parameter cannot change while a run goes on.
+    pub fn set(&mut self, link: &str, way: u8, name: &str, text: &str) -> Result<(), Error> {
+        let names = || self.scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
+        let at = self.scenario.links.iter().position(|known| known.name == link);
+        let Some((at, way)) = at.zip((way < 2).then_some(way)) else {
+            let problem = format!("expected one of {}, and 0 for forward or 1 for reverse", names());
+            return Err(Error { place: "set".to_owned(), key: format!("{link}.{way}"), value: None, problem });
+        };
+        let port = Port::new(at as u16, way);
+        let rate = self.network.net.egress(port).rate();
+        let spec = &mut self.qdiscs[port.index()];
+        spec.set(name, text, rate)?;
+        let now = self.now;
+        self.network.net.retune(port, &spec.values, rate, now);
+        Ok(())
+    }
+}
