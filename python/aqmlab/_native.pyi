@@ -42,6 +42,9 @@ def simulate(
 def disciplines() -> str:
     """The registry of disciplines as JSON."""
 
+def measures() -> str:
+    """The catalogue of measures as JSON."""
+
 def stacks() -> str:
     """The TCP stack profiles as JSON."""
 

@@ -164,6 +164,12 @@ def stacks() -> list[dict[str, Any]]:
     return rows
 
 
+def measures() -> list[dict[str, Any]]:
+    """Every measure: name, title, unit, formula, source, key, parameters."""
+    rows: list[dict[str, Any]] = json.loads(native.measures())
+    return rows
+
+
 def traffic_models() -> list[dict[str, Any]]:
     """Every traffic model: name, doc, values."""
     rows: list[dict[str, Any]] = json.loads(native.traffic_models())

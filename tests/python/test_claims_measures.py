@@ -1,12 +1,9 @@
-import re
-
 import numpy as np
 import pytest
 
 from aqmlab.errors import BadInput
 from aqmlab.measures import catalogue
 from aqmlab.statistics import BATCHES
-from conftest import ROOT
 from subjects import Runs, window
 
 # Sixty exchanges a part: half take 0.1 s, a quarter 0.6 s, a quarter 3 s.
@@ -219,20 +216,3 @@ def test_every_measure_of_the_catalogue_has_a_unit_that_findings_know():
 
     for measure in catalogue.catalogue().values():
         assert is_unit(measure.unit), measure.name
-
-
-def test_the_page_about_measures_has_them_all_with_their_parameters():
-    text = (ROOT / "docs/guide/measures.md").read_text()
-    listed = {}
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) == 3:
-            for name in re.findall(r"`(\w+)`", cells[0]):
-                listed[name] = set(re.findall(r"`(\w+)`", cells[1]))
-    scope = {"block", "from_bytes", "to_bytes"}
-    for measure in catalogue.catalogue().values():
-        own = {parameter.name for parameter in measure.parameters}
-        if scope <= own:
-            own -= scope  # these have a table of their own
-        assert listed.pop(measure.name) == own, measure.name
-    assert not listed

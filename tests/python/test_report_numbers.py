@@ -14,7 +14,8 @@ import aqmlab
 import studies
 from aqmlab import cli, engine, report, separately, sweep
 from aqmlab.comparison import Column, Comparison, Entry
-from aqmlab.report.page import LINK, TIMES
+from aqmlab.report.page import TIMES
+from aqmlab.results.window import OF_LINK
 from aqmlab.study import compared, overview_page, prose
 from aqmlab.study.overview_page import _number as hours
 from aqmlab.sweep import making
@@ -305,12 +306,12 @@ def test_the_numbers_beside_a_page_are_those_of_the_python_interface(pages):
             expected |= {
                 ("difference_to_baseline", column.label, name): found.difference(column, found.base_of(column), name)
                 for column in columns
-                for name in (*LINK, *TIMES)
-                if column is not found.base_of(column) and not (column.uncongested and name in LINK)
+                for name in (*OF_LINK, *TIMES)
+                if column is not found.base_of(column) and not (column.uncongested and name in OF_LINK)
             }
         else:
             columns = [Column(Entry(found.name, ".", uncongested=False), found)]
-        expected |= {("measures", c.label, name): c.estimate(name) for c in columns for name in (*LINK, *TIMES)}
+        expected |= {("measures", c.label, name): c.estimate(name) for c in columns for name in (*OF_LINK, *TIMES)}
         rows = Stored(pages[kind]).numbers
         assert set(rows) == set(expected)
         for key, one in expected.items():

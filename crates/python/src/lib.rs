@@ -135,6 +135,12 @@ fn stacks() -> String {
     catalogues::stacks().to_string()
 }
 
+/// The catalogue of measures as JSON.
+#[pyfunction]
+fn measures() -> String {
+    record::measures::to_json().to_string()
+}
+
 /// The kinds and models of traffic as JSON.
 #[pyfunction]
 fn traffic_models() -> String {
@@ -173,6 +179,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(disciplines, module)?)?;
     module.add_function(wrap_pyfunction!(stacks, module)?)?;
+    module.add_function(wrap_pyfunction!(measures, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_models, module)?)?;
     module.add_function(wrap_pyfunction!(quantities, module)?)?;
     module.add_function(wrap_pyfunction!(table_quantity, module)?)?;

@@ -4,6 +4,7 @@
 //! hand finished rows to a [`Sink`], at the instants that a [`Window`] gives. Only what falls into the measured window
 //! counts; warm-up and cool-down are in the time series but in no figure.
 
+pub mod measures;
 pub mod rows;
 pub mod table;
 

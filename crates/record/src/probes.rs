@@ -10,6 +10,7 @@
 //! A packet counts if it was sent within the measured window and its fate was known when the run ended. Fates are told
 //! in any order and settled in the order of sending: a discipline may drop a packet before it sends an earlier one.
 
+use crate::measures::{Row, values};
 use crate::rows::{ProbeRow, Sink};
 use crate::seconds::seconds;
 use base::{Span, Time};
@@ -171,27 +172,97 @@ impl Probes {
         }
     }
 
+    fn is_used(&self) -> bool {
+        !self.flows.is_empty()
+    }
+
     /// The part of the summary: null throughout where there are no probes.
     pub fn to_json(&self) -> Value {
-        let is_used = !self.flows.is_empty();
-        let runs: u64 = self.runs.iter().sum();
-        let has_arrived = self.sent > self.lost;
-        let quantile = |q| has_arrived.then(|| seconds((self.delays.value_at_quantile(q) * UNIT_NS) as f64));
-        json!({
-            "sent_packets": is_used.then_some(self.sent),
-            "lost_packets": is_used.then_some(self.lost),
-            "loss_ratio": (self.sent > 0).then(|| self.lost as f64 / self.sent as f64),
-            "loss_run_mean": (runs > 0).then(|| self.run_losses as f64 / runs as f64),
-            "loss_runs": self.runs.iter().rposition(|&n| n > 0).map(|last| self.runs[1..=last].to_vec()),
-            "one_way_delay_s": {
-                "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
-                "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
-            },
-            "jitter_mean_s":
-                (self.jitter_count > 0).then(|| seconds(self.jitter_ns as f64) / self.jitter_count as f64),
-        })
+        values(ROWS, |value| value(self))
     }
 }
+
+/// How a number is worked out.
+pub type OfProbes = fn(&Probes) -> Value;
+
+/// The measures of probes, as the summary has them.
+pub const ROWS: &[Row<OfProbes>] = &[
+    Row {
+        name: "sent_packets",
+        title: "probes sent",
+        unit: "packets",
+        formula: "packets of probes that were sent and whose fate is known, as in probes.parquet; of all flows",
+        source: "probes.parquet",
+        parameters: None,
+        value: |probes| json!(probes.is_used().then_some(probes.sent)),
+    },
+    Row {
+        name: "lost_packets",
+        title: "probes lost",
+        unit: "packets",
+        formula: "of these, lost",
+        source: "`delay_ns`",
+        parameters: None,
+        value: |probes| json!(probes.is_used().then_some(probes.lost)),
+    },
+    Row {
+        name: "loss_ratio",
+        title: "probe loss",
+        unit: "share of packets",
+        formula: "probes lost ÷ probes sent (RFC 7680)",
+        source: "`delay_ns`",
+        parameters: None,
+        value: |probes| json!((probes.sent > 0).then(|| probes.lost as f64 / probes.sent as f64)),
+    },
+    Row {
+        name: "loss_run_mean",
+        title: "consecutive probes lost",
+        unit: "packets",
+        formula: "losses in runs ÷ runs; a run is consecutive lost packets of a flow, a loss period of RFC 3357",
+        source: "`delay_ns`",
+        parameters: None,
+        value: |probes| {
+            let runs: u64 = probes.runs.iter().sum();
+            json!((runs > 0).then(|| probes.run_losses as f64 / runs as f64))
+        },
+    },
+    Row {
+        name: "loss_runs",
+        title: "runs of probes lost",
+        unit: "",
+        formula: "number of runs of 1, 2, 3, ... packets; those of 63 and more in the last",
+        source: "`delay_ns`",
+        parameters: None,
+        value: |probes| json!(probes.runs.iter().rposition(|&n| n > 0).map(|last| probes.runs[1..=last].to_vec())),
+    },
+    Row {
+        name: "one_way_delay_s",
+        title: "one-way delay",
+        unit: "s",
+        formula: "percentiles `p10` `p25` `p50` `p75` `p90` `p95` `p99` over the packets of all flows, to three digits",
+        source: "`delay_ns`",
+        parameters: None,
+        value: |probes| {
+            let has_arrived = probes.sent > probes.lost;
+            let quantile = |q| has_arrived.then(|| seconds((probes.delays.value_at_quantile(q) * UNIT_NS) as f64));
+            json!({
+                "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
+                "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
+            })
+        },
+    },
+    Row {
+        name: "jitter_mean_s",
+        title: "jitter",
+        unit: "s",
+        formula: "Σ abs(difference between the delays of successive packets of a flow that were received) ÷ their number (the D of RFC 3550 §6.4.1)",
+        source: "`delay_ns`",
+        parameters: None,
+        value: |probes| {
+            json!((probes.jitter_count > 0).then(|| seconds(probes.jitter_ns as f64) / probes.jitter_count as f64))
+        },
+    },
+];
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,12 @@
 //! `summary.json`: what a run comes to. A key without meaning for a run is null, never absent and never 0.
 
-use crate::meter::{Counts, Meter};
+use crate::measures::hosts::{self, Tcp, Udp};
+use crate::measures::link::{self, Way};
+use crate::measures::{exchanges, values};
+use crate::meter::Meter;
 use crate::probes::Probes;
 use crate::responses::Responses;
 use crate::seconds::seconds;
-use aqm::Cause;
 use base::Span;
 use net::{Routes, Step};
 use scenario::{Link, Scenario};
@@ -144,14 +146,17 @@ impl Summary<'_> {
         let of = |(link, meters): (&Link, &[Meter])| {
             [0, 1].map(|side| {
                 let capacity_bps = scenario.capacity_bps(link, side);
-                direction(meters[side].window(), capacity_bps, link.overhead, measured_s)
+                let counts = meters[side].window();
+                let way = Way { counts, capacity_bps, overhead_bytes: link.overhead, measured_s };
+                values(link::ROWS, |value| value(&way))
             })
         };
         let figures: Vec<[Value; 2]> = scenario.links.iter().zip(self.meters.chunks(2)).map(of).collect();
         let [forward, reverse] = &figures[0];
         let links = scenario.links.iter().zip(&figures);
         let links = links.map(|(link, [f, r])| (link.name.clone(), json!({ "forward": f, "reverse": r })));
-        let counts: Vec<&Counts> = self.meters.iter().map(Meter::window).collect();
+        let udp = Udp::new(&self.meters.iter().map(Meter::window).collect::<Vec<_>>());
+        let hosts = Tcp { totals: self.tcp, measured_s };
         json!({
             "scenario": scenario.name,
             "seed": scenario.seed,
@@ -160,10 +165,10 @@ impl Summary<'_> {
             "reverse": reverse,
             "links": links.collect::<Map<String, Value>>(),
             "routes": self.routes(),
-            "tcp": tcp(self.tcp, measured_s),
-            "udp": udp(&counts),
+            "tcp": values(hosts::TCP, |value| value(&hosts)),
+            "udp": values(hosts::UDP, |value| value(&udp)),
             "probes": self.probes.to_json(),
-            "exchanges": exchanges(self.responses),
+            "exchanges": values(exchanges::ROWS, |value| value(self.responses)),
             "engine": engine(self.engine),
             // Of a run between real hosts, who have more to say and put it there.
             "live": null,
@@ -194,105 +199,6 @@ impl Summary<'_> {
         }
         Value::Object(blocks)
     }
-}
-
-fn direction(counts: &Counts, capacity_bps: f64, overhead: u32, measured_s: f64) -> Value {
-    let bits = counts.delivered_bytes as f64 * 8.0;
-    let wire_bits = bits + counts.delivered as f64 * f64::from(overhead) * 8.0;
-    let of_offered = |n: u64| (counts.offered > 0).then(|| n as f64 / counts.offered as f64);
-    let by_cause = |counts: &[u64; Cause::ALL.len()]| -> Map<String, Value> {
-        Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), json!(counts[cause as usize]))).collect()
-    };
-    json!({
-        "utilisation": bits / (capacity_bps * measured_s),
-        "busy_ratio": wire_bits / (capacity_bps * measured_s),
-        "throughput_bps": bits / measured_s,
-        "offered_packets": counts.offered,
-        "delivered_packets": counts.delivered,
-        "dropped_packets": counts.dropped_total(),
-        "marked_packets": counts.marked_total(),
-        "dropped_by_cause": by_cause(&counts.dropped),
-        "marked_by_cause": by_cause(&counts.marked),
-        "loss_ratio": of_offered(counts.dropped_total()),
-        "mark_ratio": of_offered(counts.marked_total()),
-        "packet_mean_bytes": (counts.delivered > 0).then(|| counts.delivered_bytes as f64 / counts.delivered as f64),
-        "queue_delay_mean_s": counts.wait_mean_s(),
-        "queue_delay_sd_s": counts.wait_sd_s(),
-        "queue_delay_p50_s": counts.wait_quantile_s(0.5),
-        "queue_delay_p95_s": counts.wait_quantile_s(0.95),
-        "queue_delay_p99_s": counts.wait_quantile_s(0.99),
-        "queue_mean_packets": seconds(counts.waiting_packet_ns as f64) / measured_s,
-        "loss_run_mean": counts.loss_run_mean(),
-        "loss_runs": counts.runs.iter().rposition(|&n| n > 0).map(|last| counts.runs[1..=last].to_vec()),
-    })
-}
-
-fn tcp(totals: &TcpTotals, measured_s: f64) -> Value {
-    let used = |value: Value| if totals.is_used { value } else { Value::Null };
-    let goodput = |bytes: u64| bytes as f64 * 8.0 / measured_s;
-    json!({
-        "goodput_bps": used(json!(goodput(totals.delivered_bytes.iter().sum()))),
-        "forward_goodput_bps": used(json!(goodput(totals.delivered_bytes[0]))),
-        "reverse_goodput_bps": used(json!(goodput(totals.delivered_bytes[1]))),
-        "retransmitted_segments": used(json!(totals.retransmitted_segments)),
-        "timeouts": used(json!(totals.timeouts)),
-        "recoveries": used(json!(totals.recoveries)),
-        "ecn_reductions": used(json!(totals.ecn_reductions)),
-        "flows_completed": used(json!(totals.flows_completed)),
-        "flows_failed": used(json!(totals.flows_failed)),
-        "lost_before_link_packets": totals.lost_before_link,
-        "jain_index": jain_index(&totals.bulk_bytes),
-        "held_back": held_back(&totals.held_back, measured_s),
-    })
-}
-
-/// By the number of the block; null where no block has endless flows that were looked at.
-fn held_back(blocks: &[Option<HeldBack>], measured_s: f64) -> Value {
-    let seen = blocks.iter().enumerate().filter_map(|(block, seen)| Some((block, seen.filter(|it| it.looks > 0)?)));
-    let shares = seen.map(|(block, seen)| {
-        let share = |looks: u64| looks as f64 / seen.looks as f64;
-        let goodput_bps = seen.bytes as f64 * 8.0 / measured_s;
-        let (window_share, access_share) = (share(seen.by_window), share(seen.by_access));
-        let found = json!({ "goodput_bps": goodput_bps, "window_share": window_share, "access_share": access_share });
-        (block.to_string(), found)
-    });
-    let shares: Map<String, Value> = shares.collect();
-    if shares.is_empty() { Value::Null } else { Value::Object(shares) }
-}
-
-/// Jain's fairness index: (sum x)² / (n sum x²); `None` for fewer than two flows or none that moved.
-fn jain_index(bytes: &[u64]) -> Option<f64> {
-    let sum: f64 = bytes.iter().map(|&b| b as f64).sum();
-    let squares: f64 = bytes.iter().map(|&b| b as f64 * b as f64).sum();
-    (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
-}
-
-fn udp(directions: &[&Counts]) -> Value {
-    let offered: u64 = directions.iter().map(|c| c.udp_offered).sum();
-    let lost: u64 = directions.iter().map(|c| c.udp_lost).sum();
-    let is_used = offered > 0;
-    let before: u64 = directions.iter().map(|c| c.lost_before_link[1]).sum();
-    let is_sent = offered + before > 0;
-    json!({
-        "offered_packets": is_used.then_some(offered),
-        "lost_packets": is_used.then_some(lost),
-        "loss_ratio": is_used.then(|| lost as f64 / offered as f64),
-        "lost_before_link_packets": is_sent.then_some(before),
-    })
-}
-
-fn exchanges(responses: &Responses) -> Value {
-    let quantile = |q| responses.quantile_s(q);
-    json!({
-        "completed": responses.count(),
-        "response_time_s": {
-            "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
-            "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
-        },
-        "share_under_500ms": responses.share_within(0),
-        "share_under_1s": responses.share_within(1),
-        "share_under_2s": responses.share_within(2),
-    })
 }
 
 fn engine(engine: &Engine) -> Value {

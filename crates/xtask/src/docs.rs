@@ -51,6 +51,9 @@ fn sections() -> Result<Vec<(String, Sections)>, String> {
         sections.push(("measured".to_owned(), measured(row, &figures)?));
         pages.push((format!("disciplines/{}.md", row.name), sections));
     }
+    pages.push(("guide/results.md".to_owned(), vec![("measures".to_owned(), summary())]));
+    let parts = ["responses", "link", "run", "sizes"].map(|part| (part.to_owned(), measures(part)));
+    pages.push(("guide/measures.md".to_owned(), parts.into()));
     pages.push(("disciplines/README.md".to_owned(), vec![("index".to_owned(), index()?)]));
     pages.push(("../README.md".to_owned(), vec![("disciplines".to_owned(), names())]));
     let stacks = tcp::profiles().iter().map(|profile| (profile.name.to_owned(), stack(profile)));
@@ -219,6 +222,28 @@ fn stack(profile: &Profile) -> String {
     let mut text = format!("{}.\n\n", profile.doc) + &row(["key", "value", "source"]) + &rule(3);
     for value in profile.values {
         text += &row([&format!("`{}`", value.name), value.value, value.source]);
+    }
+    text
+}
+
+/// What the summary has of the catalogue of measures.
+fn summary() -> String {
+    let mut text = row(["key", "unit", "meaning"]) + &rule(3);
+    for measure in record::measures::all() {
+        if let Some(key) = measure.key() {
+            text += &row([&format!("`{key}`"), measure.unit, measure.formula]);
+        }
+    }
+    text
+}
+
+/// What can be asked for of one part of the catalogue of measures.
+fn measures(part: &str) -> String {
+    let mut text = row(["measure", "parameters", "unit", "what", "worked out of"]) + &rule(5);
+    for measure in record::measures::all().iter().filter(|measure| measure.part == part) {
+        if let Some(parameters) = measure.parameters {
+            text += &row([&format!("`{}`", measure.name), parameters, measure.unit, measure.formula, measure.source]);
+        }
     }
     text
 }

@@ -18,33 +18,9 @@ from aqmlab.measures.measure import (
     choice,
 )
 from aqmlab.measures.subject import Seen
-from aqmlab.results.window import Window
+from aqmlab.results.window import STATISTICS, quotient
 from aqmlab.statistics import Array
 
-STATISTICS = ("mean", "sd", "min", "max")
-
-Quotient = Callable[[Window], tuple[Array, Array]]
-"""Numerator and denominator, both [direction, part]."""
-
-
-def _capacity(w: Window) -> Array:
-    """Bits that the link could send in each part."""
-    parts = w.completed.size
-    return np.repeat(np.array(w.rate_bps)[:, None] * w.measured_s / parts, parts, axis=1)
-
-
-def _seconds(w: Window) -> Array:
-    """Length of each part; half for each direction, so that the sum of both is a rate."""
-    return np.full_like(w.sent_bits, w.measured_s / w.completed.size)
-
-
-_QUOTIENTS: dict[str, Quotient] = {
-    "utilisation": lambda w: (w.sent_bits, _capacity(w)),
-    "throughput_bps": lambda w: (w.sent_bits, _seconds(w)),
-    "loss_ratio": lambda w: (w.dropped, w.offered),
-    "mark_ratio": lambda w: (w.marked, w.offered),
-    "queue_delay_mean_s": lambda w: (w.delay_sum_s, w.delivered),
-}
 _WORDS = {
     "utilisation": "utilisation",
     "throughput_bps": "throughput",
@@ -57,18 +33,20 @@ _WORDS = {
 def _quotient(name: str) -> Callable[[Params], Formula]:
     def formula(params: Params) -> Formula:
         way = params["direction"]
-        rows = slice(None) if way == BOTH else slice(WAYS.index(way), WAYS.index(way) + 1)
+        directions = range(len(WAYS)) if way == BOTH else (WAYS.index(way),)
 
-        def quotient(seen: Seen, axes: tuple[int, ...]) -> Array:
-            top, bottom = (each[rows].sum(axis=axes) for each in _QUOTIENTS[name](seen.window))
-            if name == "throughput_bps" and way == BOTH:
-                bottom = bottom / len(WAYS)  # what both directions send in a second, together
+        def parts(seen: Seen) -> Array:
+            top, bottom = quotient(seen.window, name, directions)
             return np.asarray(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
+
+        def whole(seen: Seen) -> float:
+            top, bottom = (each.sum() for each in quotient(seen.window, name, directions))
+            return float(top / bottom) if bottom > 0 else float("nan")
 
         ways = "both directions" if way == BOTH else way
         return Formula(
-            lambda seen: float(quotient(seen, (0, 1))) if seen.window.sent_bits.size else float("nan"),
-            lambda seen: quotient(seen, (0,)),
+            whole,
+            parts,
             f"{_WORDS[name]}, {ways}",
             _WORDS[name] + ("" if way == BOTH else f", {way}"),
         )
@@ -108,17 +86,13 @@ def _state(params: Params) -> Formula:
 
 
 MEASURES = (
-    Measure("utilisation", "utilisation", "% of the link", (WINDOW_WAY, LINK), at_link(_quotient("utilisation"))),
-    Measure("throughput_bps", "throughput", "Mb/s", (WINDOW_WAY, LINK), at_link(_quotient("throughput_bps"))),
-    Measure("loss_ratio", "loss", "% of packets", (WINDOW_WAY, LINK), at_link(_quotient("loss_ratio"))),
-    Measure("mark_ratio", "marked", "% of packets", (WINDOW_WAY, LINK), at_link(_quotient("mark_ratio"))),
-    Measure(
-        "queue_delay_mean_s", "mean queueing delay", "ms", (WINDOW_WAY, LINK), at_link(_quotient("queue_delay_mean_s"))
-    ),
+    Measure("utilisation", (WINDOW_WAY, LINK), at_link(_quotient("utilisation"))),
+    Measure("throughput_bps", (WINDOW_WAY, LINK), at_link(_quotient("throughput_bps"))),
+    Measure("loss_ratio", (WINDOW_WAY, LINK), at_link(_quotient("loss_ratio"))),
+    Measure("mark_ratio", (WINDOW_WAY, LINK), at_link(_quotient("mark_ratio"))),
+    Measure("queue_delay_mean_s", (WINDOW_WAY, LINK), at_link(_quotient("queue_delay_mean_s"))),
     Measure(
         "state",
-        "state",
-        "",
         (
             Parameter("column", "a column of queue.parquet", lambda item: isinstance(item, str), is_needed=True),
             choice("statistic", STATISTICS, "mean"),

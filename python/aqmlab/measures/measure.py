@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from aqmlab.measures.subject import Seen, Subject, runs_of
+from aqmlab.results.defined import asked
 from aqmlab.statistics import Array, Interval, across_runs, estimate
 
 Params = Mapping[str, Any]
@@ -43,19 +44,25 @@ class Formula:
 
 @dataclass(frozen=True)
 class Measure:
-    """A row of the catalogue."""
+    """How a measure of the catalogue is worked out of results."""
 
     name: str
-    title: str
-    """For the head of a column."""
-    unit: str
-    """Of its values, a key of `verdict.UNITS`."""
     parameters: tuple[Parameter, ...]
     formula: Callable[[Params], Formula]
     """Raises `ValueError`, with what was expected, for parameters that do not go together."""
     is_exact: bool = False
     """Whether it is read off the scenario, so that no seed changes it: what is measured and the same in every run may
     be so by chance."""
+
+    @property
+    def title(self) -> str:
+        """For the head of a column."""
+        return asked()[self.name].title
+
+    @property
+    def unit(self) -> str:
+        """In which its values are shown, a key of `verdict.UNITS`."""
+        return asked()[self.name].shown
 
 
 @dataclass(frozen=True)

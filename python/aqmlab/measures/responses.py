@@ -229,7 +229,6 @@ def _completed(params: Mapping[str, Any]) -> Formula:
     )
 
 
-_SHARE = "% of exchanges"
 _TIME = Parameter(
     "time_s",
     f"seconds above 0, at most {LONGEST_S:g}, a multiple of {STEP_S:g}",
@@ -243,12 +242,10 @@ def _at(name: str, default: float | None = None) -> Parameter:
 
 
 MEASURES = (
-    Measure("ahead", "exchanges done", _SHARE, (_at("from_s"), _at("to_s"), _at("at_s"), *SCOPE), _ahead),
-    Measure("within", "done within", _SHARE, (_TIME, *SCOPE), _within),
+    Measure("ahead", (_at("from_s"), _at("to_s"), _at("at_s"), *SCOPE), _ahead),
+    Measure("within", (_TIME, *SCOPE), _within),
     Measure(
         "slower",
-        "slower than",
-        _SHARE,
         (
             Parameter(
                 "time_s",
@@ -263,17 +260,15 @@ MEASURES = (
     ),
     Measure(
         "quantile",
-        "quantile",
-        "ms",
         (Parameter("q", "a number between 0 and 1", lambda q: is_number(q) and 0 < q < 1, is_needed=True), *SCOPE),
         _quantile,
     ),
-    Measure("plateau", "step", _SHARE, (_at("from_s", 0.7), _at("step_s", 1.0), _at("to_s", 1.3), *SCOPE), _plateau),
-    Measure("p50", "median", "ms", (), _kept("p50")),
-    Measure("p90", "90 %", "ms", (), _kept("p90")),
-    Measure("p99", "99 %", "ms", (), _kept("p99")),
-    Measure("share_under_500ms", "within 0.5 s", _SHARE, (), _kept("share_under_500ms")),
-    Measure("share_under_1s", "within 1 s", _SHARE, (), _kept("share_under_1s")),
-    Measure("share_under_2s", "within 2 s", _SHARE, (), _kept("share_under_2s")),
-    Measure("completed", "completed", "exchanges", SCOPE[:1], _completed),
+    Measure("plateau", (_at("from_s", 0.7), _at("step_s", 1.0), _at("to_s", 1.3), *SCOPE), _plateau),
+    Measure("p50", (), _kept("p50")),
+    Measure("p90", (), _kept("p90")),
+    Measure("p99", (), _kept("p99")),
+    Measure("share_under_500ms", (), _kept("share_under_500ms")),
+    Measure("share_under_1s", (), _kept("share_under_1s")),
+    Measure("share_under_2s", (), _kept("share_under_2s")),
+    Measure("completed", SCOPE[:1], _completed),
 )

@@ -82,14 +82,12 @@ def _mean(_: Params) -> Formula:
 
 
 MEASURES = (
-    Measure("size_share", "responses", "% of responses", _PARAMETERS, _shares(lambda w: w.size_counts, "responses")),
-    Measure("bytes_share", "bytes", "% of bytes", _PARAMETERS, _shares(lambda w: w.size_bytes, "bytes")),
+    Measure("size_share", _PARAMETERS, _shares(lambda w: w.size_counts, "responses")),
+    Measure("bytes_share", _PARAMETERS, _shares(lambda w: w.size_bytes, "bytes")),
     Measure(
         "largest_share",
-        "bytes of the largest",
-        "% of bytes",
         (Parameter("share", "a share between 0 and 1", lambda x: is_number(x) and 0 < x < 1, is_needed=True),),
         _largest,
     ),
-    Measure("size_mean", "mean response", "bytes", (), _mean),
+    Measure("size_mean", (), _mean),
 )

@@ -20,10 +20,9 @@ from aqmlab.report import numbers
 from aqmlab.report.numbers import Cell
 from aqmlab.results import by_link, held_back, readable, settled, store, transport
 from aqmlab.results.result import Result
-from aqmlab.results.window import MEASURES
+from aqmlab.results.window import MEASURES, OF_LINK
 from aqmlab.statistics import Interval
 
-LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
 TIMES = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
 DIRECTION = (
     ("utilisation", "share"),
@@ -72,7 +71,7 @@ def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun 
 
 def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
     base = found.baseline
-    measures = (*LINK, *TIMES)
+    measures = (*OF_LINK, *TIMES)
     agreements = [agreement_facts(item) for item in of_comparison(found)]
     return {
         **_shared(found.name, found.columns, found.reps),
@@ -104,7 +103,7 @@ def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
 
 def _of_result(found: Result) -> Json:
     column = Column(Entry(found.name, ".", uncongested=False), found)
-    measures = (*LINK, *TIMES)
+    measures = (*OF_LINK, *TIMES)
     return {
         **_shared(found.name, [column], len(found.runs)),
         "is_comparison": False,
@@ -313,7 +312,7 @@ def _cell(interval: Interval, unit: str, measure: str) -> Cell:
 
 
 def _difference(found: Comparison, column: Column, base: Column, measure: str) -> Cell:
-    if column.uncongested and measure in LINK:
+    if column.uncongested and measure in OF_LINK:
         return Cell("–", "")  # another link: its figures do not compare
     interval = found.difference(column, base, measure)
     value, width = readable.with_width(interval, MEASURES[measure][1], signed=True)

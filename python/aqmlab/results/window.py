@@ -19,6 +19,7 @@ from aqmlab import links, statistics
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 from aqmlab.results import exchanges, times
+from aqmlab.results.defined import SHARE, Defined, asked
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results.run import Run, of_link
 from aqmlab.stationarity import NO
@@ -44,20 +45,20 @@ COUNTS = ("offered_packets", "delivered_packets", "delivered_bytes", "dropped_pa
 STATISTICS = ("mean", "sd", "min", "max")
 """What is kept of a state over the intervals of a part; `sd` is that of these intervals, not an estimate."""
 
-MEASURES: dict[str, tuple[str, str]] = {
-    "utilisation": ("utilisation", "share"),
-    "loss_ratio": ("loss", "share"),
-    "mark_ratio": ("marked", "share"),
-    "completed": ("completed exchanges", "count"),
-    "p50": ("median response time", "s"),
-    "p90": ("90th percentile", "s"),
-    "p99": ("99th percentile", "s"),
-    "share_under_500ms": ("within 0.5 s", "share"),
-    "share_under_1s": ("within 1 s", "share"),
-    "share_under_2s": ("within 2 s", "share"),
-    "queue_delay_mean_s": ("mean queueing delay", "s"),
-}
-"""What is compared: name -> (title, unit). Link figures are those of both directions of the first link together."""
+COMPARED = (
+    *("utilisation", "loss_ratio", "mark_ratio", "completed", "p50", "p90", "p99"),
+    *("share_under_500ms", "share_under_1s", "share_under_2s", "queue_delay_mean_s"),
+)
+"""What is compared. Link figures are those of both directions of the first link together."""
+
+
+def _unit(row: Defined) -> str:
+    """As numbers are read: `share`, `s`, `count`."""
+    return "share" if row.unit.startswith(SHARE) else "count" if row.unit == "exchanges" else row.unit
+
+
+MEASURES: dict[str, tuple[str, str]] = {name: (asked()[name].title, _unit(asked()[name])) for name in COMPARED}
+"""Name -> (title, unit) of what is compared."""
 
 OF_LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
 """Those of a link: of several links also by name, as `links.core.forward.utilisation`."""
@@ -174,18 +175,10 @@ class Window:
         return _floats(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
 
     def _quotient(self, name: str) -> tuple[Array, Array]:
-        parts = self.completed.size
         if name.startswith("links."):
             return self._of_link(name)
-        match name:
-            case "utilisation":
-                return self.sent_bits.sum(axis=0), np.full(parts, sum(self.rate_bps) * self.measured_s / parts)
-            case "loss_ratio":
-                return self.dropped.sum(axis=0), self.offered.sum(axis=0)
-            case "mark_ratio":
-                return self.marked.sum(axis=0), self.offered.sum(axis=0)
-            case "queue_delay_mean_s":
-                return self.delay_sum_s.sum(axis=0), self.delivered.sum(axis=0)
+        if name in OF_LINK:
+            return quotient(self, name)
         column = {"share_under_500ms": 100, "share_under_1s": 200, "share_under_2s": 400}[name]
         return self.cdf_counts[:, column], self.completed
 
@@ -195,14 +188,25 @@ class Window:
         if link not in self.links:
             known = ", ".join(self.links) or "none, for there is one link"
             raise BadInput(f"{name!r}: {link}: no such link; expected one of {known}")
-        own, row = self.at(link), links.WAYS.index(way)
-        capacity = np.full(self.completed.size, own.rate_bps[row] * own.measured_s / self.completed.size)
-        return {
-            "utilisation": (own.sent_bits[row], capacity),
-            "loss_ratio": (own.dropped[row], own.offered[row]),
-            "mark_ratio": (own.marked[row], own.offered[row]),
-            "queue_delay_mean_s": (own.delay_sum_s[row], own.delivered[row]),
-        }[what]
+        return quotient(self.at(link), what, (links.WAYS.index(way),))
+
+
+def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> tuple[Array, Array]:
+    """A measure of the link in some directions together: numerator and denominator in each part of the window."""
+    part_s = window.measured_s / max(window.completed.size, 1)
+    rows = list(directions)
+    match name:
+        case "utilisation":
+            carried = sum(window.rate_bps[row] for row in rows) * part_s
+            return window.sent_bits[rows].sum(axis=0), np.full(window.completed.size, carried)
+        case "throughput_bps":
+            return window.sent_bits[rows].sum(axis=0), np.full(window.completed.size, part_s)
+    top, bottom = {
+        "loss_ratio": (window.dropped, window.offered),
+        "mark_ratio": (window.marked, window.offered),
+        "queue_delay_mean_s": (window.delay_sum_s, window.delivered),
+    }[name]
+    return top[rows].sum(axis=0), bottom[rows].sum(axis=0)
 
 
 def estimate(windows: Sequence[Window], measure: str) -> Interval:

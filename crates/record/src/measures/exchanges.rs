@@ -1,0 +1,63 @@
+//! Measures of the exchanges that were completed in the measured window.
+
+use super::Row;
+use crate::responses::Responses;
+use serde_json::{Value, json};
+
+/// How a number is worked out.
+pub type OfResponses = fn(&Responses) -> Value;
+
+/// The rows, as the summary has them.
+pub const ROWS: &[Row<OfResponses>] = &[
+    Row {
+        name: "completed",
+        title: "completed exchanges",
+        unit: "exchanges",
+        formula: "exchanges completed",
+        source: "rows of exchanges.parquet",
+        parameters: Some("`block`"),
+        value: |responses| json!(responses.count()),
+    },
+    Row {
+        name: "response_time_s",
+        title: "response time",
+        unit: "s",
+        formula: "percentiles `p10` `p25` `p50` `p75` `p90` `p95` `p99`, to three digits",
+        source: "`response_time_ns`",
+        parameters: None,
+        value: |responses| {
+            let quantile = |q| responses.quantile_s(q);
+            json!({
+                "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
+                "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
+            })
+        },
+    },
+    Row {
+        name: "share_under_500ms",
+        title: "within 0.5 s",
+        unit: "share of exchanges",
+        formula: "exchanges that took at most 0.5 s ÷ exchanges completed ([within](measuring.md#response-time))",
+        source: "`response_time_ns`",
+        parameters: Some(""),
+        value: |responses| json!(responses.share_within(0)),
+    },
+    Row {
+        name: "share_under_1s",
+        title: "within 1 s",
+        unit: "share of exchanges",
+        formula: "exchanges that took at most 1 s ÷ exchanges completed",
+        source: "`response_time_ns`",
+        parameters: Some(""),
+        value: |responses| json!(responses.share_within(1)),
+    },
+    Row {
+        name: "share_under_2s",
+        title: "within 2 s",
+        unit: "share of exchanges",
+        formula: "exchanges that took at most 2 s ÷ exchanges completed",
+        source: "`response_time_ns`",
+        parameters: Some(""),
+        value: |responses| json!(responses.share_within(2)),
+    },
+];

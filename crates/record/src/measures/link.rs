@@ -1,0 +1,237 @@
+//! Measures of one direction of a link.
+
+use super::Row;
+use crate::meter::Counts;
+use crate::seconds::seconds;
+use aqm::Cause;
+use serde_json::{Map, Value, json};
+
+/// What was counted at one direction of a link, and what its measures are taken of besides.
+pub struct Way<'a> {
+    /// What was counted.
+    pub counts: &'a Counts,
+    /// What the link carries, in the mean over the window, bits a second.
+    pub capacity_bps: f64,
+    /// What framing adds to each packet, bytes.
+    pub overhead_bytes: u32,
+    /// Length of the measured window, seconds.
+    pub measured_s: f64,
+}
+
+impl Way<'_> {
+    fn bits(&self) -> f64 {
+        self.counts.delivered_bytes as f64 * 8.0
+    }
+
+    fn wire_bits(&self) -> f64 {
+        self.bits() + self.counts.delivered as f64 * f64::from(self.overhead_bytes) * 8.0
+    }
+
+    fn of_offered(&self, packets: u64) -> Option<f64> {
+        (self.counts.offered > 0).then(|| packets as f64 / self.counts.offered as f64)
+    }
+}
+
+fn by_cause(counts: &[u64; Cause::ALL.len()]) -> Value {
+    let named = Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), json!(counts[cause as usize])));
+    Value::Object(named.collect::<Map<_, _>>())
+}
+
+/// Both directions unless one is named: a quotient of sums.
+const BOTH: Option<&str> = Some("`direction` both, `link`");
+/// Of one direction.
+const ONE: Option<&str> = Some("`direction` forward, `link`");
+
+/// How a number is worked out.
+pub type OfWay = fn(&Way<'_>) -> Value;
+
+/// The rows, as the summary has them.
+pub const ROWS: &[Row<OfWay>] = &[
+    Row {
+        name: "utilisation",
+        title: "utilisation",
+        unit: "share of the link",
+        formula: "bits of IP packets sent ÷ (rate × window); of a link that changes, ÷ what it could have sent in the window",
+        source: "`delivered_bytes` × 8, rates of the scenario",
+        parameters: BOTH,
+        value: |way| json!(way.bits() / (way.capacity_bps * way.measured_s)),
+    },
+    Row {
+        name: "busy_ratio",
+        title: "busy",
+        unit: "share of the link",
+        formula: "(bits of IP packets sent + packets sent × `link.overhead`) ÷ (rate × window): the share of time in which the \
+                  link was busy",
+        source: "`delivered_bytes`, `delivered_packets`, `link.overhead`",
+        parameters: None,
+        value: |way| json!(way.wire_bits() / (way.capacity_bps * way.measured_s)),
+    },
+    Row {
+        name: "throughput_bps",
+        title: "throughput",
+        unit: "bit/s",
+        formula: "bits of IP packets sent ÷ window; of both directions the sum",
+        source: "`delivered_bytes` × 8",
+        parameters: BOTH,
+        value: |way| json!(way.bits() / way.measured_s),
+    },
+    Row {
+        name: "offered_packets",
+        title: "offered",
+        unit: "packets",
+        formula: "packets that arrived at the discipline",
+        source: "`offered_packets`",
+        parameters: None,
+        value: |way| json!(way.counts.offered),
+    },
+    Row {
+        name: "delivered_packets",
+        title: "delivered",
+        unit: "packets",
+        formula: "packets whose last bit left",
+        source: "`delivered_packets`",
+        parameters: None,
+        value: |way| json!(way.counts.delivered),
+    },
+    Row {
+        name: "dropped_packets",
+        title: "lost",
+        unit: "packets",
+        formula: "packets lost",
+        source: "`dropped_packets`",
+        parameters: None,
+        value: |way| json!(way.counts.dropped_total()),
+    },
+    Row {
+        name: "marked_packets",
+        title: "marked",
+        unit: "packets",
+        formula: "packets marked",
+        source: "`marked_packets`",
+        parameters: None,
+        value: |way| json!(way.counts.marked_total()),
+    },
+    Row {
+        name: "dropped_by_cause",
+        title: "lost by cause",
+        unit: "packets",
+        formula: "packets lost, by [cause](glossary.md#cause)",
+        source: "`cause` of drops.parquet",
+        parameters: None,
+        value: |way| by_cause(&way.counts.dropped),
+    },
+    Row {
+        name: "marked_by_cause",
+        title: "marked by cause",
+        unit: "packets",
+        formula: "packets marked, by [cause](glossary.md#cause)",
+        source: "`cause` of drops.parquet",
+        parameters: None,
+        value: |way| by_cause(&way.counts.marked),
+    },
+    Row {
+        name: "loss_ratio",
+        title: "loss",
+        unit: "share of packets",
+        formula: "packets lost ÷ packets offered",
+        source: "`dropped_packets`, `offered_packets`",
+        parameters: BOTH,
+        value: |way| json!(way.of_offered(way.counts.dropped_total())),
+    },
+    Row {
+        name: "mark_ratio",
+        title: "marked",
+        unit: "share of packets",
+        formula: "packets marked ÷ packets offered",
+        source: "`marked_packets`, `offered_packets`",
+        parameters: BOTH,
+        value: |way| json!(way.of_offered(way.counts.marked_total())),
+    },
+    Row {
+        name: "packet_mean_bytes",
+        title: "mean packet",
+        unit: "bytes",
+        formula: "bytes sent ÷ packets sent",
+        source: "`delivered_bytes`, `delivered_packets`",
+        parameters: None,
+        value: |way| {
+            let counts = way.counts;
+            json!((counts.delivered > 0).then(|| counts.delivered_bytes as f64 / counts.delivered as f64))
+        },
+    },
+    Row {
+        name: "queue_delay_mean_s",
+        title: "mean queueing delay",
+        unit: "s",
+        formula: "sum of the waits of the packets that left ÷ their number",
+        source: "`queue_delay_sum_ns`, `delivered_packets`",
+        parameters: BOTH,
+        value: |way| json!(way.counts.wait_mean_s()),
+    },
+    Row {
+        name: "queue_delay_sd_s",
+        title: "sd of queueing delay",
+        unit: "s",
+        formula: "√(mean of the squares of the waits − square of their mean), over the packets that left",
+        source: "waits of packets",
+        parameters: ONE,
+        value: |way| json!(way.counts.wait_sd_s()),
+    },
+    Row {
+        name: "queue_delay_p50_s",
+        title: "median queueing delay",
+        unit: "s",
+        formula: "the wait that half of the packets that left did not exceed, to two digits",
+        source: "waits of packets",
+        parameters: None,
+        value: |way| json!(way.counts.wait_quantile_s(0.5)),
+    },
+    Row {
+        name: "queue_delay_p95_s",
+        title: "95 % of queueing delay",
+        unit: "s",
+        formula: "the wait that 95 % of the packets that left did not exceed, to two digits",
+        source: "waits of packets",
+        parameters: None,
+        value: |way| json!(way.counts.wait_quantile_s(0.95)),
+    },
+    Row {
+        name: "queue_delay_p99_s",
+        title: "99 % of queueing delay",
+        unit: "s",
+        formula: "the wait that 99 % of the packets that left did not exceed, to two digits",
+        source: "waits of packets",
+        parameters: None,
+        value: |way| json!(way.counts.wait_quantile_s(0.99)),
+    },
+    Row {
+        name: "queue_mean_packets",
+        title: "mean queue",
+        unit: "packets",
+        formula: "∫ packets waiting in the discipline dt ÷ window, those included that are dropped later",
+        source: "arrivals and departures of packets",
+        parameters: ONE,
+        value: |way| json!(seconds(way.counts.waiting_packet_ns as f64) / way.measured_s),
+    },
+    Row {
+        name: "loss_run_mean",
+        title: "consecutive losses",
+        unit: "packets",
+        formula: "losses in runs ÷ runs; a run is consecutive losses with no packet accepted in between",
+        source: "losses in their order",
+        parameters: ONE,
+        value: |way| json!(way.counts.loss_run_mean()),
+    },
+    Row {
+        name: "loss_runs",
+        title: "runs of losses",
+        unit: "",
+        formula: "number of runs of 1, 2, 3, ... losses; those of 63 and more in the last",
+        source: "losses in their order",
+        parameters: None,
+        value: |way| {
+            let runs = &way.counts.runs;
+            json!(runs.iter().rposition(|&n| n > 0).map(|last| runs[1..=last].to_vec()))
+        },
+    },
+];
