@@ -3,7 +3,7 @@
 use crate::common::{Bench, CLIENT, Kind, SERVER, plain};
 use crate::told::assert_told;
 use base::Span;
-use tcp::{Config, Repair};
+use tcp::{Config, Reduction, Repair};
 
 /// A request of 100 bytes, answered by four segments, the last of which closes; timers as in RFC 6298.
 fn exchange() -> Bench {
@@ -214,4 +214,19 @@ fn a_hole_at_the_end_is_rescued() {
     assert_eq!(repairs(&bench), [(100, vec![1, 10])]);
     assert_eq!(bench.ends[CLIENT].stats().timeouts, 0);
     assert_eq!(bench.ends[SERVER].received(), 10_000);
+}
+
+#[test]
+fn each_recovery_has_a_rescue() {
+    // RFC 6675 §4, NextSeg rule (4): one a recovery, not one a connection, whichever way the window comes down. Twenty
+    // segments leave ten of the window, which ten more fill at two seconds. All of these but the
+    // first and the last are reported: there is room for a rescue.
+    for reduction in [Reduction::AtOnce, Reduction::Proportional] {
+        let config = Config { initial_window: 20, repair: Repair::Sack, reduction, ..plain() };
+        let mut bench = Bench::new(&config);
+        bench.write(CLIENT, 20_000).write_at(2_000, CLIENT, 10_000).lose(CLIENT, Kind::Data, &[1, 20, 21, 30]).run();
+        assert_eq!(repairs(&bench), [(100, vec![1, 20]), (2_100, vec![21, 30])], "{reduction:?}");
+        assert_eq!(bench.ends[CLIENT].stats().timeouts, 0);
+        assert_eq!(bench.ends[SERVER].received(), 30_000);
+    }
 }

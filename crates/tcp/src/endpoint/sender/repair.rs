@@ -243,6 +243,9 @@ impl Sender {
     /// Fast recovery begins.
     pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.stats.recoveries += 1;
+        if let Repair::Sack { has_rescued } = &mut self.repair {
+            *has_rescued = false;
+        }
         if self.descent.is_gradual() {
             self.enter_recovery_gradually(config, now);
             return;
@@ -258,9 +261,6 @@ impl Sender {
                 self.reduce(Cause::Loss, self.flight(), config, now);
             }
             _ => self.window.cwnd = self.window.ssthresh,
-        }
-        if let Repair::Sack { has_rescued } = &mut self.repair {
-            *has_rescued = false;
         }
         self.recover = self.snd_nxt;
         self.timing = Timing::NONE;
