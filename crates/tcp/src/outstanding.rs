@@ -58,6 +58,17 @@ pub struct Outstanding {
     pub(crate) sampler: Option<Box<Sampler>>,
 }
 
+/// What arrived in order, of what was sent once.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    /// How many records.
+    pub records: u32,
+    /// When the first of them was sent.
+    pub first_at: Time,
+    /// When the last of them was.
+    pub last_at: Time,
+}
+
 /// What became of the records, all of it counted once.
 #[derive(Clone, Debug, Default)]
 struct Scoreboard {
@@ -76,6 +87,8 @@ struct Scoreboard {
     ever_lost_bytes: u64,
     /// Bytes that are thought to have arrived, of which records is not known.
     assumed_bytes: u64,
+    /// Records from here on were sent once, and nothing is known of them.
+    plain_from: u64,
 }
 
 impl Scoreboard {
@@ -95,12 +108,19 @@ impl Scoreboard {
         }
         if !record.is(LOST) {
             record.state |= LOST;
+            self.touch(record);
             self.lost_bytes += u64::from(record.len);
             self.ever_lost_bytes += u64::from(record.len);
         }
         if !record.is(RESENT) {
             self.resend_from = self.resend_from.min(serial);
         }
+    }
+
+    /// More is known of the record than that it was sent.
+    #[inline]
+    fn touch(&mut self, record: &Record) {
+        self.plain_from = self.plain_from.max(record.end());
     }
 
     /// What was sent again of a record does not count any more.
@@ -210,9 +230,9 @@ impl Outstanding {
             }
             states |= record.state & EVER_RESENT;
             if let Some(timed) = &mut self.timed {
-                timed.acked_resent |= record.is(EVER_RESENT);
-                if record.state & (EVER_RESENT | SACKED) == 0 && timed.acked_at.is_none() {
-                    timed.acked_at = Some(record.sent_at);
+                timed.hand.acked_resent |= record.is(EVER_RESENT);
+                if record.state & (EVER_RESENT | SACKED) == 0 && timed.hand.acked_at.is_none() {
+                    timed.hand.acked_at = Some(record.sent_at);
                 }
             }
             if let Some(timed) = &mut self.timed
@@ -230,6 +250,38 @@ impl Outstanding {
             self.forget_front();
         }
         newest
+    }
+
+    /// Whether nothing is known of what is outstanding, from `una` on, but that it was sent once: then there is nothing
+    /// to be found by what arrives in order.
+    #[inline]
+    pub fn is_plain(&self, una: u64) -> bool {
+        self.board.as_ref().is_none_or(|board| board.plain_from <= una)
+            && self.timed.as_ref().is_none_or(|timed| timed.resent.is_empty())
+            && self.sampler.is_none()
+    }
+
+    /// Everything before `ack` arrived, where all that is outstanding [is plain](Self::is_plain): what
+    /// [`Outstanding::begin`] and [`Outstanding::acknowledge`] come to then.
+    #[inline]
+    pub fn acknowledge_plainly(&mut self, ack: u64, now: Time) -> Plain {
+        let mut plain = Plain { records: 0, first_at: now, last_at: now };
+        let mut end = 0;
+        while let Some(record) = self.records.front()
+            && record.end() <= ack
+        {
+            plain.first_at = if plain.records == 0 { record.sent_at } else { plain.first_at };
+            (plain.last_at, end) = (record.sent_at, record.end());
+            plain.records += 1;
+            self.records.pop_front();
+        }
+        self.first += u64::from(plain.records);
+        if let Some(timed) = &mut self.timed
+            && plain.records > 0
+        {
+            timed.rack.arrived_in_order(plain.last_at, end, now);
+        }
+        plain
     }
 
     fn forget_front(&mut self) {
@@ -285,8 +337,8 @@ impl Outstanding {
             if let Some(timed) = &mut self.timed {
                 timed.arrived(record, self.first + index as u64);
                 if !record.is(EVER_RESENT) {
-                    let first = timed.reported_at.map_or(record.sent_at, |at| at.min(record.sent_at));
-                    timed.reported_at = Some(first);
+                    let first = timed.hand.reported_at.map_or(record.sent_at, |at| at.min(record.sent_at));
+                    timed.hand.reported_at = Some(first);
                 }
             }
             if let Some(sampler) = &mut self.sampler {
@@ -295,6 +347,7 @@ impl Outstanding {
             board.forget(record);
             board.sacked_bytes += u64::from(record.len);
             record.state = (record.state & EVER_RESENT) | SACKED;
+            board.touch(record);
             let mark = self.first + index as u64 + 1;
             let place = board.highest_sacked.iter().position(|&other| other < mark);
             if let Some(place) = place {
@@ -362,9 +415,7 @@ impl Outstanding {
     pub fn begin(&mut self, now: Time, echo: Option<u16>) {
         if let Some(timed) = &mut self.timed {
             timed.rack.begin(now, echo);
-            timed.highest_before = self.board.as_ref().map_or(0, |board| board.highest_sacked[0]);
-            timed.first_original = u64::MAX;
-            (timed.acked_at, timed.reported_at, timed.acked_resent) = (None, None, false);
+            *timed.hand = timed::Hand::new(self.board.as_ref().map_or(0, |board| board.highest_sacked[0]));
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.begin(now);
@@ -459,6 +510,7 @@ impl Outstanding {
     pub fn probe_last(&mut self, now: Time) -> Option<Record> {
         let serial = self.first + self.records.len() as u64 - 1;
         let record = self.records.back_mut()?;
+        self.board.get_or_insert_default().touch(record);
         record.state |= EVER_RESENT;
         record.sent_at = now;
         if let Some(timed) = &mut self.timed {
@@ -477,6 +529,7 @@ impl Outstanding {
         if record.state & RESENT != 0 {
             return None;
         }
+        self.board.get_or_insert_default().touch(record);
         record.state |= EVER_RESENT;
         record.sent_at = now;
         Some(*record)
@@ -492,6 +545,7 @@ impl Outstanding {
     pub fn send_again(&mut self, seq: u64, now: Time) -> Record {
         let index = self.index_of(seq);
         let record = self.records.get_mut(index).expect("what is sent again is outstanding");
+        self.board.get_or_insert_default().touch(record);
         record.state |= EVER_RESENT;
         record.sent_at = now;
         *record

@@ -12,6 +12,45 @@
 //! | `RACK.reo_wnd_persist` | `recoveries_left` |
 
 use base::{Span, Time};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// What is known while an acknowledgement is read, and means nothing afterwards: the next one sets it anew. Where
+/// states are printed to be compared, it does not count.
+#[derive(Clone, Copy)]
+pub(crate) struct AtHand<T>(pub T);
+
+impl<T> Deref for AtHand<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for AtHand<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T> fmt::Debug for AtHand<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("at hand")
+    }
+}
+
+/// The acknowledgement at hand.
+#[derive(Clone, Copy, Debug)]
+struct Hand {
+    now: Time,
+    /// The timestamp that it echoes, where there are timestamps.
+    echo: Option<u16>,
+    /// Whether it told of anything.
+    is_news: bool,
+}
 
 /// The newest transmission known to have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +58,8 @@ pub struct Rack {
     sent_at: Time,
     end: u64,
     rtt: Span,
-    /// Of the acknowledgement at hand.
-    now: Time,
     min_rtt: Span,
-    /// The timestamp that it echoes, where there are timestamps.
-    echo: Option<u16>,
-    /// Whether that acknowledgement told of anything.
-    is_news: bool,
+    hand: AtHand<Hand>,
     /// Whether something that was sent once arrived after something that was sent later.
     saw_reordering: bool,
     /// The window that reordering is allowed, in quarters of the shortest round trip; recoveries until it is one again;
@@ -48,10 +82,8 @@ impl Rack {
             sent_at: Time::ZERO,
             end: 0,
             rtt: Span::ZERO,
-            now: Time::ZERO,
             min_rtt: Span::from_ns(u64::MAX),
-            echo: None,
-            is_news: false,
+            hand: AtHand(Hand { now: Time::ZERO, echo: None, is_news: false }),
             saw_reordering: false,
             quarters: 1,
             recoveries_left: 0,
@@ -63,15 +95,29 @@ impl Rack {
     /// An acknowledgement is about to be read.
     #[inline]
     pub fn begin(&mut self, now: Time, echo: Option<u16>) {
-        self.now = now;
-        self.echo = echo;
-        self.is_news = false;
+        *self.hand = Hand { now, echo, is_news: false };
+    }
+
+    /// Segments that were sent once arrived in order at `now`, and nothing is missing: the last of them ends at `end`
+    /// and was sent at `sent_at`. Comes to the same as [`Rack::begin`] and [`Rack::arrived`] for each.
+    #[inline]
+    pub fn arrived_in_order(&mut self, sent_at: Time, end: u64, now: Time) {
+        self.rtt = now.since(sent_at);
+        self.min_rtt = self.min_rtt.min(self.rtt);
+        if self.overtakes(self.sent_at, self.end, sent_at, end) {
+            (self.sent_at, self.end) = (sent_at, end);
+        }
+    }
+
+    /// Whether [`Rack::adapt`] has nothing to do before something more is noted.
+    pub fn is_settled(&self) -> bool {
+        !self.saw_needless && (self.recoveries_left > 0 || self.quarters == 1)
     }
 
     /// A segment up to `end` that was last sent at `sent_at` arrived.
     #[inline]
     pub fn arrived(&mut self, sent_at: Time, end: u64, was_resent: bool) {
-        let rtt = self.now.since(sent_at);
+        let rtt = self.hand.now.since(sent_at);
         if was_resent && rtt < self.min_rtt {
             // RFC 8985 §6.2 step 2: more likely it is the first transmission that is told of.
             return;
@@ -79,7 +125,7 @@ impl Rack {
         if !was_resent {
             self.min_rtt = self.min_rtt.min(rtt);
         }
-        self.is_news = true;
+        self.hand.is_news = true;
         self.rtt = rtt;
         if self.overtakes(self.sent_at, self.end, sent_at, end) {
             (self.sent_at, self.end) = (sent_at, end);
@@ -91,8 +137,8 @@ impl Rack {
     #[inline]
     pub fn is_of_first(&self, sent_at: Time) -> bool {
         let stamp = (sent_at.ns() / 1_000_000) as u16;
-        let is_comparable = self.now.since(sent_at) < COMPARABLE;
-        is_comparable && self.echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i16) < 0)
+        let is_comparable = self.hand.now.since(sent_at) < COMPARABLE;
+        is_comparable && self.hand.echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i16) < 0)
     }
 
     /// What was sent once arrived after something that was sent later.
@@ -126,7 +172,7 @@ impl Rack {
         if self.saw_needless {
             self.quarters = self.quarters.saturating_add(1);
             self.recoveries_left = WIDER_FOR;
-            self.adapted_at = self.now;
+            self.adapted_at = self.hand.now;
             self.saw_needless = false;
         } else if self.recoveries_left == 0 {
             self.quarters = 1;
@@ -146,7 +192,7 @@ impl Rack {
 
     /// What is missing is to be looked at again.
     pub fn look_again(&mut self) {
-        self.is_news = true;
+        self.hand.is_news = true;
     }
 
     /// Whether something that was sent later than this arrived.
@@ -162,7 +208,7 @@ impl Rack {
     /// Whether the acknowledgement at hand told of anything that arrived.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.is_news
+        self.hand.is_news
     }
 
     /// How long a segment that was overtaken may still take, counted from when it was sent, if reordering by `window`

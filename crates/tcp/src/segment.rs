@@ -28,6 +28,13 @@ impl Flags {
         self.0 & flags.0 == flags.0
     }
 
+    /// These but for `flags`.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, flags: Self) -> Self {
+        Self(self.0 & !flags.0)
+    }
+
     /// These and `flags`.
     #[inline]
     #[must_use]

@@ -55,6 +55,13 @@ impl Chosen {
         self.start.is_some() || self.algorithm.watches()
     }
 
+    /// Whether one of them wants to be told of segments that tell of nothing delivered, too. Linux's HyStart looks at
+    /// round trips alone.
+    #[inline]
+    pub fn heeds_silence(&self) -> bool {
+        self.algorithm.heeds_silence() || self.start.as_ref().is_some_and(|start| matches!(**start, Start::Plus(_)))
+    }
+
     /// Tells both what an acknowledgement says of what arrived ([`Controller::delivered`]).
     pub fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
         self.algorithm.delivered(window, delivery);

@@ -68,6 +68,12 @@ impl Controller for Cubic {
         matches!(self, Self::Linux(_))
     }
 
+    /// Linux's looks at round trips alone.
+    #[inline]
+    fn heeds_silence(&self) -> bool {
+        false
+    }
+
     fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
         if let Self::Linux(cubic) = self {
             cubic.delivered(window, delivery);

@@ -202,6 +202,11 @@ pub trait Controller {
         false
     }
 
+    /// Whether it wants to be told of segments that tell of nothing delivered, too ([`Controller::delivered`]).
+    fn heeds_silence(&self) -> bool {
+        self.watches()
+    }
+
     /// An acknowledgement came, of whatever it may be; said of every one, before the others.
     fn delivered(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
@@ -242,6 +247,10 @@ impl<C: Controller> Controller for Box<C> {
 
     fn watches(&self) -> bool {
         C::watches(self)
+    }
+
+    fn heeds_silence(&self) -> bool {
+        C::heeds_silence(self)
     }
 
     fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {

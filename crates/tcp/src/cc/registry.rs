@@ -52,6 +52,13 @@ macro_rules! controllers {
                 }
             }
 
+            #[inline]
+            fn heeds_silence(&self) -> bool {
+                match self {
+                    $(Self::$name(state) => state.heeds_silence(),)+
+                }
+            }
+
             fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
                 match self {
                     $(Self::$name(state) => state.delivered(window, delivery),)+

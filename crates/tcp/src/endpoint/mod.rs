@@ -13,6 +13,7 @@
 //! | what the two ends tell each other of marks, in both halves | `feedback.rs` |
 //! | opening | `handshake.rs` |
 //! | what can be seen from outside | `observing.rs` |
+//! | the short way for most segments | `plain.rs` |
 //! | segments and wake-ups to the half that they are for; closing | here |
 //!
 //! The halves meet at two places. Whatever the sender sends carries the receiver's acknowledgement
@@ -29,6 +30,7 @@
 mod feedback;
 mod handshake;
 mod observing;
+mod plain;
 mod receiver;
 mod sender;
 
@@ -176,7 +178,17 @@ impl Endpoint {
     }
 
     /// A segment arrived.
+    #[inline]
     pub fn on_segment(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        if !self.take_plainly(segment, config, now, out) {
+            self.on_segment_generally(segment, config, now, out);
+        }
+    }
+
+    /// A segment arrived, of whatever kind. The [plain path](Endpoint::on_segment) is a short cut through this, and
+    /// tests compare the two.
+    #[inline(never)]
+    pub fn on_segment_generally(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         match self.state {
             State::Established if !segment.flags.has(Flags::SYN) => self.process(segment, config, now, out),
             State::Established if config.one_way => self.answer_one_way(config, now, out),

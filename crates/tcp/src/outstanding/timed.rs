@@ -1,7 +1,7 @@
 //! What it takes to find losses by time: when each segment was sent is known, and what of it arrived last.
 
 use super::{EVER_RESENT, LOST, Outstanding, RESENT, Record, SACKED, Serial};
-use crate::rack::Rack;
+use crate::rack::{AtHand, Rack};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
@@ -12,6 +12,12 @@ pub(super) struct Timed {
     pub(super) rack: Rack,
     /// What was sent again and when, oldest first; what has become of it since is not noted here.
     pub(super) resent: VecDeque<(Serial, Time)>,
+    pub(super) hand: AtHand<Hand>,
+}
+
+/// What the acknowledgement at hand tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hand {
     /// One past the serial of the highest that was reported before the acknowledgement at hand.
     pub(super) highest_before: Serial,
     /// The lowest end of what it tells of that was sent once.
@@ -23,17 +29,16 @@ pub(super) struct Timed {
     pub(super) acked_resent: bool,
 }
 
+impl Hand {
+    /// It tells nothing so far.
+    pub(super) const fn new(highest_before: Serial) -> Self {
+        Self { highest_before, first_original: u64::MAX, acked_at: None, reported_at: None, acked_resent: false }
+    }
+}
+
 impl Timed {
     pub(super) fn new() -> Self {
-        Self {
-            rack: Rack::new(),
-            resent: VecDeque::new(),
-            highest_before: 0,
-            first_original: u64::MAX,
-            acked_at: None,
-            reported_at: None,
-            acked_resent: false,
-        }
+        Self { rack: Rack::new(), resent: VecDeque::new(), hand: AtHand(Hand::new(0)) }
     }
 
     /// The segment in `record`, with this serial, arrived.
@@ -42,8 +47,8 @@ impl Timed {
         let was_resent = record.is(EVER_RESENT);
         self.rack.arrived(record.sent_at, record.end(), was_resent);
         if !was_resent {
-            self.first_original = self.first_original.min(record.end());
-            if serial + 1 < self.highest_before {
+            self.hand.first_original = self.hand.first_original.min(record.end());
+            if serial + 1 < self.hand.highest_before {
                 self.rack.note_reordering();
             }
         }
@@ -115,17 +120,17 @@ impl Outstanding {
     /// if that tells a round trip (tcp_ack_update_rtt).
     pub fn sampled_at(&self) -> Option<Time> {
         let timed = self.timed.as_ref()?;
-        timed.acked_at.filter(|_| !timed.acked_resent).or(timed.reported_at)
+        timed.hand.acked_at.filter(|_| !timed.hand.acked_resent).or(timed.hand.reported_at)
     }
 
     /// The lowest end of what the acknowledgement at hand tells of that was sent once.
     pub fn first_original(&self) -> Option<u64> {
-        self.timed.as_ref().map(|timed| timed.first_original).filter(|&end| end < u64::MAX)
+        self.timed.as_ref().map(|timed| timed.hand.first_original).filter(|&end| end < u64::MAX)
     }
 
     /// Whether the acknowledgement at hand acknowledges anything that was sent again.
     pub fn has_acked_resent(&self) -> bool {
-        self.timed.as_ref().is_some_and(|timed| timed.acked_resent)
+        self.timed.as_ref().is_some_and(|timed| timed.hand.acked_resent)
     }
 
     /// Tells something about reordering.

@@ -119,7 +119,7 @@ pub struct Bench {
     pub now: Time,
     /// Everything that was sent.
     pub story: Vec<Packet>,
-    /// Whether packets are written down: not in long runs.
+    /// Whether packets are written down, and taken both ways, the plain and the general: not in long runs.
     pub writes_down: bool,
     /// Time between two packets with data, as a link of finite rate makes it; none by default.
     pub spacing: Span,
@@ -283,7 +283,7 @@ impl Bench {
         self.now = next;
         let who = if arrival == next {
             let (_, (to, segment)) = self.on_the_way.pop_first().expect("there is a first packet");
-            self.with(to, |endpoint, config, now, out| endpoint.on_segment(&segment, config, now, out));
+            self.arrive(to, &segment);
             to
         } else if wake == next {
             let who = usize::from(wakes[CLIENT] != next);
@@ -297,6 +297,26 @@ impl Bench {
         };
         self.attend(who);
         true
+    }
+
+    /// A segment arrives at `to`. It goes the general way too, at a copy of the endpoint: that comes to the same state,
+    /// and sends the same.
+    fn arrive(&mut self, to: usize, segment: &Segment) {
+        let generally = self.writes_down.then(|| {
+            let (mut end, mut sent) = (self.ends[to].clone(), Sent::default());
+            end.on_segment_generally(segment, &self.configs[to], self.now, &mut sent);
+            (end, sent)
+        });
+        let mut sent = std::mem::take(&mut self.sent);
+        self.ends[to].on_segment(segment, &self.configs[to], self.now, &mut sent);
+        if let Some((end, sent_generally)) = generally {
+            assert_eq!(sent.0, sent_generally.0, "what is sent after {segment:?}");
+            assert_eq!(format!("{:?}", self.ends[to]), format!("{end:?}"), "the state after {segment:?}");
+        }
+        for segment in sent.0.drain(..) {
+            self.send(to, segment);
+        }
+        self.sent = sent;
     }
 
     fn act(&mut self, end: usize, action: Action) {

@@ -239,10 +239,16 @@ impl Sender {
             }
         };
         if !timer_runs_on {
-            self.rto_at =
-                if self.snd_una == self.snd_nxt { Time::NEVER } else { config.timer(now, self.rtt.rto(config)) };
-            self.repair.want_probe();
+            self.restart_timer(config, now);
         }
+    }
+
+    /// The timer of retransmissions starts again, if anything is outstanding, and that of the probe.
+    #[inline(always)]
+    pub(super) fn restart_timer(&mut self, config: &Config, now: Time) {
+        let is_idle = self.snd_una == self.snd_nxt;
+        self.rto_at = if is_idle { Time::NEVER } else { config.timer(now, self.rtt.rto(config)) };
+        self.repair.want_probe();
     }
 
     /// New data was acknowledged while no recovery is going on: the window grows, unless something is lost.

@@ -3,6 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what an acknowledgement tells, and what follows | `acks.rs` |
+//! | ... where nothing is missing: the plain path | `plain.rs` |
 //! | what is sent: the windows, segments new and old | `sending.rs` |
 //! | how losses are found and repaired: the ways, one of which a connection has | `repair.rs` |
 //! | ... the timer of retransmissions, where everything else failed | `timeout.rs` |
@@ -36,6 +37,7 @@ mod idle;
 mod newreno;
 mod pacing;
 mod persist;
+mod plain;
 mod probe;
 mod reduction;
 mod repair;

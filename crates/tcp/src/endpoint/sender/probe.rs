@@ -60,11 +60,13 @@ impl Sender {
     /// When what `segment` acknowledges, or else reports, was first sent, where every acknowledgement is measured: by
     /// what was sent once, and if all was sent again by the timestamp.
     pub(super) fn sampled_at(&self, segment: &Segment, config: &Config, now: Time) -> Option<Time> {
-        let by_stamp = || {
-            let age = age_of(segment.echo, now).ns();
-            config.timestamps.then(|| Time::from_ns(now.ns().saturating_sub(age)))
-        };
-        self.outstanding.sampled_at().or_else(by_stamp)
+        self.outstanding.sampled_at().or_else(|| Self::stamped_at(segment, config, now))
+    }
+
+    /// When what `segment` acknowledges was sent by the timestamp that it echoes, where there are timestamps.
+    pub(super) fn stamped_at(segment: &Segment, config: &Config, now: Time) -> Option<Time> {
+        let age = age_of(segment.echo, now).ns();
+        config.timestamps.then(|| Time::from_ns(now.ns().saturating_sub(age)))
     }
 
     /// A report is measured too. If what it tells of was sent after the first segment was, the timer starts again

@@ -99,6 +99,18 @@ impl Repair {
         matches!(self, Self::Counted(_))
     }
 
+    /// Whether it has nothing to do, and nothing to learn from what arrives in order.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        match self {
+            Self::Reno | Self::NewReno | Self::Ns2NewReno(_) | Self::Sack { .. } => true,
+            // Data and acknowledgements are told apart.
+            Self::Counted(_) => false,
+            Self::Rack(probing) => probing.probe.is_none(),
+            Self::Ns2Sack1(sack1) => !sack1.is_busy,
+        }
+    }
+
     /// When a probe is due.
     #[inline]
     pub fn probe_at(&self) -> Time {

@@ -18,7 +18,7 @@ pub(super) enum Due {
 
 /// What a segment takes of the congestion window: its payload, and a FIN alone as much as a full one or nothing.
 #[inline]
-fn room_of(payload: u32, config: &Config) -> u64 {
+pub(super) fn room_of(payload: u32, config: &Config) -> u64 {
     u64::from(if payload == 0 && config.fin_takes_room { config.mss } else { payload })
 }
 
@@ -42,6 +42,12 @@ impl Sender {
                 self.fill_window(config, now, out);
             }
         }
+        self.schedule_wanted_probe(config, now);
+    }
+
+    /// Sets the time of the next probe, if that is to be done.
+    #[inline]
+    pub(super) fn schedule_wanted_probe(&mut self, config: &Config, now: Time) {
         if let Repair::Rack(probing) = &mut self.repair
             && std::mem::take(&mut probing.is_wanted)
         {
@@ -49,8 +55,9 @@ impl Sender {
         }
     }
 
-    /// Sends first what is lost, then what is new.
-    fn fill_window(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+    /// Brings the window down if this comes after a pause.
+    #[inline]
+    pub(super) fn heed_pause(&mut self, config: &Config, now: Time) {
         if config.idle_restart
             && self.snd_una == self.snd_nxt
             && !config.control.models_path()
@@ -58,6 +65,11 @@ impl Sender {
         {
             self.restart_after_idle(config, now);
         }
+    }
+
+    /// Sends first what is lost, then what is new.
+    fn fill_window(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        self.heed_pause(config, now);
         if let Repair::Ns2Sack1(sack1) = &self.repair
             && sack1.is_busy
         {

@@ -229,6 +229,15 @@ impl Sender {
         self.next_new(config).is_some_and(|(len, _)| in_flight + u64::from(len) <= self.peer_window)
     }
 
+    /// Whether no acknowledgement in order can tell anything of the last reduction, once it is through.
+    #[inline]
+    pub(super) fn has_judged(&self) -> bool {
+        self.undoing.as_ref().is_none_or(|undoing| {
+            let is_known = undoing.since.is_some() && undoing.pending == Some(0);
+            !is_known && self.outstanding.rack().is_none_or(Rack::is_settled)
+        })
+    }
+
     fn set_step(&mut self, step: Step) {
         if let Some(undoing) = &mut self.undoing {
             undoing.step = step;

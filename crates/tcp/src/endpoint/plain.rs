@@ -1,0 +1,50 @@
+//! The plain path: the short way for what most segments of most connections are.
+//!
+//! A segment that comes while nothing is missing is nearly always one of three (V. Jacobson's header prediction):
+//!
+//! | | what it is | what it takes |
+//! |---|---|---|
+//! | data | for an end with nothing outstanding, and that says nothing new of it | the receiver alone |
+//! | an acknowledgement | of new data, all of it sent once, at a sender that repairs nothing | the window grows, more is sent |
+//! | a window | of a peer that has read, at such a sender | more is sent |
+//!
+//! Such a segment has no flag but ACK and PSH, and reports nothing. Whether a sender may take it so is asked in
+//! `sender/plain.rs`. Everything else goes the general way ([`Endpoint::on_segment_generally`]).
+//!
+//! **The two are the same.** Every step of the general way that is left out here would have done nothing: a controller
+//! that wants to hear of silence, a recovery, a probe, a pause, an application that does not read, a paced departure
+//! each send the segment the general way. The stories and thousands of connections in bad weather take each segment
+//! both ways, and compare all of the state and all that is sent (`tests/common`).
+
+use super::{Emit, Endpoint, Outlet, State};
+use crate::segment::{Flags, Segment};
+use crate::stack::Config;
+use base::Time;
+
+impl Endpoint {
+    /// Takes `segment` if it is plain. Returns whether it was.
+    #[inline]
+    pub(super) fn take_plainly(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) -> bool {
+        let is_bare = segment.flags.without(Flags::PSH) == Flags::ACK && segment.sacks.is_empty();
+        if !is_bare || self.state != State::Established {
+            return false;
+        }
+        let Self { sender, receiver, .. } = self;
+        if segment.payload > 0 {
+            if !sender.learns_nothing(segment) {
+                return false;
+            }
+            receiver.note_stamp(segment, config);
+            receiver.on_data(segment, sender, config, now, out);
+            receiver.note_echo(segment);
+            return true;
+        }
+        if receiver.has_stopped() || !sender.expects(segment) {
+            return false;
+        }
+        receiver.note_stamp(segment, config);
+        receiver.note_echo(segment);
+        sender.on_plain_ack(segment, config, now, &mut Outlet { receiver, emit: out });
+        true
+    }
+}

@@ -1,0 +1,111 @@
+//! The sender's part of the plain path (`endpoint/plain.rs`): acknowledgements where nothing is missing.
+//!
+//! What happens is what `acks.rs` and `sending.rs` do, less what cannot be asked for here: all that is outstanding was
+//! sent once and nothing is known of it, so that all of it is in the network, nothing is lost, and nothing is to be
+//! taken back.
+
+use super::sending::room_of;
+use super::{Outlet, Phase, Sender};
+use crate::endpoint::Emit;
+use crate::segment::Segment;
+use crate::stack::Config;
+use base::Time;
+
+impl Sender {
+    /// Whether nothing is going on that an acknowledgement in order could change, but for the windows.
+    #[inline]
+    fn is_calm(&self) -> bool {
+        self.phase == Phase::Open && self.repair.is_idle() && self.persist.is_none() && self.has_judged()
+    }
+
+    /// Whether `segment`, which brings data, tells this sender nothing.
+    #[inline]
+    pub(in crate::endpoint) fn learns_nothing(&self, segment: &Segment) -> bool {
+        segment.ack == self.snd_una
+            && self.snd_una == self.snd_nxt
+            && u64::from(segment.window) == self.peer_window
+            && self.is_calm()
+            && self.outstanding.sampler.is_none()
+            && !self.controller.heeds_silence()
+    }
+
+    /// Whether `segment`, which brings no data, is an acknowledgement or a window for the plain path.
+    #[inline]
+    pub(in crate::endpoint) fn expects(&self, segment: &Segment) -> bool {
+        let is_new = segment.ack > self.snd_una && segment.ack <= self.snd_nxt;
+        let is_window = || {
+            let is_other = u64::from(segment.window) != self.peer_window;
+            segment.ack == self.snd_una && is_other && self.duplicate_acks == 0 && !self.controller.heeds_silence()
+        };
+        (is_new || is_window())
+            && self.is_calm()
+            && self.outstanding.is_plain(self.snd_una)
+            && self.pacer.is_none()
+            && !self.held_until.is_set()
+            && !self.only_new
+    }
+
+    /// Takes an acknowledgement or a window that was [expected](Self::expects), and sends what may be sent now.
+    #[inline]
+    pub(in crate::endpoint) fn on_plain_ack(
+        &mut self,
+        segment: &Segment,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) {
+        self.peer_window = u64::from(segment.window);
+        if segment.ack > self.snd_una {
+            self.advance(segment, config, now);
+        }
+        self.push_plainly(config, now, out);
+    }
+
+    /// New data was acknowledged: the round trip is measured, the window grows, and the timer starts again.
+    #[inline]
+    fn advance(&mut self, segment: &Segment, config: &Config, now: Time) {
+        let bytes = segment.ack - self.snd_una;
+        let arrived = self.outstanding.acknowledge_plainly(segment.ack, now);
+        let has_arrived = arrived.records > 0;
+        if self.counts_deliveries {
+            let rtt = has_arrived.then(|| now.since(arrived.last_at));
+            self.on_delivery(segment, bytes, rtt, config, now);
+        }
+        (self.snd_una, self.duplicate_acks) = (segment.ack, 0);
+        let sent_at = match has_arrived {
+            true if self.repair.is_rack() => Some(arrived.first_at),
+            true => Some(arrived.last_at),
+            false if self.repair.is_rack() => Self::stamped_at(segment, config, now),
+            false => None,
+        };
+        self.measure(segment.ack, sent_at, config, now);
+        let by_segments = self.descent.is_gradual() && config.whole_segments;
+        let counted = if by_segments { u64::from(arrived.records * config.mss) } else { bytes };
+        if !config.cwnd_validation || self.is_window_used() {
+            self.grow(segment, counted, config, now);
+        }
+        self.restart_timer(config, now);
+    }
+
+    /// Sends new data as the windows allow: all that is outstanding is in the network.
+    #[inline]
+    fn push_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        let before = self.snd_nxt;
+        self.heed_pause(config, now);
+        let cwnd = self.window.cwnd as u64;
+        while let Some((len, has_fin)) = self.next_new(config) {
+            let in_flight = self.snd_nxt - self.snd_una;
+            if in_flight + room_of(len, config) > cwnd || in_flight + u64::from(len) > self.peer_window {
+                break;
+            }
+            self.send_new(len, has_fin, config, now, out);
+        }
+        if self.snd_una == self.snd_nxt {
+            self.ask_for_room(config, now);
+        }
+        if config.cwnd_validation {
+            self.note_use(before, config);
+        }
+        self.schedule_wanted_probe(config, now);
+    }
+}
