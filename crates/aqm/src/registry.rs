@@ -4,6 +4,7 @@ use crate::gauge::Gauge;
 use crate::law::{self, Gauges, Law};
 use crate::packet::Packet;
 use crate::param::{Kind, Param, Refusal, Values};
+use crate::qdisc::brought::{Brought, Scheduler};
 use crate::qdisc::fifo::Fifo;
 use crate::qdisc::{self, Qdisc, fq_law};
 use crate::redopt;
@@ -141,6 +142,9 @@ impl Registry {
 /// Makes a law that was brought from outside.
 type MakeLaw = dyn Fn(&Values, Site) -> Box<dyn Law + Send> + Send + Sync;
 
+/// Makes a discipline that was brought from outside.
+type MakeScheduler = dyn Fn(&Values, Site) -> Box<dyn Scheduler + Send> + Send + Sync;
+
 /// A discipline of a registry: its row, and how one is built.
 #[derive(Clone)]
 pub struct Entry {
@@ -158,6 +162,8 @@ enum Form {
     Brought(Arc<MakeLaw>, StateBytes),
     /// A law from outside, on each of several queues.
     BroughtFair(Arc<MakeLaw>, StateBytes),
+    /// A discipline from outside, and the bytes that it holds.
+    BroughtQueue(Arc<MakeScheduler>, StateBytes),
 }
 
 impl Entry {
@@ -171,6 +177,17 @@ impl Entry {
         Self { row, form: Form::Brought(Arc::new(make), own_bytes) }
     }
 
+    /// A queue discipline from outside this crate, which `make` makes from resolved values, and which holds `own_bytes`
+    /// as a law does. It orders handles, and so serves every driver. The packets are held for it; where it loses one or
+    /// sends one twice, it is named.
+    pub fn qdisc(
+        row: Row,
+        own_bytes: fn(&Values) -> usize,
+        make: impl Fn(&Values, Site) -> Box<dyn Scheduler + Send> + Send + Sync + 'static,
+    ) -> Self {
+        Self { row, form: Form::BroughtQueue(Arc::new(make), own_bytes) }
+    }
+
     /// Its row.
     pub fn row(&self) -> &Row {
         &self.row
@@ -181,7 +198,7 @@ impl Entry {
         match self.form {
             Form::Own(at) => ARE_LAWS[at],
             Form::Brought(..) => true,
-            Form::Fair(_) | Form::BroughtFair(..) => false,
+            Form::Fair(_) | Form::BroughtFair(..) | Form::BroughtQueue(..) => false,
         }
     }
 
@@ -194,6 +211,7 @@ impl Entry {
             Form::Fair(at) => build_fair(*at).expect("it is a law")(values, site),
             Form::Brought(make, _) => Box::new(Fifo::around(make(values, site), values)),
             Form::BroughtFair(make, _) => fq_law::around(values, site, |site| make(values, site)),
+            Form::BroughtQueue(make, _) => Box::new(Brought::around(self.row.name, make(values, site))),
         }
     }
 
@@ -203,7 +221,7 @@ impl Entry {
         match &self.form {
             Form::Own(at) => STATES[*at](values),
             Form::Fair(at) => FAIR_STATES[*at].expect("it is a law")(values),
-            Form::Brought(_, bytes) => SMALL_STATE + bytes(values),
+            Form::Brought(_, bytes) | Form::BroughtQueue(_, bytes) => SMALL_STATE + bytes(values),
             Form::BroughtFair(_, bytes) => fq_law::state_bytes_around::<Box<dyn Law + Send>>(values, bytes(values)),
         }
     }

@@ -2,12 +2,14 @@
 //! has it.
 
 use aqm::gauge::Gauge;
-use aqm::param::{Kind, Param, Values};
+use aqm::param::{Kind, Length, Param, Values};
+use aqm::qdisc::brought::{Arriving, Handle, Next, Scheduler, Signals};
 use aqm::registry::{self, Entry, Registry, Row, as_given, lasting};
 use aqm::{Arrival, Cause, Gauges, Law, Verdict};
 use base::{Rate, Time};
 use record::Discard;
 use scenario::{Resolved, resolve_with};
+use std::collections::VecDeque;
 
 /// Loses one packet in so many, and nothing else.
 struct EveryNth {
@@ -59,6 +61,51 @@ fn entry(name: &str) -> Entry {
     )
 }
 
+/// Drop-tail, written outside: the first `limit` packets wait.
+struct DropTail {
+    limit: f64,
+    waiting: VecDeque<Handle>,
+}
+
+impl Scheduler for DropTail {
+    fn offer(&mut self, arriving: &Arriving, _now: Time, signals: &mut dyn Signals) {
+        if self.waiting.len() as f64 + 1.0 > self.limit {
+            signals.drop(arriving.handle, Cause::Tail);
+        } else {
+            self.waiting.push_back(arriving.handle);
+        }
+    }
+    fn take(&mut self, _now: Time, _signals: &mut dyn Signals) -> Next {
+        self.waiting.pop_front().map_or(Next::Empty, Next::Packet)
+    }
+    fn retune(&mut self, values: &Values, _rate: Rate, _now: Time) {
+        self.limit = packets(values);
+    }
+}
+
+fn packets(values: &Values) -> f64 {
+    match values.length("limit") {
+        Length::Packets(packets) => packets,
+        Length::Bytes(bytes) => bytes / 1500.0,
+    }
+}
+
+fn drop_tail() -> Entry {
+    let row = Row {
+        name: "my_fifo",
+        aliases: &[],
+        doc: "First in, first out.",
+        source: "none",
+        year: 2026,
+        marks: false,
+        params: const { &[registry::limit("1000p", "none"), registry::ECN] },
+        fixed: &[],
+        gauges: &[],
+        resolve: as_given,
+    };
+    Entry::qdisc(row, |_| 0, |values, _site| Box::new(DropTail { limit: packets(values), waiting: VecDeque::new() }))
+}
+
 fn read(registry: &Registry, qdisc: &str) -> Result<Resolved, String> {
     let text = format!(
         "duration = \"5s\"\n[link]\nrate = \"10mbit\"\nqdisc = {qdisc}\n[[traffic]]\nkind = \"cbr\"\nrate = \"8mbit\"\n"
@@ -103,4 +150,20 @@ fn only_the_registry_that_has_it_knows_it() {
         let taken = registry.clone().with(entry(name)).expect_err("the name is taken");
         assert!(taken.starts_with(&format!("{name}: expected a name that is not taken")), "{taken}");
     }
+}
+
+#[test]
+fn a_discipline_that_was_brought_does_what_the_one_built_in_does() {
+    let registry = Registry::builtin().with(drop_tail()).expect("the name is free");
+    let run = |name: &str| {
+        let text = format!(
+            "duration = \"20s\"\n[link]\nrate = \"10mbit\"\nqdisc = {{ kind = \"{name}\", limit = \"20p\" }}\n\
+             [[traffic]]\nkind = \"bulk\"\nflows = 8\n"
+        );
+        let resolved = resolve_with(&registry, &text, "s.toml", &[], &|_| Err(String::new())).expect("it resolves");
+        let outcome = sim::run(resolved.scenario().expect("no load"), &mut Discard, &mut |_| true).expect("it ends");
+        format!("{:?}", outcome.meters)
+    };
+    let (ours, theirs) = (run("pfifo"), run("my_fifo"));
+    assert_eq!(ours, theirs);
 }

@@ -1,5 +1,6 @@
 //! Disciplines: what holds packets and decides their order. One file each.
 
+pub mod brought;
 pub mod cake;
 pub mod choke;
 pub mod drr;
