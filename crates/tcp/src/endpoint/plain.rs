@@ -5,7 +5,7 @@
 //! | | what it is | what it takes |
 //! |---|---|---|
 //! | data | for an end with nothing outstanding, and that says nothing new of it | the receiver alone |
-//! | an acknowledgement | of new data, all of it sent once, at a sender that repairs nothing | the window grows, more is sent |
+//! | an acknowledgement | of new data sent once, at a sender that repairs nothing | the window grows, more is sent |
 //! | a window | of a peer that has read, at such a sender | more is sent |
 //!
 //! Such a segment has no flag but ACK and PSH, and reports nothing. Whether a sender may take it so is asked in
