@@ -20,7 +20,6 @@ from aqmlab.results.run import of_link
 from aqmlab.results.window import condense
 from aqmlab.statistics import Interval
 from aqmlab.sweep import condensed, table
-from aqmlab.tc.write import write
 from conftest import NATIVE
 
 NETWORK = """
@@ -219,9 +218,7 @@ def test_a_schedule_with_a_period_begins_again():
 
 
 def test_what_is_for_one_link_says_so(monkeypatch):
-    found = resolved(monkeypatch=monkeypatch)
-    with pytest.raises(BadInput, match="links: home, core: lines for a network: expected one link"):
-        write(found, "eth1", "eth0")
+    monkeypatch.setattr(engine, "native", NATIVE)
     with pytest.raises(BadInput, match=r"'codel': a discipline of which link\? .*variant.links.core.qdisc"):
         variants.written_out(scenario.read(NETWORK), ["codel"])
     changed = variants.from_file(

@@ -216,10 +216,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         ("used\n%", "utilisation", "share"),
         ("loss\n%", "loss_ratio", "share"),
         ("marked\n%", "mark_ratio", "share"),
-        ("completed\n", "completed", "count"),
-        ("median\nms", "p50", "s"),
-        ("90 %\nms", "p90", "s"),
-        ("in 0.5 s\n%", "share_under_500ms", "share"),
+        *_users_get(found, "%"),
     ]
     for title, _, _ in columns:
         table.add_column(title, justify="right")
@@ -262,6 +259,18 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         out.print(Text(lead, style="bold"))
 
 
+def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
+    """The columns of exchanges; where nobody makes any, what packets wait."""
+    if not any(column.completed > 0 for column in found.columns):
+        return [("queueing\ndelay, ms", "queue_delay_mean_s", "s")]
+    return [
+        ("completed\n", "completed", "count"),
+        ("median\nms", "p50", "s"),
+        ("90 %\nms", "p90", "s"),
+        (f"in 0.5 s\n{share}", "share_under_500ms", "share"),
+    ]
+
+
 def _part(part: Part, base: Column) -> Table:
     table = _table(part.title)
     table.add_column("", no_wrap=True)
@@ -283,10 +292,7 @@ def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> T
     table.add_column("", no_wrap=True)
     columns = [
         ("loss\npoints", "loss_ratio", "share"),
-        ("completed\n", "completed", "count"),
-        ("median\nms", "p50", "s"),
-        ("90 %\nms", "p90", "s"),
-        ("in 0.5 s\npoints", "share_under_500ms", "share"),
+        *_users_get(found, "points"),
     ]
     for title, _, _ in columns:
         table.add_column(title, justify="right")

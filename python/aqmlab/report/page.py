@@ -69,9 +69,14 @@ def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun 
     return path
 
 
+def _measures(columns: Sequence[Column]) -> tuple[str, ...]:
+    """The measures of the first table; of exchanges only where there are any."""
+    return (*OF_LINK, *TIMES) if any(column.completed > 0 for column in columns) else OF_LINK
+
+
 def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
     base = found.baseline
-    measures = (*OF_LINK, *TIMES)
+    measures = _measures(found.columns)
     agreements = [agreement_facts(item) for item in of_comparison(found)]
     return {
         **_shared(found.name, found.columns, found.reps),
@@ -103,7 +108,7 @@ def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
 
 def _of_result(found: Result) -> Json:
     column = Column(Entry(found.name, ".", uncongested=False), found)
-    measures = (*OF_LINK, *TIMES)
+    measures = _measures([column])
     return {
         **_shared(found.name, [column], len(found.runs)),
         "is_comparison": False,
