@@ -115,6 +115,7 @@ fn losses_waits_and_marks_are_those_of_each_packet() {
                 network.tell(model.told, 0, now, &mut Discard);
             }
             network.assert_conserved();
+            assert!(network.waiting(0) <= network.held(0).within, "{kind}: what is lost does not wait");
         }
         network.tell(model.told, 0, Time::ZERO + Span::from_ms(40), &mut Discard);
         network.assert_conserved();

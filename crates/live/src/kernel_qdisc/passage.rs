@@ -36,6 +36,8 @@ pub struct Passage {
     asked: usize,
     /// What went in and what came out since that was told: packets, bytes.
     since: [Backlog; 2],
+    /// What was seen to be lost since then, of which the kernel has not told yet: it was still waiting.
+    lost: Backlog,
     last: Sent,
     pace: Pace,
     /// What came out that never went in.
@@ -57,6 +59,7 @@ impl Passage {
             missing: [i64::MAX; ASKED],
             asked: 0,
             since: [Backlog::default(); 2],
+            lost: Backlog::default(),
             last: Sent::default(),
             pace: Pace::default(),
             unknown: 0,
@@ -81,11 +84,16 @@ impl Passage {
     /// The kernel has let go of `packet` at `now`; `None` if it never had it. It waited until then, and is sent from
     /// then on.
     pub fn release(&mut self, packet: &[u8], now: Time, tap: &mut dyn Tap<Frame>) -> Option<Delivery<Frame>> {
-        let Self { inside, counts, told, .. } = self;
+        let Self { inside, counts, told, lost, .. } = self;
+        let known: u64 = told.dropped.iter().sum();
         let header = wire::parse(packet).ok();
-        let found = header.and_then(|header| {
-            inside.take(&header, signature(packet), |frame| lose(counts, told, frame, now, tap)).zip(Some(header))
-        });
+        let overtaken = |frame: Frame| {
+            if counts.dropped_total() >= known {
+                add(lost, &frame);
+            }
+            lose(counts, told, frame, now, tap);
+        };
+        let found = header.and_then(|header| inside.take(&header, signature(packet), overtaken).zip(Some(header)));
         let Some(((mut frame, offered), header)) = found else {
             self.unknown += 1;
             return None;
@@ -123,6 +131,7 @@ impl Passage {
     pub fn tell(&mut self, told: Statistics, now: Time, tap: &mut dyn Tap<Frame>) {
         self.told = told;
         self.since = [Backlog::default(); 2];
+        self.lost = Backlog::default();
         self.missing[self.asked % ASKED] = self.missing_now();
         self.asked += 1;
         let lost: u64 = told.dropped.iter().sum();
@@ -154,12 +163,13 @@ impl Passage {
         self.told.gauges
     }
 
-    /// What waits: what did when the kernel was last asked, with what went in since and without what came out.
+    /// What waits: what did when the kernel was last asked, with what went in since and without what came out or was
+    /// seen to be lost.
     pub fn backlog(&self) -> Backlog {
-        let [entered, left] = self.since;
+        let ([entered, left], lost) = (self.since, self.lost);
         Backlog {
-            packets: (self.told.backlog.packets + entered.packets).saturating_sub(left.packets),
-            bytes: (self.told.backlog.bytes + entered.bytes).saturating_sub(left.bytes),
+            packets: (self.told.backlog.packets + entered.packets).saturating_sub(left.packets + lost.packets),
+            bytes: (self.told.backlog.bytes + entered.bytes).saturating_sub(left.bytes + lost.bytes),
         }
     }
 
