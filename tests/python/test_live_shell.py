@@ -97,7 +97,7 @@ def test_a_prompt_is_told_what_a_run_is_told(monkeypatch, scenario_file, tmp_pat
     monkeypatch.setattr(shell.subprocess, "run", note)
     with pytest.raises(CannotRun, match="seen"):
         shell.open_prompt(str(scenario_file), "right", None, False, {"live.qdisc": "kernel"})
-    assert any("pie" in line for line in told[0]["settings"]["kernel_qdisc"]["lines"])
+    assert any("pie" in line for line in told[0]["settings"]["kernel_qdisc"]["links"][0])
     assert told[0]["side"] == "right" and told[0]["parent"] == os.getpid() and told[0]["traffic"] is False
 
 

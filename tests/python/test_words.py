@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from aqmlab import engine, toml_text
+from aqmlab import engine, links, toml_text
 from aqmlab.errors import BadInput, Doubt
 from aqmlab.tc import quantities as q
 from aqmlab.tc import table, words
@@ -153,7 +153,7 @@ def test_whatever_is_written_for_linux_is_read_back_to_the_same_parameters(row):
             wanted = resolved({"kind": row.ours, **given}, given.get("overhead", 0))
         except BadInput:
             continue
-        line = bottlenecks(wanted, ("eth0", "eth1"), 1e-4)[0].lines[-1]
+        line = bottlenecks(wanted, links.ONE, ("eth0", "eth1"), 1e-4)[0].lines[-1]
         spoken = re.search(r"handle 10: (.*)", line.text)[1]
         remarks = " ".join(line.remarks)
         if "tc refuses less than one" in remarks:
@@ -197,9 +197,9 @@ def test_compare_and_tc_read_take_the_same_line_for_the_same():
 
 def test_a_share_in_per_cent_that_the_kernel_cannot_keep_is_remarked():
     """Linux has whole per cents; a share between was once no number that could be read back."""
-    line = bottlenecks(resolved({"kind": "dualpi2", "classic_protection": 0.125}, 0), ("eth0", "eth1"), 1e-4)[0].lines[
-        -1
-    ]
+    line = bottlenecks(
+        resolved({"kind": "dualpi2", "classic_protection": 0.125}, 0), links.ONE, ("eth0", "eth1"), 1e-4
+    )[0].lines[-1]
     assert "classic_protection 12%" in line.text
     assert "classic_protection 0.125: tc takes classic_protection 12%" in line.remarks
 

@@ -1,4 +1,4 @@
-//! `[link]`, or one of `[links]`: rates, which are constant, those of traces or [`changing`](crate::changing), and what
+//! `[link]`, or one of `[links]`: rates, which are constant, those of traces or [`changing`], and what
 //! stands before them.
 //!
 //! ```toml

@@ -9,7 +9,7 @@ from aqmlab import engine
 SOURCES = (
     *("checks.py", "json_files.py", "links.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
     *("results/exchanges.py", "results/held_back.py", "results/result.py", "results/run.py", "results/settled.py"),
-    *("results/store.py", "results/summaries.py", "results/window.py"),
+    *("results/store.py", "results/summaries.py", "results/times.py", "results/window.py"),
     *("sweep/condensed.py", "sweep/work.py"),
 )
 """What between them turn tables into what is kept of a run: below the package's folder."""

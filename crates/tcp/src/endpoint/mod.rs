@@ -17,7 +17,7 @@
 //! | segments and wake-ups to the half that they are for; closing | here |
 //!
 //! The halves meet at two places. Whatever the sender sends carries the receiver's acknowledgement
-//! ([`Outlet`](sender::Outlet)), and the receiver reads the sender for sequence number and round-trip time.
+//! ([`Outlet`]), and the receiver reads the sender for sequence number and round-trip time.
 //!
 //! # Deviations
 //! - Urgent data, RST and simultaneous open do not occur. SYN and FIN carry no data except that a FIN rides on the last
