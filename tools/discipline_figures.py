@@ -120,9 +120,9 @@ def picture(run: Run, reference: Run) -> Figure:
     left.set(xlim=(0, 120), ylim=(0.1, 1000), xlabel="time (s)", ylabel="wait (ms)", title="Queueing delay")
     left.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1000"])
     left.set_xticks([0, 20, 40, 60, 80, 100, 120])
-    for at, said in ((40, "+16 flows"), (80, "+4 Mb/s unresponsive")):
-        left.axvline(at, color=MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-        left.text(at + 1, 0.13, said, color=MUTED, fontsize=8)
+    for since_s, said in ((40, "+16 flows"), (80, "+4 Mb/s unresponsive")):
+        left.axvline(since_s, color=MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
+        left.text(since_s + 1, 0.13, said, color=MUTED, fontsize=8)
     right.set_xscale("log")
     right.set(
         xlim=(0.02, 20), ylim=(0, 100), xlabel="response time (s)", ylabel="web exchanges (%)", title="Response times"

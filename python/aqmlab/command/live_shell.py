@@ -181,12 +181,13 @@ def _joined(prompt: subprocess.Popen[bytes], bed: int) -> int:
     born = registry.started(bed)
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            code = prompt.wait(0.2)
-            # As shells have it of a program that a signal ended.
-            return code if code >= 0 else SIGNALLED - code
+            prompt.wait(0.2)
         if registry.started(bed) != born:
             print("\naqmlab: the link has gone", file=sys.stderr)
             return _send_away(prompt)
+        if (code := prompt.returncode) is not None:
+            # As shells have it of a program that a signal ended.
+            return code if code >= 0 else SIGNALLED - code
 
 
 def _send_away(prompt: subprocess.Popen[bytes]) -> int:
