@@ -12,7 +12,7 @@
 //! `sender/plain.rs`. Everything else goes the general way ([`Endpoint::on_segment_generally`]).
 //!
 //! **The two are the same.** Every step of the general way that is left out here would have done nothing: a controller
-//! that wants to hear of silence, a recovery, a probe, a pause, an application that does not read, a paced departure
+//! that wants to hear of silence, a recovery, a probe, an application that does not read, a paced departure
 //! each send the segment the general way. The stories and thousands of connections in bad weather take each segment
 //! both ways, and compare all of the state and all that is sent (`tests/common`).
 
