@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab import engine, files, scenario, stopping
-from aqmlab.command import beginnings, completion, linux_lines, pages
+from aqmlab.command import beginnings, completion, explaining, linux_lines, pages
 from aqmlab.command import capture as capture_commands
 from aqmlab.command import live as live_commands
 from aqmlab.command import study as study_commands
@@ -368,127 +368,7 @@ def write_figures(
         print("\n".join(map(str, paths)))
 
 
-def _disciplines() -> list[dict[str, Any]]:
-    """Those with a row of their own; each law under fair queueing is explained by name, and told of in a line."""
-    return [row for row in engine.disciplines() if row["law"] is None]
-
-
-KINDS = {"disciplines": _disciplines, "stacks": engine.stacks, "traffic": engine.traffic_models}
-LISTED = {**KINDS, "studies": study_commands.rows}
-
-
-@app.command("list")
-def list_what_there_is(
-    kind: Annotated[
-        str | None,
-        typer.Argument(metavar=f"[{'|'.join(LISTED)}]", show_default=False, autocompletion=lambda: list(LISTED)),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the disciplines, TCP stacks, traffic models and studies there are."""
-    if kind is not None and kind not in LISTED:
-        raise BadInput(f"list {kind}: expected one of {', '.join(LISTED)}")
-    shown = {name: rows() for name, rows in LISTED.items() if kind in (None, name)}
-    if as_json:
-        print_json(shown)
-        return
-    from aqmlab.command import terminal
-
-    console = terminal.console()
-    for name, rows in shown.items():
-        terminal.registry(console, name, rows)
-        if name == "disciplines":
-            fair = ", ".join(row["name"] for row in engine.disciplines() if row["law"] is not None)
-            console.print(f"Any law also runs under fair queueing, a law on each flow's queue: {fair}.", style="dim")
-
-
-@app.command()
-def explain(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="A discipline, stack or model; or a file .csv, .cvec.",
-            autocompletion=completion.what_is_explained,
-        ),
-    ],
-    rate: Annotated[
-        str | None, typer.Option(help="Rate of a link, as 10mbit: show the discipline's values as they are before it.")
-    ] = None,
-    settings: Annotated[
-        list[str],
-        typer.Option("--set", help="With --rate: give a parameter, as in --set flows=64", metavar="KEY=VALUE"),
-    ] = [],  # noqa: B006 - typer copies it
-    as_json: AsJson = False,
-) -> None:
-    """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources.
-
-    Of a traffic model also what it draws: means, quantiles, the share of the sum that the largest carry. The same of a
-    distribution in a CSV file (value, cumulative probability) and of a file of connection vectors.
-
-    With --rate: what all its parameters come to before a link of that rate, the computed ones too, and for redopt the
-    equilibrium that they are for.
-    """
-    rows = {
-        alias: row
-        for read in (*reversed(KINDS.values()), engine.disciplines)
-        for row in read()
-        for alias in (row["name"], *row.get("aliases", []))
-    }
-    if name not in rows and Path(name).suffix in (".csv", ".cvec"):
-        if rate is not None or settings:
-            unused = f"--rate {rate}" if rate is not None else f"--set {settings[0]}"
-            raise BadInput(f"explain {name}: {unused}: expected a discipline, which a file is not")
-        _explain_file(Path(name), as_json)
-        return
-    if name not in rows:
-        raise BadInput(f"explain {name}: expected one of {', '.join(sorted(rows))}, or a file .csv or .cvec")
-    row = rows[name]
-    if rate is None and settings:
-        raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
-    if rate is None:
-        drawn = engine.quantities(name)
-        if as_json:
-            print_json({**row, "quantities": drawn} if drawn else row)
-        else:
-            from aqmlab.command import terminal
-
-            console = terminal.console()
-            terminal.explanation(console, row)
-            terminal.quantities(console, drawn)
-        return
-    if "marks" not in row:
-        raise BadInput(f"explain {name}: --rate {rate}: expected a discipline, which {name} is not")
-    from aqmlab.explained import worked_out
-
-    found = worked_out(row, rate, _changes(settings))
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        from aqmlab.command import terminal
-
-        terminal.worked_out(terminal.console(), found)
-
-
-def _explain_file(path: Path, as_json: bool) -> None:
-    from aqmlab.command import terminal
-    from aqmlab.vectors import reading
-    from aqmlab.vectors.described import described
-
-    if path.suffix == ".csv":
-        row = engine.table_quantity(path)
-        if as_json:
-            print_json(row)
-        else:
-            terminal.quantities(terminal.console(), [row])
-        return
-    found = described(reading.read(path))
-    if as_json:
-        print_json(found)
-    else:
-        terminal.described(terminal.console(), path, found)
-
-
+explaining.add_to(app)
 linux_lines.add_to(app)
 
 
@@ -504,14 +384,14 @@ def vectors(
     as_json: AsJson = False,
 ) -> None:
     """Write the TCP connections of a packet capture as connection vectors, for traffic of kind tmix."""
-    from aqmlab.command import terminal
+    from aqmlab.command import explanations, terminal
     from aqmlab.vectors.convert import capture_to_vectors
 
     found = capture_to_vectors(capture, out, form, quiet_time, network)
     if as_json:
         print_json(found.as_dict())
     else:
-        terminal.converted(terminal.console(), found)
+        explanations.converted(terminal.console(), found)
 
 
 beginnings.add_to(app)

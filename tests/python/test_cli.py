@@ -7,7 +7,7 @@ from rich.console import Console
 
 import fake_native
 from aqmlab import cli, engine
-from aqmlab.command import terminal
+from aqmlab.command import explanations
 
 
 def answer(capsys, *arguments):
@@ -81,8 +81,8 @@ def test_what_cannot_be_worked_out_is_named_in_one_line(capsys, arguments, named
 def test_explanations_fit_the_terminal(capsys, width):
     for row in engine.disciplines():
         out = Console(file=io.StringIO(), width=width)
-        terminal.explanation(out, row)
-        terminal.registry(out, "disciplines", [row])
+        explanations.explanation(out, row)
+        explanations.registry(out, "disciplines", [row])
         lines = out.file.getvalue().splitlines()
         assert max(map(len, lines)) <= width and "…" not in out.file.getvalue()
         assert "0 to 1e9" in out.file.getvalue()
@@ -101,7 +101,7 @@ def test_explanations_fit_the_terminal(capsys, width):
     ],
 )
 def test_ranges_are_said_as_people_write_them(param, said):
-    assert terminal.range_text(param) == said
+    assert explanations.range_text(param) == said
 
 
 def test_settings_change_the_scenario(capsys, base, tmp_path):

@@ -20,7 +20,7 @@ NAMES = ["$x_{$", "$$", "[/]", "[bold]red[/bold]", "_hidden", ":smile:", r"\frac
 def test_names_in_tables_and_titles():
     out = Console(file=io.StringIO(), width=120, **terminal.PLAIN)
     for name in NAMES:
-        table = terminal._table(name)
+        table = terminal.short_table(name)
         table.add_column(name)
         table.add_row(name)
         out.print(table)

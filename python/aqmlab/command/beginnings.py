@@ -111,6 +111,6 @@ def _list(found: list[Example], as_json: bool) -> None:
     if as_json:
         print_json({"examples": [one.as_dict() for one in found]})
         return
-    from aqmlab.command import terminal
+    from aqmlab.command import explanations, terminal
 
-    terminal.registry(terminal.console(), "examples", [{"name": one.name, "doc": one.doc} for one in found])
+    explanations.registry(terminal.console(), "examples", [{"name": one.name, "doc": one.doc} for one in found])

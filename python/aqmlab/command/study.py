@@ -198,9 +198,9 @@ def _list(as_json: bool) -> None:
     if as_json:
         print_json({"studies": rows()})
     else:
-        from aqmlab.command import terminal
+        from aqmlab.command import explanations, terminal
 
-        terminal.registry(terminal.console(), "studies", rows())
+        explanations.registry(terminal.console(), "studies", rows())
 
 
 def _say(what: str) -> None:
