@@ -114,6 +114,12 @@ pub fn to_json() -> Value {
     all().into_iter().map(Measure::to_json).collect()
 }
 
+/// The percentiles that summaries have of times: `quantile` tells the time that a fraction did not exceed, seconds.
+pub(crate) fn percentiles(quantile: impl Fn(f64) -> Option<f64>) -> Value {
+    let of = |percent: u8| (format!("p{percent}"), json!(quantile(f64::from(percent) / 100.0)));
+    Value::Object([10, 25, 50, 75, 90, 95, 99].map(of).into_iter().collect())
+}
+
 /// The numbers of rows, by name, as `value` works them out.
 pub(crate) fn values<V>(rows: &[Row<V>], value: impl Fn(&V) -> Value) -> Value {
     Value::Object(rows.iter().map(|row| (row.name.to_owned(), value(&row.value))).collect::<Map<_, _>>())

@@ -10,7 +10,7 @@
 //! A packet counts if it was sent within the measured window and its fate was known when the run ended. Fates are told
 //! in any order and settled in the order of sending: a discipline may drop a packet before it sends an earlier one.
 
-use crate::measures::{Row, values};
+use crate::measures::{Row, percentiles, values};
 use crate::rows::{ProbeRow, Sink};
 use crate::seconds::seconds;
 use base::{Span, Time};
@@ -244,11 +244,7 @@ pub const ROWS: &[Row<OfProbes>] = &[
         parameters: None,
         value: |probes| {
             let has_arrived = probes.sent > probes.lost;
-            let quantile = |q| has_arrived.then(|| seconds((probes.delays.value_at_quantile(q) * UNIT_NS) as f64));
-            json!({
-                "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
-                "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
-            })
+            percentiles(|q| has_arrived.then(|| seconds((probes.delays.value_at_quantile(q) * UNIT_NS) as f64)))
         },
     },
     Row {

@@ -29,7 +29,7 @@ impl<'s, K: Copy> Sources<'s, K> {
         let (mut all, lanes) = source::all(scenario);
         // Of recordings and vectors each connection says which side opens it.
         let says_itself = |source: &Source| matches!(source.demand, Demand::Replay(_) | Demand::Tmix { .. });
-        all.retain(|source| side.is_none_or(|side| source.client == side || says_itself(source)));
+        all.retain(|source| opens(side, source.client) || says_itself(source));
         Self {
             scenario,
             all,
@@ -159,7 +159,7 @@ impl<'s, K: Copy> Sources<'s, K> {
         let Some(replay::Step { connection, at, what }) = step else { return };
         let recorded = demands.of(connection);
         let client = 1 - recorded.direction;
-        if !self.opens(client) {
+        if !opens(self.side, client) {
             return;
         }
         let owner = Owner { source: index, lane: connection };
@@ -190,17 +190,17 @@ impl<'s, K: Copy> Sources<'s, K> {
             *next += 1;
             let (vector, copy) = (start.vector, start.copy);
             let client = u8::from(Tmix::is_forward(traffic.direction, vector));
-            if self.side.is_none_or(|side| side == client) {
+            if opens(self.side, client) {
                 let rtt = tmix.rtt_of(&traffic.rtt, self.scenario.seed, block.into(), copy, vector);
                 out.push(Command::Vector { opening: Opening { block, number, client, rtt }, vector, copy });
             }
         }
     }
+}
 
-    /// Whether connections that `client` opens are opened here.
-    fn opens(&self, client: u8) -> bool {
-        self.side.is_none_or(|side| side == client)
-    }
+/// Whether connections that `client` opens are opened on `side`, or on both.
+fn opens(side: Option<u8>, client: u8) -> bool {
+    side.is_none_or(|side| side == client)
 }
 
 /// What a random arrival does. One that asks for nothing sends.

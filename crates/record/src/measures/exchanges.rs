@@ -1,6 +1,6 @@
 //! Measures of the exchanges that were completed in the measured window.
 
-use super::Row;
+use super::{Row, percentiles};
 use crate::responses::Responses;
 use serde_json::{Value, json};
 
@@ -25,13 +25,7 @@ pub const ROWS: &[Row<OfResponses>] = &[
         formula: "percentiles `p10` `p25` `p50` `p75` `p90` `p95` `p99`, to three digits",
         source: "`response_time_ns`",
         parameters: None,
-        value: |responses| {
-            let quantile = |q| responses.quantile_s(q);
-            json!({
-                "p10": quantile(0.10), "p25": quantile(0.25), "p50": quantile(0.50), "p75": quantile(0.75),
-                "p90": quantile(0.90), "p95": quantile(0.95), "p99": quantile(0.99),
-            })
-        },
+        value: |responses| percentiles(|q| responses.quantile_s(q)),
     },
     Row {
         name: "share_under_500ms",
