@@ -16,13 +16,14 @@
 use crate::changes::Changes;
 use crate::device::DeviceQueue;
 use crate::law::Gauges;
+use crate::line::{Due, Line};
 use crate::packet::{Ack, Backlog, Cause, Driver, Headers, Packet, Tap};
 use crate::param::Values;
 use crate::qdisc::fifo::Limit;
-use crate::qdisc::{Held, Qdisc, Taken};
+use crate::qdisc::{Qdisc, Taken};
 use crate::server::Server;
 use crate::trace::Trace;
-use base::{Rate, Serializer, Span, Time};
+use base::{Rate, Span, Time};
 
 /// What went through an egress since it was made. `offered = delivered + dropped + held`, always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,22 +73,9 @@ pub struct Delivery<P> {
 /// A link's sending end.
 pub struct Egress<P> {
     qdisc: Box<dyn Qdisc<P> + Send>,
-    wire: Serializer,
+    line: Line<P>,
     /// What stands between discipline and wire where that is not all there is.
     between: Option<Box<Between<P>>>,
-    /// Bytes on the wire beyond a packet's own.
-    overhead: u32,
-    /// In transmission, to be delivered at `done_at`; without one `done_at` is when a shaper wants to be asked again,
-    /// the next opportunity if something waits for one, or when a device queue's packet has left.
-    sending: Option<Held<P>>,
-    waited: Span,
-    done_at: Time,
-    /// The next tick of the law, or change of the link.
-    next_tick: Time,
-    /// When something last happened here.
-    latest: Time,
-    ticks: u64,
-    counts: Counts,
 }
 
 /// What packets leave the discipline for, where that is not a wire of constant rate.
@@ -102,20 +90,8 @@ struct Between<P> {
 impl<P: Packet> Egress<P> {
     /// An idle link of `rate` behind `qdisc`.
     pub fn new(rate: Rate, qdisc: Box<dyn Qdisc<P> + Send>) -> Self {
-        let next_tick = qdisc.next_tick();
-        Self {
-            qdisc,
-            wire: Serializer::new(rate),
-            between: None,
-            overhead: 0,
-            sending: None,
-            waited: Span::ZERO,
-            done_at: Time::NEVER,
-            next_tick,
-            latest: Time::ZERO,
-            ticks: 0,
-            counts: Counts::default(),
-        }
+        let line = Line::new(rate, qdisc.next_tick());
+        Self { qdisc, line, between: None }
     }
 
     /// An idle link that delivers at the opportunities of `trace` behind `qdisc`.
@@ -135,7 +111,7 @@ impl<P: Packet> Egress<P> {
         assert!(matches!(server, Server::Constant), "a rate is that of a trace, or changes");
         *server = Server::changing(changes);
         let changes_at = server.next_change();
-        self.next_tick = self.next_tick.min(changes_at);
+        self.line.next_tick = self.line.next_tick.min(changes_at);
         self
     }
 
@@ -154,7 +130,7 @@ impl<P: Packet> Egress<P> {
     /// The same link, on which each packet takes `bytes` more than its size: framing, preamble, gaps.
     #[must_use]
     pub fn with_overhead(mut self, bytes: u32) -> Self {
-        self.overhead = bytes;
+        self.line.overhead = bytes;
         self
     }
 
@@ -174,7 +150,7 @@ impl<P: Packet> Egress<P> {
     /// When something happens here of its own accord: the end of a transmission or a tick of the law.
     #[inline]
     pub fn next_event(&self) -> Time {
-        self.done_at.min(self.next_tick)
+        self.line.done_at.min(self.line.next_tick)
     }
 
     /// A packet arrives at `now`. What was due before must have been advanced past.
@@ -184,69 +160,102 @@ impl<P: Packet> Egress<P> {
     #[inline]
     pub fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         self.reach(now);
-        self.counts.offered += 1;
-        self.qdisc.offer(packet, now, &mut Counting { counts: &mut self.counts, tap: &mut *driver });
-        if self.sending.is_none() {
+        let Line { counts, is_losing, .. } = &mut self.line;
+        counts.offered += 1;
+        self.qdisc.offer(packet, now, &mut Counting { counts, is_losing, tells_all: true, tap: &mut *driver });
+        if self.line.sending.is_none() {
             self.start(now, driver);
         }
+        self.line.standing.set(self.qdisc.backlog().packets, now);
     }
 
     /// Time has come to `now`. This check stands for all behind it: no packet leaves before it came.
     #[inline]
     fn reach(&mut self, now: Time) {
-        if now < self.latest || now > self.next_event() {
-            out_of_order(now, self.latest, self.next_event());
+        if now < self.line.latest || now > self.next_event() {
+            out_of_order(now, self.line.latest, self.next_event());
         }
-        self.latest = now;
+        self.line.latest = now;
     }
 
     /// Does the next thing that is due at or before `now`; call until it returns `None` and [`Egress::next_event`]
     /// is later than `now`. Ticks come before deliveries of the same instant.
     #[inline]
     pub fn advance(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Delivery<P>> {
-        while self.next_tick <= now && self.next_tick <= self.done_at {
+        while self.line.next_tick <= now && self.line.next_tick <= self.line.done_at {
             self.tick();
         }
-        if self.done_at > now {
+        if self.line.done_at > now {
             return None;
         }
-        self.latest = self.done_at;
-        let Some(held) = self.sending.take() else {
-            let delivery = if self.between.is_some() { self.leave_device() } else { None };
-            self.start(self.done_at, tap);
-            return delivery;
-        };
-        let delivery = Delivery { packet: held.packet, at: self.done_at, waited: self.waited };
-        self.counts.delivered += 1;
-        self.start(self.done_at, tap);
-        Some(delivery)
+        let at = self.line.done_at;
+        self.line.latest = at;
+        let mut delivery = self.line.leave();
+        if delivery.is_none() && self.between.is_some() {
+            delivery = self.leave_device();
+        }
+        self.start(at, tap);
+        self.line.standing.set(self.qdisc.backlog().packets, at);
+        delivery
+    }
+
+    /// Does everything that happens before `before`, where `arrivals` come in their order and nothing else does: what
+    /// [`Egress::offer`] and [`Egress::advance`] do one by one. What leaves is put into `out`. Returns how many of the
+    /// arrivals came. Of packets that are accepted in a row `driver` hears of the first after a loss alone.
+    ///
+    /// # Panics
+    /// As [`Egress::offer`].
+    pub fn pass(
+        &mut self,
+        arrivals: &[Due<P>],
+        before: Time,
+        out: &mut Vec<Delivery<P>>,
+        driver: &mut dyn Driver<P>,
+    ) -> usize
+    where
+        P: Copy,
+    {
+        if self.between.is_none() {
+            return self.qdisc.serve(&mut self.line, arrivals, before, out, driver);
+        }
+        let mut came = 0;
+        loop {
+            let due = self.next_event();
+            let next = arrivals.get(came).filter(|next| next.at < due.min(before));
+            match next {
+                Some(&Due { at, packet, .. }) => self.offer(packet, at, driver),
+                None if due < before => out.extend(self.advance(due, driver)),
+                None => return came,
+            }
+            came += usize::from(next.is_some());
+        }
     }
 
     /// Does what is due at `next_tick`.
     fn tick(&mut self) {
-        let at = self.next_tick;
-        self.latest = at;
+        let at = self.line.next_tick;
+        self.line.latest = at;
         let mut change_at = Time::NEVER;
         if let Some(Between { server, told, .. }) = self.between.as_deref_mut() {
             let is_change = server.next_change() == at;
             if is_change {
-                server.change(&mut self.wire);
+                server.change(&mut self.line.wire);
                 if let Some(values) = told {
-                    self.qdisc.retune(values, self.wire.rate(), at);
+                    self.qdisc.retune(values, self.line.wire.rate(), at);
                 }
             }
             change_at = server.next_change();
             assert!(change_at > at, "a change moves on");
             if is_change && self.qdisc.next_tick() > at {
-                self.next_tick = self.qdisc.next_tick().min(change_at);
+                self.line.next_tick = self.qdisc.next_tick().min(change_at);
                 return;
             }
         }
         self.qdisc.tick(at);
-        self.ticks += 1;
+        self.line.ticks += 1;
         let next = self.qdisc.next_tick();
         assert!(next > at, "a tick moves on");
-        self.next_tick = next.min(change_at);
+        self.line.next_tick = next.min(change_at);
     }
 
     /// Takes the next packet from the discipline and begins to send it.
@@ -255,16 +264,7 @@ impl<P: Packet> Egress<P> {
         if self.between.is_some() {
             return self.start_otherwise(now, tap);
         }
-        let mut tap = Counting { counts: &mut self.counts, tap };
-        match self.qdisc.take(now, &mut tap) {
-            Taken::Packet(held) => {
-                self.waited = now.since(held.enqueued);
-                self.done_at = self.wire.send(held.packet.size() + self.overhead, now);
-                self.sending = Some(held);
-            }
-            Taken::Later(ready) => self.done_at = later(ready, now),
-            Taken::Empty => self.done_at = Time::NEVER,
-        }
+        self.line.start(&mut *self.qdisc, now, tap);
     }
 
     /// Begins to send where the wire has no constant rate, or the interface a queue of its own.
@@ -281,28 +281,32 @@ impl<P: Packet> Egress<P> {
     fn start_when_ready(&mut self, now: Time, tap: &mut dyn Tap<P>) {
         let Some(Between { server, .. }) = self.between.as_deref_mut() else { return };
         // What was due at this instant may use what passes now.
-        let ready = server.ready(now, self.done_at == now);
+        let ready = server.ready(now, self.line.done_at == now);
         if ready > now && self.qdisc.backlog().packets > 0 {
-            self.done_at = ready;
+            self.line.done_at = ready;
             return;
         }
-        match self.qdisc.take(now, &mut Counting { counts: &mut self.counts, tap }) {
+        match self.qdisc.take(
+            now,
+            &mut Counting { counts: &mut self.line.counts, is_losing: &mut self.line.is_losing, tells_all: true, tap },
+        ) {
             Taken::Packet(held) => {
-                self.waited = ready.since(held.enqueued);
-                self.done_at = server.send(held.packet.size() + self.overhead, ready, &mut self.wire);
-                self.sending = Some(held);
+                self.line.waited = ready.since(held.enqueued);
+                self.line.done_at = server.send(held.packet.size() + self.line.overhead, ready, &mut self.line.wire);
+                self.line.sending = Some(held);
             }
-            Taken::Later(ready) => self.done_at = later(ready, now),
+            Taken::Later(ready) => self.line.done_at = later(ready, now),
             // The discipline is asked in vain, as on any link.
-            Taken::Empty => self.done_at = Time::NEVER,
+            Taken::Empty => self.line.done_at = Time::NEVER,
         }
     }
 
     /// Moves packets from the discipline into the device queue while that has room, and keeps the wire busy.
     fn fill_device(&mut self, now: Time, tap: &mut dyn Tap<P>) {
         let Some(Between { server, device: Some(device), .. }) = self.between.as_deref_mut() else { return };
-        let mut tap = Counting { counts: &mut self.counts, tap };
-        let is_due = self.done_at == now;
+        let is_due = self.line.done_at == now;
+        let Line { counts, is_losing, .. } = &mut self.line;
+        let mut tap = Counting { counts, is_losing, tells_all: true, tap };
         let mut ready = Time::NEVER;
         while device.has_room() {
             // A driver learns that there is nothing by asking, and so the discipline that it was asked in vain.
@@ -318,12 +322,12 @@ impl<P: Packet> Egress<P> {
         if device.waits() {
             let serves_at = server.ready(now, is_due);
             if serves_at > now {
-                self.done_at = serves_at.min(ready);
+                self.line.done_at = serves_at.min(ready);
                 return;
             }
-            device.transmit(now, |size| server.send(size + self.overhead, now, &mut self.wire));
+            device.transmit(now, |size| server.send(size + self.line.overhead, now, &mut self.line.wire));
         }
-        self.done_at = device.done_at().min(ready);
+        self.line.done_at = device.done_at().min(ready);
     }
 
     /// What leaves the device queue at `done_at`.
@@ -331,9 +335,9 @@ impl<P: Packet> Egress<P> {
     #[inline(never)]
     fn leave_device(&mut self) -> Option<Delivery<P>> {
         let Some(Between { device: Some(device), .. }) = self.between.as_deref_mut() else { return None };
-        let (packet, waited) = device.leaves(self.done_at)?;
-        self.counts.delivered += 1;
-        Some(Delivery { packet, at: self.done_at, waited })
+        let (packet, waited) = device.leaves(self.line.done_at)?;
+        self.line.counts.delivered += 1;
+        Some(Delivery { packet, at: self.line.done_at, waited })
     }
 
     /// The packet in transmission, and when its last bit will have left.
@@ -341,13 +345,18 @@ impl<P: Packet> Egress<P> {
     pub fn sending(&self) -> Option<(&P, Time)> {
         match self.between.as_deref() {
             Some(Between { device: Some(device), .. }) => device.sending().map(|packet| (packet, device.done_at())),
-            _ => self.sending.as_ref().map(|held| (&held.packet, self.done_at)),
+            _ => self.line.sending.as_ref().map(|held| (&held.packet, self.line.done_at)),
         }
     }
 
     /// What waits in the discipline; neither the packet in transmission nor what a device queue holds is counted.
     pub fn backlog(&self) -> Backlog {
         self.qdisc.backlog()
+    }
+
+    /// Packets that waited in the discipline, summed over the time until `now`: packets x ns.
+    pub fn waiting_packet_ns(&self, now: Time) -> u128 {
+        self.line.standing.packet_ns(now)
     }
 
     /// What the device queue holds, with the packet in transmission; nothing where there is none.
@@ -375,30 +384,30 @@ impl<P: Packet> Egress<P> {
             told.clone_from(values);
         }
         let changes_at = self.between.as_deref().map_or(Time::NEVER, |between| between.server.next_change());
-        self.next_tick = self.qdisc.next_tick().min(changes_at);
+        self.line.next_tick = self.qdisc.next_tick().min(changes_at);
     }
 
     /// What went through so far.
     pub fn counts(&self) -> &Counts {
-        &self.counts
+        &self.line.counts
     }
 
     /// Ticks of the law so far.
     pub fn ticks(&self) -> u64 {
-        self.ticks
+        self.line.ticks
     }
 
     /// The rate of the link, at present where it changes; of a trace, its mean.
     pub fn rate(&self) -> Rate {
-        self.wire.rate()
+        self.line.wire.rate()
     }
 
     /// Asserts that no packet was lost unaccounted or made up.
     pub fn assert_conserved(&self) {
         let in_device = u64::from(self.device_backlog().packets);
-        let held = u64::from(self.qdisc.backlog().packets) + in_device + u64::from(self.sending.is_some());
-        let Counts { offered, delivered, .. } = self.counts;
-        let dropped = self.counts.dropped_total();
+        let held = u64::from(self.qdisc.backlog().packets) + in_device + u64::from(self.line.sending.is_some());
+        let Counts { offered, delivered, .. } = self.line.counts;
+        let dropped = self.line.counts.dropped_total();
         assert!(
             offered == delivered + dropped + held,
             "packets are conserved: offered {offered} = delivered {delivered} + dropped {dropped} + held {held}"
@@ -409,29 +418,38 @@ impl<P: Packet> Egress<P> {
 /// Something comes at `now`, though something has happened at `latest` or is `due`.
 #[cold]
 #[inline(never)]
-fn out_of_order(now: Time, latest: Time, due: Time) -> ! {
+pub(crate) fn out_of_order(now: Time, latest: Time, due: Time) -> ! {
     assert!(now >= latest, "time runs forwards: {now:?} comes after {latest:?}");
     panic!("what is due comes first: {due:?} before {now:?}");
 }
 
-/// When a shaper that gives nothing at `now` wants to be asked again.
+/// When a shaper that gives nothing at `now` wants to be asked again, or a law to tick.
 #[inline]
-fn later(ready: Time, now: Time) -> Time {
-    assert!(ready > now, "a shaper that gives nothing now gives something later");
-    ready
+pub(crate) fn later(next: Time, now: Time) -> Time {
+    assert!(next > now, "what gives nothing now gives something later, and a tick moves on");
+    next
 }
 
 /// Counts what the discipline tells on its way to the driver's tap.
-struct Counting<'a, T: ?Sized> {
-    counts: &'a mut Counts,
-    tap: &'a mut T,
+pub(crate) struct Counting<'a, T: ?Sized> {
+    pub(crate) counts: &'a mut Counts,
+    /// The last packet was lost.
+    pub(crate) is_losing: &'a mut bool,
+    /// Whether the tap hears of every packet that is accepted; otherwise of the first after a loss alone.
+    pub(crate) tells_all: bool,
+    pub(crate) tap: &'a mut T,
 }
 
 impl<P, T: Tap<P> + ?Sized> Tap<P> for Counting<'_, T> {
+    #[inline]
     fn accepted(&mut self, packet: &P, now: Time) {
-        self.tap.accepted(packet, now);
+        if self.tells_all || *self.is_losing {
+            *self.is_losing = false;
+            self.tap.accepted(packet, now);
+        }
     }
     fn dropped(&mut self, packet: P, cause: Cause, now: Time) {
+        *self.is_losing = true;
         self.counts.dropped[cause as usize] += 1;
         self.tap.dropped(packet, cause, now);
     }

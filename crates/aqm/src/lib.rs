@@ -17,12 +17,14 @@ pub mod registry;
 
 mod device;
 mod egress;
+mod line;
 mod packet;
 mod server;
 mod trace;
 
 pub use egress::{Counts, Delivery, Egress};
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
+pub use line::{Due, Line, Standing};
 pub use packet::{Ack, Backlog, Cause, Driver, Headers, Packet, Tap};
 pub use qdisc::{Held, Qdisc, Taken};
 pub use trace::Trace;

@@ -132,6 +132,17 @@ impl Distribution {
         }
     }
 
+    /// No smaller value can be drawn.
+    pub fn min(&self) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Uniform(low, _) | Self::Steps { low, .. } => *low,
+            Self::Pareto { scale, .. } => *scale,
+            Self::Exponential { .. } | Self::Weibull { .. } | Self::LogNormal { .. } => 0.0,
+            Self::Table(points) => points.first().map_or(0.0, |p| p.0),
+        }
+    }
+
     /// The largest value that can be drawn.
     pub fn max(&self) -> f64 {
         match self {

@@ -13,6 +13,6 @@ mod time;
 
 pub use dist::Distribution;
 pub use flow::{Ecn, FlowKey};
-pub use rate::{Rate, Serializer};
+pub use rate::{Pace, Rate, Serializer};
 pub use stream::Stream;
 pub use time::{Span, Time};

@@ -46,11 +46,52 @@ impl fmt::Debug for Rate {
     }
 }
 
+/// A rate that remembers the time of the sizes that it was last asked for: packets have few sizes, and a division costs
+/// more than all else that is reckoned of one.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    rate: Rate,
+    /// The last small size and the last large one.
+    known: [Taken; 2],
+}
+
+/// What a size takes: whole nanoseconds, and what is left over in units of 1/rate nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    bytes: u32,
+    whole: Span,
+    rest: u64,
+}
+
+impl Pace {
+    /// Of this rate.
+    pub fn new(rate: Rate) -> Self {
+        Self { rate, known: [Taken::default(); 2] }
+    }
+
+    /// See [`Rate::time_for`].
+    #[inline]
+    pub fn time_for(&mut self, bytes: u32) -> Span {
+        self.taken(bytes).whole
+    }
+
+    #[inline]
+    fn taken(&mut self, bytes: u32) -> Taken {
+        let known = &mut self.known[usize::from(bytes >= 128)];
+        if known.bytes != bytes {
+            // 64 bits are enough for packets below 2 GB, and all are.
+            let (work, bps) = (u64::from(bytes) * 8_000_000_000, self.rate.bps());
+            *known = Taken { bytes, whole: Span::from_ns(work / bps), rest: work % bps };
+        }
+        *known
+    }
+}
+
 /// The sending end of a wire: one packet after the other at a fixed rate. What rounding to nanoseconds leaves over
 /// is carried into the next packet, so a busy wire never drifts; the remainder is forgotten when the wire idles.
 #[derive(Clone, Debug)]
 pub struct Serializer {
-    rate: Rate,
+    pace: Pace,
     free_at: Time,
     /// What is owed beyond `free_at`, in units of 1/rate nanoseconds; always less than one nanosecond.
     remainder: u64,
@@ -58,18 +99,18 @@ pub struct Serializer {
 
 impl Serializer {
     /// An idle wire of `rate`.
-    pub const fn new(rate: Rate) -> Self {
-        Self { rate, free_at: Time::ZERO, remainder: 0 }
+    pub fn new(rate: Rate) -> Self {
+        Self { pace: Pace::new(rate), free_at: Time::ZERO, remainder: 0 }
     }
 
     /// The rate of this wire.
     pub const fn rate(&self) -> Rate {
-        self.rate
+        self.pace.rate
     }
 
     /// What is sent from now on is sent at `rate`.
-    pub const fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.pace = Pace::new(rate);
         // What is owed is less than a nanosecond, and its unit is gone.
         self.remainder = 0;
     }
@@ -86,10 +127,13 @@ impl Serializer {
             self.free_at = now;
             self.remainder = 0;
         }
-        // At most 2^32 * 8e9 < 2^65: widen only for packets beyond 2 GB, which do not occur.
-        let work = bytes as u64 * 8_000_000_000 + self.remainder;
-        self.free_at += Span::from_ns(work / self.rate.bps());
-        self.remainder = work % self.rate.bps();
+        let Taken { mut whole, rest, .. } = self.pace.taken(bytes);
+        let bps = self.pace.rate.bps();
+        // Both are less than one nanosecond, and so together at most one more; no sum of rates overflows.
+        let is_one_more = self.remainder >= bps - rest;
+        self.remainder = if is_one_more { self.remainder - (bps - rest) } else { self.remainder + rest };
+        whole = whole + Span::from_ns(u64::from(is_one_more));
+        self.free_at += whole;
         self.free_at
     }
 }
@@ -111,5 +155,20 @@ mod tests {
         let mut wire = Serializer::new(Rate::from_bps(8_000_000));
         assert_eq!(wire.send(1000, Time::ZERO), Time::from_ns(1_000_000));
         assert_eq!(wire.send(1000, Time::from_ns(5_000_000)), Time::from_ns(6_000_000));
+    }
+
+    /// Against divisions of all that was sent: nothing drifts, whatever sizes follow each other.
+    #[test]
+    fn what_is_remembered_is_what_is_reckoned() {
+        for bps in [1, 999, 9_600, 10_000_000, 1_000_000_007, 100_000_000_000] {
+            let rate = Rate::from_bps(bps);
+            let (mut wire, mut pace, mut bits) = (Serializer::new(rate), Pace::new(rate), 0);
+            for bytes in [40, 1500, 40, 40, 52, 0, 1500, 1500, 9000, 40, 127, 128, 64] {
+                bits += u128::from(bytes) * 8;
+                let left_at = wire.send(bytes, Time::ZERO);
+                assert_eq!(u128::from(left_at.ns()), bits * 1_000_000_000 / u128::from(bps), "{bytes} at {bps} bit/s");
+                assert_eq!(pace.time_for(bytes), rate.time_for(u64::from(bytes)));
+            }
+        }
     }
 }

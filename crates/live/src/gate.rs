@@ -42,11 +42,6 @@ impl Watch<Frame> for Gate<'_> {
     }
 
     #[inline]
-    fn waiting(&mut self, packets: u32, now: Time) {
-        self.meter.waiting(packets, now);
-    }
-
-    #[inline]
     fn delivered(&mut self, delivery: &Delivery<Frame>, arrives: Time) {
         let packet = &delivery.packet;
         self.meter.delivered(packet.size(), delivery.waited);

@@ -310,12 +310,16 @@ impl Network {
         let Edge { at, starts, stops, has_row, .. } = edge;
         for port in (0..self.around.ports.len()).map(Port::at) {
             let (backlog, gauges) = self.look(port.index());
+            let packet_ns = match &self.passages {
+                Some(passages) => passages[port.index()].waiting_packet_ns(at),
+                None => self.net.egress(port).waiting_packet_ns(at),
+            };
             let meter = self.net.own(port);
             if starts {
-                meter.start(at);
+                meter.start(packet_ns);
             }
             if stops {
-                meter.stop(at);
+                meter.stop(packet_ns);
             }
             if has_row {
                 sink.queue(&meter.take_interval(at, port, backlog, gauges));
@@ -376,7 +380,6 @@ impl Network {
             capture.offered(usize::from(frame.side), bytes, now);
         }
         passage.offer(frame, bytes, now);
-        meter.waiting(passage.backlog().packets, now);
     }
 
     /// The kernel has let go of `packet` at the port of index `at` at `now`. What never went in is dropped.
@@ -385,7 +388,6 @@ impl Network {
         let port = Port::at(at);
         let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
         let delivery = passages[at].release(packet, now, &mut gate);
-        gate.waiting(passages[at].backlog().packets, now);
         if let Some(delivery) = delivery {
             let arrives = self.net.pass(port, delivery.at);
             let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
@@ -399,7 +401,6 @@ impl Network {
         let port = Port::at(at);
         let mut gate = Gate { port, meter: self.net.own(port), around: &mut self.around, sink };
         passages[at].tell(statistics, now, &mut gate);
-        gate.waiting(passages[at].backlog().packets, now);
     }
 
     /// The kernel's links in the order of the ports, if they are there.

@@ -3,15 +3,13 @@
 use crate::delay::Delay;
 use crate::routes::Port;
 use aqm::param::Values;
-use aqm::{Delivery, Driver, Egress, Packet};
+use aqm::{Delivery, Driver, Due, Egress, Packet};
 use base::{Rate, Time};
 
 /// What wants to know what happens at a port, beside what its discipline tells.
 pub trait Watch<P>: Driver<P> {
     /// `packet` has come to the port; the discipline has not seen it yet.
     fn offered(&mut self, packet: &P, now: Time);
-    /// From `now` on so many `packets` wait in the discipline.
-    fn waiting(&mut self, packets: u32, now: Time);
     /// A packet has left. It is behind the delay of the link, at the next one or at its host's access link, when it
     /// `arrives`.
     fn delivered(&mut self, delivery: &Delivery<P>, arrives: Time);
@@ -95,7 +93,6 @@ impl<P: Packet, D> Net<P, D> {
         let mut watch = watch(own);
         watch.offered(&packet, now);
         egress.offer(packet, now, &mut watch);
-        watch.waiting(egress.backlog().packets, now);
         self.agenda.set(port, egress.next_event());
     }
 
@@ -112,14 +109,35 @@ impl<P: Packet, D> Net<P, D> {
         let Placed { egress, delay, own } = &mut self.ports[port.index()];
         let mut watch = watch(own);
         let delivery = egress.advance(now, &mut watch);
-        watch.waiting(egress.backlog().packets, now);
         self.agenda.set(port, egress.next_event());
         if let Some(delivery) = &delivery {
             watch.delivered(delivery, delay.pass(delivery.at));
         }
     }
 
+    /// Everything that happens at `port` before `before`, where the packets that are `due` come: see [`Egress::pass`].
+    /// Of packets that come and leave the driver is not told; what leaves is put into `out`, without the delay behind
+    /// the port ([`Net::pass`]). Returns how many of those due came.
+    #[inline]
+    pub fn serve<'a, T: Driver<P> + 'a>(
+        &'a mut self,
+        port: Port,
+        due: &[Due<P>],
+        before: Time,
+        out: &mut Vec<Delivery<P>>,
+        driver: impl FnOnce(&'a mut D) -> T,
+    ) -> usize
+    where
+        P: Copy,
+    {
+        let Placed { egress, own, .. } = &mut self.ports[port.index()];
+        let came = egress.pass(due, before, out, &mut driver(own));
+        self.agenda.set(port, egress.next_event());
+        came
+    }
+
     /// A packet has left `port` at `left_at` without this network's doing: when it is behind the delay of the link.
+    #[inline]
     pub fn pass(&mut self, port: Port, left_at: Time) -> Time {
         self.ports[port.index()].delay.pass(left_at)
     }

@@ -6,6 +6,8 @@
 //! 3. What only looks: the end of an interval, an edge of the measured window. What happens at that instant belongs to
 //!    what ends with it.
 //!
+//! Hosts hear of packets lost at several links at one instant in the order of the ports.
+//!
 //! A packet that arrives while another one leaves therefore finds the link free. Among events of one instant and rank
 //! each driver has an order of its own that depends on nothing but the run.
 
@@ -26,12 +28,14 @@ pub fn link_goes_first(link: Time, pending: Time) -> bool {
 pub enum Rank {
     /// A packet reaches a link.
     Arrive = 0,
+    /// A packet has just been lost at a link: it is no longer on its way.
+    Lose = 1,
     /// A packet reaches its host.
-    Deliver = 1,
+    Deliver = 2,
     /// An endpoint wants to be woken.
-    Wake = 2,
+    Wake = 3,
     /// A source of demand wants to be called.
-    Demand = 3,
+    Demand = 4,
 }
 
 /// Where a packet goes to next.
@@ -176,6 +180,11 @@ mod tests {
 
     #[test]
     fn hosts_come_after_the_links_and_those_who_ask_last() {
-        assert!(Rank::Arrive < Rank::Deliver && Rank::Deliver < Rank::Wake && Rank::Wake < Rank::Demand);
+        assert!(
+            Rank::Arrive < Rank::Lose
+                && Rank::Lose < Rank::Deliver
+                && Rank::Deliver < Rank::Wake
+                && Rank::Wake < Rank::Demand
+        );
     }
 }

@@ -14,13 +14,15 @@ pub struct Receivers {
     piles_up: bool,
     /// Packets that cross: until when, and of which connection.
     crossing: VecDeque<(Time, u32)>,
+    /// Until when the last of them does.
+    until: Time,
 }
 
 impl Receivers {
     /// Those behind a port from which packets come at `rate` at most, on access links of rate `access`. `is_uneven`
     /// says that several packets may come at one instant, or each connection's after a delay of its own.
     pub fn behind(rate: Rate, is_uneven: bool, access: Rate) -> Self {
-        Self { piles_up: access < rate || is_uneven, crossing: VecDeque::with_capacity(64) }
+        Self { piles_up: access < rate || is_uneven, crossing: VecDeque::with_capacity(64), until: Time::ZERO }
     }
 
     /// When a packet of `connection` that came at `left_at` has crossed the access link, on which it takes `takes`.
@@ -30,14 +32,27 @@ impl Receivers {
         if self.piles_up { own() } else { self.follow(connection, takes, left_at) }
     }
 
+    #[inline]
     fn follow(&mut self, connection: u32, takes: Span, left_at: Time) -> Time {
+        let mut received = left_at + takes;
+        if self.until <= left_at {
+            self.crossing.clear();
+        } else {
+            received = self.start_behind(connection, left_at) + takes;
+        }
+        self.until = self.until.max(received);
+        self.crossing.push_back((received, connection));
+        received
+    }
+
+    /// When a packet of `connection` begins to cross that came at `left_at`, while others still do.
+    #[inline(never)]
+    fn start_behind(&mut self, connection: u32, left_at: Time) -> Time {
         while self.crossing.front().is_some_and(|&(until, _)| until <= left_at) {
             self.crossing.pop_front();
         }
         let before = self.crossing.iter().rev().find(|&&(_, other)| other == connection);
-        let received = before.map_or(left_at, |&(until, _)| until.max(left_at)) + takes;
-        self.crossing.push_back((received, connection));
-        received
+        before.map_or(left_at, |&(until, _)| until.max(left_at))
     }
 }
 
@@ -58,7 +73,7 @@ mod tests {
         ) {
             let access = Rate::from_bps(access);
             let mut links = [AccessLink::new(Time::ZERO); 4];
-            let mut receivers = Receivers { piles_up: false, crossing: VecDeque::new() };
+            let mut receivers = Receivers { piles_up: false, crossing: VecDeque::new(), until: Time::ZERO };
             let mut left_at = Time::ZERO;
             for (connection, gap, size) in packets {
                 left_at += Span::from_ns(gap);

@@ -43,8 +43,6 @@ struct Told {
     accepted: usize,
     delivered: Vec<Numbered>,
     dropped: Vec<usize>,
-    waiting: u32,
-    most_waiting: u32,
     /// What has just left, and when it is at the next link or its host.
     left: Option<(Numbered, Time)>,
 }
@@ -67,10 +65,6 @@ impl Headers<Numbered> for &mut Told {}
 impl Watch<Numbered> for &mut Told {
     fn offered(&mut self, packet: &Numbered, _now: Time) {
         self.offered.push(*packet);
-    }
-    fn waiting(&mut self, packets: u32, _now: Time) {
-        self.waiting = packets;
-        self.most_waiting = self.most_waiting.max(packets);
     }
     fn delivered(&mut self, delivery: &Delivery<Numbered>, arrives: Time) {
         self.delivered.push(delivery.packet);
@@ -173,7 +167,7 @@ impl World {
     fn held(&self) -> usize {
         let towards = (0..self.net.ports().len()).map(|port| Towards::Link(Port::at(port))).chain([Towards::Host]);
         let on_their_way: usize = towards.map(|towards| self.underway.each(towards).count()).sum();
-        let waiting = self.told().map(|told| told.waiting).sum::<u32>() as usize;
+        let waiting = self.net.ports().map(|(egress, _)| egress.backlog().packets).sum::<u32>() as usize;
         on_their_way + waiting + self.net.ports().filter(|(egress, _)| egress.sending().is_some()).count()
     }
 
@@ -273,7 +267,8 @@ fn a_link_comes_before_arrivals_of_the_same_instant() {
     // The access link, a delay of 1 ms, two links, 3 ms behind the second, and the access link again.
     let expected = |number: u64| Time::from_ns((number + 1 + 1 + 2 + 3 + 1) * 1_000_000);
     assert!(world.arrived.iter().all(|&(at, packet)| at == expected(packet.number as u64)));
-    assert!(world.told().all(|told| told.most_waiting == 0), "none has waited behind another");
+    let end = Time::from_ns(1_000_000_000);
+    assert!(world.net.ports().all(|(egress, _)| egress.waiting_packet_ns(end) == 0), "none has waited behind another");
 }
 
 #[test]

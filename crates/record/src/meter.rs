@@ -17,9 +17,6 @@ pub struct Meter {
     interval_wait_max_ns: u64,
     /// Losses in a row so far.
     run: u32,
-    /// Packets that wait, and since when there are so many.
-    waiting: u32,
-    waiting_since: Time,
 }
 
 /// What was counted within the measured window.
@@ -47,8 +44,8 @@ pub struct Counts {
     pub wait_squares: f64,
     /// Packets that waited, summed over time: packets x ns.
     pub waiting_packet_ns: u128,
-    /// Times waited, in units of 100 ns.
-    pub waits: Histogram<u32>,
+    /// How many packets waited how long.
+    waits: WaitBins,
     /// How many runs of consecutive losses there were of each length; the last holds all longer ones.
     pub runs: [u64; 64],
     /// Losses in all complete runs.
@@ -60,10 +57,54 @@ const WAIT_UNIT_NS: u64 = 100;
 /// Longest waiting time it tells apart: ten minutes.
 const WAIT_MOST: u64 = 600_000_000_000 / WAIT_UNIT_NS;
 
+/// How many packets waited how long: the bins of a histogram of two significant digits, which is made of them when it
+/// is read.
+#[derive(Clone, Debug)]
+struct WaitBins(Box<[u32]>);
+
+impl WaitBins {
+    /// Values below two halves are told apart; above, each octave has one half of bins.
+    const HALF: u64 = 128;
+    /// The last wait of the octave that has the longest one. All that are longer count as the longest.
+    const LAST: u64 = ((2 * Self::HALF) << ((WAIT_MOST / (2 * Self::HALF)).ilog2() + 1)) - 1;
+
+    fn new() -> Self {
+        Self(vec![0; Self::bin(Self::LAST) + 1].into())
+    }
+
+    /// Of a wait in units.
+    #[inline]
+    const fn bin(units: u64) -> usize {
+        let octave = 56 - (units | (2 * Self::HALF - 1)).leading_zeros() as u64;
+        (octave * Self::HALF + (units >> octave)) as usize
+    }
+
+    /// The least wait, in units, that goes into this bin.
+    const fn least(bin: usize) -> u64 {
+        let bin = bin as u64;
+        let octave = (bin / Self::HALF).saturating_sub(1);
+        (bin - octave * Self::HALF) << octave
+    }
+
+    #[inline]
+    fn add(&mut self, wait_ns: u64) {
+        let units = wait_ns / WAIT_UNIT_NS;
+        let count = &mut self.0[Self::bin(if units > Self::LAST { WAIT_MOST } else { units })];
+        *count = count.saturating_add(1);
+    }
+
+    fn histogram(&self) -> Histogram<u32> {
+        let mut histogram = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
+        for (bin, &count) in self.0.iter().enumerate() {
+            histogram.saturating_record_n(Self::least(bin), count);
+        }
+        histogram
+    }
+}
+
 impl Meter {
     /// Nothing seen; measuring starts with [`Meter::start`].
     pub fn new() -> Self {
-        let waits = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
         Self {
             window: Counts {
                 offered: 0,
@@ -77,7 +118,7 @@ impl Meter {
                 wait_sum: 0.0,
                 wait_squares: 0.0,
                 waiting_packet_ns: 0,
-                waits,
+                waits: WaitBins::new(),
                 runs: [0; 64],
                 run_losses: 0,
             },
@@ -86,20 +127,18 @@ impl Meter {
             interval_wait_ns: 0,
             interval_wait_max_ns: 0,
             run: 0,
-            waiting: 0,
-            waiting_since: Time::ZERO,
         }
     }
 
-    /// The measured window begins.
-    pub fn start(&mut self, now: Time) {
+    /// The measured window begins. Packets that waited, summed over the time until then, are `packet_ns`.
+    pub fn start(&mut self, packet_ns: u128) {
         self.is_measuring = true;
-        self.waiting_since = now;
+        self.window.waiting_packet_ns = packet_ns;
     }
 
-    /// The measured window is over.
-    pub fn stop(&mut self, now: Time) {
-        self.add_waiting(now);
+    /// The measured window is over; `packet_ns` likewise.
+    pub fn stop(&mut self, packet_ns: u128) {
+        self.window.waiting_packet_ns = packet_ns - self.window.waiting_packet_ns;
         self.is_measuring = false;
     }
 
@@ -122,8 +161,17 @@ impl Meter {
     /// A packet arrived.
     #[inline]
     pub fn offered(&mut self) {
-        self.interval.offered_packets += 1;
-        self.window.offered += u64::from(self.is_measuring);
+        self.offered_all(1, 0);
+    }
+
+    /// So many packets arrived, of which `udp` are UDP packets that have crossed no other link.
+    #[inline]
+    pub fn offered_all(&mut self, packets: u32, udp: u32) {
+        self.interval.offered_packets += packets;
+        if self.is_measuring {
+            self.window.offered += u64::from(packets);
+            self.window.udp_offered += u64::from(udp);
+        }
     }
 
     /// It is a UDP packet that has crossed no other link.
@@ -148,25 +196,6 @@ impl Meter {
         self.run = 0;
     }
 
-    /// From `now` on `packets` wait. Counted over time rather than over the waits of what was delivered (Little's law):
-    /// packets dropped at the head of the queue waited too.
-    #[inline]
-    pub fn waiting(&mut self, packets: u32, now: Time) {
-        if packets != self.waiting {
-            self.add_waiting(now);
-            self.waiting = packets;
-        }
-    }
-
-    #[inline]
-    fn add_waiting(&mut self, now: Time) {
-        if self.is_measuring {
-            let span = now.since(self.waiting_since);
-            self.window.waiting_packet_ns += u128::from(self.waiting) * u128::from(span.ns());
-        }
-        self.waiting_since = now;
-    }
-
     /// A packet was lost.
     pub fn dropped(&mut self, cause: Cause, is_udp: bool) {
         self.run += 1;
@@ -183,21 +212,38 @@ impl Meter {
         self.window.marked[cause as usize] += u64::from(self.is_measuring);
     }
 
-    /// A packet left after waiting `waited`.
+    /// A packet of so many bytes left after waiting `waited`.
     #[inline]
     pub fn delivered(&mut self, bytes: u32, waited: Span) {
-        let wait = waited.ns();
-        self.interval.delivered_packets += 1;
-        self.interval.delivered_bytes += u64::from(bytes);
-        self.interval_wait_ns += wait;
-        self.interval_wait_max_ns = self.interval_wait_max_ns.max(wait);
+        self.delivered_all(std::iter::once((bytes, waited)));
+    }
+
+    /// These packets left: their bytes, and how long each waited.
+    #[inline]
+    pub fn delivered_all(&mut self, packets: impl Iterator<Item = (u32, Span)>) {
+        let (mut count, mut bytes, mut sum, mut most) = (0_u32, 0_u64, 0_u64, self.interval_wait_max_ns);
+        let window = &mut self.window;
+        let (mut window_sum, mut squares) = (window.wait_sum, window.wait_squares);
+        for (size, waited) in packets {
+            let wait = waited.ns();
+            count += 1;
+            bytes += u64::from(size);
+            sum += wait;
+            most = most.max(wait);
+            if self.is_measuring {
+                window_sum += wait as f64;
+                squares += wait as f64 * wait as f64;
+                window.waits.add(wait);
+            }
+        }
+        self.interval.delivered_packets += count;
+        self.interval.delivered_bytes += bytes;
+        self.interval_wait_ns += sum;
+        self.interval_wait_max_ns = most;
         if self.is_measuring {
-            let window = &mut self.window;
-            window.delivered += 1;
-            window.delivered_bytes += u64::from(bytes);
-            window.wait_sum += wait as f64;
-            window.wait_squares += wait as f64 * wait as f64;
-            window.waits.saturating_record(wait / WAIT_UNIT_NS);
+            window.delivered += u64::from(count);
+            window.delivered_bytes += bytes;
+            (window.wait_sum, window.wait_squares) = (window_sum, squares);
         }
     }
 
@@ -254,12 +300,33 @@ impl Counts {
 
     /// The time waited that the fraction `q` of packets did not exceed, seconds.
     pub fn wait_quantile_s(&self, q: f64) -> Option<f64> {
-        (self.delivered > 0).then(|| seconds((self.waits.value_at_quantile(q) * WAIT_UNIT_NS) as f64))
+        (self.delivered > 0).then(|| seconds((self.waits.histogram().value_at_quantile(q) * WAIT_UNIT_NS) as f64))
     }
 
     /// Mean length of runs of consecutive losses; `None` if there was none.
     pub fn loss_run_mean(&self) -> Option<f64> {
         let runs: u64 = self.runs.iter().sum();
         (runs > 0).then(|| self.run_losses as f64 / runs as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Stream;
+
+    /// What is read of the bins is what a histogram says that was told of each wait.
+    #[test]
+    fn bins_are_those_of_the_histogram() {
+        let mut stream = Stream::named(1, "waits");
+        let mut told: Histogram<u32> = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
+        let mut bins = WaitBins::new();
+        for wait in (0..60_000).chain((0..50_000).map(|_| stream.bits() >> stream.below(64))) {
+            bins.add(wait);
+            told.saturating_record(wait / WAIT_UNIT_NS);
+        }
+        for q in (0..=1000).map(|k| f64::from(k) / 1000.0) {
+            assert_eq!(bins.histogram().value_at_quantile(q), told.value_at_quantile(q), "{q}");
+        }
     }
 }

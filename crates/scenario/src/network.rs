@@ -18,10 +18,11 @@
 use crate::bounds::MOST_LINKS;
 use crate::error::Error;
 use crate::link;
-use crate::scenario::{Link, Route, Scenario};
+use crate::scenario::{Link, Route, Scenario, Traffic, Workload};
 use crate::section::{Entry, Section};
 use crate::written::{Fields, Written};
 use aqm::Packet;
+use base::Span;
 use net::{DelayAt, Net, Port, Receivers, Routes, Step};
 
 /// The key of one link, which is also its name.
@@ -162,6 +163,24 @@ impl Scenario {
             (link.egress(side, self.seed), link.delay(side, self.seed), own(receivers))
         };
         Built { net: Net::new(sides().map(port)), routes, steps }
+    }
+
+    /// No packet has less propagation delay than this between its host and the first link.
+    pub fn shortest_delay(&self) -> Span {
+        let shortest = |block: &Traffic| {
+            if block.route.delay_at != DelayAt::Senders {
+                return Span::ZERO;
+            }
+            let rtt = match &block.workload {
+                Workload::Tmix(tmix) if tmix.rtt => {
+                    (0..tmix.vectors.len() as u32).map(|k| tmix.vectors.get(k).rtt()).min()
+                }
+                Workload::Replay(demands) => (0..demands.connections() as u32).map(|k| demands.of(k).rtt).min(),
+                _ => None,
+            };
+            rtt.unwrap_or_else(|| block.rtt.shortest()) / 2
+        };
+        self.traffic.iter().map(shortest).min().unwrap_or(Span::ZERO)
     }
 
     /// What a link could have sent within the measured window, in the mean, bits a second: its rate where it does not

@@ -141,6 +141,16 @@ impl RttSpec {
         };
         Span::from_secs_f64(seconds.min(units::MAX_SECONDS))
     }
+
+    /// No delay is shorter than this.
+    pub fn shortest(&self) -> Span {
+        let seconds = match self {
+            Self::Drawn(distribution) => distribution.min(),
+            Self::Even { low, high } => low.min(*high),
+        };
+        // What is drawn may be rounded to the other side.
+        Span::from_secs_f64(seconds.min(units::MAX_SECONDS)).saturating_sub(Span::from_ns(1))
+    }
 }
 
 /// One block of traffic.

@@ -137,7 +137,7 @@ impl Simulation<'_> {
         let around = &mut self.network.around;
         let step = around.steps[block][client as usize];
         let place = probe.map(|probe| around.probes.send(probe, now));
-        let takes = around.access.time_for(u64::from(bytes));
+        let takes = around.access.time_for(bytes);
         let impairments = &mut around.impairments;
         let fate = || impairments.as_mut().map_or(Some(Span::ZERO), |paths| paths.fate(client as usize));
         if let Some(arrives) = path.send(client as usize, takes, now, fate) {
@@ -145,7 +145,7 @@ impl Simulation<'_> {
                 Some(place) => Parcel::probe(*flow, step, place, bytes as u16, dscp, client),
                 None => Parcel::udp(*flow, step, index, bytes as u16, dscp, client),
             };
-            around.queue.push(arrives, Rank::Arrive, index, What::packet(packet));
+            self.network.depart(arrives, index, packet);
         } else {
             self.network.lost_before_link(step, true);
             if let Some(place) = place {

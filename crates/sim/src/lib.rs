@@ -13,6 +13,7 @@
 //! A run is a function of its scenario: same scenario, same bytes, on any machine.
 
 mod asking;
+mod calendar;
 mod connection;
 mod datagrams;
 mod memory;

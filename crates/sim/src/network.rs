@@ -1,12 +1,13 @@
 //! The network: [`net`], with the simulator's packets and everything that is pending.
 
+use crate::calendar::Calendar;
 use crate::connection::{Connections, Path};
 use crate::packets::{Carried, Parcel, Segments, What};
 use crate::probes::Probes;
 use crate::queue::EventQueue;
 use crate::tmix::Conditions;
 use aqm::{Ack, Cause, Delivery, Headers, Packet, Tap};
-use base::{Rate, Span, Time};
+use base::{Pace, Rate, Span, Time};
 use net::{Net, Port, Rank, Receivers, Routes, Step, Watch};
 use record::{Meter, Sink, Tally, Waits};
 use scenario::{Built, Impairments, Scenario};
@@ -18,6 +19,15 @@ pub struct Network {
     pub net: Net<Parcel, At>,
     /// What lies around them.
     pub around: Around,
+    /// Packets on their way to each port; to all of them together where there is no lookahead.
+    pub arrivals: Vec<Calendar>,
+    /// What has left each port within the window of time under way.
+    left: [Vec<Delivery<Parcel>>; 2],
+    /// No packet reaches a link sooner than this after its host sent it. Zero also where ports cannot be served one
+    /// after the other: where packets go on from one link to another, or losses are written down in their order.
+    pub lookahead: Span,
+    /// Whether there are packets of unresponsive sources.
+    has_udp: bool,
 }
 
 /// What is kept at each port.
@@ -35,11 +45,13 @@ pub struct Around {
     /// The first step of each block's packets, by the side that sends.
     pub steps: Vec<[Step; 2]>,
     /// Rate of the access links.
-    pub access: Rate,
+    pub access: Pace,
     /// What the path does to packets before the links, if anything.
     pub impairments: Option<Impairments>,
-    /// Pending events.
+    /// What is pending beside packets on their way: timers, demands, losses.
     pub queue: EventQueue<What>,
+    /// Packets on their way to hosts.
+    pub deliveries: Calendar,
     /// What the packets on their way carry.
     pub segments: Segments,
     /// Probes on their way.
@@ -62,30 +74,107 @@ impl Network {
             waits: if scenario.has_routes() { vec![Waits::default(); routes.steps()] } else { Vec::new() },
             routes,
             steps,
-            access: scenario.path.access_rate,
+            access: Pace::new(scenario.path.access_rate),
             impairments: Impairments::of(scenario),
             queue: EventQueue::new(slot_shift(fastest)),
+            deliveries: Calendar::of_rows(day_shift(fastest)),
             segments: Segments::default(),
             probes: Probes::new(from, to),
             hosts: Vec::new(),
             writes_drops: scenario.record.drops,
         };
-        Self { net, around }
+        let is_apart = !scenario.has_routes() && !scenario.record.drops;
+        let lookahead = if is_apart { scenario.shortest_delay() } else { Span::ZERO };
+        let calendars = if lookahead > Span::ZERO { net.ports().len() } else { 1 };
+        Self {
+            net,
+            around,
+            arrivals: (0..calendars).map(|_| Calendar::new(day_shift(fastest))).collect(),
+            left: [Vec::new(), Vec::new()],
+            lookahead,
+            has_udp: scenario.traffic.iter().any(|traffic| !traffic.workload.speaks_tcp()),
+        }
+    }
+
+    /// `packet` of `source` is on its way, and reaches the next port of its route at `at`.
+    #[inline]
+    pub fn depart(&mut self, at: Time, source: u32, packet: Parcel) {
+        let calendar = packet.side() & (self.arrivals.len() - 1);
+        self.arrivals[calendar].push(at, source, packet);
+    }
+
+    /// Nothing happens at links, or reaches one, before this.
+    #[inline]
+    pub fn bound(&self) -> Time {
+        self.arrivals.iter().fold(self.net.next_event().0, |first, calendar| first.min(calendar.bound()))
+    }
+
+    /// The end of a window of time that begins at `first`, no later than `end`: what hosts do within it reaches no link
+    /// before it is over. It ends with a day of the calendars, which saves adding to days that are open.
+    #[inline]
+    pub fn window(&self, first: Time, end: Time) -> Time {
+        let before = (first + self.lookahead).min(end);
+        let day = self.around.deliveries.day_before(before);
+        if day > first { day } else { before }
+    }
+
+    /// Everything that happens at the links before `before`, each port by itself. Returns how many events that were.
+    pub fn pass(&mut self, before: Time, connections: &mut Connections, sink: &mut dyn Sink) -> u64 {
+        let events = [0, 1].map(|index| self.pass_port(Port::at(index), before, connections, sink));
+        // To hosts in the order in which they left, as if the ports had taken turns.
+        let Self { net, around, left: [forward, reverse], .. } = self;
+        let (mut ahead, mut behind) = (&forward[..], &reverse[..]);
+        loop {
+            let first = |left: &[Delivery<Parcel>]| left.first().map_or(Time::NEVER, |delivery| delivery.at);
+            let is_forward = first(ahead) <= first(behind);
+            let from = if is_forward { &mut ahead } else { &mut behind };
+            let Some((delivery, rest)) = from.split_first() else { break };
+            *from = rest;
+            let port = Port::at(usize::from(!is_forward));
+            let arrives = net.pass(port, delivery.at);
+            around.send_to_host(&mut net.own(port).receivers, delivery.packet, arrives, connections);
+        }
+        forward.clear();
+        reverse.clear();
+        events.iter().sum()
+    }
+
+    fn pass_port(&mut self, port: Port, before: Time, connections: &mut Connections, sink: &mut dyn Sink) -> u64 {
+        let Self { net, around, arrivals, left, has_udp, .. } = self;
+        let (calendar, left) = (&mut arrivals[port.index()], &mut left[port.index()]);
+        if calendar.bound() >= before && net.egress(port).next_event() >= before {
+            return 0;
+        }
+        let ticks = net.egress(port).ticks();
+        let mut events = 0;
+        loop {
+            let (due, bound) = calendar.due(before);
+            let came =
+                net.serve(port, due, bound, left, |at| Gate { port, at, around, onward: None, connections, sink });
+            let udp = if *has_udp { due[..came].iter().filter(|due| due.packet.is_udp()).count() } else { 0 };
+            net.own(port).meter.offered_all(came as u32, udp as u32);
+            calendar.went(came);
+            events += came as u64;
+            if bound >= before {
+                break;
+            }
+        }
+        net.own(port).meter.delivered_all(left.iter().map(|delivery| (delivery.packet.size(), delivery.waited)));
+        events + left.len() as u64 + (net.egress(port).ticks() - ticks)
     }
 
     /// A packet reached the next port of its route.
     #[inline]
     pub fn arrive(&mut self, packet: Parcel, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
-        let Self { net, around } = self;
+        let Self { net, around, .. } = self;
         let port = around.routes.port(packet.step());
-        net.offer(port, packet, now, |at| Gate { port, at, around, connections, sink });
+        net.offer(port, packet, now, |at| Gate { port, at, around, onward: None, connections, sink });
     }
 
     /// Lets `port` do what is due at `now`: a tick of its law, or the end of a transmission.
-    #[inline]
     pub fn advance(&mut self, port: Port, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
-        let Self { net, around } = self;
-        net.advance(port, now, |at| Gate { port, at, around, connections, sink });
+        let Self { net, around, arrivals, .. } = self;
+        net.advance(port, now, |at| Gate { port, at, around, onward: arrivals.first_mut(), connections, sink });
     }
 
     /// A packet was lost before the first link of its route, which begins with `step`.
@@ -94,9 +183,33 @@ impl Network {
     }
 }
 
+impl Around {
+    /// A packet that is behind the last link of its route, and its delay, at `at` crosses its receiver's access link.
+    #[inline(always)]
+    fn send_to_host(&mut self, receivers: &mut Receivers, packet: Parcel, at: Time, connections: &mut Connections) {
+        let takes = self.access.time_for(packet.size());
+        let (received, source) = if !packet.is_udp() {
+            let source = self.segments.connection(packet.place());
+            let own = || connections.get(source).path.links.receive(1 - packet.side(), takes, at);
+            (receivers.receive(source, takes, at, own), source)
+        } else if packet.is_probe() {
+            (self.probes.crosses(packet.place(), at, takes), 0)
+        } else {
+            (at + takes, 0)
+        };
+        self.deliveries.push(received, source, packet);
+    }
+}
+
 /// A slot of the event queue should hold a few events: about four full packets' time on the link, 1 us to 32 us.
 fn slot_shift(rate: Rate) -> u32 {
     rate.time_for(4 * 1500).ns().max(1).ilog2().clamp(10, 15)
+}
+
+/// A day of a calendar should hold some packets: about ten full packets' time on the link, but 16 us at least, so
+/// that the calendar reaches over most delays.
+fn day_shift(rate: Rate) -> u32 {
+    rate.time_for(12 * 1500).ns().max(1).ilog2().clamp(14, 24)
 }
 
 /// Where an endpoint's segments go: onto its access link.
@@ -140,7 +253,7 @@ impl Emit for Sender<'_> {
     fn emit(&mut self, mut segment: Segment) {
         let side = self.side as usize;
         let around = &mut self.network.around;
-        let takes = around.access.time_for(u64::from(segment.size));
+        let takes = around.access.time_for(u32::from(segment.size));
         let (conditions, impairments) = (self.conditions.as_deref_mut(), around.impairments.as_mut());
         let fate = || Self::fate(side as u8, &mut segment, conditions, impairments);
         let step = self.path.steps[side];
@@ -151,7 +264,7 @@ impl Emit for Sender<'_> {
         let place = around.segments.insert(Carried { segment, connection: self.place });
         let Path { flow, dscp, .. } = *self.path;
         let parcel = Parcel::tcp(flow, step, place, segment.size, segment.ecn, dscp, self.side);
-        around.queue.push(arrives, Rank::Arrive, self.place, What::packet(parcel));
+        self.network.depart(arrives, self.place, parcel);
     }
 }
 
@@ -160,6 +273,8 @@ struct Gate<'a> {
     port: Port,
     at: &'a mut At,
     around: &'a mut Around,
+    /// Where packets wait that go on to another link.
+    onward: Option<&'a mut Calendar>,
     connections: &'a mut Connections,
     sink: &'a mut dyn Sink,
 }
@@ -167,25 +282,6 @@ struct Gate<'a> {
 impl Gate<'_> {
     fn tally(&mut self) -> Tally<'_> {
         Tally { meter: &mut self.at.meter, sink: self.sink, port: self.port, writes_drops: self.around.writes_drops }
-    }
-
-    /// When a packet that is behind the last link at `at` has crossed its receiver's access link, and whose it is.
-    #[inline]
-    fn receive(&mut self, packet: Parcel, at: Time) -> (Time, u32) {
-        let takes = self.around.access.time_for(u64::from(packet.size()));
-        if !packet.is_udp() {
-            let source = self.around.segments.connection(packet.place());
-            let own = || self.connections.get(source).path.links.receive(1 - packet.side(), takes, at);
-            return (self.at.receivers.receive(source, takes, at, own), source);
-        }
-        let is_probe = packet.is_probe();
-        (if is_probe { self.around.probes.crosses(packet.place(), at, takes) } else { at + takes }, 0)
-    }
-
-    /// A packet that is behind the delay of a link at `at` goes to the next port of its route.
-    #[inline(never)]
-    fn send_on(&mut self, packet: Parcel, at: Time) {
-        self.around.queue.push(at, Rank::Arrive, self.source(packet), What::packet(packet));
     }
 
     /// A packet has waited at `step`, on a network of several links.
@@ -218,11 +314,6 @@ impl Watch<Parcel> for Gate<'_> {
     }
 
     #[inline]
-    fn waiting(&mut self, packets: u32, now: Time) {
-        self.at.meter.waiting(packets, now);
-    }
-
-    #[inline]
     fn delivered(&mut self, delivery: &Delivery<Parcel>, arrives: Time) {
         let (packet, step) = (delivery.packet, delivery.packet.step());
         self.at.meter.delivered(packet.size(), delivery.waited);
@@ -230,10 +321,11 @@ impl Watch<Parcel> for Gate<'_> {
             self.waited(step, delivery.waited);
         }
         if let Some(next) = self.around.routes.after(step) {
-            return self.send_on(packet.at(next), arrives);
+            let source = self.source(packet);
+            self.onward.as_mut().expect("packets go on one by one").push(arrives, source, packet.at(next));
+        } else {
+            self.around.send_to_host(&mut self.at.receivers, packet, arrives, self.connections);
         }
-        let (received, source) = self.receive(packet, arrives);
-        self.around.queue.push(received, Rank::Deliver, source, What::packet(packet));
     }
 }
 
@@ -245,12 +337,9 @@ impl Tap<Parcel> for Gate<'_> {
 
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
         self.tally().dropped(&packet, packet.is_udp(), cause, now);
-        if packet.is_probe() {
-            self.around.probes.lost(packet.place(), self.sink);
-        } else if !packet.is_udp() {
-            let place = self.around.segments.remove(packet.place()).connection;
-            self.connections.get(place).in_flight -= 1;
-            self.connections.release(place);
+        // Whose it was learns of it in its turn among all that happens at hosts.
+        if packet.is_probe() || !packet.is_udp() {
+            self.around.queue.push(now, Rank::Lose, self.port.index() as u32, What::packet(packet));
         }
     }
 

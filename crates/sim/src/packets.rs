@@ -121,7 +121,7 @@ impl What {
     /// Nothing but the event's source.
     pub const SOURCE: Self = Self(0, 0);
 
-    /// A packet: arrivals and deliveries.
+    /// A packet that was lost.
     #[inline]
     pub const fn packet(packet: Parcel) -> Self {
         Self(packet.flow, packet.bits)

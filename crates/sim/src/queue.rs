@@ -47,6 +47,17 @@ impl<W> Node<W> {
     fn key(&self) -> (u64, u64) {
         (self.at, self.order)
     }
+
+    #[inline]
+    const fn rank(&self) -> Rank {
+        match self.order >> 60 {
+            0 => Rank::Arrive,
+            1 => Rank::Lose,
+            2 => Rank::Deliver,
+            3 => Rank::Wake,
+            _ => Rank::Demand,
+        }
+    }
 }
 
 struct Level {
@@ -95,6 +106,8 @@ pub struct EventQueue<W> {
     sequence: u32,
     /// How many events are in slots that are not open.
     waiting: usize,
+    /// Nothing is due before this.
+    bound: Time,
 }
 
 impl<W: Copy> EventQueue<W> {
@@ -110,6 +123,7 @@ impl<W: Copy> EventQueue<W> {
             opened_until: 1 << shift,
             sequence: 0,
             waiting: 0,
+            bound: Time::NEVER,
         }
     }
 
@@ -119,6 +133,7 @@ impl<W: Copy> EventQueue<W> {
         self.sequence = self.sequence.wrapping_add(1);
         let order = (rank as u64) << 60 | u64::from(source & SOURCES) << 32 | u64::from(self.sequence);
         let node = Node { at: at.ns(), order, what };
+        self.bound = self.bound.min(at);
         if node.at < self.opened_until {
             return self.insert_open(node);
         }
@@ -135,26 +150,34 @@ impl<W: Copy> EventQueue<W> {
         }
     }
 
+    /// Nothing is due before this: what [`EventQueue::next_at`] said last, or what was asked for since.
+    #[inline]
+    pub const fn bound(&self) -> Time {
+        self.bound
+    }
+
     /// When the next event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_at(&mut self) -> Time {
+        self.bound = self.next().map_or(Time::NEVER, |(at, _)| at);
+        self.bound
+    }
+
+    /// The same, with what kind of event it is.
+    #[inline]
+    pub fn next(&mut self) -> Option<(Time, Rank)> {
         if self.open.is_empty() && !self.open_next() {
-            return Time::NEVER;
+            return None;
         }
-        self.open.last().map_or(Time::NEVER, |node| Time::from_ns(node.at))
+        self.open.last().map(|node| (Time::from_ns(node.at), node.rank()))
     }
 
     /// The next event, after [`EventQueue::next_at`] has found it.
     #[inline]
     pub fn pop(&mut self) -> Option<Event<W>> {
-        let Node { at, order, what } = self.open.pop()?;
-        let rank = match order >> 60 {
-            0 => Rank::Arrive,
-            1 => Rank::Deliver,
-            2 => Rank::Wake,
-            _ => Rank::Demand,
-        };
-        Some(Event { at: Time::from_ns(at), rank, source: (order >> 32) as u32 & SOURCES, what })
+        let node = self.open.pop()?;
+        let Node { at, order, what } = node;
+        Some(Event { at: Time::from_ns(at), rank: node.rank(), source: (order >> 32) as u32 & SOURCES, what })
     }
 
     #[inline]
@@ -285,9 +308,9 @@ mod tests {
                 let pushes = if step % 1000 < 500 { 2 } else { 0 };
                 for _ in 0..pushes {
                     let gap = stream.bits() >> (20 + stream.below(44));
-                    let (rank, source) = (stream.below(4) as u8, stream.below(3) as u32);
+                    let (rank, source) = (stream.below(5) as u8, stream.below(3) as u32);
                     sequence += 1;
-                    let kind = [Rank::Arrive, Rank::Deliver, Rank::Wake, Rank::Demand][rank as usize];
+                    let kind = [Rank::Arrive, Rank::Lose, Rank::Deliver, Rank::Wake, Rank::Demand][rank as usize];
                     queue.push(Time::from_ns(now + gap), kind, source, sequence);
                     reference.insert((now + gap, rank, source, sequence));
                 }

@@ -3,7 +3,7 @@
 use crate::asking::ENDLESS;
 use crate::connection::{Asked, Connection, Connections, Purpose};
 use crate::datagrams::Kept;
-use crate::network::{Network, Sender};
+use crate::network::{Around, Network, Sender};
 use crate::packets::{Carried, Parcel, What};
 use crate::queue::Event;
 use crate::run::{PULSE_EVENTS, Pulse};
@@ -47,6 +47,8 @@ pub struct Simulation<'s> {
     pub(crate) scenario: &'s Scenario,
     pub(crate) now: Time,
     events: u64,
+    /// So many events are handled when the next pulse is shown.
+    next_pulse: u64,
     pub(crate) network: Network,
     pub(crate) connections: Connections,
     pub(crate) sources: Sources<'s, u32>,
@@ -88,6 +90,7 @@ impl<'s> Simulation<'s> {
             scenario,
             now: Time::ZERO,
             events: 0,
+            next_pulse: PULSE_EVENTS,
             network,
             connections: Connections::default(),
             sources,
@@ -105,45 +108,105 @@ impl<'s> Simulation<'s> {
 
     /// Everything that happens up to and including `until`; whether `progress`, which is told how far it is after so
     /// many events, wants it to go on.
+    ///
+    /// What happens at links and what happens at hosts take turns, a window of time each. A packet that a host sends
+    /// has its propagation delay before it, so that within a window as long as the least of these delays, the
+    /// lookahead, nothing that hosts do reaches a link: the links can be served first, each by itself, and then the
+    /// hosts, all in one go over data that stay in the cache. What comes of it is the order of events of
+    /// `net::order`, as if they had been taken one by one:
+    ///
+    /// ```text
+    ///   time      first                         before = first + lookahead
+    ///   ports     │ 1. arrivals, departures, losses  │
+    ///             │       ╲ delivered  ╲             ╲│ (later)
+    ///   hosts     │ 2. losses, deliveries, timers     │
+    ///             │          ╲ sent     ╲             │
+    ///             │           ╲          ╲            │
+    ///   ports     │            `──────────`───────────│─▶ arrive in windows to come
+    /// ```
+    ///
+    /// Where there is no lookahead, events are taken one by one.
     pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> bool {
+        let end = until + Span::from_ns(1);
         loop {
-            let (link, port) = self.network.net.next_event();
-            let next = self.network.around.queue.next_at();
-            if net::link_goes_first(link, next) {
-                if link > until {
-                    break;
-                }
-                self.now = link;
-                self.events += 1;
-                self.network.advance(port, &mut self.connections, link, sink);
-            } else {
-                if next > until {
-                    break;
-                }
-                if let Some(event) = self.network.around.queue.pop() {
-                    self.now = event.at;
-                    self.events += 1;
-                    self.handle(event, sink);
-                }
+            let Around { deliveries, queue, .. } = &self.network.around;
+            let first = self.network.bound().min(deliveries.bound()).min(queue.bound());
+            if first > until {
+                break;
             }
-            if self.events.is_multiple_of(PULSE_EVENTS) && !progress(self.pulse()) {
-                return false;
+            if self.network.lookahead == Span::ZERO {
+                self.step(first, sink);
+            } else {
+                let before = self.network.window(first, end);
+                self.events += self.network.pass(before, &mut self.connections, sink);
+                while self.happens_at_host(before, sink) {}
+                self.now = before - Span::from_ns(1);
+            }
+            if self.events >= self.next_pulse {
+                self.next_pulse += PULSE_EVENTS;
+                if !progress(self.pulse()) {
+                    return false;
+                }
             }
         }
         self.now = until;
         true
     }
 
+    /// The next thing that happens at a host before `before`; whether there was one.
+    #[inline]
+    fn happens_at_host(&mut self, before: Time, sink: &mut dyn Sink) -> bool {
+        let Around { deliveries, queue, .. } = &mut self.network.around;
+        let due = deliveries.first(before);
+        let delivered_at = due.map_or(before, |due| due.at);
+        if queue.bound() <= delivered_at {
+            let is_lost = |rank| rank < Rank::Deliver && due.is_some();
+            let is_next = |(at, rank)| at < delivered_at || at == delivered_at && is_lost(rank);
+            queue.next_at();
+            if queue.next().is_some_and(is_next)
+                && let Some(event) = queue.pop()
+            {
+                self.now = event.at;
+                self.handle(event, sink);
+                return true;
+            }
+        }
+        let Some(due) = due else { return false };
+        deliveries.went(1);
+        self.now = due.at;
+        self.events += 1;
+        self.deliver(due.packet, sink);
+        true
+    }
+
+    /// The first thing that happens at `now`, at a link or a host, if anything does.
+    fn step(&mut self, now: Time, sink: &mut dyn Sink) {
+        let after = now + Span::from_ns(1);
+        let Network { net, arrivals, .. } = &mut self.network;
+        let (link, port) = net.next_event();
+        if net::link_goes_first(link, now) {
+            self.network.advance(port, &mut self.connections, now, sink);
+        } else if let Some(due) = arrivals[0].first(after) {
+            arrivals[0].went(1);
+            self.network.arrive(due.packet, &mut self.connections, now, sink);
+        } else {
+            self.happens_at_host(after, sink);
+            return;
+        }
+        self.now = now;
+        self.events += 1;
+    }
+
     /// The measured window begins.
     pub fn start_measuring(&mut self) {
         self.is_measuring = true;
-        self.network.net.ports_mut().for_each(|(_, at)| at.meter.start(self.now));
+        self.network.net.ports_mut().for_each(|(egress, at)| at.meter.start(egress.waiting_packet_ns(self.now)));
     }
 
     /// The measured window is over.
     pub fn stop_measuring(&mut self) {
         self.is_measuring = false;
-        self.network.net.ports_mut().for_each(|(_, at)| at.meter.stop(self.now));
+        self.network.net.ports_mut().for_each(|(egress, at)| at.meter.stop(egress.waiting_packet_ns(self.now)));
     }
 
     /// The present.
@@ -183,11 +246,22 @@ impl<'s> Simulation<'s> {
     #[inline(always)]
     fn handle(&mut self, event: Event<What>, sink: &mut dyn Sink) {
         match event.rank {
-            Rank::Arrive => self.network.arrive(event.what.as_packet(), &mut self.connections, self.now, sink),
-            Rank::Deliver => self.deliver(event.what.as_packet(), sink),
+            Rank::Lose => return self.lose(event.what.as_packet(), sink),
             Rank::Wake => self.wake(event.source, event.what.as_end(), sink),
             Rank::Demand => self.demand(event.source, sink),
+            Rank::Arrive | Rank::Deliver => unreachable!("packets on their way are in calendars"),
         }
+        self.events += 1;
+    }
+
+    /// A packet was lost at a link.
+    fn lose(&mut self, packet: Parcel, sink: &mut dyn Sink) {
+        if packet.is_probe() {
+            return self.network.around.probes.lost(packet.place(), sink);
+        }
+        let place = self.network.around.segments.remove(packet.place()).connection;
+        self.connections.get(place).in_flight -= 1;
+        self.connections.release(place);
     }
 
     /// A packet reached its host.

@@ -118,6 +118,7 @@ impl<P: Packet, L> Fifo<P, L> {
 }
 
 impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
+    #[inline(always)]
     fn offer(&mut self, mut packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         if !self.limit.admits(self.held(), size) {
@@ -141,6 +142,7 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
         self.queue.push_back(Held { packet, enqueued: now });
     }
 
+    #[inline(always)]
     fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P> {
         while let Some(Held { mut packet, enqueued }) = self.queue.pop_front() {
             let size = packet.size();

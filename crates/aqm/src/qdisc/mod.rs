@@ -18,8 +18,10 @@ pub mod sfq;
 pub mod thinned;
 pub mod tournament;
 
+use crate::egress::Delivery;
 use crate::law::Gauges;
-use crate::packet::{Backlog, Driver, Tap};
+use crate::line::{Due, Line};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::Values;
 use base::{Rate, Time};
 
@@ -71,6 +73,22 @@ pub trait Qdisc<P> {
 
     /// Takes the next packet for transmission. It may lose packets on the way to it.
     fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P>;
+
+    /// Does all that happens on `line` before `before`, where `arrivals` come: see
+    /// [`Egress::pass`](crate::Egress::pass). Every discipline does the same, each in code of its own.
+    fn serve(
+        &mut self,
+        line: &mut Line<P>,
+        arrivals: &[Due<P>],
+        before: Time,
+        out: &mut Vec<Delivery<P>>,
+        driver: &mut dyn Driver<P>,
+    ) -> usize
+    where
+        P: Packet + Copy,
+    {
+        crate::line::serve(self, line, arrivals, before, out, driver)
+    }
 
     /// What is held.
     fn backlog(&self) -> Backlog;

@@ -7,7 +7,7 @@ use super::statistics::{ByCause, Statistics};
 use crate::frame::Frame;
 use crate::pace::Pace;
 use crate::wire;
-use aqm::{Backlog, Cause, Counts, Delivery, Packet, Tap};
+use aqm::{Backlog, Cause, Counts, Delivery, Packet, Standing, Tap};
 use base::{Ecn, Rate, Span, Time};
 
 /// Disciplines of Linux that hold all packets in one line. (sfb keeps its packets in one fifo, and choke takes losses
@@ -38,6 +38,7 @@ pub struct Passage {
     since: [Backlog; 2],
     /// What was seen to be lost since then, of which the kernel has not told yet: it was still waiting.
     lost: Backlog,
+    standing: Standing,
     last: Sent,
     pace: Pace,
     /// What came out that never went in.
@@ -60,6 +61,7 @@ impl Passage {
             asked: 0,
             since: [Backlog::default(); 2],
             lost: Backlog::default(),
+            standing: Standing::default(),
             last: Sent::default(),
             pace: Pace::default(),
             unknown: 0,
@@ -72,6 +74,7 @@ impl Passage {
         self.counts.offered += 1;
         add(&mut self.since[0], &frame);
         self.inside.put(frame, signature(bytes), now);
+        self.stand(now);
     }
 
     /// A packet goes from one side to the other without the kernel.
@@ -96,6 +99,7 @@ impl Passage {
         let found = header.and_then(|header| inside.take(&header, signature(packet), overtaken).zip(Some(header)));
         let Some(((mut frame, offered), header)) = found else {
             self.unknown += 1;
+            self.stand(now);
             return None;
         };
         tap.accepted(&frame, now);
@@ -107,6 +111,7 @@ impl Passage {
         }
         self.counts.delivered += 1;
         add(&mut self.since[1], &frame);
+        self.stand(now);
         let size = frame.size() + self.overhead;
         let takes = self.rate.time_for(u64::from(size));
         let last = self.last;
@@ -146,6 +151,16 @@ impl Passage {
         {
             lose(&mut self.counts, &self.told, frame, now, tap);
         }
+        self.stand(now);
+    }
+
+    fn stand(&mut self, now: Time) {
+        self.standing.set(self.backlog().packets, now);
+    }
+
+    /// Packets that waited, as far as is known, summed over the time until `now`: packets x ns.
+    pub fn waiting_packet_ns(&self, now: Time) -> u128 {
+        self.standing.packet_ns(now)
     }
 
     /// How many of `lost` packets it is not known which they were.
