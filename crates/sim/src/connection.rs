@@ -86,6 +86,27 @@ impl Connection {
     pub fn who(&self, side: usize) -> usize {
         usize::from(side != self.client as usize)
     }
+
+    /// How much `end` will have received when its application has a turn again; 0 where it may have one at any time.
+    #[inline]
+    pub fn heeds(&self, end: usize) -> u64 {
+        let is_client = end == self.client as usize;
+        match (&self.asked, self.purpose) {
+            (_, Purpose::Tmix { .. }) => 0,
+            (None, _) => u64::MAX,
+            (Some(asked), _) if is_client && !asked.is_sent => 0,
+            (Some(asked), Purpose::Bulk { .. }) => {
+                if is_client {
+                    u64::MAX
+                } else {
+                    asked.response_end
+                }
+            }
+            (Some(asked), _) if is_client => asked.response_end,
+            (Some(asked), _) if asked.is_answered => u64::MAX,
+            (Some(asked), _) => asked.request_end,
+        }
+    }
 }
 
 /// The path of a connection, but for the links, and what a router reads in its packets.

@@ -278,7 +278,14 @@ impl<'s> Simulation<'s> {
         let connection = self.connections.get(place);
         connection.in_flight -= 1;
         if !connection.is_over {
-            self.with_end(place, end, |endpoint, config, now, out| endpoint.on_segment(&segment, config, now, out));
+            let heeds = connection.heeds(end);
+            let is_quiet = self.with_end(place, end, |endpoint, config, now, out| {
+                endpoint.on_segment(&segment, config, now, out);
+                endpoint.is_quiet(heeds)
+            });
+            if is_quiet {
+                return self.arm(place, end);
+            }
             self.attend(place, end, sink);
         }
         self.connections.release(place);
@@ -309,12 +316,12 @@ impl<'s> Simulation<'s> {
 
     /// Calls `action` on one end of a connection, with its configuration and its way onto the network.
     #[inline]
-    pub(crate) fn with_end(
+    pub(crate) fn with_end<R>(
         &mut self,
         place: u32,
         end: usize,
-        action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>),
-    ) {
+        action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>) -> R,
+    ) -> R {
         let Connection { ends, path, in_flight, block, purpose, .. } = self.connections.get(place);
         let config = &self.scenario.traffic[*block as usize].tcp;
         let conditions = match *purpose {
@@ -323,7 +330,7 @@ impl<'s> Simulation<'s> {
         };
         let (place, side, now) = (place, end as u8, self.now);
         let mut sender = Sender { network: &mut self.network, path, in_flight, conditions, place, side, now };
-        action(&mut ends[end], config, self.now, &mut sender);
+        action(&mut ends[end], config, self.now, &mut sender)
     }
 
     /// Makes sure an endpoint is woken in time. A pending wake-up that comes earlier serves as well.

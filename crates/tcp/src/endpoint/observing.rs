@@ -73,6 +73,13 @@ impl Endpoint {
         self.receiver.has_heard_all()
     }
 
+    /// Whether an application that waits until so many bytes have arrived, or until the peer closes, still waits.
+    #[inline]
+    pub fn is_quiet(&self, heeds: u64) -> bool {
+        let is_open = self.state == State::Established && !self.is_one_way;
+        is_open && self.receiver.peer_fin == u64::MAX && self.received() < heeds
+    }
+
     /// Whether nothing is left to do: both FINs sent and acknowledged, or given up.
     pub fn is_done(&self) -> bool {
         let (has_sent, has_heard) = (self.sender.has_sent_all(), self.receiver.has_heard_all());
