@@ -11,6 +11,7 @@ use crate::redopt;
 use base::{Rate, Stream};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex};
 
 /// Writes the table and the constructors from one list. A `law` is a discipline in a first-in-first-out queue, and once
@@ -80,7 +81,7 @@ disciplines! {
 
 static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
     let own = ROWS.iter().enumerate().map(|(at, row)| Entry { row: *row, form: Form::Own(at) });
-    let mut registry = Registry { own: own.collect(), fair: Vec::new() };
+    let mut registry = Registry { own: own.collect(), fair: Vec::new(), of_files: Vec::new() };
     for (at, row) in ROWS.iter().enumerate().filter(|(at, _)| FAIR_STATES[*at].is_some()) {
         let row = fq_law::row(row);
         // Some have a row of their own.
@@ -98,6 +99,16 @@ static FAIR_ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| BUILTIN.fair.iter().map(
 pub struct Registry {
     own: Vec<Entry>,
     fair: Vec<Entry>,
+    of_files: Vec<OfFile>,
+}
+
+/// A law that scenarios name by the file that it comes from.
+#[derive(Clone, Debug)]
+struct OfFile {
+    path: PathBuf,
+    sha256: String,
+    law: Entry,
+    fair: Option<Entry>,
 }
 
 impl Registry {
@@ -123,6 +134,37 @@ impl Registry {
         Ok(self)
     }
 
+    /// Takes over the law of the file at `path`, whose content has this digest. Scenarios name it by the file: it has
+    /// no name here, and may have another content each time.
+    ///
+    /// # Errors
+    /// Its name is another discipline's, in one line.
+    pub fn bring(&mut self, path: &Path, sha256: &str, law: Entry) -> Result<(), String> {
+        let fair = law.under_fair_queueing();
+        for entry in [Some(&law), fair.as_ref()].into_iter().flatten() {
+            let name = &entry.row.name;
+            if self.find(name).is_some() {
+                return Err(format!("the law is called {name}, as one that is built in: expected another name"));
+            }
+        }
+        let path = plain(path);
+        self.of_files.retain(|other| other.path != path || other.sha256 != sha256);
+        self.of_files.push(OfFile { path, sha256: sha256.to_owned(), law, fair });
+        Ok(())
+    }
+
+    /// The law of the file at `path` as it was brought last, with the digest of its content; and the same under fair
+    /// queueing.
+    pub fn of_file(&self, path: &Path) -> Option<(&str, [Option<&Entry>; 2])> {
+        let path = plain(path);
+        self.of_files.iter().rfind(|file| file.path == path).map(OfFile::forms)
+    }
+
+    /// The law of a file with this content, as [`Registry::of_file`].
+    pub fn of_content(&self, sha256: &str) -> Option<(&str, [Option<&Entry>; 2])> {
+        self.of_files.iter().rfind(|file| file.sha256 == sha256).map(OfFile::forms)
+    }
+
     /// Every discipline with a row of its own, in the order in which they are shown.
     pub fn own(&self) -> impl Iterator<Item = &Entry> {
         self.own.iter()
@@ -137,6 +179,17 @@ impl Registry {
     pub fn find(&self, name: &str) -> Option<&Entry> {
         self.own.iter().chain(&self.fair).find(|entry| entry.row.is_called(name))
     }
+}
+
+impl OfFile {
+    fn forms(&self) -> (&str, [Option<&Entry>; 2]) {
+        (&self.sha256, [Some(&self.law), self.fair.as_ref()])
+    }
+}
+
+/// A path without the steps that lead nowhere.
+fn plain(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
 }
 
 /// Makes a law that was brought from outside.

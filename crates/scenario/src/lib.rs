@@ -19,6 +19,7 @@ mod error;
 mod hosts;
 mod impairments;
 mod kept;
+mod law;
 mod link;
 mod live;
 mod nesting;

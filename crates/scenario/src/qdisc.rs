@@ -2,6 +2,7 @@
 
 use crate::document::{self, Data, Files, Node, Place};
 use crate::error::Error;
+use crate::law;
 use crate::scenario::QdiscSpec;
 use crate::section::{Context, Entry, Section};
 use crate::units;
@@ -39,11 +40,14 @@ const WORDS: &[(&str, &[&str], &str)] = &[
 /// Reads the discipline in `section` for a link of `rate`. Errors name the discipline, which may be written elsewhere
 /// than the key that is wrong.
 pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error> {
-    let entry = kind(section)?;
+    let (entry, law) = match law::read(section)? {
+        Some((entry, law)) => (entry, Some(law)),
+        None => (kind(section)?, None),
+    };
     let row = entry.row();
     let values = values(section, row, rate)
         .map_err(|error| Error { problem: format!("{} ({})", error.problem, row.name), ..error })?;
-    Ok(QdiscSpec { kind: row.name, entry: entry.clone(), values })
+    Ok(QdiscSpec { kind: row.name, entry: entry.clone(), law, values })
 }
 
 fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error> {
@@ -52,7 +56,7 @@ fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error>
     if let Some((word, _, here)) = section.names().filter(|name| !names.contains(name)).find_map(of_tc) {
         return Err(section.get(word).expect("it is a name of the section").error(format!("unknown key: {here}")));
     }
-    section.only(&[&["kind"], &names])?;
+    section.only(&[&["kind", law::KEY], &names])?;
     let mut values = Values::default();
     for param in row.params {
         if let Some(entry) = section.get(param.name) {
@@ -127,6 +131,7 @@ impl QdiscSpec {
 pub(crate) fn write(qdisc: &QdiscSpec) -> Fields {
     let row = qdisc.entry.row();
     let mut fields = vec![("kind", Written::Text(qdisc.kind.to_owned()))];
+    fields.extend(qdisc.law.iter().map(|file| (law::KEY, Written::File(file.clone()))));
     for param in row.params {
         if let Some(value) = qdisc.values.0.get(param.name) {
             fields.push((param.name, write_value(value)));

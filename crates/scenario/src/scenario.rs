@@ -1,6 +1,7 @@
 //! A scenario as checked values.
 
 use crate::impairments::Impairment;
+use crate::kept::KeptFile;
 use crate::live::Live;
 use crate::units;
 use aqm::Trace;
@@ -103,6 +104,8 @@ pub struct QdiscSpec {
     pub kind: &'static str,
     /// What the registry knows of it.
     pub entry: Entry,
+    /// The file that it comes from, if it is not built in.
+    pub law: Option<KeptFile>,
     /// Its parameters.
     pub values: Values,
 }

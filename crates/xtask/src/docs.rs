@@ -1,5 +1,6 @@
 //! The generated parts of `docs/` and README.md: whatever the registries know better than a writer.
 
+use crate::header;
 use crate::markdown::{self, row, rule};
 use crate::tree;
 use aqm::param::{Kind, Param};
@@ -37,6 +38,10 @@ pub fn outdated() -> Result<Vec<Page>, String> {
         if text != old {
             outdated.push(Page { path, text });
         }
+    }
+    let header = header::page()?;
+    if read(&header.path).unwrap_or_default() != header.text {
+        outdated.push(header);
     }
     Ok(outdated)
 }

@@ -1,6 +1,7 @@
 //! Chores of the repository, called by the Makefile.
 //!
-//! `xtask docs` writes the generated parts of `docs/` anew; `xtask docs --check` only says which are out of date.
+//! `xtask docs` writes the generated parts of `docs/` and the header of laws anew; `xtask docs --check` only says which
+//! are out of date.
 
 use std::process::ExitCode;
 use xtask::docs;

@@ -18,6 +18,7 @@ const NOT_WRITTEN_BY_HAND: &[&str] = &["Cargo.lock", "requirements-dev.lock", "L
 const LAYERS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("aqm", &["base"]),
+    ("law", &["base", "aqm"]),
     ("net", &["base", "aqm"]),
     ("tcp", &["base"]),
     ("traffic", &["base"]),
@@ -26,7 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("session", &["base", "traffic", "scenario", "record"]),
     ("sim", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "session"]),
     ("live", &["base", "aqm", "net", "traffic", "scenario", "record", "session", "sim"]),
-    ("python", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim", "live"]),
+    ("python", &["base", "aqm", "law", "net", "tcp", "traffic", "scenario", "record", "sim", "live"]),
     ("xtask", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim"]),
 ];
 

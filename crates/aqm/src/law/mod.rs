@@ -103,6 +103,17 @@ pub trait Law {
         Verdict::Pass
     }
 
+    /// Whether it wants to know between which hosts a packet goes, see [`Law::hear_hosts`].
+    fn wants_hosts(&self) -> bool {
+        false
+    }
+
+    /// The hosts between which the packet goes that [`Law::on_arrival`] is asked about next, as
+    /// [`Headers::hosts`](crate::Headers::hosts) says.
+    fn hear_hosts(&mut self, hosts: Option<(u32, u32)>) {
+        let _ = hosts;
+    }
+
     /// An arriving packet met the hard limit of the queue and was lost.
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
         let _ = (arrival, now);
@@ -167,6 +178,12 @@ pub trait Law {
 impl Law for Box<dyn Law + Send> {
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
         (**self).on_arrival(arrival, now)
+    }
+    fn wants_hosts(&self) -> bool {
+        (**self).wants_hosts()
+    }
+    fn hear_hosts(&mut self, hosts: Option<(u32, u32)>) {
+        (**self).hear_hosts(hosts);
     }
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
         (**self).on_overflow(arrival, now);

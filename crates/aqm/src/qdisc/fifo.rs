@@ -129,6 +129,9 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
             self.law.on_overflow(&arrival, now);
             return driver.dropped(packet, Cause::Tail, now);
         }
+        if self.law.wants_hosts() {
+            self.law.hear_hosts(driver.hosts(&packet));
+        }
         match self.law.on_arrival(&arrival, now) {
             Verdict::Pass => {}
             Verdict::Mark(cause) => {

@@ -308,6 +308,9 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
             flow.is_awake = true;
             self.awake.push(index as u32);
         }
+        if flow.law.wants_hosts() {
+            flow.law.hear_hosts(driver.hosts(&packet));
+        }
         match flow.law.on_arrival(&arrival, now) {
             Verdict::Pass => {}
             Verdict::Mark(cause) => {

@@ -1,0 +1,180 @@
+//! The binary interface of laws, for whoever writes one, in any language. The header `aqmlab_law.h` is made from
+//! crates/law/src/abi.rs by `make docs`.
+//!
+//! What the two sides promise each other:
+//! - The engine owns the state: one block for each queue, aligned to 16 bytes, zeroed, and filled in with the
+//!   parameters before the first call. It calls one law at a time with one state; calls with other states may run
+//!   beside it in other threads.
+//! - A law keeps all it knows in its state, reads no clock, and draws by `chance` and `uniform` of its facts alone: the
+//!   same calls then give the same answers.
+//! - Times are whole nanoseconds from the start of the run. Sizes are those of IP packets.
+
+use std::ffi::{c_char, c_void};
+
+/// The version of this interface. The engine takes laws of this version and of no other.
+pub const VERSION: u32 = 1;
+
+/// Forward the packet as it is.
+pub const PASS: i32 = 0;
+/// Lose the packet.
+pub const DROP: i32 = 1;
+/// Mark the packet. Only where `may_mark`.
+pub const MARK: i32 = 2;
+/// Signal congestion as this packet can carry it: mark it where `may_mark`, else lose it.
+pub const SIGNAL: i32 = 3;
+
+/// Added to a verdict: the law drew this packet. It is the cause where no other is added.
+pub const EARLY: i32 = 0;
+/// Added to a verdict: the law is past the threshold above which it signals everything.
+pub const FORCED: i32 = 16;
+/// Added to `DROP`: congestion is too heavy to mark what could be marked.
+pub const OVERLOAD: i32 = 32;
+
+/// Answered by any call: the law cannot go on. The run then ends with the law's name.
+pub const FAILED: i32 = -1;
+
+/// What a law learns in a call. What has no meaning in the call is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Now, in nanoseconds from the start of the run.
+    pub now_ns: i64,
+    /// Size of the packet in bytes.
+    pub size: i64,
+    /// ECN field of the packet: 0 not ECN-capable, 1 ECT(1), 2 ECT(0), 3 congestion experienced.
+    pub ecn: i64,
+    /// Whether the packet may be marked: it is ECN-capable, and `ecn` is set for this discipline.
+    pub may_mark: i64,
+    /// Flow of the packet: 63 well-mixed bits that stand for its addresses and ports.
+    pub flow: i64,
+    /// Host that an arriving packet comes from, by a number of its own; -1 where that is not known.
+    pub source: i64,
+    /// Host that an arriving packet goes to; -1 where that is not known.
+    pub destination: i64,
+    /// Packets that wait, without the one in hand and the one in transmission.
+    pub backlog_packets: i64,
+    /// The same in bytes.
+    pub backlog_bytes: i64,
+    /// How long the packet waited, in `on_departure`.
+    pub sojourn_ns: i64,
+    /// Rate of the link in bits a second.
+    pub rate_bps: f64,
+    /// True with this probability, from 0 to 1. The first argument is these facts.
+    pub chance: extern "C" fn(facts: *const Facts, probability: f64) -> i32,
+    /// A random number, uniform from 0 to 1 without 1.
+    pub uniform: extern "C" fn(facts: *const Facts) -> f64,
+    /// The engine's own.
+    pub host: *mut c_void,
+}
+
+/// What is written for a parameter, and what the engine writes into its field.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A number; `double`.
+    Number = 0,
+    /// A whole number from 0; `int64_t`.
+    Integer = 1,
+    /// `true` or `false`; `int64_t` 1 or 0.
+    Flag = 2,
+    /// A time such as `5ms`; `int64_t`, in nanoseconds. Default and range are in nanoseconds.
+    Time = 3,
+    /// A frequency such as `170hz`; `double`.
+    Frequency = 4,
+    /// A rate such as `10mbit`; `int64_t`, in bits a second.
+    Rate = 5,
+    /// A size such as `1500b`; `int64_t`, in bytes.
+    Size = 6,
+}
+
+/// A parameter of a law. Every discipline has `limit` and, where it marks, `ecn` besides.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Its name in scenarios: small letters, digits and `_`.
+    pub name: *const c_char,
+    /// What it does, in a sentence.
+    pub doc: *const c_char,
+    /// Its unit, where `kind` has none; may be empty.
+    pub unit: *const c_char,
+    /// One of the kinds.
+    pub kind: u32,
+    /// Where in the state the engine writes it, in bytes.
+    pub offset: u32,
+    /// The default.
+    pub default_value: f64,
+    /// The smallest value.
+    pub low: f64,
+    /// The largest value; infinite for none.
+    pub high: f64,
+}
+
+/// Something that a law shows in time series. One may be called `probability`, one `flows`, one anything else.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Gauge {
+    /// Its name.
+    pub name: *const c_char,
+    /// What it is, in a sentence.
+    pub doc: *const c_char,
+    /// Its unit; may be empty.
+    pub unit: *const c_char,
+    /// Where in the state it stands, in bytes.
+    pub offset: u32,
+    /// Whether it is an `int64_t` there and no `double`.
+    pub is_integer: u32,
+}
+
+/// A call of a law with its state and facts. Calls that decide answer a verdict, all others 0.
+pub type Call = Option<extern "C" fn(state: *mut c_void, facts: *const Facts) -> i32>;
+
+/// A law: what it is called, what it needs, and what it does. Calls may be null.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Law {
+    /// The version of this interface that it was built for.
+    pub version: u32,
+    /// Size of the state.
+    pub state_bytes: u32,
+    /// Its name in scenarios: small letters, digits and `_`.
+    pub name: *const c_char,
+    /// The idea in one sentence.
+    pub doc: *const c_char,
+    /// Where it was published; may be empty.
+    pub source: *const c_char,
+    /// The compiler and its flags, for the record; may be empty.
+    pub built_with: *const c_char,
+    /// Year of publication.
+    pub year: u32,
+    /// Whether it marks ECN-capable packets where `ecn` is set.
+    pub marks: u32,
+    /// Its parameters.
+    pub params: *const Param,
+    /// How many there are.
+    pub params_count: u32,
+    /// How many gauges there are.
+    pub gauges_count: u32,
+    /// Its gauges.
+    pub gauges: *const Gauge,
+    /// Nanoseconds from one `tick` to the next; 0 for none, or for the time of `tick_param`.
+    pub tick_ns: i64,
+    /// The parameter, a time or a frequency, that says how often `tick` is called; -1 for none.
+    pub tick_param: i32,
+    /// Whether it wants to know between which hosts arriving packets go.
+    pub wants_hosts: u32,
+    /// Parameters are there, or have changed: computes what follows from them and from the link's rate.
+    pub prepare: Call,
+    /// Decides about an arriving packet. Not called for one that a full queue refuses.
+    pub on_arrival: Call,
+    /// A full queue has refused an arriving packet.
+    pub on_overflow: Call,
+    /// Decides about the packet at the head of the queue. After a loss the next one follows at once.
+    pub on_departure: Call,
+    /// The link asked for a packet, and none waits.
+    pub on_idle: Call,
+    /// The periodic work.
+    pub tick: Call,
+}
+
+/// What a shared library exports, under the name `aqmlab_law_table`.
+pub type Table = extern "C" fn() -> *const Law;

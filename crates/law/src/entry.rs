@@ -1,0 +1,409 @@
+//! A law of the interface as a row of the registry: under fair queueing, in sweeps and reports as any other.
+
+use crate::abi::{self, Facts};
+use crate::fault::Fault;
+use crate::foreign::{self, Foreign, Instance};
+use aqm::gauge::{Column, Gauge};
+use aqm::law::clock::Clock;
+use aqm::law::{Arrival, Departure, Gauges, Law, Verdict};
+use aqm::param::{Kind, Param, Value, Values};
+use aqm::registry::{self, Entry, Row, Site, as_given, lasting};
+use aqm::{Backlog, Cause};
+use base::{Ecn, FlowKey, Rate, Span, Time};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The law of a shared library, and what it says of how it was built.
+///
+/// # Errors
+/// It cannot be loaded, or its table makes no sense, in a line.
+pub fn open(path: &Path) -> Result<(Entry, String), String> {
+    entry(Foreign::open(path)?)
+}
+
+/// The law whose table is at `address`, and what it says of how it was built.
+///
+/// # Errors
+/// Its table makes no sense, in a line.
+///
+/// # Safety
+/// There is a table at `address`, and nobody changes it or takes it away.
+#[expect(unsafe_code, reason = "an address is the caller's word")]
+pub unsafe fn at(address: usize) -> Result<(Entry, String), String> {
+    // SAFETY: the caller says so.
+    entry(unsafe { Foreign::at(address) }?)
+}
+
+fn entry(foreign: Foreign) -> Result<(Entry, String), String> {
+    let table = foreign.table();
+    let built_with = foreign.text(table.built_with);
+    let plan = Arc::new(Plan::of(foreign)?);
+    let row = plan.row()?;
+    let made =
+        move |values: &Values, site: Site| -> Box<dyn Law + Send> { Box::new(Brought::new(&plan, values, site)) };
+    Ok((Entry::law(row, |_| foreign::LARGEST_STATE, made), built_with))
+}
+
+/// What is read of a table once.
+#[derive(Debug)]
+struct Plan {
+    foreign: Foreign,
+    name: String,
+    params: Vec<(&'static str, u32)>,
+    /// Where a gauge stands, and whether as a whole number.
+    gauges: Vec<(Column, u32, bool)>,
+    pace: Pace,
+}
+
+/// How often a law ticks.
+#[derive(Clone, Copy, Debug)]
+enum Pace {
+    Never,
+    Every(Span),
+    /// As often as this parameter says, a time or a frequency.
+    As(&'static str),
+}
+
+impl Plan {
+    fn of(foreign: Foreign) -> Result<Self, String> {
+        let table = foreign.table();
+        let name = foreign.text(table.name);
+        check_name("the law's name", &name)?;
+        let mut params = Vec::new();
+        for param in foreign.params() {
+            let called = foreign.text(param.name);
+            check_name(&format!("{name}: a parameter's name"), &called)?;
+            if matches!(called.as_str(), "kind" | "law" | "limit" | "ecn" | "queues" | "quantum") {
+                return Err(format!("{name}: the parameter {called} is the queue's own: expected another name"));
+            }
+            if !foreign::holds(table, param.offset) {
+                return Err(format!("{name}: the parameter {called} lies outside the state, or not at 8 bytes"));
+            }
+            params.push((lasting(&called), param.offset));
+        }
+        let mut gauges: Vec<(Column, u32, bool)> = Vec::new();
+        for gauge in foreign.gauges() {
+            let (called, column) = (foreign.text(gauge.name), column(&foreign.text(gauge.name)));
+            check_name(&format!("{name}: a gauge's name"), &called)?;
+            if !foreign::holds(table, gauge.offset) {
+                return Err(format!("{name}: the gauge {called} lies outside the state, or not at 8 bytes"));
+            }
+            if gauges.iter().any(|(other, ..)| *other == column) {
+                let one = "expected one called probability, one called flows, and one other at most";
+                return Err(format!("{name}: the gauge {called} is one too many: {one}"));
+            }
+            gauges.push((column, gauge.offset, gauge.is_integer != 0));
+        }
+        let pace = match (table.tick_ns, usize::try_from(table.tick_param)) {
+            (ns @ 1.., _) => Pace::Every(Span::from_ns(ns as u64)),
+            (0, Err(_)) => Pace::Never,
+            (0, Ok(at)) if at < params.len() => Pace::As(params[at].0),
+            _ => return Err(format!("{name}: ticks every {} ns, or by parameter {}", table.tick_ns, table.tick_param)),
+        };
+        if table.tick.is_some() != !matches!(pace, Pace::Never) {
+            return Err(format!("{name}: expected tick and how often it is called together"));
+        }
+        Ok(Self { name, params, gauges, pace, foreign })
+    }
+
+    fn row(&self) -> Result<Row, String> {
+        let (foreign, table) = (&self.foreign, self.foreign.table());
+        let marks = table.marks != 0;
+        let source = lasting(&foreign.text(table.source));
+        let mut params = vec![registry::limit("1000p", "the interface's txqueuelen"), registry::ECN];
+        for (param, (name, _)) in foreign.params().iter().zip(&self.params) {
+            params
+                .push(parameter(foreign, param, name, source).map_err(|why| format!("{}: {name}: {why}", self.name))?);
+        }
+        if let Pace::As(name) = self.pace
+            && !params.iter().any(|param| param.name == name && matches!(param.kind, Kind::Time | Kind::Frequency))
+        {
+            return Err(format!("{}: ticks by {name}: expected a time or a frequency", self.name));
+        }
+        let gauges = foreign.gauges().iter().zip(&self.gauges).map(|(gauge, (column, ..))| Gauge {
+            name: lasting(&foreign.text(gauge.name)),
+            unit: lasting(&foreign.text(gauge.unit)),
+            doc: lasting(&foreign.text(gauge.doc)),
+            column: *column,
+        });
+        Ok(Row {
+            name: lasting(&self.name),
+            aliases: &[],
+            doc: lasting(&foreign.text(table.doc)),
+            source,
+            year: table.year as u16,
+            marks,
+            params: params.leak(),
+            fixed: &[],
+            gauges: gauges.collect::<Vec<_>>().leak(),
+            resolve: as_given,
+        })
+    }
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), String> {
+    let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if name.is_empty() || !name.chars().all(is_fit) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(format!("{what} is {name:?}: expected small letters, digits and _"));
+    }
+    Ok(())
+}
+
+fn column(name: &str) -> Column {
+    match name {
+        "probability" => Column::Probability,
+        "flows" => Column::TrackedFlows,
+        _ => Column::Control,
+    }
+}
+
+fn parameter(foreign: &Foreign, param: &abi::Param, name: &'static str, source: &'static str) -> Result<Param, String> {
+    let kind = match param.kind {
+        0 => Kind::Number,
+        1 => Kind::Integer,
+        2 => Kind::Flag,
+        3 => Kind::Time,
+        4 => Kind::Frequency,
+        5 => Kind::Rate,
+        6 => Kind::Size,
+        other => return Err(format!("is of kind {other}, which there is not")),
+    };
+    // Ranges of times are kept in seconds.
+    let scale = if kind == Kind::Time { 1e9 } else { 1.0 };
+    let least = if kind == Kind::Number { f64::NEG_INFINITY } else { 0.0 };
+    let range = if kind == Kind::Flag { Param::ANY } else { (param.low.max(least) / scale, param.high / scale) };
+    let default = value(kind, param.default_value);
+    let unit = foreign.text(param.unit);
+    let doc = foreign.text(param.doc);
+    let doc = if unit.is_empty() { doc } else { format!("{} ({unit}).", doc.trim_end_matches('.')) };
+    let param = Param { name, kind, default: lasting(&default.to_string()), range, doc: lasting(&doc), source };
+    param.admit(&default).map_err(|expected| format!("the default is {default}: expected {expected}"))?;
+    Ok(param)
+}
+
+fn value(kind: Kind, number: f64) -> Value {
+    match kind {
+        Kind::Integer => Value::Integer(number as u64),
+        Kind::Flag => Value::Flag(number != 0.0),
+        Kind::Time => Value::Time(Span::from_ns(number as u64)),
+        Kind::Frequency => Value::Frequency(number),
+        Kind::Rate => Value::Rate(Rate::from_bps(number as u64)),
+        Kind::Size => Value::Size(number as u32),
+        _ => Value::Number(number),
+    }
+}
+
+/// A value as it stands in the state.
+fn word(value: &Value) -> [u8; 8] {
+    match value {
+        Value::Integer(n) => n.to_ne_bytes(),
+        Value::Flag(flag) => u64::from(*flag).to_ne_bytes(),
+        Value::Time(span) => span.ns().to_ne_bytes(),
+        Value::Rate(rate) => rate.bps().to_ne_bytes(),
+        Value::Size(bytes) => u64::from(*bytes).to_ne_bytes(),
+        Value::Frequency(x) | Value::Number(x) => x.to_ne_bytes(),
+        Value::Length(_) | Value::Word(_) => unreachable!("no parameter of the interface is one"),
+    }
+}
+
+/// A law of the interface at work.
+struct Brought {
+    plan: Arc<Plan>,
+    instance: Instance,
+    ecn_enabled: bool,
+    clock: Option<Clock>,
+}
+
+impl Brought {
+    fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
+        let instance = Instance::new(&plan.foreign, site.stream);
+        let clock = clock(plan.pace, values);
+        let mut law = Self { plan: Arc::clone(plan), instance, ecn_enabled: false, clock };
+        law.take_over(values, site.rate, Time::ZERO);
+        law
+    }
+
+    fn take_over(&mut self, values: &Values, rate: Rate, now: Time) {
+        self.ecn_enabled = values.flag("ecn");
+        self.instance.set_rate(rate);
+        for (name, offset) in &self.plan.params {
+            self.instance.write(*offset, word(&values.0[name]));
+        }
+        self.about_queue(Backlog::default(), now);
+        let call = self.plan.foreign.table().prepare;
+        self.told("prepare", |instance| instance.call(call));
+    }
+
+    /// What the next call is told where there is no packet.
+    fn about_queue(&mut self, backlog: Backlog, now: Time) {
+        let facts = self.instance.facts();
+        (facts.size, facts.ecn, facts.may_mark, facts.flow, facts.sojourn_ns) = (0, 0, 0, 0, 0);
+        self.about(backlog, now);
+    }
+
+    #[inline]
+    fn about(&mut self, backlog: Backlog, now: Time) -> &mut Facts {
+        let facts = self.instance.facts();
+        facts.now_ns = now.ns() as i64;
+        facts.backlog_packets = i64::from(backlog.packets);
+        facts.backlog_bytes = backlog.bytes as i64;
+        facts
+    }
+
+    #[inline]
+    fn about_packet(&mut self, size: u32, ecn: Ecn, flow: FlowKey, backlog: Backlog, now: Time) -> &mut Facts {
+        let may_mark = self.ecn_enabled && ecn.is_ect();
+        let facts = self.about(backlog, now);
+        facts.size = i64::from(size);
+        facts.ecn = ecn as i64;
+        facts.may_mark = i64::from(may_mark);
+        facts.flow = (flow.hash(0) >> 1) as i64;
+        facts
+    }
+
+    /// A call that decides nothing.
+    fn told(&mut self, what: &str, call: impl FnOnce(&mut Instance) -> i32) {
+        let said = call(&mut self.instance);
+        if let Some(p) = self.instance.refused() {
+            self.misbehaves(what, &drew(p));
+        }
+        match said {
+            0 => {}
+            abi::FAILED => self.misbehaves(what, FAILED),
+            other => self.misbehaves(what, &format!("answered {other}: expected 0")),
+        }
+    }
+
+    /// A call that decides about the packet in hand.
+    #[inline]
+    fn asked(&mut self, what: &str, call: abi::Call) -> Verdict {
+        if call.is_none() {
+            return Verdict::Pass;
+        }
+        let said = self.instance.call(call);
+        if let Some(p) = self.instance.refused() {
+            self.misbehaves(what, &drew(p));
+        }
+        if said == abi::PASS { Verdict::Pass } else { self.signal(what, said) }
+    }
+
+    fn signal(&self, what: &str, said: i32) -> Verdict {
+        let may_mark = self.instance.facts_now().may_mark != 0;
+        let cause = match said & !3 {
+            abi::EARLY => Cause::Early,
+            abi::FORCED => Cause::Forced,
+            abi::OVERLOAD => Cause::Overload,
+            _ if said == abi::FAILED => self.misbehaves(what, FAILED),
+            _ => self.misbehaves(what, &format!("answered {said}, which is no verdict")),
+        };
+        match said & 3 {
+            abi::DROP => Verdict::Drop(cause),
+            abi::SIGNAL if !may_mark => Verdict::Drop(cause),
+            abi::SIGNAL => Verdict::Mark(cause),
+            abi::MARK if may_mark => Verdict::Mark(cause),
+            abi::MARK => self.misbehaves(what, "marked a packet that may not be marked: expected SIGNAL, or may_mark"),
+            _ => self.misbehaves(what, &format!("answered {said}, which is no verdict")),
+        }
+    }
+
+    #[cold]
+    fn misbehaves(&self, what: &str, did: &str) -> ! {
+        let at = Span::from_ns(self.instance.facts_now().now_ns as u64).secs_f64();
+        Fault { law: self.plan.name.clone(), what: format!("{did} (in {what}, at {at:.6} s)") }.raise()
+    }
+}
+
+const FAILED: &str = "failed: it raised an exception, or answered that it cannot go on";
+
+fn drew(p: f64) -> String {
+    format!("drew with probability {p}: expected one from 0 to 1")
+}
+
+fn clock(pace: Pace, values: &Values) -> Option<Clock> {
+    match pace {
+        Pace::Never => None,
+        Pace::Every(span) => Some(Clock::every(span)),
+        Pace::As(name) => match &values.0[name] {
+            Value::Frequency(hz) => Some(Clock::at_hz(*hz)),
+            _ => Some(Clock::every(values.time(name))),
+        },
+    }
+}
+
+impl Law for Brought {
+    fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
+        let Arrival { size, ecn, flow, backlog } = *arrival;
+        self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = 0;
+        self.asked("on_arrival", self.plan.foreign.table().on_arrival)
+    }
+
+    fn wants_hosts(&self) -> bool {
+        self.plan.foreign.table().wants_hosts != 0
+    }
+
+    fn hear_hosts(&mut self, hosts: Option<(u32, u32)>) {
+        let facts = self.instance.facts();
+        (facts.source, facts.destination) = hosts.map_or((-1, -1), |(from, to)| (i64::from(from), i64::from(to)));
+    }
+
+    fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
+        let Arrival { size, ecn, flow, backlog } = *arrival;
+        self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = 0;
+        let call = self.plan.foreign.table().on_overflow;
+        self.told("on_overflow", |instance| instance.call(call));
+    }
+
+    fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        let Departure { size, ecn, flow, enqueued, backlog } = *departure;
+        self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = now.since(enqueued).ns() as i64;
+        self.asked("on_departure", self.plan.foreign.table().on_departure)
+    }
+
+    fn on_idle(&mut self, now: Time) {
+        let call = self.plan.foreign.table().on_idle;
+        if call.is_some() {
+            self.about_queue(Backlog::default(), now);
+            self.told("on_idle", |instance| instance.call(call));
+        }
+    }
+
+    fn next_tick(&self) -> Time {
+        self.clock.map_or(Time::NEVER, |clock| clock.next())
+    }
+
+    fn tick(&mut self, backlog: Backlog, now: Time) {
+        if self.clock.as_mut().is_some_and(|clock| clock.take(now)) {
+            self.about_queue(backlog, now);
+            let call = self.plan.foreign.table().tick;
+            self.told("tick", |instance| instance.call(call));
+        }
+    }
+
+    fn gauges(&self) -> Gauges {
+        let mut gauges = Gauges::default();
+        for (column, offset, is_integer) in &self.plan.gauges {
+            let word = self.instance.read(*offset);
+            let shown = if *is_integer { i64::from_ne_bytes(word) as f64 } else { f64::from_ne_bytes(word) };
+            let is_fit = match column {
+                Column::Probability => (0.0..=1.0).contains(&shown),
+                Column::TrackedFlows => (0.0..=f64::from(u32::MAX)).contains(&shown),
+                Column::Control => shown.is_finite(),
+            };
+            if !is_fit {
+                self.misbehaves("a gauge", &format!("shows {shown} as {}", column.name()));
+            }
+            match column {
+                Column::Probability => gauges.probability = Some(shown),
+                Column::TrackedFlows => gauges.tracked_flows = Some(shown as u32),
+                Column::Control => gauges.control = Some(shown),
+            }
+        }
+        gauges
+    }
+
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        self.clock =
+            clock(self.plan.pace, values).map(|fresh| self.clock.map_or(fresh, |before| fresh.instead_of(before, now)));
+        self.take_over(values, rate, now);
+    }
+}

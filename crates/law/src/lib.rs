@@ -1,0 +1,17 @@
+//! Laws from outside: the binary interface that they are written to, in any language, and the disciplines of the
+//! registry that they become.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `abi` | The interface, of which the C header `aqmlab_law.h` is made. |
+//! | `foreign` | All that is unsafe: tables of functions, libraries, states. |
+//! | `entry` | A law of the interface as a row of the registry, and as an [`aqm::Law`]. |
+//! | `fault` | What becomes of a law that breaks its promises. |
+
+pub mod abi;
+pub mod entry;
+pub mod fault;
+mod foreign;
+
+pub use entry::{at, open};
+pub use fault::{Fault, caught};

@@ -1,0 +1,109 @@
+//! Laws in shared libraries: the example does what the law built in does, and what is no law is refused in a line.
+
+use aqm::registry::{Entry, Registry};
+use record::Discard;
+use scenario::resolve_with;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds a library of a source, in a place of its own.
+fn built(source: &Path, name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies in crates/");
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
+    let words = ["-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"];
+    let mut cc = Command::new("cc");
+    cc.args(words).arg(root.join("python/aqmlab/include")).arg("-o").arg(&library).arg(root.join(source));
+    assert!(cc.status().expect("there is a C compiler").success());
+    library
+}
+
+fn written(name: &str, code: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.c"));
+    std::fs::write(&source, code).expect("the folder is there");
+    built(&source, name)
+}
+
+fn example() -> Entry {
+    let (entry, built_with) = law::open(&built(Path::new("examples/own-law-c/my_pi.c"), "my_pi")).expect("it is a law");
+    assert!(built_with.starts_with("C compiler "), "{built_with}");
+    entry
+}
+
+/// What came of a run, and how many packets were marked.
+fn run(registry: &Registry, qdisc: &str) -> (String, u64) {
+    let text = format!(
+        "duration = \"30s\"\n[link]\nrate = \"10mbit\"\nqdisc = {{ kind = \"{qdisc}\", ecn = true, a = 0.001, b = 0.0009 }}\n\
+         [tcp]\necn = \"on\"\n[[traffic]]\nkind = \"bulk\"\nflows = 24\n[[traffic]]\nkind = \"cbr\"\nrate = \"1mbit\"\n"
+    );
+    let resolved = resolve_with(registry, &text, "s.toml", &[], &|_| Err(String::new())).expect("it resolves");
+    let outcome = sim::run(resolved.scenario().expect("no load"), &mut Discard, &mut |_| true).expect("it ends");
+    let marked = outcome.meters[0].window().marked.iter().sum();
+    (format!("{:?} {}", outcome.meters, outcome.events), marked)
+}
+
+#[test]
+fn a_law_in_a_library_does_what_the_law_built_in_does() {
+    let registry = Registry::builtin().with(example()).expect("the name is free");
+    for (ours, theirs) in [("my_pi", "pi"), ("fq_my_pi", "fq_pi")] {
+        let (ours, theirs) = (run(&registry, ours), run(&registry, theirs));
+        assert!(ours.0 == theirs.0, "{} marks, {} marks", ours.1, theirs.1);
+        assert!(ours.1 > 10, "{} marks", ours.1);
+    }
+}
+
+#[test]
+fn its_row_says_what_its_table_says() {
+    let entry = example();
+    let row = entry.row();
+    let params: Vec<String> = row.params.iter().map(|p| format!("{} {} {}", p.name, p.default, p.expected())).collect();
+    assert_eq!(params[2..4], ["qref 50 a number, from 0 to 1000000000", "a 0.00001822 a number, from 0 to 1"]);
+    assert_eq!(params[5], "w 170hz a frequency such as 170hz, from 0.1 to 1000000 hz");
+    assert_eq!(row.params[2].doc, "The queue to settle at (packets).");
+    assert!(row.marks && row.gauges.len() == 2 && entry.is_law());
+}
+
+/// A law that does `body` at each arrival, of the version `version`.
+fn misbehaving(name: &str, version: &str, body: &str) -> Result<Entry, String> {
+    let code = format!(
+        "#include \"aqmlab_law.h\"\n\
+         static int32_t on_arrival(void *state, const struct aqmlab_facts *facts) {{ (void)state; (void)facts; {body} }}\n\
+         static const struct aqmlab_law law = {{.version = {version}, .name = \"{name}\", .tick_param = -1,\n\
+         .on_arrival = on_arrival}};\n\
+         const struct aqmlab_law *aqmlab_law_table(void) {{ return &law; }}\n"
+    );
+    law::open(&written(name, &code)).map(|(entry, _)| entry)
+}
+
+#[test]
+fn a_law_that_misbehaves_is_named() {
+    let bodies = [
+        ("wild", "return 7;", "answered 7, which is no verdict"),
+        ("unsure", "return facts->chance(facts, 2.0);", "drew with probability 2: expected one from 0 to 1"),
+        ("lost", "return facts->chance(facts, 0.0 / 0.0);", "drew with probability NaN: expected one from 0 to 1"),
+        ("marks", "return AQMLAB_MARK;", "marked a packet that may not be marked"),
+        ("gives_up", "return AQMLAB_FAILED;", "failed: it raised an exception, or answered that it cannot go on"),
+    ];
+    for (name, body, told) in bodies {
+        let entry = misbehaving(name, "AQMLAB_LAW_VERSION", body).expect("it is a law");
+        let registry = Registry::builtin().with(entry).expect("the name is free");
+        let fault = law::caught(|| {
+            let text = format!(
+                "duration = \"1s\"\n[link]\nrate = \"10mbit\"\nqdisc = \"{name}\"\n[[traffic]]\nkind = \"bulk\"\nflows = 1\n"
+            );
+            let resolved = resolve_with(&registry, &text, "s.toml", &[], &|_| Err(String::new())).expect("it resolves");
+            sim::run(resolved.scenario().expect("no load"), &mut Discard, &mut |_| true).map(drop)
+        })
+        .expect_err("it misbehaves");
+        assert!(fault.message().starts_with(&format!("the law {name} {told}")), "{}", fault.message());
+        assert!(fault.message().contains("in on_arrival, at 0."), "{}", fault.message());
+    }
+}
+
+#[test]
+fn what_is_no_law_is_refused() {
+    let wrong = misbehaving("of_tomorrow", "AQMLAB_LAW_VERSION + 1", "return 0;").expect_err("another version");
+    assert_eq!(wrong, "is of version 2 of the interface: expected 1");
+    let nothing = law::open(&written("nothing", "int nothing;\n")).map(drop).expect_err("it exports nothing");
+    assert!(nothing.contains("aqmlab_law_table"), "{nothing}");
+    assert!(law::open(Path::new("examples/web.toml")).is_err(), "no library at all");
+}
