@@ -6,10 +6,12 @@
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqmlab import deferred, engine
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
+from aqmlab.laws import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, law, parameter
 
 if TYPE_CHECKING:
     from aqmlab.api import calibrate, compare, live, load, record, run
@@ -34,7 +36,20 @@ else:
 
 __version__ = engine.version()
 
+
+def include() -> str:
+    """The folder of `aqmlab_law.h`, for laws in C and other languages."""
+    return str(Path(__file__).with_name("include"))
+
+
 __all__ = [
+    "DROP",
+    "EARLY",
+    "FORCED",
+    "MARK",
+    "OVERLOAD",
+    "PASS",
+    "SIGNAL",
     "AqmlabError",
     "BadInput",
     "Calibration",
@@ -45,8 +60,11 @@ __all__ = [
     "Run",
     "calibrate",
     "compare",
+    "include",
+    "law",
     "live",
     "load",
+    "parameter",
     "record",
     "run",
 ]

@@ -6,6 +6,18 @@ from typing import Any
 class ScenarioError(ValueError):
     """A scenario that cannot be run: one line with file, key, value and what was expected."""
 
+class LawError(RuntimeError):
+    """A law from outside that misbehaves, in one line."""
+
+def bring_library(library: str, path: str, sha256: str) -> str:
+    """Brings the law of a shared library for scenarios that name the file `path`.
+
+    JSON with its `disciplines`, and what it was `built_with`.
+    """
+
+def bring_table(address: int, path: str, sha256: str) -> str:
+    """The same of a law whose table stands at an address of this process, for good."""
+
 def version() -> str:
     """Version of the engine."""
 

@@ -12,6 +12,7 @@ from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json, read_json
+from aqmlab.laws import brought
 from aqmlab.live import runs, witnesses
 from aqmlab.progress import Monitor, Silent, Unseen, View
 from aqmlab.results import store
@@ -261,6 +262,9 @@ def load(folder: str | Path) -> Result | Comparison:
 
 
 def _source(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
+    brought.allow_in((changes or {}).values())
+    if isinstance(scenario_like, Mapping):
+        brought.allow_in(brought.named_in(dict(scenario_like)))
     source = scenario.read(scenario_like)
     edits = dict(changes or {})
     if seed is not None:
@@ -453,7 +457,7 @@ def _variants(
 
 
 def _names_file(word: str) -> bool:
-    return "\n" in word or word.endswith(".toml") or files.is_file(word)
+    return "\n" in word or word.endswith(".toml") or (files.is_file(word) and not brought.is_file(word))
 
 
 def _compare_results(results: Sequence[Result], out: str | Path | None, baseline: str | None) -> Comparison:

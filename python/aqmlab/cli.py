@@ -24,6 +24,7 @@ from aqmlab.command import study as study_commands
 from aqmlab.command import sweep as sweep_commands
 from aqmlab.command.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
 from aqmlab.command.verbs import (
+    AllowCode,
     AsJson,
     Jobs,
     Out,
@@ -67,6 +68,7 @@ def run(
     seed: Seed = None,
     reps: Reps = 1,
     settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
     jobs: Jobs = None,
     resume: Resume = False,
@@ -114,6 +116,7 @@ def live(
     seed: Seed = None,
     reps: Reps = 1,
     settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
     virtual: Annotated[
         bool, typer.Option("--virtual", help="In a kernel of virtual time: never late, as long as it takes.")
@@ -182,6 +185,7 @@ def compare(
     seed: Seed = None,
     reps: Reps = 1,
     settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
     jobs: Jobs = None,
     resume: Resume = False,
@@ -266,6 +270,7 @@ def calibrate(
     scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
     seed: Seed = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
     jobs: Jobs = None,
     uncongested_rate: Uncongested = None,
@@ -297,6 +302,7 @@ def record(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file of demands to write.", metavar="FILE.csv")],
     seed: Seed = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
     jobs: Jobs = None,
     uncongested_rate: Uncongested = None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from aqmlab import _native as native
 from aqmlab import files as reading
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Misbehaved
 
 Tree = dict[str, Any]
 """A scenario as nested tables, as `tomllib` gives them."""
@@ -122,7 +122,27 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Tick], Non
         summary: dict[str, Any] = json.loads(native.simulate(resolved.toml, str(directory), progress, resolved.origin))
     except native.ScenarioError as error:
         raise BadInput(str(error)) from None
+    except native.LawError as error:
+        raise Misbehaved(str(error)) from None
     return summary
+
+
+def bring_library(library: str, path: Path, sha256: str) -> dict[str, Any]:
+    """Brings the law of a shared library for scenarios that name the file `path`: its `disciplines`, `built_with`."""
+    return _brought(native.bring_library, library, path, sha256)
+
+
+def bring_table(address: int, path: Path, sha256: str) -> dict[str, Any]:
+    """The same of a law whose table stands at an address of this process, for good."""
+    return _brought(native.bring_table, address, path, sha256)
+
+
+def _brought(bring: Callable[..., str], what: str | int, path: Path, sha256: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(bring(what, str(path), sha256))
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
+    return found
 
 
 def has_test_bed() -> bool:

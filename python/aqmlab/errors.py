@@ -43,6 +43,10 @@ class BadInput(AqmlabError, ValueError):  # noqa: N818 - what it is says more th
     exit_code = 2
 
 
+class Misbehaved(AqmlabError):  # noqa: N818
+    """A law from outside has broken its promises: names it, and what it did."""
+
+
 class CannotRun(AqmlabError):  # noqa: N818
     """This machine cannot do what was asked."""
 

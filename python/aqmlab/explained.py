@@ -7,6 +7,7 @@ from typing import Any
 
 from aqmlab import engine, toml_text, units
 from aqmlab.errors import BadInput
+from aqmlab.laws import brought
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,11 @@ def worked_out(row: dict[str, Any], rate: str, given: Mapping[str, Any]) -> Work
     tree = {
         "duration": "60s",
         "warmup": "10s",
-        "link": {"rate": rate, "qdisc": {"kind": name, **given}},
+        "link": {"rate": rate, "qdisc": {"kind": name, **_law(name), **given}},
         # The least that a scenario needs; nothing runs.
         "traffic": [{"kind": "bulk"}],
     }
+    brought.bring(tree, "explain")
     try:
         resolved = engine.resolve(toml_text.dumps(tree), f"explain {name}")
     except BadInput as error:
@@ -68,3 +70,9 @@ def worked_out(row: dict[str, Any], rate: str, given: Mapping[str, Any]) -> Work
         computed=tuple(key for key in values if key not in given and key not in has_default),
         equilibrium=engine.equilibrium(resolved),
     )
+
+
+def _law(name: str) -> dict[str, str]:
+    """The file of a discipline that is not built in."""
+    path = brought.path_of(name)
+    return {} if path is None else {"law": str(path.resolve())}

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from aqmlab import engine, files, links, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
+from aqmlab.laws import brought
 
 DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
@@ -32,7 +33,7 @@ ScenarioLike = str | Path | Mapping[str, Any]
 """A path, the text of a scenario, or its tables."""
 
 
-FILE_KEYS = ("table", "vectors", "demands", "packets", "file", "stack")
+FILE_KEYS = ("law", "table", "vectors", "demands", "packets", "file", "stack")
 """The keys of a scenario that name files; `stack` does where its value ends in .toml."""
 
 
@@ -78,6 +79,7 @@ class Source:
     def resolve(self) -> Resolved:
         """Has the engine check it."""
         text = toml_text.dumps(self.tree) if self.text is None else self.text
+        brought.bring(self.tree, self.origin)
         try:
             return engine.resolve(text, self.origin, () if self.text is None else self.settings)
         except BadInput as error:
@@ -252,6 +254,7 @@ def with_files_renamed(item: Any, renamed: Callable[[str, bool], str], key: str 
     if isinstance(item, str):
         last = key.rpartition(".")[2]
         is_file = last in FILE_KEYS and (last != "stack" or item.endswith(".toml"))
+        is_file = is_file or (last in ("kind", *QUEUES) and brought.is_file(item))
         return renamed(item, last == "stack") if is_file else item
     if isinstance(item, dict | Mapping):
         return {name: with_files_renamed(entry, renamed, name) for name, entry in item.items()}

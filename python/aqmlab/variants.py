@@ -13,6 +13,7 @@ from typing import Any
 from aqmlab import links, scenario, shaping, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
+from aqmlab.laws import brought
 from aqmlab.scenario import Source
 from aqmlab.tc import words
 
@@ -107,7 +108,8 @@ def written_out(source: Source, specs: Sequence[str]) -> Source:
     if has_variants(source):
         raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables takes no disciplines beside it")
     tree = source.resolve().scenario
-    return replace(source, tree={**source.tree, "variant": [_table_of(spec, tree, source.origin) for spec in specs]})
+    rows = [_table_of(brought.spelled(spec), tree, source.origin) for spec in specs]
+    return replace(source, tree={**source.tree, "variant": rows})
 
 
 def _table_of(spec: str, tree: Tree, origin: str) -> Tree:

@@ -20,6 +20,10 @@ from aqmlab import scenario, toml_text
 from aqmlab._native import measures as measures
 
 
+class LawError(RuntimeError):
+    pass
+
+
 class ScenarioError(ValueError):
     pass
 

@@ -11,7 +11,7 @@ import pytest
 import aqmlab
 from aqmlab import figures
 from aqmlab.figures import drawers
-from aqmlab.sweep import starter
+from aqmlab.runs import starter
 from processes import children, is_alive
 
 PROGRAM = """

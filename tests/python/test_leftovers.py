@@ -145,7 +145,7 @@ ENDLESS = "import os, signal, sys\nos.write(int(sys.argv[1]), b'.')\nwhile True:
 
 STARTED = f"""
 import os, threading
-from aqmlab.sweep import starter
+from aqmlab.runs import starter
 heard, says = os.pipe()
 started = []
 def start():

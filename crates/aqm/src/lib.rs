@@ -8,6 +8,7 @@
 //! Nothing here knows that TCP exists.
 
 pub mod changes;
+pub mod fault;
 pub mod gauge;
 pub mod law;
 pub mod param;
@@ -23,6 +24,7 @@ mod server;
 mod trace;
 
 pub use egress::{Counts, Delivery, Egress};
+pub use fault::Fault;
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
 pub use line::{Due, Line, Standing};
 pub use packet::{Ack, Backlog, Cause, Driver, Headers, Packet, Tap};

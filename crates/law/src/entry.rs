@@ -1,8 +1,8 @@
 //! A law of the interface as a row of the registry: under fair queueing, in sweeps and reports as any other.
 
 use crate::abi::{self, Facts};
-use crate::fault::Fault;
 use crate::foreign::{self, Foreign, Instance};
+use aqm::fault::Fault;
 use aqm::gauge::{Column, Gauge};
 use aqm::law::clock::Clock;
 use aqm::law::{Arrival, Departure, Gauges, Law, Verdict};

@@ -6,12 +6,9 @@
 //! | `abi` | The interface, of which the C header `aqmlab_law.h` is made. |
 //! | `foreign` | All that is unsafe: tables of functions, libraries, states. |
 //! | `entry` | A law of the interface as a row of the registry, and as an [`aqm::Law`]. |
-//! | `fault` | What becomes of a law that breaks its promises. |
 
 pub mod abi;
 pub mod entry;
-pub mod fault;
 mod foreign;
 
 pub use entry::{at, open};
-pub use fault::{Fault, caught};

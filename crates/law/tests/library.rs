@@ -86,7 +86,7 @@ fn a_law_that_misbehaves_is_named() {
     for (name, body, told) in bodies {
         let entry = misbehaving(name, "AQMLAB_LAW_VERSION", body).expect("it is a law");
         let registry = Registry::builtin().with(entry).expect("the name is free");
-        let fault = law::caught(|| {
+        let fault = aqm::fault::caught(|| {
             let text = format!(
                 "duration = \"1s\"\n[link]\nrate = \"10mbit\"\nqdisc = \"{name}\"\n[[traffic]]\nkind = \"bulk\"\nflows = 1\n"
             );

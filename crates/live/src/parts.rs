@@ -56,6 +56,9 @@ impl<T: Send + 'static> Part<T> {
                 Done { result, cpu_s }
             }
             Err(panic) => {
+                if let Some(fault) = panic.downcast_ref::<aqm::Fault>() {
+                    return Done { result: Err(failed(fault.message())), cpu_s: 0.0 };
+                }
                 let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
                 Done { result: Err(failed(format!("stopped by a defect: {text}"))), cpu_s: 0.0 }

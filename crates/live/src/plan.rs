@@ -4,6 +4,7 @@
 //! `outcome.json` or `error.json` are written.
 
 use crate::settings::Settings;
+use aqm::registry::Registry;
 use scenario::{Capture, Maker, Scenario};
 use serde_json::{Value, json};
 use std::fmt;
@@ -101,11 +102,11 @@ impl Outcome {
 }
 
 impl Plan {
-    /// The plan in `directory`.
+    /// The plan in `directory`, whose scenario may name the disciplines of `registry`.
     ///
     /// # Errors
     /// What cannot be read, or makes no sense.
-    pub fn read(directory: &Path) -> Result<Self, Failure> {
+    pub fn read(registry: &Registry, directory: &Path) -> Result<Self, Failure> {
         let text = |name: &str| {
             let path = directory.join(name);
             fs::read_to_string(&path).map_err(|error| Failure::mistaken(format!("{}: {error}", path.display())))
@@ -115,7 +116,8 @@ impl Plan {
         let origin = told["origin"].as_str().unwrap_or("scenario.toml");
         let folder = Path::new(origin).parent().unwrap_or(directory);
         let files = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-        let resolved = scenario::resolve(&text("scenario.toml")?, origin, &[], &files).map_err(Failure::mistaken)?;
+        let resolved = scenario::resolve_with(registry, &text("scenario.toml")?, origin, &[], &files);
+        let resolved = resolved.map_err(Failure::mistaken)?;
         let mut scenario = resolved.scenario().map_err(Failure::mistaken)?.clone();
         scenario.live.capture = match told["capture"].as_str() {
             None => scenario.live.capture,

@@ -14,6 +14,7 @@ use crate::program::sleep_until;
 use crate::progress::{Progress, ProgressFile};
 use crate::roles::{Roles, Shared};
 use crate::tun::Tun;
+use aqm::registry::Registry;
 use base::{Span, Time};
 use scenario::Maker;
 use std::path::Path;
@@ -26,9 +27,10 @@ use std::sync::{Arc, Mutex};
 const LOOKS: [Span; 2] = [Span::from_ms(50), Span::from_ms(500)];
 const SAYS: [Span; 2] = [Span::from_ms(200), Span::from_secs(1)];
 
-/// Does what `directory` says and leaves everything there: see [`Plan::read`]. The answer is an exit code.
-pub fn child(directory: &Path) -> u8 {
-    let done = Plan::read(directory).and_then(|plan| {
+/// Does what `directory` says, with the disciplines of `registry`, and leaves everything there: see [`Plan::read`]. The
+/// answer is an exit code.
+pub fn child(registry: &Registry, directory: &Path) -> u8 {
+    let done = Plan::read(registry, directory).and_then(|plan| {
         let mut file = ProgressFile::create(directory, plan.is_virtual)?;
         let mut failed = Ok(());
         let outcome = run(&plan, &mut |progress| {

@@ -52,7 +52,7 @@ fn start(folder: &Path) -> Child {
 #[test]
 fn the_process_of_a_run() {
     if let Some(folder) = std::env::var_os(FOLDER) {
-        std::process::exit(i32::from(live::child(Path::new(&folder))));
+        std::process::exit(i32::from(live::child(&aqm::registry::Registry::builtin(), Path::new(&folder))));
     }
 }
 

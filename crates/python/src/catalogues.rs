@@ -17,7 +17,8 @@ pub fn disciplines() -> Value {
     own.chain(fair).collect()
 }
 
-fn discipline(entry: &Entry, law: Option<&str>) -> Value {
+/// One of them.
+pub fn discipline(entry: &Entry, law: Option<&str>) -> Value {
     let row = entry.row();
     json!({
         "name": row.name,

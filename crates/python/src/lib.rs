@@ -4,6 +4,7 @@ mod answer;
 mod catalogues;
 mod demand;
 mod files;
+mod laws;
 mod live;
 
 use base::Span;
@@ -18,6 +19,7 @@ use record::table::Tables;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+create_exception!(_native, LawError, PyRuntimeError, "A law from outside that misbehaves, in one line.");
 create_exception!(_native, ScenarioError, PyValueError, "A scenario that cannot be run, in one line.");
 
 /// How often a running simulation reports.
@@ -104,10 +106,10 @@ fn simulate(
             failure = told.err();
             failure.is_none()
         };
-        let outcome = sim::run(scenario, &mut tables, &mut report);
-        outcome.map(|outcome| (outcome, started.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64()))
+        let outcome = aqm::fault::caught(|| sim::run(scenario, &mut tables, &mut report))?;
+        Ok(outcome.map(|outcome| (outcome, started.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64())))
     });
-    let Some((outcome, wall_s, cpu_s)) = outcome else {
+    let Some((outcome, wall_s, cpu_s)) = outcome.map_err(laws::misbehaved)? else {
         return Err(failure.unwrap_or_else(|| PyRuntimeError::new_err("the run was broken off")));
     };
     tables.finish().map_err(unwritable)?;
@@ -171,6 +173,7 @@ fn vectors(name: &str, text: &str) -> PyResult<String> {
 /// The compiled half of aqmlab.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("LawError", module.py().get_type::<LawError>())?;
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;
@@ -184,13 +187,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quantities, module)?)?;
     module.add_function(wrap_pyfunction!(table_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(vectors, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::bring_library, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::bring_table, module)?)?;
     module.add_function(wrap_pyfunction!(live::live, module)?)?;
     Ok(())
 }
 
 /// Resolves without the interpreter, which others may use while large files are read and populations found.
 fn resolved(py: Python<'_>, text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<scenario::Resolved> {
-    py.detach(|| scenario::resolve(text, origin, overrides, &beside(origin))).map_err(refused)
+    py.detach(|| scenario::resolve_with(&laws::registry(), text, origin, overrides, &beside(origin))).map_err(refused)
 }
 
 fn refused(error: scenario::Error) -> PyErr {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[cfg(target_os = "linux")]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
 pub fn live(py: Python<'_>, directory: PathBuf) -> u8 {
-    py.detach(|| ::live::child(&directory))
+    py.detach(|| ::live::child(&crate::laws::registry(), &directory))
 }
 
 /// There is none: namespaces and TUN devices are Linux's.

@@ -12,6 +12,7 @@ from aqmlab.command import completion
 from aqmlab.command import study as study_commands
 from aqmlab.command.verbs import AsJson, print_json
 from aqmlab.errors import BadInput
+from aqmlab.laws import brought
 
 
 def add_to(app: typer.Typer) -> None:
@@ -58,7 +59,7 @@ def explain(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A discipline, stack or model; or a file .csv, .cvec.",
+            help="A discipline, stack or model; or a file .py, .so, .csv, .cvec.",
             autocompletion=completion.what_is_explained,
         ),
     ],
@@ -74,7 +75,8 @@ def explain(
     """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources.
 
     Of a traffic model also what it draws: means, quantiles, the share of the sum that the largest carry. The same of a
-    distribution in a CSV file (value, cumulative probability) and of a file of connection vectors.
+    distribution in a CSV file (value, cumulative probability) and of a file of connection vectors. A law in Python or
+    in a shared library is explained as any other.
 
     With --rate: what all its parameters come to before a link of that rate, the computed ones too, and for redopt the
     equilibrium that they are for.
@@ -85,6 +87,9 @@ def explain(
         for row in read()
         for alias in (row["name"], *row.get("aliases", []))
     }
+    if brought.is_file(name):
+        brought.allow(name)
+        rows[name] = brought.of_file(Path(name)).rows[0]
     if name not in rows and Path(name).suffix in (".csv", ".cvec"):
         if rate is not None or settings:
             unused = f"--rate {rate}" if rate is not None else f"--set {settings[0]}"
@@ -97,7 +102,7 @@ def explain(
     if rate is None and settings:
         raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
     if rate is None:
-        drawn = engine.quantities(name)
+        drawn = engine.quantities(str(row["name"]))
         if as_json:
             print_json({**row, "quantities": drawn} if drawn else row)
         else:

@@ -10,8 +10,9 @@ import typer
 
 from aqmlab import links, scenario, units
 from aqmlab.command import completion
-from aqmlab.command.verbs import AsJson, Jobs, Out, Scheduler, complain, print_json, watched
+from aqmlab.command.verbs import AllowCode, AsJson, Jobs, Out, Scheduler, complain, print_json, watched
 from aqmlab.errors import BadInput
+from aqmlab.laws import brought
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,6 +59,7 @@ def sweep(
             autocompletion=completion.settings,
         ),
     ] = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario at every point of a grid of changes to it.
@@ -70,7 +72,9 @@ def sweep(
 
     if resume and fresh:
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
-    asked = sweeps.read(file, seeds, dict(map(scenario.parse_setting, settings)))
+    changes = dict(map(scenario.parse_setting, settings))
+    brought.allow_in(changes.values())
+    asked = sweeps.read(file, seeds, changes)
     folder = out or _folder(asked.name, resume)
     with watched(as_json) as monitor, cluster.connected(scheduler) as executor:
         found = sweeps.run(asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor)

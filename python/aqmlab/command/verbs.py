@@ -40,6 +40,20 @@ Settings = Annotated[
 ]
 
 
+def _allowed(is_allowed: bool) -> bool:
+    if is_allowed:
+        from aqmlab.laws import brought
+
+        brought.allow_all()
+    return is_allowed
+
+
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Run the code that a scenario names: files of laws.", callback=_allowed),
+]
+
+
 def complain(message: str, exit_code: int) -> int:
     """Says in one line on standard error what was wrong; the answer is the exit code given."""
     print(f"aqmlab: {one_line(message)}", file=sys.stderr)

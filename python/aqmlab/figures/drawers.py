@@ -1,12 +1,11 @@
 """Processes that draw: started while runs go on, ready when there is something to draw.
 
 To import matplotlib and to find its fonts takes longer than to draw a figure. So a drawer does both at once, and then
-draws what comes through its pipe. It ends with its caller, whatever ends that (see `sweep.starter`); what a drawer that
+draws what comes through its pipe. It ends with its caller, whatever ends that (see `runs.starter`); what a drawer that
 is lost was to draw, the caller draws. Where no process can be had, there are no drawers, and all is drawn here.
 """
 
 import contextlib
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +21,11 @@ from matplotlib.figure import Figure
 
 from aqmlab.figures.drawn import Drawn, Pictures, as_on_page
 from aqmlab.figures.sheet import PAGE, PHONE, Sheet
-from aqmlab.sweep import starter
+from aqmlab.runs import starter
 
 PROGRAM = "from aqmlab.figures.drawers import main; main()"
 MOST = 8
 """Drawers: a report of a comparison has some ten drawings."""
-ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 Task = Callable[[], bytes]
 """Draws one file; it can be pickled."""
@@ -135,11 +133,8 @@ class _Drawer:
     @classmethod
     def start(cls) -> "_Drawer":
         ours, its = Pipe()
-        places = os.pathsep.join(place for place in sys.path if place)
         try:
-            process = starter.python(
-                PROGRAM, [str(its.fileno())], [its.fileno()], {**ONE_THREAD, **os.environ, "PYTHONPATH": places}
-            )
+            process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], starter.environment())
         except OSError:
             ours.close()
             raise

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
+from aqmlab.laws import brought
 from aqmlab.live import kernel_qdisc, preflight, virtual
 from aqmlab.live.settings import missing_controllers, refuse_missing, settings
 
@@ -65,4 +66,5 @@ def of(
         "side": side,
         "traffic": has_traffic,
         "capture": capture,
+        "laws": brought.handed_on(resolved.scenario),
     }

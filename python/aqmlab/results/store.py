@@ -21,6 +21,7 @@ from aqmlab import checks, engine, files, reference, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
+from aqmlab.laws import brought
 from aqmlab.results import held_back, settled
 from aqmlab.results.result import Result
 from aqmlab.results.summaries import merge_summaries, void_of
@@ -193,6 +194,9 @@ def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
         names[kept.file, kept.sha256] = f"{FILES}/{name}"
         above = [final.parent.parent / FILES / name, final.parent / FILES / name]
         _copy(source, folder / name, [*filter(Path.exists, above), *final.parent.glob(f"[!.]*/{FILES}/{name}")])
+        # Of other files the engine sees it.
+        if brought.is_file(name) and hashlib.sha256((folder / name).read_bytes()).hexdigest() != kept.sha256:
+            raise BadInput(f"{source}: has changed while runs were under way; start again")
     tree = with_files_called(read_scenario(resolved.toml).tree, names)
     copied = engine.resolve(toml_text.dumps(tree), str(partial / "scenario.toml"))
     assert copied.digest == resolved.digest, "a digest leaves out what files are called"
@@ -251,6 +255,7 @@ def finish_run(
 
     `live` says how a run between real hosts was made; of a reference it is checked that nobody waited.
     """
+    costs = summary.pop("laws", {})
     names = ("exchanges", "queue", "drops", "probes", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
     # The only link is the same in every row, whatever it is called.
@@ -281,6 +286,7 @@ def finish_run(
             "findings": held_back.seen(resolved.scenario, summary),
             "reckoned_memory_bytes": sum(need.bytes for need in resolved.memory),
             "wall_s": wall_s,
+            **({"laws": _laws(resolved, costs)} if resolved.files and brought.of(tree) else {}),
             "self_checks": [check.as_dict() for check in found],
             "settled": settled.of_run(queue, tables.get("exchanges"), window, traffic).as_dict(),
             **({} if live is None else {"live": live}),
@@ -289,6 +295,15 @@ def finish_run(
     if final.exists():  # an empty folder that was there before, or one that resuming found to be another's
         shutil.rmtree(final)
     partial.rename(final)
+
+
+def _laws(resolved: Resolved, costs: Json) -> list[Json]:
+    """The laws that are not built in: what they are, how they were made and, where interpreted, what that took."""
+    kept = {one.sha256: one.file for one in resolved.files}
+    return [
+        {**law.as_dict(), "file": kept.get(law.sha256), **({"cost": costs[law.name]} if law.name in costs else {})}
+        for law in brought.of(resolved.scenario)
+    ]
 
 
 def finish_replications(folder: Path, names: Sequence[str]) -> None:

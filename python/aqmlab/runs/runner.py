@@ -17,9 +17,10 @@ from typing import TypeVar
 from aqmlab import engine, units
 from aqmlab.engine import Load, Resolved
 from aqmlab.json_files import Json
+from aqmlab.laws import brought
 from aqmlab.progress import NOTHING, Monitor, Size
 from aqmlab.results import store
-from aqmlab.runs import memory
+from aqmlab.runs import apart, memory
 from aqmlab.runs.bed import Bed
 from aqmlab.runs.cost import expected_bits
 from aqmlab.runs.watchdog import Watchdog
@@ -105,7 +106,8 @@ def observed(
         monitor.tick(run, tick)
 
     try:
-        summary = engine.simulate(resolved, directory, progress)
+        make = apart.simulate if brought.runs_apart(resolved) else engine.simulate
+        summary = make(resolved, directory, progress)
     finally:
         monitor.end(run)
     return summary, time.monotonic() - started

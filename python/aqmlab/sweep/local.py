@@ -23,8 +23,7 @@ from typing import Any
 from aqmlab import scratch
 from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.progress import Monitor
-from aqmlab.runs import memory, runner
-from aqmlab.sweep import starter
+from aqmlab.runs import memory, runner, starter
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.maker import changed, maker
 from aqmlab.sweep.plan import Task
@@ -40,9 +39,6 @@ PROGRAM = "from aqmlab.sweep.worker import main; main()"
 
 TRIES = 2
 """How often a run is given to a worker at most."""
-
-ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-"""Runs are parallel to each other; threads within one would only get in the others' way, and take memory."""
 
 
 class Processes:
@@ -97,10 +93,8 @@ class _Worker:
     @classmethod
     def start(cls) -> "_Worker":
         ours, its = Pipe()
-        places = os.pathsep.join(place for place in sys.path if place)
-        environment = {**ONE_THREAD, **os.environ, "PYTHONPATH": places}
         try:
-            process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], environment)
+            process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], starter.environment())
         except OSError as error:
             raise CannotRun(f"a worker cannot be started: {error}") from None
         finally:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import engine, scratch
+from aqmlab import engine, scratch, toml_text
 from aqmlab.errors import AqmlabError, CannotRun
+from aqmlab.laws import brought
 from aqmlab.results import store
 from aqmlab.results.run import Run
 from aqmlab.runs.watchdog import Watchdog
@@ -31,6 +32,8 @@ def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most
     `most_bytes` of memory is ended.
     """
     started = time.monotonic()
+    if "\nlaw = " in task.toml:
+        brought.bring(toml_text.loads(task.toml, task.origin), task.origin, is_own=True)
     resolved = engine.resolve(task.toml, task.origin)
     if resolved.digest != task.digest:
         raise AqmlabError(

@@ -13,6 +13,7 @@ from typing import Any
 from aqmlab import engine
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, doubt
+from aqmlab.laws import brought
 from aqmlab.tc import quantities as q
 from aqmlab.tc import red, table
 from aqmlab.tc.quantities import Raw
@@ -60,7 +61,8 @@ def parse(spec: str) -> Tree:
     params = {param["name"]: param for param in _registered(kind)["params"]}
     words, given = _sorted(spec, rest, row, {name: str(param["kind"]).lower() for name, param in params.items()})
     if row is None:
-        return {"kind": kind, **given}
+        law = brought.path_of(kind)
+        return {"kind": kind, **({} if law is None else {"law": str(law.resolve())}), **given}
     by_tc = {word.ours: _value(spec, word, words, params) for word in row.words}
     values = {**by_tc, **(row.sets if row.tc == table.HEAD_DROP else {}), **given}
     values = {name: value for name, value in values.items() if value is not None}
@@ -70,11 +72,12 @@ def parse(spec: str) -> Tree:
 def kinds() -> dict[str, str]:
     """Every name that a discipline has, here or in tc, and what a scenario calls it."""
     own = {name: row["name"] for row in engine.disciplines() for name in (row["name"], *row.get("aliases", []))}
-    return {table.HEAD_DROP: "pfifo", PFIFO_FAST: "pfifo", **own}
+    ours = {row["name"]: row["name"] for row in brought.disciplines()}
+    return {table.HEAD_DROP: "pfifo", PFIFO_FAST: "pfifo", **own, **ours}
 
 
 def _registered(kind: str) -> dict[str, Any]:
-    return next(row for row in engine.disciplines() if row["name"] == kind)
+    return next(row for row in (*engine.disciplines(), *brought.disciplines()) if row["name"] == kind)
 
 
 def _discipline(spec: str, name: str, rest: Sequence[str]) -> tuple[str, Row | None]:

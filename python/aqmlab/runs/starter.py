@@ -23,6 +23,15 @@ if os.getppid() != {parent}:  # it was gone before this was said
 """What a process says first, before it imports anything that takes time."""
 
 
+ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""Runs are parallel to each other; threads within one would only get in the others' way, and take memory."""
+
+
+def environment() -> dict[str, str]:
+    """What a process is started with that finds the same packages, and has one thread."""
+    return {**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+
+
 def python(
     program: str, arguments: Sequence[str], keep: Sequence[int], env: Mapping[str, str]
 ) -> "subprocess.Popen[bytes]":

@@ -1,4 +1,4 @@
-//! What is wrong with a law that misbehaves: it ends the run, and is told in one line.
+//! What is wrong with a law from outside that misbehaves: it ends the run, and is told in one line.
 
 use std::panic;
 

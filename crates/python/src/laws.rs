@@ -1,0 +1,52 @@
+//! Laws that Python has brought: of libraries, and compiled in this process. Scenarios that are resolved afterwards may
+//! name their files.
+
+use crate::{LawError, ScenarioError, catalogues};
+use aqm::registry::{Entry, Registry};
+use pyo3::prelude::*;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex};
+
+static REGISTRY: LazyLock<Mutex<Arc<Registry>>> = LazyLock::new(|| Mutex::new(Arc::new(Registry::builtin())));
+
+/// The disciplines that a scenario may name now.
+pub fn registry() -> Arc<Registry> {
+    Arc::clone(&REGISTRY.lock().expect("nobody panics with it"))
+}
+
+/// Brings the law of the library `library` for scenarios that name the file `path`; JSON with its `disciplines` and
+/// what it was `built_with`. It stays loaded.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
+pub fn bring_library(library: PathBuf, path: PathBuf, sha256: &str) -> PyResult<String> {
+    bring(law::open(&library), &path, sha256)
+}
+
+/// Brings the law whose table is at `address` of this process, as [`bring_library`].
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
+#[expect(unsafe_code, reason = "an address is Python's word")]
+pub fn bring_table(address: usize, path: PathBuf, sha256: &str) -> PyResult<String> {
+    // SAFETY: `aqmlab.laws` has made the table, keeps it for as long as the process lives, and changes nothing of it.
+    bring(unsafe { law::at(address) }, &path, sha256)
+}
+
+fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) -> PyResult<String> {
+    let refused = |why: String| ScenarioError::new_err(format!("{}: {why}", path.display()));
+    let (entry, built_with) = found.map_err(refused)?;
+    let mut current = REGISTRY.lock().expect("nobody panics with it");
+    let mut registry = Registry::clone(&current);
+    registry.bring(path, sha256, entry).map_err(refused)?;
+    *current = Arc::new(registry);
+    let (_, forms) = current.of_content(sha256).expect("it was just brought");
+    let [own, fair] = forms.map(|form| form.expect("a law has both forms"));
+    let disciplines = [catalogues::discipline(own, None), catalogues::discipline(fair, Some(own.row().name))];
+    Ok(json!({ "disciplines": disciplines, "built_with": built_with }).to_string())
+}
+
+/// What is said of a law that has ended a run.
+#[expect(clippy::needless_pass_by_value, reason = "it is an error that is mapped")]
+pub fn misbehaved(fault: aqm::Fault) -> PyErr {
+    LawError::new_err(fault.message())
+}

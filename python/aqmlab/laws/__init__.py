@@ -1,0 +1,9 @@
+"""Laws of one's own: declared in Python, compiled or as they are, or of shared libraries.
+
+`declared` has the decorator, `table` the binary interface, `compiled` and `interpreted` fill it in, `brought` says
+which files may be loaded and brings their laws to the engine.
+"""
+
+from aqmlab.laws.declared import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, law, parameter
+
+__all__ = ["DROP", "EARLY", "FORCED", "MARK", "OVERLOAD", "PASS", "SIGNAL", "law", "parameter"]

@@ -1,0 +1,212 @@
+"""Files of laws: which may be loaded, and the laws that they have brought to the engine.
+
+Code runs when somebody asked for it: the user names a file on the command line or in Python, or says `--allow-code` for
+what a scenario names. A file is read once; what is loaded is what was read, and goes by its digest from then on.
+"""
+
+import hashlib
+import sys
+import tempfile
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aqmlab import engine, files, links
+from aqmlab.engine import Resolved, Tree
+from aqmlab.errors import BadInput
+from aqmlab.laws import compiled, interpreted, table
+from aqmlab.laws.declared import Declaration
+
+ENDINGS = (".py", ".so")
+QUEUES = ("qdisc", "reverse_qdisc")
+
+COMPILED, INTERPRETED, LIBRARY = "compiled", "interpreted", "library"
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The law of a file."""
+
+    path: Path
+    sha256: str
+    how: str
+    """`compiled` and `interpreted` Python, or a `library`."""
+    built_with: str
+    rows: tuple[dict[str, Any], ...]
+    """Its rows in the registry: alone, and under fair queueing."""
+
+    @property
+    def name(self) -> str:
+        """What the law is called."""
+        return str(self.rows[0]["name"])
+
+    def as_dict(self) -> dict[str, str]:
+        """For a manifest."""
+        return {
+            "name": self.name,
+            "file": self.path.name,
+            "sha256": self.sha256,
+            "how": self.how,
+            "built_with": self.built_with,
+        }
+
+
+_BROUGHT: dict[str, Brought] = {}
+"""By the digest of the file, the last one last."""
+_PLACES: dict[tuple[str, str], None] = {}
+"""Paths and digests that the engine knows."""
+_ALLOWED: set[str] = set()
+_EVERY = "every file"
+
+
+def allow_all() -> None:
+    """Whatever a scenario names may run."""
+    _ALLOWED.add(_EVERY)
+
+
+def allow(name: str | Path) -> None:
+    """What the user has named may run: as a scenario would write it, or by its path."""
+    _ALLOWED.update((str(name), str(Path(name).resolve())))
+
+
+def allow_in(values: Iterable[Any]) -> None:
+    """Values that the user has set: what is code among them may run."""
+    for value in values:
+        if isinstance(value, Mapping):
+            allow_in(value.values())
+        elif isinstance(value, list | tuple):
+            allow_in(value)
+        elif is_file(value):
+            allow(value)
+
+
+def is_file(word: object) -> bool:
+    """Whether a word names the file of a law."""
+    return isinstance(word, str) and word.endswith(ENDINGS) and "\n" not in word
+
+
+def named_in(tree: Tree) -> list[Any]:
+    """What the disciplines of a scenario name as code: files, or tables of a file and its digest."""
+    found = []
+    for link in links.of(tree).values():
+        for qdisc in (link.get(key) for key in QUEUES) if isinstance(link, Mapping) else ():
+            one = qdisc.get("law", qdisc.get("kind")) if isinstance(qdisc, Mapping) else qdisc
+            if is_file(one) or isinstance(one, Mapping):
+                found.append(one)
+    return found
+
+
+def of(tree: Tree) -> list[Brought]:
+    """The laws of a resolved scenario, each once."""
+    digests = dict.fromkeys(str(one["sha256"]) for one in named_in(tree) if isinstance(one, Mapping))
+    return [_BROUGHT[sha256] for sha256 in digests if sha256 in _BROUGHT]
+
+
+def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
+    """Brings the laws that a scenario names and that may run; the engine complains of the others."""
+    for one in named_in(tree):
+        stated = str(one.get("sha256")) if isinstance(one, Mapping) else None
+        name = str(one.get("file")) if isinstance(one, Mapping) else str(one)
+        if stated in _BROUGHT:
+            continue
+        path = Path(origin).parent / name
+        if is_own or not _ALLOWED.isdisjoint((_EVERY, name, str(path.resolve()))):
+            found = of_file(path)
+            if stated is not None and found.sha256 != stated:
+                raise BadInput(
+                    f"{origin}: law.file: {name}: has other content than the law that is asked for; "
+                    f"expected the file of SHA-256 {stated[:12]}"
+                )
+
+
+def of_file(path: Path) -> Brought:
+    """Brings the law of a file; raises `BadInput` where it is none."""
+    content = files.content(path, files.LAW)
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 in _BROUGHT and (str(path), sha256) in _PLACES:
+        return _BROUGHT[sha256]
+    if path.suffix == ".so":
+        how, said = LIBRARY, _library(content, path, sha256)
+    else:
+        declared = declaration(content, path)
+        how, kind = (COMPILED, compiled) if declared.compiled else (INTERPRETED, interpreted)
+        at = table.address_of(declared, kind.functions(declared), kind.built_with())
+        said = engine.bring_table(at, path, sha256)
+    _BROUGHT.pop(sha256, None)
+    found = _BROUGHT[sha256] = Brought(path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]))
+    _PLACES[str(path), sha256] = None
+    return found
+
+
+def _library(content: bytes, path: Path, sha256: str) -> dict[str, Any]:
+    # A copy: a library that is built anew at the same place would be taken for the one that is loaded already.
+    with tempfile.NamedTemporaryFile(suffix=".so") as copy:
+        copy.write(content)
+        copy.flush()
+        return engine.bring_library(copy.name, path, sha256)
+
+
+def declaration(content: bytes, path: Path) -> Declaration:
+    """The law that a file of Python declares; runs the file."""
+    module = types.ModuleType(f"aqmlab_law_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(content, str(path), "exec"), module.__dict__)
+    except BadInput:
+        raise
+    except SyntaxError as error:
+        raise BadInput(f"{path}:{error.lineno}: {error.msg}; expected Python") from None
+    except Exception as error:
+        raise BadInput(f"{path}: {interpreted.told(error)}; expected a file that can be imported") from None
+    own = [
+        vars(item)["__aqmlab_law__"]
+        for item in vars(module).values()
+        if "__aqmlab_law__" in getattr(item, "__dict__", ())
+    ]
+    found = list({id(item): item for item in own}.values())
+    if len(found) != 1:
+        raise BadInput(f"{path}: declares {len(found)} laws; expected one class with @aqmlab.law")
+    declared: Declaration = found[0]
+    return declared
+
+
+def disciplines() -> list[dict[str, Any]]:
+    """The rows of all laws that were brought; of one name the last."""
+    return list({str(row["name"]): row for found in _BROUGHT.values() for row in found.rows}.values())
+
+
+def path_of(kind: str) -> Path | None:
+    """The file of the discipline of this name that was brought last."""
+    paths = [found.path for found in _BROUGHT.values() for row in found.rows if row["name"] == kind]
+    return paths[-1] if paths else None
+
+
+def spelled(words: str) -> str:
+    """Words of a comparison in which laws stand by their names instead of their files, which are brought."""
+    parts = words.split()
+    for at, part in enumerate(parts):
+        if is_file(part):
+            allow(part)
+            parts[at] = of_file(Path(part)).name
+    return " ".join(parts)
+
+
+def runs_apart(resolved: Resolved) -> bool:
+    """Whether a run is made in a process of its own: its laws could end this one, or hold up the interpreter."""
+    return any(found.how != COMPILED for found in of(resolved.scenario))
+
+
+def handed_on(tree: Tree) -> list[dict[str, str]]:
+    """What a process of its own needs to bring the laws of a resolved scenario."""
+    return [{"path": str(found.path.resolve()), "sha256": found.sha256} for found in of(tree)]
+
+
+def take_over(handed: Iterable[Mapping[str, str]]) -> None:
+    """Brings what another process has handed on."""
+    for one in handed:
+        found = of_file(Path(one["path"]))
+        if found.sha256 != one["sha256"]:
+            raise BadInput(f"{one['path']}: has changed while runs were under way; start again")

@@ -1,0 +1,211 @@
+"""`@aqmlab.law`: what a class says of a law.
+
+The class has parameters, plain numbers that are its state, and methods that the engine calls. Nothing is compiled or
+loaded here: a declaration is read when a scenario names its file.
+"""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from aqmlab import units
+from aqmlab.errors import BadInput
+
+PASS, DROP, MARK, SIGNAL = 0, 1, 2, 3
+"""Verdicts: forward; lose; mark; signal as the packet can carry it."""
+EARLY, FORCED, OVERLOAD = 0, 16, 32
+"""Causes, added to a verdict: drawn; past the threshold; too heavy to mark."""
+
+DECIDES = ("on_arrival", "on_departure")
+"""Methods that answer a verdict."""
+METHODS = ("prepare", *DECIDES, "on_overflow", "on_idle", "tick")
+"""Methods that the engine calls."""
+
+KINDS = ("number", "integer", "flag", "time", "frequency", "rate", "size")
+"""Kinds of parameters, in the order of their numbers in the interface."""
+_OF_UNIT = {"s": "time", "Hz": "frequency", "bit/s": "rate", "bytes": "size"}
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: what `parameter` makes of its default."""
+
+    kind: str
+    default: float
+    low: float
+    high: float
+    doc: str
+    unit: str
+
+
+def parameter(
+    default: float | int | bool | str,
+    doc: str = "",
+    *,
+    low: float | str | None = None,
+    high: float | str | None = None,
+    unit: str = "",
+) -> Any:
+    """A parameter of a law, from its default: 0.5, 3, True, "5ms", "170hz", "10mbit", "1500b".
+
+    The law reads a time in whole nanoseconds, a rate in bits a second, a size in bytes, a frequency in hertz. Bounds
+    are written as the default is.
+    """
+    kind, number = quantity(default)
+    bounds = [None if bound is None else quantity(bound)[1] for bound in (low, high)]
+    least = -math.inf if kind == "number" else 0.1 if kind == "frequency" else 0.0
+    most = {"size": 65_535.0, "integer": 2.0**53, "time": 1e12, "rate": 1e12, "frequency": 1e6}.get(kind, math.inf)
+    return Parameter(
+        kind, number, least if bounds[0] is None else bounds[0], most if bounds[1] is None else bounds[1], doc, unit
+    )
+
+
+def quantity(written: float | int | bool | str) -> tuple[str, float]:
+    """What kind of parameter a default makes, and the number that the interface has for it."""
+    if isinstance(written, bool):
+        return "flag", float(written)
+    if isinstance(written, int):
+        return "integer", float(written)
+    if isinstance(written, float):
+        return "number", written
+    found = units.quantity(written)
+    if found is None or found[1] not in _OF_UNIT:
+        raise BadInput(f"parameter: {written!r}: expected a number, or a text such as 5ms, 170hz, 10mbit or 1500b")
+    number, unit = found
+    return _OF_UNIT[unit], round(number * 1e9) if unit == "s" else number
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a class says of a law."""
+
+    cls: type
+    name: str
+    doc: str
+    compiled: bool
+    tick: str | None
+    marks: bool
+    hosts: bool
+    gauges: Mapping[str, str]
+    source: str
+    year: int
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    state: Mapping[str, float | int] = field(default_factory=dict)
+    """Fields that are no parameters, with what they begin with."""
+    methods: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> list[str]:
+        """Parameters, then state: where each stands is eight bytes behind the one before."""
+        return [*self.parameters, *self.state]
+
+    def is_integer(self, name: str) -> bool:
+        """Whether a field is a whole number in the state."""
+        found = self.parameters.get(name)
+        return isinstance(self.state.get(name), int) if found is None else found.kind not in ("number", "frequency")
+
+    @property
+    def place(self) -> str:
+        """The file and the line of the class."""
+        return place_of(self.cls)
+
+
+def place_of(what: Any) -> str:
+    """Where a class or function is written: `my_law.py:12`."""
+    methods = [item for item in vars(what).values() if inspect.isfunction(item)] if inspect.isclass(what) else [what]
+    if not methods:
+        return str(getattr(what, "__qualname__", what))
+    code = inspect.unwrap(methods[0]).__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+@overload
+def law(cls: Class, /) -> Class: ...
+
+
+@overload
+def law(
+    cls: None = None,
+    /,
+    *,
+    name: str | None = None,
+    compiled: bool = True,
+    tick: str | None = None,
+    marks: bool = True,
+    hosts: bool = False,
+    gauges: Mapping[str, str] | None = None,
+    source: str = "",
+    year: int = 0,
+) -> Callable[[Class], Class]: ...
+
+
+def law(
+    cls: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    compiled: bool = True,
+    tick: str | None = None,
+    marks: bool = True,
+    hosts: bool = False,
+    gauges: Mapping[str, str] | None = None,
+    source: str = "",
+    year: int = 0,
+) -> Any:
+    """Declares a class to be a law of queue management.
+
+    `tick` says how often the method of that name is called: a time such as "15ms", or the name of a parameter that is a
+    time or a frequency. `gauges` are fields to be shown over time, each with what it is; one called `probability` is
+    shown in any case. `compiled=False` runs the methods in the interpreter, with any library in them. `hosts` asks for
+    the hosts of arriving packets.
+    """
+
+    def declare(cls: Class) -> Class:
+        own = {key: item for key, item in vars(cls).items() if not key.startswith("__")}
+        found = Declaration(
+            cls,
+            name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower(),
+            " ".join((cls.__doc__ or "").split()),
+            compiled,
+            tick,
+            marks,
+            hosts,
+            {**({"probability": "Probability of a signal."} if "probability" in own else {}), **(gauges or {})},
+            source,
+            year,
+            {key: item for key, item in own.items() if isinstance(item, Parameter)},
+            {key: item for key, item in own.items() if isinstance(item, bool | int | float)},
+            {key: item for key, item in own.items() if inspect.isfunction(item)},
+        )
+        _check(found, own)
+        cls.__aqmlab_law__ = found  # type: ignore[attr-defined]
+        return cls
+
+    return declare if cls is None else declare(cls)
+
+
+def _check(found: Declaration, own: Mapping[str, Any]) -> None:
+    """Refuses what could not work, each thing in one line with its place."""
+    where = f"{found.place}: {found.cls.__name__}"
+    if not any(name in found.methods for name in DECIDES):
+        raise BadInput(f"{where}: expected a method {' or '.join(DECIDES)} that answers a verdict")
+    known = {*found.parameters, *found.state, *found.methods}
+    if found.compiled:
+        for name, item in own.items():
+            if name not in known:
+                raise BadInput(
+                    f"{where}.{name}: {type(item).__name__}: expected a plain number, a parameter or a method; "
+                    f"@aqmlab.law(compiled=False) takes anything"
+                )
+    for name in found.gauges:
+        if name not in found.fields:
+            raise BadInput(f"{where}: gauges: {name}: expected one of {', '.join(found.fields)}")
+    if ("tick" in found.methods) != (found.tick is not None):
+        raise BadInput(f'{where}: expected a method tick and how often it is called, as in @aqmlab.law(tick="15ms")')
+    if found.tick is not None and found.tick not in found.parameters and quantity(found.tick)[0] != "time":
+        raise BadInput(f"{where}: tick: {found.tick}: expected a time such as 15ms, or the name of a parameter")

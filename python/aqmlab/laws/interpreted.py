@@ -1,0 +1,92 @@
+"""Methods of a law as they are, called by the engine through the interpreter: slow, and with any library in them."""
+
+import ctypes
+import platform
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+from aqmlab.laws.declared import DECIDES, METHODS, Declaration
+from aqmlab.laws.table import CALL, FAILED, Facts, offset
+
+
+@dataclass
+class Cost:
+    """What the interpreter took."""
+
+    calls: int = 0
+    ns: int = 0
+
+
+COSTS: dict[str, Cost] = {}
+"""By the name of the law."""
+
+FAILURES: dict[str, str] = {}
+"""What a law raised last, by its name, in one line."""
+
+
+def built_with() -> str:
+    """What runs laws here, for the record."""
+    return f"Python {platform.python_version()}"
+
+
+def functions(declared: Declaration) -> dict[str, Any]:
+    """The functions of a law, as ctypes has them."""
+    cost = COSTS[declared.name] = Cost()
+    # Of each state its law, and its gauges as they stand in it; of each address the facts that stand there.
+    laws: dict[int, tuple[Any, list[tuple[str, Any, Any]]]] = {}
+    views: dict[int, Facts] = {}
+    clock = time.perf_counter_ns
+
+    def field(state: int, name: str) -> Any:
+        kind = ctypes.c_int64 if declared.is_integer(name) else ctypes.c_double
+        return kind.from_address(state + offset(declared, name))
+
+    def facts_at(address: int) -> Facts:
+        found = views[address] = Facts.at(address)
+        return found
+
+    def made(state: int) -> None:
+        """The law that goes with a state, with its parameters: a new one where the state is new."""
+        begun = ctypes.c_int64.from_address(state + 8 * len(declared.fields))
+        if begun.value == 0:
+            begun.value = 1
+            shown = [
+                (name, int if declared.is_integer(name) else float, field(state, name)) for name in declared.gauges
+            ]
+            laws[state] = (declared.cls(), shown)
+        for name in declared.parameters:
+            setattr(laws[state][0], name, field(state, name).value)
+
+    def function(name: str) -> Any:
+        method = declared.methods.get(name)
+        decides, prepares = name in DECIDES, name == "prepare"
+
+        def call(state: int, facts: int) -> int:
+            began = clock()
+            try:
+                if prepares:
+                    made(state)
+                law, gauges = laws[state]
+                said = method(law, views.get(facts) or facts_at(facts)) if method is not None else 0
+                for name, kind, shown in gauges:
+                    shown.value = kind(getattr(law, name))
+                return int(said) if decides else 0
+            except BaseException as error:
+                FAILURES[declared.name] = told(error)
+                return FAILED
+            finally:
+                cost.calls += 1
+                cost.ns += clock() - began
+
+        return CALL(call)
+
+    return {name: function(name) for name in METHODS if name == "prepare" or name in declared.methods}
+
+
+def told(error: BaseException) -> str:
+    """What was raised, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,88 @@
+"""A run in a process of its own: where it has a law that could end this one, or hold up the interpreter.
+
+The process is told what to do through a pipe and tells how far it is through the same. Whatever ends it, the message
+names the law, and what has finished before stays.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from aqmlab import engine
+from aqmlab.engine import Resolved
+from aqmlab.errors import AqmlabError, BadInput, CannotRun, Misbehaved
+from aqmlab.json_files import Json
+from aqmlab.laws import brought, interpreted
+from aqmlab.runs import starter
+
+PROGRAM = "from aqmlab.runs.apart import main; main()"
+
+TICK, DONE, REFUSED = "tick", "done", "refused"
+KINDS = {kind.__name__: kind for kind in (AqmlabError, BadInput, CannotRun, Misbehaved)}
+
+LOOK_S = 0.1
+"""How often the one who waits is asked whether it still does, when nothing is heard."""
+
+
+def simulate(resolved: Resolved, directory: Path, progress: Callable[[Mapping[str, Any]], None]) -> Json:
+    """As `engine.simulate`; what interpreted laws took is in the answer's `laws`."""
+    ours, its = Pipe()
+    try:
+        process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], starter.environment())
+    except OSError as error:
+        raise CannotRun(f"a process for the run cannot be started: {error}") from None
+    finally:
+        its.close()
+    last: Mapping[str, Any] = {"time_s": 0.0, "duration_s": 0.0, "bottleneck_packets": 0, "wall_s": 0.0}
+    began = time.monotonic()
+    try:
+        ours.send((resolved.toml, resolved.origin, str(directory), brought.handed_on(resolved.scenario)))
+        while True:
+            if not ours.poll(LOOK_S):
+                progress({**last, "wall_s": time.monotonic() - began})
+                continue
+            kind, *said = ours.recv()
+            if kind == DONE:
+                found: Json = said[0]
+                return found
+            if kind == REFUSED:
+                raise KINDS[said[0]](said[1])
+            last = said[0]
+            progress(last)
+    except (EOFError, ConnectionError):
+        raise Misbehaved(_lost(resolved, process.wait(), float(last["time_s"]))) from None
+    finally:
+        ours.close()
+        process.kill()
+        process.wait()
+
+
+def _lost(resolved: Resolved, code: int, after_s: float) -> str:
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    laws = " and ".join(f"{law.name} ({law.path})" for law in brought.of(resolved.scenario))
+    return f"the process of the run {how} after {after_s:.1f} s of simulated time; it ran the code of {laws}"
+
+
+def serve(connection: "Connection[Any, Any]") -> None:
+    """Makes the run that comes through the connection."""
+    toml, origin, directory, laws = connection.recv()
+    try:
+        brought.take_over(laws)
+        resolved = engine.resolve(toml, origin)
+        summary = engine.simulate(resolved, Path(directory), lambda tick: connection.send((TICK, dict(tick))))
+        costs = {name: {"calls": cost.calls, "s": cost.ns / 1e9} for name, cost in interpreted.COSTS.items()}
+        connection.send((DONE, {**summary, "laws": costs} if costs else summary))
+    except AqmlabError as error:
+        raised = [said for name, said in interpreted.FAILURES.items() if f"the law {name} " in str(error)]
+        kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in KINDS)
+        connection.send((REFUSED, kind, "; ".join([str(error), *raised])))
+
+
+def main() -> None:
+    """Serves the connection whose file descriptor is the argument."""
+    serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,235 @@
+"""Laws of one's own: what users write does what the same law built in does, and what misbehaves is named. Needs the
+compiled engine."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab import cli, engine
+from aqmlab.errors import BadInput, Misbehaved
+from aqmlab.laws import brought
+from conftest import NATIVE, ROOT
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+
+SCENARIO = """
+duration = "12s"
+warmup = "2s"
+[link]
+rate = "20mbit"
+qdisc = "pfifo"
+[path]
+rtt = { uniform = ["10ms", "100ms"] }
+[tcp]
+ecn = "on"
+[[traffic]]
+kind = "bulk"
+flows = 20
+[[traffic]]
+kind = "onoff"
+rate = "8mbit"
+flows = 4
+"""
+
+COUNTS = '''
+import aqmlab
+
+
+@aqmlab.law{how}
+class Mine:
+    """Does what the test wants."""
+
+    seen = 0
+    every = aqmlab.parameter(50, "One packet in so many is lost.", low=1)
+
+    def on_arrival(self, packet):
+        self.seen += 1
+        {body}
+        return aqmlab.DROP if self.seen % self.every == 0 else aqmlab.PASS
+'''
+
+
+@pytest.fixture(autouse=True)
+def compiled(stand_in, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    monkeypatch.setattr(brought, "_ALLOWED", set())
+
+
+@pytest.fixture
+def link(tmp_path):
+    (tmp_path / "link.toml").write_text(SCENARIO)
+    return tmp_path / "link.toml"
+
+
+def own(tmp_path: Path, body: str = "pass", how: str = "", name: str = "mine.py") -> Path:
+    (tmp_path / name).write_text(COUNTS.format(body=body, how=how))
+    return tmp_path / name
+
+
+def run(link, qdisc, **keys):
+    return aqmlab.run(link, set={"link.qdisc": qdisc, **keys})
+
+
+BUILT_IN = {"pi": {}, "codel": {}, "pie": {}, "red": {"dialect": "ns2"}}
+
+
+@pytest.mark.parametrize("ecn", [False, True])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_laws_as_users_write_them_make_the_same_runs_as_those_built_in(link, tmp_path, name, ecn):
+    compiled = ROOT / f"examples/laws/my_{name}.py"
+    plain = tmp_path / f"plain_{name}.py"
+    plain.write_text(compiled.read_text().replace("@aqmlab.law(", "@aqmlab.law(compiled=False, "))
+    theirs = run(link, {"kind": name, "ecn": ecn, **BUILT_IN[name]})
+    assert theirs.summary["forward"]["marked_packets" if ecn else "dropped_packets"] > 20
+    for path, how in ((compiled, "compiled"), (plain, "interpreted")):
+        ours = run(link, {"kind": str(path), "ecn": ecn})
+        assert ours.digest == theirs.digest
+        (law,) = ours.manifest["laws"]
+        assert (law["name"], law["how"]) == (f"my_{name}", how)
+        assert ("cost" in law) == (how == "interpreted")
+
+
+def test_a_library_is_compared_by_its_file_and_its_name(link, tmp_path):
+    library = tmp_path / "my_pi.so"
+    words = ["cc", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-I", aqmlab.include(), "-o", str(library)]
+    subprocess.run([*words, str(ROOT / "examples/own-law-c/my_pi.c")], check=True)
+    found = aqmlab.compare(
+        link, f"{library} qref 20 ecn", "fq_my_pi qref 20", "pi qref 20p ecn", set={"duration": "6s"}
+    )
+    assert [column.name for column in found.columns] == ["my_pi qref 20 ecn", "fq_my_pi qref 20", "pi qref 20p ecn"]
+    ours, fair, theirs = (column.result for column in found.columns)
+    packets = ("offered_packets", "dropped_packets", "marked_packets", "queue_delay_mean_s")
+    assert [ours.summary["forward"][key] for key in packets] == [theirs.summary["forward"][key] for key in packets]
+    assert fair.scenario["link"]["qdisc"]["kind"] == "fq_my_pi"
+    assert ours.manifest["laws"][0]["built_with"].startswith("C compiler")
+
+
+def test_code_that_a_scenario_names_is_not_run_unasked(link, tmp_path, capsys):
+    own(tmp_path, body="open('ran', 'w')", how="(compiled=False)")
+    link.write_text(SCENARIO.replace('"pfifo"', '"./mine.py"'))
+    with pytest.raises(BadInput, match="names code, which is not run unasked: expected --allow-code"):
+        aqmlab.run(link)
+    assert cli.invoke(["run", str(link), "-o", str(tmp_path / "out")]) == 2
+    assert "link.toml:6: link.qdisc" in capsys.readouterr().err
+    own(tmp_path)
+    assert cli.invoke(["run", str(link), "--set", "duration=3s", "--allow-code", "-o", str(tmp_path / "out")]) == 0
+
+
+def test_a_result_keeps_its_law_and_runs_again_from_it(link, tmp_path):
+    path = own(tmp_path)
+    first = aqmlab.run(link, set={"link.qdisc.kind": str(path), "duration": "3s"}, out=tmp_path / "out")
+    kept = tmp_path / "out" / first.manifest["laws"][0]["file"]
+    assert kept.read_text() == path.read_text()
+    path.unlink()
+    scenario = str(tmp_path / "out/scenario.toml")
+    assert "not run unasked" in command("run", scenario)
+    again = tmp_path / "again"
+    assert command("run", scenario, "--allow-code", "-o", str(again)) == ""
+    assert json.loads((again / "manifest.json").read_text())["digest"] == first.digest
+    kept.write_text(kept.read_text() + "\n# other\n")
+    assert "has other content than the law that is asked for" in command("run", scenario, "--allow-code")
+    kept.unlink()
+    assert "no such file; expected a law" in command("run", scenario, "--allow-code")
+
+
+def command(*words: str) -> str:
+    """What the command complains of, in a process that has no law yet."""
+    done = subprocess.run([sys.executable, "-m", "aqmlab", *words], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode == 0) == (done.stderr == ""), done
+    return done.stderr
+
+
+def test_a_sweep_takes_a_law(link, tmp_path):
+    own(tmp_path)
+    (tmp_path / "grid.toml").write_text(
+        'scenario = "link.toml"\n[[grid]]\nname = "every"\nset = { "link.qdisc.kind" = "./mine.py" }\n'
+        '[[grid.axis]]\nname = "n"\nkey = "link.qdisc.every"\nvalues = [20, 200]\n'
+    )
+    words = ["sweep", str(tmp_path / "grid.toml"), "-o", str(tmp_path / "out"), "--set", "duration=3s", "--json"]
+    assert cli.invoke(words) == 2
+    assert cli.invoke([*words, "--allow-code"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("packet.chance(2.0)", "the law mine drew with probability 2: expected one from 0 to 1"),
+        ("packet.chance(float('nan'))", "the law mine drew with probability NaN"),
+        ("return 77", "the law mine answered 77, which is no verdict"),
+        ("return aqmlab.MARK", "the law mine marked a packet that may not be marked"),
+        ("self.seen = self.seen // (packet.size - packet.size)", "the law mine failed"),
+    ],
+)
+@pytest.mark.parametrize("how", ["", "(compiled=False)"])
+def test_a_law_that_misbehaves_is_named_and_loses_no_finished_run(link, tmp_path, body, said, how):
+    out = tmp_path / "out"
+    with pytest.raises(Misbehaved) as failed:
+        aqmlab.compare(link, "pfifo", str(own(tmp_path, body, how)), set={"duration": "3s"}, out=out, jobs=1)
+    assert said in str(failed.value)
+    if how and "//" in body:
+        assert "ZeroDivisionError" in str(failed.value) and "mine.py:14" in str(failed.value)
+    assert (out / "pfifo/manifest.json").exists()
+
+
+def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
+    code = tmp_path / "breaks.c"
+    code.write_text(
+        '#include "aqmlab_law.h"\nstatic int32_t arrival(void *s, const struct aqmlab_facts *f)\n'
+        "{ return f->now_ns > 1000000000 ? *(volatile int32_t *)0 : 0; }\n"
+        'static const struct aqmlab_law law = {.version = AQMLAB_LAW_VERSION, .name = "breaks", .tick_param = -1,\n'
+        ".on_arrival = arrival};\nconst struct aqmlab_law *aqmlab_law_table(void) { return &law; }\n"
+    )
+    library = code.with_suffix(".so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-I", aqmlab.include(), "-o", str(library), str(code)], check=True)
+    with pytest.raises(Misbehaved) as failed:
+        aqmlab.compare(link, "pfifo", str(library), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
+    assert "was ended by SIGSEGV" in str(failed.value) and "breaks (" in str(failed.value)
+    assert (tmp_path / "out/pfifo/manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("open('x')", r"mine.py:14: Mine.on_arrival cannot be compiled"),
+        ("self.other = 3", r"mine.py:14: Mine has no field other; expected it in the class"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, said):
+    with pytest.raises(BadInput, match=said):
+        run(link, str(own(tmp_path, body)))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\n", "declares 0 laws; expected one class with @aqmlab.law"),
+        ("x = (\n", "mine.py:1: '\\(' was never closed; expected Python"),
+        ("import nothing_of_the_kind\n", "ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
+        (COUNTS.format(body="pass", how="").replace("on_arrival", "on_arival"), "expected a method on_arrival or"),
+        (COUNTS.format(body="pass", how='(tick="5ms")'), "expected a method tick and how often it is called"),
+        (COUNTS.format(body="pass", how='(name="pi")'), "called pi, as one that is built in: expected another name"),
+        (
+            COUNTS.format(body="pass", how="").replace("seen = 0", "seen = []"),
+            "Mine.seen: list: expected a plain number",
+        ),
+    ],
+)
+def test_what_is_no_law_is_refused(link, tmp_path, text, said):
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(BadInput, match=said):
+        run(link, str(tmp_path / "mine.py"))
+
+
+def test_a_law_is_explained_as_any_other(tmp_path, capsys):
+    assert cli.invoke(["explain", str(ROOT / "examples/laws/my_pie.py"), "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["name"], row["kind"], row["marks"]) == ("my_pie", "law", True)
+    defaults = {param["name"]: param["default"] for param in row["params"]}
+    assert defaults["target"] == "15ms" and defaults["mean_packet"] == "1500b" and "ecn" in defaults
+    assert cli.invoke(["explain", str(ROOT / "examples/laws/my_pi.py"), "--rate", "10mbit", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["values"]["w"] == "170hz"
