@@ -34,6 +34,8 @@ def offered(words, place=ROOT):
         ("calib", ["calibrate"], []),
         ("explain fq_c", ["fq_codel", "fq_cobalt"], ["codel"]),
         ("explain free", ["freebsd4"], ["pi"]),
+        ("explain util", ["utilisation"], ["loss_ratio"]),
+        ("list me", ["measures"], ["stacks"]),
         ("list st", ["stacks", "studies"], ["traffic"]),
         ("study le200", ["le2003", "le2004", "le2007"], ["all"]),
         ("new home", ["home-cable"], ["web"]),

@@ -84,6 +84,52 @@ def test_a_bad_table_is_one_line(
     assert said.err.startswith(f"aqmlab: {path}:{line}: {problem}")
 
 
+def test_a_measure_shows_its_unit_formula_and_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["explain", "utilisation"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "share of the link" in shown and "bits of IP packets sent ÷ (rate × window)" in shown
+    assert "Worked out of: delivered_bytes × 8" in shown
+    assert "summary.json: forward.utilisation and reverse.utilisation" in shown
+    assert "direction both one of forward, reverse, both" in shown
+
+
+def test_a_name_of_several_measures_shows_each_and_a_key_of_the_summary_one(capsys: pytest.CaptureFixture[str]) -> None:
+    def keys(name: str) -> list[str]:
+        assert cli.invoke(["explain", name, "--json"]) == 0
+        return [row["key"] for row in json.loads(capsys.readouterr().out)["measures"]]
+
+    assert keys("loss_ratio") == ["forward.loss_ratio", "udp.loss_ratio", "probes.loss_ratio"]
+    assert keys("udp.loss_ratio") == ["udp.loss_ratio"]
+    assert keys("reverse.loss_ratio") == ["forward.loss_ratio"]
+
+
+def test_every_measure_is_listed_and_explained_in_words_of_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["list", "measures", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["measures"]
+    assert rows == engine.measures()
+    assert cli.invoke(["list", "measures"]) == 0
+    listed = capsys.readouterr().out
+    # A measure must not hide behind a discipline, a stack or a model of its name.
+    others = {row["name"] for read in (engine.disciplines, engine.stacks, engine.traffic_models) for row in read()}
+    for row in rows:
+        assert row["name"] not in others
+        assert row["name"] in listed
+        assert cli.invoke(["explain", row["name"]]) == 0
+        shown = capsys.readouterr().out
+        assert row["title"] in shown and "`" not in shown and "](" not in shown
+        if row["parameters"] is not None:
+            assert all(f"\n{name} " in shown for name in row["parameters"])
+
+
+def test_a_measure_stands_before_no_link(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--rate", "10mbit"], ["--set", "flows=64"]):
+        assert cli.invoke(["explain", "utilisation", *words]) == 2
+        said = capsys.readouterr().err
+        assert (
+            said == f"aqmlab: explain utilisation: {' '.join(words)}: expected a discipline, which a measure is not\n"
+        )
+
+
 def test_files_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.csv"
     assert cli.invoke(["explain", str(path)]) == 2

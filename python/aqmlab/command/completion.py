@@ -25,8 +25,9 @@ def what_is_compared(incomplete: str) -> Words:
 
 
 def what_is_explained(incomplete: str) -> Words:
-    """Disciplines, stacks and traffic models; files of distributions and of vectors."""
-    rows = (*_named(engine.disciplines), *_named(engine.stacks), *_named(engine.traffic_models))
+    """Disciplines, stacks, traffic models and measures; files of distributions and of vectors."""
+    measures = {row["name"]: row["formula"] for row in reversed(engine.measures())}
+    rows = (*_named(engine.disciplines), *_named(engine.stacks), *_named(engine.traffic_models), *measures.items())
     return [*_beginning(incomplete, rows), *_files(incomplete, ".csv", ".cvec")]
 
 

@@ -27,7 +27,7 @@ def _disciplines() -> list[dict[str, Any]]:
 
 
 KINDS = {"disciplines": _disciplines, "stacks": engine.stacks, "traffic": engine.traffic_models}
-LISTED = {**KINDS, "studies": study_commands.rows}
+LISTED = {**KINDS, "measures": engine.measures, "studies": study_commands.rows}
 
 
 def list_what_there_is(
@@ -37,7 +37,7 @@ def list_what_there_is(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the disciplines, TCP stacks, traffic models and studies there are."""
+    """List the disciplines, TCP stacks, traffic models, measures and studies there are."""
     if kind is not None and kind not in LISTED:
         raise BadInput(f"list {kind}: expected one of {', '.join(LISTED)}")
     shown = {name: rows() for name, rows in LISTED.items() if kind in (None, name)}
@@ -48,6 +48,9 @@ def list_what_there_is(
 
     console = terminal.console()
     for name, rows in shown.items():
+        if name == "measures":
+            explanations.measures(console, rows)
+            continue
         explanations.registry(console, name, rows)
         if name == "disciplines":
             fair = ", ".join(row["name"] for row in engine.disciplines() if row["law"] is not None)
@@ -59,7 +62,7 @@ def explain(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A discipline, stack or model; or a file .py, .so, .csv, .cvec.",
+            help="A discipline, stack, model or measure; or a file .py, .so, .csv, .cvec.",
             autocompletion=completion.what_is_explained,
         ),
     ],
@@ -72,14 +75,17 @@ def explain(
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
 ) -> None:
-    """Explain one discipline, stack or traffic model: parameters, ranges, defaults, sources.
+    """Explain one discipline, stack, traffic model or measure: parameters, ranges, defaults, sources.
 
-    Of a traffic model also what it draws: means, quantiles, the share of the sum that the largest carry. The same of a
-    distribution in a CSV file (value, cumulative probability) and of a file of connection vectors. A law in Python or
-    in a shared library is explained as any other.
+    For a traffic model it also shows what the model draws: means, quantiles, the share of the sum that the largest
+    carry. A distribution in a CSV file (value, cumulative probability) and a file of connection vectors are shown in
+    that way too. A law in Python or in a shared library is explained as any other.
 
-    With --rate: what all its parameters come to before a link of that rate, the computed ones too, and for redopt the
-    equilibrium that they are for.
+    For a measure it shows the unit, the formula, and what the number is worked out of. A name in the summary, as
+    udp.loss_ratio, stands for that one alone.
+
+    With --rate it shows the values of all parameters of a discipline before a link of that rate, the computed ones too,
+    and for redopt the equilibrium that they are for.
     """
     rows = {
         alias: row
@@ -96,8 +102,15 @@ def explain(
             raise BadInput(f"explain {name}: {unused}: expected a discipline, which a file is not")
         _explain_file(Path(name), as_json)
         return
+    if measures := [] if name in rows else _measures(name):
+        if rate is not None or settings:
+            unused = f"--rate {rate}" if rate is not None else f"--set {settings[0]}"
+            raise BadInput(f"explain {name}: {unused}: expected a discipline, which a measure is not")
+        _explain_measures(measures, as_json)
+        return
     if name not in rows:
-        raise BadInput(f"explain {name}: expected one of {', '.join(sorted(rows))}, or a file .csv or .cvec")
+        known = sorted({*rows, *(row["name"] for row in engine.measures())})
+        raise BadInput(f"explain {name}: expected one of {', '.join(known)}, or a file .csv or .cvec")
     row = rows[name]
     if rate is None and settings:
         raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
@@ -123,6 +136,26 @@ def explain(
         from aqmlab.command import explanations, terminal
 
         explanations.worked_out(terminal.console(), found)
+
+
+def _measures(name: str) -> list[dict[str, Any]]:
+    """The measures of this name: several tables of the summary may have a number of one name."""
+    # What the catalogue has as forward stands for reverse too.
+    key = f"forward.{name.removeprefix('reverse.')}" if name.startswith("reverse.") else name
+    return [row for row in engine.measures() if name == row["name"] or key == row["key"]]
+
+
+def _explain_measures(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json({"measures": rows})
+        return
+    from aqmlab.command import explanations, terminal
+
+    console = terminal.console()
+    for position, row in enumerate(rows):
+        if position:
+            console.print()
+        explanations.measure(console, row)
 
 
 def _explain_file(path: Path, as_json: bool) -> None:

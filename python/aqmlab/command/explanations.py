@@ -1,4 +1,4 @@
-"""What the command line says of what there is: disciplines, stacks, models of traffic, files of vectors."""
+"""What the command line says of what there is: disciplines, stacks, models of traffic, measures, files of vectors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from aqmlab.command.terminal import short_table
 
 if TYPE_CHECKING:
     from aqmlab.explained import WorkedOut
+    from aqmlab.measures.measure import Parameter
     from aqmlab.vectors import Converted
 
 Row = dict[str, Any]
 
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _RATES = (("tbit", 1e12), ("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0))
+_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _NUMBER = re.compile(r"([0-9]+\.[0-9]+)([a-z]*)")
 
 
@@ -67,6 +69,51 @@ def explanation(out: Console, row: Row) -> None:
         for value in values:
             table.add_row(value["name"], str(value["value"]), str(value.get("source") or ""))
         out.print(table)
+
+
+def measures(out: Console, rows: Sequence[Row]) -> None:
+    """The catalogue of measures, a line each."""
+    table = short_table("measures")
+    table.padding = (0, 1, 0, 0)
+    table.add_column("name", style="bold", no_wrap=True)
+    table.add_column("unit", style="dim")
+    table.add_column("what it is")
+    for row in rows:
+        # What can be asked for has its own name alone; of the others several tables of the summary may have one.
+        name = row["name"] if row["parameters"] is not None else row["key"].removeprefix("forward.")
+        table.add_row(name, row["unit"] or "–", Text(_plain(row["formula"])))
+    out.print(table)
+
+
+def measure(out: Console, row: Row) -> None:
+    """One measure: what it is, of what it is worked out, where it stands, how it is asked for."""
+    out.print(Text.assemble((row["name"], "bold"), f" · {row['title']}", f" · {row['unit']}" if row["unit"] else ""))
+    out.print(_plain(row["formula"]), markup=False)
+    out.print(Text(f"Worked out of: {_plain(row['source'])}", style="dim"))
+    if key := row["key"]:
+        also = f" and {key.replace('forward.', 'reverse.', 1)}" if key.startswith("forward.") else ""
+        out.print(f"In summary.json: {key}{also}.", markup=False)
+    if row["parameters"] is None:
+        return
+    from aqmlab.measures import catalogue
+
+    parameters = catalogue.catalogue()[row["name"]].parameters
+    needed = "".join(f", {one.name} = ..." for one in parameters if one.is_needed)
+    out.print(f'In claims, figures and tables: {{ measure = "{row["name"]}"{needed} }}.', markup=False)
+    if parameters:
+        lines = [(one.name, _default_of(one), one.says) for one in parameters]
+        _entries(out, ("parameter", "default", "what may be written"), lines, [("", None)] * len(lines))
+
+
+def _plain(text: str) -> str:
+    """Words of the documentation without its links and backticks."""
+    return _LINK.sub(r"\1", text).replace("`", "")
+
+
+def _default_of(parameter: Parameter) -> str:
+    if parameter.default in (None, ""):
+        return "needed" if parameter.is_needed else "absent"
+    return _shown(parameter.default)
 
 
 def worked_out(out: Console, found: WorkedOut) -> None:
@@ -243,6 +290,8 @@ def _entries(
     out.print(line(titles, ("dim underline",) * 3))
     for cells, (doc, source) in zip(lines, notes, strict=True):
         out.print(line(cells, ("bold", "", "dim")))
+        if not doc:
+            continue
         out.print(Padding(Text.assemble(doc, (f" [{source}]", "dim") if source else ""), (0, 0, 0, 4)))
 
 

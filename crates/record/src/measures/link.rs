@@ -226,7 +226,7 @@ pub const ROWS: &[Row<OfWay>] = &[
         name: "loss_runs",
         title: "runs of losses",
         unit: "",
-        formula: "number of runs of 1, 2, 3, ... losses; those of 63 and more in the last",
+        formula: "numbers of runs of 1, 2, 3, ... losses; the last counts runs of 63 losses and more",
         source: "losses in their order",
         parameters: None,
         value: |way| {

@@ -180,7 +180,7 @@ pub const SIZES: &[Row<()>] = &[
         name: "bytes_share",
         title: "bytes",
         unit: "share of bytes",
-        formula: "bytes that these carry ÷ all",
+        formula: "bytes of the responses that `size_share` counts ÷ bytes of all responses",
         source: "`response_bytes`, `response_time_ns`",
         parameters: Some("`from_bytes`, `to_bytes`, `fast` false"),
         value: (),
