@@ -18,6 +18,13 @@ def bring_library(library: str, path: str, sha256: str) -> str:
 def bring_table(address: int, path: str, sha256: str) -> str:
     """The same of a law whose table stands at an address of this process, for good."""
 
+def drive(text: str, origin: str, seed: int, operations: int, tells: bool) -> str:
+    """Puts the forward discipline of a resolved scenario through random operations.
+
+    JSON with `offered`, `taken`, `lost`, `refused`, `marked`, `ticks`, `lost_when_idle`, `history`, `ns`; or, where the
+    law misbehaves, with `fault` and its `story`.
+    """
+
 def version() -> str:
     """Version of the engine."""
 

@@ -137,6 +137,12 @@ def bring_table(address: int, path: Path, sha256: str) -> dict[str, Any]:
     return _brought(native.bring_table, address, path, sha256)
 
 
+def drive(resolved: Resolved, seed: int, operations: int, tells: bool = False) -> dict[str, Any]:
+    """Puts the forward discipline through random operations: counts, or a `fault` and where `tells` its `story`."""
+    found: dict[str, Any] = json.loads(native.drive(resolved.toml, resolved.origin, seed, operations, tells))
+    return found
+
+
 def _brought(bring: Callable[..., str], what: str | int, path: Path, sha256: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(bring(what, str(path), sha256))

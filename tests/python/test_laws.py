@@ -3,6 +3,8 @@ compiled engine."""
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -223,6 +225,68 @@ def test_what_is_no_law_is_refused(link, tmp_path, text, said):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(BadInput, match=said):
         run(link, str(tmp_path / "mine.py"))
+
+
+def checked(path: Path, capsys) -> tuple[int, dict]:
+    code = cli.invoke(["check", str(path), "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_laws_that_keep_their_promises_pass_the_check(name, capsys):
+    code, found = checked(ROOT / f"examples/laws/my_{name}.py", capsys)
+    assert (code, found["problem"], found["how"]) == (0, "", "compiled")
+    assert "packets are conserved" in found["kept"][0] and found["decision_ns"] < 1000
+    assert not found["remarks"]
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("packet.chance(self.seen * 0.1)", "the law mine drew with probability 1.1: expected one from 0 to 1"),
+        ("global N; N += 1; self.seen = N", "the law mine gave other answers to the same calls"),
+        ("while self.seen > 90: pass", "the law mine gave no answer for 2 s; expected calls that end"),
+        ("os._exit(3) if self.seen > 90 else None", "the law mine ended its process with exit code 3"),
+        ("self.nothing + 1", "AttributeError: 'Mine' object has no attribute 'nothing'"),
+    ],
+)
+def test_the_check_says_what_is_wrong_with_a_law(tmp_path, monkeypatch, capsys, body, problem):
+    from aqmlab.runs import law_check
+
+    monkeypatch.setattr(law_check, "PATIENCE_S", 2.0)
+    path = own(tmp_path, body, "(compiled=False, marks=False)")
+    path.write_text(path.read_text().replace("import aqmlab", "import os\n\nimport aqmlab\n\nN = 0"))
+    code, found = checked(path, capsys)
+    assert code == 1 and problem in found["problem"]
+    if "probability" in problem:
+        assert len(found["story"]) == 8 and "arrives" in found["story"][-1]
+
+
+def test_the_check_remarks_what_may_not_be_meant(tmp_path, capsys):
+    code, found = checked(own(tmp_path, "return aqmlab.PASS", "(marks=False)"), capsys)
+    assert code == 0 and found["remarks"] == ["it signalled nothing, however long the queue was"]
+
+
+def test_the_guide_can_be_followed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guide = (ROOT / "docs/guide/laws.md").read_text()
+    (written,) = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    Path("my_law.py").write_text(written)
+    lines = [
+        line
+        for block in re.findall(r"^```sh\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+    ]
+    shown = [shlex.split(line, comments=True) for line in lines if line.startswith("aqmlab ")]
+    assert [words[1] for words in shown] == ["check", "new", "compare", "run", "compare"]
+    keys = ("duration=6s", "warmup=1s", "link.rate=5mbit", 'traffic=[{ kind = "bulk", flows = 8 }]')
+    short = [word for key in keys for word in ("--set", key)]
+    Path("my_pi.c").write_text((ROOT / "examples/own-law-c/my_pi.c").read_text())
+    (compiler,) = (line for line in lines if line.startswith("cc "))
+    subprocess.run(compiler.replace("python -c", f"{sys.executable} -c"), shell=True, check=True, env=ENVIRONMENT)
+    for words in shown:
+        more = [] if words[1] in ("check", "new") else short
+        assert cli.invoke([*(word for word in words[1:] if word != "--report"), *more]) == 0, words
 
 
 def test_a_law_is_explained_as_any_other(tmp_path, capsys):

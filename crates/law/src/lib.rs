@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `abi` | The interface, of which the C header `aqmlab_law.h` is made. |
 //! | `foreign` | All that is unsafe: tables of functions, libraries, states. |
+//! | `check` | What a newcomer's law is put through. |
 //! | `entry` | A law of the interface as a row of the registry, and as an [`aqm::Law`]. |
 
 pub mod abi;
+pub mod check;
 pub mod entry;
 mod foreign;
 

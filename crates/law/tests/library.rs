@@ -100,6 +100,25 @@ fn a_law_that_misbehaves_is_named() {
 }
 
 #[test]
+fn a_check_tells_the_story_of_what_went_wrong() {
+    let drive = |entry: &Entry, seed| {
+        let registry = Registry::builtin().with(entry.clone()).expect("the name is free");
+        let text = format!("[link]\nrate = \"10mbit\"\nqdisc = \"{}\"\n[[traffic]]\nkind = \"bulk\"", entry.row().name);
+        let resolved = resolve_with(&registry, &text, "s.toml", &[], &|_| Err(String::new())).expect("it resolves");
+        let link = resolved.scenario().expect("no load").links[0].clone();
+        law::check::drive(entry, &link.qdiscs[0].values, link.rates[0], seed, 20_000, true)
+    };
+    let counts = drive(&example(), 1).expect("it keeps its promises");
+    assert_eq!(drive(&example(), 1), Ok(counts), "the same once more");
+    assert!(counts.offered > 5000 && counts.ticks > 60 * 170 && counts.taken > 1000, "{counts:?}");
+    let late = "static int seen; return ++seen > 100 ? 9 : 0;";
+    let (fault, story) =
+        drive(&misbehaving("late", "AQMLAB_LAW_VERSION", late).expect("it is a law"), 1).expect_err("9");
+    assert!(fault.message().starts_with("the law late answered 9"), "{}", fault.message());
+    assert!(story.last().expect("there is one").contains("bytes") && story.len() == 8, "{story:?}");
+}
+
+#[test]
 fn what_is_no_law_is_refused() {
     let wrong = misbehaving("of_tomorrow", "AQMLAB_LAW_VERSION + 1", "return 0;").expect_err("another version");
     assert_eq!(wrong, "is of version 2 of the interface: expected 1");

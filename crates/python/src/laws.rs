@@ -45,6 +45,30 @@ fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) -> P
     Ok(json!({ "disciplines": disciplines, "built_with": built_with }).to_string())
 }
 
+/// Puts the forward discipline of a resolved scenario through `operations` random operations: JSON with what came of
+/// them and the nanoseconds that they took; or the `fault` and its `story`.
+#[pyfunction]
+pub fn drive(py: Python<'_>, text: &str, origin: &str, seed: u64, operations: u32, tells: bool) -> PyResult<String> {
+    let resolved = crate::resolved(py, text, origin, &[])?;
+    let scenario = resolved.scenario().map_err(crate::refused)?;
+    let (link, qdisc) = (&scenario.links[0], &scenario.links[0].qdiscs[0]);
+    py.detach(|| {
+        #[expect(clippy::disallowed_methods, reason = "what a law costs is measured")]
+        let began = std::time::Instant::now();
+        let found = law::check::drive(&qdisc.entry, &qdisc.values, link.rates[0], seed, operations, tells);
+        let ns = began.elapsed().as_nanos() as u64;
+        Ok(match found {
+            Ok(counts) => json!({
+                "offered": counts.offered, "taken": counts.taken, "lost": counts.lost, "refused": counts.refused,
+                "marked": counts.marked, "ticks": counts.ticks, "lost_when_idle": counts.lost_when_idle,
+                "history": format!("{:016x}", counts.history), "ns": ns,
+            }),
+            Err((fault, story)) => json!({ "fault": fault.message(), "story": story }),
+        }
+        .to_string())
+    })
+}
+
 /// What is said of a law that has ended a run.
 #[expect(clippy::needless_pass_by_value, reason = "it is an error that is mapped")]
 pub fn misbehaved(fault: aqm::Fault) -> PyErr {

@@ -1,0 +1,43 @@
+"""The verb `check`: whether a law of one's own keeps its promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aqmlab.command.verbs import AsJson, complain, print_json
+
+
+def add_to(app: typer.Typer) -> None:
+    """Makes it a verb of `app`."""
+    app.command()(check)
+
+
+def check(
+    law: Annotated[Path, typer.Argument(metavar="LAW.py|LAW.so", help="A law in Python, or a shared library.")],
+    as_json: AsJson = False,
+) -> None:
+    """Put a law of your own to the test before anything depends on it.
+
+    Random arrivals, departures and ticks, a full queue, silence: are verdicts verdicts, probabilities from 0 to 1, the
+    same calls answered alike, and what does a decision cost? Where something is wrong, the last packets tell the story.
+    """
+    from aqmlab.runs import law_check
+
+    found = law_check.check(law)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        print(f"{found.name} ({found.path}): {found.how}{f', {found.built_with}' if found.built_with else ''}")
+        for line in found.kept:
+            print(f"  right   {line}")
+        for line in found.remarks:
+            print(f"  remark  {line}")
+        if found.decision_ns is not None:
+            print(f"  cost    {found.decision_ns:,.0f} ns a packet that arrives or leaves, beyond drop-tail")
+        for line in found.story:
+            print(f"  then    {line}")
+    if found.problem:
+        raise typer.Exit(complain(found.problem, 1))
