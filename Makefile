@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build demo test test-lowest check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies docs docs-site man fmt lock clean
+.PHONY: help build profiled wheel demo test test-lowest check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies docs docs-site man fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -37,6 +37,18 @@ $(ENGINE): $(DEPS) pyproject.toml $(RUST_SOURCES)
 	@unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin develop --release --locked \
 		> .venv/build.log 2>&1 || { cat .venv/build.log; exit 1; }
 	@touch $@
+
+# The engine is built to count its branches, makes the runs of benches/training.py, and is built again for what was counted.
+NEEDS_PROFDATA := test -x "$$(rustc --print target-libdir)/../bin/llvm-profdata" || command -v llvm-profdata > /dev/null || \
+	{ echo "llvm-profdata is missing: rustup component add llvm-tools" >&2; exit 1; }
+profiled: $(DEPS) ## build the engine anew by what it is seen to do, 5 to 15 % faster: ten minutes
+	@$(NEEDS_PROFDATA)
+	unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin develop --release --locked --pgo
+	@touch $(ENGINE)
+
+wheel: $(DEPS) ## build such a wheel into dist/, to install elsewhere
+	@$(NEEDS_PROFDATA)
+	unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin build --release --locked --pgo --out dist
 
 # ---- the demo ----
 
