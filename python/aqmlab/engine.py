@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -197,9 +197,14 @@ def measures() -> list[dict[str, Any]]:
 
 
 def traffic_models() -> list[dict[str, Any]]:
-    """Every traffic model: name, doc, values."""
+    """Every kind of traffic or model of a kind: name, doc, keys, and the words in which a block is spoken of."""
     rows: list[dict[str, Any]] = json.loads(native.traffic_models())
     return rows
+
+
+def speaks_tcp(block: Mapping[str, Any]) -> bool:
+    """Whether the hosts of a block of traffic do."""
+    return any(row["speaks_tcp"] for row in traffic_models() if row["kind"] == block["kind"])
 
 
 def quantities(model: str) -> list[dict[str, Any]]:

@@ -3,12 +3,13 @@
 Nothing is said of a direction in which a block does not run.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aqmlab import links, reference, units
+from aqmlab import engine, links, reference, units
 from aqmlab.comparison import Column
 from aqmlab.json_files import Json
 
@@ -93,8 +94,8 @@ def block(facts: Block, rates: reference.Rates, calibration: Json | None = None)
     # Half of the sources run each way, the first of them forward: one alone does not run in reverse.
     is_alone = int(facts.get("flows", facts.get("users", 0))) == 1
     direction = "forward" if is_alone and facts["direction"] == "both" else str(facts["direction"])
-    text = WORDS[facts["kind"]](facts)
-    if facts["kind"] == "replay":
+    text = _said(facts)
+    if all(key["name"] != "direction" for key in _row(facts["kind"], facts.get("model", ""))["params"]):
         return text  # each connection as it was
     text += f" {_WAYS[direction]}"
     if calibration is not None:
@@ -119,86 +120,44 @@ def _load(load_bps: float, direction: str, rates: reference.Rates) -> str:
     return f"{units.say_rate(load_bps)} in each ({shares[0]} of the rate forward, {shares[1]} of that in reverse)"
 
 
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+def _said(facts: Block) -> str:
+    """How much of what: the words of its kind in the engine's catalogue, with its values."""
+    row = _row(facts["kind"], facts.get("model", ""))
+    takes = {key["name"]: key["kind"] for key in row["params"]}
+    return "".join(
+        _BRACES.sub(lambda found: _filled(found, facts, takes), text)
+        for when, text in row["words"]
+        if all(_holds(condition, facts) for condition in when.split(",") if condition)
+    )
 
 
-def _web(facts: Block) -> str:
-    model = facts["model"]
-    if model == "packmime":
-        return f"new web connections ({model}, {_frequency(facts['arrivals'])} a second)"
-    what = "web user" if model == "unc2001" else "web session"
-    return f"{_count(int(facts['users']), what)} ({model})" if "users" in facts else f"{what}s ({model})"
+def _row(kind: str, model: str) -> dict[str, Any]:
+    name = f"{kind}/{model}" if model else kind
+    return next(row for row in engine.traffic_models() if row["name"] == name)
 
 
-def _bulk(facts: Block) -> str:
-    many, size = int(facts["flows"]), facts["size"]
-    said = "" if size == "endless" else _drawn(size)
-    if "max_pacing_rate" in facts:
-        said += f"{', ' if said else ''}held to {_rate(facts['max_pacing_rate'])}{' each' if many > 1 else ''}"
-    what = "endless transfer" if size == "endless" else "transfer"
-    return _count(many, what) + (f" ({said})" if said else "")
+def _holds(condition: str, facts: Block) -> bool:
+    key, differs, value = condition.partition("!=") if "!=" in condition else condition.partition("=")
+    if differs:
+        return (_plain(facts[key]) == value) == (differs == "=")
+    return (condition.removeprefix("!") in facts) != condition.startswith("!")
 
 
-def _poisson(facts: Block) -> str:
-    what = "transfers" if facts["request"] == "0b" else "exchanges"
-    return f"{what} at random times ({_frequency(facts['arrivals'])} a second, {_drawn(facts['size'])})"
+_BRACES = re.compile(r"\{(?P<key>\w+)(?:\|(?P<noun>[^}]+)|:(?P<several>[^}]+))?\}")
 
 
-def _cbr(facts: Block) -> str:
-    return f"{_sources(facts)} of a constant rate ({_rate(facts['rate'])}{_together(facts)})"
+def _filled(found: re.Match[str], facts: Block, takes: Mapping[str, str]) -> str:
+    key, noun, several = found["key"], found["noun"], found["several"]
+    if several is not None:
+        return several if int(facts[key]) > 1 else ""
+    if noun is not None:
+        many = f"{noun}s"
+        return f"{int(facts[key]):,} {noun if int(facts[key]) == 1 else many}" if key in facts else many
+    return _SAID.get(takes.get(key, ""), _plain)(facts[key])
 
 
-def _onoff(facts: Block) -> str:
-    when = "while on" if int(facts["flows"]) == 1 else "while all are on"
-    return f"{_sources(facts, 'on/off UDP source')} ({_rate(facts['rate'])} {when})"
-
-
-def _udp_poisson(facts: Block) -> str:
-    return f"{_sources(facts)} of packets at random times ({_frequency(facts['arrivals'])} a second{_together(facts)})"
-
-
-def _udp_trace(facts: Block) -> str:
-    return f"{_sources(facts)} of the packets in {_file(facts['packets'])}"
-
-
-def _probe(facts: Block) -> str:
-    return f"{_sources(facts, 'probe')} (a packet of {_drawn(facts['packet'])} every {_drawn(facts['interval'])})"
-
-
-def _tmix(facts: Block) -> str:
-    vectors = facts["vectors"]
-    files = [_file(each) for each in (vectors if isinstance(vectors, list) else [vectors])]
-    scale = float(facts.get("scale", 1.0))
-    times = "" if scale == 1 or "load" in facts else f" ({scale:g} for each that was seen)"
-    return f"the connections in {' and '.join(files)}{times}"
-
-
-def _replay(facts: Block) -> str:
-    return f"the exchanges recorded in {_file(facts['demands'])}, in the directions recorded"
-
-
-WORDS: dict[str, Callable[[Block], str]] = {
-    "web": _web,
-    "bulk": _bulk,
-    "poisson": _poisson,
-    "cbr": _cbr,
-    "onoff": _onoff,
-    "udp-poisson": _udp_poisson,
-    "udp-trace": _udp_trace,
-    "probe": _probe,
-    "tmix": _tmix,
-    "replay": _replay,
-}
-"""How much of what: each kind of traffic in words."""
-
-
-def _sources(facts: Block, what: str = "UDP source") -> str:
-    return _count(int(facts["flows"]), what)
-
-
-def _together(facts: Block) -> str:
-    return " together" if int(facts["flows"]) > 1 else ""
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _rate(written: str) -> str:
@@ -210,8 +169,9 @@ def _frequency(written: str) -> str:
     return str(written) if found is None else f"{found[0]:,.6g}"
 
 
-def _file(facts: Any) -> str:
-    return Path(facts["file"] if isinstance(facts, Mapping) else str(facts)).name
+def _files(facts: Any) -> str:
+    several = facts if isinstance(facts, list) else [facts]
+    return " and ".join(Path(each["file"] if isinstance(each, Mapping) else str(each)).name for each in several)
 
 
 _SIZES = (("GiB", 1024.0**3), ("MiB", 1024.0**2), ("KiB", 1024.0))
@@ -237,3 +197,14 @@ def _drawn(value: Any) -> str:
         name, size = next(((name, size) for name, size in _SIZES if number >= 10 * size), ("bytes", 1.0))
         return f"{number / size:.3g} {name}" if size > 1 else f"{number:,.6g} {name}"
     return str(value)
+
+
+_SAID: dict[str, Callable[[Any], str]] = {
+    "rate": _rate,
+    "frequency": _frequency,
+    "file": _files,
+    "size": _drawn,
+    "time": _drawn,
+    "quantity": _drawn,
+}
+"""How values are read, by what their key takes."""

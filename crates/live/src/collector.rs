@@ -47,7 +47,7 @@ impl Collector {
         if scenario.has_probes() {
             tables = tables.with_probes(folder).map_err(unwritable)?;
         }
-        if scenario.traffic.iter().any(|traffic| traffic.workload.speaks_tcp()) {
+        if scenario.traffic.iter().any(|traffic| traffic.workload.carries().speaks_tcp()) {
             tables = tables.with_tcp(folder).map_err(unwritable)?;
         }
         if record.demands {

@@ -204,7 +204,7 @@ impl<'s> Hosts<'s> {
             for service in [Service::Web, Service::Transfer, Service::Vector] {
                 let is_used = service == Service::Web && manner == 0
                     || self.scenario.traffic.iter().zip(&self.manner_of_block).any(|(traffic, &of_block)| {
-                        of_block == manner && transfers::service(&traffic.workload) == Some(service)
+                        of_block == manner && transfers::service(traffic.workload.carries()) == Some(service)
                     });
                 if is_used {
                     let listener = sockets::listen(any, service.port(manner), &self.manners[manner])?;

@@ -67,7 +67,8 @@ fn tcp(plan: &Plan, ran: &Ran) -> TcpTotals {
     let lost_before_link = meters.map(|meter| meter.window().lost_before_link[0]);
     let bulk = stop.sums.bulk_bytes.iter().zip(&start.sums.bulk_bytes);
     TcpTotals {
-        is_used: plan.has_traffic && plan.scenario.traffic.iter().any(|traffic| traffic.workload.speaks_tcp()),
+        is_used: plan.has_traffic
+            && plan.scenario.traffic.iter().any(|traffic| traffic.workload.carries().speaks_tcp()),
         delivered_bytes: [since(|sums| sums.received_bytes[0]), since(|sums| sums.received_bytes[1])],
         retransmitted_segments: counted(&["Tcp:RetransSegs"]),
         timeouts: counted(&["TcpExt:TCPTimeouts"]),

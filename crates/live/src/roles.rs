@@ -19,7 +19,7 @@ use crate::router::Router;
 use crate::tun::Tun;
 use crate::urgency::Urgency;
 use base::{Span, Time};
-use scenario::{Capture as CaptureAt, Workload};
+use scenario::Capture as CaptureAt;
 use serde_json::Value;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -102,9 +102,8 @@ pub struct Ended {
 impl Shared {
     /// For a run of `plan` over `bed` that begins soon.
     pub fn new(plan: &Plan, bed: Bed) -> Self {
-        let everlasting: Vec<u32> =
-            plan.scenario.traffic.iter().map(|traffic| everlasting(&traffic.workload)).collect();
-        let sources: u64 = plan.scenario.traffic.iter().map(|traffic| sources(&traffic.workload)).sum();
+        let everlasting: Vec<u32> = plan.scenario.traffic.iter().map(|traffic| traffic.workload.endless()).collect();
+        let sources: u64 = plan.scenario.traffic.iter().map(|traffic| u64::from(traffic.workload.count())).sum();
         Self {
             plan: plan.clone(),
             bed,
@@ -317,24 +316,4 @@ fn run_program(shared: &Shared) -> io::Result<Value> {
     // The run ends with it.
     shared.stop.store(true, Ordering::Relaxed);
     ended
-}
-
-/// How many flows of a block last for ever.
-fn everlasting(workload: &Workload) -> u32 {
-    match workload {
-        Workload::Bulk(bulk) if bulk.size.is_none() => bulk.flows,
-        _ => 0,
-    }
-}
-
-/// About how many hosts of a block there are to make ready.
-fn sources(workload: &Workload) -> u64 {
-    u64::from(match workload {
-        Workload::Web(web) => web.users,
-        Workload::Sessions(sessions) => sessions.users,
-        Workload::Bulk(bulk) => bulk.flows,
-        Workload::Cbr(cbr) => cbr.flows,
-        Workload::Udp(udp) => udp.flows,
-        _ => 1,
-    })
 }

@@ -5,7 +5,7 @@ use aqm::param::{Kind, Param};
 use aqm::qdisc::fq_law;
 use aqm::redopt::{self, RedOpt};
 use aqm::registry::{Discipline, Entry, Registry};
-use scenario::{Link, QdiscSpec};
+use scenario::{Key, Link, QdiscSpec, Takes};
 use serde_json::{Value, json};
 
 /// Every discipline with its parameters: those with a row of their own, then every law under fair queueing, which
@@ -99,16 +99,35 @@ pub fn stacks() -> Value {
     profiles.collect()
 }
 
-/// Every kind of traffic with its keys.
+/// Every kind of traffic, or model of a kind, with its keys.
 pub fn traffic() -> Value {
-    let entries = traffic::catalogue().iter().map(|entry| {
-        let keys = entry.keys.iter().map(|(name, default, doc)| json!({"name": name, "default": default, "doc": doc}));
-        json!({
-            "name": entry.name,
-            "doc": entry.doc,
-            "source": entry.source,
-            "params": keys.collect::<Vec<_>>(),
-        })
-    });
-    entries.collect()
+    scenario::kinds().iter().flat_map(|row| row.models.iter().map(|model| of_traffic(row, model))).collect()
+}
+
+fn of_traffic(row: &scenario::Row, model: &scenario::Model) -> Value {
+    let name = if model.name.is_empty() { row.name.to_owned() } else { format!("{}/{}", row.name, model.name) };
+    json!({
+        "name": name,
+        "kind": row.name,
+        "doc": model.doc,
+        "source": model.source,
+        "speaks_tcp": row.speaks_tcp,
+        "words": model.words,
+        "is_recorded": row.is_recorded,
+        "params": model.keys.iter().copied().chain(row.shared_keys()).map(|key| traffic_key(&key)).collect::<Vec<_>>(),
+    })
+}
+
+fn traffic_key(key: &Key) -> Value {
+    let takes = key.takes;
+    let (low, high) = takes.range();
+    json!({
+        "name": key.name,
+        "kind": takes.name(),
+        "unit": takes.unit(),
+        "default": key.default,
+        "range": [low, high],
+        "words": if let Takes::Word(words) = takes { words } else { &[] },
+        "doc": key.doc,
+    })
 }

@@ -13,38 +13,41 @@ pub mod units;
 mod addressing;
 mod blocks;
 mod changing;
+mod demand;
 mod distribution;
 mod document;
 mod error;
 mod hosts;
 mod impairments;
 mod kept;
+mod kinds;
 mod law;
 mod link;
 mod live;
 mod nesting;
 mod network;
 mod qdisc;
-mod replay;
 mod resolve;
+mod rows;
 mod scenario;
 mod section;
 mod stacks;
-mod tmix;
-mod udp;
-mod web;
+mod voice;
 mod written;
 
+pub use demand::{Carries, Demand, Expected, Lanes, Site, Source};
 pub use distribution::{Quantity, read_table};
 pub use document::{Files, check_toml};
 pub use error::Error;
 pub use impairments::{Impairment, Impairments, Reorder};
 pub use kept::KeptFile;
+pub use kinds::{
+    Bulk, Cbr, Key, Model, OnOff, Poisson, Probes, Reached, Replay, Row, Sessions, Takes, Tmix, UdpPoisson, UdpTrace,
+    Users, Web, Workload, rows as kinds,
+};
 pub use live::{Capture, Family, Live, Maker};
 pub use network::Built;
 pub use resolve::{LoadRequest, Resolved, resolve, resolve_with};
-pub use scenario::{
-    Bulk, Cbr, Direction, Hosts, Link, Path, Poisson, QdiscSpec, Reached, Record, Route, RttSpec, Scenario, Sessions,
-    Tmix, Traffic, Udp, UdpSource, Web, Workload,
-};
+pub use scenario::{Direction, Hosts, Link, Path, QdiscSpec, Record, Route, RttSpec, Scenario, Traffic};
+pub use voice::{Asks, Command, Opening, Owner, Turn, Voice, opens};
 pub use written::Document;

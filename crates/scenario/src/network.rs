@@ -18,7 +18,7 @@
 use crate::bounds::MOST_LINKS;
 use crate::error::Error;
 use crate::link;
-use crate::scenario::{Link, Route, Scenario, Traffic, Workload};
+use crate::scenario::{Link, Route, Scenario, Traffic};
 use crate::section::{Entry, Section};
 use crate::written::{Fields, Written};
 use aqm::Packet;
@@ -171,14 +171,7 @@ impl Scenario {
             if block.route.delay_at != DelayAt::Senders {
                 return Span::ZERO;
             }
-            let rtt = match &block.workload {
-                Workload::Tmix(tmix) if tmix.rtt => {
-                    (0..tmix.vectors.len() as u32).map(|k| tmix.vectors.get(k).rtt()).min()
-                }
-                Workload::Replay(demands) => (0..demands.connections() as u32).map(|k| demands.of(k).rtt).min(),
-                _ => None,
-            };
-            rtt.unwrap_or_else(|| block.rtt.shortest()) / 2
+            block.workload.shortest_rtt().unwrap_or_else(|| block.rtt.shortest()) / 2
         };
         self.traffic.iter().map(shortest).min().unwrap_or(Span::ZERO)
     }

@@ -8,10 +8,11 @@ use crate::error::Error;
 use crate::hosts;
 use crate::impairments;
 use crate::kept::{self, KeptFile};
+use crate::kinds::Reached;
 use crate::link;
 use crate::live::{self, Capture, Live, Maker};
 use crate::network::{self, LINK, LINKS};
-use crate::scenario::{Direction, Link, Path, Reached, Record, RttSpec, Scenario, Tmix, Workload};
+use crate::scenario::{Direction, Link, Path, Record, RttSpec, Scenario};
 use crate::section::{Context, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
@@ -167,9 +168,8 @@ pub fn resolve_with(
         routes.push(block.route);
         match block.traffic {
             Ok(block) => {
-                if let Workload::Tmix(Tmix { reached: Some(found), .. }) = &block.workload {
-                    reached.push((index, *found));
-                }
+                let found = block.workload.vectors().and_then(|vectors| vectors.reached);
+                reached.extend(found.map(|found| (index, found)));
                 traffic.push(block);
             }
             Err((load, error)) => {

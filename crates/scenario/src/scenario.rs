@@ -1,7 +1,9 @@
 //! A scenario as checked values.
 
+use crate::demand::Carries;
 use crate::impairments::Impairment;
 use crate::kept::KeptFile;
+use crate::kinds::Workload;
 use crate::live::Live;
 use crate::units;
 use aqm::Trace;
@@ -52,15 +54,14 @@ impl Scenario {
 
     /// Whether any traffic is measured packet by packet.
     pub fn has_probes(&self) -> bool {
-        let is_probe = |udp: &Udp| matches!(udp.source, UdpSource::Probe { .. });
-        self.traffic.iter().any(|traffic| matches!(&traffic.workload, Workload::Udp(udp) if is_probe(udp)))
+        self.traffic.iter().any(|traffic| traffic.workload.carries() == Carries::Probes)
     }
 
     /// Whether TCP's packets may be lost before the bottleneck.
     pub fn loses_segments_before_link(&self) -> bool {
         let is_lossy = self.path.is_lossy();
-        let loses = |workload: &Workload| matches!(workload, Workload::Tmix(tmix) if tmix.loss);
-        self.traffic.iter().any(|t| t.workload.speaks_tcp() && (is_lossy || loses(&t.workload)))
+        let loses = |workload: &Workload| is_lossy || workload.vectors().is_some_and(|vectors| vectors.loss);
+        self.traffic.iter().any(|t| t.workload.carries().speaks_tcp() && loses(&t.workload))
     }
 }
 
@@ -195,161 +196,14 @@ pub enum Direction {
     Both,
 }
 
-/// What a block of traffic asks for.
-#[derive(Clone, Debug)]
-pub enum Workload {
-    /// Closed-loop web users.
-    Web(Web),
-    /// Web sessions after Feldmann et al.
-    Sessions(Sessions),
-    /// Web connections at a rate.
-    PackMime(traffic::PackMimeModel),
-    /// Long-lived or finite transfers.
-    Bulk(Bulk),
-    /// Transfers that arrive at random.
-    Poisson(Poisson),
-    /// Unresponsive packets at a constant rate.
-    Cbr(Cbr),
-    /// Unresponsive packets of other sources.
-    Udp(Udp),
-    /// Connection vectors.
-    Tmix(Tmix),
-    /// A recording of exchanges, asked again.
-    Replay(Arc<traffic::Demands>),
-}
-
-/// Closed-loop web users.
-#[derive(Clone, Debug)]
-pub struct Web {
-    /// The model, with its parameters filled in.
-    pub model: traffic::WebModel,
-    /// How many users in all; half of them each way where the direction is both.
-    pub users: u32,
-}
-
-/// Web sessions after Feldmann et al.
-#[derive(Clone, Debug)]
-pub struct Sessions {
-    /// The model, with its parameters filled in.
-    pub model: traffic::SessionModel,
-    /// How many sessions in all; half of them each way where the direction is both.
-    pub users: u32,
-}
-
-/// Bulk transfers.
-#[derive(Clone, Debug)]
-pub struct Bulk {
-    /// How many in all.
-    pub flows: u32,
-    /// When each starts, seconds into the run.
-    pub start: Distribution,
-    /// Bytes of each; `None` lasts for ever.
-    pub size: Option<Distribution>,
-}
-
-/// Transfers that arrive at random, each on a connection of its own.
-#[derive(Clone, Debug)]
-pub struct Poisson {
-    /// Arrivals a second in all.
-    pub arrivals_per_s: f64,
-    /// Request bytes.
-    pub request_bytes: u32,
-    /// Response bytes.
-    pub size: Distribution,
-}
-
-/// Unresponsive packets at a constant rate.
-#[derive(Clone, Debug)]
-pub struct Cbr {
-    /// How many sources.
-    pub flows: u32,
-    /// Rate of all together, IP packets.
-    pub rate: Rate,
-    /// Size of each packet, bytes (IP).
-    pub packet: u32,
-    /// When each starts, seconds into the run.
-    pub start: Distribution,
-}
-
-/// Unresponsive packets.
-#[derive(Clone, Debug)]
-pub struct Udp {
-    /// How many sources.
-    pub flows: u32,
-    /// When each starts, seconds into the run.
-    pub start: Distribution,
-    /// What each sends.
-    pub source: UdpSource,
-}
-
-/// What sources of unresponsive packets send.
-#[derive(Clone, Debug)]
-pub enum UdpSource {
-    /// At a constant rate, at times.
-    OnOff {
-        /// Rate of all together while all are on, IP packets.
-        rate: Rate,
-        /// Size of each packet, bytes (IP).
-        packet: u32,
-        /// How long a source is on, seconds.
-        on: Distribution,
-        /// How long it is off, seconds.
-        off: Distribution,
-    },
-    /// At random instants.
-    Poisson {
-        /// Packets a second of all together.
-        packets_per_s: f64,
-        /// Size of each, bytes (IP).
-        size: Distribution,
-    },
-    /// As written down.
-    Trace(Arc<[traffic::Datagram]>),
-    /// At even distances, to be measured.
-    Probe {
-        /// From one to the next.
-        interval: Span,
-        /// Size of each packet, bytes (IP).
-        packet: u32,
-    },
-}
-
-/// What connection vectors offer that were asked for a load.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Reached {
-    /// Load asked for, in one direction.
-    pub load: Rate,
-    /// The estimate of what they offer, bits a second.
-    pub offered_bps: f64,
-    /// How many connections there are for each that was seen.
-    pub scale: f64,
-    /// How many of these are left out, because they exceed the load by far.
-    pub left_out: usize,
-}
-
-/// Connection vectors, played again.
-#[derive(Clone, Debug)]
-pub struct Tmix {
-    /// The connections that were seen.
-    pub vectors: Arc<traffic::tmix::Vectors>,
-    /// How many there are for each that was seen.
-    pub scale: f64,
-    /// Those of that scale that are left out: copy and vector, in order.
-    pub without: Vec<(u32, u32)>,
-    /// What was found for a load, where one was asked for.
-    pub reached: Option<Reached>,
-    /// Whether round-trip times are the vectors' rather than the block's.
-    pub rtt: bool,
-    /// Whether receive windows are; the hosts' window is then the largest of them.
-    pub window: bool,
-    /// Whether packets are lost as the vectors say, before the bottleneck.
-    pub loss: bool,
-}
-
-impl Workload {
-    /// Whether its hosts speak TCP.
-    pub fn speaks_tcp(&self) -> bool {
-        !matches!(self, Self::Cbr(_) | Self::Udp(_))
+impl Direction {
+    /// What scenarios call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Reverse => "reverse",
+            Self::Both => "both",
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use base::{Distribution, Rate, Span};
 use proptest::prelude::*;
-use scenario::{Direction, LoadRequest, Resolved, RttSpec, Workload, resolve};
+use scenario::{Direction, LoadRequest, Resolved, RttSpec, Web, Workload, resolve};
 use tcp::{Control, EcnMode, Repair};
 
 /// Web users over PI: the scenario of the guide, with every kind of key in it.
@@ -136,7 +136,7 @@ fn the_example_reads_as_it_says() {
     for traffic in &scenario.traffic {
         assert_eq!(traffic.tcp, (tcp::profile("freebsd4").expect("a profile").config)());
     }
-    let Workload::Web(web) = &scenario.traffic[0].workload else { panic!("web comes first") };
+    let Workload::Web(Web::Users(web)) = &scenario.traffic[0].workload else { panic!("web comes first") };
     assert_eq!((web.users, scenario.traffic[0].direction), (18_670, Direction::Both));
     assert_eq!(Some(&web.model), traffic::WebModel::named("unc2001").as_ref());
     let Workload::Bulk(bulk) = &scenario.traffic[1].workload else { panic!("bulk comes second") };
@@ -173,7 +173,7 @@ fn every_form_reads_as_it_says() {
     let mut config = (tcp::profile("freebsd4").expect("a profile").config)();
     (config.ecn, config.rto_min, config.delayed_ack.every) = (EcnMode::Plus, Span::from_ms(300), 1);
     assert_eq!(web.tcp, config);
-    let Workload::Web(users) = &web.workload else { panic!("web comes first") };
+    let Workload::Web(Web::Users(users)) = &web.workload else { panic!("web comes first") };
     assert!((users.model.think.mean() - 12.5).abs() < 1e-9);
     assert_eq!((users.model.parallel, users.model.persistent_pages), (4, 1.0));
 

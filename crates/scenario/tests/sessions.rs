@@ -2,7 +2,7 @@
 //! and what is refused.
 
 use base::Distribution;
-use scenario::{Resolved, Sessions, Workload, resolve};
+use scenario::{Resolved, Sessions, Web, Workload, resolve};
 use traffic::{PackMimeModel, Pages, SessionModel, Sizes};
 
 fn block(keys: &str) -> Result<Resolved, String> {
@@ -16,7 +16,7 @@ fn block(keys: &str) -> Result<Resolved, String> {
 
 fn sessions(resolved: &Resolved) -> &Sessions {
     match &resolved.scenario().expect("users are given").traffic[0].workload {
-        Workload::Sessions(sessions) => sessions,
+        Workload::Web(Web::Sessions(sessions)) => sessions,
         other => panic!("{other:?}"),
     }
 }
@@ -80,7 +80,7 @@ fn packmime_reads_as_it_says() {
         let twice = resolve(once.text(), "s.toml", &[], &|_| Err("no files".to_owned())).expect("resolved");
         assert_eq!(once.text(), twice.text());
         match &twice.scenario().expect("complete").traffic[0].workload {
-            Workload::PackMime(model) => model.clone(),
+            Workload::Web(Web::PackMime(model)) => model.clone(),
             other => panic!("{other:?}"),
         }
     };

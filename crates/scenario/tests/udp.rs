@@ -1,7 +1,7 @@
 //! Blocks of UDP and replays: what they resolve to, and what is wrong with their files.
 
 use base::{Distribution, Span, Time};
-use scenario::{Resolved, UdpSource, Workload};
+use scenario::{Resolved, Workload};
 
 const PACKETS: &str = "# a comment\ntime_s,bytes\n0.25,1500\n\n250ms,28\n1e0,65535\n";
 const DEMANDS: &str = "connection,at_s,direction,rtt_s,request_bytes,response_bytes,server_delay_s,last\n\
@@ -15,36 +15,33 @@ fn resolve(text: &str, file: &str) -> Result<Resolved, String> {
     scenario::resolve(text, "s.toml", &[], &files).map_err(|error| error.to_string())
 }
 
-fn udp(block: &str, file: &str) -> scenario::Udp {
+fn udp(block: &str, file: &str) -> Workload {
     let resolved = resolve(&format!("[[traffic]]\n{block}"), file).expect("a scenario");
     let again = resolve(resolved.text(), file).expect("a resolved scenario");
     assert_eq!(resolved.text(), again.text(), "it resolves to itself");
-    match &again.scenario().expect("complete").traffic[0].workload {
-        Workload::Udp(udp) => udp.clone(),
-        other => panic!("{other:?} is no UDP"),
-    }
+    again.scenario().expect("complete").traffic[0].workload.clone()
 }
 
 #[test]
 fn sources_are_what_is_written() {
     let on_off = udp("kind = 'onoff'\nrate = '1mbit'\non = { pareto = { mean = '1s', shape = 2 } }\noff = '0s'", "");
-    let UdpSource::OnOff { rate, packet, on, off } = on_off.source else { panic!("{on_off:?}") };
-    assert_eq!((rate.bps(), packet, off), (1_000_000, 210, Distribution::Constant(0.0)));
-    assert_eq!(on, Distribution::Pareto { scale: 0.5, shape: 2.0 });
+    let Workload::OnOff(on_off) = on_off else { panic!("{on_off:?}") };
+    assert_eq!((on_off.rate.bps(), on_off.packet, on_off.off), (1_000_000, 210, Distribution::Constant(0.0)));
+    assert_eq!(on_off.on, Distribution::Pareto { scale: 0.5, shape: 2.0 });
 
     let poisson =
         udp("kind = 'udp-poisson'\nflows = 3\narrivals = '1khz'\npacket = { uniform = ['40b', '1500b'] }", "");
-    let UdpSource::Poisson { packets_per_s, size } = poisson.source else { panic!("{poisson:?}") };
-    assert_eq!((poisson.flows, packets_per_s, size), (3, 1000.0, Distribution::Uniform(40.0, 1500.0)));
+    let Workload::UdpPoisson(poisson) = poisson else { panic!("{poisson:?}") };
+    assert_eq!((poisson.flows, poisson.packets_per_s, poisson.size), (3, 1000.0, Distribution::Uniform(40.0, 1500.0)));
 
     let probe = udp("kind = 'probe'\ninterval = '30ms'", "");
-    let UdpSource::Probe { interval, packet } = probe.source else { panic!("{probe:?}") };
-    assert_eq!((interval, packet), (Span::from_ms(30), 200));
+    let Workload::Probes(probe) = probe else { panic!("{probe:?}") };
+    assert_eq!((probe.interval, probe.packet), (Span::from_ms(30), 200));
 
     let trace = udp("kind = 'udp-trace'\npackets = 'f.csv'", PACKETS);
+    let Workload::UdpTrace(trace) = trace else { panic!("{trace:?}") };
     assert_eq!(trace.start, Distribution::Constant(0.0));
-    let UdpSource::Trace(packets) = trace.source else { panic!("{:?}", trace.flows) };
-    let found: Vec<_> = packets.iter().map(|packet| (packet.gap, packet.bytes)).collect();
+    let found: Vec<_> = trace.packets.iter().map(|packet| (packet.gap, packet.bytes)).collect();
     assert_eq!(found, [(Span::from_ms(250), 1500), (Span::ZERO, 28), (Span::from_ms(750), 65_535)]);
 }
 

@@ -20,12 +20,11 @@
 //! - A random arrival that asks for nothing sends: it is a transfer.
 //! - What is recorded is what was asked for, by whom and when, but for transfers and recordings ([`Recorder`]).
 
-mod command;
+mod hosts;
 mod recorder;
-mod source;
 mod sources;
 
-pub use command::{Command, Opening, Owner};
+pub use hosts::{hosts, hosts_within};
 pub use recorder::Recorder;
-pub use source::{Demand, Source, hosts, hosts_within};
+pub use scenario::{Command, Opening, Owner, Source};
 pub use sources::Sources;

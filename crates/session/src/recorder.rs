@@ -2,7 +2,7 @@
 
 use base::{Span, Time};
 use record::{DemandRow, Demanded};
-use scenario::{Scenario, Workload};
+use scenario::Scenario;
 use traffic::Exchange;
 
 /// Writes demands down, if anybody wants them.
@@ -16,10 +16,9 @@ pub struct Recorder {
 impl Recorder {
     /// Of a scenario that says whether demands are recorded.
     pub fn new(scenario: &Scenario) -> Self {
-        let is_recorded = |workload: &Workload| !matches!(workload, Workload::Replay(_));
         Self {
             rows: scenario.record.demands.then(Vec::new),
-            blocks: scenario.traffic.iter().map(|traffic| is_recorded(&traffic.workload)).collect(),
+            blocks: scenario.traffic.iter().map(|traffic| !traffic.workload.is_recording()).collect(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use base::{FlowKey, Time};
 use scenario::Scenario;
-use session::{Demand, Source};
+use session::Source;
 
 /// What is kept of a source.
 pub enum Kept {
@@ -21,15 +21,15 @@ pub enum Kept {
 
 impl Kept {
     /// Of a source that has not begun.
-    pub fn of(source: &Source, scenario: &Scenario) -> Self {
-        match source.demand {
-            Demand::Udp { delay, .. } => Self::Udp {
+    pub fn of(source: &Source<'_>, scenario: &Scenario) -> Self {
+        match source.delay {
+            Some(delay) => Self::Udp {
                 // Above every connection's number.
                 flow: FlowKey(1 << 63 | u64::from(source.block) << 32 | u64::from(source.number)),
                 path: net::Path::new(delay, scenario.traffic[source.block as usize].route.delay_at, Time::ZERO),
                 probe: None,
             },
-            _ => Self::Nothing,
+            None => Self::Nothing,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! runs take).
 
 use aqm::param::{Length, Values};
-use scenario::{Direction, Link, Scenario, Traffic, UdpSource, Workload};
+use scenario::{Direction, Expected, Link, Scenario, Traffic};
 use session::Source;
 
 /// Bytes of a connection whose two ends have begun to send.
@@ -49,43 +49,24 @@ pub fn memory(scenario: &Scenario) -> Vec<Need> {
 }
 
 fn of_block(scenario: &Scenario, block: &Traffic) -> f64 {
-    let source = size_of::<Source>() as f64;
-    match &block.workload {
-        Workload::Web(web) => f64::from(web.users) * USER,
-        Workload::Sessions(sessions) => f64::from(sessions.users) * USER,
-        Workload::Bulk(bulk) => {
-            let flows = f64::from(bulk.flows);
+    let source = size_of::<Source<'_>>() as f64;
+    match block.workload.expected() {
+        Expected::Users(users) => f64::from(users) * USER,
+        Expected::Transfers(flows) => {
+            let flows = f64::from(flows);
             flows * (source + CONNECTION) + segments(scenario, block, flows) * SEGMENT
         }
-        Workload::Poisson(poisson) => {
-            let at_once = unfinished(scenario, block, poisson.arrivals_per_s, poisson.size.mean());
+        Expected::Arrivals { per_s, bytes } => {
+            let at_once = unfinished(scenario, block, per_s, bytes);
             at_once * CONNECTION + segments(scenario, block, at_once) * SEGMENT
         }
-        Workload::PackMime(model) => {
-            /// The mean response of the model, roughly; connections that persist wait for half a minute.
-            const RESPONSE: f64 = 10_000.0;
-            let at_once = unfinished(scenario, block, model.connections_per_s, RESPONSE);
-            (at_once + 30.0 * model.connections_per_s * model.persistent) * CONNECTION
+        Expected::Exchanges { per_s, bytes, waiting } => {
+            (unfinished(scenario, block, per_s, bytes) + waiting) * CONNECTION
         }
-        Workload::Cbr(cbr) => {
-            f64::from(cbr.flows) * (source + UDP_SOURCE)
-                + datagrams(scenario, block, cbr.rate.bps_f64(), cbr.packet.into()) * DATAGRAM
+        Expected::Datagrams { flows, bps, bytes } => {
+            f64::from(flows) * (source + UDP_SOURCE) + datagrams(scenario, block, bps, bytes) * DATAGRAM
         }
-        Workload::Udp(udp) => {
-            let waiting = match &udp.source {
-                // What bursts stay below on average they may be above for as long as they last; that is bounded by the
-                // limit of the queue, and no more is said here than what is above on average.
-                UdpSource::Poisson { packets_per_s, size } => {
-                    datagrams(scenario, block, packets_per_s * size.mean() * 8.0, size.mean())
-                }
-                UdpSource::OnOff { .. } | UdpSource::Trace(_) | UdpSource::Probe { .. } => 0.0,
-            };
-            f64::from(udp.flows) * (source + UDP_SOURCE) + waiting * DATAGRAM
-        }
-        Workload::Tmix(tmix) => {
-            tmix.vectors.len() as f64 * tmix.scale.max(1.0) * size_of::<traffic::tmix::Start>() as f64
-        }
-        Workload::Replay(demands) => demands.connections() as f64 * size_of::<u32>() as f64,
+        Expected::Table(bytes) => bytes,
     }
 }
 

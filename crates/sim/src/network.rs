@@ -92,7 +92,7 @@ impl Network {
             arrivals: (0..calendars).map(|_| Calendar::new(day_shift(fastest))).collect(),
             left: [Vec::new(), Vec::new()],
             lookahead,
-            has_udp: scenario.traffic.iter().any(|traffic| !traffic.workload.speaks_tcp()),
+            has_udp: scenario.traffic.iter().any(|traffic| !traffic.workload.carries().speaks_tcp()),
         }
     }
 

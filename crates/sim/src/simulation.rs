@@ -14,9 +14,8 @@ use aqm::Packet;
 use base::{Span, Time};
 use net::Rank;
 use record::{ExchangeRow, Responses, Sink};
-use scenario::{QdiscSpec, Scenario};
-use session::{Command, Demand, Recorder, Source, Sources};
-use traffic::Datagrams;
+use scenario::{Carries, QdiscSpec, Scenario};
+use session::{Command, Recorder, Source, Sources};
 
 /// A run under way. [`run`](crate::run()) makes a whole one; who wants to look into it, or to steer it, goes step by
 /// step: [`Simulation::run_until`], [`Simulation::observe`], [`Simulation::set`].
@@ -75,15 +74,14 @@ impl<'s> Simulation<'s> {
         let mut kept: Vec<_> = sources.all().iter().map(|source| Kept::of(source, scenario)).collect();
         for (index, (source, kept)) in sources.all().iter().zip(&mut kept).enumerate() {
             network.around.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
-            if let (Kept::Udp { probe, path, .. }, Demand::Udp { datagrams: Datagrams::Probe(_), .. }) =
-                (kept, &source.demand)
-            {
+            let carries = scenario.traffic[usize::from(source.block)].workload.carries();
+            if let (Kept::Udp { probe, path, .. }, Carries::Probes) = (kept, carries) {
                 let &Source { block, number, client, .. } = source;
                 let behind = path.behind(client as usize);
                 *probe = Some(network.around.probes.add_flow(index as u32, block, number, client, behind));
             }
         }
-        let hosts = |source: &Source| session::hosts(scenario, source.block, source.number, source.client);
+        let hosts = |source: &Source<'_>| session::hosts(scenario, source.block, source.number, source.client);
         network.around.hosts = sources.all().iter().map(hosts).collect();
         let retired = Totals::new(scenario);
         Self {

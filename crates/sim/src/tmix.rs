@@ -9,7 +9,6 @@ use crate::simulation::Simulation;
 use base::{Span, Stream, Time};
 use net::Rank;
 use record::{ExchangeRow, Sink};
-use scenario::Workload;
 use session::Opening;
 use traffic::tmix::{Finished, Player};
 
@@ -102,7 +101,7 @@ impl Simulation<'_> {
     pub(crate) fn begin_vector(&mut self, opening: &Opening, vector: u32, copy: u32) {
         let (scenario, &Opening { block, number, client, .. }) = (self.scenario, opening);
         let traffic = &scenario.traffic[block as usize];
-        let Workload::Tmix(tmix) = &traffic.workload else { return };
+        let Some(tmix) = traffic.workload.vectors() else { return };
         let of_vector = tmix.vectors.get(vector);
         // By side rather than by who opens.
         let by_side = |pair: [f64; 2]| if client == 0 { pair } else { [pair[1], pair[0]] };
@@ -134,7 +133,7 @@ impl Simulation<'_> {
         let now = self.now;
         let connection = self.connections.get(place);
         let block = connection.block;
-        let Workload::Tmix(tmix) = &self.scenario.traffic[block as usize].workload else { return };
+        let Some(tmix) = self.scenario.traffic[block as usize].workload.vectors() else { return };
         let who = connection.who(end);
         let endpoint = &mut connection.ends[end];
         let playing = &mut self.players.slots[player as usize];

@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, Purpose};
 use record::{HeldBack, TcpTotals};
-use scenario::{Scenario, Workload};
+use scenario::Scenario;
 
 /// Sums over connections since the start of the run.
 #[derive(Clone, Debug, Default)]
@@ -26,11 +26,8 @@ pub struct Totals {
 impl Totals {
     /// Nothing yet.
     pub fn new(scenario: &Scenario) -> Self {
-        let is_used = scenario.traffic.iter().any(|t| t.workload.speaks_tcp());
-        let bulk = scenario.traffic.iter().map(|traffic| match &traffic.workload {
-            Workload::Bulk(bulk) if bulk.size.is_none() => vec![0; bulk.flows as usize],
-            _ => Vec::new(),
-        });
+        let is_used = scenario.traffic.iter().any(|t| t.workload.carries().speaks_tcp());
+        let bulk = scenario.traffic.iter().map(|traffic| vec![0; traffic.workload.endless() as usize]);
         Self { is_used, bulk: bulk.collect(), ..Self::default() }
     }
 

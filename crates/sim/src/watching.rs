@@ -5,7 +5,7 @@ use crate::connection::{Connection, Connections, Purpose};
 use crate::simulation::Simulation;
 use base::FlowKey;
 use record::{HeldBack, Sink, TcpRow};
-use scenario::{Scenario, Workload};
+use scenario::Scenario;
 
 /// Most connections of a block that are looked at at a time: those that came first, as in a live run.
 const MOST: u32 = 64;
@@ -46,10 +46,7 @@ impl Place {
 impl Watched {
     /// None yet, of the blocks of `scenario`.
     pub fn new(scenario: &Scenario) -> Self {
-        let held_back = scenario.traffic.iter().map(|traffic| match &traffic.workload {
-            Workload::Bulk(bulk) if bulk.size.is_none() => Some(HeldBack::default()),
-            _ => None,
-        });
+        let held_back = scenario.traffic.iter().map(|traffic| (traffic.workload.endless() > 0).then(HeldBack::default));
         let counts = scenario.record.flows.map(|_| vec![0; scenario.traffic.len()]);
         Self { endless: Vec::new(), held_back: held_back.collect(), senders: Vec::new(), counts }
     }

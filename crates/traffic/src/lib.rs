@@ -9,38 +9,24 @@ pub mod cbr;
 pub mod datagrams;
 pub mod farima;
 pub mod feldmann;
-pub mod onoff;
-pub mod packet_trace;
 pub mod packmime;
 pub mod piecewise;
-pub mod poisson;
-pub mod probe;
 pub mod quantities;
 pub mod replay;
 pub mod residual;
 pub mod session;
 pub mod tmix;
-pub mod udp_poisson;
 pub mod unc2001;
 pub mod web;
 
 pub use cbr::Cbr;
-pub use datagrams::{Datagram, Datagrams};
-pub use onoff::{OnOff, Periods};
-pub use packet_trace::PacketTrace;
+pub use datagrams::Datagram;
 pub use packmime::{PackMime, PackMimeModel};
 pub use piecewise::Piecewise;
-pub use poisson::{FlowDemand, PoissonFlows};
-pub use probe::Probe;
 pub use replay::{Demands, Replay};
 pub use residual::Residual;
 pub use session::{Pages, Session, SessionModel, Sizes};
-pub use udp_poisson::PoissonPackets;
 pub use web::{Browser, Command, Exchange, WebModel};
-
-mod catalogue;
-
-pub use catalogue::{Entry, catalogue};
 
 /// The largest response or transfer there is, bytes: a draw from a tail without end stays below it, so that sums of
 /// sizes do not overflow.

@@ -113,6 +113,32 @@ fn written(resolved: &Resolved) -> BTreeMap<(String, String), String> {
     values
 }
 
+/// The kinds of the smallest blocks, in their order.
+fn blocks() -> Vec<&'static str> {
+    SMALLEST.lines().filter_map(|line| line.strip_prefix("kind = '")?.strip_suffix('\'')).collect()
+}
+
+/// What a row says of a default is what is filled in, wherever it is a value and not a description.
+#[test]
+fn rows_of_traffic_say_the_defaults_that_are_filled_in() {
+    let filled_in = written(&resolve(SMALLEST).expect("it is a scenario"));
+    let mut checked = 0;
+    for row in scenario::kinds() {
+        let index = blocks().iter().position(|kind| *kind == row.name).expect("there is a block of every kind");
+        // The first model is the one that a block has unless it says.
+        let keys = row.models[0].keys.iter().copied().chain(row.shared_keys());
+        for key in keys.filter(|key| !key.default.is_empty() && !key.default.contains(' ') && key.default != "required")
+        {
+            let Some(value) = filled_in.get(&(format!("traffic.{index}"), key.name.to_owned())) else {
+                panic!("{}: {} has a default and is not filled in", row.name, key.name)
+            };
+            assert_eq!(value.trim_matches('"'), key.default, "{}: {}", row.name, key.name);
+            checked += 1;
+        }
+    }
+    assert!(checked > 40, "only {checked} defaults");
+}
+
 fn unquoted(cell: &str) -> String {
     cell.trim_matches('`').to_owned()
 }
@@ -137,13 +163,13 @@ fn the_scenario_page_names_every_key_with_its_default() {
     assert_eq!(sorted(live), sorted(known("[live]", "")), "[live]");
     let own = [names("stacks"), names("tcp")].concat().into_iter().filter(|key| key != "stack").collect();
     assert_eq!(sorted(own), sorted(known("[stacks.own]", "base = 'linux'")), "[stacks.own]");
-    let kinds = ["web", "bulk", "poisson", "cbr", "onoff", "udp-poisson", "udp-trace", "probe", "replay", "tmix"];
-    for kind in kinds {
+    for row in scenario::kinds() {
+        let kind = row.name;
         let given =
             SMALLEST.split("[[traffic]]").find_map(|block| block.trim().strip_prefix(&format!("kind = '{kind}'")));
         let given = given.expect("the smallest has a block of every kind");
         let mut all = [names("traffic"), names(kind)].concat();
-        if ["web", "bulk", "poisson", "replay", "tmix"].contains(&kind) {
+        if row.speaks_tcp {
             all.extend(names("tcp"));
         }
         assert_eq!(sorted(all), sorted(known("[[traffic]]", &format!("kind = '{kind}'\n{given}"))), "{kind}");
@@ -152,7 +178,7 @@ fn the_scenario_page_names_every_key_with_its_default() {
     // Where the page shows a default, it is the one that is filled in.
     let mut checked = 0;
     let tables = [("The run", ""), ("link", "link"), ("path", "path"), ("record", "record")];
-    let blocks = kinds.iter().enumerate().map(|(index, kind)| (*kind, format!("traffic.{index}")));
+    let blocks = blocks().into_iter().enumerate().map(|(index, kind)| (kind, format!("traffic.{index}")));
     for (title, table) in tables.iter().map(|(title, table)| (*title, (*table).to_owned())).chain(blocks) {
         for (key, cell) in keys(title) {
             if let (Some(shown), Some(filled_in)) = (code(&cell), defaults.get(&(table.clone(), key.clone()))) {

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from aqmlab import engine
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import CannotRun
 from aqmlab.json_files import Json
@@ -19,9 +20,6 @@ from aqmlab.tc import quantities as q
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 """The controllers the kernel has at hand."""
-
-UDP = ("cbr", "onoff", "udp-poisson", "udp-trace", "probe")
-"""Kinds of traffic that have no TCP."""
 
 MTU = 1500
 """Of the interfaces of the test bed, bytes."""
@@ -65,13 +63,13 @@ def settings(resolved: Resolved) -> Settings:
     tree = resolved.scenario
     tcp, traffic = tree["tcp"], tree["traffic"]
     whole = [_of_block(tcp, block) for block in traffic]
-    with_tcp = [own for own, block in zip(whole, traffic, strict=True) if block["kind"] not in UDP]
+    with_tcp = [own for own, block in zip(whole, traffic, strict=True) if engine.speaks_tcp(block)]
     header = 60 if tree.get("live", {}).get("family") == "ipv6" else hosts.HEADERS
     # Where some connections ask for ECN and others do not, their routes say which do.
     all_ask = bool(with_tcp) and all(_asks(own) for own in with_tcp)
     blocks = tuple(
         Block("", "", False)
-        if block["kind"] in UDP
+        if not engine.speaks_tcp(block)
         else Block(_route(own, header, _asks(own) and not all_ask), hosts.kernel_control(own), _asks(own))
         for own, block in zip(whole, traffic, strict=True)
     )
@@ -156,7 +154,7 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
         found.insert(0, f"tcp.stack = {tcp['stack']}: the hosts are this kernel's own, which the profile linux is like")
     if int(q.size(tcp["window"])) >= hosts.LARGEST_WINDOW:
         found.append(f"tcp.window = {tcp['window']}: TCP has no more than {hosts.LARGEST_WINDOW} bytes (RFC 7323)")
-    usual = {"tcp": tcp, **{f"traffic.{k}": own for k, own in enumerate(whole) if traffic[k]["kind"] not in UDP}}
+    usual = {"tcp": tcp, **{f"traffic.{k}": own for k, own in enumerate(whole) if engine.speaks_tcp(traffic[k])}}
     for place, own in usual.items():
         if own is not tcp and own == tcp:
             continue

@@ -127,7 +127,8 @@ def _asked_bps(block: Mapping[str, Any], direction: str) -> float | None:
         return 0.0
     if "load" in block:
         return units.rate_bps(block["load"], "load")
-    return units.rate_bps(block["rate"], "rate") if block["kind"] == "cbr" else None
+    # Of sources that are off at times it is what they take while they are on.
+    return units.rate_bps(block["rate"], "rate") if "rate" in block and "off" not in block else None
 
 
 def _rates_bps(link: Mapping[str, Any], direction: str) -> list[float]:

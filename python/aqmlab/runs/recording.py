@@ -23,9 +23,6 @@ from aqmlab.reference import Rates
 from aqmlab.results import store
 from aqmlab.runs import runner
 
-ASKING = ("web", "poisson")
-"""The kinds of traffic that ask for exchanges, and so can be recorded."""
-
 KEPT = ("dscp", "hosts", *links.ROUTES.values(), "rtt_at")
 """The keys of a block that a file of demands does not say, beside the hosts' TCP."""
 
@@ -61,10 +58,12 @@ def claim(out: Path, resolved: Resolved) -> None:
     """Makes sure that a recording can go to `out`, before anything runs."""
     if out.suffix in ("", ".toml"):
         raise BadInput(f"{out}: expected the name of a file of demands, such as demands.csv; its scenario gets .toml")
-    asking = [k for k, block in enumerate(resolved.scenario["traffic"]) if block["kind"] in ASKING]
+    kinds = list(dict.fromkeys(row["kind"] for row in engine.traffic_models() if row["is_recorded"]))
+    asking = [k for k, block in enumerate(resolved.scenario["traffic"]) if block["kind"] in kinds]
     if not asking:
         raise BadInput(
-            f"{resolved.origin}: traffic: nothing to record; expected a block that asks for exchanges: web or poisson"
+            f"{resolved.origin}: traffic: nothing to record; "
+            f"expected a block that asks for exchanges: {' or '.join(kinds)}"
         )
     for path in (out, out.with_suffix(".toml"), *_places(out, asking).values()):
         if path.exists() or path.is_symlink():

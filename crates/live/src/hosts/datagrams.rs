@@ -11,11 +11,9 @@ use base::Span;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SocketType};
-use scenario::{Family, Traffic, UdpSource, Workload};
-use session::Demand;
+use scenario::{Carries, Family, Traffic};
 use std::io;
 use std::net::SocketAddr;
-use traffic::Datagrams;
 
 /// What is reported of the socket that receives probes.
 pub const SINK: usize = 1 << 32;
@@ -69,20 +67,9 @@ impl Flows {
 /// Why the packets of a block cannot be sent; `None` if they can.
 pub fn unsupported(traffic: &Traffic, family: Family) -> Option<String> {
     let least = headers(family == Family::Ipv6);
-    let with_mark = least + MARK as u32;
-    let (least, sizes) = match &traffic.workload {
-        Workload::Cbr(cbr) => (least, vec![f64::from(cbr.packet)]),
-        Workload::Udp(udp) => match &udp.source {
-            UdpSource::OnOff { packet, .. } => (least, vec![f64::from(*packet)]),
-            // No size is drawn below its quantile at zero.
-            UdpSource::Poisson { size, .. } => (least, vec![size.quantile(0.0), size.max()]),
-            UdpSource::Trace(packets) => (least, packets.iter().map(|packet| f64::from(packet.bytes)).collect()),
-            UdpSource::Probe { packet, .. } => (with_mark, vec![f64::from(*packet)]),
-        },
-        _ => return None,
-    };
+    let least = least + if traffic.workload.carries() == Carries::Probes { MARK as u32 } else { 0 };
     let is_possible = |size: f64| (f64::from(least)..=f64::from(LARGEST)).contains(&size);
-    let size = sizes.into_iter().find(|&size| !is_possible(size))?;
+    let size = traffic.workload.packet_sizes().into_iter().find(|&size| !is_possible(size))?;
     Some(format!("packets of {size} bytes: expected {least} to {LARGEST}, as real hosts send over this link"))
 }
 
@@ -94,7 +81,7 @@ impl Hosts<'_> {
     /// Opens the ports that datagrams go to, where any do.
     pub(super) fn receive_datagrams(&mut self) -> io::Result<()> {
         let any = self.wiring.addressing.own(self.side);
-        let is_udp = |traffic: &Traffic| matches!(traffic.workload, Workload::Cbr(_) | Workload::Udp(_));
+        let is_udp = |traffic: &Traffic| !traffic.workload.carries().speaks_tcp();
         if self.scenario.traffic.iter().any(is_udp) {
             let discard = sockets::receive(any, DISCARD)?;
             // What nobody reads shall not take memory: it is dropped once there is no room.
@@ -114,8 +101,8 @@ impl Hosts<'_> {
     pub(super) fn send_datagram(&mut self, index: u32, size: u32) -> io::Result<()> {
         let source = &self.sources.all()[index as usize];
         let (block, number) = (source.block, source.number);
-        let Demand::Udp { datagrams, delay, .. } = &source.demand else { return Ok(()) };
-        let (delay, is_probe) = (*delay, matches!(datagrams, Datagrams::Probe(_)));
+        let Some(delay) = source.delay else { return Ok(()) };
+        let is_probe = self.scenario.traffic[usize::from(block)].workload.carries() == Carries::Probes;
         if self.datagrams.flows[index as usize].is_none() {
             self.open_flow(index, block, number, if is_probe { PROBE } else { DISCARD }, delay)?;
         }
@@ -175,9 +162,8 @@ impl Hosts<'_> {
         let [p0, p1, p2, p3, n0, n1, n2, n3, b0, b1] = mark;
         let (packet, number) = (u32::from_be_bytes([p0, p1, p2, p3]), u32::from_be_bytes([n0, n1, n2, n3]));
         let block = u16::from_be_bytes([b0, b1]);
-        let is_probes = self.scenario.traffic.get(usize::from(block)).is_some_and(
-            |traffic| matches!(&traffic.workload, Workload::Udp(udp) if matches!(udp.source, UdpSource::Probe { .. })),
-        );
+        let block_of = self.scenario.traffic.get(usize::from(block));
+        let is_probes = block_of.is_some_and(|traffic| traffic.workload.carries() == Carries::Probes);
         // A stranger's is nobody's.
         if read == MARK && is_probes {
             let flow = ProbeFlow { block, number, direction: 1 - self.side };

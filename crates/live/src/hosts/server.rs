@@ -8,7 +8,7 @@ use super::{Hosts, Service, sockets};
 use base::{Span, Time};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
-use scenario::Workload;
+use scenario::Carries;
 use std::io;
 use std::net::SocketAddr;
 
@@ -60,11 +60,12 @@ impl Hosts<'_> {
         let Some((_, block, host)) = place else { return (FOREIGN, 0) };
         let Some(traffic) = self.scenario.traffic.get(usize::from(block)) else { return (FOREIGN, 0) };
         let is_both = traffic.direction == scenario::Direction::Both;
-        let number = match traffic.workload {
+        let is_user = traffic.workload.carries() == Carries::Exchanges && !traffic.workload.numbers_arrivals();
+        let number = match host {
             // The users of one side are the odd ones, or the even ones: see [`session::hosts_within`].
-            Workload::Web(_) | Workload::Sessions(_) if is_both => host / 2 * 2 + u32::from(self.side),
+            _ if is_both && is_user => host / 2 * 2 + u32::from(self.side),
             _ if is_both => host / 2,
-            _ => host,
+            host => host,
         };
         (block, number)
     }

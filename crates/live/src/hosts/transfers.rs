@@ -7,18 +7,17 @@ use super::connections::{Connection, Outgoing, Role, Token};
 use super::{Hosts, Service};
 use crate::news::Transfer;
 use record::ExchangeRow;
-use scenario::Workload;
+use scenario::Carries;
 use session::Opening;
 use std::io;
 
 /// What serves a block's connections; `None` if it has none.
-pub fn service(workload: &Workload) -> Option<Service> {
-    match workload {
-        Workload::Web(_) | Workload::Sessions(_) | Workload::PackMime(_) | Workload::Replay(_) => Some(Service::Web),
-        Workload::Poisson(poisson) if poisson.request_bytes > 0 => Some(Service::Web),
-        Workload::Poisson(_) | Workload::Bulk(_) => Some(Service::Transfer),
-        Workload::Tmix(_) => Some(Service::Vector),
-        Workload::Cbr(_) | Workload::Udp(_) => None,
+pub fn service(carries: Carries) -> Option<Service> {
+    match carries {
+        Carries::Exchanges => Some(Service::Web),
+        Carries::Transfers => Some(Service::Transfer),
+        Carries::Vectors => Some(Service::Vector),
+        Carries::Datagrams | Carries::Probes => None,
     }
 }
 

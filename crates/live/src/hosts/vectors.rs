@@ -11,7 +11,7 @@ use super::timers::Due;
 use super::{Hosts, Service, sockets};
 use record::ExchangeRow;
 use rustix::fd::OwnedFd;
-use scenario::{Traffic, Workload};
+use scenario::Traffic;
 use session::Opening;
 use std::collections::BTreeMap;
 use std::io;
@@ -81,7 +81,7 @@ impl Vector {
 
 /// Why vectors cannot be played as a block says; `None` if they can.
 pub fn unsupported(traffic: &Traffic) -> Option<String> {
-    let Workload::Tmix(tmix) = &traffic.workload else { return None };
+    let tmix = traffic.workload.vectors()?;
     let is_lossy = tmix.loss && tmix.vectors.iter().any(|vector| vector.loss() != [0.0; 2]);
     is_lossy.then(|| "vectors with losses of their own, which real hosts have not: expected loss = false".to_owned())
 }
@@ -91,7 +91,7 @@ impl Hosts<'_> {
     pub(super) fn begin_vector(&mut self, opening: &Opening, vector: u32) -> io::Result<()> {
         let &Opening { block, number, .. } = opening;
         let traffic = &self.scenario.traffic[usize::from(block)];
-        let Workload::Tmix(tmix) = &traffic.workload else { return Ok(()) };
+        let Some(tmix) = traffic.workload.vectors() else { return Ok(()) };
         let windows = tmix.window.then(|| tmix.vectors.get(vector).windows().map(|it| it.max(traffic.tcp.mss)));
         let player = Arc::new(Mutex::new(Player::new(&tmix.vectors, vector, self.now)));
         let of =
@@ -130,7 +130,7 @@ impl Hosts<'_> {
         let now = self.now;
         let Some(connection) = self.connections.get(token) else { return Ok(()) };
         let block = connection.block;
-        let Workload::Tmix(tmix) = &self.scenario.traffic[usize::from(block)].workload else { return Ok(()) };
+        let Some(tmix) = self.scenario.traffic[usize::from(block)].workload.vectors() else { return Ok(()) };
         let Role::Vector(vector) = &mut connection.role else { return Ok(()) };
         if !connection.is_open {
             return Ok(());

@@ -7,7 +7,7 @@ use live::news::{News, Tallies, TallySums, Transfers};
 use live::paths::announcers;
 use live::{Addressing, Bed, Epoch, Real, Report, Router, Settings};
 use record::{DemandRow, ExchangeRow, TcpRow};
-use scenario::{Family, Scenario, Workload};
+use scenario::{Family, Scenario};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -65,7 +65,7 @@ pub fn run(
         }
         made => made.expect("it is made"),
     };
-    let everlasting: Vec<u32> = scenario.traffic.iter().map(|traffic| everlasting(&traffic.workload)).collect();
+    let everlasting: Vec<u32> = scenario.traffic.iter().map(|traffic| traffic.workload.endless()).collect();
     let (transfers, players) = (Arc::new(Transfers::new()), Arc::new(Players::new()));
     let tallies = Arc::new(Tallies::new(&everlasting));
     let ([left, right], announced) = announcers();
@@ -121,13 +121,6 @@ pub fn run(
         }
     }
     Some(Ran { scenario, exchanges, samples, probes, sums: tallies.sums(), hosts, report })
-}
-
-fn everlasting(workload: &Workload) -> u32 {
-    match workload {
-        Workload::Bulk(bulk) if bulk.size.is_none() => bulk.flows,
-        _ => 0,
-    }
 }
 
 /// Bytes of an IP and a UDP header.

@@ -14,23 +14,156 @@
 //! `Application/Traffic/Exponential` and `Pareto` round each on-period to whole packets, at least one, instead. A
 //! source starts in its long-term rhythm: on with the probability of being on, in the middle of a period.
 
-use crate::datagrams::Datagram;
-use crate::{Cbr, Residual};
+use super::datagrams::{self, Packets, RATE, rate};
+use super::keys::{FLOWS, OF_PACKETS, START, start};
+use super::{Asked, Key, Kind, Model, Row, Takes};
+use crate::blocks::Asking;
+use crate::demand::{Carries, Demand, Expected, Site, Source};
+use crate::distribution::{self, Quantity};
+use crate::error::Error;
+use crate::scenario::Direction;
+use crate::units;
+use crate::written::Written;
 use base::{Distribution, Rate, Span, Stream};
+use traffic::{Cbr, Datagram, Residual};
+
+/// Unresponsive packets at a constant rate, at times.
+#[derive(Clone, Debug)]
+pub struct OnOff {
+    /// How many sources.
+    pub flows: u32,
+    /// When each starts, seconds into the run.
+    pub start: Distribution,
+    /// Rate of all together while all are on, IP packets.
+    pub rate: Rate,
+    /// Size of each packet, bytes (IP).
+    pub packet: u32,
+    /// How long a source is on, seconds.
+    pub on: Distribution,
+    /// How long it is off, seconds.
+    pub off: Distribution,
+}
+
+const RATE_ON: Key = Key { doc: "rate of all together while all are on, IP packets", ..RATE };
+/// The packets of ns-2.35's `Application/Traffic/Exponential` and `Pareto`, and their mean times on and off.
+const PACKET: Key = Key::packet("210b");
+const MEAN_S: f64 = 0.5;
+const ON: Key = Key {
+    name: "on",
+    takes: Takes::Drawn("times"),
+    default: "exponential, mean 500ms",
+    doc: "how long a source is on",
+};
+const OFF: Key = Key { name: "off", doc: "how long it is off", ..ON };
+
+impl Kind for OnOff {
+    const ROW: Row = Row {
+        name: "onoff",
+        speaks_tcp: false,
+        is_recorded: false,
+        direction: (Direction::Forward, OF_PACKETS),
+        own: None,
+        models: &[Model {
+            name: "",
+            doc: "Unresponsive UDP packets at a constant rate, at times: on and off periods of any distribution",
+            source: "ns-2.35, Application/Traffic/Exponential and Pareto; Willinger, Taqqu, Sherman and Wilson, ToN 5(1), \
+                     1997",
+            keys: &[FLOWS, RATE_ON, PACKET, ON, OFF, START],
+            words: &[("", "{flows|on/off UDP source} ({rate} while {flows:all are }on)")],
+        }],
+    };
+
+    fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {
+        /// Below this mean an on-period is a mistaken unit: no packet on the fastest link takes so little.
+        const SHORTEST: f64 = 1e-6;
+        /// Most times on from one packet to the next: each is drawn, whether a packet comes of it or not.
+        const MOST_BETWEEN: f64 = 1e4;
+        let (block, around) = (asking.block, asking.around);
+        let flows = FLOWS.count(block)?;
+        let rate = rate(block, around, flows)?;
+        let packet = PACKET.size(block)?;
+        let period = |key: &Key, least: f64| {
+            block.read(key.name, Distribution::Exponential { mean: MEAN_S }, |entry| {
+                let period = distribution::read(entry, Quantity::Time)?;
+                match period.mean() {
+                    mean if mean < least => {
+                        Err(entry.expected(format!("times of at least {} in the mean", units::write_seconds(least))))
+                    }
+                    mean if mean > units::MAX_SECONDS => {
+                        Err(entry.expected("times of a finite mean: with shape above 1, and shorter than any run"))
+                    }
+                    _ => Ok(period),
+                }
+            })
+        };
+        let (on, off) = (period(&ON, SHORTEST)?, period(&OFF, 0.0)?);
+        let distance = f64::from(packet) * 8.0 * f64::from(flows) / rate.bps_f64();
+        if on.mean() * MOST_BETWEEN < distance {
+            return Err(match block.get(ON.name) {
+                Some(entry) => entry.expected(format!(
+                    "times of at least {} in the mean, a {MOST_BETWEEN}th of what a packet takes",
+                    units::write_span(Span::from_us((distance * 1e6 / MOST_BETWEEN).ceil() as u64))
+                )),
+                None => block.get(RATE.name).expect("a rate was read").expected(format!(
+                    "a rate at which a packet takes at most {MOST_BETWEEN} times on of {} in the mean",
+                    units::write_seconds(on.mean())
+                )),
+            });
+        }
+        let start = start(block, around.duration)?;
+        let written = vec![
+            (FLOWS.name, Written::Integer(u64::from(flows))),
+            (RATE.name, Written::Text(units::write_rate(rate))),
+            (PACKET.name, Written::Text(units::write_bytes(f64::from(packet)))),
+            (ON.name, distribution::write(&on, Quantity::Time)),
+            (OFF.name, distribution::write(&off, Quantity::Time)),
+            (START.name, distribution::write(&start, Quantity::Time)),
+        ];
+        Ok(Asked::known(Self { flows, start, rate, packet, on, off }, written))
+    }
+}
+
+impl Demand for OnOff {
+    fn carries(&self) -> Carries {
+        Carries::Datagrams
+    }
+
+    fn sources<'s>(&'s self, site: &Site<'s>, out: &mut Vec<Source<'s>>) {
+        let rate = datagrams::share(self.rate, self.flows);
+        let periods = Periods::new(&self.on, &self.off);
+        datagrams::sources(site, (self.flows, &self.start), out, |stream| {
+            Switched::new(stream, rate, self.packet, self.on.clone(), self.off.clone(), &periods)
+        });
+    }
+
+    fn expected(&self) -> Expected {
+        // What bursts stay below on average they may be above for as long as they last; that is bounded by the limit of
+        // the queue.
+        Expected::Datagrams { flows: self.flows, bps: 0.0, bytes: self.packet.into() }
+    }
+
+    fn count(&self) -> u32 {
+        self.flows
+    }
+
+    fn packet_sizes(&self) -> Vec<f64> {
+        vec![f64::from(self.packet)]
+    }
+}
 
 /// Twice the longest run: a packet beyond is none.
 const LONGEST: Span = Span::from_secs(2_000_000);
 
 /// The periods of a source, which sources share.
 #[derive(Clone, Debug)]
-pub struct Periods {
+struct Periods {
     on: Residual,
     off: Residual,
 }
 
 /// An on/off source.
 #[derive(Clone, Debug)]
-pub struct OnOff {
+struct Switched {
     stream: Stream,
     on: Distribution,
     off: Distribution,
@@ -44,19 +177,19 @@ pub struct OnOff {
 impl Periods {
     /// Those of sources that are on and off for spans of these distributions in seconds. Their means are finite, that
     /// of `on` is above zero.
-    pub fn new(on: &Distribution, off: &Distribution) -> Self {
+    fn new(on: &Distribution, off: &Distribution) -> Self {
         Self { on: Residual::of(on), off: Residual::of(off) }
     }
 
     /// The share of time a source is on.
-    pub fn share_on(&self) -> f64 {
+    fn share_on(&self) -> f64 {
         self.on.mean() / (self.on.mean() + self.off.mean())
     }
 }
 
-impl OnOff {
+impl Switched {
     /// A source of `rate` while it is on, IP header included, in IP packets of `packet_bytes`.
-    pub fn new(
+    fn new(
         mut stream: Stream,
         rate: Rate,
         packet_bytes: u32,
@@ -74,9 +207,11 @@ impl OnOff {
         };
         Self { stream, on, off, pacing, left, first: Some((silence, distance)) }
     }
+}
 
+impl Packets for Switched {
     /// The next packet; `None` if it lies beyond any run.
-    pub fn next_datagram(&mut self) -> Option<Datagram> {
+    fn next_datagram(&mut self) -> Option<Datagram> {
         let (mut gap, mut distance) = self.first.take().unwrap_or_else(|| (Span::ZERO, self.pacing.gap()));
         while distance > self.left {
             distance = distance.saturating_sub(self.left);
@@ -97,13 +232,13 @@ mod tests {
     use super::*;
     use base::Time;
 
-    fn source(number: u32, on: &Distribution, off: &Distribution) -> OnOff {
+    fn source(number: u32, on: &Distribution, off: &Distribution) -> Switched {
         let stream = Stream::named(1, &format!("traffic/0/source/{number}"));
-        OnOff::new(stream, Rate::from_bps(800_000), 1_000, on.clone(), off.clone(), &Periods::new(on, off))
+        Switched::new(stream, Rate::from_bps(800_000), 1_000, on.clone(), off.clone(), &Periods::new(on, off))
     }
 
     /// The instants of all packets up to `end`.
-    fn instants(mut source: OnOff, end: Time) -> Vec<Time> {
+    fn instants(mut source: Switched, end: Time) -> Vec<Time> {
         let mut now = Time::ZERO;
         std::iter::from_fn(|| {
             now += source.next_datagram()?.gap;

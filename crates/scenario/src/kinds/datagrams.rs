@@ -1,0 +1,85 @@
+//! What blocks of unresponsive packets have in common.
+
+use super::{Key, Takes};
+use crate::blocks::Surroundings;
+use crate::demand::{Site, Source};
+use crate::error::Error;
+use crate::section::Section;
+use crate::units;
+use crate::voice::{Asks, Turn, Voice};
+use base::{Distribution, Rate, Span, Stream, Time};
+use traffic::Datagram;
+
+/// The rate of all sources of a block together.
+pub(crate) const RATE: Key =
+    Key { name: "rate", takes: Takes::Rate, default: super::keys::REQUIRED, doc: "rate of all together, IP packets" };
+
+/// Reads [`RATE`] of `flows` sources.
+pub(crate) fn rate(block: &Section<'_>, around: &Surroundings<'_, '_>, flows: u32) -> Result<Rate, Error> {
+    block.require(RATE.name, "a rate such as 1mbit", |entry| {
+        let rate = entry.rate()?;
+        let most = Rate::from_bps(around.access_rate.bps().saturating_mul(u64::from(flows)));
+        if rate > most {
+            let most = units::write_rate(most);
+            return Err(entry.expected(format!("at most {most}, what the access links of {flows} carry")));
+        }
+        Ok(rate)
+    })
+}
+
+/// The part of `rate` that each of `flows` has.
+pub(crate) fn share(rate: Rate, flows: u32) -> Rate {
+    Rate::from_bps((rate.bps() / u64::from(flows)).max(1))
+}
+
+/// Packets one after the other.
+pub(crate) trait Packets: Send {
+    /// The next one; `None` after the last.
+    fn next_datagram(&mut self) -> Option<Datagram>;
+}
+
+/// Adds `flows` sources that start at `start` seconds, each of which `packets` makes of its random stream.
+pub(crate) fn sources<'s, P: Packets + 's>(
+    site: &Site<'s>,
+    (flows, start): (u32, &Distribution),
+    out: &mut Vec<Source<'s>>,
+    packets: impl Fn(Stream) -> P,
+) {
+    for number in 0..flows {
+        let mut stream = site.stream("source", number);
+        let start = Time::from_secs_f64(start.draw(&mut stream));
+        let delay = site.rtt_of(number, flows, &mut stream) / 2;
+        out.extend(source(site, number, start, delay, packets(stream)));
+    }
+}
+
+/// A source of packets that starts at `start`; `None` if it has none.
+pub(crate) fn source<'s>(
+    site: &Site<'s>,
+    number: u32,
+    start: Time,
+    delay: Span,
+    mut packets: impl Packets + 's,
+) -> Option<Source<'s>> {
+    let first = packets.next_datagram()?;
+    let source = site.sending(number, start + first.gap, Sender { packets, bytes: first.bytes });
+    Some(Source { delay: Some(delay), ..source })
+}
+
+struct Sender<P> {
+    packets: P,
+    /// The size of the one that is due.
+    bytes: u32,
+}
+
+impl<P: Packets> Asks for Sender<P> {
+    #[inline]
+    fn turn(&mut self, _turn: Turn, voice: &mut Voice<'_>) {
+        voice.datagram(self.bytes);
+        if let Some(next) = self.packets.next_datagram() {
+            self.bytes = next.bytes;
+            // From when it was due: a late packet does not delay those after it.
+            voice.wake(voice.at + next.gap);
+        }
+    }
+}
