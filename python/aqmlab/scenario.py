@@ -281,7 +281,7 @@ def demand_digest(tree: Tree) -> str:
     """
     facts = {key: _without(tree.get(key), ("file", *tcp_keys(tree))) for key in DEMANDS}
     hosts = [{**tree.get("tcp", {}), **block} for block in tree["traffic"]]
-    chosen = [[each.get("window"), each.get("mss")] for each in hosts if each["kind"] == "tmix" and "load" in each]
+    chosen = [[each.get("window"), each.get("mss")] for each in hosts if "vectors" in each and "load" in each]
     return digest({**facts, "chosen": chosen})
 
 

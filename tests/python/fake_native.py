@@ -18,6 +18,7 @@ import polars as pl
 
 from aqmlab import scenario, toml_text
 from aqmlab._native import measures as measures
+from aqmlab._native import traffic_models as traffic_models
 
 
 class LawError(RuntimeError):
@@ -339,11 +340,6 @@ def disciplines() -> str:
 def stacks() -> str:
     values = [{"name": "min_rto", "value": "1s", "source": "RFC 6298"}]
     return json.dumps([{"name": "freebsd4", "doc": "Hosts of the UNC studies.", "values": values}])
-
-
-def traffic_models() -> str:
-    values = [{"name": "response_mean", "value": "7.2 kB", "source": "Smith et al. 2001"}]
-    return json.dumps([{"name": "unc2001", "doc": "Web users of 2001, closed loop.", "values": values}])
 
 
 def quantities(model: str) -> str:

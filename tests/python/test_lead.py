@@ -119,7 +119,7 @@ def test_what_a_block_says_besides(block, expected, compiled):
         ("both", "20 Mb/s in each (40 % of the rate forward, 200 % of that in reverse)"),
     ],
 )
-def test_a_load_is_a_share_of_the_direction_it_is_offered_in(direction, expected, compiled):
+def test_a_load_is_a_share_of_the_direction_it_is_offered_in(direction, expected):
     web = {"kind": "web", "model": "unc2001", "users": 1956, "direction": direction}
     said = subject.block(web, RATES, {"load_bps": 20e6})
     assert said.endswith(f", who would offer {expected} if nothing slowed them down")

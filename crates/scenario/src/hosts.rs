@@ -195,7 +195,8 @@ pub(crate) fn refuse_former(section: &Section<'_>) -> Result<(), Error> {
     let has_no_reports = is("cc", "newreno") || is("sack", "off");
     let says_newreno_alone =
         section.get("newreno").is_some() && section.get("sack").is_none() && flag("rack").is_none();
-    let has_reports = is("cc", "sack") || is("cc", "cubic") || is("cc", "dctcp") || is("cc", "bbr");
+    let [_reno, others @ ..] = Control::WORDS else { unreachable!("Reno is a window") };
+    let has_reports = is("cc", "sack") || others.iter().any(|(word, _)| is("cc", word));
     let repair = if is("cc", "reno") {
         Repair::Reno
     } else if has_no_reports || says_newreno_alone && !has_reports {

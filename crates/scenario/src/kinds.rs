@@ -155,7 +155,9 @@ impl Row {
         let (direction, doc) = self.direction;
         let (name, takes) = ("direction", Takes::Word(&blocks::DIRECTION_NAMES));
         let direction = Key { name, takes, default: direction.name(), doc };
-        let own = |name, doc| self.own.map(|own| Key { name, takes: Takes::Drawn("times"), default: own, doc });
+        let own = |name, doc| {
+            self.own.map(|own| Key { name, takes: Takes::Drawn("time or distribution"), default: own, doc })
+        };
         let window = own(WINDOW, "receive windows: the connections' own, or a size");
         let window = window.map(|key| Key { takes: Takes::Drawn("size"), ..key });
         let keys = [own(RTT, "round-trip times: the connections' own, or a distribution"), window];

@@ -27,7 +27,7 @@ pub struct Bulk {
 const MANY: Key = Key { doc: "how many", ..FLOWS };
 const SIZE: Key = Key {
     name: "size",
-    takes: Takes::Drawn("sizes"),
+    takes: Takes::Drawn("size or distribution"),
     default: "endless",
     doc: "bytes of each, a size or a distribution",
 };

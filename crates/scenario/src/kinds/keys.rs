@@ -22,7 +22,7 @@ pub(crate) const FLOWS: Key =
 /// When they begin.
 pub(crate) const START: Key = Key {
     name: "start",
-    takes: Takes::Drawn("times"),
+    takes: Takes::Drawn("time or distribution"),
     default: "uniform over the first seconds",
     doc: "when each begins",
 };

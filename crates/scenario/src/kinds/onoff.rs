@@ -50,7 +50,7 @@ const PACKET: Key = Key::packet("210b");
 const MEAN_S: f64 = 0.5;
 const ON: Key = Key {
     name: "on",
-    takes: Takes::Drawn("times"),
+    takes: Takes::Drawn("time or distribution"),
     default: "exponential, mean 500ms",
     doc: "how long a source is on",
 };

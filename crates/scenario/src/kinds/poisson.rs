@@ -24,8 +24,12 @@ pub struct Poisson {
     pub size: Distribution,
 }
 
-const SIZE: Key =
-    Key { name: "size", takes: Takes::Drawn("sizes"), default: REQUIRED, doc: "distribution of response bytes" };
+const SIZE: Key = Key {
+    name: "size",
+    takes: Takes::Drawn("size or distribution"),
+    default: REQUIRED,
+    doc: "distribution of response bytes",
+};
 /// The median request of PackMime-HTTP (Cao, Cleveland, Gao, Jeffay, Smith and Weigle, INFOCOM 2004).
 const REQUEST: Key = Key {
     name: "request",

@@ -60,7 +60,7 @@ const LEAST: f64 = 1e-6;
 const SCALE: Key = Key {
     name: "scale",
     takes: Takes::Number(LEAST, MOST_COPIES as f64),
-    default: "1",
+    default: "1.0",
     doc: "connections for each that was seen: thinned or duplicated",
 };
 const LOAD: Key = Key {
@@ -129,7 +129,8 @@ impl Kind for Tmix {
             let window = [Time::ZERO + around.warmup, Time::ZERO + around.duration - around.cooldown];
             let directions = if direction == Direction::Both { 2.0 } else { 1.0 };
             let bits = load.bps_f64() * window[1].since(window[0]).secs_f64() * directions;
-            // Which of a vector's ends sends the way that is asked about: of one direction the acceptor, of both either.
+            // Which of a vector's ends sends the way that is asked about: of one direction the acceptor, of both
+            // either.
             let mut counts = [direction == Direction::Both; 2];
             counts[ACCEPTOR] = true;
             let path = |copy, vector| {

@@ -33,7 +33,7 @@ const PACKETS: Key = Key { doc: "packets a second of all together, such as 1000h
 const PACKET_SIZE: f64 = 573.0;
 const PACKET: Key = Key {
     name: "packet",
-    takes: Takes::Drawn("sizes"),
+    takes: Takes::Drawn("size or distribution"),
     default: "573b",
     doc: "size of a packet, IP, a size or a distribution",
 };

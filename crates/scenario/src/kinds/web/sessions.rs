@@ -34,17 +34,21 @@ const PAGES: Key = Key {
 };
 const INTER_PAGE: Key = Key {
     name: "inter_page",
-    takes: Takes::Drawn("times"),
+    takes: Takes::Drawn("time or distribution"),
     default: "",
     doc: "time between pages, in the mean at least 1ms",
 };
-const OBJECTS: Key =
-    Key { name: "objects", takes: Takes::Drawn("counts"), default: "", doc: "objects of a page, rounded up" };
+const OBJECTS: Key = Key {
+    name: "objects",
+    takes: Takes::Drawn("number or distribution"),
+    default: "",
+    doc: "objects of a page, rounded up",
+};
 const INTER_OBJECT: Key =
     Key { name: "inter_object", doc: "time from the beginning of an object to that of the next", ..INTER_PAGE };
 const SIZE: Key = Key {
     name: "size",
-    takes: Takes::Drawn("sizes"),
+    takes: Takes::Drawn("size or distribution"),
     default: "",
     doc: "size of an object; unc2001: the responses of that model",
 };

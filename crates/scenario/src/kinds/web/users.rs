@@ -36,7 +36,7 @@ const PERSISTENT: Key = Key {
 };
 const THINK_MEAN: Key = Key {
     name: "think_mean",
-    takes: Takes::Drawn("mean time"),
+    takes: Takes::Drawn("time"),
     default: "32700ms",
     doc: "mean time from the end of a page to the next",
 };
