@@ -28,10 +28,15 @@ def option(code: int, value: bytes) -> bytes:
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
 
 
-def pcapng(seen: Iterable[Seen], places: tuple[str, ...] = (BEFORE, DROPPED, AFTER), snap: int = 128) -> bytes:
+def pcapng(
+    seen: Iterable[Seen],
+    places: tuple[str, ...] = (BEFORE, DROPPED, AFTER),
+    snap: int = 128,
+    ways: tuple[str, ...] = ("forward", "reverse"),
+) -> bytes:
     """A capture as the test bed writes it."""
     out = bytearray(block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
-    names = [f"{way}, {place}" for way in ("forward", "reverse") for place in places]
+    names = [f"{way}, {place}" for way in ways for place in places]
     for name in names:
         body = struct.pack("<HHI", 101, 0, snap) + option(2, name.encode()) + option(9, b"\x09") + option(0, b"")
         out += block("<", 1, body)
@@ -272,6 +277,41 @@ def test_a_run_is_checked_against_its_packets(tmp_path: Path, capsys: pytest.Cap
     assert times["difference_s"]["p50"] == pytest.approx(60e-6, abs=1e-9)
     assert cli.invoke(["capture", str(path), "--against", str(folder)]) == 0
     assert "2 of 2 exchanges found" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_file_of_one_way_of_a_link_is_checked_against_that_link(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Packets of one way only: what takes both, an exchange, is neither told nor compared."""
+    forward = [seen for seen in conversation().seen if seen[1] == FORWARD]
+    path = tmp_path / "packets.core.forward.pcapng"
+    path.write_bytes(pcapng(forward, ways=("forward",)))
+    folder = run_folder(tmp_path)
+    summary = json.loads((folder / "summary.json").read_text())
+    others = {**summary["forward"], "offered_packets": 1}
+    summary["links"] = {
+        "home": {"forward": others, "reverse": others},
+        "core": {"forward": summary["forward"], "reverse": summary["reverse"]},
+    }
+    summary["forward"] = others
+    (folder / "summary.json").write_text(json.dumps(summary))
+    with (folder / "scenario.toml").open("a") as scenario:
+        scenario.write('[links.home]\nrate = "20mbit"\n[links.core]\nrate = "10mbit"\n')
+    assert cli.invoke(["capture", str(path), "--against", str(folder), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert "reverse" not in said and said["exchanges"] is None
+    assert len(said["against"]["checks"]) == 6 and all(check["agrees"] for check in said["against"]["checks"])
+    assert said["against"]["response_times"] == {}
+    assert cli.invoke(["capture", str(path), "--against", str(folder)]) == 0
+    assert "reverse" not in capsys.readouterr().out
+    # Against the figures of the other link it differs, and a name that tells no link is refused.
+    other = path.rename(tmp_path / "packets.home.forward.pcapng")
+    assert cli.invoke(["capture", str(other), "--against", str(folder)]) == 1
+    nameless = other.rename(tmp_path / "mine.pcapng")
+    capsys.readouterr()
+    assert cli.invoke(["capture", str(nameless), "--against", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "packets.LINK.forward.pcapng, with LINK one of home, core" in error
 
 
 def test_a_figure_that_the_packets_do_not_bear_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 //! What lies around the links of the router: the bytes of packets, their flows, and where they are on their way.
 
-use crate::capture::Capture;
+use crate::capture::Captures;
 use crate::flows::Flows;
 use crate::frame::Frame;
 use crate::pool::Pool;
@@ -28,7 +28,8 @@ pub struct Around {
     pub waits: Vec<Waits>,
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
-    pub capture: Option<Capture>,
+    /// What is written down of the packets at each port.
+    pub captures: Captures,
 }
 
 /// What packets leave a port for.

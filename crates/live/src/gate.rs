@@ -31,12 +31,12 @@ impl Gate<'_> {
 impl Watch<Frame> for Gate<'_> {
     #[inline]
     fn offered(&mut self, packet: &Frame, now: Time) {
-        let Around { pool, capture, routes, .. } = self.around;
+        let Around { pool, captures, routes, .. } = self.around;
         self.meter.offered();
         if packet.is_udp && routes.is_first(packet.step) {
             self.meter.udp_offered();
         }
-        if let Some(capture) = capture {
+        if let Some(capture) = captures.at(self.port) {
             capture.offered(usize::from(packet.side), bytes(pool, packet), now);
         }
     }
@@ -45,13 +45,13 @@ impl Watch<Frame> for Gate<'_> {
     fn delivered(&mut self, delivery: &Delivery<Frame>, arrives: Time) {
         let packet = &delivery.packet;
         self.meter.delivered(packet.size(), delivery.waited);
-        let Around { pool, capture, waits, .. } = self.around;
+        let Around { pool, captures, waits, .. } = self.around;
         if let Some(waits) = waits.get_mut(usize::from(packet.step.number()))
             && self.meter.is_measuring()
         {
             waits.add(delivery.waited);
         }
-        if let Some(capture) = capture {
+        if let Some(capture) = captures.at(self.port) {
             let side = usize::from(packet.side);
             capture.delivered(side, packet.place, bytes(pool, packet), packet.ecn, delivery.at);
         }
@@ -67,8 +67,8 @@ impl Tap<Frame> for Gate<'_> {
 
     fn dropped(&mut self, packet: Frame, cause: Cause, now: Time) {
         self.tally().dropped(&packet, packet.is_udp, cause, now);
-        let Around { pool, capture, .. } = self.around;
-        if let Some(capture) = capture {
+        let Around { pool, captures, .. } = self.around;
+        if let Some(capture) = captures.at(self.port) {
             capture.dropped(usize::from(packet.side), packet.place, bytes(pool, &packet), cause, now);
         }
         pool.give_back(packet.place);
@@ -76,7 +76,7 @@ impl Tap<Frame> for Gate<'_> {
 
     fn marked(&mut self, packet: &Frame, cause: Cause, now: Time) {
         self.tally().marked(packet, cause, now);
-        if let Some(capture) = &mut self.around.capture {
+        if let Some(capture) = self.around.captures.at(self.port) {
             capture.marked(packet.place, cause);
         }
     }

@@ -57,7 +57,7 @@ mod urgency;
 
 pub use addressing::{Addressing, BLOCKS, HOSTS};
 pub use bed::{Bed, INTERFACE};
-pub use capture::{Capture, CaptureReport, Sides};
+pub use capture::{Capture, CaptureReport, Captures, Sides};
 pub use clock::{Clock, Epoch, MOST_PORTS, Ready, Real, Sleeping};
 pub use counters::{Counted, Counters};
 pub use frame::Frame;

@@ -6,7 +6,7 @@
 //! which a packet is handed over.
 
 use crate::around::{Around, Moving, Sent, Wire};
-use crate::capture::Capture;
+use crate::capture::Captures;
 use crate::flows::{Flows, Ways};
 use crate::frame::Frame;
 use crate::gate::Gate;
@@ -102,7 +102,7 @@ impl Network {
             sent: [Sent::default(); 2],
             onward: [0; 2],
             writes_drops: scenario.record.drops,
-            capture: None,
+            captures: Captures::default(),
         };
         Self {
             net,
@@ -129,14 +129,14 @@ impl Network {
         self.around.ports.iter_mut().for_each(|wire| wire.is_even = false);
     }
 
-    /// Writes down what comes to the queue and what leaves it, from now on.
-    pub fn capture(&mut self, capture: Capture) {
-        self.around.capture = Some(capture);
+    /// Begins to write down what comes to the queues that `captures` are for, and what leaves them.
+    pub fn capture(&mut self, captures: Captures) {
+        self.around.captures = captures;
     }
 
-    /// Nothing is captured any more: what [`Network::capture`] was given, for its [`Capture::end`]; `None` without it.
-    pub fn take_capture(&mut self) -> Option<Capture> {
-        self.around.capture.take()
+    /// Ends all capturing and gives back what [`Network::capture`] was given, for its [`Captures::end`].
+    pub fn take_captures(&mut self) -> Captures {
+        std::mem::take(&mut self.around.captures)
     }
 
     /// A place for the next packet; `None` when there is no buffer left.
@@ -376,7 +376,7 @@ impl Network {
             meter.udp_offered();
         }
         let bytes = &self.around.pool.buffer(frame.place)[..usize::from(frame.size)];
-        if let Some(capture) = &mut self.around.capture {
+        if let Some(capture) = self.around.captures.at(port) {
             capture.offered(usize::from(frame.side), bytes, now);
         }
         passage.offer(frame, bytes, now);

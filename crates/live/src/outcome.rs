@@ -139,7 +139,7 @@ fn live(plan: &Plan, ran: &Ran, readback: &Value) -> Value {
         "remarks": ran.remarks,
         "counters": changes.collect::<Vec<_>>(),
         "delivered_ce_segments": counted(&start, &stop, &["TcpExt:TCPDeliveredCE"]),
-        "capture": capture.as_ref().map(crate::capture::CaptureReport::to_json),
+        "capture": capture,
         "hosts": hosts.each_ref().map(|report| report.as_ref().map(crate::hosts::HostReport::to_json)),
         "cpu_s": { "router": cpu_s[0], "left": cpu_s[1], "right": cpu_s[2] },
         "command": (!plan.command.is_empty()).then_some(&plan.command),

@@ -127,6 +127,8 @@ impl Plan {
             Some("both") => Capture::Both,
             Some(other) => return Err(bad(format!("capture = {other}: expected one of off, before, after, both"))),
         };
+        let fits = scenario.live.fits(scenario.links.len());
+        fits.map_err(|expected| Failure::mistaken(format!("--capture: expected {expected}")))?;
         let side = match told["side"].as_str() {
             None | Some("left") => 0,
             Some("right") => 1,

@@ -2,7 +2,7 @@
 
 use crate::addressing::Addressing;
 use crate::bed::Bed;
-use crate::capture::{Capture, CaptureReport, Sides};
+use crate::capture::Captures;
 use crate::clock::{Clock, Epoch, Real, Sleeping};
 use crate::counters::Interface;
 use crate::edges::Edges;
@@ -19,7 +19,6 @@ use crate::router::Router;
 use crate::tun::Tun;
 use crate::urgency::Urgency;
 use base::{Span, Time};
-use scenario::Capture as CaptureAt;
 use serde_json::Value;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -75,8 +74,8 @@ pub struct Roles {
 pub struct Routed {
     /// Its report.
     pub report: Report,
-    /// What it captured.
-    pub capture: Option<CaptureReport>,
+    /// What it captured, as JSON; null if nothing was.
+    pub capture: Value,
     /// What a kernel's discipline did in its place; null where there was none.
     pub kernel_qdisc: Value,
     /// What the hosts' interfaces, left and right, had counted when it ended.
@@ -211,9 +210,9 @@ impl Roles {
         let edges = edges.join().result;
         let cpu_s = [router.cpu_s, left.cpu_s, right.cpu_s];
         let command_status = program.map(|done| done.result.map_err(Failure::mistaken)).transpose();
-        let (mut routed, capture) = router.result?;
+        let (mut routed, captures) = router.result?;
         // Nobody waits for the disk any more but us.
-        routed.capture = capture.map(Capture::end);
+        routed.capture = captures.end();
         Ok(Ended {
             routed,
             edges: edges?,
@@ -225,8 +224,8 @@ impl Roles {
     }
 }
 
-/// What the router came to, and a capture that is not all written.
-type Captured = (Routed, Option<Capture>);
+/// What the router came to, and captures that are not all written.
+type Captured = (Routed, Captures);
 
 fn route(shared: &Shared, announced: Announced, news: Sender<News>) -> io::Result<Captured> {
     if shared.plan.is_virtual {
@@ -245,26 +244,19 @@ fn route_by<C: Clock>(clock: C, shared: &Shared, announced: Announced, news: Sen
         router.through_kernel(scenario, links);
     }
     let _ = shared.monitor.set(router.monitor());
-    let sides = Sides {
-        before: matches!(scenario.live.capture, CaptureAt::Before | CaptureAt::Both),
-        after: matches!(scenario.live.capture, CaptureAt::After | CaptureAt::Both),
-    };
-    if sides.before || sides.after {
-        let path = directory.join("packets.pcapng");
-        router.network_mut().capture(Capture::create(&path, scenario, sides, scenario.live.capture_bytes)?);
-    }
+    router.network_mut().capture(Captures::create(directory, scenario)?);
     let ended = router.run(shared.end(), &shared.stop);
     // Before the hosts close what is open: nobody reads the packets of that.
     let interfaces = shared.bed.interfaces();
     shared.is_routed.store(true, Ordering::Relaxed);
-    let capture = router.network_mut().take_capture();
+    let captures = router.network_mut().take_captures();
     if let Err(error) = ended {
         // What was captured until then is the best account of why.
-        capture.map(Capture::end);
+        captures.end();
         return Err(error);
     }
     let kernel_qdisc = router.kernel().unwrap_or_default();
-    Ok((Routed { report: router.report(), capture: None, kernel_qdisc, interfaces: interfaces? }, capture))
+    Ok((Routed { report: router.report(), capture: Value::Null, kernel_qdisc, interfaces: interfaces? }, captures))
 }
 
 fn host(shared: &Shared, side: u8, announcer: Announcer, news: Sender<News>) -> io::Result<Option<HostReport>> {

@@ -4,10 +4,11 @@
 
 use base::{Ecn, Span, Stream, Time};
 use live::paths::Announced;
-use live::{Capture, Network, Sides};
+use live::{Capture, Captures, Network, Sides};
 use record::Discard;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use scenario::{Scenario, resolve};
+use serde_json::json;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,14 @@ fn place(name: &str) -> PathBuf {
     let path = folder.join(name);
     let _ = fs::remove_file(&path);
     path
+}
+
+/// An empty folder for the files of one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("captures").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("it can be made");
+    folder
 }
 
 /// A UDP datagram of `size` bytes (IP), `number` in its payload.
@@ -101,10 +110,13 @@ fn read(file: &[u8]) -> (Vec<Seen>, Vec<(u64, u64)>) {
 
 #[test]
 fn every_packet_comes_out_of_the_queue_or_is_dropped_with_its_reason() {
-    let scenario = scenario();
-    let path = place("conserved.pcapng");
+    let mut scenario = scenario();
+    scenario.live.capture = scenario::Capture::Both;
+    scenario.live.capture_bytes = 64;
+    let folder = folder("conserved");
+    let path = folder.join("packets.pcapng");
     let mut network = Network::new(&scenario, Announced::nothing());
-    network.capture(Capture::create(&path, &scenario, BOTH, 64).expect("it can be made"));
+    network.capture(Captures::create(&folder, &scenario).expect("it can be made"));
     let mut stream = Stream::named(1, "offered");
     let mut now = Time::ZERO;
     let drain = |network: &mut Network, now: Time| {
@@ -121,11 +133,11 @@ fn every_packet_comes_out_of_the_queue_or_is_dropped_with_its_reason() {
         network.send(&datagram(1500, ecn, number), 0, now).expect("a packet");
     }
     drain(&mut network, now + Span::from_secs(10));
-    let report = network.take_capture().expect("it was begun").end();
+    let report = network.take_captures().end();
     let (packets, statistics) = read(&fs::read(&path).expect("it is there"));
     let counts = network.counts(0);
-    assert_eq!((report.missed, report.error, report.seen), (0, None, packets.len() as u64));
-    assert_eq!(report.bytes, fs::metadata(&path).expect("it is there").len());
+    let bytes = fs::metadata(&path).expect("it is there").len();
+    assert_eq!(report, json!({ "seen": packets.len(), "missed": 0, "bytes": bytes, "error": null }));
     let at = |point: &str| {
         let name = format!("forward, {point}");
         packets.iter().filter(move |seen| seen.interface == name).collect::<Vec<_>>()
@@ -159,6 +171,54 @@ fn every_packet_comes_out_of_the_queue_or_is_dropped_with_its_reason() {
         let header = seen.bytes[..20].as_chunks::<2>().0;
         let sum = header.iter().map(|&pair| u32::from(u16::from_be_bytes(pair))).sum::<u32>();
         assert_eq!((sum >> 16) + (sum & 0xffff), 0xffff, "the header checksum is that of the marked header");
+    }
+}
+
+/// Two links, of which the second is the slower: what leaves the one comes to the other. A port that is not asked for has
+/// no file.
+#[test]
+fn of_several_links_each_direction_that_is_asked_for_has_a_file() {
+    let text = "[links.home]\nrate = \"40mbit\"\n[links.core]\nrate = \"10mbit\"\nqdisc = { kind = \"pfifo\", limit = \"20p\" }\n\
+                [[traffic]]\nkind = \"bulk\"\nflows = 1\nroute = [\"home\", \"core\"]\n\
+                [live]\ncapture = \"both\"\ncapture_at = [\"core\", \"home.forward\"]\n";
+    let read_no_file = |name: &str| Err(format!("{name}: there are no files here"));
+    let resolved = resolve(text, "links.toml", &[], &read_no_file).expect("it makes sense");
+    let scenario = resolved.scenario().expect("it has no load to calibrate");
+    let folder = folder("links");
+    let mut network = Network::new(scenario, Announced::nothing());
+    network.capture(Captures::create(&folder, scenario).expect("they can be made"));
+    let mut now = Time::ZERO;
+    // 1500 bytes each 600 us are 20 Mb/s: half of them pass the second link.
+    for number in 0..2_000 {
+        now += Span::from_us(600);
+        while let Some(leaving) = network.advance(now, &mut Discard) {
+            network.give_back(leaving);
+        }
+        network.send(&datagram(1500, Ecn::NotEct, number), 0, now).expect("a packet");
+    }
+    while let Some(leaving) = network.advance(now + Span::from_secs(10), &mut Discard) {
+        network.give_back(leaving);
+    }
+    let report = network.take_captures().end();
+    let seen = |file: &str, point: &str| -> Vec<u32> {
+        let (packets, _) = read(&fs::read(folder.join(file)).expect("it is there"));
+        packets.iter().filter(|seen| seen.interface == point).map(Seen::number).collect()
+    };
+    let (home, core) = ("packets.home.forward.pcapng", "packets.core.forward.pcapng");
+    let leaves = seen(home, "forward, after the queue");
+    assert_eq!(leaves, (0..2_000).collect::<Vec<_>>());
+    assert_eq!(seen(core, "forward, before the queue"), leaves);
+    let (dropped, delivered) = (seen(core, "forward, dropped"), seen(core, "forward, after the queue"));
+    assert!(dropped.len() > 900 && dropped.len() + delivered.len() == 2_000, "{}", dropped.len());
+    let mut files: Vec<String> = fs::read_dir(&folder)
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be read").file_name().into_string().expect("it is text"))
+        .collect();
+    files.sort();
+    assert_eq!(files, [core, "packets.core.reverse.pcapng", home]);
+    let counted = [("home", "forward", 4_000), ("core", "forward", 4_000), ("core", "reverse", 0)];
+    for (link, direction, expected) in counted {
+        assert_eq!(report["links"][link][direction]["seen"], expected, "{link} {direction}");
     }
 }
 

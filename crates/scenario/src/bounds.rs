@@ -13,6 +13,8 @@ pub const MOST_BLOCKS: usize = 1000;
 pub const MOST_STACKS: usize = 100;
 /// Links.
 pub const MOST_LINKS: usize = 256;
+/// Directions of links that are captured: each has a file.
+pub const MOST_CAPTURES: usize = 32;
 /// Entries of a link's schedule.
 pub const MOST_CHANGES: usize = 50_000;
 /// Tables and lists within each other, and parts of a dotted key.

@@ -10,9 +10,9 @@ use crate::impairments;
 use crate::kept::{self, KeptFile};
 use crate::kinds::Reached;
 use crate::link;
-use crate::live::{self, Capture, Live, Maker};
+use crate::live::{self, Maker};
 use crate::network::{self, LINK, LINKS};
-use crate::scenario::{Direction, Link, Path, Record, RttSpec, Scenario};
+use crate::scenario::{Direction, Path, Record, RttSpec, Scenario};
 use crate::section::{Context, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
@@ -134,8 +134,10 @@ pub fn resolve_with(
     let tcp = tcp(&root)?;
     let tcp_written = hosts::write(&hosts::read(&stacks, &tcp, None)?);
     let (record, record_written) = record(&root.section("record")?, times.duration)?;
-    let (live, live_written) = live::read(&root.section("live")?)?;
-    need_what_live_runs_do(&root, &live, &links)?;
+    let (live, live_written) = live::read(&root.section("live")?, &links)?;
+    if live.qdisc == Maker::Kernel {
+        link::need_what_kernels_do(&root)?;
+    }
 
     let mut traffic = Vec::new();
     let mut loads = Vec::new();
@@ -248,19 +250,6 @@ fn document(text: &str, overrides: &[(String, String)], context: Context<'_>) ->
     }
     stacks::copy_in(&mut document, context)?;
     Ok(document)
-}
-
-/// Refuses a network on which live runs could not do what they are asked to.
-fn need_what_live_runs_do(root: &Section<'_>, live: &Live, links: &[Link]) -> Result<(), Error> {
-    if live.qdisc == Maker::Kernel {
-        link::need_what_kernels_do(root)?;
-    }
-    match root.section("live")?.get("capture") {
-        Some(entry) if links.len() > 1 && live.capture != Capture::Off => {
-            Err(entry.expected("off with several links: packets are captured before and after one queue"))
-        }
-        _ => Ok(()),
-    }
 }
 
 struct Times {

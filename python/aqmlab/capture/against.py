@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from aqmlab import links
 from aqmlab.capture.measure import Measured
+from aqmlab.errors import BadInput
 from aqmlab.results.run import Run
 from aqmlab.vectors.points import WAYS
 
@@ -81,24 +83,44 @@ class Paired:
 
 
 def against(measured: Measured, run: Run) -> tuple[list[Check], dict[str, Paired]]:
-    """What a run recorded beside what its packets say, and the response times of each direction, paired."""
+    """What a run recorded beside what its packets say, and the response times of each direction, paired.
+
+    A file of one of several links is compared with the figures of that link. What hosts do is then left out: not every
+    connection crosses every link. Raises `BadInput` where the run does not have the link.
+    """
     said = measured.as_dict()
     checks = []
     least = _KERNEL_S if run.scenario.get("live", {}).get("qdisc") == "kernel" else 0.0
-    for name in WAYS:
-        ours, theirs = said[name], run.summary[name]
+    figures = _of_link(measured, run) if links.are_several(run.scenario) else run.summary
+    for way in measured.ways:
+        name = WAYS[way]
+        ours, theirs = said[name], figures[name]
         checks += [Check(f"{key.replace('_', ' ')}, {name}", ours[key], theirs[key], _EXACT) for key in _COUNTS]
         delays = (ours["queue_delay_mean_s"], theirs["queue_delay_mean_s"])
         checks += [
             Check(f"throughput, {name}", ours["throughput_bps"], theirs["throughput_bps"], _ROUNDED),
             Check(f"mean queueing delay, {name}", *delays, _ROUNDED, least),
         ]
+    if said["exchanges"] is None or links.are_several(run.scenario):
+        return checks, {}
     completed = run.summary["exchanges"]["completed"]
     checks.append(Check("exchanges", said["exchanges"]["completed"], completed, 0.001))
     again = sum(said[name]["retransmitted_segments"] for name in WAYS)
     checks.append(Check("retransmitted segments", again, run.summary["tcp"]["retransmitted_segments"], 0.01))
     pairs = {name: _paired(measured, run, way) for way, name in enumerate(WAYS)} if run.has_exchanges else {}
     return checks, {name: pair for name, pair in pairs.items() if pair.recorded or pair.captured}
+
+
+def _of_link(measured: Measured, run: Run) -> Any:
+    """The figures of the link that the file's name says, as in `packets.core.forward.pcapng`."""
+    link = measured.path.name.split(".")[1:2]
+    if not link or link[0] not in run.summary["links"]:
+        known = ", ".join(run.summary["links"])
+        raise BadInput(
+            f"{measured.path}: expected a name such as packets.LINK.forward.pcapng, with LINK one of {known}, "
+            "as it says which link's packets these are"
+        )
+    return run.summary["links"][link[0]]
 
 
 def _paired(measured: Measured, run: Run, way: int) -> Paired:

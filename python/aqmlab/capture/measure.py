@@ -30,6 +30,8 @@ class Measured:
     """Whether the capture's end is the end: then what arrives after its last packet counts as well."""
     packets: int
     """In the file."""
+    ways: tuple[int, ...]
+    """The directions that were captured, 0 for forward and 1 for reverse: with several links each file has one."""
     queues: tuple[Queue, Queue]
     connections: Connections
 
@@ -58,14 +60,18 @@ class Measured:
             "packets": self.packets,
             "start_s": self.start_s,
             "end_s": self.end_s,
-            **{name: self._direction(way) for way, name in enumerate(WAYS)},
+            **{WAYS[way]: self._direction(way) for way in self.ways},
             "connections": self.connections.counts["connections"],
-            "exchanges": {
-                "completed": len(self.exchanges()),
-                "unfinished": self.connections.unfinished,
-                "at_queue_s": _quantiles(np.array([exchange.at_queue_s for exchange in self.exchanges()])),
-                "response_time_s": _quantiles(self.response_times_s()),
-            },
+            # A request goes one way and its response the other.
+            "exchanges": self._exchanges() if len(self.ways) == len(WAYS) else None,
+        }
+
+    def _exchanges(self) -> dict[str, Any]:
+        return {
+            "completed": len(self.exchanges()),
+            "unfinished": self.connections.unfinished,
+            "at_queue_s": _quantiles(np.array([exchange.at_queue_s for exchange in self.exchanges()])),
+            "response_time_s": _quantiles(self.response_times_s()),
         }
 
     def _direction(self, way: int) -> dict[str, Any]:
@@ -140,7 +146,8 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
     end = latest / _NS if end_s is None else end_s
     if end <= start_s:
         raise BadInput(f"{path}: ends at {end:g} s: expected packets after {start_s:g} s")
-    return Measured(path, start_s, end, end_s is None, packets, queues, connections)
+    ways = tuple(sorted({point.way for point in places}))
+    return Measured(path, start_s, end, end_s is None, packets, ways, queues, connections)
 
 
 def _kept(frame: capture.Frame, payload: int) -> int:

@@ -26,17 +26,20 @@ _ROWS = (
 
 
 def measured(out: Console, found: Measured) -> None:
-    """Both directions side by side, then the exchanges."""
+    """Prints the directions that were captured side by side, then the exchanges."""
     said = found.as_dict()
     title = f"{found.path.name}: {found.packets:,} packets, {found.start_s:g} to {found.end_s:g} s"
-    table = _table(title, "", *WAYS)
+    ways = [WAYS[way] for way in found.ways]
+    table = _table(title, "", *ways)
     for key, name, unit in _ROWS:
-        table.add_row(name, *(_value(said[way][key], unit) for way in WAYS))
+        table.add_row(name, *(_value(said[way][key], unit) for way in ways))
     for kind in ("dropped", "marked"):
-        for reason in sorted({reason for way in WAYS for reason in said[way][kind]}):
-            table.add_row(f"{kind}: {reason}", *(_value(said[way][kind].get(reason, 0), "count") for way in WAYS))
+        for reason in sorted({reason for way in ways for reason in said[way][kind]}):
+            table.add_row(f"{kind}: {reason}", *(_value(said[way][kind].get(reason, 0), "count") for way in ways))
     out.print(table)
     exchanges = said["exchanges"]
+    if exchanges is None:
+        return
     if exchanges["completed"]:
         table = _table(
             f"{exchanges['completed']:,} exchanges of {said['connections']:,} connections", "", "at the queue", "hosts"

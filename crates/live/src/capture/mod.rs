@@ -13,10 +13,13 @@
 //! the first of January 1970.
 //!
 //! A slow disk never delays the router. It encodes packets into chunks, which a thread of its own writes; where
-//! [`CHUNKS`] of them wait to be written, what comes is left out, counted, and said so in the file itself (interface
+//! all of them wait to be written, what comes is left out, counted, and said so in the file itself (interface
 //! statistics) and in [`CaptureReport`].
 
 mod pcapng;
+mod places;
+
+pub use places::Captures;
 
 use crate::wire;
 use aqm::Cause;
@@ -34,8 +37,11 @@ use std::thread::{self, JoinHandle};
 pub const SNAP: u32 = 128;
 /// Bytes that are handed to the writer at a time.
 const CHUNK: usize = 256 << 10;
-/// Most chunks there are: 64 MiB, two seconds and a half of 150,000 packets/s before and after the queue.
+/// Most chunks there are, of all files together: 64 MiB, two seconds and a half of 150,000 packets/s before and after
+/// one queue.
 const CHUNKS: usize = 256;
+/// The least number of chunks of a file: one is filled while others are written.
+const LEAST_CHUNKS: usize = 4;
 /// A chunk that is not full is handed over after this much of the run: what a run that is killed leaves behind.
 const LONGEST: Span = Span::from_secs(1);
 
@@ -69,6 +75,8 @@ pub struct Capture {
     /// Whether there is no chunk to write into: the writer has them all.
     is_full: bool,
     made: usize,
+    /// The most chunks it may have.
+    most: usize,
     full: Option<SyncSender<Vec<u8>>>,
     empty: Receiver<Vec<u8>>,
     writer: Option<JoinHandle<io::Result<u64>>>,
@@ -110,22 +118,36 @@ impl CaptureReport {
 }
 
 impl Capture {
-    /// A capture of `scenario` into a new file at `path`, of which no packet has more than `snap` bytes. Call it from a
-    /// thread of ordinary priority: the one that writes inherits it.
+    /// A capture of both directions of the first link of `scenario` into a new file at `path`, of which no packet has
+    /// more than `snap` bytes.
     ///
     /// # Errors
     /// Where the file cannot be made or begun, or the thread not started.
     pub fn create(path: &Path, scenario: &Scenario, sides: Sides, snap: u32) -> io::Result<Self> {
-        let Link { rates, qdiscs, .. } = scenario.link();
+        Self::of_link(path, scenario, (scenario.link(), [true; 2]), sides, snap, CHUNKS)
+    }
+
+    /// A capture of some directions of a link, with a limit on the chunks that it may have. Call it from a thread of
+    /// ordinary priority: the thread that writes inherits its priority.
+    fn of_link(
+        path: &Path,
+        scenario: &Scenario,
+        (link, ways): (&Link, [bool; 2]),
+        sides: Sides,
+        snap: u32,
+        most: usize,
+    ) -> io::Result<Self> {
+        let Link { rates, qdiscs, .. } = link;
         let mut head = Vec::new();
         let application = concat!("aqmlab ", env!("CARGO_PKG_VERSION"));
-        let about = format!("{}; seed {}; times count from the start of the run", scenario.name, scenario.seed);
+        let at = if scenario.has_routes() { format!("link {}; ", link.name) } else { String::new() };
+        let about = format!("{}; {at}seed {}; times count from the start of the run", scenario.name, scenario.seed);
         pcapng::section(&mut head, application, &system(), &about);
         let mut points = [[Point::default(); POINTS]; 2];
         let mut number = 0;
         for (side, rate) in rates.iter().enumerate() {
             for (point, is_wanted) in [(BEFORE, sides.before), (DROPPED, true), (AFTER, sides.after)] {
-                if is_wanted {
+                if is_wanted && ways[side] {
                     pcapng::interface(&mut head, name(side, point), snap, rate.bps());
                     points[side][point].interface = Some(number);
                     number += 1;
@@ -134,8 +156,8 @@ impl Capture {
         }
         let mut file = File::create(path)?;
         file.write_all(&head)?;
-        let (full, to_write) = mpsc::sync_channel(CHUNKS);
-        let (written, empty) = mpsc::sync_channel(CHUNKS);
+        let (full, to_write) = mpsc::sync_channel(most);
+        let (written, empty) = mpsc::sync_channel(most);
         let bytes = head.len() as u64;
         let writer = thread::Builder::new()
             .name("capture".to_owned())
@@ -151,6 +173,7 @@ impl Capture {
             last: Time::ZERO,
             is_full: false,
             made: 1,
+            most,
             full: Some(full),
             empty,
             writer: Some(writer),
@@ -246,7 +269,7 @@ impl Capture {
         }
         self.chunk = match self.empty.try_recv() {
             Ok(chunk) => chunk,
-            Err(TryRecvError::Empty) if self.made < CHUNKS => {
+            Err(TryRecvError::Empty) if self.made < self.most => {
                 self.made += 1;
                 chunk()
             }
