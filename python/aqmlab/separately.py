@@ -1,10 +1,10 @@
-"""What a comparison holds together, each by itself: blocks of traffic that complete exchanges, probes each way.
+"""The parts of a comparison, each by itself: links, blocks of traffic that complete exchanges, probes each way.
 
 A mean over blocks of different kinds is that of none of them: what is good for web users may be paid by transfers.
-Where there is one block only, or probes run one way only, the tables of the whole say it already.
+Where there is one link, one block, or probes one way only, the tables of the whole show it already.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,14 @@ WAYS = ("forward", "reverse")
 Heading = tuple[str, str, str]
 """Title, in two lines for a terminal, unit, and the name of the number."""
 
+LINK: tuple[Heading, ...] = (
+    ("used\n%", "share", "utilisation"),
+    ("loss\n%", "share", "loss_ratio"),
+    ("marked\n%", "share", "mark_ratio"),
+    ("queueing\ndelay, ms", "s", "queue_delay_mean_s"),
+    ("loss against\nbaseline, points", "difference", "difference_to_baseline.loss_ratio"),
+    ("delay against\nbaseline, ms", "difference_s", "difference_to_baseline.queue_delay_mean_s"),
+)
 BLOCK: tuple[Heading, ...] = (
     ("completed\n", "count", "completed"),
     ("median\nms", "s", "p50"),
@@ -45,15 +53,49 @@ class Part:
     """One table: a row a column of the comparison; `None` where it has no such number."""
 
     table: str
-    """Its name in `numbers.csv`: `traffic.0`, `probes.forward`."""
+    """Its name in `numbers.csv`: `links.core`, `traffic.0`, `probes.forward`."""
     title: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[Column, tuple[Interval | None, ...]], ...]
 
 
 def of(found: Comparison) -> list[Part]:
-    """The tables of a comparison, blocks first."""
-    return [*_blocks(found), *_probes(found)]
+    """The tables of a comparison: links, blocks, probes."""
+    return [*_links(found), *_blocks(found), *_probes(found)]
+
+
+def _links(found: Comparison) -> list[Part]:
+    """A table for each of several links that all columns have, both of its directions together."""
+    windows = [window for column in found.columns for window in column.windows]
+    names = [name for name in windows[0].links if all(name in window.links for window in windows)]
+    return [
+        Part(
+            f"links.{name}",
+            f"Link {name}, both directions together",
+            LINK,
+            tuple((column, (*_link(found, column, name),)) for column in found.columns),
+        )
+        for name in names
+    ]
+
+
+def _link(found: Comparison, column: Column, link: str) -> list[Interval | None]:
+    def whole(measure: str) -> Callable[[Window], float]:
+        return lambda window: window.at(link).measure(measure)
+
+    def parts(measure: str) -> Callable[[Window], statistics.Array]:
+        return lambda window: window.at(link).parts(measure)
+
+    base = found.base_of(column)
+    # The uncongested network is another one: its links do not compare.
+    has_none = column is base or column.uncongested
+    return [
+        *(column.statistic(whole(measure), parts(measure)) for _, _, measure in LINK[:4]),
+        *(
+            None if has_none else found.contrast(column, base, whole(measure), parts(measure))
+            for measure in ("loss_ratio", "queue_delay_mean_s")
+        ),
+    ]
 
 
 def blocks(found: Comparison) -> dict[int, str]:

@@ -7,7 +7,7 @@ import pytest
 import aqmlab
 from aqmlab import engine, figures, report, separately, statistics
 from aqmlab.command import terminal
-from aqmlab.separately import BLOCK, PROBES
+from aqmlab.separately import BLOCK, LINK, PROBES
 from conftest import NATIVE
 
 MIXED = """
@@ -38,6 +38,63 @@ def mixed(tmp_path_factory):
         yield aqmlab.compare(
             MIXED, "pfifo limit 200p", "codel", reps=2, jobs=1, out=tmp_path_factory.mktemp("mixed") / "out"
         )
+
+
+TWO_LINKS = """
+name = "two links"
+duration = "6s"
+warmup = "1s"
+[links.home]
+rate = "4mbit"
+[links.core]
+rate = "6mbit"
+qdisc = { kind = "pfifo", limit = "20p" }
+[[traffic]]
+kind = "bulk"
+flows = 2
+route = ["home", "core"]
+[[traffic]]
+kind = "bulk"
+flows = 2
+route = ["core"]
+[[variant]]
+name = "long"
+links.home.qdisc = { kind = "pfifo", limit = "100p" }
+[[variant]]
+name = "short"
+links.home.qdisc = { kind = "pfifo", limit = "10p" }
+"""
+
+
+def test_each_of_several_links_has_a_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    found = aqmlab.compare(TWO_LINKS, reps=2, jobs=1, out=tmp_path / "out")
+    parts = separately.of(found)
+    assert [part.table for part in parts] == ["links.home", "links.core"]
+    assert all(part.headings == LINK for part in parts)
+    for name, part in zip(("home", "core"), parts, strict=True):
+        delays = {}
+        for column, (used, loss, _, delay, _, change) in part.rows:
+            ways = [[run.summary["links"][name][way] for way in separately.WAYS] for run in column.result.runs]
+            assert used.value == pytest.approx(np.mean([np.mean([way["utilisation"] for way in run]) for run in ways]))
+            lost, offered = (
+                [sum(way[key] for way in run) for run in ways] for key in ("dropped_packets", "offered_packets")
+            )
+            assert loss.value == pytest.approx(np.mean(np.divide(lost, offered)))
+            sent = [[way["delivered_packets"] for way in run] for run in ways]
+            waits = [[way["queue_delay_mean_s"] for way in run] for run in ways]
+            delays[column.name] = [np.average(wait, weights=n) for wait, n in zip(waits, sent, strict=True)]
+            assert delay.value == pytest.approx(np.mean(delays[column.name]))
+            if column is found.baseline:
+                assert change is None
+            else:
+                gain = np.subtract(delays[column.name], delays[found.baseline.name])
+                assert change.value == pytest.approx(gain.mean())
+    # In the terminal no number of the first link stands for all.
+    out = terminal.console()
+    terminal.comparison(out, found)
+    said = capsys.readouterr().out
+    assert "Link home, both directions together" in said and "first link" not in said
 
 
 def test_each_block_that_completes_exchanges_has_a_table(mixed):

@@ -201,23 +201,20 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         out.print(Text(subject, style="dim"))
     table = short_table(found.name)
     table.add_column("", no_wrap=True)
-    columns = [
-        ("used\n%", "utilisation", "share"),
-        ("loss\n%", "loss_ratio", "share"),
-        ("marked\n%", "mark_ratio", "share"),
-        *_users_get(found, "%"),
-    ]
+    base = found.baseline
+    several = links.are_several(base.scenario)
+    columns = [*([] if several else _LINK_GIVES), *_users_get(found, "%")]
     for title, _, _ in columns:
         table.add_column(title, justify="right")
-    base = found.baseline
     for column in found.columns:
         table.add_row(
             Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
             *(readable.say(column.estimate(measure).value, unit) for _, measure, unit in columns),
             style="dim" if column.uncongested else "",
         )
-    out.print(table)
-    if links.are_several(base.scenario):
+    if columns:
+        out.print(table)
+    if several:
         _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     if figures := transport.shown([column.result for column in found.columns]):
         table = short_table()
@@ -233,25 +230,32 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
             )
         out.print(table)
     others = [column for column in found.congested if column is not found.base_of(column)]
-    if others:
+    if others and columns:
         out.print(_differences(found, base, others))
     for part in separately.of(found):
         out.print(_part(part, base))
     findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
-    several = links.are_several(base.scenario)
-    where = f" of {next(iter(links.of(base.scenario)))}, the first link" if several else ""
-    note = f"Used, loss and marked: both directions{where} together. {readable.basis(found.reps)}"
-    out.print(Text(note, style="dim"))
+    note = "" if several else "Used, loss and marked: both directions together. "
+    out.print(Text(f"{note}{readable.basis(found.reps)}", style="dim"))
     if lead:
         out.print(Text(lead, style="bold"))
 
 
+_LINK_GIVES = (
+    ("used\n%", "utilisation", "share"),
+    ("loss\n%", "loss_ratio", "share"),
+    ("marked\n%", "mark_ratio", "share"),
+)
+"""The columns of the only link. Several links have a table each."""
+
+
 def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
-    """The columns of exchanges; where nobody makes any, what packets wait."""
+    """The columns of exchanges; where nobody makes any and there is one link, what packets wait there."""
     if not any(column.completed > 0 for column in found.columns):
-        return [("queueing\ndelay, ms", "queue_delay_mean_s", "s")]
+        several = links.are_several(found.baseline.scenario)
+        return [] if several else [("queueing\ndelay, ms", "queue_delay_mean_s", "s")]
     return [
         ("completed\n", "completed", "count"),
         ("median\nms", "p50", "s"),
@@ -279,10 +283,8 @@ def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> T
     each = ", each witness against its own" if found.witnesses else ""
     table = short_table(f"Against {base.name}, under the same demands{each}")
     table.add_column("", no_wrap=True)
-    columns = [
-        ("loss\npoints", "loss_ratio", "share"),
-        *_users_get(found, "points"),
-    ]
+    several = links.are_several(base.scenario)
+    columns = [*([] if several else [("loss\npoints", "loss_ratio", "share")]), *_users_get(found, "points")]
     for title, _, _ in columns:
         table.add_column(title, justify="right")
     for column in others:

@@ -70,8 +70,14 @@ def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun 
 
 
 def _measures(columns: Sequence[Column]) -> tuple[str, ...]:
-    """The measures of the first table; of exchanges only where there are any."""
-    return (*OF_LINK, *TIMES) if any(column.completed > 0 for column in columns) else OF_LINK
+    """The measures of the first table: of the link if there is one, of exchanges if there are any.
+
+    Several links have tables of their own. Where there are no exchanges either, the first link stands for them.
+    """
+    if not any(column.completed > 0 for column in columns):
+        return OF_LINK
+    is_comparison = len(columns) > 1
+    return TIMES if is_comparison and links.are_several(columns[0].scenario) else (*OF_LINK, *TIMES)
 
 
 def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
@@ -157,6 +163,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "differing": differing,
         "of_each": " of each variant's folder" if len(columns) > 1 else " beside this page",
         "first_link": next(iter(links.of(first.scenario))) if links.are_several(first.scenario) else "",
+        "has_link": OF_LINK[0] in _measures(columns),
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
