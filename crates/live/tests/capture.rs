@@ -174,11 +174,11 @@ fn every_packet_comes_out_of_the_queue_or_is_dropped_with_its_reason() {
     }
 }
 
-/// Two links, of which the second is the slower: what leaves the one comes to the other. A port that is not asked for has
-/// no file.
+/// The second of two links is the slower: what leaves the first comes to it. A port that is not asked for has no file.
 #[test]
 fn of_several_links_each_direction_that_is_asked_for_has_a_file() {
-    let text = "[links.home]\nrate = \"40mbit\"\n[links.core]\nrate = \"10mbit\"\nqdisc = { kind = \"pfifo\", limit = \"20p\" }\n\
+    let text = "[links.home]\nrate = \"40mbit\"\n\
+                [links.core]\nrate = \"10mbit\"\nqdisc = { kind = \"pfifo\", limit = \"20p\" }\n\
                 [[traffic]]\nkind = \"bulk\"\nflows = 1\nroute = [\"home\", \"core\"]\n\
                 [live]\ncapture = \"both\"\ncapture_at = [\"core\", \"home.forward\"]\n";
     let read_no_file = |name: &str| Err(format!("{name}: there are no files here"));

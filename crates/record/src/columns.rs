@@ -1,4 +1,4 @@
-//! The columns of the tables: what each is called, and what of a row stands in it.
+//! This file defines the columns of the tables: the name of each, and which value of a row it holds.
 //!
 //! A time stands in two columns: `start_ns` has whole nanoseconds, as the clock of the run counts them, `start_s` the
 //! same time in seconds, for whoever reads the table. Comparisons are exact with the first.
@@ -21,13 +21,13 @@ pub trait Row: Sized + 'static {
     const COLUMNS: &'static [Column<Self>];
 }
 
-/// A column, or the two of a time.
+/// A column, or the two columns of a time.
 pub struct Column<R: 'static> {
     name: &'static str,
     of: Of<R>,
 }
 
-/// What of a row stands in a column.
+/// The value of a row that a column holds.
 enum Of<R> {
     /// A time, nanoseconds: columns `NAME_s` and `NAME_ns`.
     Time(fn(&R) -> u64),
@@ -37,7 +37,7 @@ enum Of<R> {
     Nanoseconds(fn(&R) -> u64),
     /// A number or null.
     NumberOrNull(fn(&R) -> Option<f64>),
-    /// An unsigned number of this many bits.
+    /// An unsigned number, with its number of bits.
     Unsigned(i8, fn(&R) -> u64),
     /// A word.
     Word(fn(&R) -> &'static str),
@@ -47,7 +47,7 @@ enum Of<R> {
 
 use Of::{Link, Nanoseconds, NumberOrNull, Time, TimeOrNull, Unsigned, Word};
 
-/// A column that is written down, of a row group that is under way.
+/// Writes one column of the row group under way.
 struct Writing<'a, 'g>(&'a mut SerializedRowGroupWriter<'g, File>);
 
 impl Writing<'_, '_> {
@@ -73,7 +73,7 @@ impl<R> Column<R> {
         Self { name, of }
     }
 
-    /// The name in nanoseconds of what is called so.
+    /// The name of the column that has this time in nanoseconds.
     fn in_ns(&self) -> String {
         format!("{}_ns", self.name)
     }
@@ -102,7 +102,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// Adds how it is packed.
+    /// Adds how this column is compressed.
     pub fn set(&self, properties: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
         match self.of {
             // Times follow each other closely: their differences take half of the room.
@@ -115,7 +115,7 @@ impl<R> Column<R> {
         }
     }
 
-    /// Writes it, of all rows of a group.
+    /// Writes this column for all rows of a group.
     pub fn write(&self, rows: &[R], group: &mut SerializedRowGroupWriter<'_, File>, links: &[ByteArray]) -> Result<()> {
         let mut to = Writing(group);
         match self.of {

@@ -1,4 +1,4 @@
-//! Recorded demands as text: who asks for how much when, in the form that `kind = "replay"` reads.
+//! Demands are recorded as text: who asks for how much, and when, in the form that `kind = "replay"` reads.
 
 use crate::rows::{DemandRow, Demanded};
 use base::{Span, Time};
@@ -10,19 +10,19 @@ use std::path::{Path, PathBuf};
 
 const HEADING: &str = "connection,at_s,direction,rtt_s,request_bytes,response_bytes,server_delay_s,last";
 
-/// Files `demands-N.csv`, one for each block of traffic that asks for something.
+/// Writes the files `demands-N.csv`, one for each block of traffic that asks for something.
 pub struct Recording {
     folder: PathBuf,
     files: BTreeMap<u16, BufWriter<File>>,
 }
 
 impl Recording {
-    /// In `folder`, which exists.
+    /// A recording whose files go into `folder`, which must exist.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), files: BTreeMap::new() }
     }
 
-    /// Writes one line.
+    /// Writes one demand as one line of its block's file.
     pub fn push(&mut self, row: &DemandRow) -> Result<()> {
         if !self.files.contains_key(&row.traffic) {
             let mut file = BufWriter::new(File::create(self.folder.join(format!("demands-{}.csv", row.traffic)))?);

@@ -1,4 +1,4 @@
-//! What a run leaves behind: counts and histograms, rows, tables and the summary.
+//! This crate keeps what a run leaves behind: counts and histograms, rows, tables and the summary.
 //!
 //! The drivers tell a [`Meter`] per link and direction what happens there and a [`Responses`] what users saw, and
 //! hand finished rows to a [`Sink`], at the instants that a [`Window`] gives. Only what falls into the measured window

@@ -1,4 +1,4 @@
-//! The catalogue of measures: what each number of a run is called, what unit it has, how it is worked out and of what.
+//! The catalogue of measures says of each number of a run its name, its unit, its formula and its sources.
 //!
 //! A measure is defined here and nowhere else. Summaries are written by its rows ([`link`], [`hosts`], [`exchanges`];
 //! those of probes stand beside what counts them), the documentation's tables are made of them, and Python takes
@@ -21,7 +21,7 @@ pub struct Row<V: 'static> {
     pub name: &'static str,
     /// What people read at the head of a column.
     pub title: &'static str,
-    /// Of its values: `s`, `bit/s`, `packets`; `share of packets` is between 0 and 1. Empty for a plain number.
+    /// The unit of its values: `s`, `bit/s`, `packets`. `share of packets` is between 0 and 1, empty is a plain number.
     pub unit: &'static str,
     /// How it is worked out, in words and symbols.
     pub formula: &'static str,
@@ -29,11 +29,11 @@ pub struct Row<V: 'static> {
     pub source: &'static str,
     /// The parameters with which claims, figures and tables ask for it; `None` where only the summary has it.
     pub parameters: Option<&'static str>,
-    /// The number.
+    /// How the number is worked out for the summary.
     pub value: V,
 }
 
-/// A row without its number, with its place in the summary.
+/// A row of the catalogue without its function, with its place in the summary.
 #[derive(Clone, Copy)]
 pub struct Measure {
     /// The table of the summary that has it: `forward`, which stands for `reverse` too, `tcp`, `udp`, `probes`,
@@ -51,12 +51,12 @@ pub struct Measure {
     pub formula: &'static str,
     /// What it is worked out of.
     pub source: &'static str,
-    /// With which it is asked for; `None` where it cannot be.
+    /// The parameters with which it is asked for; `None` where it cannot be.
     pub parameters: Option<&'static str>,
 }
 
 impl Measure {
-    /// Where the summary has it: `forward.utilisation`.
+    /// The dotted key under which the summary has it: `forward.utilisation`.
     pub fn key(&self) -> Option<String> {
         (!self.section.is_empty()).then(|| format!("{}.{}", self.section, self.name))
     }
@@ -75,7 +75,7 @@ impl Measure {
     }
 }
 
-/// The names of parameters, which stand between backticks: "`direction` forward, `link`".
+/// The names of the parameters in such a text, where they stand between backticks: "`direction` forward, `link`".
 fn names(parameters: &str) -> Vec<&str> {
     parameters.split('`').skip(1).step_by(2).collect()
 }
@@ -114,13 +114,13 @@ pub fn to_json() -> Value {
     all().into_iter().map(Measure::to_json).collect()
 }
 
-/// The percentiles that summaries have of times: `quantile` tells the time that a fraction did not exceed, seconds.
+/// The percentiles that summaries have of times. `quantile` gives the time in seconds that a fraction did not exceed.
 pub(crate) fn percentiles(quantile: impl Fn(f64) -> Option<f64>) -> Value {
     let of = |percent: u8| (format!("p{percent}"), json!(quantile(f64::from(percent) / 100.0)));
     Value::Object([10, 25, 50, 75, 90, 95, 99].map(of).into_iter().collect())
 }
 
-/// The numbers of rows, by name, as `value` works them out.
+/// An object with the number of each row under its name; `value` works a number out.
 pub(crate) fn values<V>(rows: &[Row<V>], value: impl Fn(&V) -> Value) -> Value {
     Value::Object(rows.iter().map(|row| (row.name.to_owned(), value(&row.value))).collect::<Map<_, _>>())
 }

@@ -1,4 +1,4 @@
-//! What passed one direction of a link.
+//! A [`Meter`] counts what passes one direction of a link.
 
 use crate::rows::QueueRow;
 use crate::seconds::seconds;
@@ -7,7 +7,7 @@ use base::{Span, Time};
 use hdrhistogram::Histogram;
 use net::Port;
 
-/// Counts of one direction, of the measured window and of the interval under way.
+/// The counts of one direction of a link: those of the measured window and those of the interval under way.
 #[derive(Clone, Debug)]
 pub struct Meter {
     window: Counts,
@@ -22,11 +22,11 @@ pub struct Meter {
 /// What was counted within the measured window.
 #[derive(Clone, Debug)]
 pub struct Counts {
-    /// Packets that arrived.
+    /// Packets that arrived at the discipline.
     pub offered: u64,
-    /// Packets that left.
+    /// Packets that left the link.
     pub delivered: u64,
-    /// Their bytes.
+    /// Bytes of the packets that left the link.
     pub delivered_bytes: u64,
     /// Packets lost, by cause.
     pub dropped: [u64; Cause::ALL.len()],
@@ -36,13 +36,13 @@ pub struct Counts {
     pub udp_offered: u64,
     /// UDP packets lost.
     pub udp_lost: u64,
-    /// Segments and UDP packets that were lost on their way here: they never arrived.
+    /// Segments and UDP packets that were lost before they arrived here.
     pub lost_before_link: [u64; 2],
-    /// Sum of the times waited, ns.
+    /// Sum of the waits of the packets that left, ns.
     pub wait_sum: f64,
-    /// Sum of their squares, ns².
+    /// Sum of the squares of these waits, ns².
     pub wait_squares: f64,
-    /// Packets that waited, summed over time: packets x ns.
+    /// The integral of the number of waiting packets over time, packets x ns.
     pub waiting_packet_ns: u128,
     /// How many packets waited how long.
     waits: WaitBins,
@@ -57,8 +57,7 @@ const WAIT_UNIT_NS: u64 = 100;
 /// Longest waiting time it tells apart: ten minutes.
 const WAIT_MOST: u64 = 600_000_000_000 / WAIT_UNIT_NS;
 
-/// How many packets waited how long: the bins of a histogram of two significant digits, which is made of them when it
-/// is read.
+/// The bins of a histogram of waits with two significant digits. The histogram itself is made when it is read.
 #[derive(Clone, Debug)]
 struct WaitBins(Box<[u32]>);
 
@@ -72,7 +71,7 @@ impl WaitBins {
         Self(vec![0; Self::bin(Self::LAST) + 1].into())
     }
 
-    /// Of a wait in units.
+    /// The bin of a wait that is given in units.
     #[inline]
     const fn bin(units: u64) -> usize {
         let octave = 56 - (units | (2 * Self::HALF - 1)).leading_zeros() as u64;
@@ -103,7 +102,7 @@ impl WaitBins {
 }
 
 impl Meter {
-    /// Nothing seen; measuring starts with [`Meter::start`].
+    /// A meter that has seen nothing. Measuring starts with [`Meter::start`].
     pub fn new() -> Self {
         Self {
             window: Counts {
@@ -130,13 +129,13 @@ impl Meter {
         }
     }
 
-    /// The measured window begins. Packets that waited, summed over the time until then, are `packet_ns`.
+    /// Begins the measured window. `packet_ns` is the integral of the number of waiting packets until then.
     pub fn start(&mut self, packet_ns: u128) {
         self.is_measuring = true;
         self.window.waiting_packet_ns = packet_ns;
     }
 
-    /// The measured window is over; `packet_ns` likewise.
+    /// Ends the measured window. `packet_ns` is that integral until then.
     pub fn stop(&mut self, packet_ns: u128) {
         self.window.waiting_packet_ns = packet_ns - self.window.waiting_packet_ns;
         self.is_measuring = false;
@@ -153,18 +152,18 @@ impl Meter {
         &self.window
     }
 
-    /// A packet that was sent this way is lost and does not arrive.
+    /// Counts a packet of this direction that was lost before it arrived at the link.
     pub fn lost_before_link(&mut self, is_udp: bool) {
         self.window.lost_before_link[usize::from(is_udp)] += u64::from(self.is_measuring);
     }
 
-    /// A packet arrived.
+    /// Counts a packet that arrived.
     #[inline]
     pub fn offered(&mut self) {
         self.offered_all(1, 0);
     }
 
-    /// So many packets arrived, of which `udp` are UDP packets that have crossed no other link.
+    /// Counts packets that arrived, among them `udp` UDP packets that have crossed no other link.
     #[inline]
     pub fn offered_all(&mut self, packets: u32, udp: u32) {
         self.interval.offered_packets += packets;
@@ -174,12 +173,12 @@ impl Meter {
         }
     }
 
-    /// It is a UDP packet that has crossed no other link.
+    /// Counts the packet that arrived as a UDP packet that has crossed no other link.
     pub fn udp_offered(&mut self) {
         self.window.udp_offered += u64::from(self.is_measuring);
     }
 
-    /// A packet was accepted: a run of losses is over.
+    /// Counts a packet that was accepted, which ends a run of losses.
     #[inline]
     pub fn accepted(&mut self) {
         if self.run > 0 {
@@ -196,7 +195,7 @@ impl Meter {
         self.run = 0;
     }
 
-    /// A packet was lost.
+    /// Counts a packet that was lost.
     pub fn dropped(&mut self, cause: Cause, is_udp: bool) {
         self.run += 1;
         self.interval.dropped_packets += 1;
@@ -206,19 +205,19 @@ impl Meter {
         }
     }
 
-    /// A packet was marked.
+    /// Counts a packet that was marked.
     pub fn marked(&mut self, cause: Cause) {
         self.interval.marked_packets += 1;
         self.window.marked[cause as usize] += u64::from(self.is_measuring);
     }
 
-    /// A packet of so many bytes left after waiting `waited`.
+    /// Counts a packet of `bytes` bytes that left after it had waited for `waited`.
     #[inline]
     pub fn delivered(&mut self, bytes: u32, waited: Span) {
         self.delivered_all(std::iter::once((bytes, waited)));
     }
 
-    /// These packets left: their bytes, and how long each waited.
+    /// Counts packets that left: the bytes of each, and how long it waited.
     #[inline]
     pub fn delivered_all(&mut self, packets: impl Iterator<Item = (u32, Span)>) {
         let (mut count, mut bytes, mut sum, mut most) = (0_u32, 0_u64, 0_u64, self.interval_wait_max_ns);
@@ -315,7 +314,7 @@ mod tests {
     use super::*;
     use base::Stream;
 
-    /// What is read of the bins is what a histogram says that was told of each wait.
+    /// Quantiles read from the bins are those of a histogram that was given each wait.
     #[test]
     fn bins_are_those_of_the_histogram() {
         let mut stream = Stream::named(1, "waits");

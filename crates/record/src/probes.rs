@@ -1,4 +1,4 @@
-//! What probe flows saw: loss, one-way delay and its variation, packet by packet.
+//! Probe flows measure loss, one-way delay and its variation, packet by packet.
 //!
 //! - One-way delay: from the instant at which the sender has the packet to that at which the receiver has all of it
 //!   (RFC 7679), its own serialization included.
@@ -18,7 +18,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// All probe flows of a run.
+/// What all probe flows of a run have seen.
 #[derive(Clone, Debug)]
 pub struct Probes {
     flows: Vec<Flow>,
@@ -35,15 +35,15 @@ pub struct Probes {
     run_losses: u64,
 }
 
-/// One flow.
+/// One probe flow.
 #[derive(Clone, Debug)]
 struct Flow {
     traffic: u16,
     source: u32,
     direction: u8,
-    /// Number of the packet in front.
+    /// Number of the first packet in `packets`.
     first: u32,
-    /// Packets whose fate, or that of one before, is not known.
+    /// Packets that cannot be counted yet: the fate of a packet, or of one before it, is not known.
     packets: VecDeque<Packet>,
     /// Delay of the last packet received.
     delay: Option<Span>,
@@ -69,7 +69,7 @@ const UNIT_NS: u64 = 100;
 const MOST: u64 = 600_000_000_000 / UNIT_NS;
 
 impl Probes {
-    /// No flows; packets sent from `from` on and before `to` count.
+    /// Probes without flows. Packets that are sent from `from` on and before `to` count.
     pub fn new(from: Time, to: Time) -> Self {
         Self {
             flows: Vec::new(),
@@ -84,31 +84,31 @@ impl Probes {
         }
     }
 
-    /// One more flow: its block of traffic, its number within that and its direction. The answer is its number here.
+    /// Adds a flow: its block of traffic, its number within the block and its direction. Returns its number here.
     pub fn add_flow(&mut self, traffic: u16, source: u32, direction: u8) -> u32 {
         let (packets, delay) = (VecDeque::with_capacity(16), None);
         self.flows.push(Flow { traffic, source, direction, first: 0, packets, delay, run: 0 });
         self.flows.len() as u32 - 1
     }
 
-    /// A flow sends a packet at `now`; the answer is its number.
+    /// Notes that a flow sends a packet at `now`; returns the number of the packet.
     pub fn sent(&mut self, flow: u32, now: Time) -> u32 {
         let flow = &mut self.flows[flow as usize];
         flow.packets.push_back(Packet { sent_at: now, fate: Fate::Unknown });
         flow.first + flow.packets.len() as u32 - 1
     }
 
-    /// The receiver has all of a packet.
+    /// Notes that the receiver has all of a packet.
     pub fn received(&mut self, flow: u32, packet: u32, now: Time, sink: &mut dyn Sink) {
         self.tell(flow, packet, Fate::Received(now), sink);
     }
 
-    /// A packet is lost.
+    /// Notes that a packet is lost.
     pub fn lost(&mut self, flow: u32, packet: u32, sink: &mut dyn Sink) {
         self.tell(flow, packet, Fate::Lost, sink);
     }
 
-    /// The run is over: packets on their way have no fate, those behind them may.
+    /// Ends the run. Packets that are still on their way have no fate and do not count; packets sent after them may.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         for index in 0..self.flows.len() {
             while let Some(packet) = self.flows[index].packets.pop_front() {
@@ -128,7 +128,7 @@ impl Probes {
         }
     }
 
-    /// Counts a packet, if it does count; all before it have been.
+    /// Counts a packet if it was sent within the window. The packets before it have been settled.
     fn settle(&mut self, index: usize, packet: Packet, sink: &mut dyn Sink) {
         let flow = &mut self.flows[index];
         let sequence = flow.first;
@@ -176,13 +176,13 @@ impl Probes {
         !self.flows.is_empty()
     }
 
-    /// The part of the summary: null throughout where there are no probes.
+    /// The table of the summary, all null where there are no probes.
     pub fn to_json(&self) -> Value {
         values(ROWS, |value| value(self))
     }
 }
 
-/// How a number is worked out.
+/// A function that works out one number of the probes.
 pub type OfProbes = fn(&Probes) -> Value;
 
 /// The measures of probes, as the summary has them.

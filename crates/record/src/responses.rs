@@ -1,4 +1,4 @@
-//! Response times of all exchanges, in constant memory.
+//! The response times of all exchanges are kept in constant memory.
 
 use crate::seconds::seconds;
 use base::Span;
@@ -16,14 +16,14 @@ impl Responses {
     /// The times for which it is counted exactly how many exchanges were done within them.
     pub const BOUNDS: [Span; 3] = [Span::from_ms(500), Span::from_ms(1000), Span::from_ms(2000)];
 
-    /// None yet.
+    /// A distribution without response times.
     pub fn new() -> Self {
         // Up to eleven days, far beyond any run.
         let times = Histogram::new_with_bounds(1, 1_000_000_000_000, 3).expect("the bounds are in order");
         Self { times, within: [0; Self::BOUNDS.len()] }
     }
 
-    /// One more. What took a bound exactly is within it, as a distribution function has it.
+    /// Adds a response time. A time that equals a bound counts as within it, as in a distribution function.
     pub fn record(&mut self, time: Span) {
         self.times.saturating_record(time.ns() / 1000);
         for (count, bound) in self.within.iter_mut().zip(Self::BOUNDS) {
@@ -31,7 +31,7 @@ impl Responses {
         }
     }
 
-    /// How many.
+    /// The number of response times.
     pub fn count(&self) -> u64 {
         self.times.len()
     }

@@ -1,4 +1,4 @@
-//! The rows of the tables, as the drivers hand them over.
+//! Both drivers hand over the rows of the tables, which are defined here.
 
 use crate::seconds::seconds;
 use aqm::{Cause, Gauges};
@@ -9,9 +9,9 @@ use base::{Span, Time};
 pub struct ExchangeRow {
     /// When it was asked for.
     pub start: Time,
-    /// From being asked for, the opening of its connection included, to the last byte's arrival.
+    /// The time from the request, with the opening of its connection, to the arrival of the last byte.
     pub response_time: Span,
-    /// The part of it until the connection was open; zero on a connection that was open already.
+    /// The part of the response time until the connection was open; zero on a connection that was open already.
     pub setup: Span,
     /// Bytes of the request.
     pub request_bytes: u32,
@@ -38,7 +38,7 @@ pub struct QueueRow {
     pub offered_packets: u32,
     /// Packets that left in it.
     pub delivered_packets: u32,
-    /// Their bytes.
+    /// Bytes of the packets that left in it.
     pub delivered_bytes: u64,
     /// Packets lost in it.
     pub dropped_packets: u32,

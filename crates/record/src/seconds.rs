@@ -1,9 +1,9 @@
-//! Nanoseconds as the seconds that are written down.
+//! Nanoseconds become the seconds that are written down.
 
-/// Seconds of a number of nanoseconds: the nearest number there is, up to 2^53 ns, which are 104 days.
+/// Turns nanoseconds into the nearest number of seconds, up to 2^53 ns, which are 104 days.
 ///
-/// Divided, for 1e-9 is no binary fraction: a factor of it would make 0.30000000000000004 of 0.3 s. All that tables and
-/// summaries hold in seconds comes from here; `aqmlab/results/times.py` has the other writing of it.
+/// It divides, since 1e-9 is no binary fraction: multiplied by it, 300,000,000 ns would be 0.30000000000000004 s. All
+/// seconds in tables and summaries come from here; `aqmlab/results/times.py` does the same in Python.
 pub const fn seconds(ns: f64) -> f64 {
     ns / 1e9
 }

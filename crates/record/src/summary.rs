@@ -1,4 +1,4 @@
-//! `summary.json`: what a run comes to. A key without meaning for a run is null, never absent and never 0.
+//! `summary.json` says what a run comes to. A key without meaning for a run is null, never absent and never 0.
 
 use crate::measures::hosts::{self, Tcp, Udp};
 use crate::measures::link::{self, Way};
@@ -21,11 +21,11 @@ pub struct TcpTotals {
     pub delivered_bytes: [u64; 2],
     /// Segments sent again.
     pub retransmitted_segments: u64,
-    /// Timers that expired.
+    /// Retransmission timers that expired.
     pub timeouts: u64,
-    /// Reductions by fast recovery.
+    /// Reductions of a window by fast recovery.
     pub recoveries: u64,
-    /// Reductions by ECN; `None` where the hosts do not count them.
+    /// Reductions of a window by ECN; `None` where the hosts do not count them.
     pub ecn_reductions: Option<u64>,
     /// Connections that ended.
     pub flows_completed: u64,
@@ -35,11 +35,11 @@ pub struct TcpTotals {
     pub lost_before_link: Option<u64>,
     /// Bytes of each everlasting flow, for Jain's index.
     pub bulk_bytes: Vec<u64>,
-    /// What held endless flows back, by block; `None` of blocks without, nothing where nobody looked.
+    /// What held endless flows back, by block: `None` for a block without such flows, empty where nobody looked.
     pub held_back: Vec<Option<HeldBack>>,
 }
 
-/// What held the endless flows of a block back, as seen now and then within the measured window.
+/// What held the endless flows of a block back, as seen at intervals within the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldBack {
     /// How often one of them was looked at.
@@ -52,18 +52,18 @@ pub struct HeldBack {
     pub bytes: u64,
 }
 
-/// What the engine did.
+/// How the run was made, and what it took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Engine {
     /// `sim` or `live`.
     pub kind: &'static str,
-    /// Events handled, the whole run; `None` of real hosts, who have none.
+    /// Events handled in the whole run; `None` for a live run, which has none.
     pub events: Option<u64>,
     /// Packets that left the bottleneck in both directions, the whole run.
     pub bottleneck_packets: u64,
     /// Simulated time, the whole run.
     pub simulated: Span,
-    /// Time on the wall, seconds.
+    /// Elapsed real time, seconds.
     pub wall_s: f64,
     /// Processor time, seconds.
     pub cpu_s: f64,
@@ -83,8 +83,8 @@ pub struct Crossing {
 }
 
 impl Crossing {
-    /// Those of all blocks, of what was waited at each step; none where that was not counted. `steps` are the first of
-    /// each block: forward and in reverse.
+    /// The crossings of all blocks, made of the waits at each step; none where waits were not counted. `steps` has the
+    /// first step of each block, forward and in reverse.
     pub fn all(steps: impl Iterator<Item = [Step; 2]>, routes: &Routes, waits: &[Waits]) -> Vec<Self> {
         let blocks = steps.enumerate().flat_map(|(block, steps)| steps.map(|first| (block as u16, first)));
         let each = blocks.flat_map(|(traffic, first)| routes.route(first).map(move |step| (traffic, step)));
@@ -96,7 +96,7 @@ impl Crossing {
     }
 }
 
-/// A sum of times waited.
+/// The sum and number of waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// Packets.
@@ -106,19 +106,19 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// One more packet.
+    /// Adds the wait of a packet.
     pub fn add(&mut self, waited: Span) {
         self.packets += 1;
         self.sum_ns += u128::from(waited.ns());
     }
 
-    /// The mean, seconds; `None` of no packet.
+    /// The mean wait in seconds; `None` without packets.
     pub fn mean_s(&self) -> Option<f64> {
         (self.packets > 0).then(|| seconds(self.sum_ns as f64) / self.packets as f64)
     }
 }
 
-/// All of it.
+/// Everything that a summary is made of.
 pub struct Summary<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
@@ -170,15 +170,15 @@ impl Summary<'_> {
             "probes": self.probes.to_json(),
             "exchanges": values(exchanges::ROWS, |value| value(self.responses)),
             "engine": engine(self.engine),
-            // Of a run between real hosts, who have more to say and put it there.
+            // A live run puts what only it knows here.
             "live": null,
         })
     }
 }
 
 impl Summary<'_> {
-    /// Of each block of traffic and direction in which it has packets, the links in the order of its route; null where
-    /// there is one link.
+    /// The mean waits of each block of traffic, in each direction in which it has packets: one for each link, in the
+    /// order of the route. Null where there is one link.
     fn routes(&self) -> Value {
         if !self.scenario.has_routes() {
             return Value::Null;

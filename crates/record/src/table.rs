@@ -1,4 +1,4 @@
-//! Parquet tables, written as the run goes: memory holds one row group, not the run.
+//! Parquet tables are written while the run goes on: memory holds one row group, not the run.
 
 use crate::columns::{Column, Row};
 use crate::demands::Recording;
@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows a row group.
+/// The rows of a row group.
 const GROUP: usize = 1 << 17;
 
 /// A table being written.
@@ -64,7 +64,7 @@ impl<R: Row> Table<R> {
 /// The tables of one run in a folder: `exchanges.parquet`, `queue.parquet` and, where asked for, `drops.parquet`,
 /// `probes.parquet`, `tcp.parquet` and recorded demands.
 ///
-/// A disk that fills up does not stop a run under way; [`Tables::finish`] tells.
+/// A disk that fills up does not stop a run under way; [`Tables::finish`] returns the error.
 pub struct Tables {
     exchanges: Option<Table<ExchangeRow>>,
     queue: Table<QueueRow>,
@@ -100,7 +100,7 @@ impl Tables {
         })
     }
 
-    /// Has it write `probes.parquet` too.
+    /// Lets it write `probes.parquet` too.
     ///
     /// # Errors
     /// Whatever the file system says.
@@ -109,7 +109,7 @@ impl Tables {
         Ok(self)
     }
 
-    /// Has it write `tcp.parquet` too.
+    /// Lets it write `tcp.parquet` too.
     ///
     /// # Errors
     /// Whatever the file system says.
@@ -118,7 +118,7 @@ impl Tables {
         Ok(self)
     }
 
-    /// Has it record what is asked for too: a file `demands-N.csv` for each block of traffic that asks for exchanges.
+    /// Lets it record demands too: a file `demands-N.csv` for each block of traffic that asks for exchanges.
     pub fn with_demands(mut self, folder: &Path) -> Self {
         self.demands = Some(Recording::new(folder));
         self

@@ -1,9 +1,9 @@
-//! The instants of a run at which something is written down: the edges of the measured window, and the end of each
-//! interval. What happens at one of them still belongs to what ends there.
+//! A [`Window`] gives the instants of a run at which something is written down: the edges of the measured window and
+//! the ends of intervals. What happens at such an instant still belongs to the stretch that ends there.
 
 use base::{Span, Time};
 
-/// What is still to come.
+/// The instants that are still to come.
 #[derive(Clone, Debug)]
 pub struct Window {
     from: Time,
@@ -24,10 +24,10 @@ enum Phase {
     Over,
 }
 
-/// What happens at one of these instants.
+/// One of these instants, and what begins or ends there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Edge {
-    /// When.
+    /// The instant.
     pub at: Time,
     /// The measured window begins.
     pub starts: bool,
@@ -40,12 +40,12 @@ pub struct Edge {
 }
 
 impl Window {
-    /// Those of a run that measures from `from` to `to` and ends at `end`, with rows of this `interval`.
+    /// The instants of a run that measures from `from` to `to` and ends at `end`, with a row each `interval`.
     pub fn new([from, to, end]: [Time; 3], interval: Span) -> Self {
         Self { from, to, end, interval, phase: Phase::WarmUp, row_at: Time::ZERO + interval, last_row_at: Time::ZERO }
     }
 
-    /// The next of them; never, when the run is over.
+    /// When the next instant is; [`Time::NEVER`] when the run is over.
     #[inline]
     pub fn next(&self) -> Time {
         let edge = match self.phase {
@@ -57,7 +57,7 @@ impl Window {
         edge.min(self.row_at).min(self.end)
     }
 
-    /// Goes past it.
+    /// Passes the next instant, and says what happens there.
     pub fn pass(&mut self) -> Edge {
         let at = self.next();
         let starts = self.phase == Phase::WarmUp && at == self.from;
@@ -82,7 +82,7 @@ impl Window {
         Edge { at, starts, stops, has_row, ends_interval }
     }
 
-    /// Ends everything at `now`; `None` if it has ended before.
+    /// Ends the window and the interval at `now`, for a run that is cut short; `None` if the run has ended before.
     pub fn cut(&mut self, now: Time) -> Option<Edge> {
         let phase = std::mem::replace(&mut self.phase, Phase::Over);
         if phase == Phase::Measured {

@@ -1,10 +1,10 @@
-//! Measures of the exchanges that were completed in the measured window.
+//! These measures are of the exchanges that were completed in the measured window.
 
 use super::{Row, percentiles};
 use crate::responses::Responses;
 use serde_json::{Value, json};
 
-/// How a number is worked out.
+/// A function that works out one number of the response times.
 pub type OfResponses = fn(&Responses) -> Value;
 
 /// The rows, as the summary has them.

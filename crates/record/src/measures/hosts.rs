@@ -1,4 +1,4 @@
-//! Measures of the hosts: what TCP did, and what became of UDP.
+//! These measures are of the hosts: what TCP did, and what became of UDP.
 
 use super::Row;
 use crate::meter::Counts;
@@ -32,7 +32,7 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// Of what was counted at each port.
+    /// What the counts of all ports say of UDP.
     pub fn new(ports: &[&Counts]) -> Self {
         Self {
             offered: ports.iter().map(|counts| counts.udp_offered).sum(),
@@ -46,7 +46,7 @@ impl Udp {
     }
 }
 
-/// How a number is worked out.
+/// A function that works out one number of TCP.
 pub type OfTcp = fn(&Tcp<'_>) -> Value;
 
 /// The rows of TCP, as the summary has them.
@@ -161,7 +161,7 @@ pub const TCP: &[Row<OfTcp>] = &[
     },
 ];
 
-/// How a number is worked out.
+/// A function that works out one number of UDP.
 pub type OfUdp = fn(&Udp) -> Value;
 
 /// The rows of UDP, as the summary has them.
@@ -204,7 +204,7 @@ pub const UDP: &[Row<OfUdp>] = &[
     },
 ];
 
-/// By the number of the block; null where no block has endless flows that were looked at.
+/// An object by the number of the block; null where no block has endless flows that were looked at.
 fn held_back(blocks: &[Option<HeldBack>], measured_s: f64) -> Value {
     let seen = blocks.iter().enumerate().filter_map(|(block, seen)| Some((block, seen.filter(|it| it.looks > 0)?)));
     let shares = seen.map(|(block, seen)| {

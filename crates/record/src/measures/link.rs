@@ -1,4 +1,4 @@
-//! Measures of one direction of a link.
+//! These measures are of one direction of a link.
 
 use super::Row;
 use crate::meter::Counts;
@@ -6,7 +6,7 @@ use crate::seconds::seconds;
 use aqm::Cause;
 use serde_json::{Map, Value, json};
 
-/// What was counted at one direction of a link, and what its measures are taken of besides.
+/// What the measures of one direction of a link are worked out of.
 pub struct Way<'a> {
     /// What was counted.
     pub counts: &'a Counts,
@@ -37,12 +37,12 @@ fn by_cause(counts: &[u64; Cause::ALL.len()]) -> Value {
     Value::Object(named.collect::<Map<_, _>>())
 }
 
-/// Both directions unless one is named: a quotient of sums.
+/// The parameters of a measure that is a quotient of sums over both directions unless one is named.
 const BOTH: Option<&str> = Some("`direction` both, `link`");
-/// Of one direction.
+/// The parameters of a measure that one direction has by itself.
 const ONE: Option<&str> = Some("`direction` forward, `link`");
 
-/// How a number is worked out.
+/// A function that works out one number of a direction.
 pub type OfWay = fn(&Way<'_>) -> Value;
 
 /// The rows, as the summary has them.

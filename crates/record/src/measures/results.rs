@@ -1,4 +1,4 @@
-//! Measures that are worked out of finished results, by formulas that Python registers under their names.
+//! These measures are worked out of finished results, by formulas that Python registers under their names.
 
 use super::Row;
 
