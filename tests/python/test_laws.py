@@ -15,6 +15,7 @@ import aqmlab
 from aqmlab import cli, engine
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.laws import brought
+from aqmlab.runs import apart, law_check
 from conftest import NATIVE, ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
@@ -93,7 +94,21 @@ def test_laws_as_users_write_them_make_the_same_runs_as_those_built_in(link, tmp
         assert ours.digest == theirs.digest
         (law,) = ours.manifest["laws"]
         assert (law["name"], law["how"]) == (f"my_{name}", how)
-        assert ("cost" in law) == (how == "interpreted")
+        assert ("cost" in law) == (how == "interpreted") == bool(ours.manifest["findings"])
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_laws_as_users_write_them_decide_as_those_built_in_on_random_traces(name):
+    law = brought.of_file(ROOT / f"examples/laws/my_{name}.py")
+    kinds = [{"kind": name, **BUILT_IN[name]}, {"kind": law.name, "law": {"file": "x.py", "sha256": law.sha256}}]
+    signals = 0
+    for ecn, limit in ((False, "60p"), (True, "200p")):
+        theirs, ours = (law_check.before_a_link({**kind, "ecn": ecn, "limit": limit}) for kind in kinds)
+        for seed in range(125):
+            first, second = (engine.drive(each, seed, 2000) for each in (theirs, ours))
+            assert {**first, "ns": 0} == {**second, "ns": 0}, f"seed {seed}"
+            signals += first["lost"] + first["marked"]
+    assert signals > 250, "in each trace one and more"
 
 
 def test_a_library_is_compared_by_its_file_and_its_name(link, tmp_path):
@@ -178,6 +193,13 @@ def test_a_law_that_misbehaves_is_named_and_loses_no_finished_run(link, tmp_path
     assert (out / "pfifo/manifest.json").exists()
 
 
+def test_a_law_that_never_ends_is_named(link, tmp_path, monkeypatch):
+    monkeypatch.setattr(apart, "SILENCE_S", 1.5)
+    path = own(tmp_path, "while self.seen > 500: pass", "(compiled=False)")
+    with pytest.raises(Misbehaved, match=r"gave no sign of life for 1.5 s after .* it ran the code of mine \("):
+        run(link, str(path))
+
+
 def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
     code = tmp_path / "breaks.c"
     code.write_text(
@@ -251,8 +273,6 @@ def test_laws_that_keep_their_promises_pass_the_check(name, capsys):
     ],
 )
 def test_the_check_says_what_is_wrong_with_a_law(tmp_path, monkeypatch, capsys, body, problem):
-    from aqmlab.runs import law_check
-
     monkeypatch.setattr(law_check, "PATIENCE_S", 2.0)
     path = own(tmp_path, body, "(compiled=False, marks=False)")
     path.write_text(path.read_text().replace("import aqmlab", "import os\n\nimport aqmlab\n\nN = 0"))

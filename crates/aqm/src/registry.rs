@@ -1,7 +1,7 @@
 //! Every discipline there is: one row each. Nothing else names them.
 
 use crate::gauge::Gauge;
-use crate::law::{self, Gauges, Law};
+use crate::law::{self, Boxed, Gauges, Law};
 use crate::packet::Packet;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::qdisc::brought::{Brought, Scheduler};
@@ -43,6 +43,8 @@ macro_rules! disciplines {
 type Built<P> = Box<dyn Qdisc<P> + Send>;
 type Build<P> = fn(&Values, Site) -> Built<P>;
 type StateBytes = fn(&Values) -> usize;
+/// Bytes of a discipline that was brought from outside.
+type OwnBytes = Arc<dyn Fn(&Values) -> usize + Send + Sync>;
 
 disciplines! {
     queue law::pass::Pfifo,
@@ -212,11 +214,11 @@ enum Form {
     /// The law in this place of the list, on each of several queues.
     Fair(usize),
     /// A law from outside, in one queue, and the bytes that it holds.
-    Brought(Arc<MakeLaw>, StateBytes),
+    Brought(Arc<MakeLaw>, OwnBytes),
     /// A law from outside, on each of several queues.
-    BroughtFair(Arc<MakeLaw>, StateBytes),
+    BroughtFair(Arc<MakeLaw>, OwnBytes),
     /// A discipline from outside, and the bytes that it holds.
-    BroughtQueue(Arc<MakeScheduler>, StateBytes),
+    BroughtQueue(Arc<MakeScheduler>, OwnBytes),
 }
 
 impl Entry {
@@ -224,10 +226,10 @@ impl Entry {
     /// packet. Texts of `row` that are made while the program runs are kept by [`lasting`].
     pub fn law(
         row: Row,
-        own_bytes: fn(&Values) -> usize,
+        own_bytes: impl Fn(&Values) -> usize + Send + Sync + 'static,
         make: impl Fn(&Values, Site) -> Box<dyn Law + Send> + Send + Sync + 'static,
     ) -> Self {
-        Self { row, form: Form::Brought(Arc::new(make), own_bytes) }
+        Self { row, form: Form::Brought(Arc::new(make), Arc::new(own_bytes)) }
     }
 
     /// A queue discipline from outside this crate, which `make` makes from resolved values, and which holds `own_bytes`
@@ -235,10 +237,10 @@ impl Entry {
     /// sends one twice, it is named.
     pub fn qdisc(
         row: Row,
-        own_bytes: fn(&Values) -> usize,
+        own_bytes: impl Fn(&Values) -> usize + Send + Sync + 'static,
         make: impl Fn(&Values, Site) -> Box<dyn Scheduler + Send> + Send + Sync + 'static,
     ) -> Self {
-        Self { row, form: Form::BroughtQueue(Arc::new(make), own_bytes) }
+        Self { row, form: Form::BroughtQueue(Arc::new(make), Arc::new(own_bytes)) }
     }
 
     /// Its row.
@@ -262,8 +264,8 @@ impl Entry {
         match &self.form {
             Form::Own(at) => build_own(*at)(values, site),
             Form::Fair(at) => build_fair(*at).expect("it is a law")(values, site),
-            Form::Brought(make, _) => Box::new(Fifo::around(make(values, site), values)),
-            Form::BroughtFair(make, _) => fq_law::around(values, site, |site| make(values, site)),
+            Form::Brought(make, _) => Box::new(Fifo::around(Boxed::from(make(values, site)), values)),
+            Form::BroughtFair(make, _) => fq_law::around(values, site, |site| Boxed::from(make(values, site))),
             Form::BroughtQueue(make, _) => Box::new(Brought::around(self.row.name, make(values, site))),
         }
     }
@@ -275,14 +277,14 @@ impl Entry {
             Form::Own(at) => STATES[*at](values),
             Form::Fair(at) => FAIR_STATES[*at].expect("it is a law")(values),
             Form::Brought(_, bytes) | Form::BroughtQueue(_, bytes) => SMALL_STATE + bytes(values),
-            Form::BroughtFair(_, bytes) => fq_law::state_bytes_around::<Box<dyn Law + Send>>(values, bytes(values)),
+            Form::BroughtFair(_, bytes) => fq_law::state_bytes_around::<Boxed>(values, bytes(values)),
         }
     }
 
     /// A law from outside on each of several queues.
     fn under_fair_queueing(&self) -> Option<Self> {
         let Form::Brought(make, bytes) = &self.form else { return None };
-        Some(Self { row: fq_law::row(&self.row), form: Form::BroughtFair(Arc::clone(make), *bytes) })
+        Some(Self { row: fq_law::row(&self.row), form: Form::BroughtFair(Arc::clone(make), Arc::clone(bytes)) })
     }
 }
 

@@ -75,7 +75,7 @@ impl Tap<Parcel> for Seen {
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
         let counts = &mut self.counts;
         *(if cause == Cause::Tail { &mut counts.refused } else { &mut counts.lost }) += 1;
-        self.note(1 + u64::from(packet.size) + packet.flow, now);
+        self.note(u64::from(packet.size) + packet.flow + 10_000 * cause as u64, now);
     }
     fn marked(&mut self, packet: &Parcel, _cause: Cause, now: Time) {
         self.counts.marked += 1;

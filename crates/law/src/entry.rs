@@ -9,7 +9,7 @@ use aqm::law::{Arrival, Departure, Gauges, Law, Verdict};
 use aqm::param::{Kind, Param, Value, Values};
 use aqm::registry::{self, Entry, Row, Site, as_given, lasting};
 use aqm::{Backlog, Cause};
-use base::{Ecn, FlowKey, Rate, Span, Time};
+use base::{Ecn, FlowKey, Rate, Span, Time, maths};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,9 +39,10 @@ fn entry(foreign: Foreign) -> Result<(Entry, String), String> {
     let built_with = foreign.text(table.built_with);
     let plan = Arc::new(Plan::of(foreign)?);
     let row = plan.row()?;
+    let bytes = size_of::<Brought>() + Instance::bytes(&plan.foreign);
     let made =
         move |values: &Values, site: Site| -> Box<dyn Law + Send> { Box::new(Brought::new(&plan, values, site)) };
-    Ok((Entry::law(row, |_| foreign::LARGEST_STATE, made), built_with))
+    Ok((Entry::law(row, move |_| bytes, made), built_with))
 }
 
 /// What is read of a table once.
@@ -206,9 +207,29 @@ fn word(value: &Value) -> [u8; 8] {
     }
 }
 
+/// What a table has of use for each packet, at hand.
+struct Calls {
+    wants_hosts: bool,
+    prepare: abi::Call,
+    on_arrival: abi::Call,
+    on_overflow: abi::Call,
+    on_departure: abi::Call,
+    on_idle: abi::Call,
+    tick: abi::Call,
+}
+
+impl Calls {
+    fn of(table: &abi::Law) -> Self {
+        let abi::Law { prepare, on_arrival, on_overflow, on_departure, on_idle, tick, .. } = *table;
+        let wants_hosts = table.wants_hosts != 0;
+        Self { wants_hosts, prepare, on_arrival, on_overflow, on_departure, on_idle, tick }
+    }
+}
+
 /// A law of the interface at work.
 struct Brought {
     plan: Arc<Plan>,
+    calls: Calls,
     instance: Instance,
     ecn_enabled: bool,
     clock: Option<Clock>,
@@ -218,7 +239,8 @@ impl Brought {
     fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
         let instance = Instance::new(&plan.foreign, site.stream);
         let clock = clock(plan.pace, values);
-        let mut law = Self { plan: Arc::clone(plan), instance, ecn_enabled: false, clock };
+        let calls = Calls::of(plan.foreign.table());
+        let mut law = Self { plan: Arc::clone(plan), calls, instance, ecn_enabled: false, clock };
         law.take_over(values, site.rate, Time::ZERO);
         law
     }
@@ -230,7 +252,7 @@ impl Brought {
             self.instance.write(*offset, word(&values.0[name]));
         }
         self.about_queue(Backlog::default(), now);
-        let call = self.plan.foreign.table().prepare;
+        let call = self.calls.prepare;
         self.told("prepare", |instance| instance.call(call));
     }
 
@@ -257,7 +279,7 @@ impl Brought {
         facts.size = i64::from(size);
         facts.ecn = ecn as i64;
         facts.may_mark = i64::from(may_mark);
-        facts.flow = (flow.hash(0) >> 1) as i64;
+        facts.flow = (maths::mix64(flow.0) >> 1) as i64;
         facts
     }
 
@@ -277,9 +299,6 @@ impl Brought {
     /// A call that decides about the packet in hand.
     #[inline]
     fn asked(&mut self, what: &str, call: abi::Call) -> Verdict {
-        if call.is_none() {
-            return Verdict::Pass;
-        }
         let said = self.instance.call(call);
         if let Some(p) = self.instance.refused() {
             self.misbehaves(what, &drew(p));
@@ -332,13 +351,17 @@ fn clock(pace: Pace, values: &Values) -> Option<Clock> {
 
 impl Law for Brought {
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
+        let call = self.calls.on_arrival;
+        if call.is_none() {
+            return Verdict::Pass;
+        }
         let Arrival { size, ecn, flow, backlog } = *arrival;
         self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = 0;
-        self.asked("on_arrival", self.plan.foreign.table().on_arrival)
+        self.asked("on_arrival", call)
     }
 
     fn wants_hosts(&self) -> bool {
-        self.plan.foreign.table().wants_hosts != 0
+        self.calls.wants_hosts
     }
 
     fn hear_hosts(&mut self, hosts: Option<(u32, u32)>) {
@@ -347,20 +370,26 @@ impl Law for Brought {
     }
 
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
-        let Arrival { size, ecn, flow, backlog } = *arrival;
-        self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = 0;
-        let call = self.plan.foreign.table().on_overflow;
-        self.told("on_overflow", |instance| instance.call(call));
+        let call = self.calls.on_overflow;
+        if call.is_some() {
+            let Arrival { size, ecn, flow, backlog } = *arrival;
+            self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = 0;
+            self.told("on_overflow", |instance| instance.call(call));
+        }
     }
 
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
+        let call = self.calls.on_departure;
+        if call.is_none() {
+            return Verdict::Pass;
+        }
         let Departure { size, ecn, flow, enqueued, backlog } = *departure;
         self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = now.since(enqueued).ns() as i64;
-        self.asked("on_departure", self.plan.foreign.table().on_departure)
+        self.asked("on_departure", call)
     }
 
     fn on_idle(&mut self, now: Time) {
-        let call = self.plan.foreign.table().on_idle;
+        let call = self.calls.on_idle;
         if call.is_some() {
             self.about_queue(Backlog::default(), now);
             self.told("on_idle", |instance| instance.call(call));
@@ -374,7 +403,7 @@ impl Law for Brought {
     fn tick(&mut self, backlog: Backlog, now: Time) {
         if self.clock.as_mut().is_some_and(|clock| clock.take(now)) {
             self.about_queue(backlog, now);
-            let call = self.plan.foreign.table().tick;
+            let call = self.calls.tick;
             self.told("tick", |instance| instance.call(call));
         }
     }

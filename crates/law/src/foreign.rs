@@ -175,6 +175,11 @@ impl Instance {
         Self { state: vec![Block::default(); blocks].into_boxed_slice(), facts, host }
     }
 
+    /// Bytes that one holds beside itself.
+    pub fn bytes(foreign: &Foreign) -> usize {
+        foreign.table.state_bytes as usize + size_of::<Block>() + size_of::<Host>()
+    }
+
     /// What the law is told in the next call.
     pub fn facts(&mut self) -> &mut Facts {
         &mut self.facts

@@ -1,5 +1,6 @@
 //! Laws in shared libraries: the example does what the law built in does, and what is no law is refused in a line.
 
+use aqm::param::{Value, Values};
 use aqm::registry::{Entry, Registry};
 use record::Discard;
 use scenario::resolve_with;
@@ -60,6 +61,16 @@ fn its_row_says_what_its_table_says() {
     assert_eq!(params[5], "w 170hz a frequency such as 170hz, from 0.1 to 1000000 hz");
     assert_eq!(row.params[2].doc, "The queue to settle at (packets).");
     assert!(row.marks && row.gauges.len() == 2 && entry.is_law());
+    // A state of 48 bytes, and some hundred around it.
+    let registry = Registry::builtin().with(entry.clone()).expect("the name is free");
+    let fair = registry.find("fq_my_pi").expect("it has the form");
+    let held = |queues: u64| {
+        let mut values = Values::default();
+        values.fill("queues", Value::Integer(queues));
+        fair.state_bytes(&values)
+    };
+    let each = (held(1024) - held(0)) / 1024;
+    assert!((200..1000).contains(&each), "{each} bytes a queue");
 }
 
 /// A law that does `body` at each arrival, of the version `version`.

@@ -441,6 +441,7 @@ def _commands(found: Comparison) -> list[str]:
     if (folder / comparisons.SOURCE).exists():
         reps = f" --reps {found.reps}" if found.reps > 1 else ""
         also = "".join(f" --{witness}" for witness in found.witnesses)
+        also += " --allow-code" if any(column.result.manifest.get("laws") for column in found.columns) else ""
         return [f"aqmlab compare {shlex.quote(str(folder / comparisons.SOURCE))}{also}{reps} -o again --report"]
     places = " ".join(shlex.quote(str(column.result.folder)) for column in found.columns)
     return [f"aqmlab compare {places} -o again --report"]

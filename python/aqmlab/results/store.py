@@ -255,7 +255,6 @@ def finish_run(
 
     `live` says how a run between real hosts was made; of a reference it is checked that nobody waited.
     """
-    costs = summary.pop("laws", {})
     names = ("exchanges", "queue", "drops", "probes", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
     # The only link is the same in every row, whatever it is called.
@@ -265,6 +264,7 @@ def finish_run(
     tree = resolved.scenario
     found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, tree)
     found += [reference.check(summary, tree, resolved.origin)] if is_reference else []
+    laws = _laws(resolved, summary.pop("laws", {}))
     window, traffic = _window_of(resolved.scenario), resolved.scenario.get("traffic", [])
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)
@@ -283,10 +283,10 @@ def finish_run(
             },
             "calibration": list(calibrations),
             "reached": [asdict(reached) for reached in resolved.reached],
-            "findings": held_back.seen(resolved.scenario, summary),
+            "findings": [*held_back.seen(resolved.scenario, summary), *_interpreted(laws)],
             "reckoned_memory_bytes": sum(need.bytes for need in resolved.memory),
             "wall_s": wall_s,
-            **({"laws": _laws(resolved, costs)} if resolved.files and brought.of(tree) else {}),
+            **({"laws": laws} if laws else {}),
             "self_checks": [check.as_dict() for check in found],
             "settled": settled.of_run(queue, tables.get("exchanges"), window, traffic).as_dict(),
             **({} if live is None else {"live": live}),
@@ -306,6 +306,24 @@ def _laws(resolved: Resolved, costs: Json) -> list[Json]:
     ]
 
 
+def _interpreted(laws: Sequence[Json]) -> list[str]:
+    """What laws took that ran as they are, in a line each."""
+    costs = {name: [law["cost"] for law in laws if law["name"] == name and "cost" in law] for name in _names(laws)}
+    said = []
+    for name, found in costs.items():
+        calls, spent_s = (sum(cost[key] for cost in found) for key in ("calls", "s"))
+        if calls:
+            each = units.say_seconds(spent_s / calls)
+            said.append(
+                f"{name}: ran in the interpreter, {calls:,} calls of {each}, {units.say_seconds(spent_s)} in all"
+            )
+    return said
+
+
+def _names(laws: Sequence[Json]) -> list[str]:
+    return list(dict.fromkeys(str(law["name"]) for law in laws))
+
+
 def finish_replications(folder: Path, names: Sequence[str]) -> None:
     """Puts the merged summary and a manifest over finished runs in the sub-folders `names`."""
     runs = [Result(folder / name) for name in names]
@@ -315,6 +333,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
     text = files.text(runs[0].folder / "scenario.toml", files.SCENARIO)
     write_text(folder / "scenario.toml", text.replace(f'file = "{FILES}/', f'file = "{names[0]}/{FILES}/'))
     summary = merge_summaries([run.summary for run in runs], names)
+    laws = [law for run in runs for law in run.manifest.get("laws", [])]
     write_json(folder / "summary.json", summary)
     write_json(
         folder / "manifest.json",
@@ -332,7 +351,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
             "reached": [
                 dict(found, run=name) for name, run in zip(names, runs, strict=True) for found in _reached(run)
             ],
-            "findings": held_back.seen(runs[0].scenario, summary),
+            "findings": [*held_back.seen(runs[0].scenario, summary), *_interpreted(laws)],
             "wall_s": sum(run.manifest["wall_s"] for run in runs),
             "self_checks": found,
             "settled": [{"run": name, **(run.runs[0].settled or {})} for name, run in zip(names, runs, strict=True)],

@@ -25,6 +25,9 @@ PROGRAM = "from aqmlab.runs.apart import main; main()"
 TICK, DONE, REFUSED = "tick", "done", "refused"
 KINDS = {kind.__name__: kind for kind in (AqmlabError, BadInput, CannotRun, Misbehaved)}
 
+SILENCE_S = 60.0
+"""Time without a sign of life after which a law is taken not to end: a run speaks ten times a second."""
+
 LOOK_S = 0.1
 """How often the one who waits is asked whether it still does, when nothing is heard."""
 
@@ -39,13 +42,17 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Mapping[st
     finally:
         its.close()
     last: Mapping[str, Any] = {"time_s": 0.0, "duration_s": 0.0, "bottleneck_packets": 0, "wall_s": 0.0}
-    began = time.monotonic()
+    began = heard = time.monotonic()
     try:
         ours.send((resolved.toml, resolved.origin, str(directory), brought.handed_on(resolved.scenario)))
         while True:
             if not ours.poll(LOOK_S):
-                progress({**last, "wall_s": time.monotonic() - began})
+                now = time.monotonic()
+                if now - heard > SILENCE_S:
+                    raise Misbehaved(_said(resolved, f"gave no sign of life for {SILENCE_S:g} s", last))
+                progress({**last, "wall_s": now - began})
                 continue
+            heard = time.monotonic()
             kind, *said = ours.recv()
             if kind == DONE:
                 found: Json = said[0]
@@ -55,17 +62,18 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Mapping[st
             last = said[0]
             progress(last)
     except (EOFError, ConnectionError):
-        raise Misbehaved(_lost(resolved, process.wait(), float(last["time_s"]))) from None
+        code = process.wait()
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        raise Misbehaved(_said(resolved, how, last)) from None
     finally:
         ours.close()
         process.kill()
         process.wait()
 
 
-def _lost(resolved: Resolved, code: int, after_s: float) -> str:
-    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+def _said(resolved: Resolved, what: str, last: Mapping[str, Any]) -> str:
     laws = " and ".join(f"{law.name} ({law.path})" for law in brought.of(resolved.scenario))
-    return f"the process of the run {how} after {after_s:.1f} s of simulated time; it ran the code of {laws}"
+    return f"the process of the run {what} after {last['time_s']:.1f} s of simulated time; it ran the code of {laws}"
 
 
 def serve(connection: "Connection[Any, Any]") -> None:

@@ -104,11 +104,11 @@ def serve(connection: "Connection[Any, Any]") -> None:
 
 def _check(law: Brought, found: Checked) -> None:
     totals: dict[str, int] = {}
-    marks = bool(law.rows[0]["marks"])
+    marks, named = bool(law.rows[0]["marks"]), _named(law)
     for kind in (row["name"] for row in law.rows):
         for ecn in (False, True) if marks else (False,):
             for limit in LIMITS:
-                resolved = _before_a_link(kind, law, {"limit": limit, **({"ecn": True} if ecn else {})})
+                resolved = before_a_link({"kind": kind, **named, "limit": limit, **({"ecn": True} if ecn else {})})
                 for seed in SEEDS:
                     said = engine.drive(resolved, seed, OPERATIONS)
                     if "fault" in said:
@@ -153,7 +153,7 @@ def _tell(found: Checked, law: Brought, resolved: Resolved, seed: int) -> None:
 def _cost(law: Brought) -> float:
     """Nanoseconds of a decision beyond what the queue takes without a law."""
     operations = OPERATIONS if law.how == brought.INTERPRETED else 20 * OPERATIONS
-    pair = [_before_a_link(law.name, law, {"limit": "60p"}), _before_a_link("pfifo", None, {"limit": "60p"})]
+    pair = [before_a_link({**one, "limit": "60p"}) for one in ({"kind": law.name, **_named(law)}, {"kind": "pfifo"})]
     best = [float("inf")] * 2
     for _ in range(TIMED):
         for k, resolved in enumerate(pair):
@@ -162,13 +162,13 @@ def _cost(law: Brought) -> float:
     return best[0] - best[1]
 
 
-def _before_a_link(kind: str, law: Brought | None, values: Json) -> Resolved:
-    named = {} if law is None else {"law": {"file": law.path.name, "sha256": law.sha256}}
-    tree = {
-        "link": {"rate": RATE, "qdisc": {"kind": kind, **named, **values}},
-        # The least that a scenario needs; nothing of it runs.
-        "traffic": [{"kind": "bulk"}],
-    }
+def _named(law: Brought) -> Json:
+    return {"law": {"file": law.path.name, "sha256": law.sha256}}
+
+
+def before_a_link(qdisc: Json) -> Resolved:
+    """A scenario around a discipline; nothing of it runs but that."""
+    tree = {"link": {"rate": RATE, "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}
     return engine.resolve(toml_text.dumps(tree), "check")
 
 

@@ -174,43 +174,58 @@ pub trait Law {
     }
 }
 
-/// A law whose type is known only while the program runs.
-impl Law for Box<dyn Law + Send> {
+/// A law whose type is known only while the program runs. What is asked of each packet and hardly ever changes is kept
+/// at hand.
+pub struct Boxed {
+    law: Box<dyn Law + Send>,
+    wants_hosts: bool,
+    next_tick: Time,
+}
+
+impl From<Box<dyn Law + Send>> for Boxed {
+    fn from(law: Box<dyn Law + Send>) -> Self {
+        Self { wants_hosts: law.wants_hosts(), next_tick: law.next_tick(), law }
+    }
+}
+
+impl Law for Boxed {
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
-        (**self).on_arrival(arrival, now)
+        self.law.on_arrival(arrival, now)
     }
     fn wants_hosts(&self) -> bool {
-        (**self).wants_hosts()
+        self.wants_hosts
     }
     fn hear_hosts(&mut self, hosts: Option<(u32, u32)>) {
-        (**self).hear_hosts(hosts);
+        self.law.hear_hosts(hosts);
     }
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
-        (**self).on_overflow(arrival, now);
+        self.law.on_overflow(arrival, now);
     }
     fn on_eviction(&mut self, packets: u32, now: Time) {
-        (**self).on_eviction(packets, now);
+        self.law.on_eviction(packets, now);
     }
     fn on_departure(&mut self, departure: &Departure, now: Time) -> Verdict {
-        (**self).on_departure(departure, now)
+        self.law.on_departure(departure, now)
     }
     fn on_idle(&mut self, now: Time) {
-        (**self).on_idle(now);
+        self.law.on_idle(now);
     }
     fn next_tick(&self) -> Time {
-        (**self).next_tick()
+        self.next_tick
     }
     fn tick(&mut self, backlog: Backlog, now: Time) {
-        (**self).tick(backlog, now);
+        self.law.tick(backlog, now);
+        self.next_tick = self.law.next_tick();
     }
     fn is_at_rest(&self) -> bool {
-        (**self).is_at_rest()
+        self.law.is_at_rest()
     }
     fn gauges(&self) -> Gauges {
-        (**self).gauges()
+        self.law.gauges()
     }
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
-        (**self).retune(values, rate, now);
+        self.law.retune(values, rate, now);
+        self.next_tick = self.law.next_tick();
     }
 }
 
