@@ -1,4 +1,4 @@
-//! The blocks of `[[traffic]]`: what all have in common. The rest is read by the kind of each ([`kinds`]).
+//! The blocks of `[[traffic]]`: what all have in common. The rest is read by the kind of each ([`mod@kinds`]).
 
 use crate::addressing;
 use crate::demand::Carries;

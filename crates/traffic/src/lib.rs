@@ -1,9 +1,9 @@
-//! What applications ask for: web users and sessions, flows that arrive at random, recordings of them, and streams of
-//! packets that heed nothing.
+//! The models that traffic is drawn from: web users and sessions, connections at random instants, connection vectors,
+//! recordings, constant rates.
 //!
 //! Everything here is demand alone: who asks for how many bytes and when, given when earlier requests were answered.
 //! Nothing knows of packets or TCP, and nothing keeps time: a driver, simulated or live, carries the demands out and
-//! tells when they are met. Long-lived bulk flows ask for everything at once and need no machine.
+//! tells when they are met. What a block of a scenario asks of these models its kind of traffic says, in `scenario`.
 
 pub mod cbr;
 pub mod datagrams;

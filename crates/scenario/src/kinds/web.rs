@@ -1,6 +1,6 @@
 //! Web traffic: users who think and fetch pages, sessions after Feldmann et al., and the connections of PackMime-HTTP.
 //!
-//! A model is a row of its file in [`ROW`](Kind::ROW)'s list.
+//! A model is a [`Model`] of its file and a line in `MODELS`.
 
 mod packmime;
 mod sessions;
