@@ -1,5 +1,5 @@
-//! Which address which host has: a block of addresses for each block of traffic on each side, so that tens of
-//! thousands of hosts have one each, and so that a route tells the blocks apart.
+//! This file gives each host its address. Each block of traffic has a block of addresses on each side, enough for tens
+//! of thousands of hosts, and a route can tell the blocks apart.
 //!
 //! ```text
 //! IPv4   10.(128 side + block).(index >> 8).(index & 255)

@@ -9,7 +9,7 @@ use base::{Rate, Span, Time};
 use net::{Routes, Towards, Underway};
 use record::Waits;
 
-/// All of it.
+/// What the router keeps beside its links.
 pub struct Around {
     pub pool: Pool,
     pub flows: Flows,

@@ -1,7 +1,7 @@
-//! The test bed: two network namespaces with an interface each, whose other ends are ours, and hosts that are set to
-//! what a scenario says.
+//! The test bed is two network namespaces with an interface each. The router has the other ends of these, and the hosts
+//! are set to what a scenario says.
 //!
-//! It is held by file descriptors of this process and by nothing else, and so goes with it.
+//! Nothing but file descriptors of this process holds the test bed, so it goes when the process ends.
 
 use crate::addressing::Addressing;
 use crate::counters::{Counters, Interface};

@@ -1,4 +1,4 @@
-//! Clocks: the only part of the laboratory that knows what time it is.
+//! Only this part of the laboratory reads clocks.
 //!
 //! All threads of a run count from one [`Epoch`]. A clock waits for an instant or for a packet, whichever comes first.
 //! There are two of them, because the two kinds of time want opposite things of one who waits: real time passes, and a

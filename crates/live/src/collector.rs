@@ -1,4 +1,5 @@
-//! Where everything that the threads of a run tell comes together: tables, response times, fates of probes.
+//! The collector receives everything that the threads of a run report, and makes tables, response times and fates of
+//! probes of it.
 
 use crate::news::{News, ProbeFlow};
 use base::{Span, Time};

@@ -1,4 +1,5 @@
-//! What the kernel counts in a network namespace: `/proc/net/snmp`, `netstat` and `dev` (proc_net(5), RFC 1213).
+//! This file reads the kernel's counters of a network namespace: `/proc/net/snmp`, `netstat` and `dev` (proc_net(5),
+//! RFC 1213).
 
 use crate::namespace::Namespace;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What is read at both edges of the measured window: the threads' sums and the kernel's counters.
+//! A thread reads the sums of the other threads and the kernel's counters at both edges of the measured window.
 
 use crate::counters::{Counted, Counters};
 use crate::news::TallySums;

@@ -1,4 +1,4 @@
-//! What the router keeps of each flow: its route, its propagation delay, and when its access links are free.
+//! The router keeps of each flow its route, its propagation delay, and when its access links are free.
 //!
 //! The delay is that which the flow's host announced ([`crate::paths`]); of a flow that nobody announced, such as a
 //! foreign program's, it is drawn from the path's distribution, of a random stream that is named by the flow, and its

@@ -1,4 +1,4 @@
-//! A packet as the disciplines hold it: a few words, and the place of its bytes.
+//! A [`Frame`] is a packet as the disciplines hold it: a few words, and the place of its bytes.
 
 use aqm::Packet;
 use base::{Ecn, FlowKey};

@@ -1,4 +1,4 @@
-//! Between a discipline and those who want to know what it does.
+//! A [`Gate`] stands between a discipline and those who want to know what it does.
 
 use crate::around::Around;
 use crate::frame::Frame;

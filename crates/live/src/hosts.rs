@@ -1,4 +1,4 @@
-//! The hosts of one side: browsers, servers and all others that the scenario has, on the kernel's sockets.
+//! This file runs the hosts of one side on the kernel's sockets: browsers, servers and all others of the scenario.
 //!
 //! The demands are those of the simulator: [`session::Sources`] say who asks for how much, when and over which
 //! connection, and what follows when a connection fails. What differs is that packets, losses and timers are the

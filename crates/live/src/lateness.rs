@@ -1,4 +1,4 @@
-//! How late packets left, and whether that is within what a live run may be.
+//! This file measures how late packets left, and says whether a live run kept its budget.
 
 use crate::pace::Pace;
 use crate::urgency::Waited;

@@ -1,4 +1,4 @@
-//! The live driver: the network that the simulator drives, [`net`], between real hosts.
+//! The live driver puts [`net`], the network that the simulator drives, between real hosts.
 //!
 //! ```text
 //! left hosts ── TUN ── [ access link, delay, egress forward, access link ] ── TUN ── right hosts

@@ -1,5 +1,5 @@
-//! Whether the emulated link is what was asked for, measured by packets between the hosts through the router and the
-//! devices of the run, before it.
+//! Before a run, packets between the hosts measure whether the emulated link is what was asked for. They pass the
+//! router and the devices of the run.
 //!
 //! First probes at even distances over the idle link: their delay, how much it varies, their order. Then a train of
 //! packets back to back: the rate at which its packets come out (dispersion; Jain and Routhier, "Packet trains", IEEE

@@ -1,5 +1,5 @@
-//! What a process does before it makes a test bed: it binds its life to its parent's and becomes root of a user
-//! namespace where it is not root already.
+//! Before a process makes a test bed it binds its life to its parent's, and becomes root of a user namespace where it
+//! is not root already.
 
 use rustix::io::Errno;
 use rustix::process::{Signal, getegid, geteuid, getppid, set_parent_process_death_signal};

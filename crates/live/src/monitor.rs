@@ -1,4 +1,4 @@
-//! What a router shows while it runs: figures that anybody may look at and for which it never waits.
+//! A [`Monitor`] shows figures of a router while it runs. Any thread may read them, and the router never waits for it.
 
 use base::{Span, Time};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Network namespaces that last as long as somebody holds them.
+//! A network namespace lasts as long as a process holds it.
 //!
 //! A namespace is held by a file descriptor, not by a name: it goes, with every interface in it, when the last process
 //! that holds or inhabits it goes, however that ends. Nothing has to be removed.

@@ -1,5 +1,5 @@
-//! What happens to packets between one device and the other: [`net`], with a router's packets. The two TUN devices are
-//! the ends of a wire: the time to live is as it was.
+//! A [`Network`] carries packets from one device to the other: it is [`net`] with a router's packets. The two TUN
+//! devices are the ends of a wire, so the time to live of a packet stays as it is.
 //!
 //! It is told what time it is and says when something happens next. What is due is done in the order of its own times,
 //! however late it is asked, so that a router that comes late bends neither the link nor the law, only the instant at

@@ -1,4 +1,5 @@
-//! What the threads of a run tell the one that writes: rows one by one, and sums that it looks at when it likes.
+//! The threads of a run report to the one that writes: they send rows one by one, and keep sums that it can read at any
+//! time.
 
 use base::Time;
 use record::rows::{DropRow, ExchangeRow, QueueRow, TcpRow};

@@ -1,5 +1,5 @@
-//! The summary of a run between real hosts: what a simulated run's says, from the counters of router, hosts and kernel,
-//! and what only such a run has to say.
+//! This file makes the summary of a live run from the counters of router, hosts and kernel. It has all that the summary
+//! of a simulated run has, and what only a live run can say.
 
 use crate::bed;
 use crate::counters::Interface;

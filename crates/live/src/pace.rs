@@ -1,4 +1,4 @@
-//! Whether the hosts see the rate that the link has.
+//! This file measures whether the hosts see the rate that the link has.
 //!
 //! On its own time the bottleneck cannot be too slow or too fast. On the clock of the hosts it can: when the router
 //! falls behind, catches up, or hands over a packet that nobody takes. So the rate is measured there, over busy

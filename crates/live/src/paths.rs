@@ -1,5 +1,4 @@
-//! What the hosts tell the router of their connections, before the first packet of each leaves: whose it is, and its
-//! propagation delay.
+//! Before the first packet of a connection leaves, its host tells the router whose it is, and its propagation delay.
 //!
 //! A thread of hosts has an [`Announcer`], a ring of its own into which it writes and which only the router reads.
 //! Neither ever waits for the other: what an announcer has published is seen by the time a packet that was sent

@@ -1,4 +1,4 @@
-//! What a run is told, what it says while it runs, and what it comes to.
+//! A [`Plan`] has what a run is told. This file also writes what the run says while it goes on, and what it comes to.
 //!
 //! A folder holds all of it: `scenario.toml`, complete, and `live.json` are read; tables, `progress.jsonl` and
 //! `outcome.json` or `error.json` are written.

@@ -1,4 +1,4 @@
-//! Buffers for packets, used again and again.
+//! A [`Pool`] has buffers for packets, which are used again and again.
 
 /// Longest packet that fits a buffer, in bytes. What is longer is cut on reading and so [`crate::wire::Malformed`].
 pub const BUFFER: usize = 2048;

@@ -1,4 +1,4 @@
-//! A program of the user's own that runs between the hosts.
+//! A user may have a program run between the hosts; this file starts and ends it.
 
 use crate::addressing::Addressing;
 use crate::bed::Bed;

@@ -1,4 +1,4 @@
-//! What a run says while it runs: `progress.jsonl`, a line for each [`Progress`].
+//! A run writes a line of `progress.jsonl` for each [`Progress`] while it goes on.
 
 use crate::monitor::{Seen, SeenWay};
 use crate::news::TallySums;

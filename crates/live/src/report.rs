@@ -1,4 +1,4 @@
-//! What a run of the router leaves behind.
+//! A report has what a run of the router leaves behind.
 
 use crate::lateness::{Budget, Lateness};
 use crate::network::{Held, Ingress, Network};

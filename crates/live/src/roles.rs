@@ -1,4 +1,4 @@
-//! What each thread of a run does: the router, the hosts of a side, a program of the user's.
+//! Each thread of a run has a role: the router, the hosts of a side, a program of the user's, the reader of edges.
 
 use crate::addressing::Addressing;
 use crate::bed::Bed;

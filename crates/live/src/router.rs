@@ -1,4 +1,4 @@
-//! The router: reads packets from two devices, lets the network do what is due, hands over what has arrived, waits.
+//! The router reads packets from two devices, lets the network do what is due, hands over what has arrived, and waits.
 //!
 //! One thread, one loop. It reads until there is nothing more to read or a batch is full, then hands over what is due:
 //! a flood from one side delays the hand-over of the other's packets by a batch. A packet's time of arrival is that at

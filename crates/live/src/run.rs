@@ -1,5 +1,5 @@
-//! A whole run between real hosts: the bed is made, the link checked, router and hosts run as threads of this process,
-//! what they tell is written down, and in the end comes the summary.
+//! This file makes a whole live run. It makes the test bed, checks the link, runs router and hosts as threads of this
+//! process, writes down what they report, and makes the summary at the end.
 
 use crate::bed::Bed;
 use crate::collector::Collector;

@@ -1,5 +1,5 @@
-//! What the hosts are set to: sysctls of both sides and attributes of the routes of each block of traffic, in Linux's
-//! own words; and whether that is what they are then.
+//! The hosts are set by sysctls of both sides and attributes of the routes of each block of traffic, in Linux's own
+//! words. This file sets them, and reads back whether they are as they were set.
 
 use serde_json::{Map, Value, json};
 use std::fs;

@@ -1,4 +1,5 @@
-//! Whether a run's own traffic ran as it was to: hosts in time, nothing lost within their kernels, and anything at all.
+//! This file checks the scenario's own traffic in a live run: its hosts were in time, their kernels lost nothing, and
+//! there was traffic at all.
 
 use crate::edges::Edge;
 use crate::hosts::HostReport;

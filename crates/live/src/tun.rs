@@ -1,4 +1,4 @@
-//! TUN devices: network interfaces whose other end is a file (Linux, Documentation/networking/tuntap.rst).
+//! A TUN device is a network interface whose other end is a file (Linux, Documentation/networking/tuntap.rst).
 //!
 //! Packets come without Ethernet header and without offloads, so that what is read is what would be on the link: the
 //! kernel has cut large segments and filled in checksums before. A read or a write is one packet; none waits.

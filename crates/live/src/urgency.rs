@@ -1,4 +1,4 @@
-//! How urgent the thread of the router is to the scheduler.
+//! This file tells the scheduler how urgent the thread of the router is.
 //!
 //! A router that waits for a processor behind its hosts is late. Where it may (root, or CAP_SYS_NICE), its thread is of
 //! the real-time class SCHED_FIFO, and so comes before all ordinary threads as soon as something is due (sched(7)); the

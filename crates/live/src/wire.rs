@@ -1,4 +1,4 @@
-//! IP packets as they come from the wire: what a router reads of them, and the one field that it writes.
+//! This file has what a router reads of IP packets from the wire, and the one field that it writes.
 //!
 //! Lengths, the Differentiated Services codepoint and the ECN field (RFC 791, RFC 8200, RFC 2474, RFC 3168), and the
 //! flow. The flow is a hash of what RFC 6438 calls the 5-tuple: addresses, protocol and, of TCP, UDP, UDP-Lite, SCTP

@@ -1,10 +1,11 @@
-//! How fast the network delivers: one sample an acknowledgement, from what was delivered between the sending of a
-//! segment and its acknowledgement.
+//! A [`Sampler`] measures how fast the network delivers. Each acknowledgement gives one sample: what was delivered
+//! between the sending of a segment and its acknowledgement.
 //!
-//! Source: draft-cheng-iccrg-delivery-rate-estimation; net/ipv4/tcp_rate.c of Linux. With every segment sent goes a
-//! note of what had been delivered then. When it arrives, what was delivered since, over the longer of the time that it
-//! took to send that and the time that it took to hear of it, is the rate: acknowledgements that come in a bunch do not
-//! make it larger than the rate at which data was sent. No sample is taken over less than the shortest round trip.
+//! Source: draft-cheng-iccrg-delivery-rate-estimation; net/ipv4/tcp_rate.c of Linux. A note
+//! for every segment keeps what had been delivered when it was sent. When the segment is acknowledged, the rate is what
+//! was delivered since, over an interval. The interval is the longer of two times: that of sending this data and that
+//! of hearing of it. So acknowledgements that come in a bunch do not make the rate larger than that at which data was
+//! sent. No sample is taken over less than the shortest round trip.
 //!
 //! | draft                    | tcp_rate.c         | here                  |
 //! |--------------------------|--------------------|-----------------------|
@@ -19,7 +20,7 @@ use crate::cc::Delivered;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// What goes with a segment that is out.
+/// What is kept with a segment that is outstanding.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     delivered: u64,
@@ -28,7 +29,7 @@ struct Note {
     is_limited: bool,
 }
 
-/// The segment sent last of those of which the acknowledgement at hand tells.
+/// The segment that was sent last among those that this acknowledgement reports.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     note: Note,
@@ -37,11 +38,11 @@ struct Newest {
     was_resent: bool,
 }
 
-/// The estimator: for connections whose controller models the path.
+/// Estimates the rate of delivery, for connections whose controller models the path.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     mss: u64,
-    /// One a segment that is outstanding, in its order.
+    /// A note for each outstanding segment, in their order.
     notes: VecDeque<Note>,
     delivered: u64,
     delivered_at: Time,
@@ -55,7 +56,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Nothing was sent yet; a full segment is of `mss` bytes.
+    /// An estimator before anything is sent. A full segment has `mss` bytes.
     pub fn new(mss: u32) -> Self {
         Self {
             mss: u64::from(mss),
@@ -71,7 +72,7 @@ impl Sampler {
         }
     }
 
-    /// A new segment was sent.
+    /// Notes that a new segment was sent.
     #[inline]
     pub fn sent(&mut self, now: Time) {
         if self.notes.is_empty() {
@@ -80,7 +81,7 @@ impl Sampler {
         self.notes.push_back(self.note());
     }
 
-    /// The segment in this place of those outstanding was sent again.
+    /// Notes that the outstanding segment at `index` was sent again.
     pub fn resent(&mut self, index: usize) {
         self.notes[index] = self.note();
     }
@@ -94,13 +95,13 @@ impl Sampler {
         }
     }
 
-    /// An acknowledgement is about to be read.
+    /// Begins to read an acknowledgement.
     #[inline]
     pub fn begin(&mut self, now: Time) {
         (self.now, self.newly_delivered, self.newest) = (now, 0, None);
     }
 
-    /// It tells that the segment in this place, last sent at `sent_at`, arrived.
+    /// Notes that the segment at `index`, last sent at `sent_at`, arrived, as the acknowledgement says.
     pub fn arrived(&mut self, index: usize, sent_at: Time, end: u64, was_resent: bool) {
         self.newly_delivered += 1;
         if !was_resent {
@@ -115,13 +116,13 @@ impl Sampler {
         }
     }
 
-    /// The first segment is not outstanding any more.
+    /// Forgets the first segment, which is no longer outstanding.
     #[inline]
     pub fn forget_front(&mut self) {
         self.notes.pop_front();
     }
 
-    /// Everything that the acknowledgement tells was said; returns the rate, if it tells one.
+    /// Ends the reading of an acknowledgement; returns the rate, if it gives one.
     pub fn sample(&mut self) -> Option<Delivered> {
         self.delivered += self.newly_delivered;
         if self.delivered > self.limited_until {
@@ -144,7 +145,7 @@ impl Sampler {
         })
     }
 
-    /// What is in the network says nothing of what it could deliver: as long as these segments are there.
+    /// Notes that the sender, not the network, sets the pace while these segments are in the network.
     pub fn limit(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }
@@ -165,7 +166,7 @@ impl Sampler {
         self.delivered
     }
 
-    /// Of which these by the acknowledgement at hand.
+    /// Segments delivered by the acknowledgement at hand.
     pub fn newly_delivered(&self) -> u64 {
         self.newly_delivered
     }
@@ -175,7 +176,7 @@ impl Sampler {
         self.delivered_at
     }
 
-    /// How long the newest of what the acknowledgement at hand tells of took, if it was sent once.
+    /// The round trip of the newest segment that the acknowledgement at hand reports, if it was sent once.
     pub fn rtt(&self) -> Option<Span> {
         self.newest.filter(|newest| !newest.was_resent).map(|newest| self.now.since(newest.sent_at))
     }

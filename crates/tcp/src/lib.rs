@@ -1,4 +1,5 @@
-//! TCP endpoints as state machines: segments in, segments out, and `next_wake`. No sockets, no clock, no randomness.
+//! TCP endpoints are state machines: segments go in, segments come out, and `next_wake` says when to call again. They
+//! have no sockets, no clock and no randomness.
 //!
 //! An [`Endpoint`] is one end of a connection. Sequence numbers are 64-bit stream offsets: the SYN is 0, the first
 //! byte 1, the FIN follows the last byte. The application is counted, not carried: it says how many bytes it writes

@@ -1,5 +1,5 @@
-//! What was sent and is not acknowledged yet: one record a segment, in sequence order, and the sums the sender asks
-//! for with every acknowledgement.
+//! [`Outstanding`] keeps what was sent and is not acknowledged yet: a record for each segment, in sequence order, and
+//! the sums that the sender asks for with every acknowledgement.
 
 use crate::delivery::Sampler;
 use crate::segment::SackBlocks;
@@ -27,7 +27,7 @@ const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// Sent again since it was deemed lost.
 const RESENT: u8 = 4;
-/// Sent more than once at any time: no good for round-trip measurement.
+/// Sent more than once at any time, and so of no use to measure a round trip.
 const EVER_RESENT: u8 = 8;
 
 impl Record {
@@ -35,30 +35,30 @@ impl Record {
         self.state & state != 0
     }
 
-    /// The sequence number after it.
+    /// The sequence number after this segment.
     pub const fn end(&self) -> u64 {
         self.seq + self.len as u64
     }
 }
 
-/// A place in the sequence of all segments ever sent: stays valid while records before it go.
+/// A segment's number among all segments ever sent. It stays valid when records before it are removed.
 type Serial = u64;
 
-/// The records, and how much of them was reported received, is deemed lost, and was sent again.
+/// The records, with the bytes of them that were reported received, are deemed lost, and were sent again.
 #[derive(Clone, Debug)]
 pub struct Outstanding {
     records: VecDeque<Record>,
     /// Serial of the first record.
     first: Serial,
-    /// What reports and losses left to know: many connections never meet either.
+    /// What is known from reports and losses; many connections never have either.
     board: Option<Box<Scoreboard>>,
-    /// Where losses are found by time.
+    /// What finding losses by time needs, where they are found so.
     timed: Option<Box<Timed>>,
     /// The rate of delivery, where it is sampled.
     pub(crate) sampler: Option<Box<Sampler>>,
 }
 
-/// What arrived in order, of what was sent once.
+/// Segments that were sent once and arrived in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     /// How many records.
@@ -69,7 +69,7 @@ pub struct Plain {
     pub last_at: Time,
 }
 
-/// What became of the records, all of it counted once.
+/// What became of the records: sums in which each record counts once.
 #[derive(Clone, Debug, Default)]
 struct Scoreboard {
     sacked_bytes: u64,
@@ -79,20 +79,20 @@ struct Scoreboard {
     highest_sacked: [Serial; 3],
     /// Records before this one were examined for loss.
     examined: Serial,
-    /// Records before this one are not waiting to be sent again.
+    /// No record before this one waits to be sent again.
     resend_from: Serial,
-    /// Blocks of the last acknowledgement, not to be walked again.
+    /// The blocks of the last acknowledgement, which need no second look.
     walked: [(u64, u64); SackBlocks::MOST],
     /// Bytes ever deemed lost.
     ever_lost_bytes: u64,
-    /// Bytes that are thought to have arrived, of which records is not known.
+    /// Bytes that are thought to have arrived, without it being known which records they are of.
     assumed_bytes: u64,
     /// Records from here on were sent once, and nothing is known of them.
     plain_from: u64,
 }
 
 impl Scoreboard {
-    /// A record in `state`, of `len` bytes, is no longer outstanding, or only reported from now on.
+    /// Takes a record in `state`, of `len` bytes, out of the sums, when it is acknowledged or reported.
     #[inline]
     fn forget(&mut self, record: &Record) {
         let len = u64::from(record.len);
@@ -101,7 +101,7 @@ impl Scoreboard {
         self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
     }
 
-    /// The record with this serial is to be sent again: it is deemed lost, if it was not reported.
+    /// Deems the record with this serial lost, if it was not reported, so that it is sent again.
     fn lose(&mut self, record: &mut Record, serial: Serial) {
         if record.is(SACKED) {
             return;
@@ -117,13 +117,13 @@ impl Scoreboard {
         }
     }
 
-    /// More is known of the record than that it was sent.
+    /// Notes that more is known of the record than that it was sent.
     #[inline]
     fn touch(&mut self, record: &Record) {
         self.plain_from = self.plain_from.max(record.end());
     }
 
-    /// What was sent again of a record does not count any more.
+    /// Stops counting a record as sent again.
     fn unsend(&mut self, record: &mut Record) {
         if record.is(RESENT) {
             record.state &= !RESENT;
@@ -133,7 +133,7 @@ impl Scoreboard {
 }
 
 impl Outstanding {
-    /// Nothing is outstanding; `keeps_time` if losses are to be found by time.
+    /// An account with nothing outstanding. `keeps_time` says whether losses are to be found by time.
     pub fn new(keeps_time: bool) -> Self {
         Self {
             records: VecDeque::new(),
@@ -162,11 +162,11 @@ impl Outstanding {
         *self = Self { records, board, timed: timed.or(fresh.timed), ..Self::new(false) };
     }
 
-    /// Gives back what it takes to send, which comes again with the next segment; only while nothing is outstanding.
+    /// Gives back memory that the next segment will need again. Call it only while nothing is outstanding.
     pub fn rest(&mut self) {
         assert!(self.records.is_empty(), "what is outstanding is kept");
         self.records = VecDeque::new();
-        // Who samples the rate of delivery counts what was ever lost too.
+        // Where the rate of delivery is sampled, all that was ever lost is counted too.
         self.board = self.board.take().filter(|_| self.sampler.is_some());
         if let Some(board) = &mut self.board {
             **board = Scoreboard { ever_lost_bytes: board.ever_lost_bytes, ..Scoreboard::default() };
@@ -176,7 +176,7 @@ impl Outstanding {
         }
     }
 
-    /// A new segment was sent.
+    /// Notes that a new segment was sent.
     #[inline]
     pub fn push(&mut self, seq: u64, len: u32, fin: bool, now: Time) {
         self.records.push_back(Record { seq, sent_at: now, len, fin, state: 0 });
@@ -185,7 +185,7 @@ impl Outstanding {
         }
     }
 
-    /// Bytes thought to be in the network out of `in_flight` that are not acknowledged (RFC 6675 §3, pipe).
+    /// Of the `in_flight` bytes that are not acknowledged, those thought to be in the network (RFC 6675 §3, pipe).
     #[inline]
     pub fn pipe(&self, in_flight: u64) -> u64 {
         match &self.board {
@@ -196,7 +196,7 @@ impl Outstanding {
         }
     }
 
-    /// So many bytes are thought to have arrived beyond a hole, of a receiver that reports nothing.
+    /// Assumes that `bytes` bytes arrived beyond a hole, where the receiver reports nothing.
     pub fn assume(&mut self, bytes: u64) {
         self.board.get_or_insert_default().assumed_bytes = bytes;
     }
@@ -218,9 +218,9 @@ impl Outstanding {
         self.sacked_bytes() > 0
     }
 
-    /// Everything before `ack` arrived. Returns when the newest of it was sent, if that tells a round trip: nothing of
-    /// it was sent twice, for what was behind a repaired hole had arrived long before, and the newest was not reported
-    /// already.
+    /// Notes that everything before `ack` arrived. Returns when the newest of it was sent, if that gives a round trip.
+    /// It does not if any of it was sent twice, since data behind a repaired hole had arrived long before; nor if the
+    /// newest was reported already.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64) -> Option<Time> {
         let (mut newest, mut states) = (None, 0);
@@ -252,8 +252,8 @@ impl Outstanding {
         newest
     }
 
-    /// Whether nothing is known of what is outstanding, from `una` on, but that it was sent once: then there is nothing
-    /// to be found by what arrives in order.
+    /// Whether all that is outstanding, from `una` on, was sent once and nothing more is known of it. Then data that
+    /// arrives in order shows no loss.
     #[inline]
     pub fn is_plain(&self, una: u64) -> bool {
         self.board.as_ref().is_none_or(|board| board.plain_from <= una)
@@ -261,8 +261,8 @@ impl Outstanding {
             && self.sampler.is_none()
     }
 
-    /// Everything before `ack` arrived, where all that is outstanding [is plain](Self::is_plain): what
-    /// [`Outstanding::begin`] and [`Outstanding::acknowledge`] come to then.
+    /// Notes that everything before `ack` arrived, where all that is outstanding [is plain](Self::is_plain). The result
+    /// is that of [`Outstanding::begin`] and [`Outstanding::acknowledge`].
     #[inline]
     pub fn acknowledge_plainly(&mut self, ack: u64, now: Time) -> Plain {
         let mut plain = Plain { records: 0, first_at: now, last_at: now };
@@ -298,7 +298,7 @@ impl Outstanding {
         }
     }
 
-    /// The receiver holds these blocks above `ack`. Returns the bytes that were not known before.
+    /// Notes that the receiver holds these blocks above `ack`. Returns the bytes that were not known to be held.
     pub fn selective(&mut self, blocks: &SackBlocks, ack: u64) -> u64 {
         let board = self.board.get_or_insert_default();
         let (before, known) = (board.sacked_bytes, board.walked);
@@ -357,7 +357,7 @@ impl Outstanding {
         }
     }
 
-    /// Deems lost what has three SACKed segments above it (RFC 6675 §4, IsLost, counted in segments).
+    /// Deems each segment lost that has three SACKed segments above it (RFC 6675 §4, IsLost, counted in segments).
     pub fn detect_losses(&mut self) {
         let Some(board) = &mut self.board else { return };
         let below = board.highest_sacked[2].saturating_sub(1);
@@ -375,7 +375,7 @@ impl Outstanding {
         self.records.front().is_some_and(|r| r.is(LOST))
     }
 
-    /// Deems the first record lost, also when it was sent again: it has to be sent once more.
+    /// Deems the first record lost, even one that was sent again, so that it is sent once more.
     pub fn lose_front(&mut self) {
         if let Some(record) = self.records.front_mut() {
             let board = self.board.get_or_insert_default();
@@ -384,7 +384,7 @@ impl Outstanding {
         }
     }
 
-    /// Deems everything lost that was not reported received: the timer expired.
+    /// Deems everything lost that was not reported received, when the timer has expired.
     pub fn lose_all(&mut self) {
         let board = self.board.get_or_insert_default();
         for (serial, record) in (self.first..).zip(&mut self.records) {
@@ -410,7 +410,7 @@ impl Outstanding {
         None
     }
 
-    /// An acknowledgement is about to be read.
+    /// Begins to read an acknowledgement.
     #[inline]
     pub fn begin(&mut self, now: Time, echo: Option<u16>) {
         if let Some(timed) = &mut self.timed {
@@ -427,7 +427,7 @@ impl Outstanding {
         self.records.front().map(|record| record.sent_at)
     }
 
-    /// Nothing is lost after all, and nothing that was sent again is counted.
+    /// Forgets that anything is deemed lost, and stops counting what was sent again.
     pub fn unlose(&mut self) {
         if let Some(timed) = &mut self.timed {
             // What was deemed lost again had left the list of what was sent again.
@@ -451,7 +451,7 @@ impl Outstanding {
         self.board.as_ref().is_some_and(|board| board.resent_bytes > 0)
     }
 
-    /// How many segments that is.
+    /// How many segments that were sent again are thought to be in the network.
     pub fn resent_out(&self) -> u32 {
         if !self.has_resent_out() {
             return 0;
@@ -464,7 +464,7 @@ impl Outstanding {
         self.records.front().is_some_and(|record| record.is(EVER_RESENT))
     }
 
-    /// `start..end`, beyond what is acknowledged, is reported to have come twice. Returns whether all of it was sent
+    /// Notes the report that `start..end`, beyond what is acknowledged, came twice. Returns whether all of it was sent
     /// twice.
     pub fn note_twice(&mut self, start: u64, end: u64) -> bool {
         let from = self.index_of(start);
@@ -561,7 +561,7 @@ impl Outstanding {
         self.records.len()
     }
 
-    /// The segment of the last [`Outstanding::next_lost`] was sent again.
+    /// Notes that the segment of the last [`Outstanding::next_lost`] was sent again.
     pub fn resent(&mut self, now: Time) {
         let Some(board) = &mut self.board else { return };
         let index = (board.resend_from - self.first) as usize;

@@ -1,5 +1,6 @@
-//! What of the data that arrived was sent last: RFC 8985, RACK, as far as one number a connection goes. Which segments
-//! that proves lost is found in [`Outstanding`](crate::outstanding::Outstanding).
+//! RACK (RFC 8985) finds losses by time: a segment is lost if one that was sent well after it has arrived. This file
+//! keeps the newest transmission known to have arrived, and how much reordering is allowed for.
+//! [`Outstanding`](crate::outstanding::Outstanding) finds the segments that are lost by that.
 //!
 //! | RFC 8985           | here          |
 //! |--------------------|---------------|
@@ -15,8 +16,8 @@ use base::{Span, Time};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// What is known while an acknowledgement is read, and means nothing afterwards: the next one sets it anew. Where
-/// states are printed to be compared, it does not count.
+/// What is known while an acknowledgement is read. It means nothing afterwards, and the next acknowledgement sets it
+/// anew. Where states are printed to be compared, it is left out.
 #[derive(Clone, Copy)]
 pub(crate) struct AtHand<T>(pub T);
 
@@ -48,7 +49,7 @@ struct Hand {
     now: Time,
     /// The timestamp that it echoes, where there are timestamps.
     echo: Option<u16>,
-    /// Whether it told of anything.
+    /// Whether the acknowledgement reported anything that arrived.
     is_news: bool,
 }
 
@@ -76,7 +77,7 @@ pub(crate) const COMPARABLE: Span = Span::from_secs(30);
 const WIDER_FOR: u8 = 16;
 
 impl Rack {
-    /// Nothing has arrived yet.
+    /// The state before anything has arrived.
     pub const fn new() -> Self {
         Self {
             sent_at: Time::ZERO,
@@ -92,14 +93,14 @@ impl Rack {
         }
     }
 
-    /// An acknowledgement is about to be read.
+    /// Begins to read an acknowledgement.
     #[inline]
     pub fn begin(&mut self, now: Time, echo: Option<u16>) {
         *self.hand = Hand { now, echo, is_news: false };
     }
 
-    /// Segments that were sent once arrived in order at `now`, and nothing is missing: the last of them ends at `end`
-    /// and was sent at `sent_at`. Comes to the same as [`Rack::begin`] and [`Rack::arrived`] for each.
+    /// Notes that segments that were sent once arrived in order at `now`, and nothing is missing. The last of them ends
+    /// at `end` and was sent at `sent_at`. The result is that of [`Rack::begin`] and of [`Rack::arrived`] for each.
     #[inline]
     pub fn arrived_in_order(&mut self, sent_at: Time, end: u64, now: Time) {
         self.rtt = now.since(sent_at);
@@ -114,7 +115,7 @@ impl Rack {
         !self.saw_needless && (self.recoveries_left > 0 || self.quarters == 1)
     }
 
-    /// A segment up to `end` that was last sent at `sent_at` arrived.
+    /// Notes that a segment up to `end` that was last sent at `sent_at` arrived.
     #[inline]
     pub fn arrived(&mut self, sent_at: Time, end: u64, was_resent: bool) {
         let rtt = self.hand.now.since(sent_at);
@@ -132,8 +133,8 @@ impl Rack {
         }
     }
 
-    /// Whether the echo is of something sent before `sent_at`: then what is acknowledged is not what was sent again
-    /// there (tcp_skb_spurious_retrans). Reports do not tell, for the echo is of what came in order.
+    /// Whether the echo is of something sent before `sent_at`. Then the acknowledged data is not that which was sent
+    /// again at that time (tcp_skb_spurious_retrans). Reports cannot be judged so, since the echo is of data in order.
     #[inline]
     pub fn is_of_first(&self, sent_at: Time) -> bool {
         let stamp = (sent_at.ns() / 1_000_000) as u16;
@@ -141,23 +142,23 @@ impl Rack {
         is_comparable && self.hand.echo.is_some_and(|echo| (echo.wrapping_sub(stamp) as i16) < 0)
     }
 
-    /// What was sent once arrived after something that was sent later.
+    /// Notes that data that was sent once arrived after data that was sent later.
     #[inline]
     pub fn note_reordering(&mut self) {
         self.saw_reordering = true;
     }
 
-    /// Something that was sent again came twice.
+    /// Notes that something that was sent again came twice.
     pub fn note_needless(&mut self) {
         self.saw_needless |= self.saw_reordering;
     }
 
-    /// A recovery is over that was not needless.
+    /// Notes the end of a recovery that was not needless.
     pub fn note_real_recovery(&mut self) {
         self.recoveries_left = self.recoveries_left.saturating_sub(1);
     }
 
-    /// A recovery was taken back since all that was sent again came twice.
+    /// Notes that a recovery was taken back since all that was sent again came twice.
     pub fn note_undone(&mut self) {
         self.recoveries_left = (self.recoveries_left + 1).min(WIDER_FOR);
     }
@@ -179,8 +180,8 @@ impl Rack {
         }
     }
 
-    /// How much reordering is allowed for (§6.2 step 4): none while none was seen, if it `is_sure` otherwise that what
-    /// is missing is lost; no more than `srtt`.
+    /// How much reordering is allowed for (§6.2 step 4), at most `srtt`. It is none while no reordering was seen and
+    /// it `is_sure` for other reasons that what is missing is lost.
     pub fn reordering_window(&self, is_sure: bool, srtt: Option<Span>) -> Span {
         if is_sure && !self.saw_reordering {
             return Span::ZERO;
@@ -190,12 +191,12 @@ impl Rack {
         window.min(srtt.unwrap_or(window))
     }
 
-    /// What is missing is to be looked at again.
+    /// Asks for another look at what is missing.
     pub fn look_again(&mut self) {
         self.hand.is_news = true;
     }
 
-    /// Whether something that was sent later than this arrived.
+    /// Whether something that was sent later than this segment arrived.
     #[inline]
     pub fn is_overtaken(&self, sent_at: Time, end: u64) -> bool {
         self.overtakes(sent_at, end, self.sent_at, self.end)
@@ -205,14 +206,14 @@ impl Rack {
         later_at > sent_at || later_at == sent_at && later_end > end
     }
 
-    /// Whether the acknowledgement at hand told of anything that arrived.
+    /// Whether the acknowledgement at hand reported anything that arrived.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.hand.is_news
     }
 
-    /// How long a segment that was overtaken may still take, counted from when it was sent, if reordering by `window`
-    /// is allowed for (§6.2 step 5).
+    /// How long after it was sent an overtaken segment may still arrive before it is deemed lost, if reordering by
+    /// `window` is allowed for (§6.2 step 5).
     pub fn patience(&self, window: Span) -> Span {
         self.rtt + window
     }

@@ -1,7 +1,8 @@
-//! Data held out of order, as ranges: the receiver's beyond what it expects next, and what a sender was told of.
+//! [`Reassembly`] keeps data out of order as ranges. A receiver keeps what it holds beyond the next expected byte, a
+//! sender what it was told of that.
 //!
-//! Losses are repaired in order, so ranges come and go at either end: a ring makes that independent of how many holes a
-//! window has. Most connections never hold any and pay a pointer.
+//! Losses are repaired in order, so ranges come and go at either end. In a ring the cost of that does not depend on how
+//! many holes a window has. Most connections never hold any data out of order.
 
 use crate::segment::SackBlocks;
 use std::collections::VecDeque;
@@ -69,7 +70,7 @@ impl Reassembly {
         self.0.get_or_insert_default().merge(start, end)
     }
 
-    /// The next expected byte after `next` arrived: what was held from there on is delivered with it.
+    /// Notes that everything before `next` arrived. Returns the next expected byte, after the data that was held there.
     pub fn advance(&mut self, next: u64) -> u64 {
         let Some(held) = &mut self.0 else { return next };
         let mut next = next;
@@ -83,7 +84,7 @@ impl Reassembly {
         next
     }
 
-    /// What to report beside the acknowledgement of `ack`: the newest block first.
+    /// The blocks to report beside the acknowledgement of `ack`, the newest first.
     pub fn blocks(&self, ack: u64) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let Some(held) = &self.0 else { return blocks };
@@ -110,7 +111,7 @@ impl Held {
     }
 
     fn add(&mut self, start: u64, end: u64) -> u64 {
-        // In order beyond a hole, as most arrive: the last range grows.
+        // Most data arrives in order beyond a hole: the last range grows.
         if let Some(last) = self.ranges.back_mut()
             && last.1 == start
         {

@@ -1,6 +1,6 @@
-//! Round-trip estimation and the retransmission timeout: RFC 6298, or with [`RtoFloor::Variance`] Linux's reading of it
-//! (tcp_rtt_estimator): the largest deviation of a window counts, it decays once a window, and a round trip that is
-//! shorter than expected adds little to it.
+//! This file estimates the round-trip time and works out the retransmission timeout, by RFC 6298 or, with
+//! [`RtoFloor::Variance`], as Linux reads it (tcp_rtt_estimator). In Linux the largest deviation of a window counts,
+//! the deviation decays once a window, and a round trip that is shorter than expected adds little to it.
 
 use crate::stack::{Config, RtoFloor};
 use base::Span;
@@ -8,9 +8,9 @@ use base::Span;
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    /// Smoothed round-trip time, eight times, in nanoseconds; 0 before the first sample.
+    /// Eight times the smoothed round-trip time, in nanoseconds; 0 before the first sample.
     srtt_8: u64,
-    /// Its mean deviation, four times, in nanoseconds.
+    /// Four times the mean deviation of the round-trip time, in nanoseconds.
     var_4: u64,
     /// Linux's: the largest deviation of this window, four times and no less than the minimum; what the timeout goes
     /// by; and the end of the window.
@@ -24,7 +24,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Before any measurement.
+    /// An estimator before any measurement.
     pub const fn new(config: &Config) -> Self {
         Self { srtt_8: 0, var_4: 0, peak_4: 0, held_4: 0, window_end: 0, rto: config.rto_initial, backoff: 0 }
     }
@@ -85,7 +85,7 @@ impl RttEstimator {
         Span::from_ns((self.rto.ns() << self.backoff.min(10)).min(config.rto_max.ns()))
     }
 
-    /// The timer expired.
+    /// Doubles the timeout, when the timer has expired.
     pub fn back_off(&mut self, config: &Config) {
         self.backoff += 1;
         if self.backoff > config.rtt_forgotten_after {
@@ -99,7 +99,7 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// After a SYN was lost the data phase starts with at least this timeout (RFC 6298 §5.7).
+    /// Raises the timeout with which the data phase starts after a SYN was lost (RFC 6298 §5.7).
     pub fn raise_initial(&mut self, rto: Span) {
         if self.srtt_8 == 0 {
             self.rto = self.rto.max(rto);

@@ -1,4 +1,4 @@
-//! A TCP segment, as much of it as matters.
+//! A [`Segment`] has as much of a TCP segment as matters here.
 
 use base::{Ecn, Span, Time};
 
@@ -28,21 +28,21 @@ impl Flags {
         self.0 & flags.0 == flags.0
     }
 
-    /// These but for `flags`.
+    /// These flags without `flags`.
     #[inline]
     #[must_use]
     pub const fn without(self, flags: Self) -> Self {
         Self(self.0 & !flags.0)
     }
 
-    /// These and `flags`.
+    /// These flags together with `flags`.
     #[inline]
     #[must_use]
     pub const fn with(self, flags: Self) -> Self {
         Self(self.0 | flags.0)
     }
 
-    /// These, and `flags` if `set`.
+    /// These flags, together with `flags` if `set`.
     #[inline]
     #[must_use]
     pub const fn with_if(self, flags: Self, set: bool) -> Self {
@@ -50,15 +50,15 @@ impl Flags {
     }
 }
 
-/// What the first block is.
+/// What the first block reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum First {
-    /// Held, as the others are.
+    /// Data that is held, as the other blocks do.
     #[default]
     Held,
-    /// It came twice, and lies below the acknowledgement: the distances are downwards.
+    /// Data that came twice below the acknowledgement: the distances are downwards.
     TwiceBelow,
-    /// It came twice, and lies beyond the acknowledgement.
+    /// Data that came twice beyond the acknowledgement.
     TwiceBeyond,
 }
 
@@ -73,7 +73,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// As many as fit beside timestamps.
+    /// The most blocks: as many as fit beside timestamps.
     pub const MOST: usize = 3;
 
     /// Adds the block that tells that `start..end` came twice, before any other.
@@ -88,7 +88,7 @@ impl SackBlocks {
         }
     }
 
-    /// What came twice, if that is told, of a report above `ack`.
+    /// The range that came twice, if a report beside `ack` says so.
     #[inline]
     pub fn duplicate(&self, ack: u64) -> Option<(u64, u64)> {
         let (start, end) = distances(self.blocks[0]);
@@ -107,13 +107,13 @@ impl SackBlocks {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there is no block.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Bytes of the option: kind, length, eight a block, padded to words.
+    /// Bytes of the option: kind, length and eight for each block, padded to words.
     #[inline]
     pub const fn option_bytes(&self) -> u32 {
         if self.count == 0 { 0 } else { 4 + 8 * self.count as u32 }

@@ -1,4 +1,4 @@
-//! What an endpoint is configured with: what differs between TCP implementations, as data.
+//! A [`Config`] has what differs between TCP implementations, as data. Each endpoint is configured with one.
 //!
 //! The implementations themselves are in `profiles.rs`. A profile is a starting point; a scenario may override any of
 //! its values.
@@ -47,7 +47,7 @@ impl Repair {
         matches!(self, Self::Sack | Self::Rack | Self::Ns2Sack1)
     }
 
-    /// That of the same stack where receivers report what arrived.
+    /// The repair of the same stack with receivers that report what arrived.
     #[must_use]
     pub const fn with_sack(self) -> Self {
         match self {
@@ -57,7 +57,7 @@ impl Repair {
         }
     }
 
-    /// That of the same stack where they do not.
+    /// The repair of the same stack with receivers that do not.
     #[must_use]
     pub const fn without_sack(self) -> Self {
         match self {
@@ -128,7 +128,7 @@ impl Backoff {
     /// The longest list.
     pub const MOST: usize = 16;
 
-    /// These factors, at most [`Self::MOST`].
+    /// A list of these factors, at most [`Self::MOST`].
     pub const fn new(list: &[u32]) -> Self {
         assert!(list.len() <= Self::MOST, "a list of factors is short");
         let mut factors = [0; Self::MOST];
@@ -160,17 +160,17 @@ pub struct DelayedAck {
     pub timeout: Span,
     /// Segments acknowledged at once at the start of a connection (Linux's quick acknowledgements).
     pub quick: u32,
-    /// Whether reading what two segments brought is told in a window update of its own, right behind the
-    /// acknowledgement that the second one forced (BSD's `tcp_output`).
+    /// Whether a window update follows right behind the acknowledgement that a second segment forced, when the
+    /// application has read what both brought (BSD's `tcp_output`).
     pub window_updates: bool,
-    /// Whether every segment counts towards `every` (BSD), or its bytes do, and more than `every` - 1 full segments'
-    /// worth of them force an acknowledgement (RFC 5681 §4.2, as Linux reads it).
+    /// Whether every segment counts towards `every`, as in BSD. Otherwise bytes count, and more of them than
+    /// `every` - 1 full segments hold force an acknowledgement (RFC 5681 §4.2, as Linux reads it).
     pub counts_small: bool,
     /// Whether two segments from a marked one on, and one that tells of the reduction, are acknowledged at once (Linux,
     /// `__tcp_ecn_check_ce` and `tcp_ecn_accept_cwr`).
     pub hurries_for_ecn: bool,
-    /// Whether delay and hurry follow the sender's habits, as in Linux: then `timeout` is the shortest delay
-    /// (TCP_ATO_MIN), `quick` the most that is acknowledged at once in a row.
+    /// Whether the delay and the number of quick acknowledgements adapt to how the sender sends, as in Linux. Then
+    /// `timeout` is the shortest delay (TCP_ATO_MIN) and `quick` the most that is acknowledged at once in a row.
     pub adapts: bool,
 }
 
@@ -194,7 +194,7 @@ pub struct Config {
     pub initial_window: u32,
     /// Whether a lost SYN or SYN/ACK reduces the initial window to one segment (RFC 5681 §3.1).
     pub syn_loss_resets_window: bool,
-    /// How many times it may be sent again without that: what is repeated once may only have been late.
+    /// How many times a SYN or SYN/ACK may be sent again without that: one that is repeated once may only be late.
     pub syn_losses_forgiven: u32,
     /// Whether the connection is opened by a handshake; `false`: both ends start established (ns-2's one-way TCP).
     pub handshake: bool,
@@ -211,10 +211,10 @@ pub struct Config {
     pub hystart: Hystart,
     /// Whether what is sent is spread over the round trip. A controller that models the path does so in any case.
     pub pacing: bool,
-    /// Segments that leave at once, at most, where it is: `gso_max_segs` in Linux.
+    /// The most segments that leave at once where data is paced: `gso_max_segs` in Linux.
     pub pacing_burst: u32,
-    /// The most at which data is sent, IP packets: such a sender paces, whatever `pacing` says. Linux's
-    /// `SO_MAX_PACING_RATE`.
+    /// The highest rate at which data is sent, counted in IP packets: such a sender paces, whatever `pacing` says. It
+    /// is Linux's `SO_MAX_PACING_RATE`.
     pub max_pacing_rate: Option<Rate>,
     /// ECN.
     pub ecn: EcnMode,
@@ -256,8 +256,8 @@ pub struct Config {
     pub whole_segments: bool,
     /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
     pub idle_restart: bool,
-    /// Whether it does so by half for each RTO, and remembers three quarters of the window as the threshold (RFC 2861,
-    /// as Linux has it).
+    /// Whether an idle period halves the window for each RTO, and keeps three quarters of it as the threshold
+    /// (RFC 2861, as in Linux).
     pub idle_halves: bool,
     /// Round-trip measurement.
     pub rtt_sampling: RttSampling,

@@ -1,7 +1,7 @@
-//! When a timer that was set goes off.
+//! This file says when a timer that was set goes off.
 //!
-//! An ideal timer goes off when its time is up. Linux keeps those of TCP in a timer wheel, whose slots grow with the
-//! wait: a timer goes off at the end of its slot, and nobody moves it to a finer one on the way. A wait of 200 ms takes
+//! An ideal timer goes off when its time is up. Linux keeps TCP's timers in a timer wheel, whose slots grow with the
+//! wait. A timer goes off at the end of its slot, and is not moved to a finer slot on the way. A wait of 200 ms takes
 //! up to 8 ms longer, one of a second up to 64 ms.
 //!
 //! Source: Linux 6.12, kernel/time/timer.c (`calc_wheel_index`, `calc_index`) at HZ = 1000; inet_csk_reset_xmit_timer,
@@ -17,7 +17,7 @@ const TICK: u64 = 1_000_000;
 const LEVELS: [(u64, u32); 5] = [(32_256, 12), (4032, 9), (504, 6), (63, 3), (0, 0)];
 
 impl Config {
-    /// When a timer goes off that is set at `now` to wait for `wait`.
+    /// Returns when a timer goes off that is set at `now` to wait for `wait`.
     #[inline]
     pub(crate) fn timer(&self, now: Time, wait: Span) -> Time {
         if self.timer_wheel { wheel(now, wait) } else { now + wait }

@@ -1,4 +1,4 @@
-//! The generated parts of `docs/` and README.md: whatever the registries know better than a writer.
+//! This file generates the parts of `docs/` and README.md that follow from the registries.
 
 use crate::header;
 use crate::markdown::{self, row, rule};

@@ -1,4 +1,4 @@
-//! Chores of the repository: the generated parts of `docs/`, and what the tests that keep the house tidy need.
+//! This crate does chores of the repository: it generates parts of `docs/`, and has what the tidiness tests need.
 
 pub mod docs;
 mod header;

@@ -1,4 +1,4 @@
-//! The files of the repository.
+//! This file finds and reads the files of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What the pages say is what the program does: every discipline, key, default, column and figure is named, and none
-//! that is not there.
+//! These tests compare the pages with the program: the pages name every discipline, key, default, column and figure,
+//! and none that does not exist.
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use record::Engine;

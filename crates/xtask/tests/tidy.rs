@@ -1,4 +1,4 @@
-//! Keeps the house tidy: what a reader may rely on in every file, and what no compiler or linter checks.
+//! These tests keep the house tidy: they check what a reader may rely on in every file and no compiler checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Packets on both sides of the queue, written down for Wireshark and for `aqmlab capture`.
+//! A [`Capture`] writes packets on both sides of the queue down, for Wireshark and for `aqmlab capture`.
 //!
 //! For each direction there are interfaces named after the points at which a packet is seen:
 //!

@@ -1,4 +1,4 @@
-//! Blocks of a pcapng file, written one after another into bytes: little-endian, one section, nanoseconds, raw IP.
+//! This file writes the blocks of a pcapng file into bytes: little-endian, one section, nanoseconds, raw IP.
 //!
 //! draft-ietf-opsawg-pcapng: §4.1 section header, §4.2 interface description, §4.3 enhanced packet, §4.6 interface
 //! statistics; §3.5 options. Written here and not by a library: a packet is encoded straight into the bytes that go to

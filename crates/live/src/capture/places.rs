@@ -1,4 +1,4 @@
-//! Where packets are captured: one link's in one file; of several links each direction that is asked for in its own.
+//! The packets of one link are captured in one file. With several links, each direction that is asked for has its own.
 
 use super::{CHUNKS, Capture, CaptureReport, LEAST_CHUNKS, Sides};
 use net::Port;

@@ -1,4 +1,4 @@
-//! What the applications of these hosts want done: the commands of [`session::Sources`], carried out on sockets.
+//! The commands of [`session::Sources`] say what applications want done; this file carries them out on sockets.
 
 use super::Hosts;
 use super::connections::Token;

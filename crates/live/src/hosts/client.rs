@@ -1,4 +1,4 @@
-//! Exchanges, at the end that asks.
+//! This file makes exchanges at the end that asks.
 
 use super::connections::{Asked, Connection, Head, Outgoing, Role, Token};
 use super::{Hosts, Service, http};

@@ -1,4 +1,4 @@
-//! The ends of connections that these hosts have, by place.
+//! This file keeps the ends of connections that these hosts have, by place.
 
 use super::http::Parser;
 use super::vectors::Vector;

@@ -1,4 +1,4 @@
-//! Unresponsive packets: streams that heed nothing, and probes.
+//! This file sends packets that respond to nothing: constant-rate streams and probes.
 //!
 //! Each source has a socket of its own. A datagram is as long as its IP packet is to be. What is no probe goes to the
 //! discard port (RFC 863), where nobody reads it; probes go to that of one-way measurement (RFC 8545), and say whose

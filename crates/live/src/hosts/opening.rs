@@ -1,4 +1,4 @@
-//! How connections are opened: from which host and port to which, and what their sockets have.
+//! This file opens connections: it chooses hosts and ports, and sets the sockets.
 //!
 //! The port is chosen here rather than by the kernel, for the router has to know a connection before its first packet.
 

@@ -1,4 +1,4 @@
-//! What came of the hosts of a side, and whether that is within what a live run may be.
+//! A report says what the hosts of a side did, and whether they kept the budget of a live run.
 //!
 //! A late host is not a late link. Between the network and an application stands the kernel, which acknowledges, sends
 //! again and keeps windows open in time whatever the application does; what a host does late makes one response longer,

@@ -1,4 +1,5 @@
-//! What the kernel says of connections that send: congestion window, round-trip time and so on, now and then.
+//! This file samples at intervals what the kernel says of sending connections: congestion window, round-trip time and
+//! more.
 
 use super::Hosts;
 use super::connections::{Connection, Token};

@@ -1,4 +1,4 @@
-//! Who answers: at once, or after the time that the request says.
+//! A server answers at once, or after the time that the request says.
 
 use super::connections::{Connection, Head, Outgoing, Role, Token};
 use super::http::{Came, Parser, REFUSAL_BYTES, Request};

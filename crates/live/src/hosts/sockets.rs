@@ -1,4 +1,4 @@
-//! What is asked of the kernel for one socket: the calls that have no safe form elsewhere, and the errors that matter.
+//! This file has the calls to the kernel for one socket that have no safe form elsewhere, and the errors that matter.
 
 use base::Span;
 use rustix::event::{Timespec, epoll};

@@ -1,4 +1,4 @@
-//! What is due when.
+//! The timers say what is due, and when.
 
 use super::connections::Token;
 use base::Time;

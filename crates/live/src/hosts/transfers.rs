@@ -1,4 +1,4 @@
-//! Data one way, from the end that opens the connection.
+//! A transfer is data one way, from the end that opens the connection.
 //!
 //! The receiving end knows when the last byte came, the sending end since when it was wanted: it leaves that for the
 //! other before it connects ([`crate::news::Transfers`]).

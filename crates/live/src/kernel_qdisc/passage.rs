@@ -1,5 +1,5 @@
-//! One direction's bottleneck in the kernel, as the network sees it: what [`Egress`](aqm::Egress) is for a discipline
-//! of our own, from what goes in, what comes out and what the kernel counts.
+//! A [`Passage`] is the bottleneck of one direction in the kernel, as the network sees it. It does what
+//! [`Egress`](aqm::Egress) does for our disciplines, from what goes in, what comes out and what the kernel counts.
 
 use super::outstanding::Outstanding;
 use super::signature::signature;

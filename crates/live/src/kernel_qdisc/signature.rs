@@ -1,4 +1,4 @@
-//! What stands in for the bytes of a packet while the kernel has it, so that it is known again when it comes out.
+//! A signature stands for the bytes of a packet while the kernel has it, so that the packet is known when it comes out.
 
 use base::maths;
 

@@ -1,4 +1,4 @@
-//! What the kernel says of a discipline: rtnetlink(7), in the form of the kernel's `linux/pkt_sched.h`.
+//! This file reads what the kernel says of a discipline, by rtnetlink(7), in the form of `linux/pkt_sched.h`.
 //!
 //! It is what `tc -s qdisc show` prints, asked for by one message and answered at once, without a program between. The
 //! generic part (`struct gnet_stats_queue`) says how much was lost and what waits, each discipline's own structure what

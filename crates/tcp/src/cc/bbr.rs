@@ -1,6 +1,6 @@
-//! BBR, version 1: two numbers model the path, the greatest rate of delivery of the last ten rounds and the shortest
-//! round trip of the last ten seconds. Data is sent at that rate, and about twice what the two make together may be
-//! out.
+//! BBR, version 1, models the path by two numbers: the greatest rate of delivery of the last ten rounds, and the
+//! shortest round trip of the last ten seconds. It sends at that rate, and lets about twice the product of the two be
+//! outstanding.
 //!
 //! Source: Cardwell et al., "BBR: congestion-based congestion control" (2016); net/ipv4/tcp_bbr.c of Linux 6.12, whose
 //! rules these are.
@@ -18,16 +18,16 @@
 //! | `extra_acked`, `ack_epoch_*`      | [`aggregation`]                           |
 //! | `lt_*`                            | [`policer`]                               |
 //!
-//! A loss takes no part in the model: it holds the window to what is delivered for the first round of a recovery; when
-//! that is over, the window is what it was before. Marks are answered by nothing.
+//! Losses take no part in the model. In the first round of a recovery the window is held to what is delivered; after
+//! the recovery it is what it was before. BBR does not respond to marks.
 //!
 //! # Deviations
-//! - The phase in which the cycle of gains begins is not drawn at random: it follows from the nanosecond of that
-//!   acknowledgement and from how much was delivered when the round began, mixed. Flows over one bottleneck never have
-//!   an acknowledgement at the same instant.
+//! - The phase in which the cycle of gains begins is not drawn at random. It is a hash of the time of that
+//!   acknowledgement in nanoseconds and of how much was delivered when the round began. Flows over one bottleneck never
+//!   have an acknowledgement at the same instant.
 //! - Rates are real numbers instead of 2^-24 segments a microsecond, times are nanoseconds instead of microseconds and
 //!   ticks of a millisecond.
-//! - What is in the network is its bytes in full segments, rounded up, instead of a count of segments.
+//! - Data in the network is counted as its bytes in full segments, rounded up, instead of as segments.
 
 mod aggregation;
 mod policer;
@@ -40,18 +40,18 @@ use aggregation::Aggregation;
 use base::{Span, Time, maths};
 use policer::{Change, Policer};
 
-/// Gains of startup and of draining it again: 2/ln 2, and its inverse, in 1/256.
+/// The gain of startup, 2/ln 2, in 1/256. Its inverse is the gain that drains the queue again.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
-/// Of the window, beyond startup.
+/// The gain of the window beyond startup.
 const CWND_GAIN: f64 = 2.0;
-/// Of the rate, a phase each.
+/// The gains of the rate, one for each phase.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Any phase may be the first but the one that drains.
+/// The number of phases that may be the first: all but the one that drains.
 const FIRST_PHASES: u64 = 7;
 /// Rounds of the rate's filter.
 const RATE_ROUNDS: u64 = 10;
-/// How long a round trip stays the shortest; how long there are but four segments out to find a new one.
+/// How long a round trip stays the shortest, and how long only four segments are out to find a new one.
 const MIN_RTT_STAYS: Span = Span::from_secs(10);
 const PROBE_RTT: Span = Span::from_ms(200);
 /// The window is four segments at least.
@@ -59,30 +59,30 @@ const LEAST_WINDOW: u64 = 4;
 /// The pipe is full when the rate has not grown by a quarter for three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Sent is one in a hundred less than was delivered.
+/// Data is sent at 99 % of the rate at which it was delivered.
 const PACING_MARGIN: f64 = 0.99;
 /// Below this rate, bytes a second, bursts are single segments: 1.2 Mb/s.
 const SINGLE_SEGMENTS: f64 = 150_000.0;
-/// TCP_INIT_CWND; the round trip of who knows none.
+/// TCP_INIT_CWND, and the round trip that is assumed before one is known.
 const INITIAL_WINDOW: u64 = 10;
 const NOMINAL_RTT: Span = Span::from_ms(1);
-/// Most segments of a burst that the window allows for.
+/// The most segments of a burst that the window allows for.
 const MOST_SEGMENTS: u64 = 127;
 
-/// What it is about.
+/// What the controller does at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// Doubling the rate every round.
+    /// It doubles the rate every round.
     Startup,
-    /// Draining the queue that made.
+    /// It drains the queue that startup made.
     Drain,
-    /// Sharing the bottleneck: more for a round trip, less for one, then as much as is delivered.
+    /// It shares the bottleneck: it sends more for a round trip, less for one, then as much as is delivered.
     ProbeBandwidth,
-    /// Keeping four segments out, to see the round trip without a queue.
+    /// It keeps four segments out, to see the round trip without a queue.
     ProbeRtt,
 }
 
-/// The memory. Windows in segments.
+/// The state of BBR. Windows are in segments.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     mode: Mode,
@@ -113,7 +113,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// What it is about.
+    /// What the controller does at present.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -133,12 +133,12 @@ impl Bbr {
         self.pacing_gain
     }
 
-    /// Rate, time `gain`, in what is sent: bytes a second.
+    /// The rate times `gain`, in bytes a second of what is sent.
     fn bytes_per_second(rate: f64, gain: f64, mss: f64) -> f64 {
         rate * mss * gain * PACING_MARGIN
     }
 
-    /// Before any rate is known: the window in a round trip.
+    /// Sets the rate before any is known: a window in a round trip.
     fn start_rate(&mut self, cwnd: f64, rtt: Span, mss: f64) {
         self.pacing_rate = Self::bytes_per_second(cwnd / mss / rtt.secs_f64(), HIGH_GAIN, mss);
     }
@@ -166,7 +166,7 @@ impl Bbr {
         ((bytes / mss) as u64).clamp(self.least_burst(), MOST_SEGMENTS)
     }
 
-    /// `gain` times what the path holds: rate times round trip.
+    /// `gain` times what the path holds, which is rate times round trip.
     fn held_by_path(&self, rate: f64, gain: f64) -> u64 {
         match self.min_rtt {
             Some(rtt) => (rate * rtt.secs_f64() * gain).ceil() as u64,
@@ -174,8 +174,8 @@ impl Bbr {
         }
     }
 
-    /// And what both ends have in hand of it: three bursts, an even number; and two more, so that small paths are
-    /// probed too (bbr_quantization_budget).
+    /// Adds three bursts, which the ends may hold at a time, and makes the sum even. Where the rate is probed it adds
+    /// two segments more, so that small paths are probed too (bbr_quantization_budget).
     fn with_bursts(&self, segments: u64, mss: f64) -> u64 {
         let even = (segments + 3 * self.burst(mss)).next_multiple_of(2);
         even + if self.mode == Mode::ProbeBandwidth && self.phase == 0 { 2 } else { 0 }
@@ -185,7 +185,7 @@ impl Bbr {
         self.with_bursts(self.held_by_path(self.delivery_rate.get(), gain), mss)
     }
 
-    /// What will be in the network when the next burst departs: with it where more is to be in there.
+    /// What will be in the network when the next burst departs. The burst is included where the gain is above one.
     fn in_network_at_departure(&self, in_flight: u64, sample: &Sample) -> u64 {
         let delivered = self.rate() * sample.departs_at.since(sample.now).secs_f64();
         let burst = if self.pacing_gain > 1.0 { self.burst(sample.mss) } else { 0 };
@@ -223,7 +223,7 @@ impl Bbr {
     fn probe_bandwidth(&mut self, now: Time) {
         let drawn = maths::mix64(now.ns() ^ self.round_end.rotate_left(40)) % FIRST_PHASES;
         self.mode = Mode::ProbeBandwidth;
-        // Counted back from the first, which is the last one's successor (bbr_reset_probe_bw_mode).
+        // The phase is counted back from the first, which follows the last (bbr_reset_probe_bw_mode).
         self.phase = (CYCLE.len() - drawn as usize) % CYCLE.len();
         self.phase_began = now;
     }
@@ -321,8 +321,8 @@ impl Bbr {
 
     // ── the window ──
 
-    /// The window of a recovery, or the one from before it when it is over. Returns whether it holds to what is
-    /// delivered.
+    /// Sets the window of a recovery, or that from before it when it is over. Returns whether the window is held to
+    /// what is delivered.
     fn recover(&mut self, cwnd: &mut u64, sample: &Sample) -> bool {
         *cwnd = cwnd.saturating_sub(sample.newly_lost).max(1);
         let conserved = sample.in_flight + sample.newly_delivered;

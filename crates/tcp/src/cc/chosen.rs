@@ -1,4 +1,4 @@
-//! What a connection runs: a controller, and what ends its slow start before anything is lost.
+//! A connection runs a controller, and with it what ends slow start before anything is lost.
 
 use super::{Acked, Algorithm, Congestion, Controller, Delivery, Window, hystart, hystart_pp};
 use crate::stack::Config;
@@ -29,7 +29,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Fresh ones as configured.
+    /// A new controller, and what ends its slow start, as configured.
     pub fn new(config: &Config) -> Self {
         let start = match config.hystart() {
             Hystart::Off => None,
@@ -44,7 +44,7 @@ impl Chosen {
         &self.algorithm
     }
 
-    /// The controller, to be told what is told to it alone.
+    /// The controller, for what concerns it alone.
     pub(crate) fn algorithm_mut(&mut self) -> &mut Algorithm {
         &mut self.algorithm
     }
@@ -55,8 +55,8 @@ impl Chosen {
         self.start.is_some() || self.algorithm.watches()
     }
 
-    /// Whether one of them wants to be told of segments that tell of nothing delivered, too. Linux's HyStart looks at
-    /// round trips alone.
+    /// Whether one of them wants to hear also of segments that report nothing delivered. Linux's HyStart looks at round
+    /// trips alone.
     #[inline]
     pub fn heeds_silence(&self) -> bool {
         self.algorithm.heeds_silence() || self.start.as_ref().is_some_and(|start| matches!(**start, Start::Plus(_)))
@@ -88,13 +88,13 @@ impl Chosen {
         self.algorithm.grow(window, acked);
     }
 
-    /// Tells of congestion. Returns what is left of the window ([`Controller::reduced`]).
+    /// Tells both of congestion. Returns what is left of the window ([`Controller::reduced`]).
     pub fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
         self.end_first_start();
         self.algorithm.reduced(window, congestion)
     }
 
-    /// HyStart++ is for the first slow start alone (RFC 9406 §4.3).
+    /// Ends HyStart++, which is for the first slow start alone (RFC 9406 §4.3).
     fn end_first_start(&mut self) {
         self.start.take_if(|start| matches!(**start, Start::Plus(_)));
     }

@@ -1,8 +1,8 @@
-//! CUBIC: the window is a cubic function of the time since the last reduction, so that growth does not depend on the
-//! round-trip time; never slower than Reno would be.
+//! CUBIC makes the window a cubic function of the time since the last reduction, so that growth does not depend on the
+//! round-trip time. It never grows slower than Reno.
 //!
-//! Source: RFC 9438; with ABE, RFC 8511. Linux's dialect of it is [`cubic_linux`](super::cubic_linux); which of the two
-//! a host runs is its configuration's to say ([`CubicDialect`]).
+//! Source: RFC 9438; with ABE, RFC 8511. Linux's dialect is in [`cubic_linux`](super::cubic_linux). The configuration
+//! of a host says which of the two it runs ([`CubicDialect`]).
 //!
 //! | RFC                | here                  |
 //! |--------------------|-----------------------|
@@ -24,7 +24,7 @@ use base::{Time, maths};
 const C: f64 = 0.4;
 /// What is left of the window after a reduction (§4.6).
 const BETA: f64 = 0.7;
-/// What is left of it after a mark with ABE (RFC 8511 §3.1).
+/// What is left of the window after a mark with ABE (RFC 8511 §3.1).
 const BETA_ECN: f64 = 0.85;
 /// Reno's increase that matches `BETA` (§4.3).
 const RENO_INCREASE: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -68,7 +68,7 @@ impl Controller for Cubic {
         matches!(self, Self::Linux(_))
     }
 
-    /// Linux's looks at round trips alone.
+    /// Linux's dialect looks at round trips alone.
     #[inline]
     fn heeds_silence(&self) -> bool {
         false
@@ -103,7 +103,7 @@ impl Controller for Cubic {
     }
 }
 
-/// RFC 9438's memory. Windows in segments.
+/// The state of CUBIC as in RFC 9438. Windows are in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rfc {
     peak: f64,

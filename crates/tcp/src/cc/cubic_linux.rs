@@ -1,5 +1,5 @@
-//! CUBIC as Linux has it: the same curve as RFC 9438's, on a window of whole segments and a clock of milliseconds. Its
-//! HyStart is in [`hystart`](super::hystart).
+//! Linux's CUBIC has the curve of RFC 9438, on a window of whole segments and a clock of milliseconds. Its HyStart is
+//! in [`hystart`](super::hystart).
 //!
 //! Source: net/ipv4/tcp_cubic.c of Linux 6.12; Ha, Rhee, Xu, "CUBIC" (2008); with ABE, RFC 8511.
 //!
@@ -13,9 +13,7 @@
 //! | `cnt`               | `per_segment`        |
 //! | `delay_min`         | `shortest`           |
 //!
-//! Against RFC 9438: what Reno would have grows by 8/15 of a segment a window for good (no faster beyond the last
-//! peak); the shortest round-trip time stands for the smoothed one; before the first peak is known the window grows by
-//! a twentieth a round trip at least.
+//! [`CubicDialect`](super::cubic::CubicDialect) has a table of the differences from RFC 9438.
 //!
 //! # Deviations
 //! - Cube roots and the curve are computed in floating point, not to a thousandth of a second.
@@ -29,14 +27,14 @@ use base::{Span, Time, maths};
 const C: f64 = 410.0 / 1024.0;
 /// What is left of the window after a reduction.
 const BETA: f64 = 717.0 / 1024.0;
-/// What is left of it after a mark with ABE, which Linux does not have (RFC 8511 §3.1).
+/// What is left of the window after a mark with ABE, which Linux does not have (RFC 8511 §3.1).
 const BETA_ECN: f64 = 0.85;
 /// Acknowledged windows for one segment of Reno's: `beta_scale` / 8.
 const RENO_WINDOWS: f64 = 15.0 / 8.0;
 /// The curve is looked at again after so long while the window stands still (HZ / 32).
 const UNCHANGED: Span = Span::from_ms(31);
 
-/// The memory.
+/// The state of CUBIC as in Linux.
 #[derive(Clone, Copy, Debug)]
 pub struct CubicLinux {
     counted: f64,
@@ -71,7 +69,7 @@ impl Default for CubicLinux {
 }
 
 impl CubicLinux {
-    /// How many acknowledged segments make one of the window (bictcp_update).
+    /// Works out how many acknowledged segments let the window grow by one (bictcp_update).
     fn look(&mut self, cwnd: f64, segments: f64, now: Time) {
         self.reno_counted += segments;
         if self.last_window == cwnd && now.since(self.looked_at) <= UNCHANGED {
@@ -125,7 +123,7 @@ impl Controller for CubicLinux {
 
     fn delivered(&mut self, _window: &mut Window, delivery: &Delivery) {
         let Some(rtt) = delivery.rtt else { return };
-        // Not right after a recovery: what is measured then is its queue.
+        // No sample is taken right after a recovery: it would measure the queue of that.
         if self.epoch.is_some_and(|epoch| delivery.now.since(epoch) < Span::from_secs(1)) {
             return;
         }

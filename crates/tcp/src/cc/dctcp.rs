@@ -1,5 +1,5 @@
-//! DCTCP: the window shrinks in proportion to the share of marked data, so that light marking costs little and the
-//! queue stays short. Growth is Reno's.
+//! DCTCP lets the window shrink in proportion to the share of marked data, so that light marking costs little and the
+//! queue stays short. It grows as Reno does.
 //!
 //! Source: RFC 8257 §3.3 and §3.4; its receiver, which echoes every mark, is in `endpoint/feedback.rs`.
 //!
@@ -12,10 +12,10 @@
 //! | `DCTCP.BytesMarked`  | `marked`       |
 //!
 //! # Deviations
-//! - What was reported selectively counts when it is reported, not when the hole before it is filled (Linux's
+//! - Data that is reported selectively counts when it is reported, not when the hole before it is filled (Linux's
 //!   `delivered`).
 //! - Linux keeps alpha in 1/1024 and adds the share of marks in whole 1/64 of a window, so that fewer marks than one in
-//!   64 segments leave no trace there; here as everywhere in the RFC it is a real number.
+//!   64 segments leave no trace there. Here alpha is a real number, as in the RFC.
 
 use super::{Acked, Cause, Congestion, Controller, Delivery, Window, reno::Reno};
 use crate::stack::Config;
@@ -23,7 +23,7 @@ use crate::stack::Config;
 /// Weight of the last window in the estimate (§4.2; Linux's `dctcp_shift_g` = 4).
 const GAIN: f64 = 1.0 / 16.0;
 
-/// DCTCP's memory.
+/// The state of DCTCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Dctcp {
     /// Estimate of the share of data that is marked.
@@ -31,9 +31,9 @@ pub struct Dctcp {
     /// Bytes acknowledged, and those of them that were marked, since the last update.
     acked: u64,
     marked: u64,
-    /// What has to be acknowledged for the next update.
+    /// The sequence number that has to be acknowledged for the next update.
     window_end: u64,
-    /// Whether that itself is enough (Linux), or more has to be (§3.3 step 4).
+    /// Whether an acknowledgement of just that is enough (Linux), or it has to be of more (§3.3 step 4).
     ends_early: bool,
     growth: Reno,
 }

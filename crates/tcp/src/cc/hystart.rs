@@ -1,6 +1,8 @@
-//! HyStart as Linux's CUBIC has it: slow start ends when the acknowledgements of a round come in a train as long as
-//! half the shortest round trip, or the whole of it where what is sent is paced; or when the shortest round trip of a
-//! round has grown by an eighth.
+//! HyStart ends slow start before anything is lost, as in Linux's CUBIC. It does so at either of two signs:
+//!
+//! - The acknowledgements of a round come in a train as long as half the shortest round trip; the whole of it where
+//!   data is paced.
+//! - The shortest round trip of a round has grown by an eighth.
 //!
 //! Source: Ha, Rhee, "Taming the elephants: new TCP slow start" (2011); net/ipv4/tcp_cubic.c of Linux 6.12,
 //! hystart_update, with its default parameters.
@@ -15,17 +17,17 @@
 //! | `found`        | `is_over`        |
 //!
 //! # Deviations
-//! - Round trips within a second of the start of one of CUBIC's epochs count too. In Linux they do not; no slow start
-//!   is under way then, but for one after an idle time.
+//! - Round trips within a second of the start of one of CUBIC's epochs count too. In Linux they do not. A slow start is
+//!   then under way only after an idle time.
 
 use super::{Delivery, Window};
 use base::{Span, Time};
 
-/// The window from which it looks, segments.
+/// The window from which it looks for the end, segments.
 const LOW_WINDOW: f64 = 16.0;
 /// Samples of a round before its delay is judged.
 const ROUND_SAMPLES: u32 = 8;
-/// Bounds of the delay that ends slow start.
+/// The least growth of the round trip that ends slow start, and the most that is asked for.
 const LEAST_DELAY: Span = Span::from_ms(4);
 const MOST_DELAY: Span = Span::from_ms(16);
 /// The longest gap within a train of acknowledgements.
@@ -33,7 +35,7 @@ const TRAIN_GAP: Span = Span::from_ms(2);
 /// What the end hosts may add to a train without pacing.
 const TRAIN_ALLOWANCE: Span = Span::from_ms(1);
 
-/// The memory.
+/// The state of HyStart.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     is_paced: bool,
@@ -52,7 +54,7 @@ struct Round {
 }
 
 impl Start {
-    /// Slow start begins.
+    /// The state at the beginning of slow start.
     pub const fn new(is_paced: bool) -> Self {
         Self { is_paced, is_over: false, shortest: Span::ZERO, round: Round::new(Time::ZERO, 0) }
     }
@@ -62,7 +64,7 @@ impl Start {
         *self = Self::new(self.is_paced);
     }
 
-    /// An acknowledgement came: sets the threshold where slow start is over.
+    /// Takes an acknowledgement, and sets the threshold if slow start is over.
     pub fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
         if self.is_over {
             return;

@@ -1,6 +1,5 @@
-//! HyStart++: when a round of slow start takes longer than the one before, growth goes on at a quarter of its speed. If
-//! the delay was chance, slow start goes on; if it stays for five rounds, slow start is over, mostly before the queue
-//! overflows.
+//! HyStart++ slows growth down to a quarter when a round of slow start takes longer than the one before. If the delay
+//! goes away, slow start goes on. If it stays for five rounds, slow start is over, mostly before the queue overflows.
 //!
 //! Source: RFC 9406.
 //!
@@ -15,7 +14,7 @@
 //! | `L`                    | `most_segments`     |
 //!
 //! # Deviations
-//! - Where the window is a whole number of segments, what is less than one is kept for the next acknowledgement.
+//! - Where the window is a whole number of segments, a part of a segment is kept for the next acknowledgement.
 
 use super::{Acked, Delivery, Window};
 use base::Span;
@@ -29,10 +28,10 @@ const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 /// Segments that one acknowledgement may add, where what is sent is not paced.
 const L: f64 = 8.0;
-/// No round trip known.
+/// Stands for a round trip that is not known.
 const NEVER: Span = Span::from_ns(u64::MAX);
 
-/// The memory, for as long as the first slow start lasts.
+/// The state of HyStart++, for as long as the first slow start lasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     round_end: u64,
@@ -43,12 +42,12 @@ pub struct Start {
     slower_rounds: u32,
     baseline: Span,
     most_segments: f64,
-    /// Growth that does not make a segment yet, bytes.
+    /// Growth that is not a whole segment yet, bytes.
     owed: f64,
 }
 
 impl Start {
-    /// Slow start begins.
+    /// The state at the beginning of slow start.
     pub const fn new(is_paced: bool) -> Self {
         Self {
             round_end: 0,
@@ -67,7 +66,7 @@ impl Start {
         self.slower_rounds > 0
     }
 
-    /// An acknowledgement came: sets the threshold where slow start is over.
+    /// Takes an acknowledgement, and sets the threshold if slow start is over.
     pub fn delivered(&mut self, window: &mut Window, delivery: &Delivery) {
         if !window.in_slow_start() {
             return;
@@ -93,7 +92,7 @@ impl Start {
         }
     }
 
-    /// New data was acknowledged in slow start: grow the window.
+    /// Lets the window grow when new data is acknowledged in slow start.
     pub fn grow(&mut self, window: &mut Window, acked: &Acked) {
         let step = (acked.bytes as f64).min(self.most_segments * acked.mss);
         self.owed += if self.is_conservative() { step / CSS_GROWTH_DIVISOR } else { step };
@@ -102,7 +101,7 @@ impl Start {
         window.cwnd = (window.cwnd + whole).min(window.ssthresh);
     }
 
-    /// Everything was acknowledged that was out when the round began.
+    /// Ends a round, when everything is acknowledged that was out at its beginning.
     fn end_round(&mut self, window: &mut Window, nxt: u64) {
         if self.slower_rounds >= CSS_ROUNDS {
             // §4.2: congestion avoidance

@@ -1,5 +1,5 @@
-//! Congestion controllers: how the window moves. One file each, over the shared frame of [`crate::endpoint`], and a
-//! line each in `registry.rs`. What ends slow start early goes with any of them: `chosen.rs`.
+//! Congestion controllers say how the window moves. Each is a file, over the shared frame of [`crate::endpoint`], and a
+//! line in `registry.rs`. Any of them can be combined with what ends slow start early (`chosen.rs`).
 
 pub mod bbr;
 mod chosen;
@@ -53,7 +53,7 @@ pub struct Acked {
     pub now: Time,
 }
 
-/// What an acknowledgement of any kind says of what arrived.
+/// What an acknowledgement of any kind says about data that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
     /// Bytes newly acknowledged or newly reported.
@@ -64,7 +64,7 @@ pub struct Delivery {
     pub una: u64,
     /// Next sequence number never sent.
     pub nxt: u64,
-    /// How long the newest of what was acknowledged took, if that is known.
+    /// The round trip of the newest data acknowledged, if it is known.
     pub rtt: Option<Span>,
     /// Payload of a full segment.
     pub mss: f64,
@@ -84,9 +84,9 @@ pub enum Cause {
 /// Congestion, as the sender heard of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Congestion {
-    /// How.
+    /// What told of it.
     pub cause: Cause,
-    /// Bytes it met.
+    /// Bytes that were outstanding then.
     pub flight: f64,
     /// Payload of a full segment.
     pub mss: f64,
@@ -100,23 +100,23 @@ pub struct Congestion {
 }
 
 impl Congestion {
-    /// What is to be left of the window: `loss` of it, or `mark` of it where marks are answered by less.
+    /// The share of the window that is left: `loss`, or `mark` where marks are answered by less.
     fn keeps(&self, loss: f64, mark: f64) -> f64 {
         if self.abe && self.cause == Cause::Mark { mark } else { loss }
     }
 
-    /// `bytes`, or the whole segments in it where there are no others.
+    /// `bytes`, rounded down to whole segments where the window has only such.
     fn down(&self, bytes: f64) -> f64 {
         if self.whole_segments { (bytes / self.mss).floor() * self.mss } else { bytes }
     }
 
-    /// `bytes`, or as many whole segments as hold it.
+    /// `bytes`, rounded up to whole segments where the window has only such.
     fn up(&self, bytes: f64) -> f64 {
         if self.whole_segments { (bytes / self.mss).ceil() * self.mss } else { bytes }
     }
 }
 
-/// Where loss recovery is, as a controller that models the path sees it.
+/// The stage of loss recovery, as a controller that models the path sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Nothing is being repaired.
@@ -175,18 +175,18 @@ pub struct Sample {
     pub now: Time,
 }
 
-/// What such a controller wants of the frame.
+/// What a controller that models the path asks of the frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steer {
-    /// Payload bytes a second to be sent.
+    /// The rate to send at, payload bytes a second.
     pub bytes_per_second: f64,
-    /// Segments to be sent at once, at least.
+    /// The least number of segments to send at once.
     pub least_burst: u64,
-    /// Whether what is in the network now says nothing of what the network could deliver.
+    /// Whether the sender, not the network, limits what is in the network now.
     pub hides_rate: bool,
 }
 
-/// A controller.
+/// A congestion controller: it is told what happens, and sets the window.
 pub trait Controller {
     /// Whether it sets window and rate by itself, by a model of the path, with every acknowledgement: neither growth
     /// nor a gradual reduction is asked for then, and what is sent is paced.
@@ -194,7 +194,7 @@ pub trait Controller {
     /// Whether its receiver echoes each mark, its sender tells marks and losses apart (RFC 8257).
     const ECHOES_EACH_MARK: bool = false;
 
-    /// A fresh one for a connection so configured.
+    /// A new controller for a connection with this configuration.
     fn new(config: &Config) -> Self;
 
     /// Whether it wants to be told what is delivered.
@@ -202,36 +202,36 @@ pub trait Controller {
         false
     }
 
-    /// Whether it wants to be told of segments that tell of nothing delivered, too ([`Controller::delivered`]).
+    /// Whether it wants to hear also of segments that report nothing delivered ([`Controller::delivered`]).
     fn heeds_silence(&self) -> bool {
         self.watches()
     }
 
-    /// An acknowledgement came, of whatever it may be; said of every one, before the others.
+    /// Takes an acknowledgement of any kind. The frame calls this for each, before the other methods.
     fn delivered(&mut self, _window: &mut Window, _delivery: &Delivery) {}
 
-    /// New data was acknowledged outside loss recovery: grow the window.
+    /// Lets the window grow when new data is acknowledged outside loss recovery.
     fn grow(&mut self, _window: &mut Window, _acked: &Acked) {}
 
-    /// There was congestion: how many bytes may be outstanding from now on, before any lower bound.
+    /// Answers congestion: returns how many bytes may be outstanding from now on, before any lower bound.
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64;
 
-    /// The retransmission timer expired.
+    /// Learns that the retransmission timer expired.
     fn timed_out(&mut self) {}
 
-    /// The last reduction was needless, and was taken back.
+    /// Learns that the last reduction was needless and was taken back.
     fn undone(&mut self) {}
 
-    /// The handshake took `rtt`; of one that models the path.
+    /// Learns that the handshake took `rtt`, if it models the path.
     fn opened(&mut self, _window: &Window, _mss: f64, _rtt: Span, _now: Time) {}
 
-    /// Loss detection has done what it does for an acknowledgement; of one that models the path.
+    /// Takes an acknowledgement after loss detection, if it models the path.
     fn sampled(&mut self, _window: &mut Window, _sample: &Sample) {}
 
-    /// Something is about to be sent after the application had nothing to send; of one that models the path.
+    /// Learns that data is about to be sent after the application had nothing to send, if it models the path.
     fn restarted(&mut self, _window: &mut Window, _mss: f64, _now: Time) {}
 
-    /// How to send on; of one that models the path.
+    /// Says how to go on sending, if it models the path.
     fn steer(&self) -> Option<Steer> {
         None
     }
@@ -308,7 +308,8 @@ fn slow_start_whole(window: &mut Window, acked: &Acked) -> f64 {
     (bytes - step) / acked.mss
 }
 
-/// Additive increase on whole segments: one for each `per_segment` acknowledged (Linux's tcp_cong_avoid_ai).
+/// Additive increase on whole segments: the window grows by one for each `per_segment` acknowledged (Linux's
+/// tcp_cong_avoid_ai).
 #[inline]
 fn increase(window: &mut Window, counted: &mut f64, per_segment: f64, segments: f64, mss: f64) {
     if *counted >= per_segment {

@@ -1,4 +1,4 @@
-//! All controllers: their words, their types, and one type that is any of them.
+//! The registry lists all controllers with their words and types, and defines one type that is any of them.
 
 use super::{Acked, Congestion, Controller, Delivery, Sample, Steer, Window, bbr, cubic, dctcp, reno};
 use crate::stack::Config;

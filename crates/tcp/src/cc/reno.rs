@@ -1,4 +1,4 @@
-//! Reno: additive increase by one segment a round trip, multiplicative decrease by half.
+//! Reno increases the window by one segment a round trip, and halves it at a loss.
 //!
 //! Source: RFC 5681 §3.1; for windows of whole segments, Linux's tcp_reno_cong_avoid. With ABE a mark takes a fifth
 //! (RFC 8511 §3).
@@ -10,10 +10,10 @@ use crate::stack::Config;
 const BETA: f64 = 0.5;
 const BETA_ECN: f64 = 0.8;
 
-/// Reno's memory.
+/// The state of Reno.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reno {
-    /// Segments acknowledged towards the next one of the window, where it is whole segments.
+    /// Segments acknowledged since the window last grew by one, where it is whole segments.
     counted: f64,
 }
 

@@ -1,11 +1,11 @@
-//! The greatest value of the last so many rounds, in constant memory: the best of the whole window, and of what came
-//! after it the best two, each to take over when its predecessor is too old.
+//! A filter keeps the greatest value of the last rounds in constant memory. It has the best value of the whole window,
+//! and the best two of those that came after it. Each takes over when the one before it is too old.
 //!
-//! Source: K. Nichols's windowed minimum and maximum, lib/win_minmax.c of Linux. It is exact for a value that is the
-//! greatest; one that takes over may be less than the greatest that is left, by at most what a quarter of the window
-//! holds.
+//! Source: K. Nichols's windowed minimum and maximum, lib/win_minmax.c of Linux. A value that is the
+//! greatest is exact. One that takes over may be less than the greatest that is left, by at most what a quarter of the
+//! window holds.
 
-/// A value and the round it is of.
+/// A value and its round.
 #[derive(Clone, Copy, Debug, Default)]
 struct At {
     round: u64,

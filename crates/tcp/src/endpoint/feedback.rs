@@ -1,4 +1,5 @@
-//! What the two ends tell each other of marks: agreed on in the handshake, echoed by the receiver, heard by the sender.
+//! This file has what the two ends tell each other of marks. They agree on it in the handshake, the receiver echoes
+//! marks, and the sender hears of them.
 //!
 //! | | `Classic` | `EachMark` |
 //! |---|---|---|
@@ -7,8 +8,8 @@
 //! | CWR | ends the echo | is only acknowledged at once |
 //! | a mark on the SYN/ACK | is echoed (RFC 5562) | is not: marks are of data alone |
 //!
-//! Which of the two it is follows from the controller that the hosts have. Each half keeps its own part of it: the
-//! receiver an [`Echo`], the sender what it has [`Heard`].
+//! The controller of the hosts decides which of the two they use. Each half keeps its own part: the receiver an
+//! [`Echo`], the sender what it has [`Heard`].
 
 use super::receiver::Receiver;
 use super::sender::Sender;
@@ -29,7 +30,7 @@ pub(super) enum Feedback {
 }
 
 impl Feedback {
-    /// What these hosts do where the peer `agrees` to it.
+    /// What these hosts do, if the peer `agrees` to ECN.
     pub fn agreed(agrees: bool, config: &Config) -> Self {
         if !agrees || config.ecn == EcnMode::Off {
             Self::Off
@@ -65,7 +66,7 @@ impl Echo {
         matches!(self, Self::Classic(true) | Self::EachMark(true))
     }
 
-    /// A SYN/ACK was marked.
+    /// Notes that a SYN/ACK was marked.
     pub fn note_marked_synack(&mut self) {
         if let Self::Classic(echoes) = self {
             *echoes = true;
@@ -79,7 +80,7 @@ impl Echo {
     }
 }
 
-/// What a sender hears of marks, and has to say to that.
+/// What a sender hears of marks, and what it has to answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Heard {
     /// The ends do no ECN.
@@ -98,19 +99,19 @@ impl Heard {
         segment.flags.has(Flags::ECE) && self != Self::Off
     }
 
-    /// The window was reduced: the peer is told of every reduction, whatever its cause (RFC 3168 §6.1.2).
+    /// Notes that the window was reduced. The peer is told of every reduction, whatever its cause (RFC 3168 §6.1.2).
     pub fn owe_cwr(&mut self) {
         if let Self::On { owes_cwr } = self {
             *owes_cwr = true;
         }
     }
 
-    /// The reduction was taken back before the peer was told.
+    /// Notes that the reduction was taken back before the peer was told.
     pub fn forgive_cwr(&mut self) {
         self.pay_cwr();
     }
 
-    /// Whether the next new segment carries CWR; the one after it does not.
+    /// Whether the new segment about to be sent carries CWR. The one after it does not.
     #[inline]
     pub fn pay_cwr(&mut self) -> bool {
         match self {
@@ -127,7 +128,7 @@ impl Heard {
 }
 
 impl Endpoint {
-    /// Both halves begin to do what the handshake agreed on.
+    /// Lets both halves do what the handshake agreed on.
     pub(super) fn agree(&mut self, feedback: Feedback) {
         (self.receiver.echo, self.sender.heard) = match feedback {
             Feedback::Off => (Echo::Off, Heard::Off),
@@ -138,7 +139,7 @@ impl Endpoint {
 }
 
 impl Receiver {
-    /// The ECN field and CWR of arriving data change what acknowledgements tell.
+    /// Reads the ECN field and CWR of arriving data, which change what acknowledgements tell.
     #[inline]
     pub(super) fn on_marks(
         &mut self,
@@ -173,8 +174,8 @@ impl Receiver {
         self.echo = Echo::Classic(echoes);
     }
 
-    /// When the marks begin or end, what was held back so far is of the other kind and is acknowledged by itself. The
-    /// change is told at once too, as Linux does.
+    /// Acknowledges by itself what was held back so far, when marks begin or end: it is of the other kind. The change
+    /// is told at once too, as in Linux.
     #[inline(never)]
     fn on_marks_each(
         &mut self,

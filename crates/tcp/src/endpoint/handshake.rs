@@ -1,4 +1,4 @@
-//! Opening a connection: SYN, SYN/ACK and what answers them, repeated until they get through, and ECN agreed on.
+//! This file opens connections: it sends SYN and SYN/ACK, repeats them until they are answered, and agrees on ECN.
 
 use super::feedback::Feedback;
 use super::{Emit, Endpoint, State};
@@ -12,7 +12,7 @@ impl Endpoint {
     pub(super) fn send_syn(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         // RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR set and is not ECN-capable itself
         // (data centres differ, RFC 8257 §3.5).
-        // Sent again, it may do without (§6.1.1.1): it may have been lost for asking.
+        // One that is sent again may do without (§6.1.1.1): the first may have been lost for asking.
         let asks = config.ecn != EcnMode::Off && !(config.ecn_fallback && self.syn_repeats > 0);
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), asks);
         let is_capable = asks && config.ect_on_control;
@@ -47,7 +47,7 @@ impl Endpoint {
         out.emit(self.receiver.bare_segment(0, window, config.syn_header, flags, ecn, now));
     }
 
-    /// The handshake's timer expired.
+    /// Sends again or gives up, when the handshake's timer has expired.
     pub(super) fn retry_syn(&mut self, timer: &SynTimer, config: &Config, now: Time, out: &mut impl Emit) {
         self.sender.stats.timeouts += 1;
         self.syn_tries += 1;
@@ -66,7 +66,7 @@ impl Endpoint {
         if self.state == State::SynSent { self.send_syn(config, now, out) } else { self.send_synack(config, now, out) }
     }
 
-    /// A SYN came.
+    /// Takes a SYN.
     pub(super) fn on_syn(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         self.receiver.rcv_nxt = 1;
         self.sender.peer_window = u64::from(segment.window);
@@ -80,7 +80,7 @@ impl Endpoint {
         self.send_synack(config, now, out);
     }
 
-    /// A SYN/ACK came.
+    /// Takes a SYN/ACK.
     pub(super) fn on_synack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         self.receiver.rcv_nxt = 1;
         self.receiver.peer_stamp = segment.stamp;
@@ -103,14 +103,14 @@ impl Endpoint {
         self.push(config, now, out);
     }
 
-    /// The answer to a SYN where the opener alone sends: it opens this end, and nobody acknowledges it.
+    /// Answers a SYN where the opener alone sends: the answer opens this end, and nobody acknowledges it.
     pub(super) fn answer_one_way(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.send_synack(config, now, out);
         self.state = State::Established;
         (self.sender.snd_una, self.sender.rto_at) = (1, Time::NEVER);
     }
 
-    /// The acknowledgement of a SYN/ACK came.
+    /// Takes the acknowledgement of a SYN/ACK.
     pub(super) fn on_handshake_ack(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         if !segment.flags.has(Flags::ACK) || segment.ack < 1 {
             return;
@@ -138,7 +138,7 @@ impl Endpoint {
         self.push(config, now, out);
     }
 
-    /// The connection is open.
+    /// Begins an open connection.
     fn establish(&mut self, segment: &Segment, config: &Config, now: Time) {
         self.state = State::Established;
         self.sender.snd_una = 1;
@@ -161,8 +161,8 @@ impl Endpoint {
         self.sender.open_pacing(config, now);
     }
 
-    /// Takes the round trip of the handshake, unless its answer could be to either of two packets (Karn), which a
-    /// timestamp tells apart.
+    /// Takes the round trip of the handshake, unless the answer could be to either of two packets (Karn). A timestamp
+    /// tells them apart.
     fn measure_handshake(&mut self, segment: &Segment, config: &Config, now: Time) {
         if self.sender.rtt.srtt().is_some() {
             return;

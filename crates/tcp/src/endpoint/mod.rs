@@ -1,4 +1,4 @@
-//! One end of a TCP connection.
+//! An [`Endpoint`] is one end of a TCP connection.
 //!
 //! The driver calls [`Endpoint::on_segment`] for every segment that arrives and [`Endpoint::on_wake`] at or after
 //! [`Endpoint::next_wake`]; the application calls [`Endpoint::write`], [`Endpoint::close`] and then
@@ -25,7 +25,7 @@
 //! - The application reads at once unless it is told to stop ([`Endpoint::hold`]).
 //! - There is no Nagle: what is written goes out at once, in a small segment if need be.
 //! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
-//! - Those of loss recovery and the timer are in `sender/mod.rs`.
+//! - The deviations of loss recovery and of the timer are listed in `sender/mod.rs`.
 
 mod feedback;
 mod handshake;
@@ -87,7 +87,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A fresh endpoint: call [`Endpoint::open`] on one end and [`Endpoint::listen`] on the other.
+    /// A new endpoint: call [`Endpoint::open`] on one end and [`Endpoint::listen`] on the other.
     pub fn new(config: &Config) -> Self {
         Self {
             state: State::Listen,
@@ -99,7 +99,7 @@ impl Endpoint {
         }
     }
 
-    /// Becomes a fresh endpoint, as [`Endpoint::new`] makes it, but keeps its memory.
+    /// Becomes a new endpoint, as [`Endpoint::new`] makes it, but keeps the memory it has.
     pub fn reset(&mut self, config: &Config) {
         (self.state, self.is_one_way) = (State::Listen, config.one_way);
         (self.syn_tries, self.syn_repeats) = (0, 0);
@@ -136,13 +136,13 @@ impl Endpoint {
         self.receiver.rest();
     }
 
-    /// The application writes `bytes` more; not after [`Endpoint::close`]. Call [`Endpoint::push`] afterwards.
+    /// Takes `bytes` more from the application; not after [`Endpoint::close`]. Call [`Endpoint::push`] afterwards.
     pub fn write(&mut self, bytes: u64) {
         assert!(!self.sender.closing, "nothing is written after closing");
         self.sender.write(bytes);
     }
 
-    /// The application has nothing more to write. Call [`Endpoint::push`] afterwards.
+    /// Notes that the application has nothing more to write. Call [`Endpoint::push`] afterwards.
     pub fn close(&mut self) {
         // Where only the opener sends, the other end says nothing when it has heard everything.
         self.sender.closing = !(self.is_one_way && self.receiver.peer_fin < u64::MAX);
@@ -158,26 +158,26 @@ impl Endpoint {
         }
     }
 
-    /// The application stops reading: what arrives takes room from now on.
+    /// Notes that the application stops reading: what arrives takes room from now on.
     pub fn hold(&mut self, config: &Config) {
         self.receiver.hold(config);
     }
 
-    /// The application reads up to `bytes` of what waits.
+    /// Lets the application read up to `bytes` of what waits.
     pub fn read(&mut self, bytes: u64, config: &Config, now: Time, out: &mut impl Emit) {
         if self.receiver.read(bytes, config, now) && self.state == State::Established {
             self.receiver.acknowledge(&self.sender, config, now, out);
         }
     }
 
-    /// The application reads all that waits and whatever arrives from now on.
+    /// Lets the application read all that waits and whatever arrives from now on.
     pub fn resume(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if self.receiver.resume(config, now) && self.state == State::Established {
             self.receiver.acknowledge(&self.sender, config, now, out);
         }
     }
 
-    /// A segment arrived.
+    /// Takes a segment that arrived.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         if !self.take_plainly(segment, config, now, out) {
@@ -185,8 +185,8 @@ impl Endpoint {
         }
     }
 
-    /// A segment arrived, of whatever kind. The [plain path](Endpoint::on_segment) is a short cut through this, and
-    /// tests compare the two.
+    /// Takes a segment of any kind. The [plain path](Endpoint::on_segment) is a short cut through this, and tests
+    /// compare the two.
     #[inline(never)]
     pub fn on_segment_generally(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         match self.state {
@@ -204,7 +204,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment of an open connection: its acknowledgement first, then its data, then what may be sent now.
+    /// Takes a segment of an open connection: first its acknowledgement, then its data. Then it sends what it may.
     fn process(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         let Self { sender, receiver, .. } = self;
         let mut may_send = false;
@@ -254,7 +254,7 @@ impl Endpoint {
         self.sender.on_departure(config, now, &mut Outlet { receiver: &mut self.receiver, emit: out });
     }
 
-    /// Gives the connection up: nothing is due any more.
+    /// Gives the connection up. Nothing is due afterwards.
     #[cold]
     fn give_up(&mut self) {
         self.state = State::Aborted;

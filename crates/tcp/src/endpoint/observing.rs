@@ -1,5 +1,5 @@
-//! What can be seen of an endpoint from outside, some of it as `struct tcp_info` tells it (linux/tcp.h). Nothing here
-//! has a part in what it does.
+//! This file has what can be seen of an endpoint from outside, some of it as in `struct tcp_info` (linux/tcp.h). None
+//! of it has a part in what the endpoint does.
 
 use super::{Endpoint, State};
 use crate::stack::Config;
@@ -106,7 +106,7 @@ impl Endpoint {
         self.sender.window.ssthresh
     }
 
-    /// What it does about congestion.
+    /// What the sender does about congestion.
     pub fn congestion_state(&self) -> CongestionState {
         self.sender.congestion_state()
     }

@@ -1,4 +1,4 @@
-//! The plain path: the short way for what most segments of most connections are.
+//! The plain path is a short way for segments as most are.
 //!
 //! A segment that comes while nothing is missing is nearly always one of three (V. Jacobson's header prediction):
 //!
@@ -11,10 +11,10 @@
 //! Such a segment has no flag but ACK and PSH, and reports nothing. Whether a sender may take it so is asked in
 //! `sender/plain.rs`. Everything else goes the general way ([`Endpoint::on_segment_generally`]).
 //!
-//! **The two are the same.** Every step of the general way that is left out here would have done nothing: a controller
-//! that wants to hear of silence, a recovery, a probe, an application that does not read, a paced departure
-//! each send the segment the general way. The stories and thousands of connections in bad weather take each segment
-//! both ways, and compare all of the state and all that is sent (`tests/common`).
+//! **The two do the same.** Every step of the general way that is left out here would have done nothing. A segment goes
+//! the general way if there is a controller that wants to hear of silence, a recovery, a probe, an application that
+//! does not read, or a paced departure. Tests take each segment both ways and compare all of the state and all that
+//! is sent, for written stories and for thousands of connections over bad paths (`tests/common`).
 
 use super::{Emit, Endpoint, Outlet, State};
 use crate::segment::{Flags, Segment};

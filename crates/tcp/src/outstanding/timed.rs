@@ -1,14 +1,14 @@
-//! What it takes to find losses by time: when each segment was sent is known, and what of it arrived last.
+//! This file finds losses by time: it knows when each segment was sent, and which arrived that was sent last.
 
 use super::{EVER_RESENT, LOST, Outstanding, RESENT, Record, SACKED, Serial};
 use crate::rack::{AtHand, Rack};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// What it takes to find losses by time.
+/// What finding losses by time needs.
 #[derive(Clone, Debug)]
 pub(super) struct Timed {
-    /// What was sent last of what arrived.
+    /// What was sent last among all that arrived.
     pub(super) rack: Rack,
     /// What was sent again and when, oldest first; what has become of it since is not noted here.
     pub(super) resent: VecDeque<(Serial, Time)>,
@@ -20,7 +20,7 @@ pub(super) struct Timed {
 pub(super) struct Hand {
     /// One past the serial of the highest that was reported before the acknowledgement at hand.
     pub(super) highest_before: Serial,
-    /// The lowest end of what it tells of that was sent once.
+    /// The lowest end of a segment that it reports and that was sent once.
     pub(super) first_original: u64,
     /// When the first of what it acknowledges, and of what it reports, was sent, of what was sent once; and whether it
     /// acknowledges anything that was sent again.
@@ -30,7 +30,7 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    /// It tells nothing so far.
+    /// What an acknowledgement tells before it is read.
     pub(super) const fn new(highest_before: Serial) -> Self {
         Self { highest_before, first_original: u64::MAX, acked_at: None, reported_at: None, acked_resent: false }
     }
@@ -41,7 +41,7 @@ impl Timed {
         Self { rack: Rack::new(), resent: VecDeque::new(), hand: AtHand(Hand::new(0)) }
     }
 
-    /// The segment in `record`, with this serial, arrived.
+    /// Notes that the segment in `record`, with this serial, arrived.
     #[inline]
     pub(super) fn arrived(&mut self, record: &Record, serial: Serial) {
         let was_resent = record.is(EVER_RESENT);
@@ -56,8 +56,8 @@ impl Timed {
 }
 
 impl Outstanding {
-    /// Deems lost what was sent before something that arrived, but for what may have been reordered within `window`
-    /// (RFC 8985 §6.2 step 5). Returns when the first of that is to be deemed lost too.
+    /// Deems lost what was sent before something that arrived, except what may have been reordered within `window`
+    /// (RFC 8985 §6.2 step 5). Returns when the first of the excepted is to be deemed lost too.
     pub fn lose_overtaken(&mut self, window: Span, now: Time) -> Option<Time> {
         let timed = self.timed.as_mut()?;
         let board = self.board.get_or_insert_default();
@@ -123,7 +123,7 @@ impl Outstanding {
         timed.hand.acked_at.filter(|_| !timed.hand.acked_resent).or(timed.hand.reported_at)
     }
 
-    /// The lowest end of what the acknowledgement at hand tells of that was sent once.
+    /// The lowest end of a segment that the acknowledgement at hand reports and that was sent once.
     pub fn first_original(&self) -> Option<u64> {
         self.timed.as_ref().map(|timed| timed.hand.first_original).filter(|&end| end < u64::MAX)
     }
@@ -133,7 +133,7 @@ impl Outstanding {
         self.timed.as_ref().is_some_and(|timed| timed.hand.acked_resent)
     }
 
-    /// Tells something about reordering.
+    /// Notes what an arrival says about reordering.
     #[inline]
     pub fn tell_rack(&mut self, something: impl FnOnce(&mut Rack)) {
         if let Some(timed) = &mut self.timed {
@@ -141,7 +141,7 @@ impl Outstanding {
         }
     }
 
-    /// What was sent last of what arrived, where losses are found by time.
+    /// What was sent last among all that arrived, where losses are found by time.
     #[inline]
     pub fn rack(&self) -> Option<&Rack> {
         self.timed.as_ref().map(|timed| &timed.rack)

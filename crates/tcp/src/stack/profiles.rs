@@ -1,4 +1,4 @@
-//! Stack profiles: TCP implementations as configurations. Each value carries its source.
+//! A stack profile is a TCP implementation as a configuration. Each value has its source.
 
 use super::{
     Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling,
@@ -6,7 +6,7 @@ use super::{
 };
 use base::{Ecn, Span};
 
-/// One value of a profile, for people.
+/// One value of a profile, for people to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Sourced {
     /// What it is, as in `[tcp]`.

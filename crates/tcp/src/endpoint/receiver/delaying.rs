@@ -1,12 +1,12 @@
-//! Acknowledgements that are delayed as long as the sender's habits allow: Linux's quick acknowledgements, its adaptive
-//! timer, and its interactive sessions.
+//! This file delays acknowledgements as long as the sender's habits allow. It has Linux's quick acknowledgements, its
+//! adaptive timer, and its interactive sessions.
 //!
 //! Every segment of new data is one of three things. While the receiver hurries (`quick_acks_left`; at the start, after
 //! a pause longer than the retransmission timeout, when data came twice) it is acknowledged at once. Otherwise it is
-//! when more than one segment's worth waits, and when the application reads the last of what the peer wrote, for
-//! nothing more may come soon. In an interactive session, one in which the application answers what it hears, neither
-//! hurry nor reading counts, and the answer carries the acknowledgement. What is left waits for the timer, which runs
-//! for about as long as two segments were apart.
+//! acknowledged when more than one segment's worth waits, and when the application reads the last of what the peer
+//! wrote, since nothing more may come soon. In an interactive session, one in which the application answers what it
+//! hears, neither hurry nor reading counts, and the answer carries the acknowledgement. What is left waits for the
+//! timer, which runs for about as long as two segments were apart.
 //!
 //! Reports of data out of order go out one by one at first; those beyond the third at one place of the stream wait for
 //! each other, for a twentieth of a round trip and a millisecond at most. Without selective acknowledgements none
@@ -166,7 +166,7 @@ impl Receiver {
         }
     }
 
-    /// New data or a FIN came in order; it closed a gap if `fills_gap`.
+    /// Acknowledges new data or a FIN in order, or lets it wait; it closed a gap if `fills_gap`.
     pub(super) fn acknowledge_adaptively(
         &mut self,
         segment: &Segment,
@@ -284,7 +284,7 @@ impl Receiver {
         self.delayed_ack_at = self.delayed_ack_at.min(config.timer(now, wait));
     }
 
-    /// The timer of a delayed acknowledgement expired: nobody came to share it (tcp_delack_timer_handler).
+    /// Notes that the timer expired with nothing to carry the delayed acknowledgement (tcp_delack_timer_handler).
     pub(super) fn note_delay_was_vain(&mut self, sender: &Sender, config: &Config) {
         let rto = sender.rtt.rto(config);
         let Some(delaying) = &mut self.delaying else { return };
@@ -299,7 +299,7 @@ impl Receiver {
         }
     }
 
-    /// Something that carries an acknowledgement goes out.
+    /// Notes that something that carries an acknowledgement goes out.
     pub(super) fn note_ack_sent(&mut self, config: &Config) {
         let Some(delaying) = &mut self.delaying else { return };
         if delaying.is_owed && self.quick_acks_left > 0 {
@@ -360,7 +360,7 @@ impl Receiver {
         }
     }
 
-    /// Data goes out: an answer, if it comes soon after what was heard (tcp_event_data_sent).
+    /// Notes that data goes out. It is an answer if it comes soon after what was heard (tcp_event_data_sent).
     #[inline]
     pub(in crate::endpoint) fn note_answer(&mut self, now: Time) {
         if let Some(delaying) = &mut self.delaying

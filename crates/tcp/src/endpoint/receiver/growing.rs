@@ -1,8 +1,8 @@
-//! A receive window that grows with what arrives: Linux's autotuning.
+//! The receive window grows with what arrives, as by Linux's autotuning.
 //!
 //! A connection is offered half of a small buffer at first. Every segment that arrives lets the offer grow by two, up
-//! to what the buffer holds; and the buffer grows when more arrived in a round trip than in any before, to twice that,
-//! and more if the sender is still speeding up. The sender seldom notices: the offer stays ahead of it. But a receiver
+//! to what the buffer holds. When more arrives in a round trip than in any before, the buffer grows to twice that, and
+//! further if the sender is still speeding up. The sender seldom notices: the offer stays ahead of it. But a receiver
 //! whose window has just grown acknowledges at once, so that in slow start every segment is acknowledged.
 //!
 //! Source: Linux 6.12, tcp_input.c: tcp_init_buffer_space, tcp_grow_window, tcp_rcv_space_adjust,
@@ -18,8 +18,8 @@
 //! | `rcv_rtt_est.seq`, `.time` | `window_end`, `window_began` |
 //!
 //! # Deviations
-//! - A full segment takes 2304 bytes of buffer, a page's half and its header, whatever the network card; small ones let
-//!   the window grow as full ones do.
+//! - A full segment takes 2304 bytes of buffer, half a page and its header, whatever the network card. Small segments
+//!   let the window grow as full ones do.
 
 use crate::segment::Segment;
 use crate::stack::Config;
@@ -33,7 +33,7 @@ const SHARE: u64 = 1448 * 256 / FULL;
 /// The least payload that lets the window grow.
 const LEAST: u64 = 128;
 
-/// What the window may be, and why.
+/// What the window may be, and what that follows from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growing {
     pub(super) offer: u64,
@@ -73,7 +73,7 @@ impl Growing {
         if self.buffer == 0 { config.window } else { (self.buffer * self.share / 256).min(config.window) }
     }
 
-    /// A segment larger than any before came.
+    /// Notes a segment that is larger than any before.
     pub(super) fn note_full(&mut self, config: &Config) {
         if self.buffer > 0 {
             self.share = SHARE;
@@ -87,7 +87,7 @@ impl Growing {
         self.buffer > 0 && self.offer < self.most.min(self.space(config))
     }
 
-    /// `segment` came, and `taken` bytes of payload are in the buffer. Returns whether the window grew.
+    /// Lets the window grow for `segment`, with `taken` bytes of payload in the buffer. Returns whether it grew.
     pub(super) fn grow(&mut self, segment: &Segment, taken: u64, config: &Config) -> bool {
         let len = u64::from(segment.payload);
         let taken = taken * FULL * self.share / 256 / u64::from(config.mss);
@@ -99,7 +99,7 @@ impl Growing {
         true
     }
 
-    /// `segment`, a full one, echoes what nothing before did: a round trip.
+    /// Takes a round trip from a full `segment` whose echo is new.
     pub(super) fn measure(&mut self, segment: &Segment, stamp: u16) {
         let sample = Span::from_ms(u64::from(stamp.wrapping_sub(segment.echo))).ns();
         if sample == 0 {

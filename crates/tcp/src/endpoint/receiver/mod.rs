@@ -1,5 +1,5 @@
-//! The receiving half: data in order and out of order, delayed and selective acknowledgements, the window offered, and
-//! the echo of marks.
+//! The receiving half takes data in order and out of order. It sends delayed and selective acknowledgements, offers a
+//! window, and echoes marks.
 //!
 //! | what | where |
 //! |---|---|
@@ -59,12 +59,12 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// A fresh one.
+    /// A new receiver.
     pub fn new(config: &Config) -> Self {
         Self::holding(Reassembly::default(), Self::delaying_of(None, config), config)
     }
 
-    /// A fresh one in memory that was another's.
+    /// A new receiver in the memory of a former one.
     fn holding(held: Reassembly, delaying: Option<Box<delaying::Delaying>>, config: &Config) -> Self {
         Self {
             rcv_nxt: 0,
@@ -81,7 +81,7 @@ impl Receiver {
         }
     }
 
-    /// Becomes a fresh one but keeps its memory.
+    /// Becomes a new receiver but keeps its memory.
     pub fn reset(&mut self, config: &Config) {
         let mut held = std::mem::take(&mut self.held);
         held.clear();
@@ -122,7 +122,7 @@ impl Receiver {
         self.peer_echo = segment.echo;
     }
 
-    /// Data or a FIN arrived.
+    /// Takes data or a FIN.
     pub fn on_data(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         self.on_marks(segment, sender, config, now, out);
         if segment.flags.has(Flags::FIN) {
@@ -156,7 +156,7 @@ impl Receiver {
         }
     }
 
-    /// Data arrived out of order: a gap is reported at once (RFC 5681 §4.2).
+    /// Takes data out of order, and reports the gap at once (RFC 5681 §4.2).
     #[inline(never)]
     fn on_data_beyond(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         self.report_before(segment, sender, config, now, out);
@@ -169,7 +169,7 @@ impl Receiver {
         }
     }
 
-    /// Data came in order: every so many segments are acknowledged at once, the others when the timer expires.
+    /// Takes data in order: acknowledges it at once when enough segments wait, or else when the timer expires.
     fn acknowledge_by_count(
         &mut self,
         segment: &Segment,
@@ -217,7 +217,7 @@ impl Receiver {
         out.emit(ack);
     }
 
-    /// The timer of a delayed acknowledgement expired.
+    /// Sends a delayed acknowledgement, when its timer has expired.
     pub fn on_delay_timer(&mut self, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         self.note_delay_was_vain(sender, config);
         self.acknowledge(sender, config, now, out);

@@ -1,4 +1,5 @@
-//! A reader that stops: what is not read takes room, and the window tells how much is left.
+//! This file serves an application that stops reading. What is not read takes room, and the window tells how much is
+//! left.
 //!
 //! The right edge of the window never moves back (RFC 9293 §3.8.6). When it moves on, and when that is told, differs:
 //!
@@ -31,14 +32,14 @@ pub(super) struct Reading {
 }
 
 impl Receiver {
-    /// The application stops reading: what arrives takes room from now on.
+    /// Notes that the application stops reading: what arrives takes room from now on.
     pub fn hold(&mut self, config: &Config) {
         let edge = self.rcv_nxt + self.offered(config);
         let fresh = || Box::new(Reading { is_stopped: false, unread: 0, edge });
         self.reading.get_or_insert_with(fresh).is_stopped = true;
     }
 
-    /// The application reads up to `bytes` of what waits. Returns whether the peer is to be told.
+    /// Lets the application read up to `bytes` of what waits. Returns whether the peer is to be told.
     pub fn read(&mut self, bytes: u64, config: &Config, now: Time) -> bool {
         let before = self.offered(config);
         let Some(reading) = &mut self.reading else { return false };
@@ -55,7 +56,7 @@ impl Receiver {
         tells && !self.has_heard_all()
     }
 
-    /// The application reads all that waits and whatever arrives from now on. Returns whether the peer is to be told.
+    /// Lets the application read all that waits and arrives from now on. Returns whether the peer is to be told.
     pub fn resume(&mut self, config: &Config, now: Time) -> bool {
         let Some(reading) = &mut self.reading else { return false };
         reading.is_stopped = false;
@@ -72,7 +73,7 @@ impl Receiver {
         !self.reading.as_ref().is_some_and(|reading| reading.is_stopped)
     }
 
-    /// `bytes` more arrived in order.
+    /// Notes that `bytes` more arrived in order.
     #[inline]
     pub(super) fn note_unread(&mut self, bytes: u64) {
         if let Some(reading) = &mut self.reading

@@ -1,4 +1,4 @@
-//! Acknowledgements: what one tells, and what follows for the window, the timer and the repair.
+//! This file takes acknowledgements: what one tells, and what follows for the window, the timer and the repair.
 //!
 //! An acknowledgement goes through four steps:
 //! 1. what it tells is noted ([`Sender::note_arrivals`]);
@@ -146,8 +146,8 @@ impl Sender {
         }
     }
 
-    /// There was a reduction: the acknowledgement may say that it was needless, or due. Returns whether it was taken
-    /// back for all that was sent again came twice.
+    /// Looks whether the acknowledgement says that the last reduction was needless, or due. Returns whether it was
+    /// taken back because all that was sent again came twice.
     #[inline(never)]
     fn reconsider(
         &mut self,
@@ -167,7 +167,7 @@ impl Sender {
         self.undo_twice(config)
     }
 
-    /// An acknowledgement tells of `delivered` bytes more that arrived, the newest of them after `rtt`.
+    /// Notes that `delivered` bytes more arrived, the newest of them after `rtt`.
     pub(super) fn on_delivery(
         &mut self,
         segment: &Segment,
@@ -196,7 +196,7 @@ impl Sender {
         }
     }
 
-    /// New data was acknowledged.
+    /// Takes an acknowledgement of new data.
     #[inline(always)]
     fn on_new_ack(
         &mut self,
@@ -243,7 +243,7 @@ impl Sender {
         }
     }
 
-    /// The timer of retransmissions starts again, if anything is outstanding, and that of the probe.
+    /// Starts the retransmission timer again if anything is outstanding, and the timer of the probe.
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, config: &Config, now: Time) {
         let is_idle = self.snd_una == self.snd_nxt;
@@ -251,7 +251,7 @@ impl Sender {
         self.repair.want_probe();
     }
 
-    /// New data was acknowledged while no recovery is going on: the window grows, unless something is lost.
+    /// Lets the window grow for new data that is acknowledged outside a recovery, unless something is lost.
     #[inline(always)]
     fn on_ack_out_of_recovery(
         &mut self,
@@ -280,7 +280,7 @@ impl Sender {
         }
     }
 
-    /// The controller lets the window grow for `bytes`, which `segment` acknowledged.
+    /// Lets the controller grow the window for `bytes`, which `segment` acknowledged.
     #[inline(always)]
     pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window.

@@ -1,4 +1,4 @@
-//! Loss recovery without reports where the window comes down gradually: NewReno as Linux has it.
+//! This file recovers from losses without reports where the window comes down gradually: it is NewReno as in Linux.
 //!
 //! Each duplicate acknowledgement stands for a segment that arrived, nobody knows which: it is taken out of what is in
 //! the network, so that limited transmit and proportional rate reduction work as with reports. Three of them, or more
@@ -65,7 +65,7 @@ impl Sender {
         }
     }
 
-    /// `segments` were acknowledged. Returns how many bytes arrived that are news.
+    /// Takes the acknowledgement of `segments`. Returns how many bytes arrived that are news.
     #[inline(never)]
     pub(super) fn count_acknowledged(&mut self, ack: u64, segments: u32, config: &Config) -> u64 {
         let mss = u64::from(config.mss);
@@ -83,7 +83,7 @@ impl Sender {
         u64::from(segments.saturating_sub(assumed).max(1)) * mss
     }
 
-    /// A duplicate came. Returns how many bytes arrived by what it says.
+    /// Takes a duplicate. Returns how many bytes arrived by what it says.
     pub(super) fn on_counted_duplicate(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> u64 {
         let is_calm = matches!(self.phase, Phase::Open | Phase::Reducing);
         let says_nothing = self.phase == Phase::Timeout && self.snd_nxt <= self.recover;
@@ -104,14 +104,14 @@ impl Sender {
         u64::from(now_assumed.saturating_sub(assumed)) * u64::from(config.mss)
     }
 
-    /// New data was acknowledged in a recovery, and not all that was out at its start: the next hole.
+    /// Deems the next hole lost, when a recovery has new data acknowledged but not all that was out at its start.
     pub(super) fn lose_next(&mut self) {
         if self.snd_una < self.recover && !self.outstanding.is_front_lost() {
             self.outstanding.lose_front();
         }
     }
 
-    /// The timer expired: duplicates mean nothing any more.
+    /// Forgets what duplicates told, when the timer has expired.
     pub(super) fn forget_duplicates(&mut self, config: &Config) {
         if let Repair::Counted(Counting { assumed: 1.., .. }) = self.repair {
             self.assume(0, config);

@@ -1,10 +1,10 @@
-//! The window of an application that does not use it: it does not grow, and after a pause what the path could take then
-//! says little of what it can take now.
+//! The window does not grow while the application does not use it. After a pause it comes down, since what the path
+//! could take before says little of what it can take then.
 //!
 //! Whether the window limits what is sent is found when something is sent, and holds for a round trip (RFC 7661 in the
 //! form that Linux has it): when the end of what was written has gone out, what comes back still lets the window grow.
 //!
-//! RFC 5681 §4.1 has one that is longer than the retransmission timeout bring the window back to the initial one. Linux
+//! By RFC 5681 §4.1 a pause longer than the retransmission timeout brings the window back to the initial one. Linux
 //! halves it for each timeout that went by, down to the initial one, and remembers three quarters of it as the
 //! threshold, so that it is soon there again (RFC 2861; tcp_cwnd_restart).
 //!

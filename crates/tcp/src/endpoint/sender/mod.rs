@@ -1,4 +1,4 @@
-//! The sending half: what may be sent, what is lost, and when to try again.
+//! The sending half decides what may be sent, what is lost, and when to try again.
 //!
 //! | what | where |
 //! |---|---|

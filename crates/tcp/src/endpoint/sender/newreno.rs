@@ -1,4 +1,4 @@
-//! Recovery as ns-2's `Agent/TCP/Newreno` has it: where it parts from RFC 6582, which is in `repair.rs`.
+//! This file recovers as ns-2's `Agent/TCP/Newreno` does, where that differs from RFC 6582, which is in `repair.rs`.
 //!
 //! Source: ns-2.35, tcp-newreno.cc, tcp-reno.cc, tcp.cc, with its defaults: `newreno_changes1_` and
 //! `partial_window_deflation_` on, `newreno_changes_` and `exit_recovery_fix_` off.

@@ -1,4 +1,4 @@
-//! Pacing: what may be sent is spread over the round trip, in bursts of a millisecond's worth.
+//! Pacing spreads what may be sent over the round trip, in bursts of a millisecond's worth.
 //!
 //! Source: the internal pacing of Linux's TCP (tcp_pacing_check, tcp_update_skb_after_send, tcp_tso_autosize,
 //! tcp_update_pacing_rate). Each burst moves the time at which the next one may depart by what it takes at the rate, in

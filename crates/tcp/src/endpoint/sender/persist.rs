@@ -1,6 +1,6 @@
-//! A window that closes: a sender that has no room left asks from time to time whether there is some again.
+//! When the peer's window closes, the sender asks from time to time whether there is room again.
 //!
-//! It does so where it may send nothing and nothing is outstanding whose acknowledgement would tell. It asks after a
+//! It asks when it may send nothing and no acknowledgement is to come that would say so. It asks first after a
 //! retransmission timeout, then after twice that, and so on (RFC 9293 §3.8.6.1), and goes on as long as it is answered.
 //!
 //! # Deviations

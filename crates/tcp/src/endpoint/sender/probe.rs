@@ -1,4 +1,5 @@
-//! Losses found by time, and the probe that a silent tail gets: RFC 8985 (RACK-TLP) in the form of Linux.
+//! This file finds losses by time, and probes for the last segments of a flight when nothing is heard of them. It is
+//! RACK-TLP (RFC 8985) as in Linux.
 //!
 //! # Deviations
 //! - That reordering was seen switches the rule of three reports off, as in Linux; how far it went is not measured

@@ -1,4 +1,4 @@
-//! The window coming down, for losses and for marks: at once, or over a round trip by proportional rate reduction.
+//! The window comes down for losses and marks, at once or over a round trip by proportional rate reduction.
 //!
 //! Source of the latter: RFC 6937 in the form of Linux (tcp_cwnd_reduction): the slow-start reduction bound while the
 //! repair goes well, the conservative one otherwise, and at least the first retransmission at once.
