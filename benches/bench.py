@@ -161,7 +161,7 @@ BULK = {"droptail": "drop-tail", "red": "RED", "pi120": "PI", "rem120": "REM"}
 
 
 def cases(full: bool) -> list[Case]:
-    """All of them, in the order of the table."""
+    """All cases, in the order of the table."""
     found = [
         Case(
             f"bulk-{d.name}",
@@ -372,7 +372,7 @@ def simulated_s(case: Case) -> float:
 
 
 def time_ns2(ns: str, case: Case, runs: Runs) -> None:
-    """The same work in ns-2, once: the packets counted once, the run, the set-up alone."""
+    """Does the work in ns-2, once: the packets counted once, the run, the set-up alone."""
     script, *more = case.ns2
     command = [ns, str(PEERS / script), *more, f"time={NS2_DURATION_S}", "warmup=20"]
     if not runs.ns2_packets:

@@ -61,7 +61,7 @@ class Cost:
 
 @dataclass
 class Costs:
-    """All disciplines."""
+    """The costs of all disciplines."""
 
     droptail_ns: dict[str, float]
     """Of drop-tail itself, the link included."""
@@ -252,5 +252,5 @@ def example(cargo: str) -> Path:
 
 
 def tables(costs: Costs) -> Sequence[Sequence[Sequence[str]]]:
-    """All of them, in their order."""
+    """All tables, in their order."""
     return [bounds_table(costs), cost_table(costs), scale_table(costs)]

@@ -185,7 +185,7 @@ def _http_connection(draw: Drawing, sizes: Iterator[int], exchanges: int) -> Vec
 
 
 def concurrent(units: list[Unit], closes: tuple[int, int]) -> Vector:
-    """The same units, the ends independent of each other."""
+    """The units with the ends independent of each other."""
     both = [[unit for unit in units if unit.side == side] for side in (INITIATOR, ACCEPTOR)]
     for side, close in enumerate(closes):
         both[side].append(Unit(side, close, 0))
@@ -288,7 +288,7 @@ APPLICATIONS = {"http": http, "ftp": ftp, "smtp": smtp, "nntp": nntp, "p2p": p2p
 
 
 def connections(seed: int = SEED, span_s: int = SPAN_S) -> list[tuple[str, Vector]]:
-    """All of them, with their application, in the order of their starts."""
+    """All connections, with their application, in the order of their starts."""
     drawn: list[tuple[str, Vector]] = []
     for name, application in APPLICATIONS.items():
         draw = Drawing(name, seed, span_s)

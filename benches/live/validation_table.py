@@ -100,12 +100,12 @@ class _Few:
         return found if is_few else None
 
     def gap(self, key: str) -> Interval:
-        """Of a quantity."""
+        """The gap of a quantity."""
         ones, others = zip(*((float(a[key] or 0.0), float(b[key] or 0.0)) for a, b in self.twins), strict=True)
         return verdicts.twin_gap(ones, others, [float(b[key] or 0.0) - float(a[key] or 0.0) for a, b in self.pairs])
 
     def distance_gap(self) -> Interval:
-        """Of the response times."""
+        """The gap of the response times."""
         ones, others = zip(*((_times(a), _times(b)) for a, b in self.twins), strict=True)
         return verdicts.twin_distance_gap(ones, others, [(_times(a), _times(b)) for a, b in self.pairs])
 

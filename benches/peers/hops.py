@@ -30,7 +30,7 @@ class Series:
 
     @property
     def difference(self) -> float:
-        """Of the means, relative to the peer's."""
+        """The difference of the means, relative to the peer's."""
         base, other = statistics.fmean(self.peer), statistics.fmean(self.ours)
         return (other - base) / (abs(base) or abs(other) or 1.0)
 

@@ -160,7 +160,7 @@ DROPTAIL = ("aqm=DropTail", 'kind = "pfifo"\nlimit = "239p"\n')
 
 
 def newreno(ns2: str, qdisc: str, *, delack: bool = False) -> tuple[str, str, str]:
-    """The same under Newreno, with one ACK a packet or one for two."""
+    """The reference under Newreno, with one ACK a packet or one for two."""
     arguments = f"cc=Newreno {'delack=1 ' if delack else ''}{ns2}"
     return arguments, qdisc, f'cc = "newreno"\n{"delayed_ack = 2" if delack else ""}\n'
 

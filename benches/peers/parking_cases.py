@@ -27,7 +27,7 @@ HOPS = ("one", "two", "three")
 
 @dataclass(frozen=True)
 class Discipline:
-    """The same for both simulators."""
+    """A discipline in the words of both simulators."""
 
     ns2: str
     """ns-2's class."""
@@ -144,7 +144,7 @@ def transfers(per_s: int, hop: str) -> str:
 
 
 def scenario_of(case: Case) -> str:
-    """The same for aqmlab."""
+    """The case as a scenario of aqmlab."""
     text = f"""name = "parking lot: {case.title}"
 duration = "{DURATION_S}s"
 warmup = "{WARMUP_S}s"

@@ -86,7 +86,7 @@ class Bars(AbstractContextManager["Bars"]):
         self._bars.stop()
 
     def expect(self, runs: int, size: Size) -> None:
-        """See `Monitor`."""
+        """Hears that runs are coming."""
         with self._lock:
             self._runs += runs
             self._size += size
@@ -95,7 +95,7 @@ class Bars(AbstractContextManager["Bars"]):
             self._refresh()
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         with self._lock:
             if self._started is None:
                 self._started = time.monotonic()
@@ -104,7 +104,7 @@ class Bars(AbstractContextManager["Bars"]):
             return run
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         wall_s = max(tick["wall_s"], 1e-9)
         rate = tick["bottleneck_packets"] / wall_s
         with self._lock:
@@ -115,7 +115,7 @@ class Bars(AbstractContextManager["Bars"]):
             self._refresh()
 
     def end(self, run: int) -> None:
-        """See `Monitor`."""
+        """Hears that a run has ended."""
         with self._lock:
             self._ended += 1
             self._shares[run] = 1.0

@@ -51,7 +51,7 @@ def of_run(
     reached: Sequence[Reached] = (),
     tree: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Check]:
-    """All checks of one run of a resolved scenario; the table of exchanges is read in passing, for it may be large."""
+    """Makes all checks of one run. The table of exchanges is read in slices, for it may be large."""
     checks = [_conservation(queue, tree), _utilisation(summary, tree)]
     if exchanges is not None:
         facts = _facts(exchanges)

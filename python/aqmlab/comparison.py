@@ -106,7 +106,7 @@ class Column:
         return estimate(self.windows, measure)
 
     def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
-        """The same for any function of a window and of its parts."""
+        """The mean of any function of a window, with an interval from its parts."""
         return statistics.estimate([whole(w) for w in self.windows], self.each(parts))
 
     def each(self, parts: Callable[[Window], Array]) -> list[Array]:
@@ -171,7 +171,7 @@ class Comparison:
 
     @property
     def witnesses(self) -> list[str]:
-        """Who speaks of the variants beside the simulator."""
+        """The witnesses of the variants, beside the simulator."""
         names = [column.witness for column in self.columns if column.witness != SIMULATED]
         return list(dict.fromkeys(names))
 

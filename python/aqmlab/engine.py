@@ -133,7 +133,7 @@ def bring_library(library: str, path: Path, sha256: str) -> dict[str, Any]:
 
 
 def bring_table(address: int, path: Path, sha256: str) -> dict[str, Any]:
-    """The same of a law whose table stands at an address of this process, for good."""
+    """Brings a law whose table stands at an address of this process, for good."""
     return _brought(native.bring_table, address, path, sha256)
 
 

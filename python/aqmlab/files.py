@@ -60,7 +60,7 @@ def opened(path: Path, kind: Kind) -> BinaryIO:
 
 
 def content(path: Path, kind: Kind) -> bytes:
-    """All of a file."""
+    """Reads all of a file."""
     with opened(path, kind) as file:
         return all_of(file, str(path), kind)
 
@@ -74,7 +74,7 @@ def is_folder(name: str | Path) -> bool:
 
 
 def is_file(name: str | Path) -> bool:
-    """The same of a regular file."""
+    """Whether there is a regular file of this name."""
     try:
         return Path(name).is_file()
     except OSError:
@@ -93,7 +93,7 @@ def all_of(file: BinaryIO, name: str, kind: Kind) -> bytes:
 
 
 def text(path: Path, kind: Kind) -> str:
-    """All of a file of text, whose lines end as they do on this machine."""
+    """Reads all of a file of text, whose lines end as they do on this machine."""
     try:
         found = content(path, kind).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -24,62 +24,62 @@ NOTHING = Size(0.0, 0.0)
 
 
 class Monitor(Protocol):
-    """Who wants to hear how runs get on. Called from several threads."""
+    """A listener that hears how runs get on. Called from several threads."""
 
     def expect(self, runs: int, size: Size) -> None:
-        """So many runs are coming, of this size in all."""
+        """Hears that runs are coming: how many, and their size together."""
 
     def begin(self, label: str, size: Size) -> int:
-        """A run begins; the answer identifies it."""
+        """Hears that a run begins; returns a number that identifies it."""
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """How far a run is: `time_s`, `duration_s`, `bottleneck_packets`, `wall_s`."""
+        """Hears how far a run is: `time_s`, `duration_s`, `bottleneck_packets`, `wall_s`."""
 
     def end(self, run: int) -> None:
-        """A run has ended, well or not."""
+        """Hears that a run has ended, well or not."""
 
 
 class Silent:
     """Hears everything and says nothing."""
 
     def expect(self, runs: int, size: Size) -> None:
-        """See `Monitor`."""
+        """Hears that runs are coming."""
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         return 0
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
 
     def end(self, run: int) -> None:
-        """See `Monitor`."""
+        """Hears that a run has ended."""
 
 
 class View(Monitor, Protocol):
-    """Who wants to see live runs: hears more of each than of a simulated one, and what is to be known before."""
+    """A listener that hears more of live runs than of simulated ones, and remarks before they begin."""
 
     def say(self, remarks: Sequence[str]) -> None:
-        """What is not as the scenario says, before the first run."""
+        """Hears what will not be as the scenario says, before the first run."""
 
     def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
-        """What a run that has begun is: its resolved scenario, `real` or `virtual` time."""
+        """Hears what a run is that has begun: its resolved scenario, `real` or `virtual` time."""
 
     def hear(self, text: str) -> None:
-        """What a program inside says, as it says it."""
+        """Hears what a program inside says, while it says it."""
 
 
 class Unseen(Silent):
     """Sees everything and shows nothing."""
 
     def say(self, remarks: Sequence[str]) -> None:
-        """See `View`."""
+        """Hears remarks before the first run."""
 
     def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
-        """See `View`."""
+        """Hears what a run is that has begun."""
 
     def hear(self, text: str) -> None:
-        """See `View`."""
+        """Hears what a program inside says."""
 
 
 class Both:
@@ -91,24 +91,24 @@ class Both:
         self._next = itertools.count()
 
     def expect(self, runs: int, size: Size) -> None:
-        """See `Monitor`."""
+        """Hears that runs are coming."""
         for monitor in self._each:
             monitor.expect(runs, size)
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         first, second = self._each
         run = next(self._next)
         self._numbers[run] = (first.begin(label, size), second.begin(label, size))
         return run
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         for monitor, number in zip(self._each, self._numbers[run], strict=True):
             monitor.tick(number, tick)
 
     def end(self, run: int) -> None:
-        """See `Monitor`."""
+        """Hears that a run has ended."""
         for monitor, number in zip(self._each, self._numbers[run], strict=True):
             monitor.end(number)
 

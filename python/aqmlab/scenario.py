@@ -51,7 +51,7 @@ class Source:
     """The file whose lines those of the text are, where `origin` says more than its name."""
 
     def with_changes(self, changes: Mapping[str, Any]) -> "Source":
-        """The same with some dotted keys set."""
+        """The scenario with some dotted keys set."""
         if not changes:
             return self
         tree = self.tree
@@ -110,7 +110,7 @@ def read(scenario: ScenarioLike) -> Source:
 
 
 def in_tables(tree: Mapping[str, Any]) -> Tree:
-    """The same with a table for each discipline that is said by its name alone, as in `qdisc = "codel"`."""
+    """The scenario with a table for each discipline that is said by its name alone, as in `qdisc = "codel"`."""
     result = dict(tree)
     if isinstance(tree.get(links.ONE), Mapping):
         result[links.ONE] = _link_in_tables(tree[links.ONE])
@@ -169,7 +169,7 @@ def _anew(item: Any) -> Any:
 
 
 def with_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> Tree:
-    """The same with a dotted key set; numbers count the entries of a list: `traffic.0.users`.
+    """The tables with a dotted key set; numbers count the entries of a list: `traffic.0.users`.
 
     What lies beside the key is shared by both, so that thousands of points of one scenario are little more than one.
     """
@@ -208,7 +208,7 @@ def merged(base: Tree, change: Mapping[str, Any]) -> Tree:
 
 
 def with_users(tree: Tree, traffic: int, users: int) -> Tree:
-    """The same scenario where a block of traffic has this population instead of a load to be calibrated."""
+    """The scenario where a block of traffic has this population instead of a load to be calibrated."""
     result = copied(tree)
     block = result["traffic"][traffic]
     block.pop("load", None)
@@ -250,7 +250,7 @@ def text_without(text: str, table: str) -> str:
 
 
 def with_files_renamed(item: Any, renamed: Callable[[str, bool], str], key: str = "") -> Any:
-    """The same with other names for files; `renamed` is told the name, and whether it is that of a stack."""
+    """The tables with other names for files; `renamed` is told the name, and whether it is that of a stack."""
     if isinstance(item, str):
         last = key.rpartition(".")[2]
         is_file = last in FILE_KEYS and (last != "stack" or item.endswith(".toml"))
@@ -262,7 +262,7 @@ def with_files_renamed(item: Any, renamed: Callable[[str, bool], str], key: str 
 
 
 def with_files_called(item: Any, names: Mapping[tuple[str, str], str]) -> Any:
-    """The same with other names for files, by their old name and their digest."""
+    """The tables with the names of files replaced, found by their old name and digest."""
     if isinstance(item, Mapping):
         if {"file", "sha256"} <= item.keys():
             return {**item, "file": names[item["file"], item["sha256"]]}

@@ -196,7 +196,7 @@ def _probes(found: Comparison) -> list[Part]:
 
 
 def _probed(run: Run) -> dict[int, tuple[float, float, float]]:
-    """Of each direction: share of packets lost, median and 99 % of the one-way delays of the others."""
+    """The share of packets lost in each direction, with median and 99 % of the others' one-way delays."""
     delay = pl.col("delay_s")
     rows = (
         pl.scan_parquet(run.folder / "probes.parquet")

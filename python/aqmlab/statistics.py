@@ -72,7 +72,7 @@ def half_width(values: Sequence[float] | Array) -> float | None:
 
 
 def half_widths(values: Array) -> Array:
-    """The same of each column of a table with a row for each run."""
+    """The half width for each column of a table that has a row for each run."""
     quantile = student(0.5 + CONFIDENCE / 2, values.shape[0] - 1)
     return np.asarray(quantile * values.std(axis=0, ddof=1) / math.sqrt(values.shape[0]))
 
@@ -127,7 +127,7 @@ def paired(
 
 
 def simultaneous(interval: Interval, comparisons: int) -> Interval:
-    """The same interval, widened so that so many of them hold together with 95 % (Bonferroni).
+    """The interval, widened so that this many of them hold together with 95 % (Bonferroni).
 
     Of an interval by Welch the degrees of freedom are at least those of the fewer runs, which are taken here: it comes
     out too wide rather than too narrow.

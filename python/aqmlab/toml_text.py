@@ -28,7 +28,7 @@ def loads(text: str, origin: str) -> dict[str, Any]:
 
 
 def read(path: Path, kind: Kind) -> dict[str, Any]:
-    """The same of a file."""
+    """Reads the tables of a file of TOML."""
     return loads(files.text(path, kind), str(path))
 
 

@@ -61,7 +61,7 @@ def toml(value: Any) -> str:
 
 
 def scenario_of(case: Case) -> str:
-    """The same network as the kernel's, in aqmlab's words.
+    """The kernel's network as a scenario of aqmlab.
 
     A round trip takes as long as there: HTB lets a packet go when its transmission would begin, and it arrives at once,
     so the time that a packet takes on the link here comes off the propagation delay. Windows are offered from the

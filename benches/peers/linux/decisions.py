@@ -225,7 +225,7 @@ def steps(times: list[int]) -> list[int]:
 
 
 def all_cases() -> list[Case]:
-    """Of all files beside this one."""
+    """The cases of all files beside this one."""
     modules = [importlib.import_module(path.stem) for path in sorted(HERE.glob("cases*.py"))]
     return [case for module in modules for case in module.CASES]
 
@@ -244,7 +244,7 @@ def inside(folder: Path) -> None:
 
 
 def longer(case: Case, times: float) -> Case:
-    """The same with every phase so many times as long."""
+    """The case with every phase so many times as long."""
     phases = tuple(replace(phase, seconds=phase.seconds * times) for phase in case.phases)
     return replace(case, phases=phases, drain_s=case.drain_s * times)
 

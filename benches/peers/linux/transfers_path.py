@@ -162,7 +162,7 @@ def sack_blocks(options: bytes) -> Iterator[tuple[int, int]]:
 
 
 def with_mark(raw: bytes) -> bytes:
-    """The same packet with CE, if it is ECN-capable."""
+    """The packet with CE, if it is ECN-capable."""
     if raw[1] & 3 == 0:
         return raw
     packet = bytearray(raw)

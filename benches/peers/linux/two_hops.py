@@ -37,7 +37,7 @@ BY_NAME = {case.name: case for case in CASES}
 
 
 def scenario_of(case: Case) -> str:
-    """The same network as the kernel's, in aqmlab's words; what closed_loop.py says of one link holds for each hop."""
+    """The kernel's network as a scenario of aqmlab; what closed_loop.py says of one link holds for each hop."""
     text = f"""name = "{case.name}"
 duration = "{case.seconds:g}s"
 warmup = "{SETTLE_S:g}s"

@@ -216,7 +216,7 @@ def write(found: "Comparison") -> list[Agreement]:
 
 
 def _of_direction(both: _Both, way: int, name: str, link: str) -> list[Finding]:
-    """Of the one link, or of a link of several; `name` is where its figures are in summaries."""
+    """The quantities of the one link, or of a link of several; `name` is where its figures are in summaries."""
     said = f"{link} {WAYS[way]}".strip()
 
     def own(window: Window) -> Window:

@@ -251,7 +251,7 @@ class Connection:
 
 
 class Connections:
-    """All connections of a capture."""
+    """Follows all connections of a capture."""
 
     def __init__(self) -> None:
         self._open: dict[frozenset[tuple[bytes, int]], Connection] = {}

@@ -41,7 +41,7 @@ class Measured:
         return self.end_s - self.start_s
 
     def exchanges(self, way: int | None = None) -> list[Exchange]:
-        """Those that were completed in that time, of one direction or of both."""
+        """The exchanges that were completed in that time, of one direction or of both."""
         first, last = self.start_s * _NS, math.inf if self.is_to_the_end else self.end_s * _NS
         return [
             exchange

@@ -53,7 +53,7 @@ def measured(out: Console, found: Measured) -> None:
 
 
 def against(out: Console, checks: Sequence[Check], pairs: dict[str, Paired]) -> None:
-    """Quantity by quantity, then response times by direction."""
+    """Prints quantity by quantity, then response times by direction."""
     table = _table("Against the run", "", "captured", "recorded", "", "may differ by")
     words = {
         True: Text("same", style="green"),

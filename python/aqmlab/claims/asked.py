@@ -144,7 +144,7 @@ def _is_as_long(subject: Subject, point: Point) -> bool:
 
 
 def _lengths(scenario: Json) -> tuple[float, float]:
-    """Of warm-up and measured window, seconds."""
+    """The lengths of warm-up and measured window, seconds."""
     duration, warmup, cooldown = (
         units.seconds(str(scenario.get(key, "0s")), key) for key in ("duration", "warmup", "cooldown")
     )

@@ -92,7 +92,7 @@ class ClaimText:
     questions: tuple[Question, ...] = field(repr=False)
 
     def in_profile(self, profile: str) -> "ClaimText":
-        """The same with what is expected of runs of this profile."""
+        """This claim, with what is expected of runs of this profile."""
         return replace(self, expected=self.expected_in.get(profile, self.expected))
 
     @property
@@ -107,7 +107,7 @@ class ClaimText:
 
     @property
     def digest(self) -> str:
-        """Of what is asked and of the bounds: with another one it is another claim, whatever its words."""
+        """The digest of what is asked and of the bounds: with another one it is another claim, whatever its words."""
         return digest([self.seeds, self.parts, [question.said for question in self.questions]])
 
 
@@ -118,7 +118,7 @@ def read(path: Path, paper: str, points: Sequence[Point]) -> list[ClaimText]:
 
 
 def of_tables(tree: Json, origin: str, paper: str, points: Sequence[Point]) -> list[ClaimText]:
-    """The same of tables that were read already."""
+    """Reads claims from tables that were parsed already."""
     _known(tree, FILE_KEYS, origin)
     source = _text(tree, "source", origin, paper)
     found = [

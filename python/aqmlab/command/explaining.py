@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _disciplines() -> list[dict[str, Any]]:
-    """Those with a row of their own; each law under fair queueing is explained by name, and told of in a line."""
+    """The disciplines with a row of their own. Laws under fair queueing are only named, in one line."""
     return [row for row in engine.disciplines() if row["law"] is None]
 
 

@@ -89,17 +89,17 @@ class _Shown(Unseen):
         self._runs = 0
 
     def say(self, remarks: Sequence[str]) -> None:
-        """See `View`."""
+        """Hears remarks before the first run."""
         for remark in remarks:
             shown = remark if len(remark) <= REMARK_WIDTH else f"{remark[: REMARK_WIDTH - 1].rsplit(',', 1)[0]}, …"
             self._console.print(Text.assemble(("note: ", "yellow"), shown), soft_wrap=True)
 
     def expect(self, runs: int, size: Size) -> None:
-        """See `Monitor`."""
+        """Hears that runs are coming."""
         self._runs += runs
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         if self._bars is not None:
             self._bars.pause()
         number = 1 if self._state is None else self._state.number + 1
@@ -107,17 +107,17 @@ class _Shown(Unseen):
         return number
 
     def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
-        """See `View`."""
+        """Hears what a run is that has begun."""
         if self._state is not None:
             self._state.scenario, self._state.clock = scenario, clock
 
     def hear(self, text: str) -> None:
-        """See `View`."""
+        """Hears what a program inside says."""
         sys.stdout.write(text)
         sys.stdout.flush()
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         if self._state is not None:
             self._state.hear(tick)
 
@@ -143,14 +143,14 @@ class Lines(_Shown, AbstractContextManager["Lines"]):
         """Lines stay."""
 
     def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
-        """See `View`."""
+        """Hears what a run is that has begun."""
         super().about(run, scenario, clock)
         self._due = time.monotonic() + LINE_EVERY_S
         if self._state is not None:
             self._print(f"{self._head(self._state)}: live in {clock} time, {self._state.duration_s:g} s")
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         super().tick(run, tick)
         if self._state is not None and time.monotonic() >= self._due:
             self._due = time.monotonic() + LINE_EVERY_S
@@ -178,7 +178,7 @@ class Screen(_Shown, AbstractContextManager["Screen"]):
         return self
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         number = super().begin(label, size)
         if self._live is None:
             self._live = Live(console=self._console, transient=True, auto_refresh=True, refresh_per_second=5)
@@ -186,19 +186,19 @@ class Screen(_Shown, AbstractContextManager["Screen"]):
         return number
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         super().tick(run, tick)
         if self._live is not None and self._state is not None:
             self._live.update(picture(self._state, self._head(self._state)))
 
     def about(self, run: int, scenario: Mapping[str, Any], clock: str) -> None:
-        """See `View`."""
+        """Hears what a run is that has begun."""
         super().about(run, scenario, clock)
         if self._live is not None and self._state is not None:
             self._live.update(picture(self._state, self._head(self._state)))
 
     def end(self, run: int) -> None:
-        """See `Monitor`."""
+        """Hears that a run has ended."""
         if self._state is not None and self._state.number >= self._runs:
             self._close()
 
@@ -368,7 +368,7 @@ class _Spark:
         self._style = style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """As many as there is room for."""
+        """Shows as many as there is room for."""
         shown = list(self._values)[-options.max_width :]
         top = max(shown, default=0.0) or 1.0
         yield Text(

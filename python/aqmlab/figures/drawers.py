@@ -90,7 +90,7 @@ class Drawers:
 
 @contextlib.contextmanager
 def drawers(count: int) -> Iterator[Drawers]:
-    """So many of them at most, and none afterwards."""
+    """Provides at most this many drawers, which end with the block."""
     held = Drawers(count)
     try:
         yield held
@@ -107,7 +107,7 @@ class Begun:
     svgs: Sequence[tuple[Awaited, Awaited]]
 
     def finished(self) -> list[Pictures]:
-        """All of them, as soon as they can be shown; PNGs are begun when the first is asked for."""
+        """Returns all figures as soon as they can be shown; PNGs are begun when the first is asked for."""
         return [
             Pictures(
                 drawn.name,

@@ -66,7 +66,7 @@ class Drawn:
 
     @property
     def svg(self) -> str:
-        """As wide as a page."""
+        """The figure as SVG, as wide as a page."""
         return self.as_format("svg").decode()
 
 
@@ -84,7 +84,7 @@ class Pictures:
 
     @property
     def png(self) -> bytes:
-        """As wide as the SVG; drawn when it is asked for, for a page can do without."""
+        """The figure as PNG, as wide as the SVG. It is drawn when it is asked for, since a page can do without."""
         return self.raster()
 
     def for_page(self) -> str:

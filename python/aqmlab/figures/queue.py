@@ -74,7 +74,7 @@ class Panel:
 
     @property
     def top(self) -> float:
-        """Of all directions, with what they could have."""
+        """The top of the axis for all directions, with what they could have."""
         could = [float(most.max()) for way, (_, most) in self.capacity.items() if way in self.series]
         return max([one.top for one in self.series.values()] + could)
 

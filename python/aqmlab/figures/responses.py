@@ -43,7 +43,7 @@ class Curve:
     is_reference: bool
 
     def draw(self, axes: Axes, sheet: Sheet, thin: float = 1.0) -> Line2D:
-        """As a line, with its band."""
+        """Draws the curve as a line, with its band."""
         line = self.look.line(sheet)
         if self.band is not None:
             axes.fill_between(

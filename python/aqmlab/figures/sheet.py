@@ -30,11 +30,11 @@ class Sheet:
         return self.ems < NARROW
 
     def size(self, height: float) -> tuple[float, float]:
-        """Of a figure that is so high, in inches, where its type is that of a page."""
+        """The size of a figure of this height in inches, where its type is that of a page."""
         return self.width, height * self.type / TYPE
 
     def points(self, value: float) -> float:
-        """So many points where the type is that of a page."""
+        """A length of so many points where the type is that of a page."""
         return value * self.type / TYPE
 
     def style(self, colours: dict[str, str]) -> dict[Any, Any]:

@@ -46,7 +46,7 @@ def command(directory: Path) -> list[str]:
 
 
 def machine(directory: Path, program: list[str], tree: dict[str, Any]) -> list[str]:
-    """The same for any program, the first word of which is a Python interpreter."""
+    """A kernel of virtual time for any program whose first word is a Python interpreter."""
     asked = {
         "kernel": str(Path(kernel.needed().path).absolute()),
         "memory_mb": memory_mb(tree),

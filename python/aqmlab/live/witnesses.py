@@ -51,7 +51,7 @@ def asked_for(live: bool, virtual: bool, kernel: bool) -> list[Witness]:
 
 
 def of_result(result: Result) -> str:
-    """Who says what a result says."""
+    """The witness that made a result."""
     if not result.live:
         return SIMULATED
     if result.scenario.get("live", {}).get("qdisc") == "kernel":

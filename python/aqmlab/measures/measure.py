@@ -80,7 +80,7 @@ class Reading:
 
     @property
     def unit(self) -> str:
-        """Of its values."""
+        """The unit of its values."""
         return self.measure.unit
 
     def values(self, subject: Subject) -> list[float]:
@@ -112,7 +112,7 @@ def choice(name: str, words: Sequence[str], default: str) -> Parameter:
 
 
 def needed(parameter: Parameter) -> Parameter:
-    """The same without a default."""
+    """The parameter without a default."""
     return replace(parameter, is_needed=True)
 
 
@@ -121,7 +121,7 @@ LINK = Parameter("link", "the name of a link", lambda item: isinstance(item, str
 
 
 def at_link(formula: Callable[[Params], Formula]) -> Callable[[Params], Formula]:
-    """The same of the link that the parameters name."""
+    """The formula, for the link that the parameters name."""
 
     def of_link(params: Params) -> Formula:
         link, found = params[LINK.name], formula(params)

@@ -45,7 +45,7 @@ def of_claims(asked: Iterable[Claim]) -> list[Row]:
 
 
 def of_page(facts: Json) -> list[Row]:
-    """All of a page, in its order."""
+    """All numbers of a page, in its order."""
     found = [one for row in facts["rows"] for one in of_cells("measures", row["name"], row["cells"])]
     for row in facts["differences"]:
         found += of_cells("difference_to_baseline", row["name"], row["cells"])
@@ -56,7 +56,7 @@ def of_page(facts: Json) -> list[Row]:
 
 
 def text(rows: Iterable[Row]) -> str:
-    """As CSV, with every digit: seconds, bits a second, shares of one, counts."""
+    """The rows as CSV, with every digit: seconds, bits a second, shares of one, counts."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEAD)

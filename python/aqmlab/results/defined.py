@@ -42,12 +42,12 @@ class Defined:
 
 @lru_cache(maxsize=1)
 def every() -> tuple[Defined, ...]:
-    """All rows."""
+    """All rows of the catalogue."""
     rows: list[dict[str, Any]] = engine.measures()
     return tuple(Defined(**row) for row in rows)
 
 
 @lru_cache(maxsize=1)
 def asked() -> dict[str, Defined]:
-    """Those that can be asked for, by name."""
+    """The measures that can be asked for, by name."""
     return {row.name: row for row in every() if row.parameters is not None}

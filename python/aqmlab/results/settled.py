@@ -81,7 +81,7 @@ class Finding:
 def of_run(
     queue: pl.DataFrame, exchanges: Path | None, window: tuple[float, float], traffic: Sequence[Mapping[str, Any]]
 ) -> Finding:
-    """Of the tables of a run; that of exchanges is read in passing, for it may be large."""
+    """Judges a run by its tables; that of exchanges is read in passing, for it may be large."""
     return judge(dict(series(queue, exchanges, window, traffic)), window[1] - window[0])
 
 

@@ -53,7 +53,7 @@ COMPARED = (
 
 
 def _unit(row: Defined) -> str:
-    """As numbers are read: `share`, `s`, `count`."""
+    """The unit in which numbers are read: `share`, `s`, `count`."""
     return "share" if row.unit.startswith(SHARE) else "count" if row.unit == "exchanges" else row.unit
 
 
@@ -139,7 +139,7 @@ class Window:
 
     @cached_property
     def cdf_parts(self) -> Array:
-        """The same for each part of the window: [part, time]."""
+        """The distribution function in each part of the window: [part, time]."""
         with np.errstate(invalid="ignore"):
             return _floats(self.cdf_counts / np.where(self.completed > 0, self.completed, np.nan)[:, None])
 
@@ -164,7 +164,7 @@ class Window:
         return float(top.sum() / bottom.sum()) if bottom.sum() > 0 else float("nan")
 
     def parts(self, name: str) -> Array:
-        """The same measure in each part, where the exchanges of parts are known; a count is scaled to the window."""
+        """A measure in each part, where the exchanges of parts are known. A count is scaled to the window."""
         if name in self.summarised:
             return np.full(self.completed.size, np.nan)
         if name.startswith("p"):

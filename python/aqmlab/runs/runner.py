@@ -63,7 +63,7 @@ def size(resolved: Resolved, loads: Sequence[Load] = ()) -> Size:
 
 
 def size_of_all(runs: Sequence[Resolved]) -> Size:
-    """Of runs together."""
+    """The size of runs together."""
     return sum(map(size, runs), NOTHING)
 
 

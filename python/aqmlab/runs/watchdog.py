@@ -77,13 +77,13 @@ class Forecast(Silent):
         self._has_said = False
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         run = next(self._numbers)
         self._names[run] = label
         return run
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         if self._has_said or tick["wall_s"] < EARLY_S or tick["time_s"] <= 0:
             return
         whole_s = tick["duration_s"] * tick["wall_s"] / tick["time_s"]

@@ -44,12 +44,12 @@ class Cell:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The same in words: axis -> label of the value."""
+        """The coordinates in words: axis -> label of the value."""
         return self.point.labels
 
     @property
     def numbers(self) -> Mapping[str, float]:
-        """Of the axes whose values are numbers."""
+        """The coordinates on axes whose values are numbers."""
         return self.point.numbers
 
     @property
@@ -95,7 +95,7 @@ class _Recent:
         self._windows: OrderedDict[Cell, list[Window]] = OrderedDict()
 
     def of(self, cell: Cell) -> list[Window]:
-        """Those of a cell."""
+        """The windows of the runs of a cell."""
         # A copy, for a run holds on to its window once it was asked for it.
         found = self._windows.pop(cell, None) or [replace(run).window for run in cell.runs]
         self._windows[cell] = found
@@ -125,7 +125,7 @@ class Cells:
 
     @property
     def names(self) -> list[str]:
-        """Of all points that have runs."""
+        """The names of all points that have runs."""
         return list(self._cells)
 
     def find(self, selector: Json) -> list[Cell]:

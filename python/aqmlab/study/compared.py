@@ -198,7 +198,7 @@ def _said(item: Any) -> str:
 
 
 def _in_order(item: Any) -> Any:
-    """The same with the keys of tables in the order of their names: how a scenario was read is no difference."""
+    """The value with the keys of tables in the order of their names: how a scenario was read is no difference."""
     if isinstance(item, Mapping):
         return {key: _in_order(item[key]) for key in sorted(item)}
     return [_in_order(one) for one in item] if isinstance(item, list) else item

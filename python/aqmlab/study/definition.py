@@ -96,7 +96,7 @@ class Study:
 
     @property
     def title(self) -> str:
-        """Of the paper."""
+        """The title of the paper."""
         return str(self.tree["title"])
 
     @property
@@ -119,7 +119,7 @@ class Study:
 
     @property
     def points(self) -> list[Point]:
-        """All of this profile."""
+        """All points of this profile."""
         return [point for grid in self.grids for point in grid.points]
 
     @property
@@ -129,12 +129,12 @@ class Study:
 
     @property
     def figures(self) -> list[Json]:
-        """As they stand in `study.toml`."""
+        """The figures, as they stand in `study.toml`."""
         return list(self.tree.get("figure", []))
 
     @property
     def tables(self) -> list[Json]:
-        """As they stand in `study.toml`."""
+        """The tables, as they stand in `study.toml`."""
         return list(self.tree.get("table", []))
 
     @property

@@ -27,13 +27,13 @@ class Lines(Silent):
         self._started = self._said = time.monotonic()
 
     def expect(self, runs: int, size: Size) -> None:
-        """See `Monitor`."""
+        """Hears that runs are coming."""
         with self._lock:
             self._runs += runs
             self._cost += size.cost
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         with self._lock:
             run = len(self._sizes)
             if run == 0:
@@ -42,13 +42,13 @@ class Lines(Silent):
             return run
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         with self._lock:
             self._shares[run] = min(tick["time_s"] / max(self._sizes[run].simulated_s, 1e-9), 1.0)
             self._speak()
 
     def end(self, run: int) -> None:
-        """See `Monitor`."""
+        """Hears that a run has ended."""
         with self._lock:
             self._shares[run] = 1.0
             self._ended += 1

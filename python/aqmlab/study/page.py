@@ -47,7 +47,7 @@ class Finder(Protocol):
     """Where the cells are."""
 
     def find(self, selector: Json) -> Sequence[Cell]:
-        """Those that a selector means and that were run."""
+        """The cells that a selector means and that were run."""
 
     def left_out(self, selector: Json) -> Sequence[Place]:
         """The points that a selector means and that were not run."""

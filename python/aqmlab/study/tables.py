@@ -46,7 +46,7 @@ class Tabled:
     """Rows of uncongested links."""
 
     def csv(self) -> str:
-        """The same with one row a number: row, group, measure, value, half width, how many it is of, unit."""
+        """The table as CSV, a row for each number: row, group, measure, unit, value, half width, n, basis."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("row", "group", "measure", "unit", "value", "half_width_95", "n", "basis"))

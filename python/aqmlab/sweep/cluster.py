@@ -82,7 +82,7 @@ class Cluster:
             raise
 
     def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
-        """See `Executor`."""
+        """Makes tasks, and yields each result when it is there."""
         session = _Session(self, tasks, monitor)
         try:
             yield from session.each()
@@ -226,7 +226,7 @@ class _Session:
         self.under_way.clear()
 
     def _look(self) -> None:
-        """Who is there; raises when nobody has been for too long."""
+        """Looks which workers are there; raises when there has been none for too long."""
         self.looked = time.monotonic()
         workers = self.cluster.workers()
         if workers:
@@ -334,7 +334,7 @@ class _Session:
 
 
 def _portable(task: Task) -> Task:
-    """The same run over files that lie beside it, called by what is in them."""
+    """The task with its files beside it, each named by its content."""
     if not task.files:
         return task
     names = {(kept.file, kept.sha256): _sent_name(kept) for kept in task.files}

@@ -121,12 +121,12 @@ class _Teller(Silent):
         self._next = 0.0
 
     def begin(self, label: str, size: Size) -> int:
-        """See `Monitor`."""
+        """Hears that a run begins."""
         self._tell(None)
         return 0
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         state = self._worker.state.tasks.get(self._key)
         if state is None or state.state == "cancelled" or self._worker.status.name not in ("running", "paused"):
             raise _Left

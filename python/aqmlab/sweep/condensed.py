@@ -126,7 +126,7 @@ class Condensed:
         return pl.read_parquet(io.BytesIO(self.parts[QUEUE]))
 
     def as_asked(self, calibrations: Sequence[Json], is_reference: bool = False) -> "Condensed":
-        """The same run for a point whose loads were calibrated so.
+        """This run for a point whose loads were calibrated so.
 
         Whoever else asks for the same run may have come to its populations otherwise, or have given them: what is said
         of the load is the point's own. Where the point is the uncongested reference, it has to be that.
@@ -178,7 +178,7 @@ class Condensed:
         return cls(facts["key"], facts["summary"], facts["facts"], files[SCENARIO].decode(), parts)
 
     def to_bytes(self) -> bytes:
-        """All of it in one piece, to be sent."""
+        """Packs the run into one piece, to be sent."""
         whole = io.BytesIO()
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_STORED) as archive:
             for name, content in self.files().items():
@@ -309,7 +309,7 @@ _COUNTED = {field.name for field in fields(Counts)}
 
 
 def _counts(arrays: dict[str, Array]) -> Counts:
-    """Of a link, from arrays by name."""
+    """The counts of a link, from arrays by name."""
     state = {name.removeprefix("state/"): item for name, item in arrays.items() if name.startswith("state/")}
     forward, reverse = arrays["rate_bps"]
     whole: dict[str, Any] = {name: item for name, item in arrays.items() if "/" not in name and name != "rate_bps"}

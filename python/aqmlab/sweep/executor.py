@@ -25,7 +25,7 @@ class InProcess:
     """Makes runs one after the other, in this process."""
 
     def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
-        """See `Executor`."""
+        """Makes tasks, and yields each result when it is there."""
         for task in tasks:
             run = monitor.begin(task.label, task.size)
             try:

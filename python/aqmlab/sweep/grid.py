@@ -158,7 +158,7 @@ def _scenario(given: Any, origin: str) -> Tree:
 
 
 def _rebased(tree: Tree, folder: Path, home: Path) -> Tree:
-    """The same with the files that it names as they are called from the grid's own folder."""
+    """The tables with files named as they are called from the grid's own folder."""
 
     def renamed(name: str, is_stack: bool) -> str:
         return (folder / name).as_posix() if (home / folder / name).is_file() else name

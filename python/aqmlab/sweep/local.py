@@ -59,7 +59,7 @@ class Processes:
         self.most_bytes = most_bytes or int(SHARE * memory_bytes() / self.jobs) or None
 
     def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
-        """See `Executor`."""
+        """Makes tasks, and yields each result when it is there."""
         jobs = memory.runs_at_once(tasks, self.jobs)
         most_bytes = self.most_bytes and self.most_bytes * self.jobs // jobs
         with scratch.folder("runs", self.within) as place:
@@ -143,7 +143,7 @@ class _Pool:
         return staying
 
     def _staff(self) -> None:
-        """As many workers as there is work for; tasks for those that have none."""
+        """Starts as many workers as there is work for, and gives tasks to those that have none."""
         busy = sum(worker.task is not None for worker in self.workers)
         while len(self.workers) < min(self.jobs, busy + len(self.waiting)):
             self.workers.append(_Worker.start())

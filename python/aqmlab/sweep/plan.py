@@ -167,7 +167,7 @@ class _Stoppable:
         self._monitor, self._stop = monitor, stop
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """See `Monitor`."""
+        """Hears how far a run is."""
         if self._stop.is_set():
             raise runner.Cancelled
         self._monitor.tick(run, tick)

@@ -39,7 +39,7 @@ class Sweep:
 
     @property
     def points(self) -> list[Point]:
-        """Of all grids."""
+        """The points of all grids."""
         return [point for one in self.grids for point in one.points]
 
     @property

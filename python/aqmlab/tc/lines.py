@@ -33,7 +33,7 @@ class Section:
     """What of Linux it sets up, one of `PARTS`."""
 
     def without_repetition(self, earlier: "Section") -> "Section":
-        """The same without what was said of an earlier one."""
+        """The lines without what was said of an earlier one."""
         said = {remark for line in earlier.lines for remark in line.remarks} | set(earlier.remarks)
         return replace(
             self,
@@ -68,11 +68,11 @@ class Setup:
         return "\n\n".join(blocks) + "\n"
 
     def only(self, parts: Sequence[str]) -> "Setup":
-        """The same with the sections of some parts alone; all where none is named."""
+        """The lines of the named parts alone; all lines where none is named."""
         return Setup(self.name, tuple(each for each in self.sections if not parts or each.part in parts))
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for a program."""
+        """The lines as a dictionary, for a program."""
         return {
             "scenario": self.name,
             "sections": [

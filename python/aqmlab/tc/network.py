@@ -56,7 +56,7 @@ class _Link:
         return self.name if is_free else f"link{self.number}"
 
     def address(self, side: int) -> str:
-        """Of its port on the left, or on the right."""
+        """The address of its port on the left, or on the right."""
         return f"10.0.{self.number}.{1 + side}"
 
 

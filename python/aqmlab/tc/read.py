@@ -70,7 +70,7 @@ class Reading:
         return "\n".join([*first, *lines]) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """The same for a program."""
+        """What was read as a dictionary, for a program."""
         return {
             "scenario": self.tree,
             "toml": self.text,

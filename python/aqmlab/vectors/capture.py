@@ -103,7 +103,7 @@ class _Bytes:
         return data
 
     def head(self, count: int, what: str) -> bytes:
-        """As `take`, but nothing at the end of the file."""
+        """Takes bytes as `take` does, but returns none at the end of the file."""
         data = self.file.read(count)
         self.taken += len(data)
         return data + self.take(count - len(data), what) if data else b""

@@ -89,7 +89,7 @@ def without_label(selector: Selector) -> Selector:
 
 
 def nothing(_: Selector) -> Sequence[Place]:
-    """Of a study that is run as a whole."""
+    """Leaves nothing out: for a study that is run as a whole."""
     return ()
 
 

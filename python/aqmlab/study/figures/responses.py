@@ -92,7 +92,7 @@ def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
 
 
 def _enlarged(parts: Sequence[Panel], curves: Sequence[Curve], floor: float, end: float, sheet: Sheet) -> Figure:
-    """Of many panels the part in which curves differ, alone."""
+    """Where there are many panels, shows only the part in which curves differ."""
     figure = Figure(figsize=extent(parts, curves, 5.4, 2.7, sheet), layout="constrained")
     panels = panel_axes(figure, parts, sheet)
     lines: list[tuple[Curve, Line2D]] = []
