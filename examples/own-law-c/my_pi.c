@@ -48,7 +48,7 @@ static const struct aqmlab_law law = {
     .name = "my_pi",
     .doc = "Controls the queue to a reference length by an integrating controller.",
     .source = "Hollot, Misra, Towsley and Gong 2001",
-    .built_with = "C compiler " __VERSION__,
+    .built_with = "C compiler " __VERSION__ ", -O2 -ffp-contract=off",
     .year = 2001,
     .marks = 1,
     .params = params,

@@ -137,6 +137,26 @@ def test_code_that_a_scenario_names_is_not_run_unasked(link, tmp_path, capsys):
     assert cli.invoke(["run", str(link), "--set", "duration=3s", "--allow-code", "-o", str(tmp_path / "out")]) == 0
 
 
+def test_another_file_of_the_name_that_was_asked_for_does_not_run(link, tmp_path, monkeypatch):
+    """The user names ./mine.py of this folder; the scenario of another folder names its own."""
+    (tmp_path / "theirs").mkdir()
+    theirs = tmp_path / "theirs/link.toml"
+    theirs.write_text(SCENARIO.replace('"pfifo"', '"./mine.py"'))
+    own(tmp_path / "theirs", body="open('ran', 'w')", how="(compiled=False)")
+    own(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="names code, which is not run unasked"):
+        aqmlab.compare(theirs, "./mine.py", "pfifo")
+
+
+def test_a_law_may_ask_for_hosts(link, tmp_path):
+    asks = own(tmp_path, "assert packet.source >= 0 and packet.source != packet.destination", "(hosts=True)", "asks.py")
+    asks.write_text(asks.read_text().replace("class Mine", "class Asks"))
+    assert run(link, str(asks)).summary["forward"]["offered_packets"] > 1000
+    with pytest.raises(Misbehaved, match="the law mine failed"):
+        run(link, str(own(tmp_path, "assert packet.source >= 0")))
+
+
 def test_a_result_keeps_its_law_and_runs_again_from_it(link, tmp_path):
     path = own(tmp_path)
     first = aqmlab.run(link, set={"link.qdisc.kind": str(path), "duration": "3s"}, out=tmp_path / "out")

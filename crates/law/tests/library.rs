@@ -1,7 +1,9 @@
 //! Laws in shared libraries: the example does what the law built in does, and what is no law is refused in a line.
 
+use aqm::Packet;
 use aqm::param::{Value, Values};
-use aqm::registry::{Entry, Registry};
+use aqm::registry::{Entry, Registry, Site};
+use base::{Ecn, FlowKey, Rate, Stream, Time};
 use record::Discard;
 use scenario::resolve_with;
 use std::path::{Path, PathBuf};
@@ -49,6 +51,45 @@ fn a_law_in_a_library_does_what_the_law_built_in_does() {
         let (ours, theirs) = (run(&registry, ours), run(&registry, theirs));
         assert!(ours.0 == theirs.0, "{} marks, {} marks", ours.1, theirs.1);
         assert!(ours.1 > 10, "{} marks", ours.1);
+    }
+}
+
+#[test]
+fn it_is_tuned_while_a_run_goes_on() {
+    let registry = Registry::builtin().with(example()).expect("the name is free");
+    let text = "[link]\nrate = \"10mbit\"\nqdisc = { kind = \"my_pi\", w = \"100hz\" }\n[[traffic]]\nkind = \"bulk\"";
+    let resolved = resolve_with(&registry, text, "s.toml", &[], &|_| Err(String::new())).expect("it resolves");
+    let mut spec = resolved.scenario().expect("no load").links[0].qdiscs[0].clone();
+    let (rate, ms) = (Rate::from_bps(10_000_000), |ms: u64| Time::from_ns(ms * 1_000_000));
+    let mut qdisc = spec.entry.build::<Sized1500>(&spec.values, Site { rate, stream: Stream::named(1, "law") });
+    (1..=10).for_each(|tick| qdisc.tick(ms(10 * tick)));
+    assert_eq!(qdisc.next_tick(), ms(110));
+    // Ten ticks 50 packets below the reference, and no probability below 0.
+    assert_eq!((qdisc.gauges().probability, qdisc.gauges().control), (Some(0.0), Some(0.0)));
+    spec.set("w", "25hz", rate).expect("it is in range");
+    qdisc.retune(&spec.values, rate, ms(105));
+    assert_eq!(qdisc.next_tick(), ms(140), "a period after the last tick");
+    spec.set("qref", "-1", rate).expect_err("a queue is no shorter than nothing");
+    spec.set("qref", "0", rate).expect("it is in range");
+    spec.set("a", "0.5", rate).expect("it is in range");
+    qdisc.retune(&spec.values, rate, ms(110));
+    qdisc.tick(ms(140));
+    assert_eq!(qdisc.gauges().probability, Some(0.0), "nothing waits");
+}
+
+/// A packet of 1500 bytes.
+struct Sized1500;
+
+impl Packet for Sized1500 {
+    fn size(&self) -> u32 {
+        1500
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn mark(&mut self) {}
+    fn flow(&self) -> FlowKey {
+        FlowKey(1)
     }
 }
 

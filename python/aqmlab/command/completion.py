@@ -21,7 +21,7 @@ Words = list[tuple[str, str]]
 
 def what_is_compared(incomplete: str) -> Words:
     """Scenarios and disciplines."""
-    return [*_files(incomplete, ".toml"), *_beginning(incomplete, _named(engine.disciplines))]
+    return [*_files(incomplete, ".toml", ".py", ".so"), *_beginning(incomplete, _named(engine.disciplines))]
 
 
 def what_is_explained(incomplete: str) -> Words:

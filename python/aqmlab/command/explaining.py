@@ -94,7 +94,6 @@ def explain(
         for alias in (row["name"], *row.get("aliases", []))
     }
     if brought.is_file(name):
-        brought.allow(name)
         rows[name] = brought.of_file(Path(name)).rows[0]
     if name not in rows and Path(name).suffix in (".csv", ".cvec"):
         if rate is not None or settings:

@@ -66,20 +66,20 @@ def allow_all() -> None:
     _ALLOWED.add(_EVERY)
 
 
-def allow(name: str | Path) -> None:
-    """What the user has named may run: as a scenario would write it, or by its path."""
-    _ALLOWED.update((str(name), str(Path(name).resolve())))
+def allow(path: Path) -> None:
+    """The user has named this file: it may run."""
+    _ALLOWED.add(str(path.resolve()))
 
 
 def allow_in(values: Iterable[Any]) -> None:
-    """Values that the user has set: what is code among them may run."""
+    """Values that the user has set in a scenario: what is code among them may run, wherever that scenario lies."""
     for value in values:
         if isinstance(value, Mapping):
             allow_in(value.values())
         elif isinstance(value, list | tuple):
             allow_in(value)
         elif is_file(value):
-            allow(value)
+            _ALLOWED.add(str(value))
 
 
 def is_file(word: object) -> bool:
@@ -189,7 +189,7 @@ def spelled(words: str) -> str:
     parts = words.split()
     for at, part in enumerate(parts):
         if is_file(part):
-            allow(part)
+            allow(Path(part))
             parts[at] = of_file(Path(part)).name
     return " ".join(parts)
 
