@@ -130,7 +130,10 @@ impl<W: Copy> EventQueue<W> {
     /// Asks for an event at `at`; `source` is below 2^28 and orders events of one instant and rank.
     #[inline]
     pub fn push(&mut self, at: Time, rank: Rank, source: u32, what: W) {
-        self.sequence = self.sequence.wrapping_add(1);
+        if self.sequence == u32::MAX {
+            self.number_anew();
+        }
+        self.sequence += 1;
         let order = (rank as u64) << 60 | u64::from(source & SOURCES) << 32 | u64::from(self.sequence);
         let node = Node { at: at.ns(), order, what };
         self.bound = self.bound.min(at);
@@ -147,6 +150,19 @@ impl<W: Copy> EventQueue<W> {
             self.nodes.push(node);
             self.next.push(NIL);
             self.link(self.nodes.len() as u32 - 1, node.at);
+        }
+    }
+
+    /// Numbers what is pending from the beginning, in its order: after four billion events there are no numbers left.
+    #[cold]
+    fn number_anew(&mut self) {
+        // Nodes that hold nothing are numbered, too, which does no harm.
+        let mut nodes: Vec<&mut Node<W>> = self.open.iter_mut().chain(&mut self.nodes).collect();
+        nodes.sort_unstable_by_key(|node| node.order as u32);
+        self.sequence = 0;
+        for node in nodes {
+            self.sequence += 1;
+            node.order = node.order >> 32 << 32 | u64::from(self.sequence);
         }
     }
 
@@ -296,12 +312,12 @@ mod tests {
     use base::Stream;
     use std::collections::BTreeSet;
 
-    /// Against an ordered set, over gaps from nanoseconds to hours.
+    /// Against an ordered set, over gaps from nanoseconds to hours, and over the end of the numbers.
     #[test]
     fn gives_out_the_total_order() {
-        for shift in [4, 10, 15] {
+        for (shift, sequence) in [(4, 0), (10, u32::MAX - 100_000), (15, 0)] {
             let mut stream = Stream::named(u64::from(shift), "queue");
-            let mut queue = EventQueue::new(shift);
+            let mut queue = EventQueue { sequence, ..EventQueue::new(shift) };
             let mut reference = BTreeSet::new();
             let (mut now, mut sequence) = (0, 0_u32);
             for step in 0..200_000 {

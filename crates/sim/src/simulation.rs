@@ -164,17 +164,24 @@ impl<'s> Simulation<'s> {
             if queue.next().is_some_and(is_next)
                 && let Some(event) = queue.pop()
             {
-                self.now = event.at;
+                self.reach(event.at);
                 self.handle(event, sink);
                 return true;
             }
         }
         let Some(due) = due else { return false };
         deliveries.went(1);
-        self.now = due.at;
+        self.reach(due.at);
         self.events += 1;
         self.deliver(due.packet, sink);
         true
+    }
+
+    /// Time has come to `now`. It does not run backwards, in release builds either.
+    #[inline]
+    fn reach(&mut self, now: Time) {
+        assert!(now >= self.now, "time runs on");
+        self.now = now;
     }
 
     /// The first thing that happens at `now`, at a link or a host, if anything does.
@@ -191,7 +198,7 @@ impl<'s> Simulation<'s> {
             self.happens_at_host(after, sink);
             return;
         }
-        self.now = now;
+        self.reach(now);
         self.events += 1;
     }
 

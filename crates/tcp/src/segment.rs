@@ -101,6 +101,7 @@ impl SackBlocks {
 
     /// Adds the block from `start` to `end`, as distances from the acknowledgement; ignored when full.
     pub fn push(&mut self, start: u64, end: u64) {
+        assert!((start | end) >> 32 == 0, "a report reaches no further than a window");
         if let Some(slot) = self.blocks.get_mut(self.count as usize) {
             *slot = [(start >> 16) as u16, start as u16, (end >> 16) as u16, end as u16];
             self.count += 1;
