@@ -1,4 +1,4 @@
-"""Names of a package that come from its modules when somebody asks for them, not when the package is imported.
+"""Loads the modules of a package when one of its names is asked for, not when the package is imported.
 
 What draws and reckons takes seconds to load; who asks for a version or a list of disciplines needs none of it. Type
 checkers read the same names as plain imports, under `TYPE_CHECKING`.

@@ -1,4 +1,4 @@
-"""Temporary folders that nobody has to tidy up after: a process that was killed leaves them, the next one removes them.
+"""Makes temporary folders. A process that is killed leaves its folders, and the next process removes them.
 
 Whoever makes one holds a lock on it (flock(2)), which the kernel lets go of whatever ends the process. A folder of this
 user whose lock can be had is nobody's any more. Where a file system has no such locks, nothing is removed.

@@ -1,4 +1,4 @@
-"""Intervals: what a mean over independent runs, or over parts of one run, is worth.
+"""Puts intervals on means over independent runs, or over parts of one run.
 
 Across runs the unit is the run: n independent seeds, Student's t with n - 1 degrees of freedom. Within one run the
 unit is a part of its window ("batch means"), and what neighbouring parts have in common makes the interval wider. It is

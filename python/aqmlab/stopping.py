@@ -1,4 +1,4 @@
-"""What it does to be told to end, from the first instant of the command on. Nothing here takes time to import.
+"""Says what the command does when it is told to end, from its first instant on. Nothing here is slow to import.
 
 Being told to end by a batch system or by a terminal that is closed (SIGTERM, SIGHUP) is Ctrl-C too: what is under way
 is tidied away, and a line says what is kept. What is ignored (nohup) stays so.

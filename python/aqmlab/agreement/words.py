@@ -1,4 +1,4 @@
-"""What is read of agreement between witnesses, in tables of a terminal and of a page."""
+"""Puts agreement between witnesses into words, for tables on a terminal and on a page."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a check asks: which points are put together to one number, for each of its findings, and what that is called."""
+"""A check asks for numbers: this module says which points make each of its findings, and what that is called."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What of typer has no public name: the exceptions of a command line that is wrong, and texts taken as they are."""
+"""Has what typer has no public name for: the exceptions of a wrong command line, and texts taken as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the names of curves stand: beside the panel where there is room, else below the figure."""
+"""Places the names of curves: beside the panel where there is room, else below the figure."""
 
 import textwrap
 from collections.abc import Sequence

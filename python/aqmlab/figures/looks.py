@@ -1,4 +1,4 @@
-"""What the lines of all figures have in common: colours and styles."""
+"""Gives the lines of all figures their colours and styles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

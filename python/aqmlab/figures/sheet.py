@@ -1,4 +1,4 @@
-"""What a figure is drawn on: how wide, and in which type. Everything else follows from these two."""
+"""A sheet is what a figure is drawn on: its width and its type. Everything else follows from these two."""
 
 from dataclasses import dataclass
 from typing import Any

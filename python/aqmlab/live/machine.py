@@ -1,4 +1,4 @@
-"""Runs one program in a kernel of virtual time, and sees to its end.
+"""Runs one program in a kernel of virtual time, and makes sure that it ends.
 
     python -I machine.py DIR
 

@@ -1,4 +1,4 @@
-"""The process that is the test bed, seen from outside: it is started, followed by its progress, stopped, buried.
+"""Starts the process that is the test bed, follows its progress, stops it, and removes what it leaves.
 
 It is one process, so that whatever ends it takes namespaces, devices and sockets with it; and it ends with this one.
 Everything goes through files of one folder: `scenario.toml` and `live.json` in, `progress.jsonl`, tables and

@@ -1,4 +1,4 @@
-"""Who else says what a discipline does: the simulator is one witness, and these are the others.
+"""The witnesses of what a discipline does: the simulator is one, and these are the others.
 
 Where two differ, a third says which is off: our discipline between real stacks in real time or in virtual time, and
 the kernel's own discipline between the same stacks.

@@ -1,4 +1,4 @@
-"""Who makes runs: what is asked of processes here and of a cluster elsewhere, and the one that makes them itself."""
+"""An executor makes runs: in this process here, in processes or on a cluster in other modules."""
 
 from collections.abc import Generator, Sequence
 from functools import partial

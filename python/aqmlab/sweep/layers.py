@@ -1,4 +1,4 @@
-"""What each axis of a grid sets, and whether it is still there when all of them have had their say.
+"""Says what each axis of a grid sets, and whether it is still so when all axes have been applied.
 
 A table with a `kind` replaces the old one whole, and with it whatever an earlier axis has set in it: hosts with ECN
 would stand before a queue that drops, under a name that says "on". Such a point is refused. A later axis may say

@@ -1,4 +1,4 @@
-"""Vectors come as their connections end, and go as these began: in between they are in a temporary file."""
+"""Puts vectors, which come in the order in which connections end, into the order in which they began, by a file."""
 
 import pickle
 import tempfile

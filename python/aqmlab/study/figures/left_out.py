@@ -1,4 +1,4 @@
-"""What a profile does not run of that which a figure or table is of: said in its caption, so that nothing is lost."""
+"""Says in the caption of a figure or table which of its points a profile does not run."""
 
 from collections.abc import Sequence
 
