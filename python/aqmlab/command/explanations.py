@@ -265,7 +265,7 @@ def _head(row: Row) -> Text:
     facts = []
     if "marks" in row:
         ecn = "with ecn it marks" if row["marks"] else "drops only"
-        facts = [str(row.get("kind") or ""), str(row["year"]), ecn]
+        facts = [str(row.get("kind") or ""), str(row["year"] or ""), ecn]
     return Text.assemble((row["name"], "bold"), *((f" · {fact}", "") for fact in facts if fact))
 
 
