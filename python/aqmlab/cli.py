@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab import engine, files, scenario, stopping
-from aqmlab.command import beginnings, completion, explaining, law_check, linux_lines, pages
+from aqmlab.command import advise, beginnings, completion, explaining, law_check, linux_lines, pages
 from aqmlab.command import capture as capture_commands
 from aqmlab.command import live as live_commands
 from aqmlab.command import study as study_commands
@@ -377,6 +377,7 @@ def write_figures(
 explaining.add_to(app)
 law_check.add_to(app)
 linux_lines.add_to(app)
+advise.add_to(app)
 
 
 @app.command()

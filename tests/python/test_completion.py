@@ -44,6 +44,8 @@ def offered(words, place=ROOT):
         ("run examples/web-pi.toml --set link.q", ["link.qdisc.kind=", "link.qdisc.qref="], ["duration="]),
         ("run examples/web-pi.toml --set traffic.0.l", ["traffic.0.load="], []),
         ("sweep examples/sweep.toml --set tcp", ["tcp.stack="], []),
+        ("advise --access d", ["docsis", "dsl"], ["lte"]),
+        ("advise --on op", ["openwrt"], ["linux"]),
         ("run nowhere.toml --set li", [], ["link.rate="]),
     ],
 )

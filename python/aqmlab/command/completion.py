@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from aqmlab import engine
+from aqmlab.advice import access, candidates
 from aqmlab.study import folders
 
 Words = list[tuple[str, str]]
@@ -36,6 +37,17 @@ def studies(incomplete: str) -> Words:
     place = folders.folder_of_all()
     rows = ((name, str(folders.title(place / name)["title"])) for name in folders.known())
     return _beginning(incomplete, (*rows, ("all", "every one of them, as one plan")))
+
+
+def lines(incomplete: str) -> Words:
+    """Kinds of access that advice knows."""
+    return _beginning(incomplete, ((one.name, one.doc) for one in access.ACCESS.values()))
+
+
+def platforms(incomplete: str) -> Words:
+    """What advice can be for."""
+    rows = ((name, ", ".join(able) or "a cable modem's own") for name, able in candidates.PLATFORMS.items())
+    return _beginning(incomplete, rows)
 
 
 def settings(ctx: typer.Context, incomplete: str) -> Words:

@@ -1,0 +1,1 @@
+"""Advice for a link: which discipline, with what settings, and what it is worth to each application."""

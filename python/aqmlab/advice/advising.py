@@ -1,0 +1,160 @@
+"""The advice itself: a race of what a platform can do, and what its first is worth to each application."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from aqmlab import scratch
+from aqmlab.advice import applications, candidates, situation
+from aqmlab.advice.applications import Figure, Row
+from aqmlab.advice.candidates import TODAY, Candidate
+from aqmlab.advice.question import Question
+from aqmlab.advice.race import Race, looks
+from aqmlab.engine import Resolved
+from aqmlab.progress import Monitor, Silent
+from aqmlab.runs import runner
+from aqmlab.statistics import Interval, across_runs
+
+BUDGET_BITS = 3.6e11
+"""What links may carry in all runs together: 250 runs of 50 and 10 Mb/s. Counted instead of time, so that the same
+question has the same answer on every machine."""
+
+FEWEST_ROUNDS, MOST_ROUNDS = 6, 40
+
+CLOSE = 0.01
+"""A hundredth of the score is nothing that somebody would notice."""
+
+TOO_FAST = 1.1
+"""The wrong setting that is tried: a shaper 10 % above the line's rate."""
+
+WRONG_ROUNDS = 6
+
+SILENT = Silent()
+
+
+@dataclass
+class Advice:
+    """What came out."""
+
+    question: Question
+    candidates: Sequence[Candidate]
+    race: Race
+    rows: dict[str, list[Row]]
+    """Figures of each candidate, round by round: round k of all has the same demands."""
+    too_fast: list[Row] = field(default_factory=list)
+    """Those of the first with its shaper too fast, in the first rounds."""
+    runs: int = 0
+
+    @property
+    def first(self) -> Candidate:
+        """What is recommended."""
+        return next(one for one in self.candidates if one.name == self.race.first)
+
+    @property
+    def ties(self) -> list[str]:
+        """Those that cannot be told from it, the better mean first."""
+        others = [name for name in self.race.running if name != self.race.first]
+        return sorted(others, key=self.race.mean, reverse=True)
+
+    @property
+    def ranking(self) -> list[str]:
+        """All: those that are left by their mean, then those that left, the last first."""
+        race = self.race
+        return sorted(
+            self.rows, key=lambda name: (race.left.get(name, race.looks[-1] + 1), race.mean(name)), reverse=True
+        )
+
+    def value(self, name: str, figure: Figure) -> Interval | None:
+        """A figure of a candidate over its runs; nothing where no run has it."""
+        return _over([row[figure.key] for row in self.rows[name]])
+
+    def difference(self, name: str, figure: Figure) -> Interval | None:
+        """Its difference to what there is today, run by run."""
+        return _difference(self.rows[name], self.rows[TODAY], figure)
+
+    def harm(self, figure: Figure) -> Interval | None:
+        """What a shaper set too fast changes of the first."""
+        return _difference(self.too_fast, self.rows[self.race.first], figure)
+
+
+def _difference(rows: Sequence[Row], base: Sequence[Row], figure: Figure) -> Interval | None:
+    pairs = [(row[figure.key], other[figure.key]) for row, other in zip(rows, base, strict=False)]
+    return _over([None if a is None or b is None else a - b for a, b in pairs])
+
+
+def _over(values: Sequence[float | None]) -> Interval | None:
+    known = [value for value in values if value is not None]
+    return across_runs(known) if known else None
+
+
+def rounds_for(question: Question, number: int) -> int:
+    """How many rounds the budget has for so many candidates."""
+    bits = (question.down_bps + question.up_bps) * situation.DURATION_S * number
+    return max(FEWEST_ROUNDS, min(MOST_ROUNDS, int(BUDGET_BITS / bits)))
+
+
+def advise(
+    question: Question,
+    jobs: int | None = None,
+    rounds: int | None = None,
+    monitor: Monitor = SILENT,
+    told: Callable[[Race], None] = lambda race: None,
+) -> Advice:
+    """Races the candidates; `told` hears of the race after each look."""
+    field_of = candidates.of(question.platform, question.access.name, question.rtt_s[1])
+    most = rounds_for(question, len(field_of)) if rounds is None else rounds
+    race = Race([one.name for one in field_of], looks(most), CLOSE)
+    found = Advice(question, field_of, race, {one.name: [] for one in field_of})
+    at_once = jobs or runner.default_jobs()
+    since = 0
+    for look in race.looks:
+        # What there is today runs on when it has lost: all are measured against it.
+        running = [one for one in field_of if one.name in race.running or one.name == TODAY]
+        asked = [(one, seed) for seed in range(since, look) for one in running]
+        rows = _made([(one, seed, None) for one, seed in asked], question, at_once, monitor)
+        for (one, _), row in zip(asked, rows, strict=True):
+            found.rows[one.name].append(row)
+            race.add(one.name, applications.score(question, row))
+        found.runs += len(rows)
+        since = look
+        decided = race.judge()
+        told(race)
+        if decided:
+            break
+    if found.first.settings is not None and not found.first.in_modem:
+        wrong = [(found.first, seed, TOO_FAST) for seed in range(min(WRONG_ROUNDS, since))]
+        found.too_fast = _made(wrong, question, at_once, monitor)
+        found.runs += len(found.too_fast)
+    return found
+
+
+def _made(
+    work: Sequence[tuple[Candidate, int, float | None]], question: Question, at_once: int, monitor: Monitor
+) -> list[Row]:
+    with scratch.folder("advice") as above:
+        return runner.in_parallel(
+            [
+                partial(_run, question, candidate, seed, too_fast, above / str(position), monitor)
+                for position, (candidate, seed, too_fast) in enumerate(work)
+            ],
+            at_once,
+        )
+
+
+def _run(
+    question: Question,
+    candidate: Candidate,
+    seed: int,
+    too_fast: float | None,
+    folder: Path,
+    monitor: Monitor,
+    stop: Event,
+) -> Row:
+    resolved: Resolved = situation.scenario(question, situation.draw(question, seed), candidate, too_fast)
+    folder.mkdir()
+    summary: dict[str, Any]
+    summary, _ = runner.observed(resolved, folder, candidate.name, stop, monitor)
+    return applications.of_run(folder, summary, resolved.scenario["traffic"])

@@ -1,0 +1,148 @@
+"""What a run is to each application, in the application's own words."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from aqmlab.advice import situation
+from aqmlab.advice.emodel import Call, opinion, rating
+from aqmlab.advice.question import Question
+
+PAGE_IN_S = 2.0
+"""A page is in time within so long."""
+
+PACKETISED_S = 0.020
+"""What a voice waits until a packet of it is full."""
+
+PLAYOUT_S = (0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)
+"""Beyond the shortest delay: buffers of which a call takes the one that suits it best, as an adaptive one tries to."""
+
+GAME_LOST_S = 1.0
+"""What a game's packet that is lost counts as; later ones are of no more use."""
+
+GAME_UNPLAYABLE_S = 0.25
+"""The 99th percentile one way at which a game has no score left."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One thing that is said of an application."""
+
+    key: str
+    application: str
+    title: str
+    unit: str
+    """`share`, `mos`, `s` or `bps`."""
+    better: int
+    """1 where more is better, -1 where less is."""
+
+
+FIGURES = (
+    Figure("calls_mos", "calls", "a call's MOS", "mos", 1),
+    Figure("pages_in_2s", "web", "pages within 2 s", "share", 1),
+    Figure("game_p99_s", "games", "a game's packet, 99 %", "s", -1),
+    Figure("down_bps", "downloads", "downloads", "bps", 1),
+    Figure("up_bps", "downloads", "uploads", "bps", 1),
+)
+
+Row = Mapping[str, float | None]
+"""A figure each; nothing where nobody asked."""
+
+
+def of_run(folder: Path, summary: Mapping[str, Any], traffic: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The figures of one run; `traffic` are the blocks of its scenario."""
+    probes = pl.read_parquet(folder / "probes.parquet")
+    rates = {"forward": 0.0, "reverse": 0.0}
+    found = dict.fromkeys(rates, False)
+    for block, held in summary["tcp"]["held_back"].items():
+        direction = traffic[int(block)]["direction"]
+        rates[direction] += held["goodput_bps"]
+        found[direction] = True
+    return {
+        "calls_mos": calls(probes.filter(pl.col("traffic") == situation.CALLS)),
+        "pages_in_2s": pages(folder),
+        "game_p99_s": games(probes.filter(pl.col("traffic") == situation.GAMES)),
+        "down_bps": rates["forward"] if found["forward"] else None,
+        "up_bps": rates["reverse"] if found["reverse"] else None,
+    }
+
+
+def pages(folder: Path) -> float | None:
+    """The share of pages that were there in time, of all that were asked for; what never came is late."""
+    asked = pl.read_csv(folder / f"demands-{situation.WEB}.csv", comment_prefix="#")
+    window = pl.col("at_s").is_between(situation.WARMUP_S, situation.DURATION_S - PAGE_IN_S)
+    total = asked.filter(window).height
+    if not total:
+        return None
+    answered = pl.read_parquet(folder / "exchanges.parquet").filter(pl.col("traffic") == situation.WEB)
+    in_time = answered.filter(
+        pl.col("start_s").is_between(situation.WARMUP_S, situation.DURATION_S - PAGE_IN_S)
+        & (pl.col("response_time_s") <= PAGE_IN_S)
+    ).height
+    return in_time / total
+
+
+def calls(probes: pl.DataFrame) -> float:
+    """The mean opinion score of the worse direction, over calls: people hear each other both ways."""
+    return float(min(np.mean(scores) for scores in _each_way(probes, _call).values()))
+
+
+def games(probes: pl.DataFrame) -> float:
+    """The delay below which 99 % of packets stay, in the worse direction."""
+    return float(max(np.mean(delays) for delays in _each_way(probes, _late).values()))
+
+
+def _each_way(probes: pl.DataFrame, figure: Any) -> dict[int, list[float]]:
+    ways: dict[int, list[float]] = {}
+    for (direction, _), flow in sorted(probes.group_by("direction", "source"), key=lambda item: item[0]):
+        ways.setdefault(int(direction), []).append(figure(flow.sort("packet")["delay_s"].to_numpy()))
+    return ways
+
+
+def _late(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    counted = np.where(np.isnan(delays), GAME_LOST_S, np.minimum(delays, GAME_LOST_S))
+    return float(np.quantile(counted, 0.99))
+
+
+def _call(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """With the play-out that suits it best: what comes later is lost, what comes earlier waits."""
+    if np.isnan(delays).all():
+        return 1.0
+    shortest = float(np.nanmin(delays))
+    return max(_played(delays, shortest + buffer) for buffer in PLAYOUT_S)
+
+
+def _played(delays: np.ndarray[Any, np.dtype[np.float64]], at_s: float) -> float:
+    is_lost = np.isnan(delays) | (delays > at_s)
+    loss = float(is_lost.mean())
+    if loss >= 1:
+        return 1.0
+    runs = int(is_lost[0]) + int((is_lost[1:] & ~is_lost[:-1]).sum())
+    length = float(is_lost.sum()) / runs if runs else 1.0
+    return opinion(rating(Call(at_s + PACKETISED_S, loss, length * (1 - loss))))
+
+
+def score(question: Question, row: Row) -> float:
+    """All applications as one number from 0 to 1, by their weights; one that nobody used has none."""
+    parts: dict[str, Sequence[float]] = {
+        "calls": [(mos - 1) / 3.41 for mos in _known(row, "calls_mos")],
+        "web": _known(row, "pages_in_2s"),
+        "games": [1 - min(delay, GAME_UNPLAYABLE_S) / GAME_UNPLAYABLE_S for delay in _known(row, "game_p99_s")],
+        "downloads": [
+            *(bps / question.down_bps for bps in _known(row, "down_bps")),
+            *(bps / question.up_bps for bps in _known(row, "up_bps")),
+        ],
+    }
+    weighed = [(question.weights[name], float(np.mean(values))) for name, values in parts.items() if values]
+    total = math.fsum(weight for weight, _ in weighed)
+    return math.fsum(weight * value for weight, value in weighed) / total if total else 0.0
+
+
+def _known(row: Row, key: str) -> list[float]:
+    value = row[key]
+    return [] if value is None else [value]

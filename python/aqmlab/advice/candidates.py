@@ -1,0 +1,142 @@
+"""What a platform can do about a link: disciplines with their settings, each way."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aqmlab import engine, units
+from aqmlab.errors import BadInput
+
+TODAY = "fifo, as today"
+"""What there is without advice: no shaper, and the queues of provider and modem."""
+
+FULL_FRAME = 1514
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of the link, as a shaper in front of it knows it."""
+
+    shaped_bps: float
+    rtt_s: float
+    """The longest that is expected."""
+    overhead_keyword: str
+
+
+Settings = Callable[[Way], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A discipline and its settings."""
+
+    name: str
+    settings: Settings | None
+    """Of a shaper at one direction; nothing of what there is today."""
+    in_modem: bool = False
+    """Whether it stands in the modem, at the line's own rate, with no shaper."""
+
+    def qdisc(self, way: Way) -> dict[str, Any]:
+        """As `[link.qdisc]` has it."""
+        assert self.settings is not None
+        return self.settings(way)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.4g}ms"
+
+
+def _codel(way: Way) -> dict[str, Any]:
+    """RFC 8289 §4.3, RFC 8290 §5.2.1: target is not below the time of one and a half full frames, and interval not
+    below the longest usual round trip."""
+    interval = max(0.1, way.rtt_s)
+    return {"target": _time(max(interval / 20, 1.5 * FULL_FRAME * 8 / way.shaped_bps)), "interval": _time(interval)}
+
+
+def _with(kind: str, *makers: Settings, **fixed: Any) -> Settings:
+    def made(way: Way) -> dict[str, Any]:
+        found: dict[str, Any] = {"kind": kind}
+        for maker in makers:
+            found |= maker(way)
+        return found | fixed
+
+    return made
+
+
+def _cake(way: Way) -> dict[str, Any]:
+    return {
+        "bandwidth": units.rate_text(way.shaped_bps),
+        "overhead_keyword": way.overhead_keyword,
+        "diffserv": "besteffort",
+        "rtt": _time(max(0.1, way.rtt_s)),
+    }
+
+
+def _cake_rtt(way: Way) -> dict[str, Any]:
+    return {"rtt": _time(max(0.01, way.rtt_s))}
+
+
+def _short(way: Way) -> dict[str, Any]:
+    """Drop-tail of 50 ms, four full frames at least."""
+    return {"limit": f"{max(4 * FULL_FRAME, round(way.shaped_bps * 0.05 / 8))}b"}
+
+
+LINUX = {"dialect": "linux"}
+
+_SHAPED: Mapping[str, Settings] = {
+    "fq_codel": _with("fq_codel", _codel, ecn=True),
+    "cake": _with("cake", _cake),
+    "cake rtt as here": _with("cake", _cake, _cake_rtt),
+    "cake ack-filter": _with("cake", _cake, ack_filter="on"),
+    "codel": _with("codel", _codel),
+    "pie": _with("pie"),
+    "fq_pie": _with("fq_pie"),
+    "ared": _with("ared", mean_packet="1000b"),
+    "sfq": _with("sfq"),
+    "short fifo": _with("bfifo", _short),
+}
+
+PLATFORMS: Mapping[str, Sequence[str]] = {
+    "linux": tuple(_SHAPED),
+    "openwrt": ("fq_codel", "cake", "cake rtt as here", "cake ack-filter"),
+    "freebsd": ("fq_codel", "codel", "pie", "fq_pie", "short fifo"),
+    "router-without-aqm": (),
+}
+"""What can be configured where: on Linux by tc, on OpenWrt by its sqm-scripts, on FreeBSD by dummynet."""
+
+LINUX_KERNELS = ("linux", "openwrt")
+
+
+def of(platform: str, access: str, rtt_s: float) -> list[Candidate]:
+    """What a platform has for a link, and first what there is today."""
+    found = [Candidate(TODAY, None)]
+    if access == "docsis":
+        found.append(Candidate("docsis_pie in the modem", _with("docsis_pie"), in_modem=True))
+    names = [name for name in PLATFORMS[platform] if name != "cake rtt as here" or rtt_s <= 0.07]
+    for name in names:
+        settings = _SHAPED[name]
+        found.append(Candidate(name, _in_dialect(settings) if platform in LINUX_KERNELS else settings))
+    if len(found) == 1:
+        raise BadInput(
+            f"--on {platform}: has no discipline to choose from on {access}; put a router behind it that shapes, "
+            "and say --on openwrt, linux or freebsd"
+        )
+    return found
+
+
+def _in_dialect(settings: Settings) -> Settings:
+    """As Linux's kernel does it, where the discipline has that form."""
+
+    def made(way: Way) -> dict[str, Any]:
+        values = settings(way)
+        return {**values, **LINUX} if "linux" in _dialects(values["kind"]) else values
+
+    return made
+
+
+def _dialects(kind: str) -> Sequence[str]:
+    (row,) = [row for row in engine.disciplines() if row["name"] == kind]
+    for param in row["params"]:
+        if param["name"] == "dialect":
+            return [str(choice) for choice in param["words"]]
+    return []

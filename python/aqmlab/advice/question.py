@@ -1,0 +1,205 @@
+"""What is asked: a link, who uses it, what can be done about it, and what matters."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from aqmlab import files, toml_text, units
+from aqmlab.advice.access import ACCESS, Access
+from aqmlab.advice.candidates import PLATFORMS
+from aqmlab.errors import BadInput
+
+APPLICATIONS = ("calls", "web", "games", "downloads")
+
+Range = tuple[float, float]
+"""The least and the most of what is not known; each run draws its own."""
+
+RTT_S: Range = (0.010, 0.080)
+"""Where nobody says: servers near and far, as from a home in a city."""
+
+PAGE_EVERY_S = 15.0
+"""From one page to the next of somebody who browses, in the mean."""
+
+PAGE_MEDIAN_BYTES = 1024 * 1024
+PAGE_SIGMA = 1.0
+"""Bytes of a page, lognormal: the mean is 1.65 times the median."""
+
+USER_BPS = PAGE_MEDIAN_BYTES * math.exp(PAGE_SIGMA**2 / 2) * 8 / PAGE_EVERY_S
+"""What one who browses asks for, in the mean."""
+
+MOST_OF_PAGES = 0.8
+"""Share of the rate that pages alone may ask for: beyond, they have no end under any discipline."""
+
+SLOWEST_BPS = 256e3
+"""Below, a call alone is a third of the link."""
+
+
+def most_users(down_bps: float) -> int:
+    """How many may browse at a time; one may always, who then waits for each page before the next."""
+    return max(1, int(MOST_OF_PAGES * down_bps / USER_BPS))
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Who does what at the same time; every number a range."""
+
+    users: Range = (1, 4)
+    """People who browse."""
+    downloads: Range = (1, 4)
+    uploads: Range = (1, 2)
+    calls: Range = (1, 1)
+    games: Range = (1, 1)
+    bbr: Range = (0.0, 0.5)
+    """Share of downloads and uploads that BBR controls; CUBIC controls the others."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A link, and what is to be known of it."""
+
+    down_bps: float
+    up_bps: float
+    rtt_s: Range = RTT_S
+    mix: Mix = field(default_factory=Mix)
+    access: Access = ACCESS["ethernet"]
+    platform: str = "linux"
+    weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(APPLICATIONS, 1.0))
+    seed: int = 1
+
+    @property
+    def shaper_overhead_bytes(self) -> int:
+        """What the platform's shaper counts to a packet beyond its IP size: dummynet counts nothing."""
+        return 0 if self.platform == "freebsd" else self.access.overhead_bytes
+
+    def __post_init__(self) -> None:
+        fits, asked = most_users(self.down_bps), self.mix.users[1] * USER_BPS
+        if self.mix.users[1] > fits:
+            raise BadInput(
+                f"{self.mix.users[1]:g} people who browse ask for {units.say_rate(asked)} of pages in the mean, of "
+                f"{units.say_rate(self.down_bps)}: no discipline makes room; expected at most {fits} at a time"
+            )
+
+
+def read(
+    down: str,
+    up: str,
+    rtt: str | None = None,
+    homes: int | None = None,
+    users: int | None = None,
+    mix: Path | None = None,
+    access: str = "ethernet",
+    platform: str = "linux",
+    what_for: str | None = None,
+    seed: int = 1,
+) -> Question:
+    """The question that words ask; `BadInput` with one line that says what to do."""
+    if sum(one is not None for one in (homes, users, mix)) > 1:
+        raise BadInput("--homes, --users, --mix: expected one of them")
+    if access not in ACCESS:
+        raise BadInput(f"--access {access}: expected one of {', '.join(ACCESS)}")
+    if platform not in PLATFORMS:
+        raise BadInput(f"--on {platform}: expected one of {', '.join(PLATFORMS)}")
+    rates = _rates(down, up)
+    if mix is not None:
+        crowd = _mix_of(mix)
+    elif homes is not None:
+        crowd = _of_homes(_at_least_one(homes, "--homes"))
+    else:
+        usual = Mix(users=(1, min(4, most_users(rates[0]))))
+        crowd = usual if users is None else _of_users(_at_least_one(users, "--users"))
+    return Question(
+        *rates,
+        rtt_s=RTT_S if rtt is None else _rtt(rtt),
+        mix=crowd,
+        access=ACCESS[access],
+        platform=platform,
+        weights=_weights(what_for),
+        seed=seed,
+    )
+
+
+def _rates(down: str, up: str) -> tuple[float, float]:
+    found = []
+    for option, text in (("--down", down), ("--up", up)):
+        bps = units.rate_bps(text, option)
+        if bps < SLOWEST_BPS:
+            raise BadInput(
+                f"{option} {text}: expected {units.rate_text(SLOWEST_BPS)} at least: what was bought, or measured"
+            )
+        found.append(bps)
+    if found[1] > found[0]:
+        raise BadInput(
+            f"--up {up}: exceeds --down {down}; expected the rate towards the users as --down, and as --up no more"
+        )
+    return found[0], found[1]
+
+
+def _at_least_one(number: int, option: str) -> int:
+    if number < 1:
+        raise BadInput(f"{option} {number}: expected 1 at least")
+    return number
+
+
+def _rtt(text: str) -> Range:
+    low, separator, high = text.partition("..")
+    found = units.seconds(low.strip(), "--rtt"), units.seconds((high if separator else low).strip(), "--rtt")
+    if not 0 < found[0] <= found[1] <= 2:
+        raise BadInput(f"--rtt {text}: expected the shortest and the longest, as 20ms..60ms, above 0 and up to 2s")
+    return found
+
+
+def _of_homes(homes: int) -> Mix:
+    """In the busy hour: of ten homes one to three browse at a time, and of five one downloads."""
+    return _of_users_between(max(1, homes // 10), max(2, round(homes * 0.3)))
+
+
+def _of_users(users: int) -> Mix:
+    return _of_users_between(users, users)
+
+
+def _of_users_between(fewest: int, most: int) -> Mix:
+    return Mix(
+        users=(fewest, most),
+        downloads=(1, 2 + most // 2),
+        uploads=(1, 1 + most // 4),
+        calls=(1, 1 + most // 6),
+        games=(1, 1 + most // 10),
+    )
+
+
+def _mix_of(path: Path) -> Mix:
+    """A TOML file with a number or a range `[low, high]` for any part of a mix."""
+    tree = toml_text.read(path, files.SCENARIO)
+    mix = Mix()
+    for key, value in tree.items():
+        if key not in Mix.__dataclass_fields__:
+            raise BadInput(f"{path}: {key}: unknown key; expected {', '.join(Mix.__dataclass_fields__)}")
+        ends = value if isinstance(value, list) else [value, value]
+        most = 1 if key == "bbr" else 1000
+        numbers = [end for end in ends if isinstance(end, (int, float)) and not isinstance(end, bool)]
+        whole = key == "bbr" or all(number == int(number) for number in numbers)
+        if len(ends) != 2 or len(numbers) != 2 or not whole or not 0 <= numbers[0] <= numbers[1] <= most:
+            kind = "a share" if key == "bbr" else "a whole number"
+            raise BadInput(f"{path}: {key} = {value!r}: expected {kind} from 0 to {most}, or two as [least, most]")
+        mix = replace(mix, **{key: (float(numbers[0]), float(numbers[1]))})
+    return mix
+
+
+def _weights(text: str | None) -> dict[str, float]:
+    """`calls,web=2`: what is not named has no weight."""
+    if text is None:
+        return dict.fromkeys(APPLICATIONS, 1.0)
+    weights = dict.fromkeys(APPLICATIONS, 0.0)
+    for part in text.split(","):
+        name, equals, number = part.strip().partition("=")
+        try:
+            weight = float(number) if equals else 1.0
+        except ValueError:
+            weight = -1.0
+        if name not in weights or not 0 < weight <= 1000:
+            raise BadInput(
+                f"--for {text}: {part.strip()!r}: expected {', '.join(APPLICATIONS)}, each with a weight as web=2"
+            )
+        weights[name] = weight
+    return weights

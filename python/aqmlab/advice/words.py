@@ -1,0 +1,196 @@
+"""An advice in sentences and cells, the same on the screen and on the page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from aqmlab import units
+from aqmlab.advice import lines
+from aqmlab.advice.advising import TOO_FAST, Advice
+from aqmlab.advice.applications import FIGURES, Figure
+from aqmlab.advice.candidates import TODAY
+from aqmlab.advice.question import APPLICATIONS, Question
+from aqmlab.statistics import Interval
+
+
+def link(question: Question) -> str:
+    """The link in a line."""
+    rates = f"{units.say_rate(question.down_bps)} down, {units.say_rate(question.up_bps)} up"
+    rtt = " to ".join(dict.fromkeys(units.say_seconds(one) for one in question.rtt_s))
+    return f"{rates}, {question.access.doc}, round trips of {rtt}, on {question.platform}"
+
+
+def verdict(advice: Advice) -> list[str]:
+    """What is recommended and how sure that is, a sentence each."""
+    race, question = advice.race, advice.question
+    said = [f"Recommended: {race.first}{_shaped(advice)}."]
+    if advice.ties:
+        said.append(f"It cannot be told from {_listed(advice.ties)}: any of them may be the best.")
+    number = len(advice.candidates)
+    if race.shortfall() > 0:
+        least = race.shortfall()
+        said.append(
+            f"With 95 % it is at most {least:.3f} below the best of the {number} candidates, on a score from 0 to 1."
+        )
+    else:
+        said.append(f"With 95 % it is the best of the {number} candidates.")
+    worse = [one for one in FIGURES if _judged(one, advice.difference(race.first, one)) == "worse"]
+    if worse:
+        said.append(f"It is worse than today for {_listed([one.title for one in worse])}.")
+    if question.access.lowest < 1:
+        said.append(
+            "The rate of such a line changes, and its changes were guessed, not measured: what is advised suits a line "
+            f"that falls to {question.access.lowest:.0%} of its rate for seconds. What yours does is not known here."
+        )
+    return said
+
+
+def _shaped(advice: Advice) -> str:
+    if advice.first.settings is None or advice.first.in_modem:
+        return ""
+    down, up = (rate * advice.question.access.margin for rate in (advice.question.down_bps, advice.question.up_bps))
+    return f", shaped to {units.say_rate(down)} down and {units.say_rate(up)} up"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _judged(figure: Figure, difference: Interval | None) -> str:
+    """`better`, `worse`, or nothing where the interval leaves a doubt."""
+    if difference is None or difference.low <= 0 <= difference.high:
+        return ""
+    return "better" if (difference.value > 0) == (figure.better > 0) else "worse"
+
+
+_SCALES = {"share": (100.0, "%", 0), "mos": (1.0, "", 2), "s": (1e3, "ms", 0), "bps": (1e-6, "Mb/s", 1)}
+
+
+def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
+    """A value with its interval, in the application's unit."""
+    if found is None:
+        return "–"
+    scale, _, digits = _SCALES[figure.unit]
+    value = f"{found.value * scale:{'+' if signed else ''}.{digits}f}"
+    return value if found.half_width is None else f"{value} ± {found.half_width * scale:.{digits}f}"
+
+
+def title(figure: Figure) -> str:
+    """What a figure is called, with its unit."""
+    unit = _SCALES[figure.unit][1]
+    return f"{figure.title}, {unit}" if unit else figure.title
+
+
+def worth(advice: Advice) -> list[dict[str, Any]]:
+    """What the first is worth, a row for each figure."""
+    first = advice.race.first
+    return [
+        {
+            "key": one.key,
+            "title": title(one),
+            "today": cell(one, advice.value(TODAY, one)),
+            "first": cell(one, advice.value(first, one)),
+            "difference": cell(one, advice.difference(first, one), signed=True),
+            "judged": _judged(one, advice.difference(first, one)),
+            "harm": cell(one, advice.harm(one), signed=True),
+            "harm_judged": _judged(one, advice.harm(one)),
+        }
+        for one in FIGURES
+    ]
+
+
+def field(advice: Advice) -> list[dict[str, Any]]:
+    """All candidates, the first first."""
+    race = advice.race
+    return [
+        {
+            "name": name,
+            "score": f"{race.mean(name):.3f}",
+            "rounds": len(race.scores[name]),
+            "state": "first" if name == race.first else f"out after {race.left[name]}" if name in race.left else "tie",
+            "cells": [cell(one, advice.value(name, one)) for one in FIGURES],
+        }
+        for name in advice.ranking
+    ]
+
+
+def unknown(question: Question) -> list[str]:
+    """What was not known, and between which ends each run drew it."""
+    mix, access = question.mix, question.access
+    ranges = {
+        "people who browse": mix.users,
+        "downloads": mix.downloads,
+        "uploads": mix.uploads,
+        "calls": mix.calls,
+        "games": mix.games,
+    }
+    said = [f"{name}: {_between(*ends)}" for name, ends in ranges.items()]
+    said.append(f"share of BBR in downloads and uploads, CUBIC has the rest: {mix.bbr[0]:.0%} to {mix.bbr[1]:.0%}")
+    for name, ends in (("down", access.down_queue_s), ("up", access.up_queue_s)):
+        said.append(
+            f"what today's queue {name} holds: {ends[0] * 1e3:.0f} to {ends[1] * 1e3:.0f} ms at the line's rate"
+        )
+    return said
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
+
+
+def weights(question: Question) -> str:
+    """What mattered."""
+    return ", ".join(f"{name} {question.weights[name]:g}" for name in APPLICATIONS if question.weights[name])
+
+
+def wrong(advice: Advice) -> str:
+    """What the wrong setting is, or nothing where none was tried."""
+    return f"{round((TOO_FAST - 1) * 100)} % too fast" if advice.too_fast else ""
+
+
+def checks(question: Question) -> list[str]:
+    """How to see on the real link whether it is so."""
+    said = [
+        "flent rrul -l 60 -H A-NETPERF-SERVER -p all_scaled -o rrul.png     # before and after: the ping under load"
+    ]
+    if question.platform in ("linux", "openwrt"):
+        said.append("tc -s qdisc show > dump.txt && aqmlab tc --read dump.txt     # is it what was advised?")
+    return said
+
+
+def as_dict(advice: Advice) -> dict[str, Any]:
+    """For a program: numbers in bits a second, seconds, shares of one."""
+    question, race = advice.question, advice.race
+    first = advice.first
+
+    def said(found: Interval | None) -> dict[str, Any] | None:
+        return None if found is None else found.as_dict()
+
+    return {
+        "link": {
+            "down_bps": question.down_bps,
+            "up_bps": question.up_bps,
+            "rtt_s": list(question.rtt_s),
+            "access": question.access.name,
+            "platform": question.platform,
+            "weights": dict(question.weights),
+            "mix": {name: list(getattr(question.mix, name)) for name in question.mix.__dataclass_fields__},
+            "seed": question.seed,
+        },
+        "recommended": race.first,
+        "ties": advice.ties,
+        "shortfall_95": race.shortfall(),
+        "rounds": race.rounds,
+        "runs": advice.runs,
+        "candidates": {
+            name: {
+                "score": race.mean(name),
+                "rounds": len(race.scores[name]),
+                "left_after": race.left.get(name),
+                "figures": {one.key: said(advice.value(name, one)) for one in FIGURES},
+                "difference_to_today": {one.key: said(advice.difference(name, one)) for one in FIGURES},
+            }
+            for name in advice.ranking
+        },
+        "too_fast": {one.key: said(advice.harm(one)) for one in FIGURES} if advice.too_fast else None,
+        "verdict": verdict(advice),
+        "lines": lines.of(question, first),
+    }

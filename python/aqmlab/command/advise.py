@@ -1,0 +1,122 @@
+"""The verb `aqmlab advise`: its words, and the screen that it answers with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aqmlab.command import completion
+from aqmlab.command.verbs import AsJson, Jobs, complain, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aqmlab.advice.advising import Advice
+    from aqmlab.advice.race import Race
+
+
+def add_to(app: typer.Typer) -> None:
+    """Makes it a verb of `app`."""
+    app.command(name="advise")(advise)
+
+
+def advise(
+    down: Annotated[str, typer.Option(metavar="RATE", help="Rate towards the users, as 50mbit.")],
+    up: Annotated[str, typer.Option(metavar="RATE", help="Rate from them, as 10mbit.")],
+    rtt: Annotated[
+        str | None, typer.Option(metavar="TIME..TIME", help="Round trips to servers; 10ms..80ms if none is said.")
+    ] = None,
+    homes: Annotated[int | None, typer.Option(help="Homes behind the link.")] = None,
+    users: Annotated[int | None, typer.Option(help="People who browse at the same time.")] = None,
+    mix: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Who does what, in TOML: users, downloads, uploads, calls, games, bbr."),
+    ] = None,
+    access: Annotated[
+        str, typer.Option(help="The line: docsis, dsl, ethernet, lte.", autocompletion=completion.lines)
+    ] = "ethernet",
+    platform: Annotated[
+        str,
+        typer.Option(
+            "--on",
+            help="What shapes: linux, openwrt, freebsd, router-without-aqm.",
+            autocompletion=completion.platforms,
+        ),
+    ] = "linux",
+    what_for: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="WHAT[=WEIGHT],...",
+            help="What matters: calls,web=2,games,downloads; all alike if none is said.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="What is not known is drawn by it.", min=0)] = 1,
+    rounds: Annotated[
+        int | None, typer.Option(help="Runs of each candidate at most; by default what a minute is enough for.", min=2)
+    ] = None,
+    jobs: Jobs = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which discipline a link should have, and what that is worth.
+
+    Candidates of the platform race on links drawn from what is known of yours. The answer is a discipline with its
+    settings, what each application gets beside today's queue, and the lines to set it up.
+    """
+    from aqmlab.advice import advising, question, words
+
+    asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed)
+    found = advising.advise(asked, jobs, rounds, told=lambda race: None if as_json else _provisional(race))
+    if as_json:
+        print_json(words.as_dict(found))
+    else:
+        from aqmlab.command import terminal
+
+        _screen(terminal.console(), found)
+
+
+def _provisional(race: Race) -> None:
+    """A line for each look, on standard error: who leads, and how sure that is."""
+    best = sorted(race.running, key=race.mean, reverse=True)
+    leaders = ", ".join(f"{name} {race.mean(name):.2f}" for name in best[:3])
+    sure = (
+        f"the first is at most {race.shortfall():.2f} below the best" if race.shortfall() < 1 else "nothing is sure yet"
+    )
+    complain(
+        f"after {race.rounds} of {race.looks[-1]} rounds {len(best)} of {len(race.names)} are left: {leaders}; {sure}",
+        0,
+    )
+
+
+def _screen(out: Console, found: Advice) -> None:
+    from aqmlab.advice import lines, words
+    from aqmlab.advice.applications import FIGURES
+    from aqmlab.command.terminal import short_table
+
+    out.print(words.link(found.question), style="bold", soft_wrap=True)
+    for sentence in words.verdict(found):
+        out.print(sentence)
+    out.print()
+    table = short_table()
+    wrong = words.wrong(found)
+    for position, head in enumerate(("", "today", found.race.first, "difference", *([wrong] if wrong else []))):
+        table.add_column(head, justify="right" if position else "left", no_wrap=not position)
+    marks = {"better": "▲", "worse": "▼", "": " "}
+    for row in words.worth(found):
+        harm = [f"{row['harm']} {marks[row['harm_judged']]}"] if wrong else []
+        table.add_row(row["title"], row["today"], row["first"], f"{row['difference']} {marks[row['judged']]}", *harm)
+    out.print(table)
+    table = short_table()
+    for head in ("candidate", "score", "runs", ""):
+        table.add_column(head, justify="left" if head in ("candidate", "") else "right", no_wrap=True)
+    for one in FIGURES:
+        table.add_column(words.title(one), justify="right")
+    for row in words.field(found):
+        cells = [cell.partition(" ±")[0] for cell in row["cells"]]
+        table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)
+    out.print(table)
+    out.print(lines.of(found.question, found.first), soft_wrap=True)
+    for check in words.checks(found.question):
+        out.print(check, style="dim", soft_wrap=True)

@@ -1,0 +1,97 @@
+"""What advice is made with: the E-model beside its recommendation, and a race beside what it promises."""
+
+import math
+
+import numpy as np
+import pytest
+
+from aqmlab.advice.emodel import Call, opinion, rating
+from aqmlab.advice.race import Race, looks
+
+
+def test_a_call_without_delay_and_loss_has_the_published_default() -> None:
+    # G.107 (06/2015), clause 7.7: with every default R = 93.2, and MOS = 4.41.
+    found = rating(Call(0.0))
+    assert round(found, 1) == 93.2
+    assert round(opinion(found), 2) == 4.41
+
+
+@pytest.mark.parametrize(("r", "mos"), [(90, 4.34), (80, 4.03), (70, 3.60), (60, 3.10), (50, 2.58)])
+def test_opinions_are_those_of_the_table(r: float, mos: float) -> None:
+    # G.107, table B.1, which is rounded to two digits, not always to the nearest.
+    assert opinion(r) == pytest.approx(mos, abs=0.0075)
+
+
+def test_opinions_end_where_the_recommendation_ends_them() -> None:
+    assert opinion(-5.0) == 1.0
+    assert opinion(100.0) == 4.5
+    # Just above 0 the cubic falls below 1.
+    assert opinion(3.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "low", "high"),
+    # G.114 (05/2003), figure 1, which is this model with perfect echo control: users are very satisfied (R 90) up to
+    # about 175 ms, satisfied (80) up to 275 ms, some dissatisfied (70) up to 385 ms; what 65 dB of echo loudness leaves
+    # of an echo costs up to 3 in R at 150 ms, more later.
+    [(100, 90, 93), (200, 83, 89), (275, 74, 82), (385, 61, 72)],
+)
+def test_delay_costs_what_the_figure_of_g114_shows(delay_ms: float, low: float, high: float) -> None:
+    assert low < rating(Call(delay_ms / 1000)) < high
+
+
+def test_losses_cost_what_their_formula_says() -> None:
+    # 95 * P / (P / BurstR + Bpl) with G.711 concealed (25.1): P = 5 %, at random, and in runs twice as long.
+    clear = rating(Call(0.0))
+    assert clear - rating(Call(0.0, 0.05)) == pytest.approx(95 * 5 / 30.1)
+    assert clear - rating(Call(0.0, 0.05, 2.0)) == pytest.approx(95 * 5 / 27.6)
+    # Without concealment (4.3), half of all that can be lost is lost at 4.3 %.
+    assert clear - rating(Call(0.0, 0.043), 4.3) == pytest.approx(47.5)
+
+
+def test_looks_end_with_the_last_round() -> None:
+    assert looks(30) == (4, 6, 9, 14, 21, 30)
+    assert looks(3) == (3,)
+
+
+def raced(means: list[float], spread: float, seed: int, rounds: int = 30) -> Race:
+    """A race of scores with common noise of each round and noise of their own."""
+    generator = np.random.default_rng(seed)
+    race = Race([str(position) for position in range(len(means))], looks(rounds))
+    for at in range(1, rounds + 1):
+        common = generator.normal(0, 10 * spread)
+        own = generator.normal(0, spread, len(means))
+        for name in list(race.running):
+            race.add(name, means[int(name)] + common + own[int(name)])
+        if at in race.looks and race.judge():
+            break
+    return race
+
+
+def test_the_best_leaves_and_the_bound_is_broken_no_oftener_than_promised() -> None:
+    means = [0.5, 0.498, 0.495, 0.49, 0.48, 0.4]
+    races = [raced(means, 0.01, seed) for seed in range(120)]
+    wrong = sum(
+        "0" not in race.running or means[0] - means[int(race.first)] > race.shortfall() + 1e-12 for race in races
+    )
+    # Of 120 races with an error of 5 % at most, 6 and three standard deviations of a binomial: 6 + 3 * 2.4.
+    assert wrong <= 13
+    # Noise that a round has for all is no matter: with unpaired scores of spread 0.1 nobody could leave in 30 rounds.
+    assert sum(len(race.running) < len(means) for race in races) > 115
+
+
+def test_what_is_the_same_is_a_tie() -> None:
+    race = raced([0.5, 0.5, 0.3], 0.01, 1)
+    assert sorted(race.running) == ["0", "1"]
+    least, most = race.advantage("0", "1")
+    assert least < 0 < most
+    assert race.shortfall() > 0
+
+
+def test_of_one_pair_nothing_is_known() -> None:
+    race = Race(["a", "b"], (4,))
+    race.add("a", 1.0)
+    race.add("b", 0.0)
+    assert race.advantage("a", "b") == (-math.inf, math.inf)
+    assert not race.judge()
+    assert race.first == "a"

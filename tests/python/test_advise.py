@@ -1,0 +1,181 @@
+"""`aqmlab advise`: what it reads, what it makes of runs, and what it answers for a small link."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from aqmlab import engine
+from aqmlab.advice import advising, applications, candidates, lines, question, situation, words
+from aqmlab.advice.applications import FIGURES
+from aqmlab.advice.candidates import TODAY
+from aqmlab.cli import invoke
+from aqmlab.errors import BadInput
+from conftest import NATIVE
+
+
+@pytest.fixture(autouse=True)
+def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "native", NATIVE)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"down": "0mbit"}, "--down 0mbit: expected 256kbit at least"),
+        ({"up": "0kbit"}, "--up 0kbit: expected 256kbit at least"),
+        ({"down": "50"}, "--down: '50': expected a number with one of the units"),
+        ({"up": "60mbit"}, "--up 60mbit: exceeds --down 50mbit; expected the rate towards the users as --down"),
+        ({"rtt": "60ms..20ms"}, "--rtt 60ms..20ms: expected the shortest and the longest"),
+        ({"rtt": "0ms"}, "--rtt 0ms: expected the shortest"),
+        ({"homes": 0}, "--homes 0: expected 1 at least"),
+        ({"homes": 3, "users": 3}, "--homes, --users, --mix: expected one of them"),
+        ({"users": 1000}, "no discipline makes room; expected at most 43 at a time"),
+        ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, ethernet, lte"),
+        ({"platform": "windows"}, "--on windows: expected one of linux, openwrt, freebsd, router-without-aqm"),
+        ({"what_for": "chess"}, "'chess': expected calls, web, games, downloads"),
+        ({"what_for": "web=-1"}, "'web=-1': expected calls, web, games, downloads"),
+    ],
+)
+def test_bad_input_is_said_in_a_line(options: dict[str, object], said: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(said)):
+        question.read(**{"down": "50mbit", "up": "10mbit", **options})  # type: ignore[arg-type]
+
+
+def test_a_mix_says_who_does_what(tmp_path: Path) -> None:
+    file = tmp_path / "mix.toml"
+    file.write_text("users = [2, 5]\nuploads = 0\nbbr = [0.25, 0.75]\n")
+    mix = question.read("50mbit", "10mbit", mix=file).mix
+    assert (mix.users, mix.uploads, mix.bbr) == ((2, 5), (0, 0), (0.25, 0.75))
+    assert mix.downloads == question.Mix().downloads
+
+
+@pytest.mark.parametrize("text", ["user = 3", "users = -1", "users = [3, 2]", "users = 1.5", "bbr = 2", "users = true"])
+def test_a_mix_that_is_none_names_its_key(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mix.toml"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=f"mix.toml: {text.split()[0]}"):
+        question.read("50mbit", "10mbit", mix=file)
+
+
+def test_a_router_that_can_do_nothing_is_told_what_to_do() -> None:
+    with pytest.raises(BadInput, match="put a router behind it that shapes, and say --on openwrt, linux or freebsd"):
+        candidates.of("router-without-aqm", "dsl", 0.06)
+    # A cable modem can have DOCSIS-PIE.
+    names = [one.name for one in candidates.of("router-without-aqm", "docsis", 0.06)]
+    assert names == [TODAY, "docsis_pie in the modem"]
+
+
+def test_all_candidates_meet_the_same_link_and_users() -> None:
+    asked = question.read("20mbit", "4mbit", access="docsis")
+    drawn = situation.draw(asked, 3)
+    assert drawn == situation.draw(asked, 3)
+    assert drawn != situation.draw(asked, 4)
+    runs = [situation.scenario(asked, drawn, one) for one in candidates.of("linux", "docsis", 0.08)]
+    traffic = [
+        [{k: v for k, v in block.items() if "route" not in k} for block in one.scenario["traffic"]] for one in runs
+    ]
+    assert all(each == traffic[0] for each in traffic)
+    # The line's rate is behind every shaper, and a shaper takes the share of it that the access has.
+    for one in runs[2:]:
+        assert one.scenario["links"]["modem"]["rate"] == "20mbit"
+        assert one.scenario["links"]["router"]["rate"] == "19mbit"
+        assert one.scenario["links"]["router"]["reverse_rate"] == "3800kbit"
+
+
+def test_a_call_takes_the_playout_that_suits_it() -> None:
+    still = np.full(1000, 0.030)
+    # 30 ms, the least buffer of 20 ms, and 20 ms of packetisation: mouth to ear 70 ms, nothing lost.
+    assert applications._call(still) == pytest.approx(applications.opinion(applications.rating(_after(0.070))))
+    # A tenth of the packets 130 ms later: waiting for all of them costs less than losing them.
+    late = np.where(np.arange(1000) % 10 == 0, 0.160, 0.030)
+    assert applications._call(late) == pytest.approx(applications.opinion(applications.rating(_after(0.200))))
+    assert applications._call(np.full(10, np.nan)) == 1.0
+
+
+def _after(delay_s: float) -> applications.Call:
+    return applications.Call(delay_s)
+
+
+def test_a_game_counts_what_is_lost() -> None:
+    rows = pl.DataFrame(
+        {
+            "direction": [0] * 200 + [1] * 200,
+            "source": [0] * 200 + [1] * 200,
+            "packet": [*range(200), *range(200)],
+            # Of 200 packets in reverse 4 are lost, 2 %: the 99th percentile is one of them.
+            "delay_s": [0.02] * 200 + [0.03] * 196 + [None] * 4,
+        }
+    )
+    assert applications.games(rows) == applications.GAME_LOST_S
+    assert applications.games(rows.filter(pl.col("direction") == 0)) == pytest.approx(0.02)
+
+
+def test_a_score_weighs_what_was_asked_for() -> None:
+    row = {"calls_mos": 4.41, "pages_in_2s": 0.5, "game_p99_s": 0.125, "down_bps": 8e6, "up_bps": None}
+    asked = question.read("10mbit", "1mbit")
+    # (1 + 0.5 + 0.5 + 0.8) / 4
+    assert applications.score(asked, row) == pytest.approx(0.7)
+    asked = question.read("10mbit", "1mbit", what_for="web=3,downloads")
+    assert applications.score(asked, row) == pytest.approx((3 * 0.5 + 0.8) / 4)
+
+
+def test_a_small_link_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["advise", "--down", "4mbit", "--up", "1mbit", "--on", "openwrt", "--access", "docsis", "--users", "1"]
+    assert invoke([*arguments, "--rounds", "4", "--jobs", "2", "--json"]) == 0
+    text = capsys.readouterr().out
+    found = json.loads(text)
+    # Any fair queue behind a shaper spares a call the hundreds of milliseconds of today's queue.
+    assert found["recommended"].split()[0] in ("cake", "fq_codel")
+    best, today = found["candidates"][found["recommended"]], found["candidates"][TODAY]
+    assert best["figures"]["calls_mos"]["value"] > today["figures"]["calls_mos"]["value"] + 0.5
+    assert best["figures"]["game_p99_s"]["value"] < today["figures"]["game_p99_s"]["value"]
+    assert set(found["too_fast"]) == {one.key for one in FIGURES}
+    assert "config queue" in found["lines"]
+    # The same question has the same answer.
+    assert invoke([*arguments, "--rounds", "4", "--jobs", "1", "--json"]) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_a_screen_has_the_verdict_and_the_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--down", "2mbit", "--up", "1mbit", "--on", "router-without-aqm", "--access", "docsis"]
+    assert invoke(["advise", *asked, "--rounds", "2"]) == 0
+    shown = capsys.readouterr()
+    assert "Recommended: " in shown.out
+    assert "pages within 2 s, %" in shown.out
+    assert "after 2 of 2 rounds" in shown.err
+
+
+@pytest.mark.parametrize("platform", ["linux", "openwrt", "freebsd"])
+@pytest.mark.parametrize("access", ["docsis", "dsl", "ethernet", "lte"])
+def test_every_candidate_has_lines(platform: str, access: str) -> None:
+    asked = question.read("50mbit", "2mbit", "20ms..60ms", access=access, platform=platform)
+    for one in candidates.of(platform, access, 0.06):
+        text = lines.of(asked, one)
+        has_shaper = one.settings is not None and not one.in_modem
+        # 2 Mb/s, less the access's margin, is the rate in every dialect.
+        kbit = round(2000 * asked.access.margin)
+        assert (f"{kbit}" in text) == has_shaper, one.name
+        # CoDel's target is one and a half full frames at least: 1.5 * 1514 * 8 bit / 1.84 Mb/s = 9.87 ms.
+        if one.name == "fq_codel" and access == "dsl":
+            assert "9.874ms" in text or "9874us" in text
+
+
+def test_rounds_follow_from_what_is_carried_not_from_the_clock() -> None:
+    asked = question.read("50mbit", "10mbit")
+    # 3.6e11 bits, of 60 Mb/s for 24 s and 12 candidates: 20.
+    assert advising.rounds_for(asked, 12) == 20
+    assert advising.rounds_for(question.read("1gbit", "1gbit"), 12) == advising.FEWEST_ROUNDS
+
+
+def test_cells_have_the_units_of_their_application() -> None:
+    values = {"mos": 4.25, "share": 0.5, "s": 0.05, "bps": 5e7}
+    said = [words.cell(one, applications_interval(values[one.unit])) for one in FIGURES]
+    assert said == ["4.25", "50", "50", "50.0", "50.0"]
+
+
+def applications_interval(value: float) -> advising.Interval:
+    return advising.Interval(value, None, 1, "none")
