@@ -140,13 +140,23 @@ def test_a_small_link_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == text
 
 
-def test_a_screen_has_the_verdict_and_the_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_screen_and_a_page_have_the_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     asked = ["--down", "2mbit", "--up", "1mbit", "--on", "router-without-aqm", "--access", "docsis"]
-    assert invoke(["advise", *asked, "--rounds", "2"]) == 0
+    assert invoke(["advise", *asked, "--rounds", "2", "-o", str(tmp_path / "mine")]) == 0
     shown = capsys.readouterr()
     assert "Recommended: " in shown.out
     assert "pages within 2 s, %" in shown.out
     assert "after 2 of 2 rounds" in shown.err
+    page = (tmp_path / "mine/report.html").read_text()
+    verdict = next(line for line in shown.out.splitlines() if line.startswith("Recommended: "))
+    assert f"<h1>{verdict}</h1>" in page
+    numbers = json.loads((tmp_path / "mine/advice.json").read_text())
+    assert numbers["verdict"][0] == verdict
+    # What lies beside it can be run again.
+    for name in ("today.toml", "recommended.toml"):
+        assert engine.resolve((tmp_path / "mine" / name).read_text(), name).scenario["duration"] == "24s"
+    # A folder that is there is somebody's.
+    assert invoke(["advise", *asked, "--rounds", "2", "-o", str(tmp_path / "mine")]) == 2
 
 
 @pytest.mark.parametrize("platform", ["linux", "openwrt", "freebsd"])

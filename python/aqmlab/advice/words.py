@@ -62,21 +62,21 @@ def _judged(figure: Figure, difference: Interval | None) -> str:
     return "better" if (difference.value > 0) == (figure.better > 0) else "worse"
 
 
-_SCALES = {"share": (100.0, "%", 0), "mos": (1.0, "", 2), "s": (1e3, "ms", 0), "bps": (1e-6, "Mb/s", 1)}
+SCALES = {"share": (100.0, "%", 0), "mos": (1.0, "", 2), "s": (1e3, "ms", 0), "bps": (1e-6, "Mb/s", 1)}
 
 
 def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
     """A value with its interval, in the application's unit."""
     if found is None:
         return "–"
-    scale, _, digits = _SCALES[figure.unit]
+    scale, _, digits = SCALES[figure.unit]
     value = f"{found.value * scale:{'+' if signed else ''}.{digits}f}"
     return value if found.half_width is None else f"{value} ± {found.half_width * scale:.{digits}f}"
 
 
 def title(figure: Figure) -> str:
     """What a figure is called, with its unit."""
-    unit = _SCALES[figure.unit][1]
+    unit = SCALES[figure.unit][1]
     return f"{figure.title}, {unit}" if unit else figure.title
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aqmlab.command import completion
-from aqmlab.command.verbs import AsJson, Jobs, complain, print_json
+from aqmlab.command.verbs import AsJson, Jobs, Out, complain, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,6 +60,8 @@ def advise(
         int | None, typer.Option(help="Runs of each candidate at most; by default what a minute is enough for.", min=2)
     ] = None,
     jobs: Jobs = None,
+    out: Out = None,
+    with_report: Annotated[bool, typer.Option("--report", help="Write a page as well, with all candidates.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which discipline a link should have, and what that is worth.
@@ -66,15 +70,30 @@ def advise(
     settings, what each application gets beside today's queue, and the lines to set it up.
     """
     from aqmlab.advice import advising, question, words
+    from aqmlab.errors import BadInput
 
+    if out is not None and out.exists():
+        raise BadInput(f"-o {out}: is there already; expected a folder that is not")
     asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed)
     found = advising.advise(asked, jobs, rounds, told=lambda race: None if as_json else _provisional(race))
+    page = _page(found, out) if with_report or out is not None else None
     if as_json:
         print_json(words.as_dict(found))
     else:
         from aqmlab.command import terminal
 
-        _screen(terminal.console(), found)
+        console = terminal.console()
+        _screen(console, found)
+        if page is not None:
+            console.print(f"\nReport:    {page}", soft_wrap=True)
+
+
+def _page(found: Advice, out: Path | None) -> Path:
+    from aqmlab.report import advice as report
+    from aqmlab.results import store
+
+    folder = out if out is not None else store.free_name(Path("results") / "advice")
+    return report.write(found, "aqmlab " + shlex.join(sys.argv[1:]), folder)
 
 
 def _provisional(race: Race) -> None:

@@ -1,0 +1,55 @@
+"""The page of an advice, and what lies beside it: its numbers, its figure, two scenarios to go on with."""
+
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from aqmlab import engine, figures
+from aqmlab.advice import lines, situation, words
+from aqmlab.advice.advising import Advice
+from aqmlab.advice.applications import FIGURES
+from aqmlab.advice.candidates import TODAY
+from aqmlab.figures import advice as drawing
+from aqmlab.results import store
+
+SCENARIOS = ("today.toml", "recommended.toml")
+
+
+def write(found: Advice, command: str, folder: Path) -> Path:
+    """Writes `report.html`, `advice.json`, the figure and the scenarios of the first round into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = figures.pictures(drawing.candidates(found))
+    environment = Environment(
+        loader=PackageLoader("aqmlab.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("advice.html.j2").render(
+        link=words.link(found.question),
+        verdict=words.verdict(found),
+        first=found.race.first,
+        today=TODAY,
+        wrong=words.wrong(found),
+        worth=words.worth(found),
+        headings=[words.title(one) for one in FIGURES],
+        rows=words.field(found),
+        drawn=drawn,
+        lines=lines.of(found.question, found.first),
+        checks=[*words.checks(found.question), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
+        unknown=words.unknown(found.question),
+        weights=words.weights(found.question),
+        rounds=found.race.rounds,
+        runs=found.runs,
+        command=command,
+        version=engine.version(),
+    )
+    path = folder / "report.html"
+    store.write_json(folder / "advice.json", words.as_dict(found))
+    drawn_by_seed = situation.draw(found.question, 0)
+    for name, candidate in zip(SCENARIOS, (found.candidates[0], found.first), strict=True):
+        store.write_text(folder / name, situation.scenario(found.question, drawn_by_seed, candidate).toml)
+    store.write_text(path, page)
+    figures.save([drawn], folder / "figures")
+    return path
