@@ -241,7 +241,7 @@ impl<P: Packet> Egress<P> {
             if is_change {
                 server.change(&mut self.line.wire);
                 if let Some(values) = told {
-                    self.qdisc.retune(values, self.line.wire.rate(), at);
+                    self.qdisc.retune(values, values.rate_at(self.line.wire.rate()), at);
                 }
             }
             change_at = server.next_change();
@@ -379,7 +379,7 @@ impl<P: Packet> Egress<P> {
     /// As [`Egress::offer`].
     pub fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
         self.reach(now);
-        self.qdisc.retune(values, rate, now);
+        self.qdisc.retune(values, values.rate_at(rate), now);
         if let Some(Between { told: Some(told), .. }) = self.between.as_deref_mut() {
             told.clone_from(values);
         }

@@ -210,6 +210,12 @@ impl Values {
         word, find_word, Word, &'static str, "word";
     }
 
+    /// The rate that a discipline before a link of rate `link` computes from: its
+    /// [`capacity`](crate::registry::CAPACITY), if it has one.
+    pub fn rate_at(&self, link: Rate) -> Rate {
+        self.find_rate("capacity").unwrap_or(link)
+    }
+
     /// A [`Kind::LengthOrTime`] as a length: a time is what a link of `rate` sends in it, in bytes.
     pub fn length_at(&self, name: &str, rate: Rate) -> Length {
         match self.find_time(name) {

@@ -197,6 +197,7 @@ const PARAMS: &[Param] = &[
     red::param::WAIT,
     red::param::MARK_UNTIL,
     red::param::MARK_P,
+    registry::CAPACITY,
 ];
 
 const fn number(
@@ -255,6 +256,7 @@ impl Discipline for RedOpt {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "flows", "rtt", "udp_rate", "boost", "acked", "c1", "c2", "c3"],
         gauges: red::GAUGES,
+        uses_rate: registry::always,
         resolve,
     };
 

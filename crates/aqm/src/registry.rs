@@ -260,7 +260,8 @@ impl Entry {
     /// Builds it before the link `site` describes.
     ///
     /// `values` are admitted by each [`Param`] and resolved by [`Row::resolve`]: the scenario refuses others first.
-    pub fn build<P: Packet + Send + 'static>(&self, values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
+    pub fn build<P: Packet + Send + 'static>(&self, values: &Values, mut site: Site) -> Box<dyn Qdisc<P> + Send> {
+        site.rate = values.rate_at(site.rate);
         match &self.form {
             Form::Own(at) => build_own(*at)(values, site),
             Form::Fair(at) => build_fair(*at).expect("it is a law")(values, site),
@@ -359,6 +360,9 @@ pub struct Row {
     pub fixed: &'static [&'static str],
     /// What it shows of itself, at most one in each column of the tables.
     pub gauges: &'static [Gauge],
+    /// Whether anything is computed from the link's rate, here or while packets pass, with values that have not been
+    /// resolved yet. Where it may be, [`CAPACITY`] is among the parameters.
+    pub uses_rate: fn(&Values) -> bool,
     /// Fills in the parameters without a default from the others and the link's rate, and refuses values that are
     /// each in range but do not fit together (thresholds out of order). Doing it again changes nothing.
     pub resolve: fn(&mut Values, Rate) -> Result<(), Refusal>,
@@ -368,6 +372,21 @@ impl Row {
     /// The parameter called `name`.
     pub fn param(&self, name: &str) -> Option<&'static Param> {
         self.params.iter().find(|param| param.name == name)
+    }
+
+    /// Resolves `values` before a link that tells of this rate, or of none: see [`Row::resolve`]. A `capacity` among
+    /// them is taken for the link's rate.
+    ///
+    /// # Errors
+    /// The values do not fit together, or there is no rate to compute from.
+    pub fn complete(&self, values: &mut Values, told: Option<Rate>) -> Result<(), Refusal> {
+        if told.is_none() && values.find_rate(CAPACITY.name).is_none() && (self.uses_rate)(values) {
+            let why = "the rate to compute from, such as 10mbit: the link tells of none (told_rate = \"nothing\")";
+            return Err(Refusal::new(CAPACITY.name, why));
+        }
+        // Where there is none, it is not looked at.
+        let link = told.unwrap_or(Rate::from_bps(1));
+        (self.resolve)(values, values.rate_at(link))
     }
 
     /// Refuses `values` in which a parameter that is fixed is not what it was `before`.
@@ -472,6 +491,27 @@ pub const fn only(form: &'static [&'static str; 1], source: &'static str) -> Par
         doc: "Whose form: there is one.",
         source,
     }
+}
+
+/// The `capacity` of a discipline that computes something from the link's rate.
+pub const CAPACITY: Param = Param {
+    name: "capacity",
+    kind: Kind::Rate,
+    default: "",
+    range: (1.0, 1e15),
+    doc: "The rate that it takes for the link's, whatever that is; absent, the rate that the link tells it. Needed \
+          where the link tells of none.",
+    source: "tc-red(8) has bandwidth for it",
+};
+
+/// The `uses_rate` of a row that always computes from the link's rate.
+pub fn always(_values: &Values) -> bool {
+    true
+}
+
+/// The `uses_rate` of a row that never does.
+pub fn never(_values: &Values) -> bool {
+    false
 }
 
 /// A row's `resolve` that has nothing to do.

@@ -24,6 +24,7 @@ const ROW: Row = Row {
     params: &[registry::limit("3p", "none"), registry::ECN],
     fixed: &[],
     gauges: &[],
+    uses_rate: registry::never,
     resolve: as_given,
 };
 

@@ -4,7 +4,7 @@ mod common;
 mod operations;
 
 use aqm::param::{Kind, Length, Value, Values};
-use aqm::registry::{self, Row, Site};
+use aqm::registry::{self, CAPACITY, Row, Site};
 use aqm::{Gauges, Qdisc, Taken};
 use base::{Rate, Stream, Time};
 use common::Told;
@@ -65,7 +65,7 @@ impl Run {
     }
 
     fn retune(&mut self, values: &Values, rate: Rate) {
-        self.qdisc.retune(values, rate, self.now);
+        self.qdisc.retune(values, values.rate_at(rate), self.now);
     }
 
     /// All that can be seen of it.
@@ -111,6 +111,10 @@ fn all_rows() -> impl Iterator<Item = &'static Row> {
 
 /// The values of a small one: few queues, and a limit that is reached.
 fn values_of(row: &Row) -> Values {
+    common::completed(row, values_given(row), RATE).unwrap_or_else(|refusal| panic!("{}: {refusal}", row.name))
+}
+
+fn values_given(row: &Row) -> Values {
     let mut given = Values::default();
     for (name, number) in [("queues", 3), ("flows", 5)] {
         if row.param(name).is_some_and(|param| param.kind == Kind::Integer) {
@@ -118,7 +122,7 @@ fn values_of(row: &Row) -> Values {
         }
     }
     given.fill("limit", Value::Length(Length::Packets(100.0)));
-    common::completed(row, given, RATE).unwrap_or_else(|refusal| panic!("{}: {refusal}", row.name))
+    given
 }
 
 /// Each value that may be set in `values`, alone: at both ends of its range, somewhere within, each word and flag.
@@ -130,7 +134,7 @@ fn settable(row: &Row, values: &Values) -> Vec<(&'static str, Values)> {
             let mut other = values.clone();
             other.0.insert(param.name, value);
             let is_refused = param.name == "ecn" && !row.marks;
-            if !is_refused && (row.resolve)(&mut other, RATE).is_ok() && other != *values {
+            if !is_refused && row.complete(&mut other, Some(RATE)).is_ok() && other != *values {
                 all.push((param.name, other));
             }
         }
@@ -201,6 +205,77 @@ fn whatever_is_set_packets_are_conserved() {
             run.assert_conserved(&context);
         }
     }
+}
+
+/// Each dialect of a discipline, with what else decides whether the rate counts.
+fn forms(row: &Row) -> Vec<Values> {
+    let set = |form: &Values, name: &str, text: &str| {
+        let mut other = form.clone();
+        other.fill(row.param(name)?.name, common::read(row.param(name)?, text).ok()?);
+        Some(other)
+    };
+    let mut forms = vec![values_given(row)];
+    if let Some(Kind::Word(words)) = row.param("dialect").map(|param| param.kind) {
+        let dialects: Vec<Values> = words.iter().filter_map(|word| set(&forms[0], "dialect", word)).collect();
+        forms.extend(dialects);
+    }
+    for form in forms.clone() {
+        forms
+            .extend([("qref", "20p"), ("qref", "5ms"), ("target", "5ms")].iter().filter_map(|(n, t)| set(&form, n, t)));
+        for (name, number) in [("sample", "100"), ("share", "100")] {
+            let with_length = set(&form, name, number).map(|form| (set(&form, "qref", "20p"), form));
+            forms.extend(with_length.into_iter().flat_map(|(both, one)| [both, Some(one)]).flatten());
+        }
+        if row.param("a").is_some_and(|a| a.default.is_empty()) {
+            forms.extend(set(&form, "flows", "10").and_then(|form| set(&form, "rtt", "100ms")));
+        }
+        let mut unlimited = form.clone();
+        unlimited.0.remove("limit");
+        forms.push(unlimited);
+    }
+    forms
+}
+
+/// What a discipline is told of the rate: where it may be told nothing, the rate of the link changes nothing, and a
+/// capacity stands for that rate everywhere.
+#[test]
+fn a_capacity_is_to_a_discipline_as_the_rate_of_its_link() {
+    let mut do_without = 0;
+    for row in all_rows() {
+        for (seed, given) in (0..).zip(forms(row)) {
+            let Ok(nominal) = common::completed(row, given.clone(), RATE) else { continue };
+            let mut untold = nominal.clone();
+            let slow = Rate::from_bps(1_000);
+            match common::told(row, given.clone(), None) {
+                Ok(values) => {
+                    assert_eq!(values, nominal, "{} computes from no rate", row.name);
+                    do_without += 1;
+                }
+                Err(refusal) => {
+                    assert_eq!(refusal.param, CAPACITY.name, "{}: {refusal}", row.name);
+                    let mut with = given.clone();
+                    with.fill(CAPACITY.name, Value::Rate(RATE));
+                    untold = common::told(row, with, None).expect("with a capacity it is well");
+                    let (mut as_nominal, at_link) = (untold.clone(), untold.rate_at(slow));
+                    as_nominal.0.remove(CAPACITY.name);
+                    assert_eq!((as_nominal, at_link), (nominal.clone(), RATE), "{}", row.name);
+                }
+            }
+            let mut told = Run::new(row, &nominal, RATE, seed);
+            let mut other = Run::new(row, &untold, slow, seed);
+            for (number, op) in drawn(seed).into_iter().enumerate() {
+                told.apply(op);
+                other.apply(op);
+                assert_eq!(told.seen(), other.seen(), "{} {number} {op:?}: {untold:?}", row.name);
+                if number % 100 == 50 {
+                    told.retune(&nominal, RATE);
+                    other.retune(&untold, slow);
+                }
+            }
+            assert_eq!((&told.sent, &told.recorder.0), (&other.sent, &other.recorder.0), "{}: {untold:?}", row.name);
+        }
+    }
+    assert!(do_without > 20, "{do_without}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Plan {
         for param in foreign.params() {
             let called = foreign.text(param.name);
             check_name(&format!("{name}: a parameter's name"), &called)?;
-            if matches!(called.as_str(), "kind" | "law" | "limit" | "ecn" | "queues" | "quantum") {
+            if matches!(called.as_str(), "kind" | "law" | "limit" | "ecn" | "capacity" | "queues" | "quantum") {
                 return Err(format!("{name}: the parameter {called} is the queue's own: expected another name"));
             }
             if !foreign::holds(table, param.offset) {
@@ -116,6 +116,7 @@ impl Plan {
             params
                 .push(parameter(foreign, param, name, source).map_err(|why| format!("{}: {name}: {why}", self.name))?);
         }
+        params.push(registry::CAPACITY);
         if let Pace::As(name) = self.pace
             && !params.iter().any(|param| param.name == name && matches!(param.kind, Kind::Time | Kind::Frequency))
         {
@@ -137,6 +138,7 @@ impl Plan {
             params: params.leak(),
             fixed: &[],
             gauges: gauges.collect::<Vec<_>>().leak(),
+            uses_rate: registry::always,
             resolve: as_given,
         })
     }

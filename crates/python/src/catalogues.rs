@@ -80,7 +80,7 @@ pub fn equilibrium(link: &Link) -> Value {
     if *kind != RedOpt::ROW.name {
         return Value::Null;
     }
-    let design = redopt::design(&redopt::network(values, link.rates[0]));
+    let design = redopt::design(&redopt::network(values, values.rate_at(link.rates[0])));
     json!({
         "drop_probability": design.drop_probability,
         "queue_packets": (design.min + design.max) / 2.0,

@@ -52,7 +52,7 @@ pub(crate) struct Likeness {
 pub(crate) fn read(section: &Section<'_>, start: Likeness) -> Result<(Option<Pattern>, [Condition; 2]), Error> {
     let unchanged = (None, start.conditions);
     match (section.get("schedule"), section.get("states")) {
-        (None, None) => match section.get("period").or_else(|| section.get("told_rate")) {
+        (None, None) => match section.get("period") {
             Some(entry) => Err(entry.expected("no such key on a link without a schedule or states")),
             None => Ok(unchanged),
         },

@@ -51,6 +51,6 @@ pub use kinds::{
 pub use live::{Capture, Family, Live, Maker};
 pub use network::Built;
 pub use resolve::{LoadRequest, Resolved, resolve, resolve_with};
-pub use scenario::{Direction, Hosts, Link, Path, QdiscSpec, Record, Route, RttSpec, Scenario, Traffic};
+pub use scenario::{Direction, Hosts, Link, Path, QdiscSpec, Record, Route, RttSpec, Scenario, ToldRate, Traffic};
 pub use voice::{Asks, Command, Opening, Owner, Turn, Voice, opens};
 pub use written::Document;

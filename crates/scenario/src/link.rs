@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::kept::{self, ReadFile};
 use crate::network::{LINK, LINKS};
 use crate::qdisc;
-use crate::scenario::{Link, QdiscSpec};
+use crate::scenario::{Link, QdiscSpec, ToldRate};
 use crate::section::{Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
@@ -59,8 +59,9 @@ const MOST_DESCRIPTORS: u32 = 1 << 16;
 /// The most bytes: about what Linux lets a limit grow to (`DQL_MAX_LIMIT`).
 const MOST_DEVICE_BYTES: u64 = 1 << 30;
 
-/// Whether laws are told the present rate of a link that changes, or go by the one it starts with.
-const TOLD_RATE: [(&str, bool); 2] = [("nominal", false), ("present", true)];
+/// What may stand as `told_rate`.
+const TOLD_RATE: [(&str, ToldRate); 3] =
+    [("nothing", ToldRate::Nothing), ("nominal", ToldRate::Nominal), ("present", ToldRate::Present)];
 /// What the directions are called in the names of random streams.
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
@@ -87,7 +88,7 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
         delay_follows,
     };
     let (pattern, start) = changing::read(section, start)?;
-    let is_told = section.read("told_rate", false, |entry| entry.word(&TOLD_RATE))?;
+    let told_rate = section.read("told_rate", ToldRate::Nominal, |entry| told_rate(&entry, pattern.is_some()))?;
     let overhead = section.read("overhead", 0, |entry| entry.size_within(0..=1_000))?;
     let device_queue = section.get("device_queue").map(|entry| device_queue(&entry)).transpose()?;
     let forward_section = section.section("qdisc")?;
@@ -98,8 +99,9 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
     };
     let rates = start.map(|condition| condition.rate);
     let delays = start.map(|condition| condition.delay);
-    let qdisc = qdisc::read(&forward_section, rates[0])?;
-    let reverse_qdisc = qdisc::read(&reverse_section, rates[1])?;
+    let told = |rate| (told_rate != ToldRate::Nothing).then_some(rate);
+    let qdisc = qdisc::read(&forward_section, told(rates[0]))?;
+    let reverse_qdisc = qdisc::read(&reverse_section, told(rates[1]))?;
     let mut written = Vec::new();
     let mut traces = [None, None];
     let each = [(forward, "rate", "trace"), (reverse, "reverse_rate", "reverse_trace")];
@@ -117,7 +119,9 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
     }
     if let Some(pattern) = &pattern {
         written.extend(changing::write(pattern));
-        let (word, _) = TOLD_RATE[usize::from(is_told)];
+    }
+    if pattern.is_some() || told_rate == ToldRate::Nothing {
+        let (word, _) = TOLD_RATE.into_iter().find(|(_, told)| *told == told_rate).expect("each has a word");
         written.push(("told_rate", Written::Text(word.to_owned())));
     }
     written.push(("overhead", Written::Text(units::write_bytes(overhead as f64))));
@@ -129,7 +133,17 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
     let overhead = u32::try_from(overhead).expect("the range ends below 2^32");
     let (name, changes) = (name.to_owned(), pattern.map(Arc::new));
     let qdiscs = [qdisc, reverse_qdisc];
-    Ok((Link { name, rates, traces, delays, changes, is_told, overhead, device_queue, qdiscs }, written))
+    Ok((Link { name, rates, traces, delays, changes, told_rate, overhead, device_queue, qdiscs }, written))
+}
+
+/// What `told_rate` says of a link that changes, or does not.
+fn told_rate(entry: &Entry<'_>, changes: bool) -> Result<ToldRate, Error> {
+    match entry.word(&TOLD_RATE)? {
+        ToldRate::Nominal | ToldRate::Present if !changes => {
+            Err(entry.expected("\"nothing\", or no such key, on a link without a schedule or states"))
+        }
+        told => Ok(told),
+    }
 }
 
 /// Links that the kernel can be at a time: each takes two of the devices that the router waits for.
@@ -240,13 +254,24 @@ impl Link {
         };
         let egress = egress.with_overhead(self.overhead);
         let egress = match self.changes(side, seed) {
-            Some(changes) if self.is_told => egress.with_changes(changes).telling_rate(values.clone()),
+            Some(changes) if self.told_rate == ToldRate::Present => {
+                egress.with_changes(changes).telling_rate(values.clone())
+            }
             Some(changes) => egress.with_changes(changes),
             None => egress,
         };
         match self.device_queue {
             Some(limit) => egress.with_device_queue(limit),
             None => egress,
+        }
+    }
+
+    /// What the discipline of direction `side` is told of the rate when that is `present`.
+    pub fn told(&self, side: usize, present: Rate) -> Option<Rate> {
+        match self.told_rate {
+            ToldRate::Nothing => None,
+            ToldRate::Nominal => Some(self.rates[side]),
+            ToldRate::Present => Some(present),
         }
     }
 

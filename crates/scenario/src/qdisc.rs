@@ -25,7 +25,7 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("memory_limit", FAIR, "there is no limit on memory; limit may be in bytes of packets"),
     ("avpkt", REDS, "tc's avpkt is mean_packet here"),
     ("burst", REDS, "tc's burst stands for wq, which aqmlab tc --read computes from it"),
-    ("bandwidth", REDS, "tc's bandwidth is the rate of the link here"),
+    ("bandwidth", REDS, "tc's bandwidth is capacity here; absent, it is the rate of the link"),
     ("adaptative", &["red", "ared"], "tc's adaptative is kind = \"ared\" here"),
     ("adaptive", &["red", "ared"], "tc's adaptive is kind = \"ared\" here"),
     ("harddrop", REDS, "tc's harddrop is mark_until = \"max\" here"),
@@ -37,20 +37,20 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("rio_d", &[], "RIO-D is kind = \"rio\" with dialect = \"decoupled\""),
 ];
 
-/// Reads the discipline in `section` for a link of `rate`. Errors name the discipline, which may be written elsewhere
-/// than the key that is wrong.
-pub(crate) fn read(section: &Section<'_>, rate: Rate) -> Result<QdiscSpec, Error> {
+/// Reads the discipline in `section` for a link that tells it this rate, or none. Errors name the discipline, which
+/// may be written elsewhere than the key that is wrong.
+pub(crate) fn read(section: &Section<'_>, told: Option<Rate>) -> Result<QdiscSpec, Error> {
     let (entry, law) = match law::read(section)? {
         Some((entry, law)) => (entry, Some(law)),
         None => (kind(section)?, None),
     };
     let row = entry.row();
-    let values = values(section, row, rate)
+    let values = values(section, row, told)
         .map_err(|error| Error { problem: format!("{} ({})", error.problem, row.name), ..error })?;
     Ok(QdiscSpec { kind: row.name, entry: entry.clone(), law, values })
 }
 
-fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error> {
+fn values(section: &Section<'_>, row: &Row, told: Option<Rate>) -> Result<Values, Error> {
     let names: Vec<&str> = row.params.iter().map(|param| param.name).collect();
     let of_tc = |name: &str| WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.contains(&row.name));
     if let Some((word, _, here)) = section.names().filter(|name| !names.contains(name)).find_map(of_tc) {
@@ -72,7 +72,7 @@ fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error>
         return Err(entry.expected("false: this discipline never marks"));
     }
     let given: Vec<&str> = values.0.keys().copied().collect();
-    (row.resolve)(&mut values, rate).map_err(|refusal| {
+    row.complete(&mut values, told).map_err(|refusal| {
         match (section.get(refusal.param), values.0.get(refusal.param)) {
             (Some(entry), _) => entry.expected(refusal.expected),
             // What was given does not fit what is there without being given.
@@ -95,13 +95,13 @@ fn values(section: &Section<'_>, row: &Row, rate: Rate) -> Result<Values, Error>
 }
 
 impl QdiscSpec {
-    /// Sets the parameter `name` to what `text` says, while a run goes on before a link of `rate`. `text` is read as an
-    /// override's is; the others stay as they are, those included that were once computed from this one. The
-    /// discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
+    /// Sets the parameter `name` to what `text` says, while a run goes on before a link that tells this rate, or none.
+    /// `text` is read as an override's is. The others stay as they are, those included that were once computed from
+    /// this one. The discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
     ///
     /// # Errors
     /// Says what was expected: as in a scenario, or the value before where it cannot change. Nothing is then set.
-    pub fn set(&mut self, name: &str, text: &str, rate: Rate) -> Result<(), Error> {
+    pub fn set(&mut self, name: &str, text: &str, told: Option<Rate>) -> Result<(), Error> {
         let row = *self.entry.row();
         let table = self
             .values
@@ -117,7 +117,7 @@ impl QdiscSpec {
             return Err(entry.expected(format!("{} as before: it cannot change while a run goes on", row.name)));
         }
         let named = |error: Error| Error { problem: format!("{} ({})", error.problem, row.name), ..error };
-        let values = values(&section, &row, rate).map_err(named)?;
+        let values = values(&section, &row, told).map_err(named)?;
         row.keeps_fixed(&self.values, &values).map_err(|refusal| {
             let entry = section.get(refusal.param).expect("what differs is there");
             named(entry.expected(refusal.expected))

@@ -78,8 +78,8 @@ pub struct Link {
     pub delays: [Span; 2],
     /// How it changes, if it does.
     pub changes: Option<Arc<Pattern>>,
-    /// Whether disciplines are told the rate when it changes.
-    pub is_told: bool,
+    /// What disciplines are told of its rate.
+    pub told_rate: ToldRate,
     /// What each packet takes on the wire beyond its IP size, bytes: 38 on Ethernet.
     pub overhead: u32,
     /// How much the network interface takes from the discipline ahead of the wire, in each direction; `None` where it
@@ -87,6 +87,17 @@ pub struct Link {
     pub device_queue: Option<Limit>,
     /// Its disciplines.
     pub qdiscs: [QdiscSpec; 2],
+}
+
+/// What the disciplines before a link are told of its rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ToldRate {
+    /// Nothing.
+    Nothing,
+    /// The rate at the start of the run, or the mean of its trace.
+    Nominal,
+    /// The rate at the start, and each that follows.
+    Present,
 }
 
 /// Which links the packets of a block cross.

@@ -225,8 +225,8 @@ fn words_of_tc_and_of_papers_say_what_to_write_here() {
         ),
         (
             "kind = \"red\"\nbandwidth = \"10mbit\"",
-            "s.toml:3: link.qdisc.bandwidth = \"10mbit\": unknown key: tc's bandwidth is the rate of the link \
-                 here (red)",
+            "s.toml:3: link.qdisc.bandwidth = \"10mbit\": unknown key: tc's bandwidth is capacity here; absent, \
+                 it is the rate of the link (red)",
         ),
         (
             "kind = \"red\"\nharddrop = true",
@@ -275,9 +275,9 @@ fn words_of_tc_and_of_papers_say_what_to_write_here() {
         ),
         (
             "kind = \"rio_c\"\nrate = 1",
-            "s.toml:3: link.qdisc.rate = 1: unknown key, expected one of kind, limit, ecn, dialect, profile, \
+            "s.toml:3: link.qdisc.rate = 1: unknown key, expected one of kind, law, limit, ecn, dialect, profile, \
                  window, min_in, max_in, probability_in, min_out, max_out, probability_out, wq, gentle, mode, \
-                 mean_packet, wait, mark_until, mark_p (rio)",
+                 mean_packet, wait, mark_until, mark_p, capacity (rio)",
         ),
     ]);
 }

@@ -4,7 +4,7 @@
 use aqm::changes::{Moment, Pattern};
 use base::{Rate, Span};
 use net::DelayAt;
-use scenario::{Resolved, resolve};
+use scenario::{Resolved, ToldRate, resolve};
 
 fn resolved(text: &str) -> Result<Resolved, String> {
     let files = |name: &str| if name == "f.trace" { Ok("1\n4\n".to_owned()) } else { Err("no such file".to_owned()) };
@@ -124,7 +124,7 @@ fn a_chain_begins_in_its_first_state() {
         [[traffic]]\nkind = 'bulk'";
     let once = resolved(text).expect("it is a chain");
     let link = once.scenario().expect("no load").link().clone();
-    assert_eq!((link.rates.map(Rate::bps), link.is_told), ([50_000_000; 2], true));
+    assert_eq!((link.rates.map(Rate::bps), link.told_rate), ([50_000_000; 2], ToldRate::Present));
     let Some(Pattern::Chain(states)) = link.changes.as_deref() else { panic!("it has states") };
     assert_eq!(states[1].conditions[0].rate.bps(), 9_000_000, "what a state does not say is the link's");
     let twice = resolved(once.text()).expect("it is its own text");
@@ -201,6 +201,16 @@ fn one_line_says_what_is_wrong() {
         (
             link("period = '10s'"),
             "s.toml:2: link.period = \"10s\": expected no such key on a link without a schedule or states",
+        ),
+        (
+            link("told_rate = 'present'"),
+            "s.toml:2: link.told_rate = \"present\": expected \"nothing\", or no such key, on a link without a schedule \
+             or states",
+        ),
+        (
+            link("told_rate = 'nothing'\nqdisc = 'pi'\nreverse_qdisc = { kind = 'pi', qref = '5ms' }"),
+            "s.toml:4: link.reverse_qdisc.capacity: missing, expected the rate to compute from, such as 10mbit: the link \
+             tells of none (told_rate = \"nothing\") (pi)",
         ),
         (link("delay = '20s'"), "s.toml:2: link.delay = \"20s\": expected a time from 0s to 10s"),
     ];

@@ -48,10 +48,11 @@ impl Simulation<'_> {
         };
         let port = Port::new(at as u16, way);
         let rate = self.network.net.egress(port).rate();
+        let told = self.scenario.links[at].told(usize::from(way), rate);
         let spec = &mut self.qdiscs[port.index()];
-        spec.set(name, text, rate)?;
+        spec.set(name, text, told)?;
         let now = self.now;
-        self.network.net.retune(port, &spec.values, rate, now);
+        self.network.net.retune(port, &spec.values, told.unwrap_or(rate), now);
         Ok(())
     }
 }

@@ -52,6 +52,7 @@ fn entry(name: &str) -> Entry {
         params: vec![registry::limit("1000p", "none"), registry::ECN, n].leak(),
         fixed: &[],
         gauges: GAUGES,
+        uses_rate: registry::never,
         resolve: as_given,
     };
     Entry::law(
@@ -101,6 +102,7 @@ fn drop_tail() -> Entry {
         params: const { &[registry::limit("1000p", "none"), registry::ECN] },
         fixed: &[],
         gauges: &[],
+        uses_rate: registry::never,
         resolve: as_given,
     };
     Entry::qdisc(row, |_| 0, |values, _site| Box::new(DropTail { limit: packets(values), waiting: VecDeque::new() }))

@@ -164,6 +164,32 @@ fn a_law_goes_by_the_rate_that_it_is_told() {
     assert!((0.035..0.065).contains(&nominal), "{nominal}");
 }
 
+/// A law that is told nothing of the rate goes by its capacity: where that is the nominal rate, all is as if it had been
+/// told that one; and a link whose rate is another keeps the queue that the law takes for its reference.
+#[test]
+fn a_law_that_is_told_nothing_goes_by_its_capacity() {
+    for kind in ["red", "ared", "pi", "rem", "docsis_pie", "dualpi2", "cobalt", "fq", "rio", "afd", "redopt", "fq_red"]
+    {
+        let [nominal, capacity, nothing] = [
+            (String::new(), "told_rate = 'nominal'\n"),
+            (", capacity = '20mbit'".to_owned(), "told_rate = 'present'\n"),
+            (", capacity = '20mbit'".to_owned(), "told_rate = 'nothing'\n"),
+        ]
+        .map(|(capacity, told)| {
+            let reference = if ["pi", "afd"].contains(&kind) { ", qref = '10ms'" } else { "" };
+            let text = format!(
+                "duration = '6s'\nwarmup = '1s'\n[link]\nrate = '20mbit'\n\
+                 qdisc = {{ kind = '{kind}'{reference}{capacity} }}\nschedule = [{{ at = '3s', rate = '5mbit' }}]\n\
+                 {told}[[traffic]]\nkind = 'bulk'\nflows = 10\nrtt = '40ms'\n"
+            );
+            run(&text).summary["links"].clone()
+        });
+        assert!(nominal["link"]["forward"]["packets"] != 0, "{kind}: {nominal}");
+        assert_eq!(nominal, nothing, "{kind}");
+        assert_eq!(nominal, capacity, "{kind}");
+    }
+}
+
 /// TCP over three links in a row, some of it over one: what is lost anywhere comes again, and nobody starves.
 #[test]
 fn long_flows_cross_a_parking_lot() {

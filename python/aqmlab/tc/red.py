@@ -15,7 +15,7 @@ LARGEST_LOG = 31
 USUAL_PACKET = 1000
 """What tc takes for `avpkt` where it is not said, bytes."""
 
-COMPUTED = ("wq", "mean_packet", "mark_until", "gentle_end", "target_delay")
+COMPUTED = ("wq", "mean_packet", "capacity", "mark_until", "gentle_end", "target_delay")
 """Parameters of ours that tc's words follow from."""
 
 

@@ -117,7 +117,7 @@ def port(
     row = table.to_write(kind, values)
     assert row is not None  # refused before
     packet = q.size(values["mean_packet"]) if row.is_red else float(hosts.packet_bytes(tcp))
-    site = q.Site(q.rate(rate), packet)
+    site = q.Site(q.rate(values.get("capacity", rate)), packet)
     overhead = round(q.size(link["overhead"]))
     said = []
     if row.needs:

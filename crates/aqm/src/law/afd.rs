@@ -86,6 +86,7 @@ const PARAMS: &[Param] = &[
     },
     measure::mode("packet", "Le et al. 2004"),
     measure::MEAN_PACKET,
+    registry::CAPACITY,
 ];
 
 const fn number(
@@ -96,6 +97,11 @@ const fn number(
     source: &'static str,
 ) -> Param {
     Param { name, kind: Kind::Number, default, range, doc, source }
+}
+
+/// Whether the number of packets that are sampled, or a length written as a time, is computed from the link's rate.
+fn uses_rate(values: &Values) -> bool {
+    !values.0.contains_key("sample") || values.find_time("qref").is_some()
 }
 
 /// Computes how many packets are sampled, and checks that the gains bring the share down while the queue is too long.
@@ -250,6 +256,7 @@ impl LawRow for Afd {
             ),
             Gauge::flows("Flows in the shadow buffer."),
         ],
+        uses_rate,
         resolve,
     };
 

@@ -107,6 +107,7 @@ const PARAMS: &[Param] = &[
         )
     },
     number("top", "0.5", (0.0, 1.0), "Largest maximum probability."),
+    registry::CAPACITY,
 ];
 
 /// Computes thresholds, weight and limit from the link, where they were not given.
@@ -272,6 +273,7 @@ impl LawRow for Ared {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "target_delay"],
         gauges: red::GAUGES,
+        uses_rate: registry::always,
         resolve,
     };
 

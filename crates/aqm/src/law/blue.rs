@@ -182,6 +182,7 @@ impl LawRow for Blue {
         params: PARAMS,
         fixed: &["dialect"],
         gauges: &[Gauge::probability("Probability of a packet.")],
+        uses_rate: registry::never,
         resolve,
     };
 

@@ -320,12 +320,14 @@ impl LawRow for CobaltLaw {
                 source: CAKE,
             },
             DIALECT,
+            registry::CAPACITY,
         ],
         fixed: &["dialect"],
         gauges: &[
             Gauge::probability("BLUE's probability of a loss."),
             Gauge::control("count", "signals", "CoDel's count."),
         ],
+        uses_rate: registry::always,
         resolve: codel::resolve,
     };
 

@@ -413,6 +413,7 @@ impl LawRow for Codel {
             "signals",
             "Signals in this dropping state and what the last one left; 0 outside of one.",
         )],
+        uses_rate: registry::never,
         resolve,
     };
 

@@ -139,10 +139,16 @@ const PARAMS: &[Param] = &[
         source: "Le et al. 2004: a few thousand, of which some 2000 were in use",
     },
     measure::MEAN_PACKET,
+    registry::CAPACITY,
 ];
 
 const fn time(name: &'static str, default: &'static str, doc: &'static str, source: &'static str) -> Param {
     Param { name, kind: Kind::Time, default, range: (1e-6, 1e3), doc, source }
+}
+
+/// Whether the share, or a length written as a time, is computed from the link's rate.
+fn uses_rate(values: &Values) -> bool {
+    !values.0.contains_key("share") || values.find_time("qref").is_some()
 }
 
 /// Checks that the gains bring the share down while the queue stands above its reference.
@@ -358,6 +364,7 @@ impl LawRow for Dcn {
             Gauge::control("share", "packets", "Share of a flow in tdec."),
             Gauge::flows("High-bandwidth flows."),
         ],
+        uses_rate,
         resolve,
     };
 

@@ -99,6 +99,7 @@ const PARAMS: &[Param] = &[
         doc: "Waiting time above which the probability also grows by 0.02 a step.",
         source: RFC,
     },
+    registry::CAPACITY,
 ];
 
 /// The largest probability of a packet: `PROB_LOW` of RFC 8034.
@@ -302,6 +303,7 @@ impl LawRow for DocsisPie {
             Gauge::probability("Probability of a packet of mean size, 0.85 at most."),
             Gauge::control("unbounded", "", "The same probability without that bound."),
         ],
+        uses_rate: registry::always,
         resolve,
     };
 

@@ -50,6 +50,7 @@ const PARAMS: &[Param] = &[
     number("beta", "2", (1.0, 1e3), "Multiplies the maximum probability when the average rises above max.", PAPER),
     number("bottom", "0.0001", (1e-9, 1.0), "Smallest maximum probability.", "none in the paper: 10 divisions from 1"),
     number("top", "1", (1e-9, 1.0), "Largest maximum probability.", "a probability"),
+    registry::CAPACITY,
 ];
 
 const fn number(
@@ -168,6 +169,7 @@ impl LawRow for FengRed {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: red::GAUGES,
+        uses_rate: registry::always,
         resolve,
     };
 

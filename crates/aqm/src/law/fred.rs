@@ -49,6 +49,7 @@ const PARAMS: &[Param] = &[
     },
     red::param::MODE,
     measure::MEAN_PACKET,
+    registry::CAPACITY,
 ];
 
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
@@ -170,6 +171,7 @@ impl LawRow for Fred {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: &[red::GAUGES[0], red::GAUGES[1], Gauge::flows("Flows with packets in the queue.")],
+        uses_rate: registry::always,
         resolve,
     };
 

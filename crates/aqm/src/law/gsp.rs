@@ -248,6 +248,7 @@ impl LawRow for Gsp {
         params: PARAMS,
         fixed: &["dialect"],
         gauges: &[Gauge::control("interval", "s", "Least time between two signals.")],
+        uses_rate: registry::never,
         resolve,
     };
 

@@ -102,7 +102,14 @@ const PARAMS: &[Param] = &[
         doc: "Crossover frequency times rtt, to compute a and b with: larger is faster and less stable.",
         source: "the paper's example: 0.53 rad/s at 246 ms; above 0.85 no phase margin is left",
     },
+    registry::CAPACITY,
 ];
+
+/// Whether the gains, or a length written as a time, is computed from the link's rate.
+fn uses_rate(values: &Values) -> bool {
+    let designs = !values.0.contains_key("a") && values.0.contains_key("flows");
+    designs || values.find_time("qref").is_some()
+}
 
 /// Computes the gains where they were not given.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
@@ -228,6 +235,7 @@ impl LawRow for Pi {
             Gauge::probability("Probability of a packet of mean size."),
             Gauge::control("error", "packets", "Distance of the queue from qref at the last update."),
         ],
+        uses_rate,
         resolve,
     };
 

@@ -149,6 +149,7 @@ impl LawRow for Pi2 {
             Gauge::probability("Probability of a Classic signal, the square of p'."),
             Gauge::control("linear", "", "The controller's p'."),
         ],
+        uses_rate: registry::never,
         resolve: registry::as_given,
     };
 

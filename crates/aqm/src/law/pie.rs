@@ -504,6 +504,7 @@ impl LawRow for Pie {
             Gauge::probability("Probability of a packet."),
             Gauge::control("delay", "s", "Waiting time at the last step."),
         ],
+        uses_rate: registry::never,
         resolve,
     };
 

@@ -415,9 +415,11 @@ impl LawRow for Red {
             param::WAIT,
             param::MARK_UNTIL,
             param::MARK_P,
+            registry::CAPACITY,
         ],
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: GAUGES,
+        uses_rate: registry::always,
         resolve,
     };
 

@@ -69,6 +69,7 @@ const PARAMS: &[Param] = &[
     red::param::WAIT,
     red::param::MARK_UNTIL,
     red::param::MARK_P,
+    registry::CAPACITY,
 ];
 
 /// Length of an interval at the ambient drop rate `p`: three of five intervals are a congestion epoch of a
@@ -349,6 +350,7 @@ impl LawRow for RedPd {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: &[red::GAUGES[0], red::GAUGES[1], Gauge::flows("Flows that are filtered.")],
+        uses_rate: registry::always,
         resolve: red::resolve,
     };
 

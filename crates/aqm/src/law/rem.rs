@@ -73,6 +73,7 @@ const PARAMS: &[Param] = &[
     },
     measure::mode("byte", "Le et al. 2007: as its authors recommend"),
     measure::MEAN_PACKET,
+    registry::CAPACITY,
 ];
 
 /// The law.
@@ -200,6 +201,7 @@ impl LawRow for Rem {
             Gauge::probability("Probability of a packet of mean size."),
             Gauge::control("price", "", "Price at the last update."),
         ],
+        uses_rate: registry::always,
         resolve: registry::as_given,
     };
 

@@ -68,6 +68,7 @@ const PARAMS: &[Param] = &[
     pair::SHARED[3],
     pair::SHARED[4],
     pair::SHARED[5],
+    registry::CAPACITY,
 ];
 
 /// Computes the profile where it was not given.
@@ -184,6 +185,7 @@ impl LawRow for Rio {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: pair::GAUGES,
+        uses_rate: registry::always,
         resolve,
     };
 

@@ -77,6 +77,7 @@ const PARAMS: &[Param] = &[
     pair::SHARED[3],
     pair::SHARED[4],
     pair::SHARED[5],
+    registry::CAPACITY,
 ];
 
 const fn time(name: &'static str, default: &'static str, doc: &'static str) -> Param {
@@ -236,6 +237,7 @@ impl LawRow for RioPs {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: &[pair::GAUGES[0], pair::GAUGES[1], Gauge::flows("Active flows.")],
+        uses_rate: registry::always,
         resolve,
     };
 

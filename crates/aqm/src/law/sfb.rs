@@ -403,6 +403,7 @@ impl LawRow for Sfb {
         params: PARAMS,
         fixed: &["dialect", "levels", "bins"],
         gauges: &[Gauge::probability("Probability of the last packet: the least of its bins.")],
+        uses_rate: registry::never,
         resolve,
     };
 

@@ -175,6 +175,7 @@ impl LawRow for Sred {
             Gauge::probability("Probability of a packet that is no hit."),
             Gauge::control("hit_rate", "", "Share of packets that hit a zombie: about one over the number of flows."),
         ],
+        uses_rate: registry::never,
         resolve: registry::as_given,
     };
 

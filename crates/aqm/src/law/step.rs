@@ -167,6 +167,7 @@ impl LawRow for Step {
                 "What the last packet was judged by: the queue, or its time in it.",
             ),
         ],
+        uses_rate: registry::never,
         resolve,
     };
 

@@ -64,6 +64,7 @@ const PARAMS: &[Param] = &[
     },
     red::param::MODE,
     measure::MEAN_PACKET,
+    registry::CAPACITY,
 ];
 
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
@@ -261,6 +262,7 @@ impl Discipline for ChooseAndKeep {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: red::GAUGES,
+        uses_rate: registry::always,
         resolve,
     };
 

@@ -296,6 +296,7 @@ impl Discipline for DeficitRoundRobin {
         params: PARAMS,
         fixed: &["dialect", "flows"],
         gauges: &[Gauge::flows("Queues of flows that hold packets or have a turn.")],
+        uses_rate: registry::never,
         resolve,
     };
 

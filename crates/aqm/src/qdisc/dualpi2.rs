@@ -138,7 +138,13 @@ const PARAMS: &[Param] = &[
         doc: "Largest packet: the credit the L-queue starts with, and the linux dialect's shortest queue to act on.",
         source: "Linux sch_dualpi2.c",
     },
+    registry::CAPACITY,
 ];
+
+/// Whether the limit is computed: the RFC's is a time at the link's rate, Linux has a number of packets.
+fn uses_rate(values: &Values) -> bool {
+    values.word("dialect") != "linux" && !values.0.contains_key("limit")
+}
 
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let is_linux = values.word("dialect") == "linux";
@@ -448,6 +454,7 @@ impl Discipline for Dual {
             Gauge::probability("Probability of a Classic signal, the square of p'."),
             Gauge::control("linear", "", "The controller's p'."),
         ],
+        uses_rate,
         resolve,
     };
 

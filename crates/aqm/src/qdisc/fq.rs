@@ -47,6 +47,7 @@ const PARAMS: &[Param] = &[
         doc: "Finish times by a bit-by-bit round robin (paper), or by the clock and the number of flows (ns2).",
         source: PAPER,
     },
+    registry::CAPACITY,
 ];
 
 /// A packet with its place in the order.
@@ -377,6 +378,7 @@ impl Discipline for FairQueueing {
         params: PARAMS,
         fixed: &["dialect"],
         gauges: &[Gauge::flows("Flows that the imagined link has not finished.")],
+        uses_rate: registry::always,
         resolve: registry::as_given,
     };
 

@@ -435,6 +435,7 @@ impl Discipline for StochasticFairness {
         params: PARAMS,
         fixed: &["dialect", "flows", "divisor"],
         gauges: &[Gauge::flows("Queues of flows that hold packets or have a turn.")],
+        uses_rate: registry::never,
         resolve,
     };
 

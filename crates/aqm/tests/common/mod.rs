@@ -92,11 +92,16 @@ pub fn values(name: &str, written: &[(String, String)], rate: Rate) -> Result<Va
 }
 
 /// Values with what is not given: defaults, and what the discipline computes.
-pub fn completed(row: &Row, mut values: Values, rate: Rate) -> Result<Values, Refusal> {
+pub fn completed(row: &Row, values: Values, rate: Rate) -> Result<Values, Refusal> {
+    told(row, values, Some(rate))
+}
+
+/// The same before a link that tells of this rate, or of none.
+pub fn told(row: &Row, mut values: Values, rate: Option<Rate>) -> Result<Values, Refusal> {
     for param in row.params.iter().filter(|param| !param.default.is_empty()) {
         values.fill(param.name, read(param, param.default).expect("every default is of its kind and in its range"));
     }
-    (row.resolve)(&mut values, rate)?;
+    row.complete(&mut values, rate)?;
     Ok(values)
 }
 
@@ -112,7 +117,7 @@ pub fn built<P: Packet + Send + 'static>(
 }
 
 /// Reads one written value: the units that vectors and defaults use, no more.
-fn read(param: &Param, text: &str) -> Result<Value, String> {
+pub fn read(param: &Param, text: &str) -> Result<Value, String> {
     let number = |unit: &str| text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok());
     let packets = || number("p").map(|x| Value::Length(Length::Packets(x)));
     let bytes = || number("b").map(|x| Value::Length(Length::Bytes(x)));

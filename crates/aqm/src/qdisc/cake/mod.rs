@@ -391,6 +391,7 @@ impl Discipline for CakeRow {
             Gauge::control("bulk_flows", "flows", "Flows that send all they may."),
             Gauge::flows("Flows that wait for a turn, sparse and bulk."),
         ],
+        uses_rate: crate::registry::never,
         resolve: param::resolve,
     };
 
