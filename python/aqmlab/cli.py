@@ -19,6 +19,7 @@ import typer
 from aqmlab import engine, files, scenario, stopping
 from aqmlab.command import advise, beginnings, completion, explaining, law_check, linux_lines, pages
 from aqmlab.command import capture as capture_commands
+from aqmlab.command import evaluate as evaluate_commands
 from aqmlab.command import live as live_commands
 from aqmlab.command import study as study_commands
 from aqmlab.command import sweep as sweep_commands
@@ -406,6 +407,7 @@ beginnings.add_to(app)
 live_commands.add_to(app)
 capture_commands.add_to(app)
 study_commands.add_to(app)
+evaluate_commands.add_to(app)
 sweep_commands.add_to(app)
 
 

@@ -25,6 +25,11 @@ def what_is_compared(incomplete: str) -> Words:
     return [*_files(incomplete, ".toml", ".py", ".so"), *_beginning(incomplete, _named(engine.disciplines))]
 
 
+def queues(incomplete: str) -> Words:
+    """Disciplines."""
+    return _beginning(incomplete, _named(engine.disciplines))
+
+
 def what_is_explained(incomplete: str) -> Words:
     """Disciplines, stacks, traffic models and measures; files of distributions and of vectors."""
     measures = {row["name"]: row["formula"] for row in reversed(engine.measures())}

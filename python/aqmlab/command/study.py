@@ -6,7 +6,6 @@ Exit codes: 1 where a claim comes out otherwise than `claims.toml` says, or a ru
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,7 @@ import typer
 
 from aqmlab import scenario
 from aqmlab.command import completion
-from aqmlab.command.verbs import AsJson, Jobs, Out, Scheduler, Settings, complain, print_json, viewed, watched
+from aqmlab.command.verbs import AsJson, Jobs, Out, Scheduler, Settings, complain, print_json, say, viewed, watched
 from aqmlab.errors import BadInput
 from aqmlab.study import folders
 
@@ -99,7 +98,7 @@ def study(
             witnesses=witnesses,
             monitor=monitor,
             view=view,
-            say=(lambda _: None) if as_json else _say,
+            say=(lambda _: None) if as_json else say,
         )
     answer = overview.write(base, done) if what == folders.ALL else done[0].found
     if as_json:
@@ -201,10 +200,6 @@ def _list(as_json: bool) -> None:
         from aqmlab.command import explanations, terminal
 
         explanations.registry(terminal.console(), "studies", rows())
-
-
-def _say(what: str) -> None:
-    print(f"aqmlab: {what}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

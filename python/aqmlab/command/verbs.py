@@ -101,6 +101,11 @@ class Stoppable(TyperGroup):
             raise typer.Exit(complain(str(stop) or "stopped", Interrupted.exit_code)) from None
 
 
+def say(what: str) -> None:
+    """A line on standard error about what goes on."""
+    print(f"aqmlab: {what}", file=sys.stderr, flush=True)
+
+
 def _remark(text: str) -> None:
     complain(text, 0)
 

@@ -77,12 +77,15 @@ class Study:
     """Patterns of names of points, where only a part of the profile was asked for."""
     changes: Json = field(default_factory=dict)
     """Dotted keys of the scenario that are not what the study says."""
+    asked_as: str | None = None
+    """The command that runs all of it at the published scale, where it is not `aqmlab study`."""
 
     @property
     def command(self) -> str:
         """What runs it just so."""
         is_ours = self.folder.resolve() == (folders.folder_of_all() / self.id).resolve()
         words = ["aqmlab", "study", self.id if is_ours else str(self.folder)]
+        words = shlex.split(self.asked_as) if self.asked_as is not None else words
         words += ["--quick"] if self.profile.name == QUICK else []
         words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
         words += [word for pattern in self.only for word in ("--only", pattern)]
@@ -156,8 +159,20 @@ def read(
     `only` are patterns (`web/*/98`) of the names of the points that are to be run; all of the profile without.
     `changes` are dotted keys of the scenario that are set in every grid; values of axes and cells stand above them.
     """
+    return of_tree(folder, head(folder), profile, seeds, only, changes)
+
+
+def of_tree(
+    folder: Path,
+    tree: Json,
+    profile: str = FULL,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+    changes: Mapping[str, Any] = MappingProxyType({}),
+    asked_as: str | None = None,
+) -> Study:
+    """The same of tables that stand for `study.toml` of a folder; `asked_as` is the command that runs it in full."""
     path = folder / FILE
-    tree = head(folder)
     _check_keys(tree, _KEYS, str(path))
     if not isinstance(tree.get(ASKED_OF_COMPARISONS, False), bool):
         asked = tree[ASKED_OF_COMPARISONS]
@@ -186,6 +201,7 @@ def read(
         asked_seeds=seeds,
         only=tuple(only),
         changes=dict(changes),
+        asked_as=asked_as,
     )
     _check_selectors(study, path)
     return study

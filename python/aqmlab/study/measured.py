@@ -3,14 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aqmlab.claims.verdict import scale_of
+from aqmlab.claims.verdict import UNITS, is_unit, scale_of
 from aqmlab.errors import BadInput
 from aqmlab.measures import catalogue
 from aqmlab.measures.measure import Reading
 from aqmlab.statistics import Interval
-from aqmlab.study.figures.cell import Cell
+
+if TYPE_CHECKING:  # what draws figures measures
+    from aqmlab.study.figures.cell import Cell
 
 NAMED = 5
 """Things that are named one by one in a caption."""
@@ -22,18 +24,21 @@ class Asked:
 
     reading: Reading
     title: str
+    said_unit: str = ""
+    """The unit in which it is to be shown, where that is not the measure's."""
 
     @property
     def factor(self) -> float:
         """From bits, bytes, seconds and shares to the unit that is shown."""
-        return scale_of(self.reading.unit)
+        return scale_of(self.said_unit or self.reading.unit)
 
     @property
     def unit(self) -> str:
         """The unit that is shown; empty of a plain number."""
-        return "%" if self.reading.unit.startswith("%") else self.reading.unit
+        unit = self.said_unit or self.reading.unit
+        return "%" if unit.startswith("%") else unit
 
-    def of(self, cell: Cell) -> Interval:
+    def of(self, cell: "Cell") -> Interval:
         """The number of a cell in that unit, with the best interval that its runs allow."""
         found = self.reading.estimate(cell)
         width = None if found.half_width is None else self.factor * found.half_width
@@ -43,17 +48,21 @@ class Asked:
 def asked_of(table: Any, where: str, others: Sequence[str] = ()) -> list[Asked]:
     """What `measure` and the keys beside it ask for, one for each value of a parameter that is a list.
 
-    `table` may be a measure's name alone; `title` is what it is called here; `others` are keys of something else.
+    `table` may be a measure's name alone; `title` is what it is called here, `unit` what it is shown in; `others` are
+    keys of something else.
     """
     keys = {"measure": table} if isinstance(table, str) else table
     if not isinstance(keys, Mapping):
         raise BadInput(
             f'{where}: {table!r}: expected a measure, as in "loss_ratio" or {{ measure = "within", time_s = 0.5 }}'
         )
-    readings = catalogue.read(keys, where, ("title", *others))
+    readings = catalogue.read(keys, where, ("title", "unit", *others))
+    unit = str(keys.get("unit", ""))
+    if unit and not is_unit(unit):
+        raise BadInput(f"{where}: unit: {unit!r}: expected one of {', '.join(filter(None, UNITS))} or %")
     title = keys.get("title") if "measure" in keys else None
     named = str(title) if title and len(readings) == 1 else None
-    return [Asked(reading, named or _called(reading.title)) for reading in readings]
+    return [Asked(reading, named or _called(reading.title), unit) for reading in readings]
 
 
 def _called(title: str) -> str:

@@ -40,6 +40,9 @@ LISTED = 40
 USUAL_DURATION = "300s"
 """Of a scenario that does not say."""
 
+Write = Callable[[Json, Study, Cells, Path, Sequence[Agreement]], Path]
+"""Writes the page of a study into its folder: what was found, the study, its cells, the folder, agreements."""
+
 DRAWN = ("figures", "tables")
 """Folders of what pages show."""
 
@@ -93,12 +96,13 @@ def run(
     monitor: Monitor | None = None,
     view: View | None = None,
     say: Callable[[str], None] = lambda _: None,
+    write: Write = page.write,
 ) -> list[Finished]:
     """Runs studies, each into its folder; `fresh` leaves what is kept of earlier runs unread.
 
     All their runs are one plan under one monitor; an `executor` makes them elsewhere than in processes on this machine.
     `say` hears in a line each how many there are. `witnesses` ("live", "virtual") look at the comparison that a study
-    has for them, before `view`.
+    has for them, before `view`. `write` makes the page of each, and may add to what is found.
     """
     monitor, started = monitor or Silent(), time.monotonic()
     for folder, study in studies.items():
@@ -133,6 +137,7 @@ def run(
                         if one.study.live is not None
                         for item in live.compare(one.study, one.folder, witness, jobs=jobs, monitor=monitor, view=view)
                     ],
+                    write,
                 )
                 for one in planned
             ]
@@ -242,7 +247,7 @@ def _announcement(one: _Planned, planned: Sequence[_Planned], there: set[str]) -
     return "; ".join(said)
 
 
-def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agreement]) -> Finished:
+def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agreement], write: Write) -> Finished:
     """Reads the runs of a study back, asks the claims, draws, writes."""
     study = one.study
     loaded = {key: made.load(key) for key in one.keys}
@@ -257,6 +262,6 @@ def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agr
     facts["agreements"] = [item.as_dict() for item in agreements]
     for name in DRAWN:  # what is not drawn any more shall not stay
         shutil.rmtree(one.folder / name, ignore_errors=True)
-    report = page.write(facts, study, cells, one.folder, agreements)
+    report = write(facts, study, cells, one.folder, agreements)
     store.write_json(one.folder / found.RESULT, facts)
     return Finished(study, one.folder, facts, report, {key: run.cpu_s for key, run in loaded.items()}, agreements)

@@ -16,6 +16,8 @@ from aqmlab.study.figures.losses import loss_runs
 from aqmlab.study.figures.over_time import over_time
 from aqmlab.study.figures.responses import ccdf, cdf
 from aqmlab.study.figures.sizes import sizes
+from aqmlab.study.figures.tradeoff import tradeoff
+from aqmlab.study.measured import asked_of
 
 __all__ = ["KINDS", "Cell", "Find", "LeftOut", "check", "check_axes", "draw", "name_of"]
 
@@ -29,6 +31,7 @@ KINDS: dict[str, Kind] = {
     "loss_runs": loss_runs,
     "over_time": over_time,
     "sizes": sizes,
+    "tradeoff": tradeoff,
 }
 """What a `[[figure]]` may be."""
 
@@ -39,9 +42,10 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "loss_runs": ("panels", "direction"),
     "over_time": ("column", "direction", "ylabel"),
     "sizes": (),
+    "tradeoff": ("panels", "along", "y", "link"),
 }
 _NEEDED: dict[str, tuple[str, ...]] = {"against": ("x", "measure"), "over_time": ("column",)}
-_TEXTS = ("caption", "panels", "x", "xlabel", "ylabel", "column", "direction")
+_TEXTS = ("caption", "panels", "along", "x", "y", "link", "xlabel", "ylabel", "column", "direction")
 
 
 def check(spec: Mapping[str, Any], where: str) -> None:
@@ -65,6 +69,8 @@ def check(spec: Mapping[str, Any], where: str) -> None:
     for key in spec:
         if key not in accepted:
             raise BadInput(f"{where}: {key}: {spec[key]!r}: unknown key; expected one of {', '.join(accepted)}")
+    if kind == "tradeoff" and "y" in spec:
+        asked_of({"measure": spec["y"], "direction": "forward"}, f"{where}: y")
     end = spec.get("xmax", 2.0)
     if isinstance(end, bool) or not isinstance(end, int | float) or not 0 < end <= 2:
         raise BadInput(f"{where}: xmax: {end!r}: expected seconds above 0, up to 2")
@@ -72,7 +78,7 @@ def check(spec: Mapping[str, Any], where: str) -> None:
 
 def check_axes(spec: Mapping[str, Any], points: Sequence[Place], where: str) -> None:
     """Refuses axes that the points of a figure do not have."""
-    for key in ("panels", "x"):
+    for key in ("panels", "along", "x"):
         if key not in spec:
             continue
         axes = list(dict.fromkeys(axis for point in points for axis in point.at))

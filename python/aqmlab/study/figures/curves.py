@@ -77,7 +77,7 @@ def curves_of(spec: Json, find: Find) -> list[Curve]:
             if "label" in selector and _is_one_curve(found, spec):
                 names[cell.name] = str(selector["label"])
     cells = list(chosen.values())
-    panels, x = spec.get("panels"), spec.get("x")
+    panels, x = spec.get("panels"), spec.get("x", spec.get("along"))
     without = _along([axis for axis in (panels, x) if axis is not None], cells)
     said = label_cells(cells, without)
     labels = told_by_grid(
@@ -103,7 +103,7 @@ def _panel_of(cell: Cell, axis: str | None) -> str | None:
 
 def _is_one_curve(cells: Sequence[Cell], spec: Json) -> bool:
     """Whether cells differ in nothing but panel and place along `x`."""
-    own = _along([spec[key] for key in ("panels", "x") if key in spec], cells)
+    own = _along([spec[key] for key in ("panels", "x", "along") if key in spec], cells)
     return not varying(cells, own)
 
 

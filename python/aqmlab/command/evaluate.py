@@ -1,0 +1,145 @@
+"""The verb `aqmlab evaluate`: a discipline in the scenarios of RFC 7928, beside others, on one page.
+
+Exit codes: 1 where a run is not what it claims to be.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from aqmlab.command import completion
+from aqmlab.command.verbs import AllowCode, AsJson, Jobs, Out, Scheduler, complain, print_json, say, watched
+from aqmlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from aqmlab.json_files import Json
+
+MARKS = {"less": "<", "more": ">", "undecided": "?"}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the verb."""
+    app.command("evaluate")(evaluate)
+
+
+def evaluate(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="DISCIPLINE", help="In words: pie, 'pie target 5ms'.", autocompletion=completion.queues),
+    ],
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS,...", help="What it is held against besides drop-tail; codel,fq_codel if not said."
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter and fewer runs.")] = False,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each point.", min=1)] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Only points with such names, as 'rtt/*'. May be repeated."),
+    ] = None,
+    answers: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Answers to what no simulation can answer.")
+    ] = None,
+    allow_code: AllowCode = False,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what was interrupted; finished runs are kept in any case.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")] = False,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate a discipline as RFC 7928 asks: its scenarios, beside drop-tail and others, on one page."""
+    from aqmlab.command import terminal
+    from aqmlab.evaluation import answers as answering
+    from aqmlab.evaluation import page, template
+    from aqmlab.study import runs
+    from aqmlab.sweep import cluster
+
+    if resume and fresh:
+        raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+    others = None if against is None else [word.strip() for word in against.split(",") if word.strip()]
+    among = template.chosen(what, others)
+    given = answering.read(answers)
+    folder = out or Path("results") / (f"evaluate-{among[0].name}{'-quick' if quick else ''}{'-part' if only else ''}")
+    asked = template.study(folder, what, others, quick=quick, seeds=seeds, only=only or ())
+    with watched(as_json) as monitor, cluster.connected(scheduler) as executor:
+        (done,) = runs.run(
+            {folder: asked},
+            jobs=jobs,
+            fresh=fresh,
+            executor=executor,
+            monitor=monitor,
+            say=(lambda _: None) if as_json else say,
+            write=page.writer(among, given),
+        )
+    if as_json:
+        print_json(done.found)
+    else:
+        show(terminal.console(), done.found)
+        terminal.console().print(f"Report: {done.report}", markup=False, soft_wrap=True)
+    failed = done.found["self_checks"]["failed"]
+    for check in failed:
+        complain(f"self-check failed: {check['run']}: {check['name']}: {check['detail']}", 1)
+    if failed:
+        raise typer.Exit(1)
+
+
+def show(out: Console, found: Json) -> None:
+    """A line a requirement: the case that stands for it, and how often it is better than drop-tail."""
+    from rich.table import Table
+    from rich.text import Text
+
+    evaluation = found["evaluation"]
+    label = evaluation["subject"]["label"]
+    table = Table(title=found["title"], title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column("section", no_wrap=True)
+    for head in ("", f"{label}, first rate", "drop-tail", "delay", "goodput"):
+        table.add_column(head, no_wrap=True, overflow="ellipsis")
+    for one in evaluation["requirements"]:
+        if one["status"] != "run":
+            table.add_row(one["section"], one["title"], Text(one["status"], style="yellow"), "", "", "")
+            continue
+        rows = {row["label"]: row for row in one["shown"][0]["disciplines"]}
+        beside = one["beside_drop_tail"]
+        table.add_row(
+            one["section"],
+            one["title"],
+            _said(rows.get(label) or one["shown"][0]["disciplines"][0]),
+            _said(rows.get("drop-tail")),
+            _counts(beside["delay"]),
+            _counts(beside["goodput"]),
+        )
+    out.print(table)
+    open_ones = [question for question in evaluation["questions"] if not question["answer"]]
+    if open_ones:
+        out.print(
+            Text(
+                f"Unanswered, for the author: {', '.join(one['id'] for one in open_ones)} (--answers).", style="yellow"
+            ),
+            soft_wrap=True,
+        )
+    out.print(
+        Text(
+            f"Goodput and mean queueing delay. In how many cases less (<), more (>) or undecided (?) beside drop-tail. "
+            f"{found['runs']:,} runs, {found['runs_kept']:,} kept from before.",
+            style="dim",
+        ),
+        soft_wrap=True,
+    )
+
+
+def _said(row: Json | None) -> str:
+    return "" if row is None else f"{row['goodput']['text']}, {row['delay']['text']}"
+
+
+def _counts(counts: Json) -> str:
+    return " ".join(f"{counts[word]}{mark}" for word, mark in MARKS.items() if counts[word])

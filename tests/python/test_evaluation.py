@@ -1,0 +1,187 @@
+"""`aqmlab evaluate`: RFC 7928's scenarios as data, and what is made of them."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from aqmlab import cli, engine, sweep, toml_text, units
+from aqmlab.errors import BadInput
+from aqmlab.evaluation import answers, outcome, template
+from aqmlab.json_files import read_json
+from aqmlab.statistics import Interval
+from aqmlab.study import figures
+from aqmlab.sweep import making
+from conftest import NATIVE
+
+SEGMENT_BITS = 8 * 1500
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(engine, "native", NATIVE)
+    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def pie(here):
+    return template.study(here / "out", "pie", quick=True)
+
+
+@pytest.mark.parametrize("words", ["pie target 5ms", "cake", "fq limit 50p"])
+def test_every_scenario_can_be_run_with_any_discipline(here, words):
+    study = template.study(here / "out", words, ["codel"])
+    for point in study.points:
+        point.source.resolve()
+    grids = {grid.name for grid in study.grids}
+    left_out = {one["grid"] for one in template.template()["requirement"] if "grid" in one} - grids
+    # CAKE's target is computed, FQ has none; neither is a law that fair queueing could have.
+    assert left_out == (set() if words.startswith("pie") else {"settings", "scheduling"})
+
+
+def test_every_grid_answers_a_requirement(pie):
+    asked = {one.get("grid") for one in template.template()["requirement"]}
+    assert {grid.name for grid in pie.grids} == asked - {None}
+
+
+@pytest.mark.parametrize("grid", ["congestion", "rtt", "mix", "several"])
+def test_all_queues_of_a_case_have_one_size(pie, grid):
+    limits = {}
+    for point in (one for one in pie.points if one.grid == grid):
+        case = tuple(value for axis, value in point.at.items() if axis != "aqm")
+        links = point.source.tree.get("links") or {"link": point.source.tree["link"]}
+        limits.setdefault(case, set()).update(link["qdisc"]["limit"] for link in links.values())
+    assert limits and all(len(found) == 1 for found in limits.values())
+
+
+def test_a_limit_in_words_stays(here):
+    study = template.study(here / "out", "pie limit 30p")
+    found = {
+        point.at["aqm"]: point.source.tree["link"]["qdisc"]["limit"]
+        for point in study.points
+        if "link" in point.source.tree
+    }
+    assert found["pie-limit-30p"] == "30p" and found["drop-tail"] != "30p"
+
+
+@pytest.mark.parametrize("rate", ["access", "peering"])
+def test_flows_of_the_levels_of_congestion_are_those_of_the_rfc(pie, rate):
+    """8.2.1: S is the bandwidth-delay product and the buffer in packets; N is 0.036, 0.081 and 0.114 of it."""
+    at = {
+        p.at["level"]: p for p in pie.points if p.grid == "congestion" and p.at["rate"] == rate and p.at["aqm"] == "pie"
+    }
+    tree = at["mild"].source.tree
+    seconds = units.seconds(tree["path"]["rtt"], "rtt")
+    product = {"20mbit": 20e6, "100mbit": 100e6}[tree["link"]["rate"]] * seconds / SEGMENT_BITS
+    buffer = int(tree["link"]["qdisc"]["limit"].removesuffix("p"))
+    assert buffer == round(product)
+    flows = {level: point.source.tree["traffic"][0]["flows"] for level, point in at.items()}
+    shares = {"mild": 0.036, "medium": 0.081, "heavy": 0.114}
+    assert flows == {level: round(share * (product + buffer)) for level, share in shares.items()}
+
+
+def test_settings_are_varied_about_the_disciplines_own(here):
+    study = template.study(here / "out", "pie target 10ms")
+    found = {p.at["aqm"]: p.source.tree["link"]["qdisc"].get("target") for p in study.points if p.grid == "settings"}
+    assert found == {
+        "pie-target-10ms": "10ms",
+        "pie-target-10ms-half": "5ms",
+        "pie-target-10ms-twice": "20ms",
+        "pie-target-10ms-4-times": "40ms",
+        "drop-tail": None,
+    }
+
+
+def test_what_cannot_mark_is_not_run_with_ecn(pie):
+    at = {(p.at["aqm"], p.at["ecn"]): p.source.tree for p in pie.points if p.grid == "ecn"}
+    assert ("drop-tail", "on") not in at and ("drop-tail", "off") in at
+    assert at["pie", "on"]["link"]["qdisc"]["ecn"] is True and at["pie", "on"]["tcp"]["ecn"] == "on"
+
+
+@pytest.mark.parametrize(
+    ("value", "half_width", "verdict"),
+    [
+        (-2.0, 1.0, "less"),
+        (2.0, 1.0, "more"),
+        (2.0, 2.5, "undecided"),
+        (2.0, None, "undecided"),
+        (float("nan"), 1.0, "undecided"),
+    ],
+)
+def test_a_difference_is_decided_by_its_interval(value, half_width, verdict):
+    assert outcome.verdict(Interval(value, half_width, 3, "runs")) == verdict
+
+
+def test_an_evaluation_is_run_said_and_written(here, capsys):
+    Path("mine.toml").write_text('operation = "Nothing need be set."\nstability = ""\n')
+    words = [
+        "evaluate",
+        "pie",
+        "--against",
+        "codel",
+        "--quick",
+        "--only",
+        "friendly/access/*",
+        "--answers",
+        "mine.toml",
+    ]
+    assert cli.invoke(words) == 0
+    said = capsys.readouterr().out
+    assert "5.1.1" in said and "Unanswered" in said and "operation" not in said.partition("Unanswered")[2]
+    folder = Path("results/evaluate-pie-quick-part")
+    facts = read_json(folder / "study.json")
+    assert facts["command"] == "aqmlab evaluate pie --against codel --quick --only 'friendly/access/*'"
+    assert facts["runs"] == 9  # three disciplines, three seeds
+    by_section = {one["section"]: one for one in facts["evaluation"]["requirements"]}
+    assert [by_section[name]["status"] for name in ("5.1.1", "5.4", "6.2")] == ["run", "not there", "not run"]
+    (case,) = by_section["5.1.1"]["shown"]
+    assert [one["label"] for one in case["disciplines"]] == ["pie", "drop-tail", "codel"]
+    # One flow fills a buffer of a bandwidth-delay product under drop-tail; PIE's target is 15 ms.
+    pie, tail, _ = case["disciplines"]
+    assert pie["delay"]["value"] < 15 < tail["delay"]["value"] < 100 * 1.05
+    assert tail["goodput"]["value"] == pytest.approx(20 * 1448 / 1500, rel=0.01)
+    assert by_section["5.1.1"]["beside_drop_tail"]["delay"] == {"less": 1, "more": 0, "undecided": 0}
+    questions = {one["id"]: one["answer"] for one in facts["evaluation"]["questions"]}
+    assert questions["operation"] == "Nothing need be set." and questions["stability"] is None
+    page = (folder / "report.html").read_text()
+    assert "Nothing need be set." in page and page.count('class="unanswered"') == len(questions) - 1
+    assert (folder / "figures/figure-5-1-1.svg").exists()
+    rows = list(csv.DictReader((folder / "tables/table-5-1-1.csv").read_text().splitlines()))
+    (delay,) = [row for row in rows if row["row"] == "pie" and row["measure"] == "delay, mean"]
+    assert float(delay["value"]) == pytest.approx(pie["delay"]["value"])
+    # What is filled in goes back as it came.
+    assert answers.read(folder / "answers.toml") == {"operation": "Nothing need be set."}
+    assert set(toml_text.loads((folder / "answers.toml").read_text(), "answers.toml")) == set(questions)
+    # The same again makes no run, and says the same in JSON.
+    assert cli.invoke([*words, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["runs_kept"] == 9 and again["digest"] == facts["digest"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["pia"], "'pia': unknown discipline, did you mean pi"),
+        (["pfifo"], "is the baseline of every evaluation"),
+        (["pie / codel"], "expected one discipline"),
+        (["pie", "--against", "codel,codel"], "is there twice"),
+        (["pie", "--only", "nothing/*"], "matches none of its"),
+        (["pie", "--answers", "mine.toml"], "unknown question; expected one of implementation"),
+        (["pie", "--resume", "--fresh"], "expected it without --resume"),
+    ],
+)
+def test_bad_input_is_one_line(here, capsys, words, said):
+    Path("mine.toml").write_text('weather = "good"\n')
+    assert cli.invoke(["evaluate", *words]) == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint and complaint.count("\n") == 1
+    assert not Path("results").exists()
+
+
+def test_a_tradeoff_of_something_unknown_is_refused():
+    spec = {"id": 1, "title": "T", "kind": "tradeoff", "curves": [{}], "y": "speed"}
+    with pytest.raises(BadInput, match="speed"):
+        figures.check(spec, "figure.0")
