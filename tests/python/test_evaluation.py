@@ -108,6 +108,7 @@ def test_what_cannot_mark_is_not_run_with_ecn(pie):
         (2.0, 1.0, "more"),
         (2.0, 2.5, "undecided"),
         (2.0, None, "undecided"),
+        (2.0, 0.0, "undecided"),
         (float("nan"), 1.0, "undecided"),
     ],
 )

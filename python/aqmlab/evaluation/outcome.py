@@ -88,12 +88,17 @@ def as_json(asked: Asked, cell: Cell) -> Json:
     value, width = _finite(found.value), _finite(found.half_width)
     return {
         "text": "–" if value is None else f"{_brief(value)} {asked.unit}".strip(),
-        "width_text": "" if value is None or width is None else f"± {_brief(width, 2)}",
+        "width_text": "" if value is None or width is None or _is_alike(value, width) else f"± {_brief(width, 2)}",
         "value": value,
         "half_width_95": width,
         "n": found.n,
         "unit": asked.unit,
     }
+
+
+def _is_alike(value: float, width: float) -> bool:
+    """Whether a number is the same in every run, but for the rounding of a mean."""
+    return width <= 1e-9 * abs(value)
 
 
 def _brief(value: float, digits: int = 3) -> str:
@@ -128,5 +133,7 @@ def verdict(found: Interval) -> str:
     """Whether a difference is less or more than nothing, by its interval."""
     width = found.half_width
     if width is None or not math.isfinite(width) or not math.isfinite(found.value) or abs(found.value) <= width:
+        return UNDECIDED
+    if _is_alike(found.value, width):  # it says nothing of how much it might have varied
         return UNDECIDED
     return LESS if found.value < 0 else MORE
