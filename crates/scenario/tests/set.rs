@@ -23,12 +23,12 @@ fn a_parameter_is_set_as_a_scenario_has_it() {
         ("\"fq_pie\"", "quantum", "\"300b\"", "{ kind = \"fq_pie\", quantum = \"300b\" }"),
     ] {
         let mut spec_set = spec(written);
-        spec_set.set(name, text, RATE).expect("it is good");
+        spec_set.set(name, text, Some(RATE)).expect("it is good");
         assert_eq!(spec_set.values, spec(same).values, "{written} {name} = {text}");
         // To what it is, whatever it is.
         let before = spec_set.clone();
         for (name, value) in &before.values.0 {
-            spec_set.set(name, &value.to_string(), RATE).unwrap_or_else(|error| panic!("{error}"));
+            spec_set.set(name, &value.to_string(), Some(RATE)).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(spec_set.values, before.values, "{written} {name}");
         }
     }
@@ -77,10 +77,10 @@ fn what_cannot_be_set_is_refused_in_a_line_and_leaves_all_as_it_was() {
         ),
     ] {
         let mut spec_set = spec(written);
-        let error = spec_set.set(name, text, RATE).expect_err("it is refused");
+        let error = spec_set.set(name, text, Some(RATE)).expect_err("it is refused");
         assert_eq!(error.to_string(), line);
         assert_eq!(spec_set.values, spec(written).values, "{written} {name}");
     }
-    let error = spec("\"codel\"").set("targte", "1ms", RATE).expect_err("there is none");
+    let error = spec("\"codel\"").set("targte", "1ms", Some(RATE)).expect_err("there is none");
     assert!(error.to_string().starts_with("override: targte = \"1ms\": unknown key"), "{error}");
 }
