@@ -8,11 +8,12 @@ from aqmlab import engine
 
 SOURCES = (
     *("checks.py", "json_files.py", "links.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
+    *("laws/brought.py", "laws/compiled.py", "laws/declared.py", "laws/interpreted.py", "laws/table.py"),
     *("results/exchanges.py", "results/held_back.py", "results/result.py", "results/run.py", "results/settled.py"),
     *("results/store.py", "results/summaries.py", "results/times.py", "results/window.py"),
     *("sweep/condensed.py", "sweep/work.py"),
 )
-"""What between them turn tables into what is kept of a run: below the package's folder."""
+"""What between them turn tables into what is kept of a run, and laws into functions: below the package's folder."""
 
 Maker = tuple[str, str, str]
 """Version, SHA-256 of the compiled engine, SHA-256 over the sources."""
