@@ -1,5 +1,6 @@
 """`aqmlab advise`: what it reads, what it makes of runs, and what it answers for a small link."""
 
+import html
 import json
 import re
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_a_router_that_can_do_nothing_is_told_what_to_do() -> None:
         candidates.of("router-without-aqm", "dsl", 0.06)
     # A cable modem can have DOCSIS-PIE.
     names = [one.name for one in candidates.of("router-without-aqm", "docsis", 0.06)]
-    assert names == [TODAY, "docsis_pie in the modem"]
+    assert names == [TODAY, "modem's docsis_pie"]
 
 
 def test_all_candidates_meet_the_same_link_and_users() -> None:
@@ -114,6 +115,42 @@ def test_a_game_counts_what_is_lost() -> None:
     assert applications.games(rows.filter(pl.col("direction") == 0)) == pytest.approx(0.02)
 
 
+def test_pages_are_those_that_were_asked_for(tmp_path: Path) -> None:
+    # Nobody asked in all of the run: it leaves no file.
+    assert applications.pages(tmp_path) is None
+    demands = tmp_path / "demands-0.csv"
+    demands.write_text("connection,at_s\n")
+    assert applications.pages(tmp_path) is None
+    # Asked before the window; three within; one too late to be there within 2 s of a run of 24 s.
+    demands.write_text("connection,at_s\n1,3.9\n2,5\n3,6\n4,21.9\n5,22.5\n")
+    answered = {"traffic": [0, 0, 0, 0, 3], "start_s": [3.9, 5.0, 6.0, 22.5, 7.0]}
+    pl.DataFrame({**answered, "response_time_s": [1.0, 2.0, 2.1, 0.5, 0.1]}).write_parquet(
+        tmp_path / "exchanges.parquet"
+    )
+    # One took 2 s, one 2.1 s, one never came.
+    assert applications.pages(tmp_path) == pytest.approx(1 / 3)
+
+
+def test_a_line_that_is_best_as_it_is_has_nothing_to_set() -> None:
+    found = _advised([TODAY, "cake"], {TODAY: 0.9, "cake": 0.2})
+    assert words.verdict(found)[0] == "Recommended: leave it as it is, a drop-tail queue."
+    assert lines.of(found.question, found.first).startswith("# Nothing to set")
+    assert words.wrong(found) == ""
+
+
+def _advised(names: list[str], scores: dict[str, float]) -> advising.Advice:
+    """An advice whose runs all came out alike."""
+    asked = question.read("50mbit", "10mbit", platform="openwrt")
+    all_of_them = {one.name: one for one in candidates.of("openwrt", "ethernet", 0.08)}
+    race = advising.Race(names, (4,))
+    row = {"calls_mos": 4.0, "pages_in_2s": 0.5, "game_p99_s": 0.1, "down_bps": 4e7, "up_bps": 8e6}
+    for name in names:
+        for _ in range(4):
+            race.add(name, scores[name])
+    race.judge()
+    return advising.Advice(asked, [all_of_them[name] for name in names], race, {name: [row] * 4 for name in names})
+
+
 def test_a_score_weighs_what_was_asked_for() -> None:
     row = {"calls_mos": 4.41, "pages_in_2s": 0.5, "game_p99_s": 0.125, "down_bps": 8e6, "up_bps": None}
     asked = question.read("10mbit", "1mbit")
@@ -147,7 +184,7 @@ def test_a_screen_and_a_page_have_the_verdict(capsys: pytest.CaptureFixture[str]
     assert "Recommended: " in shown.out
     assert "pages within 2 s, %" in shown.out
     assert "after 2 of 2 rounds" in shown.err
-    page = (tmp_path / "mine/report.html").read_text()
+    page = html.unescape((tmp_path / "mine/report.html").read_text())
     verdict = next(line for line in shown.out.splitlines() if line.startswith("Recommended: "))
     assert f"<h1>{verdict}</h1>" in page
     numbers = json.loads((tmp_path / "mine/advice.json").read_text())

@@ -211,3 +211,10 @@ def test_tc_read_takes_no_average_packet_of_nothing():
 
 def test_weights_are_powers_of_a_half():
     assert math.log2(words.parse("red limit 400000 avpkt 1000 burst 55")["wq"]).is_integer()
+
+
+def test_a_rate_is_the_same_in_whatever_unit():
+    """47.5 Mb/s are 47,500 kb/s by powers of 1000: no line has a remark for it. Sizes go by powers of 1024."""
+    assert q.same("47.5mbit", "47500kbit")
+    assert not q.same("47.5mbit", "48640kbit")
+    assert q.same("1.5mb", "1536kb")

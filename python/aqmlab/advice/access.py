@@ -32,6 +32,6 @@ ACCESS: Mapping[str, Access] = {
         Access("docsis", "cable", 18, (0.05, 0.25), (0.1, 0.6), 0.95, "docsis"),
         Access("dsl", "VDSL2 with PPPoE", 30, (0.05, 0.3), (0.15, 0.8), 0.92, "pppoe-ptm"),
         Access("ethernet", "fibre or Ethernet", 38, (0.02, 0.2), (0.02, 0.2), 0.95, "ethernet"),
-        Access("lte", "a mobile network", 0, (0.2, 1.0), (0.2, 1.0), 0.6, "raw", lowest=0.5),
+        Access("lte", "a mobile network", 0, (0.2, 1.0), (0.2, 1.0), 0.48, "raw", lowest=0.5),
     )
 }

@@ -114,7 +114,7 @@ def advise(
         # What there is today runs on when it has lost: all are measured against it.
         running = [one for one in field_of if one.name in race.running or one.name == TODAY]
         asked = [(one, seed) for seed in range(since, look) for one in running]
-        rows = _made([(one, seed, None) for one, seed in asked], question, at_once, monitor)
+        rows = made([(one, seed, None) for one, seed in asked], question, at_once, monitor)
         for (one, _), row in zip(asked, rows, strict=True):
             found.rows[one.name].append(row)
             race.add(one.name, applications.score(question, row))
@@ -126,14 +126,15 @@ def advise(
             break
     if found.first.settings is not None and not found.first.in_modem:
         wrong = [(found.first, seed, TOO_FAST) for seed in range(min(WRONG_ROUNDS, since))]
-        found.too_fast = _made(wrong, question, at_once, monitor)
+        found.too_fast = made(wrong, question, at_once, monitor)
         found.runs += len(found.too_fast)
     return found
 
 
-def _made(
+def made(
     work: Sequence[tuple[Candidate, int, float | None]], question: Question, at_once: int, monitor: Monitor
 ) -> list[Row]:
+    """Figures of candidates under seeds, each with how fast its shaper is where that is wrong, in the same order."""
     with scratch.folder("advice") as above:
         return runner.in_parallel(
             [

@@ -34,8 +34,9 @@ class Figure:
     """One thing that is said of an application."""
 
     key: str
-    application: str
     title: str
+    short: str
+    """The title for a narrow column."""
     unit: str
     """`share`, `mos`, `s` or `bps`."""
     better: int
@@ -43,11 +44,11 @@ class Figure:
 
 
 FIGURES = (
-    Figure("calls_mos", "calls", "a call's MOS", "mos", 1),
-    Figure("pages_in_2s", "web", "pages within 2 s", "share", 1),
-    Figure("game_p99_s", "games", "a game's packet, 99 %", "s", -1),
-    Figure("down_bps", "downloads", "downloads", "bps", 1),
-    Figure("up_bps", "downloads", "uploads", "bps", 1),
+    Figure("calls_mos", "a call's MOS", "MOS", "mos", 1),
+    Figure("pages_in_2s", "pages within 2 s", "pages", "share", 1),
+    Figure("game_p99_s", "game packet p99", "game", "s", -1),
+    Figure("down_bps", "downloads", "down", "bps", 1),
+    Figure("up_bps", "uploads", "up", "bps", 1),
 )
 
 Row = Mapping[str, float | None]
@@ -74,7 +75,10 @@ def of_run(folder: Path, summary: Mapping[str, Any], traffic: Sequence[Mapping[s
 
 def pages(folder: Path) -> float | None:
     """The share of pages that were there in time, of all that were asked for; what never came is late."""
-    asked = pl.read_csv(folder / f"demands-{situation.WEB}.csv", comment_prefix="#")
+    demands = folder / f"demands-{situation.WEB}.csv"
+    if not demands.exists():  # nobody asked, in all of the run
+        return None
+    asked = pl.read_csv(demands, comment_prefix="#", schema_overrides={"at_s": pl.Float64})
     window = pl.col("at_s").is_between(situation.WARMUP_S, situation.DURATION_S - PAGE_IN_S)
     total = asked.filter(window).height
     if not total:

@@ -111,7 +111,7 @@ def of(platform: str, access: str, rtt_s: float) -> list[Candidate]:
     """What a platform has for a link, and first what there is today."""
     found = [Candidate(TODAY, None)]
     if access == "docsis":
-        found.append(Candidate("docsis_pie in the modem", _with("docsis_pie"), in_modem=True))
+        found.append(Candidate("modem's docsis_pie", _with("docsis_pie"), in_modem=True))
     names = [name for name in PLATFORMS[platform] if name != "cake rtt as here" or rtt_s <= 0.07]
     for name in names:
         settings = _SHAPED[name]

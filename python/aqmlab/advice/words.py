@@ -23,6 +23,8 @@ def verdict(advice: Advice) -> list[str]:
     """What is recommended and how sure that is, a sentence each."""
     race, question = advice.race, advice.question
     said = [f"Recommended: {race.first}{_shaped(advice)}."]
+    if advice.first.settings is None:
+        said = ["Recommended: leave it as it is, a drop-tail queue."]
     if advice.ties:
         said.append(f"It cannot be told from {_listed(advice.ties)}: any of them may be the best.")
     number = len(advice.candidates)
@@ -74,6 +76,11 @@ def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
     return value if found.half_width is None else f"{value} ± {found.half_width * scale:.{digits}f}"
 
 
+def head(figure: Figure) -> str:
+    """The title of a narrow column, with its unit below."""
+    return f"{figure.short}\n{SCALES[figure.unit][1]}"
+
+
 def title(figure: Figure) -> str:
     """What a figure is called, with its unit."""
     unit = SCALES[figure.unit][1]
@@ -106,7 +113,7 @@ def field(advice: Advice) -> list[dict[str, Any]]:
             "name": name,
             "score": f"{race.mean(name):.3f}",
             "rounds": len(race.scores[name]),
-            "state": "first" if name == race.first else f"out after {race.left[name]}" if name in race.left else "tie",
+            "state": "first" if name == race.first else "out" if name in race.left else "tie",
             "cells": [cell(one, advice.value(name, one)) for one in FIGURES],
         }
         for name in advice.ranking

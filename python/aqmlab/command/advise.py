@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from aqmlab.advice.race import Race
 
 
+ROOM = 90
+"""Columns of a terminal that has room between the columns of a table."""
+
+
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
     app.command(name="advise")(advise)
@@ -119,19 +123,30 @@ def _screen(out: Console, found: Advice) -> None:
         out.print(sentence)
     out.print()
     table = short_table()
-    wrong = words.wrong(found)
-    for position, head in enumerate(("", "today", found.race.first, "difference", *([wrong] if wrong else []))):
-        table.add_column(head, justify="right" if position else "left", no_wrap=not position)
+    wrong, is_other = words.wrong(found), found.first.settings is not None
+    heads = [
+        "",
+        "today",
+        *([found.race.first.replace(" ", "\n", 1), "difference"] if is_other else []),
+        *([wrong.replace(" too", "\ntoo")] if wrong else []),
+    ]
+    for position, head in enumerate(heads):
+        table.add_column(head, justify="right" if position else "left", no_wrap=True)
     marks = {"better": "▲", "worse": "▼", "": " "}
     for row in words.worth(found):
+        other = [row["first"], f"{row['difference']} {marks[row['judged']]}"] if is_other else []
         harm = [f"{row['harm']} {marks[row['harm_judged']]}"] if wrong else []
-        table.add_row(row["title"], row["today"], row["first"], f"{row['difference']} {marks[row['judged']]}", *harm)
+        table.add_row(row["title"], row["today"], *other, *harm)
+    if out.width < ROOM:
+        table.padding = (0, 0)
     out.print(table)
     table = short_table()
     for head in ("candidate", "score", "runs", ""):
-        table.add_column(head, justify="left" if head in ("candidate", "") else "right", no_wrap=True)
+        table.add_column(
+            head, justify="left" if head in ("candidate", "") else "right", vertical="bottom", no_wrap=True
+        )
     for one in FIGURES:
-        table.add_column(words.title(one), justify="right")
+        table.add_column(words.head(one), justify="right", no_wrap=True)
     for row in words.field(found):
         cells = [cell.partition(" ±")[0] for cell in row["cells"]]
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)

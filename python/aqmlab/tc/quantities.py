@@ -222,7 +222,7 @@ def same(one: Any, other: Any) -> bool:
             (a, unit), (b, other_unit) = split(one), split(other)
         except ValueError:
             return False
-        for units in (_TIMES, _SIZES, _RATES):
+        for units in (_TIMES, _RATES, _SIZES):  # tc has sizes in kbit, a scenario has none
             if unit in units and other_unit in units and unit and other_unit:
                 return _near(a * units[unit], b * units[other_unit])
         return unit == other_unit and _near(a, b)
