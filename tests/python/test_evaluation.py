@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,11 @@ from aqmlab.json_files import read_json
 from aqmlab.statistics import Interval
 from aqmlab.study import figures
 from aqmlab.sweep import making
-from conftest import NATIVE
+from conftest import NATIVE, ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import evaluation_pages
 
 SEGMENT_BITS = 8 * 1500
 
@@ -186,3 +191,14 @@ def test_a_tradeoff_of_something_unknown_is_refused():
     spec = {"id": 1, "title": "T", "kind": "tradeoff", "curves": [{}], "y": "speed"}
     with pytest.raises(BadInput, match="speed"):
         figures.check(spec, "figure.0")
+
+
+def test_a_law_of_ones_own_is_called_by_its_name(here):
+    subject, *others = template.chosen(str(ROOT / "examples/laws/my_codel.py"), [])
+    assert subject.label == "my_codel" and others == [template.Discipline("drop-tail", "drop-tail", {"kind": "pfifo"})]
+
+
+def test_the_evaluations_that_come_along_are_as_their_numbers_have_them(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    before = {path: path.read_text(encoding="utf-8") for path in evaluation_pages.PLACE.glob("*.md")}
+    assert before == evaluation_pages.pages()

@@ -82,7 +82,8 @@ def discipline(spec: str) -> Discipline:
     said = " ".join(spec.split())
     if "/" in said and not brought.is_file(said.split()[0]):
         raise BadInput(f"{said!r}: expected one discipline, which is that of both directions")
-    return Discipline(scenario.slug(said), said, words.parse(brought.spelled(said)))
+    spelled = brought.spelled(said)
+    return Discipline(scenario.slug(spelled), spelled, words.parse(spelled))
 
 
 def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
