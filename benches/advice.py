@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=15.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", type=int, default=9, help="rounds of the quick choice")
-    parser.add_argument("--rounds", type=int, default=20, help="rounds of the search")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of the search")
     words = parser.parse_args()
     generator, until, found = random.Random(words.seed), time.monotonic() + 60 * words.minutes, []
     print("| link | on | chosen | best | cost | stated |")

@@ -88,6 +88,18 @@ def test_what_is_the_same_is_a_tie() -> None:
     assert race.shortfall() > 0
 
 
+def test_differences_that_are_all_the_same_prove_nothing() -> None:
+    # Shares of few pages: both had none in time, four times. The next run may differ.
+    race = Race(["a", "b"], (4, 8), close=0.01)
+    for _ in range(4):
+        race.add("a", 0.0)
+        race.add("b", 0.0)
+    assert not race.judge()
+    assert race.running == ["a", "b"]
+    # An outcome of share p is missed four times with (1 - p)^4; 5 % for two looks is 2.5 % each.
+    assert race.shortfall() == pytest.approx(1 - 0.025 ** (1 / 4))
+
+
 def test_of_one_pair_nothing_is_known() -> None:
     race = Race(["a", "b"], (4,))
     race.add("a", 1.0)

@@ -8,7 +8,8 @@ The guarantee, for K candidates, looks fixed in advance and an error of 5 %. Let
 one-sided bounds on "B less another", of which there are K - 1 for each look, hold all together with 95 % where each is
 taken at 5 % / ((K - 1) looks) (Bonferroni). While they hold, B never leaves, and no choice is further below B than its
 stated shortfall, whichever was chosen and after whichever look. It rests on differences whose mean is near normal:
-scores lie between 0 and 1, and with few pairs that is an assumption.
+scores lie between 0 and 1, and with few pairs that is an assumption. Where all differences are the same it would
+promise everything, and is not made: the bound is then that of a share of runs of which none was seen.
 """
 
 import math
@@ -33,6 +34,10 @@ def looks(rounds: int) -> tuple[int, ...]:
         found.append(at)
         at = math.ceil(at * 1.5)
     return (*found, rounds)
+
+
+SAME = 1e-9
+"""Differences that spread less are all the same, as those of shares of few pages often are: no reason to be sure."""
 
 
 @dataclass
@@ -89,8 +94,11 @@ class Race:
         if pairs < 2:
             return -math.inf, math.inf
         differences = np.subtract(self.scores[name][:pairs], self.scores[over][:pairs])
-        bound = student(1 - ERROR / ((len(self.names) - 1) * len(self.looks)), pairs - 1)
-        width = bound * float(differences.std(ddof=1)) / math.sqrt(pairs)
+        error = ERROR / ((len(self.names) - 1) * len(self.looks))
+        spread = float(differences.std(ddof=1))
+        # What was never seen may yet have a share of all runs, and be off by all of the score.
+        unseen = 1 - error ** (1 / pairs)
+        width = unseen if spread < SAME else student(1 - error, pairs - 1) * spread / math.sqrt(pairs)
         return float(differences.mean()) - width, float(differences.mean()) + width
 
     def shortfall(self) -> float:
