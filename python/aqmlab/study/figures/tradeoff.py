@@ -24,7 +24,7 @@ X, Y = "queue_delay_mean_s", "goodput_bps"
 
 
 def tradeoff(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
-    """One line for all cells that differ in nothing but `along`, whose values are told by marks."""
+    """A colour for all cells that differ in nothing but `along`, whose values are told by marks."""
     where, link = f"figure {spec['id']}", {"link": spec["link"]} if "link" in spec else {}
     (delay,) = asked_of({"measure": X, "direction": "forward", **link}, where)
     (goodput,) = asked_of({"measure": spec.get("y", Y), "direction": "forward"}, where)
@@ -86,7 +86,9 @@ def _draw_panel(
         look = members[0].look
         places = [(delay.of(one.cell), goodput.of(one.cell)) for one in members]
         thin = {**look.line(sheet), "linewidth": sheet.points(0.8)}
-        (line,) = axes.plot([x.value for x, _ in places], [y.value for _, y in places], **thin)
+        # Only along numbers does the way from one case to the next mean something.
+        between = {} if all(str(axis) in one.cell.numbers for one in members) else {"linestyle": "none"}
+        (line,) = axes.plot([x.value for x, _ in places], [y.value for _, y in places], **{**thin, **between})
         key = Line2D([], [], **thin, marker="o", markersize=sheet.points(5))
         for one, (x, y) in zip(members, places, strict=True):
             runs = [[asked.factor * value for value in asked.reading.values(one.cell)] for asked in (delay, goodput)]
