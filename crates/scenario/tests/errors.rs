@@ -626,7 +626,8 @@ fn overrides() {
         (
             "link.qdisc.kind",
             "pfifo",
-            "s.toml:3: link.qdisc.qref = \"24p\": unknown key, expected one of kind, limit, ecn, dialect, drop (pfifo)",
+            "s.toml:3: link.qdisc.qref = \"24p\": unknown key, expected one of kind, law, limit, ecn, dialect, drop \
+             (pfifo)",
         ),
         ("traffic.0.flows", "", "override: traffic.0.flows = \"\": expected a whole number from 1 to 100000000"),
     ] {
