@@ -88,7 +88,7 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
         delay_follows,
     };
     let (pattern, start) = changing::read(section, start)?;
-    let told_rate = section.read("told_rate", ToldRate::Nominal, |entry| told_rate(&entry, pattern.is_some()))?;
+    let told_rate = section.read("told_rate", ToldRate::Nominal, |entry| told_rate(entry, pattern.is_some()))?;
     let overhead = section.read("overhead", 0, |entry| entry.size_within(0..=1_000))?;
     let device_queue = section.get("device_queue").map(|entry| device_queue(&entry)).transpose()?;
     let forward_section = section.section("qdisc")?;

@@ -164,8 +164,8 @@ fn a_law_goes_by_the_rate_that_it_is_told() {
     assert!((0.035..0.065).contains(&nominal), "{nominal}");
 }
 
-/// A law that is told nothing of the rate goes by its capacity: where that is the nominal rate, all is as if it had been
-/// told that one; and a link whose rate is another keeps the queue that the law takes for its reference.
+/// A law that is told nothing of the rate goes by its capacity. Where that is the nominal rate, all is as if it had
+/// been told that one. A link whose rate is another keeps the queue that the law takes for its reference.
 #[test]
 fn a_law_that_is_told_nothing_goes_by_its_capacity() {
     for kind in ["red", "ared", "pi", "rem", "docsis_pie", "dualpi2", "cobalt", "fq", "rio", "afd", "redopt", "fq_red"]
