@@ -1,13 +1,12 @@
 //! Unresponsive packets at a constant rate.
 
 use super::datagrams::{self, Packets, RATE, rate};
-use super::keys::{FLOWS, OF_PACKETS, START, start};
+use super::keys::{FLOWS, START, start};
 use super::{Asked, Key, Kind, Model, Row};
 use crate::blocks::Asking;
 use crate::demand::{Carries, Demand, Expected, Site, Source};
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
-use crate::scenario::Direction;
 use crate::units;
 use crate::written::Written;
 use base::{Distribution, Rate, Span, Time};
@@ -32,10 +31,6 @@ const PACKET: Key = Key::packet("573b");
 impl Kind for Cbr {
     const ROW: Row = Row {
         name: "cbr",
-        speaks_tcp: false,
-        is_recorded: false,
-        direction: (Direction::Forward, OF_PACKETS),
-        own: None,
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets at a constant rate",
@@ -43,6 +38,7 @@ impl Kind for Cbr {
             keys: &[FLOWS, RATE, PACKET, START],
             words: &[("", "{flows|UDP source} of a constant rate ({rate}{flows: together})")],
         }],
+        ..datagrams::UNRESPONSIVE
     };
 
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {

@@ -1,14 +1,25 @@
 //! What blocks of unresponsive packets have in common.
 
-use super::{Key, Takes};
+use super::{Key, Row, Takes};
 use crate::blocks::Surroundings;
 use crate::demand::{Site, Source};
 use crate::error::Error;
+use crate::scenario::Direction;
 use crate::section::Section;
 use crate::units;
 use crate::voice::{Asks, Turn, Voice};
 use base::{Distribution, Rate, Span, Stream, Time};
 use traffic::Datagram;
+
+/// What the rows of unresponsive packets have in common.
+pub(crate) const UNRESPONSIVE: Row = Row {
+    name: "",
+    speaks_tcp: false,
+    is_recorded: false,
+    direction: (Direction::Forward, super::keys::OF_PACKETS),
+    own: None,
+    models: &[],
+};
 
 /// The rate of all sources of a block together.
 pub(crate) const RATE: Key =

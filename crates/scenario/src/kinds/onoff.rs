@@ -15,13 +15,12 @@
 //! source starts in its long-term rhythm: on with the probability of being on, in the middle of a period.
 
 use super::datagrams::{self, Packets, RATE, rate};
-use super::keys::{FLOWS, OF_PACKETS, START, start};
+use super::keys::{FLOWS, START, start};
 use super::{Asked, Key, Kind, Model, Row, Takes};
 use crate::blocks::Asking;
 use crate::demand::{Carries, Demand, Expected, Site, Source};
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
-use crate::scenario::Direction;
 use crate::units;
 use crate::written::Written;
 use base::{Distribution, Rate, Span, Stream};
@@ -59,10 +58,6 @@ const OFF: Key = Key { name: "off", doc: "how long it is off", ..ON };
 impl Kind for OnOff {
     const ROW: Row = Row {
         name: "onoff",
-        speaks_tcp: false,
-        is_recorded: false,
-        direction: (Direction::Forward, OF_PACKETS),
-        own: None,
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets at a constant rate, at times: on and off periods of any distribution",
@@ -71,6 +66,7 @@ impl Kind for OnOff {
             keys: &[FLOWS, RATE_ON, PACKET, ON, OFF, START],
             words: &[("", "{flows|on/off UDP source} ({rate} while {flows:all are }on)")],
         }],
+        ..datagrams::UNRESPONSIVE
     };
 
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {

@@ -5,13 +5,12 @@
 //! 3550 §5.1), 8 of UDP and 20 of IPv4.
 
 use super::datagrams::{self, Packets};
-use super::keys::{FLOWS, OF_PACKETS, START, start};
+use super::keys::{FLOWS, START, start};
 use super::{Asked, Key, Kind, Model, Row, Takes};
 use crate::blocks::Asking;
 use crate::demand::{Carries, Demand, Expected, Site, Source};
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
-use crate::scenario::Direction;
 use crate::units;
 use crate::written::Written;
 use base::{Distribution, Span, Stream};
@@ -44,10 +43,6 @@ const PACKET: Key = Key::packet("200b");
 impl Kind for Probes {
     const ROW: Row = Row {
         name: "probe",
-        speaks_tcp: false,
-        is_recorded: false,
-        direction: (Direction::Forward, OF_PACKETS),
-        own: None,
         models: &[Model {
             name: "",
             doc: "A small real-time flow whose packets are measured one by one: loss, one-way delay, jitter",
@@ -55,6 +50,7 @@ impl Kind for Probes {
             keys: &[FLOWS, INTERVAL, PACKET, START],
             words: &[("", "{flows|probe} (a packet of {packet} every {interval})")],
         }],
+        ..datagrams::UNRESPONSIVE
     };
 
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {

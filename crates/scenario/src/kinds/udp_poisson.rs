@@ -2,13 +2,12 @@
 //! the M/M/1 queue's arrivals, with one size the M/D/1 queue's (Kleinrock 1975, vol. I).
 
 use super::datagrams::{self, Packets};
-use super::keys::{ARRIVALS, FLOWS, OF_PACKETS, START, arrivals, start};
+use super::keys::{ARRIVALS, FLOWS, START, arrivals, start};
 use super::{Asked, Key, Kind, Model, Row, Takes};
 use crate::blocks::Asking;
 use crate::demand::{Carries, Demand, Expected, Site, Source};
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
-use crate::scenario::Direction;
 use crate::units;
 use crate::written::Written;
 use base::{Distribution, Span, Stream};
@@ -41,10 +40,6 @@ const PACKET: Key = Key {
 impl Kind for UdpPoisson {
     const ROW: Row = Row {
         name: "udp-poisson",
-        speaks_tcp: false,
-        is_recorded: false,
-        direction: (Direction::Forward, OF_PACKETS),
-        own: None,
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets at random instants: the arrivals of M/M/1 and M/D/1",
@@ -52,6 +47,7 @@ impl Kind for UdpPoisson {
             keys: &[FLOWS, PACKETS, PACKET, START],
             words: &[("", "{flows|UDP source} of packets at random times ({arrivals} a second{flows: together})")],
         }],
+        ..datagrams::UNRESPONSIVE
     };
 
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {

@@ -5,7 +5,7 @@
 //! begin with `#`.
 
 use super::datagrams::{self, Packets};
-use super::keys::{FLOWS, OF_PACKETS, REQUIRED, START, start_or};
+use super::keys::{FLOWS, REQUIRED, START, start_or};
 use super::{Asked, Key, Kind, Model, Row, Takes};
 use crate::blocks::Asking;
 use crate::demand::{Carries, Demand, Expected, Site, Source};
@@ -13,7 +13,6 @@ use crate::distribution::{self, Quantity};
 use crate::error::Error;
 use crate::kept::{self, ReadFile};
 use crate::rows::{lines, time_of};
-use crate::scenario::Direction;
 use crate::written::Written;
 use base::{Distribution, Span};
 use std::sync::Arc;
@@ -38,10 +37,6 @@ const AT_ONCE: Key = Key { default: "0s", ..START };
 impl Kind for UdpTrace {
     const ROW: Row = Row {
         name: "udp-trace",
-        speaks_tcp: false,
-        is_recorded: false,
-        direction: (Direction::Forward, OF_PACKETS),
-        own: None,
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets as they are written down in a file",
@@ -49,6 +44,7 @@ impl Kind for UdpTrace {
             keys: &[FLOWS, PACKETS, AT_ONCE],
             words: &[("", "{flows|UDP source} of the packets in {packets}")],
         }],
+        ..datagrams::UNRESPONSIVE
     };
 
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {
