@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab.command import completion
-from aqmlab.command.verbs import AllowCode, AsJson, Jobs, Out, Scheduler, complain, print_json, say, watched
-from aqmlab.errors import BadInput
+from aqmlab.command.verbs import (
+    AllowCode,
+    AsJson,
+    Fresh,
+    Jobs,
+    Out,
+    Resume,
+    Scheduler,
+    complain,
+    either_fresh_or_resumed,
+    print_json,
+    say,
+    watched,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,10 +62,8 @@ def evaluate(
     allow_code: AllowCode = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what was interrupted; finished runs are kept in any case.")
-    ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")] = False,
+    resume: Resume = False,
+    fresh: Fresh = False,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,8 +74,7 @@ def evaluate(
     from aqmlab.study import runs
     from aqmlab.sweep import cluster
 
-    if resume and fresh:
-        raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+    either_fresh_or_resumed(fresh, resume)
     others = None if against is None else [word.strip() for word in against.split(",") if word.strip()]
     among = template.chosen(what, others)
     given = answering.read(answers)

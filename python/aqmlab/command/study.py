@@ -14,7 +14,21 @@ import typer
 
 from aqmlab import scenario
 from aqmlab.command import completion
-from aqmlab.command.verbs import AsJson, Jobs, Out, Scheduler, Settings, complain, print_json, say, viewed, watched
+from aqmlab.command.verbs import (
+    AsJson,
+    Fresh,
+    Jobs,
+    Out,
+    Resume,
+    Scheduler,
+    Settings,
+    complain,
+    either_fresh_or_resumed,
+    print_json,
+    say,
+    viewed,
+    watched,
+)
 from aqmlab.errors import BadInput
 from aqmlab.study import folders
 
@@ -50,10 +64,8 @@ def study(
     settings: Settings = [],  # noqa: B006 - typer copies it
     jobs: Jobs = None,
     scheduler: Scheduler = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what was interrupted; finished runs are kept in any case.")
-    ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")] = False,
+    resume: Resume = False,
+    fresh: Fresh = False,
     out: Out = None,
     as_json: AsJson = False,
     live: Annotated[
@@ -75,8 +87,7 @@ def study(
     from aqmlab.study import chosen, overview, runs
     from aqmlab.sweep import cluster
 
-    if resume and fresh:
-        raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+    either_fresh_or_resumed(fresh, resume)
     if settings and (live or virtual):
         raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
     asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)))

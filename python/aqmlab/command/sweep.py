@@ -10,8 +10,18 @@ import typer
 
 from aqmlab import links, scenario, units
 from aqmlab.command import completion
-from aqmlab.command.verbs import AllowCode, AsJson, Jobs, Out, Scheduler, complain, print_json, watched
-from aqmlab.errors import BadInput
+from aqmlab.command.verbs import (
+    AllowCode,
+    AsJson,
+    Fresh,
+    Jobs,
+    Out,
+    Scheduler,
+    complain,
+    either_fresh_or_resumed,
+    print_json,
+    watched,
+)
 from aqmlab.laws import brought
 
 if TYPE_CHECKING:
@@ -49,7 +59,7 @@ def sweep(
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what was interrupted.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")] = False,
+    fresh: Fresh = False,
     settings: Annotated[
         list[str],
         typer.Option(
@@ -70,8 +80,7 @@ def sweep(
     from aqmlab.command import terminal
     from aqmlab.sweep import cluster, sweeps
 
-    if resume and fresh:
-        raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+    either_fresh_or_resumed(fresh, resume)
     changes = dict(map(scenario.parse_setting, settings))
     brought.allow_in(changes.values())
     asked = sweeps.read(file, seeds, changes)

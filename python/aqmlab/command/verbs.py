@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from aqmlab.command import completion
-from aqmlab.errors import Doubt, Interrupted, one_line
+from aqmlab.errors import BadInput, Doubt, Interrupted, one_line
 
 if TYPE_CHECKING:
     from aqmlab.progress import Monitor, View
@@ -52,6 +52,17 @@ AllowCode = Annotated[
     bool,
     typer.Option("--allow-code", help="Run the code that a scenario names: files of laws.", callback=_allowed),
 ]
+
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with what was interrupted; finished runs are kept in any case.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Make runs anew that are kept from before.")]
+
+
+def either_fresh_or_resumed(fresh: bool, resume: bool) -> None:
+    """Refuses to make runs anew and to go on with them at once."""
+    if resume and fresh:
+        raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
 
 
 def complain(message: str, exit_code: int) -> int:
