@@ -109,7 +109,7 @@ def explain(
         return
     if name not in rows:
         known = sorted({*rows, *(row["name"] for row in engine.measures())})
-        raise BadInput(f"explain {name}: expected one of {', '.join(known)}, or a file .csv or .cvec")
+        raise BadInput(f"explain {name}: expected one of {', '.join(known)}, or a file .py, .so, .csv or .cvec")
     row = rows[name]
     if rate is None and settings:
         raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
