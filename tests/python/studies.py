@@ -89,7 +89,7 @@ id = "tiny-2"
 says = "Drop-tail serves users better than PI with ECN."
 reason = "the claim gives an order, no size"
 seeds = 2
-expected = "does not hold"
+known_outcome = "does not hold"
 explained = "The stand-in has fewer timeouts with ECN."
 [[claim.check]]
 measure = "ahead"

@@ -89,7 +89,7 @@ def settings():
 def test_the_demo_answers_the_claims_of_both_studies(settings):
     asked = {claim.id: claim for claim in compared.claims(aqmlab.compare(ROOT / "examples/demo.toml", set=settings))}
     assert len(asked) >= 25
-    assert {claim.source for claim in asked.values()} == {
+    assert {claim.paper for claim in asked.values()} == {
         "Le et al., SIGCOMM 2003",
         "Le et al., IEEE/ACM ToN 15(6), 2007",
     }

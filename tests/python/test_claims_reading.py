@@ -32,14 +32,16 @@ def test_a_claim_says_all_that_it_says():
     (text,) = read(
         CLAIM
         | {
-            "expected": "does not hold",
+            "source": "section 4.1,\n  figure 8",
+            "known_outcome": "does not hold",
             "explained": "the hosts",
             "evidence": [{"aqm": "red", "load": "98"}],
             "seeds": 5,
         }
     )
-    assert (text.id, text.source, text.says) == ("x-1", "A paper", "PI is clearly better.")
-    assert (text.seeds, text.parts, text.expected, text.explained) == (5, False, "does not hold", "the hosts")
+    assert (text.id, text.paper, text.says) == ("x-1", "A paper", "PI is clearly better.")
+    assert text.source == "section 4.1, figure 8"
+    assert (text.seeds, text.parts, text.known_outcome, text.explained) == (5, False, "does not hold", "the hosts")
     assert text.evidence == ("web/red/off/98", "web/red/on/98")
     (question,) = text.questions
     assert (question.low, question.high, question.unit) == (CLEAR, float("inf"), "points")
@@ -47,9 +49,10 @@ def test_a_claim_says_all_that_it_says():
 
 
 def test_defaults_and_where_the_claims_stand():
-    (text,) = read(tree={"source": "Some and Others, 2003", "claim": [CLAIM]})
-    assert (text.source, text.seeds, text.expected, text.explained, text.evidence) == (
+    (text,) = read(tree={"paper": "Some and Others, 2003", "claim": [CLAIM]})
+    assert (text.paper, text.source, text.seeds, text.known_outcome, text.explained, text.evidence) == (
         "Some and Others, 2003",
+        None,
         3,
         HOLDS,
         None,
@@ -89,11 +92,11 @@ def test_what_cannot_be_answered_is_left_out_unless_a_check_loses_all():
     assert not text.is_answerable({"web/red/on/98", "web/tail/off/98"}), "the second check speaks of PI alone"
 
 
-def test_what_is_expected_may_be_another_thing_in_one_profile():
-    (text,) = read(CLAIM | {"expected": {"quick": "does not hold"}, "explained": "it is too short"})
-    assert [text.in_profile(name).expected for name in ("full", "quick")] == ["holds", "does not hold"]
-    (text,) = read(CLAIM | {"expected": "does not hold", "explained": "why"})
-    assert [text.in_profile(name).expected for name in ("full", "quick")] == ["does not hold", "does not hold"]
+def test_the_known_outcome_may_be_another_thing_in_one_profile():
+    (text,) = read(CLAIM | {"known_outcome": {"quick": "does not hold"}, "explained": "it is too short"})
+    assert [text.in_profile(name).known_outcome for name in ("full", "quick")] == ["holds", "does not hold"]
+    (text,) = read(CLAIM | {"known_outcome": "does not hold", "explained": "why"})
+    assert [text.in_profile(name).known_outcome for name in ("full", "quick")] == ["does not hold", "does not hold"]
 
 
 def test_a_claim_with_other_bounds_or_points_is_another_one_and_with_other_words_it_is_not():
@@ -154,11 +157,20 @@ TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
         (without("check"), "claims.toml: x-1: check: None: expected one or more tables"),
         (CLAIM | {"text": "so"}, "claims.toml: x-1: text: 'so': unknown key; expected one of id, says"),
         (CLAIM | {"seeds": 0}, "claims.toml: x-1: seeds: 0: expected the fewest runs"),
+        (CLAIM | {"source": " "}, "claims.toml: x-1: source: ' ': expected a text"),
+        (CLAIM | {"source": 7}, "claims.toml: x-1: source: 7: expected a text"),
+        (
+            CLAIM | {"expected": "does not hold"},
+            "x-1: expected: 'does not hold': unknown key; what is known to come out is known_outcome",
+        ),
         (CLAIM | {"parts": "yes"}, "claims.toml: x-1: parts: 'yes': expected true or false"),
-        (CLAIM | {"expected": "fails"}, "x-1: expected: 'fails': expected one of 'holds', 'does not hold'"),
-        (CLAIM | {"expected": "does not hold"}, "x-1: explained: missing; expected what explains it"),
-        (CLAIM | {"expected": {"quick": "does not hold"}}, "x-1: explained: missing; expected what explains it"),
-        (CLAIM | {"expected": {"quick": "fails"}}, "x-1: expected: 'fails': expected one of 'holds', 'does not hold'"),
+        (CLAIM | {"known_outcome": "fails"}, "x-1: known_outcome: 'fails': expected one of 'holds', 'does not hold'"),
+        (CLAIM | {"known_outcome": "does not hold"}, "x-1: explained: missing; expected what explains it"),
+        (CLAIM | {"known_outcome": {"quick": "does not hold"}}, "x-1: explained: missing; expected what explains it"),
+        (
+            CLAIM | {"known_outcome": {"quick": "fails"}},
+            "x-1: known_outcome: 'fails': expected one of 'holds', 'does not hold'",
+        ),
         (
             CLAIM | {"evidence": [{"aqm": "blue"}]},
             "claims.toml: x-1: evidence.0.aqm: 'blue': expected one of tail, pi, red",

@@ -49,7 +49,7 @@ def test_a_study_of_ones_own_is_run_judged_and_reported(folder, capsys):
     facts = read_json(out / "study.json")
     assert facts["command"] == "aqmlab study tiny"
     assert facts["complete"] and facts["runs"] == 15 and facts["runs_kept"] == 0
-    assert [claim["as_expected"] for claim in facts["claims"]] == [True, True]
+    assert [claim["as_known"] for claim in facts["claims"]] == [True, True]
     assert facts["claims"][0]["findings"][0]["basis"] == "runs"
     # The stand-in says that a run takes between 1.5 and 2.5 s.
     assert 15 * 1.5 <= facts["cpu_h"] * 3600 <= 15 * 2.5
@@ -117,18 +117,18 @@ def test_all_studies_are_one_plan(here, monkeypatch, capsys):
     assert "Web users over short queues" in capsys.readouterr().out
 
 
-def test_a_verdict_that_is_not_expected_ends_with_one(here, capsys):
-    wrong = studies.WRONG.replace('expected = "does not hold"\n', "").replace("explained", "# explained")
+def test_a_verdict_that_is_not_the_known_one_ends_with_one(here, capsys):
+    wrong = studies.WRONG.replace('known_outcome = "does not hold"\n', "").replace("explained", "# explained")
     studies.write(here / "tiny", claims=studies.CLAIMS + wrong)
     assert cli.invoke(["study", "tiny", "--quick"]) == 1
     answer = capsys.readouterr()
-    assert "tiny-2  does not hold (expected: holds)" in answer.out
+    assert "tiny-2  does not hold (known: holds)" in answer.out
     complaint = answer.err.strip().splitlines()[-1]
-    assert complaint.startswith("aqmlab: not as expected: tiny-2: does not hold, expected: holds")
+    assert complaint.startswith("aqmlab: not the known outcome: tiny-2: does not hold, known outcome: holds")
 
 
 @pytest.mark.parametrize(
-    ("verdict", "expected", "is_whole", "answer"),
+    ("verdict", "known", "is_whole", "answer"),
     [
         ("holds", "holds", True, True),
         ("cannot be decided", "holds", True, False),
@@ -139,16 +139,16 @@ def test_a_verdict_that_is_not_expected_ends_with_one(here, capsys):
         ("holds", "cannot be decided", True, False),
     ],
 )
-def test_shorter_runs_are_judged_by_the_opposite_alone(verdict, expected, is_whole, answer):
-    assert found.is_as_expected(verdict, expected, is_whole) is answer
+def test_shorter_runs_are_judged_by_the_opposite_alone(verdict, known, is_whole, answer):
+    assert found.as_known(verdict, known, is_whole) is answer
 
 
-def test_a_number_that_is_missing_though_it_was_run_is_not_expected_in_any_profile():
-    assert not found.is_as_expected("cannot be decided", "holds", is_whole=False, no_data=1)
-    assert not found.is_as_expected("cannot be decided", "does not hold", is_whole=False, no_data=1)
-    assert found.is_as_expected("cannot be decided", "cannot be decided", is_whole=False, no_data=1)
-    assert found.is_as_expected("not run in this profile", "holds", is_whole=False)
-    assert not found.is_as_expected("not run in this profile", "holds", is_whole=True)
+def test_a_number_that_is_missing_though_it_was_run_is_not_the_known_outcome_of_any_profile():
+    assert not found.as_known("cannot be decided", "holds", is_whole=False, no_data=1)
+    assert not found.as_known("cannot be decided", "does not hold", is_whole=False, no_data=1)
+    assert found.as_known("cannot be decided", "cannot be decided", is_whole=False, no_data=1)
+    assert found.as_known("not run in this profile", "holds", is_whole=False)
+    assert not found.as_known("not run in this profile", "holds", is_whole=True)
 
 
 def test_a_part_lists_its_points_before_it_runs_and_folds_what_is_not_asked(here, capsys):
@@ -179,7 +179,7 @@ def test_no_data_of_points_that_were_run_ends_with_one(here, capsys):
     studies.write(here / "tiny", claims=claims)
     assert cli.invoke(["study", "tiny", "--quick"]) == 1
     complaint = capsys.readouterr().err.strip().splitlines()[-1]
-    assert complaint.startswith("aqmlab: not as expected: tiny-1: cannot be decided") and "no data" in complaint
+    assert complaint.startswith("aqmlab: not the known outcome: tiny-1: cannot be decided") and "no data" in complaint
 
 
 def test_a_point_left_out_of_a_profile_decides_nothing(here, capsys):
@@ -310,6 +310,11 @@ def test_an_answer_to_another_claim_is_not_shown(folder, here):
     # Other words are no other claim.
     claims.write_text(studies.CLAIMS.replace("serves users better", "is better to users") + studies.WRONG)
     assert "is better to users" in overview.markdown([folder]) and "changed" not in overview.markdown([folder])
+    # Nor is another place of the paper, which stands below the words.
+    claims.write_text(studies.CLAIMS.replace("reason =", 'source = "section 4, figure 8"\nreason =') + studies.WRONG)
+    assert "| With ECN, PI serves users better than drop-tail.<br>*section 4, figure 8* |" in overview.markdown(
+        [folder]
+    )
 
 
 def test_a_part_of_a_study_answers_the_claims_that_it_can(folder, here, capsys):

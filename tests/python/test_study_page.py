@@ -21,12 +21,12 @@ def finding(label="PI 24", value=0.03, width=0.004, low=0.0, high=math.inf, unit
 
 
 def claim(name, *findings, **keys):
-    texts = {"source": "Somebody, 2001", "text": "PI is better than <drop-tail>.", "measure": "distance"}
+    texts = {"paper": "Somebody, 2001", "text": "PI is better than <drop-tail>.", "measure": "distance"}
     return Claim(name, bound="above 0", reason="an order", findings=findings or (finding(),), **texts, **keys).as_dict()
 
 
 CLAIMS = [
-    claim("s-1"),
+    claim("s-1", source="section 4, figure 8"),
     claim(
         "s-2",
         finding(value=-0.05),
@@ -56,7 +56,7 @@ FOUND = {
     "simulated_h": 40.0,
     "peak_rss_bytes": 2.5e8,
     "grids": [{"name": "web", "title": "Web users", "points": 6, "runs": 18}],
-    "claims": [{**facts, "as_expected": facts["id"] != "s-2"} for facts in CLAIMS],
+    "claims": [{**facts, "as_known": facts["id"] != "s-2"} for facts in CLAIMS],
     "self_checks": {"held": 99, "failed": []},
 }
 
@@ -105,9 +105,9 @@ def test_a_report_says_everything(written):
     said = words(written.read_text(encoding="utf-8"))
     for expected in (
         *("Some study", "Somebody, Somewhere 2001", "What was asked .", "Quick profile. Runs are short."),
-        *("s-1", "✓ holds", "s-2", "✗ does not hold", "s-3", "? cannot be decided"),
+        *("s-1 section 4, figure 8 ✓ holds", "s-2", "✗ does not hold", "s-3", "? cannot be decided"),
         *("PI is better than &lt;drop-tail&gt;.", "+3.00 ± 0.40 points", "above 0", "an order", "50.00 % of exchanges"),
-        *("What explains it: The gamma that is not stated turns it.", "Otherwise than expected"),
+        *("What explains it: The gamma that is not stated turns it.", "Otherwise than the known outcome"),
         "Runs that show it: web/pi-24/off/90 and 2 more that are not run in this profile.",
         *("Figure 5: Drop-tail &amp; co", "Ha.", "1 figure is not drawn", "Today&#39;s"),
         *("90 %", "loss", "2.0 ± 2.5"),

@@ -50,13 +50,14 @@ def ask(
     findings = tuple(replace(finding, among=max(among, 1)) for finding in found)
     return Claim(
         id=text.id,
-        source=text.source,
+        paper=text.paper,
         text=text.says,
+        source=text.source,
         measure=_measured(asked),
         bound=_bounds(findings, among),
         reason=text.reason,
         findings=findings,
-        expected=text.expected,
+        known_outcome=text.known_outcome,
         explained=text.explained,
         evidence=text.evidence,
         digest=text.digest,

@@ -1,14 +1,15 @@
 """Claims as data: reads `claims.toml`, checks every key of it and every point that it names, before anything runs.
 
 ```toml
-source = "Le et al., SIGCOMM 2003"    # optional: where the claims stand
+paper = "Le et al., SIGCOMM 2003"     # optional: what the claims are of, if not as study.toml says it
 [[claim]]
 id = "le2003-9a"
 says = "..."                          # the claim, in our words
+source = "section 4.1"                # where the paper says it: a section, a figure, "abstract"; or "inferred"
 reason = "..."                        # where its bounds come from
 seeds = 3                             # fewest runs of a point for a verdict
 parts = false                         # whether the parts of one run's window will do
-expected = "holds"                    # what comes out; { quick = "does not hold" }: what comes out in that profile
+known_outcome = "holds"               # what comes out; { quick = "does not hold" }: what comes out in that profile
 explained = "..."                     # why, where that is not that it holds
 evidence = [{ grid = "...", ... }]    # the points whose runs show it
 [[claim.check]]                       # a claim holds when all of its checks do
@@ -49,8 +50,8 @@ from aqmlab.scenario import digest
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
 
-FILE_KEYS = ("source", "claim")
-CLAIM_KEYS = ("id", "says", "reason", "seeds", "parts", "expected", "explained", "evidence", "check")
+FILE_KEYS = ("paper", "claim")
+CLAIM_KEYS = ("id", "says", "source", "reason", "seeds", "parts", "known_outcome", "explained", "evidence", "check")
 CHECK_KEYS = (
     "of",
     "than",
@@ -78,13 +79,15 @@ class ClaimText:
     """A claim of a study and what it asks, not yet answered."""
 
     id: str
-    source: str
+    paper: str
     says: str
+    source: str | None
+    """Where the paper says it."""
     reason: str
     seeds: int
     parts: bool
-    expected: str
-    expected_in: Mapping[str, str]
+    known_outcome: str
+    known_outcome_in: Mapping[str, str]
     """What comes out in profiles where it is something else."""
     explained: str | None
     evidence: tuple[str, ...]
@@ -92,8 +95,8 @@ class ClaimText:
     questions: tuple[Question, ...] = field(repr=False)
 
     def in_profile(self, profile: str) -> "ClaimText":
-        """This claim, with what is expected of runs of this profile."""
-        return replace(self, expected=self.expected_in.get(profile, self.expected))
+        """This claim, with what is known to come out of runs of this profile."""
+        return replace(self, known_outcome=self.known_outcome_in.get(profile, self.known_outcome))
 
     @property
     def points(self) -> set[str]:
@@ -112,7 +115,7 @@ class ClaimText:
 
 
 def read(path: Path, paper: str, points: Sequence[Point]) -> list[ClaimText]:
-    """The claims of a file; `points` are all points of its study, `paper` is where they stand if it does not say so."""
+    """The claims of a file; `points` are all points of its study, `paper` is what they are of if it does not say so."""
     tree = toml_text.read(path, files.CLAIMS)
     return of_tables(tree, str(path), paper, points)
 
@@ -120,9 +123,9 @@ def read(path: Path, paper: str, points: Sequence[Point]) -> list[ClaimText]:
 def of_tables(tree: Json, origin: str, paper: str, points: Sequence[Point]) -> list[ClaimText]:
     """Reads claims from tables that were parsed already."""
     _known(tree, FILE_KEYS, origin)
-    source = _text(tree, "source", origin, paper)
+    paper = _text(tree, "paper", origin, paper)
     found = [
-        _claim(table, f"{origin}: claim.{k}", source, points) for k, table in enumerate(_tables(tree, "claim", origin))
+        _claim(table, f"{origin}: claim.{k}", paper, points) for k, table in enumerate(_tables(tree, "claim", origin))
     ]
     seen: set[str] = set()
     for claim in found:
@@ -132,7 +135,7 @@ def of_tables(tree: Json, origin: str, paper: str, points: Sequence[Point]) -> l
     return found
 
 
-def _claim(table: Json, where: str, source: str, points: Sequence[Point]) -> ClaimText:
+def _claim(table: Json, where: str, paper: str, points: Sequence[Point]) -> ClaimText:
     claim_id = _text(table, "id", where)
     where = f"{where.partition(': claim.')[0]}: {claim_id}"
     _known(table, CLAIM_KEYS, where)
@@ -140,28 +143,29 @@ def _claim(table: Json, where: str, source: str, points: Sequence[Point]) -> Cla
     seeds = table.get("seeds", FEWEST_SEEDS)
     if type(seeds) is not int or seeds < 1:
         raise BadInput(f"{where}: seeds: {seeds!r}: expected the fewest runs for a verdict, 1 or more")
-    given = table.get("expected", HOLDS)
-    expected_in = dict(given) if isinstance(given, Mapping) else {}
-    expected = HOLDS if expected_in else given
-    for verdict in (expected, *expected_in.values()):
+    given = table.get("known_outcome", HOLDS)
+    known_in = dict(given) if isinstance(given, Mapping) else {}
+    known = HOLDS if known_in else given
+    for verdict in (known, *known_in.values()):
         if verdict not in (HOLDS, FAILS, OPEN):
-            raise BadInput(f"{where}: expected: {verdict!r}: expected one of {HOLDS!r}, {FAILS!r}, {OPEN!r}")
+            raise BadInput(f"{where}: known_outcome: {verdict!r}: expected one of {HOLDS!r}, {FAILS!r}, {OPEN!r}")
     explained = _text(table, "explained", where) if "explained" in table else None
-    if explained is None and {expected, *expected_in.values()} != {HOLDS}:
-        raise BadInput(f"{where}: explained: missing; expected what explains it, as it is expected not to hold")
+    if explained is None and {known, *known_in.values()} != {HOLDS}:
+        raise BadInput(f"{where}: explained: missing; expected what explains it, as it is known not to hold")
     evidence = _selectors(table.get("evidence", []), f"{where}: evidence")
     shown = [point.name for k, one in enumerate(evidence) for point in select(points, one, f"{where}: evidence.{k}")]
     checks = _tables(table, "check", where)
     asked = [q for k, check in enumerate(checks) for q in _check(check, f"{where}: check.{k}", k, points)]
     return ClaimText(
         id=claim_id,
-        source=source,
+        paper=paper,
         says=" ".join(says.split()),
+        source=" ".join(_text(table, "source", where).split()) if "source" in table else None,
         reason=" ".join(reason.split()),
         seeds=seeds,
         parts=_flag(table, "parts", where),
-        expected=expected,
-        expected_in=expected_in,
+        known_outcome=known,
+        known_outcome_in=known_in,
         explained=None if explained is None else " ".join(explained.split()),
         evidence=tuple(dict.fromkeys(shown)),
         questions=tuple(asked),
@@ -288,6 +292,10 @@ def _tables(table: Json, key: str, where: str) -> list[Json]:
 
 def _known(table: Json, keys: Sequence[str], where: str) -> None:
     for key in table:
+        if key == "expected":
+            raise BadInput(
+                f"{where}: expected: {table[key]!r}: unknown key; what is known to come out is known_outcome"
+            )
         if key not in keys:
             raise BadInput(f"{where}: {key}: {table[key]!r}: unknown key; expected one of {', '.join(keys)}")
 

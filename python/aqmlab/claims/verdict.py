@@ -228,13 +228,15 @@ class Claim:
     """One claim of a study, and what the data say to it."""
 
     id: str
-    source: str
+    paper: str
     text: str
     measure: str
     bound: str
     reason: str
     findings: tuple[Finding, ...]
-    expected: str = HOLDS
+    source: str | None = None
+    """Where the paper says it: a section, a figure, the abstract."""
+    known_outcome: str = HOLDS
     """What comes out at the published scale."""
     explained: str | None = None
     """Why, where that is not that it holds."""
@@ -306,8 +308,9 @@ class Claim:
         """For JSON: `holds` is true, false or null."""
         return {
             "id": self.id,
-            "source": self.source,
+            "paper": self.paper,
             "text": self.text,
+            "source": self.source,
             "measure": self.measure,
             "bound": self.bound,
             "reason": self.reason,
@@ -322,7 +325,7 @@ class Claim:
             "digest": self.digest,
             "unbelieved": self.unbelieved,
             "full_scale": self.full_scale or None,
-            "expected": self.expected,
+            "known_outcome": self.known_outcome,
             "explained": self.explained,
             "evidence": list(self.evidence),
             "findings": [

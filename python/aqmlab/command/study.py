@@ -171,7 +171,7 @@ def _claims(out: Console, one: Finished) -> None:
         show_header=False,
     )
     rows = [
-        (claim["id"], claim["verdict"] + ("" if claim["as_expected"] else f" (expected: {claim['expected']})"), claim)
+        (claim["id"], claim["verdict"] + ("" if claim["as_known"] else f" (known: {claim['known_outcome']})"), claim)
         for claim in facts["claims"]
         if claim["verdict"] != NOT_RUN
     ]
@@ -230,6 +230,6 @@ def _judge(done: Sequence[Finished]) -> None:
     for failed in (check for one in facts for check in one["self_checks"]["failed"]):
         complain(f"self-check failed: {failed['run']}: {failed['name']}: {failed['detail']}", 1)
     for line in found.unexpected(facts):
-        complain(f"not as expected: {line}", 1)
+        complain(f"not the known outcome: {line}", 1)
     if found.unexpected(facts) or any(one["self_checks"]["failed"] for one in facts):
         raise typer.Exit(1)

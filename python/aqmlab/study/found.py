@@ -113,19 +113,19 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
 def judged(claim: Claim, profile: str, is_part: bool = False) -> Json:
     """A claim with whether it came out as `claims.toml` says it does."""
     is_whole = profile == FULL and not (is_part and claim.asked < len(claim.findings))
-    as_expected = is_as_expected(claim.verdict, claim.expected, is_whole, claim.no_data)
-    return {**claim.as_dict(), "as_expected": as_expected}
+    is_known = as_known(claim.verdict, claim.known_outcome, is_whole, claim.no_data)
+    return {**claim.as_dict(), "as_known": is_known}
 
 
-def is_as_expected(verdict: str, expected: str, is_whole: bool, no_data: int = 0) -> bool:
-    """Whether a verdict is the one that was expected.
+def as_known(verdict: str, known: str, is_whole: bool, no_data: int = 0) -> bool:
+    """Whether a verdict is the known outcome.
 
     Runs shorter or fewer than the published ones may fail to decide what full ones decide, and the other way round:
     only the opposite verdict is unexpected there, and numbers that are missing though their points were run.
     """
     if is_whole:
-        return verdict == expected
-    return {verdict, expected} != {HOLDS, FAILS} and (not no_data or expected == OPEN)
+        return verdict == known
+    return {verdict, known} != {HOLDS, FAILS} and (not no_data or known == OPEN)
 
 
 def counts(found: Sequence[Json]) -> dict[str, int]:
@@ -135,12 +135,12 @@ def counts(found: Sequence[Json]) -> dict[str, int]:
 
 
 def unexpected(found: Sequence[Json]) -> list[str]:
-    """One line for each claim whose verdict is another than expected."""
+    """One line for each claim whose verdict is not the known outcome."""
     return [
-        f"{claim['id']}: {claim['verdict']}, expected: {claim['expected']}: {claim['number']}"
+        f"{claim['id']}: {claim['verdict']}, known outcome: {claim['known_outcome']}: {claim['number']}"
         for one in found
         for claim in one["claims"]
-        if not claim["as_expected"]
+        if not claim["as_known"]
     ]
 
 

@@ -160,7 +160,7 @@ def _of_study(study: Study, kept: _Kept) -> str:
         theirs = "<br>".join(dict.fromkeys(_cell(f["published_number"]) for f in findings if f["published_number"]))
         verdict = kept.verdict(text)
         said = _WORDS.get(verdict, verdict) + (f" ({_cell(answer['remark'])})" if answer and answer["remark"] else "")
-        cells = (text.id, _cell(text.says), ours, _cell(_bounds(text)), theirs, said, scale)
+        cells = (text.id, _said(text), ours, _cell(_bounds(text)), theirs, said, scale)
         parts.append(f"| {' | '.join(cells)} |")
     explained = [text for text in study.claims if text.explained and kept.verdict(text) in (FAILS, OPEN)]
     if explained:
@@ -195,6 +195,11 @@ def _engine(take: Json) -> str:
 def _bounds(text: ClaimText) -> str:
     """Each different bound once."""
     return "; ".join(dict.fromkeys(bound_words(q.low, q.high, q.unit) for q in text.questions))
+
+
+def _said(text: ClaimText) -> str:
+    """The claim and where the paper says it."""
+    return _cell(text.says) + (f"<br>*{_cell(text.source)}*" if text.source else "")
 
 
 def _line(text: str | None) -> str:
