@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from scipy import stats
 from aqmlab.claims import FAILS, HOLDS, OPEN, reading
 from aqmlab.claims.asked import NOT_RUN, ask
 from aqmlab.statistics import BATCHES
-from subjects import Runs, losing, points, window
+from subjects import GRID, Runs, losing, points, window
 
 POINTS = points()
 OTHER = ("other", (1, 2, 3))
@@ -308,3 +309,60 @@ def test_parts_pair_within_one_run():
     assert finding.interval.value == pytest.approx(-0.001)
     assert finding.interval.half_width == pytest.approx(0, abs=1e-9)
     assert finding.interval.basis == "parts"
+
+
+SETTLED, MOVED, SHORT = (
+    {"answer": "yes", "p": 0.6},
+    {"answer": "no", "p": 1e-5},
+    {"answer": "cannot tell", "p": 0.3},
+)
+
+
+def answered(*settled, lost=(0.010, 0.0101, 0.0102)):
+    """Runs shorter than the published ones, whose windows were found to be settled or not."""
+    runs = losing(*lost)
+    windows = [replace(one, settled=found) for one, found in zip(runs.windows, settled, strict=True)]
+    return Runs(windows, runs.summaries, demand=runs.demand)
+
+
+@pytest.mark.parametrize("high", [0.02, 0.005])  # which settled runs hold, and do not
+@pytest.mark.parametrize(
+    ("settled", "why"),
+    [
+        ((MOVED, MOVED, MOVED), "not settled in 3 of 3 runs"),
+        ((SETTLED, MOVED, SHORT), "not settled in 1 of 3 runs"),
+        ((SETTLED, SHORT, SHORT), "too short to tell whether it is settled in 2 of 3 runs"),
+        ((SETTLED, SETTLED, None), "not known whether it is settled in 1 of 3 runs"),
+    ],
+)
+def test_shorter_runs_that_are_not_known_to_be_settled_decide_nothing_and_say_why(settled, why, high):
+    claim = asked({PI: answered(*settled)}, loss(high=high))
+    assert claim.verdict == OPEN and claim.as_dict()["holds"] is None
+    assert claim.remark == f"the window was {why}"
+    assert claim.findings[0].number == f"1.010 ± 0.025 % of packets ({why})"
+    carried = asked({PI: answered(SETTLED, SETTLED, SETTLED)}, loss(high=high))
+    assert carried.verdict == (HOLDS if high == 0.02 else FAILS) and not carried.remark
+
+
+def test_runs_of_all_points_count_once_however_many_numbers_are_of_them():
+    subjects = {PI: answered(MOVED, MOVED, SETTLED), TAIL: answered(SETTLED, SETTLED, SETTLED, lost=(0.05, 0.06, 0.07))}
+    claim = asked(subjects, loss(**AGAINST, high=0.0), loss(high=0.02))
+    assert [finding.note for finding in claim.findings] == [
+        "not settled in 2 of 6 runs",
+        "not settled in 2 of 3 runs",
+    ]
+    assert claim.remark == "the window was not settled in 2 of 6 runs"
+    assert claim.as_dict()["unbelieved"] == {"not settled": (2, 6)}
+    # A number that the settled point has alone is decided, and fails the claim.
+    other = loss(high=0.02) | {"of": {"aqm": "tail", "ecn": "off", "load": "98"}}
+    assert asked(subjects, loss(**AGAINST, high=0.0), other).verdict == FAILS
+
+
+def test_runs_as_long_as_the_published_ones_are_what_the_claim_is_about():
+    tree = {**GRID, "scenario": {**GRID["scenario"], "duration": "300s", "warmup": "60s"}}
+    table = {"id": "x-1", "says": "so", "reason": "because", "check": [loss(high=0.02)]}
+    (text,) = reading.of_tables({"claim": [table]}, "claims.toml", "A paper", points(tree))
+    moved = answered(MOVED, MOVED, MOVED)
+    for duration, warmup, verdict in (("300s", "60s", HOLDS), ("300s", "30s", OPEN), ("200s", "60s", OPEN)):
+        moved.scenario = {"duration": duration, "warmup": warmup}
+        assert ask(text, {PI: moved}).verdict == verdict

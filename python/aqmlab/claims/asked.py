@@ -8,20 +8,10 @@ from aqmlab import units
 from aqmlab.claims.asking import Called, Question, label
 from aqmlab.claims.reading import ClaimText
 from aqmlab.claims.samples import Sample, contrast, relative, sample
-from aqmlab.claims.verdict import (
-    NOT_RUN,
-    ROUNDING,
-    SHORT,
-    TOO_SHORT,
-    UNCHECKED,
-    UNSETTLED,
-    Claim,
-    Finding,
-)
+from aqmlab.claims.verdict import NOT_RUN, ROUNDING, TOO_SHORT, WHY_NOT_BELIEVED, Claim, Doubt, Finding, doubted
 from aqmlab.json_files import Json
 from aqmlab.measures.subject import Subject
 from aqmlab.results.settled import pooled
-from aqmlab.stationarity import NO, YES
 from aqmlab.statistics import Interval
 from aqmlab.sweep.grid import Point
 
@@ -45,7 +35,8 @@ def ask(
     numbers whose points are there alone: the verdict stands on these, and the claim says how many of all they are.
     """
     asked = [q for q in text.questions if not lenient or q.points <= subjects.keys()]
-    found = [_finding(text, question, asked, subjects, called, lenient) for question in asked]
+    doubts = _doubts(asked, subjects)
+    found = [_finding(text, question, asked, subjects, doubts, called, lenient) for question in asked]
     among = sum(finding.has_interval and not finding.is_exact for finding in found)
     findings = tuple(replace(finding, among=max(among, 1)) for finding in found)
     return Claim(
@@ -62,6 +53,7 @@ def ask(
         evidence=text.evidence,
         digest=text.digest,
         of=len(text.questions),
+        doubts=tuple(doubts.values()),
     )
 
 
@@ -70,6 +62,7 @@ def _finding(
     question: Question,
     every: Sequence[Question],
     subjects: Mapping[str, Subject],
+    doubts: Mapping[str, Doubt],
     called: Called | None,
     lenient: bool,
 ) -> Finding:
@@ -84,7 +77,8 @@ def _finding(
         if min(w.measured_s for name in question.points for w in subjects[name].windows) < question.window_s:
             note = TOO_SHORT
             interval = Interval(interval.value, None, interval.n, "none")
-        note = note or _not_believed(question, every, subjects)
+        if not question.reading.measure.is_exact:
+            note = note or doubted([doubts[name] for name in question.points if name in doubts])
     return Finding(
         label=label(question, every, called),
         interval=interval,
@@ -121,18 +115,25 @@ def _too_few(text: ClaimText, n: int) -> str:
     return "" if n >= text.seeds or text.parts else f"{n} of the {text.seeds} {TOO_FEW}"
 
 
-def _not_believed(question: Question, every: Sequence[Question], subjects: Mapping[str, Subject]) -> str:
-    """Why runs of a question's points say nothing of the long run; empty where they do."""
-    among = len({name for other in every for name in other.points & subjects.keys()})
-    points = {point.name: point for _, group in question.terms for point in group.points}
-    answers = set()
-    for name, point in points.items():
-        if not question.reading.measure.is_exact and not _is_as_long(subjects[name], point):
-            # Of many points one shows a trend by chance alone.
-            answers.add(pooled([window.settled for window in subjects[name].windows], among)[0])
-    if NO in answers:
-        return UNSETTLED
-    return UNCHECKED if None in answers else SHORT if answers - {YES} else ""
+def _doubts(asked: Sequence[Question], subjects: Mapping[str, Subject]) -> dict[str, Doubt]:
+    """Of each point whose runs are shorter than the published ones, whether they say anything of the long run."""
+    points = {
+        point.name: point
+        for question in asked
+        for _, group in question.terms
+        for point in group.points
+        if point.name in subjects and not question.reading.measure.is_exact
+    }
+    shorter = {name: subjects[name] for name, point in points.items() if not _is_as_long(subjects[name], point)}
+    found = {}
+    for name, subject in shorter.items():
+        settled = [window.settled for window in subject.windows]
+        # Of many points one shows a trend by chance alone.
+        answer = pooled(settled, len(points))[0]
+        runs = [None if one is None else one["answer"] for one in settled].count(answer)
+        why = WHY_NOT_BELIEVED.get(answer, "")
+        found[name] = Doubt(why, runs if why else 0, len(settled))
+    return found
 
 
 def _is_as_long(subject: Subject, point: Point) -> bool:

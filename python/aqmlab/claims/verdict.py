@@ -8,10 +8,11 @@ first step of Holm 1979, "A simple sequentially rejective multiple test procedur
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab.stationarity import NO, UNKNOWN
 from aqmlab.statistics import CONFIDENCE, Interval, student
 
 ROUNDING = 1e-12
@@ -29,8 +30,9 @@ TOO_SHORT = "this window is too short: it cuts off what it should count"
 UNSETTLED = "not settled"
 SHORT = "too short to tell whether it is settled"
 UNCHECKED = "not known whether it is settled"
-NOT_BELIEVED = (UNSETTLED, SHORT, UNCHECKED)
-"""Of numbers from runs shorter than the published ones, whose window does not stand for the long run."""
+WHY_NOT_BELIEVED = {NO: UNSETTLED, None: UNCHECKED, UNKNOWN: SHORT}
+"""What is said of runs shorter than the published ones whose window does not stand for the long run, by the answer to
+whether it was settled; the gravest first."""
 ALIKE = "the same in every run"
 """Of measured numbers: that seeds did not change them says nothing about how much they might have."""
 
@@ -78,6 +80,29 @@ def is_unit(name: str) -> bool:
 def scale_of(unit: str) -> float:
     """What a number is multiplied by to be read in a unit."""
     return 100.0 if unit == POINTS or unit.startswith(PERCENT) else UNITS[unit]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Whether runs of a point that are shorter than the published ones stand for the long run."""
+
+    why: str
+    """Why they do not; empty where they do."""
+    runs: int
+    """How many of them say so."""
+    of: int
+
+
+def doubted(doubts: Sequence[Doubt]) -> str:
+    """Why a number of several points says nothing of the long run: `not settled in 3 of 6 runs`; the gravest alone."""
+    return next((f"{why} in {runs} of {of} runs" for why, (runs, of) in _by_reason(doubts).items()), "")
+
+
+def _by_reason(doubts: Sequence[Doubt]) -> dict[str, tuple[int, int]]:
+    """Of each reason in how many runs it was found, of all."""
+    of = sum(doubt.of for doubt in doubts)
+    found = {why: sum(doubt.runs for doubt in doubts if doubt.why == why) for why in WHY_NOT_BELIEVED.values()}
+    return {why: (runs, of) for why, runs in found.items() if runs}
 
 
 @dataclass(frozen=True)
@@ -248,6 +273,8 @@ class Claim:
     """How many numbers the claim has, where these are those of them that could be asked."""
     conditions: tuple[str, ...] = ()
     """Settings of the runs that are not those of the study's."""
+    doubts: tuple[Doubt, ...] = ()
+    """Of points whose runs are shorter than the published ones."""
     at_full_scale: Mapping[str, Any] | None = None
     """What is kept with the study of runs at the published scale: verdict, numbers."""
 
@@ -269,17 +296,16 @@ class Claim:
         """What to know beside the verdict: numbers that were not asked, and other conditions; often nothing."""
         every = self.of or len(self.findings)
         said = [f"{self.asked} of {every} numbers asked"] if 0 < self.asked < every else []
-        said += [f"{why} in {count} of {len(self.findings)} numbers" for why, count in self.unbelieved.items()]
+        said += [f"the window was {why} in {runs} of {of} runs" for why, (runs, of) in self.unbelieved.items()]
         if self.full_scale:
             said.append(self.full_scale)
         said += [f"asked under other conditions: {'; '.join(self.conditions)}"] if self.conditions else []
         return "; ".join(said)
 
     @property
-    def unbelieved(self) -> dict[str, int]:
-        """How many of its numbers come from a window that does not stand for the long run, by what is wrong with it."""
-        notes = [finding.note for finding in self.findings]
-        return {why: notes.count(why) for why in NOT_BELIEVED if why in notes}
+    def unbelieved(self) -> dict[str, tuple[int, int]]:
+        """In how many of its runs the window does not stand for the long run, of how many; by what is wrong with it."""
+        return _by_reason(self.doubts)
 
     @property
     def full_scale(self) -> str:

@@ -242,14 +242,14 @@ def contradictions(answer: Json, full: Json) -> list[str]:
     return (["the claim"] if is_other else []) + found
 
 
-def believed(answer: Json, full: Json | None) -> str:
-    """The verdict of an answer of shorter runs.
+def believed(answer: Json, profile: str) -> str:
+    """The verdict of an answer that is kept.
 
-    One that does not say whether its runs were settled, for it was kept before that was asked, is not known to be so:
-    it decides nothing that the published scale answers otherwise.
+    One of shorter runs that does not say whether they were settled was kept before that was asked. It decides nothing,
+    and nothing else that is kept says more: the same command makes it anew.
     """
-    is_known = "unbelieved" in answer
-    return OPEN if not is_known and full is not None and contradictions(answer, full) else str(answer["verdict"])
+    is_known = profile == FULL or "unbelieved" in answer
+    return str(answer["verdict"]) if is_known or answer["verdict"] not in (HOLDS, FAILS) else OPEN
 
 
 def at_full_scale(study_folder: Path, claims: Sequence[Claim]) -> list[Claim]:

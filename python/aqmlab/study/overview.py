@@ -104,9 +104,7 @@ class _Kept:
         answer = self.answer(text)
         if answer is not None:
             scale, kept = answer
-            full = self.scales.get(FULL, {"claims": {}})["claims"].get(text.id)
-            same = full is not None and scale != FULL and full["digest"] == text.digest
-            return found.believed(kept, full if same else None)
+            return found.believed(kept, scale)
         if any(text.id in scale["claims"] for scale in self.scales.values()):
             return CHANGED
         return NOT_RUN if self.scales else "not run"
@@ -159,7 +157,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
         ours = "<br>".join(f"{_cell(f['label'])}: {_cell(f['number'])}" for f in findings)
         theirs = "<br>".join(dict.fromkeys(_cell(f["published_number"]) for f in findings if f["published_number"]))
         verdict = kept.verdict(text)
-        said = _WORDS.get(verdict, verdict) + (f" ({_cell(answer['remark'])})" if answer and answer["remark"] else "")
+        remark = _remark(study, verdict, answer)
+        said = _WORDS.get(verdict, verdict) + (f" ({_cell(remark)})" if remark else "")
         cells = (text.id, _said(text), ours, _cell(_bounds(text)), theirs, said, scale)
         parts.append(f"| {' | '.join(cells)} |")
     explained = [text for text in study.claims if text.explained and kept.verdict(text) in (FAILS, OPEN)]
@@ -169,6 +168,16 @@ def _of_study(study: Study, kept: _Kept) -> str:
     if between := witnessed.markdown(study.folder, f"{study.id} between real TCP stacks"):
         parts.append(f"\n{between}")
     return "\n".join(parts) + "\n"
+
+
+def _remark(study: Study, verdict: str, answer: Json | None) -> str:
+    """What stands beside a verdict."""
+    if answer is None:
+        return ""
+    if verdict == OPEN and answer["verdict"] != OPEN:
+        again = f"`aqmlab study {study.id} --quick` says"
+        return f"whether the windows of these shorter runs were settled was not kept: {again}"
+    return str(answer["remark"])
 
 
 def _made(take: Json) -> str:
