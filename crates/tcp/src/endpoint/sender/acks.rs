@@ -1,10 +1,10 @@
-//! This file takes acknowledgements: what one tells, and what follows for the window, the timer and the repair.
+//! This file reads acknowledgements and acts on them: on the window, the timer and the repair.
 //!
 //! An acknowledgement goes through four steps:
-//! 1. what it tells is noted ([`Sender::note_arrivals`]);
-//! 2. what was needless so far is taken back;
-//! 3. new data was acknowledged, or it is a duplicate: losses are found, the window grows;
-//! 4. an echo of a mark is answered, and a reduction under way goes on.
+//! 1. what it acknowledges and reports is noted ([`Sender::note_arrivals`]);
+//! 2. a reduction that it proves needless is taken back;
+//! 3. as an acknowledgement of new data or as a duplicate, it lets losses be found or the window grow;
+//! 4. an echo of a mark is answered, and a reduction that is under way goes on.
 
 use super::pacing::Before;
 use super::repair::Repair;
@@ -16,19 +16,19 @@ use crate::segment::{Flags, Segment};
 use crate::stack::{Config, RttSampling};
 use base::{Span, Time};
 
-/// What an acknowledgement told.
+/// What one acknowledgement told.
 struct Arrived {
     /// Bytes that it acknowledges.
     bytes: u64,
-    /// Bytes that it reports beyond a hole and that were not known.
+    /// Bytes beyond a hole that it is the first to report.
     news: u64,
-    /// Bytes of which it is news that they arrived, acknowledged, reported or both.
+    /// Bytes that it is the first to tell the arrival of, whether it acknowledges or reports them.
     delivered: u64,
-    /// As many, where each segment counts as a full one; only where deliveries are counted.
+    /// The same bytes, with each segment counted as a full one; 0 where deliveries are not counted.
     segments_bytes: u64,
-    /// When the newest of what it acknowledges was sent, if that tells a round trip.
+    /// When the newest acknowledged segment was sent, if that gives a round trip.
     sent_at: Option<Time>,
-    /// What was known before, where deliveries are counted.
+    /// The state before it was read; all zero where deliveries are not counted.
     before: Before,
 }
 
@@ -68,7 +68,7 @@ impl Sender {
         } else if is_duplicate {
             arrived.delivered = self.on_duplicate_ack(arrived.delivered, config, now, out);
         } else if is_undone {
-            // What is lost all the same begins a recovery of its own.
+            // What is lost nevertheless begins a recovery of its own.
             self.find_losses(config, now);
             if self.has_loss() {
                 self.enter_recovery(config, now, out);
@@ -78,7 +78,7 @@ impl Sender {
         }
         if self.heard.hears(segment) {
             self.on_ecn_echo(config, now);
-            // A recovery that begins with an echo is due.
+            // A recovery that begins with an echo was needed.
             self.forbid_undoing();
         }
         if self.descent.is_gradual() && self.is_reducing() {
@@ -103,7 +103,7 @@ impl Sender {
         Arrived { bytes, news, delivered: bytes, segments_bytes: 0, sent_at, before: Before::default() }
     }
 
-    /// Notes what `segment` acknowledges and reports, and tells those who count what is delivered.
+    /// Notes what `segment` acknowledges and reports, and tells the repair and the controller what is delivered.
     fn note_deliveries(&mut self, segment: &Segment, config: &Config, now: Time) -> Arrived {
         let before = Before { pipe: self.pipe(), ever_lost: self.outstanding.ever_lost_bytes() };
         self.outstanding.begin(now, Self::echo_of(segment, config));
@@ -146,8 +146,8 @@ impl Sender {
         }
     }
 
-    /// Looks whether the acknowledgement says that the last reduction was needless, or due. Returns whether it was
-    /// taken back because all that was sent again came twice.
+    /// Judges the last reduction anew by this acknowledgement. Returns whether the reduction was taken back because
+    /// everything that was sent again had come twice.
     #[inline(never)]
     fn reconsider(
         &mut self,
@@ -167,7 +167,7 @@ impl Sender {
         self.undo_twice(config)
     }
 
-    /// Notes that `delivered` bytes more arrived, the newest of them after `rtt`.
+    /// Tells the controller and the probe that `delivered` more bytes arrived, the newest of them after `rtt`.
     pub(super) fn on_delivery(
         &mut self,
         segment: &Segment,
@@ -224,7 +224,7 @@ impl Sender {
             };
         }
         let timer_runs_on = match self.phase {
-            // What was missing is late: nothing more is deemed lost for now.
+            // The missing segment was only late: nothing more is deemed lost for now.
             Phase::Recovery if self.only_new => false,
             Phase::Recovery => self.on_ack_in_recovery(segment, arrived.bytes, config, now, out),
             Phase::Reducing => {
@@ -243,7 +243,7 @@ impl Sender {
         }
     }
 
-    /// Starts the retransmission timer again if anything is outstanding, and the timer of the probe.
+    /// Restarts the retransmission timer if anything is outstanding, and asks for a new time of the next probe.
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, config: &Config, now: Time) {
         let is_idle = self.snd_una == self.snd_nxt;
@@ -264,8 +264,8 @@ impl Sender {
         let counted = match self.phase {
             _ if self.descent.is_gradual() && config.whole_segments => arrived.segments_bytes,
             _ if self.descent.is_gradual() => arrived.delivered,
-            // RFC 3465 §2.3: after a timeout much of what is acknowledged had left the network before; no more than
-            // a segment of it counts.
+            // RFC 3465 §2.3: after a timeout much of what is acknowledged had left the network before, so that at most
+            // one segment counts.
             Phase::Timeout => arrived.bytes.min(config.mss.into()),
             _ => arrived.bytes,
         };
@@ -299,8 +299,8 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
     }
 
-    /// Takes the round trip that the acknowledgement of everything before `ack` tells; the newest of it was sent at
-    /// `sent_at`, if that tells one.
+    /// Measures the round trip of an acknowledgement up to `ack`, whose newest segment was sent at `sent_at`. `None`
+    /// says that this segment gives no round trip.
     #[inline]
     pub(super) fn measure(&mut self, ack: u64, sent_at: Option<Time>, config: &Config, now: Time) {
         match config.rtt_sampling {

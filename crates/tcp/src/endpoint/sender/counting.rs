@@ -1,11 +1,15 @@
 //! This file recovers from losses without reports where the window comes down gradually: it is NewReno as in Linux.
 //!
-//! Each duplicate acknowledgement stands for a segment that arrived, nobody knows which: it is taken out of what is in
-//! the network, so that limited transmit and proportional rate reduction work as with reports. Three of them, or more
-//! where duplicates came that nothing sent explains, make a loss of the first segment; in a recovery each partial
-//! acknowledgement does. What acknowledges n segments fills a hole with the first of them; the others had been counted.
-//! A recovery goes on until something beyond all that was out at its start is acknowledged: the duplicates that
-//! needless repairs bring begin no new one (RFC 6582 §3.2, step 1).
+//! Each duplicate acknowledgement stands for a segment that arrived, although nobody knows which. It therefore no
+//! longer
+//! counts as being in the network, so that limited transmit and proportional rate reduction work as with reports.
+//!
+//! - Three duplicates say that the first segment is lost. It takes more of them once there were more duplicates than
+//!   segments that could have caused them, since that is a sign of reordering.
+//! - During a recovery each partial acknowledgement says that the next segment is lost.
+//! - An acknowledgement of n segments tells of one new arrival, that of the hole; duplicates had counted the others.
+//! - A recovery ends when something is acknowledged that was sent after its start. Duplicates that needless repairs
+//!   cause thus begin no new one (RFC 6582 §3.2, step 1).
 //!
 //! Source: Linux 6.12, tcp_input.c: tcp_add_reno_sack, tcp_remove_reno_sacks, tcp_check_reno_reordering,
 //! tcp_is_non_sack_preventing_reopen, tcp_fastretrans_alert, tcp_process_loss; tcp_recovery.c: tcp_newreno_mark_lost.
@@ -16,8 +20,9 @@
 //! | `reordering` | `reordering` |
 //!
 //! # Deviations
-//! - A recovery or timeout that turns out to be needless is over at once, also before something beyond it is
-//!   acknowledged.
+//! - A recovery, or the time after a timeout, ends at once when it proves needless. Linux waits until something that
+//!   was
+//!   sent after its start is acknowledged.
 //! - `reordering` does not come down again after a timeout.
 
 use super::repair::{DUP_THRESH, Repair};
@@ -27,17 +32,17 @@ use crate::segment::{Flags, Segment};
 use crate::stack::Config;
 use base::Time;
 
-/// tcp_max_reordering.
+/// The most that `reordering` rises to: tcp_max_reordering.
 const MOST_REORDERING: u32 = 300;
 
-/// What duplicates told.
+/// What duplicate acknowledgements have told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counting {
-    /// Segments that are thought to have arrived beyond a hole.
+    /// How many segments are thought to have arrived beyond a hole.
     assumed: u32,
-    /// Duplicates that make a loss: tcp_reordering at first.
+    /// How many duplicates make a loss; at first tcp_reordering, which is 3.
     reordering: u32,
-    /// What the peer sent last was data: the next of its segments is no duplicate.
+    /// The peer's last segment carried data: its next one does not count as a duplicate.
     heard_data: bool,
 }
 
@@ -48,8 +53,8 @@ impl Default for Counting {
 }
 
 impl Counting {
-    /// Whether `segment` is the first after data of the peer's, and so tells of its window (tcp_may_update_window,
-    /// FLAG_NOT_DUP).
+    /// Whether `segment` is the peer's first after one with data, and so counts as a window update
+    /// (tcp_may_update_window, FLAG_NOT_DUP).
     pub(super) fn is_first_after_data(&mut self, segment: &Segment) -> bool {
         let is_data = segment.payload > 0 || segment.flags.has(Flags::FIN);
         std::mem::replace(&mut self.heard_data, is_data)
@@ -57,7 +62,7 @@ impl Counting {
 }
 
 impl Sender {
-    /// What duplicates told. Asked for only where they are counted.
+    /// What duplicates have told. Call it only where they are counted.
     fn counting(&mut self) -> &mut Counting {
         match &mut self.repair {
             Repair::Counted(counting) => counting,
@@ -65,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// Takes the acknowledgement of `segments`. Returns how many bytes arrived that are news.
+    /// Takes an acknowledgement of this many `segments`. Returns how many bytes it is the first to tell the arrival of.
     #[inline(never)]
     pub(super) fn count_acknowledged(&mut self, ack: u64, segments: u32, config: &Config) -> u64 {
         let mss = u64::from(config.mss);
@@ -83,7 +88,7 @@ impl Sender {
         u64::from(segments.saturating_sub(assumed).max(1)) * mss
     }
 
-    /// Takes a duplicate. Returns how many bytes arrived by what it says.
+    /// Takes a duplicate. Returns how many bytes it says arrived.
     pub(super) fn on_counted_duplicate(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> u64 {
         let is_calm = matches!(self.phase, Phase::Open | Phase::Reducing);
         let says_nothing = self.phase == Phase::Timeout && self.snd_nxt <= self.recover;
@@ -104,14 +109,14 @@ impl Sender {
         u64::from(now_assumed.saturating_sub(assumed)) * u64::from(config.mss)
     }
 
-    /// Deems the next hole lost, when a recovery has new data acknowledged but not all that was out at its start.
+    /// Deems the next hole lost after a partial acknowledgement.
     pub(super) fn lose_next(&mut self) {
         if self.snd_una < self.recover && !self.outstanding.is_front_lost() {
             self.outstanding.lose_front();
         }
     }
 
-    /// Forgets what duplicates told, when the timer has expired.
+    /// Forgets what duplicates have told, since the timer has expired.
     pub(super) fn forget_duplicates(&mut self, config: &Config) {
         if let Repair::Counted(Counting { assumed: 1.., .. }) = self.repair {
             self.assume(0, config);
@@ -123,7 +128,8 @@ impl Sender {
         self.outstanding.assume(u64::from(segments) * u64::from(config.mss));
     }
 
-    /// tcp_limit_reno_sacked: one at least is missing, or what is deemed lost.
+    /// The most segments that can have arrived beyond a hole: all but those deemed lost, or but one
+    /// (tcp_limit_reno_sacked).
     fn most_assumed(&self, config: &Config) -> u32 {
         let lost = self.outstanding.lost_bytes().div_ceil(u64::from(config.mss)) as u32;
         (self.outstanding.len() as u32).saturating_sub(lost.max(1))

@@ -1,18 +1,17 @@
-//! The window does not grow while the application does not use it. After a pause it comes down, since what the path
-//! could take before says little of what it can take then.
+//! The window does not grow while the application does not use it, and comes down after a pause. What the path could
+//! take before a pause says little of what it can take afterwards.
 //!
-//! Whether the window limits what is sent is found when something is sent, and holds for a round trip (RFC 7661 in the
-//! form that Linux has it): when the end of what was written has gone out, what comes back still lets the window grow.
+//! Whether the window limits the sender is found when something is sent, and holds for a round trip (RFC 7661 as in
+//! Linux). Thus the window still grows by the last acknowledgements, although there is nothing left to send.
 //!
 //! By RFC 5681 §4.1 a pause longer than the retransmission timeout brings the window back to the initial one. Linux
-//! halves it for each timeout that went by, down to the initial one, and remembers three quarters of it as the
-//! threshold, so that it is soon there again (RFC 2861; tcp_cwnd_restart).
+//! halves it for each timeout that went by, down to the initial one. It keeps three quarters of the old window as the
+//! threshold, so that slow start soon leads back there (RFC 2861; tcp_cwnd_restart).
 //!
 //! # Deviations
-//! - RFC 2861's other half, a window that decays while the application uses only part of it
-//!   (tcp_cwnd_application_limited), is not there: such a window does not grow (`cwnd_validation`), and stays. In
-//!   Linux it decays only where a timeout's time went by without an acknowledgement that lets it grow and without a
-//!   pause (`snd_cwnd_stamp`, which tcp_cong_avoid sets with each).
+//! - A window of which the application uses only a part does not grow (`cwnd_validation`), but does not decay either.
+//!   RFC 2861 lets it decay (tcp_cwnd_application_limited). In Linux it decays only when a timeout's time went by
+//!   without a pause and without an acknowledgement that lets it grow (`snd_cwnd_stamp`, which tcp_cong_avoid sets).
 
 use super::Sender;
 use crate::stack::Config;
@@ -21,16 +20,17 @@ use base::Time;
 /// How much of the window the application used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Use {
-    /// What was sent came to the end of the window in this round trip (`is_cwnd_limited`); if not, the most that was
-    /// outstanding, bytes (`max_packets_out`).
+    /// The window was full at some time in this round trip (`is_cwnd_limited`).
     is_limited: bool,
+    /// If it was not, the most bytes that were outstanding in it (`max_packets_out`).
     most: u64,
-    /// The round trip ends when this is acknowledged (`cwnd_usage_seq`).
+    /// The acknowledgement of this ends the round trip (`cwnd_usage_seq`).
     end: u64,
 }
 
 impl Sender {
-    /// Something new may have been sent, from `before` on (tcp_cwnd_validate, tcp_write_xmit).
+    /// Notes how much of the window is used after sending; `before` is the former `snd_nxt` (tcp_cwnd_validate,
+    /// tcp_write_xmit).
     pub(super) fn note_use(&mut self, before: u64, config: &Config) {
         let has_sent = self.snd_nxt > before;
         if !has_sent && self.next_new(config).is_none() {
@@ -48,13 +48,13 @@ impl Sender {
         }
     }
 
-    /// Whether the window, not the application, limits what is sent (tcp_is_cwnd_limited): only then does it grow, but
-    /// in slow start to twice what was outstanding in any case.
+    /// Whether the window may grow, because it limits the sender and not the application does (tcp_is_cwnd_limited). In
+    /// slow start it may always grow to twice what was outstanding.
     pub(super) fn is_window_used(&self) -> bool {
         self.used.is_limited || self.window.in_slow_start() && self.window.cwnd < 2.0 * self.used.most as f64
     }
 
-    /// The application sends after a pause that was longer than the timeout.
+    /// Brings the window down when the application sends again after a pause longer than the timeout.
     #[cold]
     pub(super) fn restart_after_idle(&mut self, config: &Config, now: Time) {
         let mss = f64::from(config.mss);
@@ -63,7 +63,7 @@ impl Sender {
             self.window.cwnd = self.window.cwnd.min(initial);
             return;
         }
-        // Nothing is sent, and so nothing ends the pause.
+        // Nothing is to be sent, so that the pause goes on.
         if self.next_new(config).is_none() {
             return;
         }

@@ -2,34 +2,34 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what an acknowledgement tells, and what follows | `acks.rs` |
-//! | ... where nothing is missing: the plain path | `plain.rs` |
-//! | what is sent: the windows, segments new and old | `sending.rs` |
-//! | how losses are found and repaired: the ways, one of which a connection has | `repair.rs` |
-//! | ... the timer of retransmissions, where everything else failed | `timeout.rs` |
-//! | ... by the duplicates that stand for segments | `counting.rs` |
-//! | ... by time, and by probes of a silent tail | `probe.rs` |
+//! | an acknowledgement is read and acted on | `acks.rs` |
+//! | ... quickly, while nothing is missing (the plain path) | `plain.rs` |
+//! | segments are sent, lost ones first, as the windows allow | `sending.rs` |
+//! | losses are found and repaired in one of seven ways, which the configuration chooses | `repair.rs` |
+//! | ... by the retransmission timer, when all else fails | `timeout.rs` |
+//! | ... by counting duplicate acknowledgements, as Linux does without SACK | `counting.rs` |
+//! | ... by time, with probes for lost tails (RACK-TLP) | `probe.rs` |
 //! | ... as ns-2 does | `sack1.rs`, `newreno.rs` |
-//! | ... and what was needless is taken back | `undoing.rs` |
-//! | how the window comes down, at once or over a round trip | `reduction.rs` |
-//! | the window after a pause | `idle.rs` |
-//! | what is sent is spread over the round trip | `pacing.rs` |
-//! | the peer has no room | `persist.rs` |
+//! | a reduction is taken back when it proves needless | `undoing.rs` |
+//! | the window comes down, at once or over a round trip | `reduction.rs` |
+//! | the window comes down after a pause, and does not grow while it is not used | `idle.rs` |
+//! | segments are spread over the round trip | `pacing.rs` |
+//! | a peer that has no room is asked for some | `persist.rs` |
 //!
-//! How the window grows, and how far down it comes, is the controller's to say ([`crate::cc`]).
+//! The congestion controller ([`crate::cc`]) says how the window grows, and how far down it comes.
 //!
 //! # Deviations
-//! - RFC 6582: every partial acknowledgement restarts the timer, not the first alone ("slow but steady" of its §4, as
-//!   BSD does).
-//! - RFC 6675: a segment is lost when three segments above it are reported, bytes are not looked at. Nothing that is
-//!   not deemed lost is sent again (no rules 3 and 4 of `NextSeg`), so that a loss among the last three segments of a
-//!   recovery waits for the timer. What was reported stays known after a timeout, for receivers here never take it
-//!   back.
-//! - RFC 6298: fast retransmit restarts the timer, as BSD and Linux do. Where every acknowledgement is measured, one of
-//!   new data ends the back-off, with timestamps or without.
-//! - RFC 5681 §3.1: no more than the window counts as FlightSize, so that a second reduction, or a timeout in the midst
-//!   of repairs, does not take what is deemed lost for what is in the network. Where the window comes down gradually,
-//!   the whole of it counts, as in Linux.
+//! - RFC 6582: every partial acknowledgement restarts the timer, not the first alone. This is the variant that its §4
+//!   calls "slow but steady"; BSD has it too.
+//! - RFC 6675: a segment is deemed lost when three segments above it are reported; bytes are not counted. Rule 3 of
+//!   `NextSeg` is not there; rule 4, the rescue, is (`probe.rs`). The sender remembers over a timeout what was
+//! reported,
+//!   since receivers here never discard what they have reported.
+//! - RFC 6298: fast retransmit restarts the timer, as BSD and Linux do. Where every acknowledgement is measured, an
+//!   acknowledgement of new data ends the back-off, with timestamps or without.
+//! - RFC 5681 §3.1: FlightSize is never more than the window. Otherwise a second reduction, or a timeout during
+//!   repairs, would count lost segments as segments in the network. Where the window comes down gradually, the window
+//!   itself stands for FlightSize, as in Linux.
 
 mod acks;
 mod counting;
@@ -60,7 +60,7 @@ pub(crate) use pacing::{BURSTS, MOST_BURST};
 use reduction::Descent;
 use repair::Repair;
 
-/// The way out for what a sender sends: the receiver of its own end puts an acknowledgement on each segment.
+/// A sender's way out: the receiver of the same endpoint adds the acknowledgement to each segment, and `emit` takes it.
 pub(super) struct Outlet<'a, E> {
     pub receiver: &'a mut Receiver,
     pub emit: &'a mut E,
@@ -75,7 +75,7 @@ impl<E: Emit> Outlet<'_, E> {
     }
 }
 
-/// Stage of loss recovery.
+/// How far a sender has come with the repair of losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Nothing is being repaired.
@@ -84,14 +84,15 @@ enum Phase {
     Recovery,
     /// After a timeout, until everything sent before it is acknowledged.
     Timeout,
-    /// Nothing is being repaired, but the window is coming down after an ECN echo, until something sent since is
-    /// acknowledged. Only where it comes down gradually.
+    /// Nothing is being repaired, but the window is coming down after an ECN echo, until something sent since then is
+    /// acknowledged. This stage exists only where the window comes down gradually.
     Reducing,
 }
 
-/// The segment being timed, where one is at a time: one past its end, and when it was sent.
+/// The segment whose round trip is being measured, where one segment a window is.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
+    /// The sequence number after it.
     end: u64,
     sent_at: Time,
 }
@@ -101,10 +102,12 @@ impl Timing {
     const NONE: Self = Self { end: u64::MAX, sent_at: Time::ZERO };
 }
 
-/// Where the timer of retransmissions expired last: `snd_una` then, and how often it did there.
+/// The last expiration of the retransmission timer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Expired {
+    /// `snd_una` at that time.
     at: u64,
+    /// How often the timer has expired since `snd_una` reached this value.
     times: u32,
 }
 
@@ -122,7 +125,7 @@ pub(super) struct Sender {
     pub(super) snd_una: u64,
     /// Next sequence number never sent.
     pub(super) snd_nxt: u64,
-    /// What lies between the two.
+    /// The segments between the two.
     outstanding: Outstanding,
 
     // ── the windows ──
@@ -131,54 +134,54 @@ pub(super) struct Sender {
     controller: Chosen,
     /// How much of the window the application used.
     used: idle::Use,
-    /// How the window comes down.
+    /// How the window comes down, and how far it has come.
     descent: Descent,
-    /// What is told of marks.
+    /// How the peer echoes marks, and what it has echoed.
     pub(super) heard: Heard,
-    /// `snd_nxt` at the last reduction by ECN: at most one a window.
+    /// `snd_nxt` at the last reduction by ECN. Marks cause at most one reduction a window.
     ecn_recover: u64,
-    /// ECN echo met a window of one segment: nothing is sent before this instant (RFC 3168 §6.1.2).
+    /// Nothing is sent before this instant: an ECN echo met a window of one segment (RFC 3168 §6.1.2).
     held_until: Time,
 
     // ── repair ──
     phase: Phase,
-    /// How losses are found and repaired, and what that takes.
+    /// How losses are found and repaired, and the state of it.
     repair: Repair,
     duplicate_acks: u32,
-    /// `snd_nxt` at the last loss: no second fast recovery before it is passed.
+    /// `snd_nxt` at the last loss. No second fast recovery begins before this is acknowledged.
     recover: u64,
-    /// It is counted what each acknowledgement delivers, for the repair or for the controller.
+    /// The repair or the controller needs to know how many bytes each acknowledgement delivers.
     counts_deliveries: bool,
-    /// What is sent next is to be new data, although something is deemed lost.
+    /// Only new data may be sent next, although something is deemed lost (F-RTO).
     only_new: bool,
-    /// What it takes to take the last reduction back, once there was one.
+    /// What is needed to take the last reduction back; `None` before the first reduction.
     undoing: Option<Box<undoing::Undoing>>,
 
     // ── time ──
     pub(super) rtt: RttEstimator,
     timing: Timing,
     pub(super) last_sent_at: Time,
-    /// When the timer of retransmissions expires, or that of the handshake.
+    /// When the retransmission timer expires; during the handshake, when its timer does.
     pub(super) rto_at: Time,
     expired: Expired,
-    /// The earliest of the timers that most stacks never need, or earlier than that: `held_until`, those of the repair,
-    /// the next paced departure, the next question for room.
+    /// The earliest of the timers that seldom run, or an earlier instant: `held_until`, the timers of the repair, the
+    /// next paced departure, the next window probe.
     seldom_at: Time,
     /// Pacing, where it is configured.
     pacer: Option<Box<pacing::Pacer>>,
-    /// A peer without room: most connections have none.
+    /// The window probes, while the peer has no room. Most connections never have any.
     persist: Option<Box<persist::Persist>>,
 
     pub(super) stats: Stats,
 }
 
 impl Sender {
-    /// A fresh one.
+    /// A sender with nothing sent.
     pub fn new(config: &Config) -> Self {
         Self::holding(Outstanding::new(Repair::keeps_time(config)), config)
     }
 
-    /// A fresh one in memory that was another's.
+    /// A sender with nothing sent, which reuses the memory of `outstanding`.
     fn holding(outstanding: Outstanding, config: &Config) -> Self {
         let (controller, repair) = (Chosen::new(config), Repair::new(config));
         let descent = Descent::new(&repair, config);
@@ -217,21 +220,21 @@ impl Sender {
         }
     }
 
-    /// Becomes a fresh one but keeps its memory.
+    /// Starts again as a new sender, and keeps its memory.
     pub fn reset(&mut self, config: &Config) {
         let mut outstanding = std::mem::replace(&mut self.outstanding, Outstanding::new(false));
         outstanding.clear(Repair::keeps_time(config));
         *self = Self::holding(outstanding, config);
     }
 
-    /// Gives back what it does not need while nothing is outstanding.
+    /// Frees the memory that is not needed while nothing is outstanding.
     pub fn rest(&mut self) {
         if self.snd_una == self.snd_nxt {
             self.outstanding.rest();
         }
     }
 
-    /// The application writes `bytes` more.
+    /// Adds `bytes` to what the application has written.
     pub fn write(&mut self, bytes: u64) {
         if self.outstanding.sampler.is_some() {
             self.note_app_limit();
@@ -239,14 +242,14 @@ impl Sender {
         self.written += bytes;
     }
 
-    /// When something is to be done.
+    /// When the next of its timers expires.
     #[inline]
     pub fn next_wake(&self) -> Time {
         self.rto_at.min(self.seldom_at)
     }
 
-    /// Does what the seldom timers ask for that go before the timer of retransmissions. Returns whether the connection
-    /// is to be given up.
+    /// Runs those of the seldom timers that go before the retransmission timer. Returns whether the connection is to be
+    /// given up.
     pub fn on_seldom(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
         if now >= self.repair.reorder_at() {
             self.on_reorder_timer(config, now, out);
@@ -257,9 +260,10 @@ impl Sender {
         now >= self.persist_at() && self.on_persist_timer(config, now, out)
     }
 
-    /// Sends what had to wait, for an echo's sake or for its departure.
+    /// Sends what had to wait, either after an ECN echo or for its paced departure.
     pub fn on_departure(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
-        // After the timer: what is outstanding then is lost, and nothing new may go out ahead of it.
+        // This runs after the retransmission timer, which deems everything outstanding lost: new data must not go out
+        // ahead of that.
         if now >= self.held_until {
             self.held_until = Time::NEVER;
             self.push(config, now, out);
@@ -270,14 +274,15 @@ impl Sender {
         self.note_seldom();
     }
 
-    /// Brings `seldom_at` up to date: after one of its timers was set. One that was called off may still wake.
+    /// Brings `seldom_at` up to date. It is called after one of the seldom timers was set; one that was called off may
+    /// still cause a call.
     #[inline]
     fn note_seldom(&mut self) {
         let paced_at = self.pacer.as_ref().map_or(Time::NEVER, |pacer| pacer.wakes_at());
         self.seldom_at = self.held_until.min(self.repair.wakes_at()).min(self.persist_at()).min(paced_at);
     }
 
-    /// The connection is given up: nothing is due any more.
+    /// Calls off all timers, since the connection is given up.
     pub fn give_up(&mut self) {
         (self.rto_at, self.held_until) = (Time::NEVER, Time::NEVER);
         self.repair.call_off();
@@ -308,7 +313,7 @@ impl Sender {
         self.next_new(config).is_some_and(|(len, _)| in_flight + u64::from(len) > self.peer_window)
     }
 
-    /// What it does about congestion.
+    /// The congestion state, in the words of Linux.
     pub fn congestion_state(&self) -> CongestionState {
         match self.phase {
             Phase::Recovery => CongestionState::Recovery,

@@ -3,21 +3,21 @@
 //! Source: ns-2.35, tcp-newreno.cc, tcp-reno.cc, tcp.cc, with its defaults: `newreno_changes1_` and
 //! `partial_window_deflation_` on, `newreno_changes_` and `exit_recovery_fix_` off.
 //!
-//! - The window is half of the former one, whatever was outstanding, also below two segments; the threshold is the
-//!   whole segments of it, at least two. The timer does that every time it expires.
-//! - The first partial acknowledgement of a recovery restarts the timer, the others do not (`firstpartial_`; the
-//!   "impatient" variant of RFC 6582 §4): a window with many losses ends in a timeout.
-//! - When the recovery ends the window is what was left of it at the beginning (`cwnd_` without `dupwnd_`), or less if
-//!   partial acknowledgements have used up all that duplicates had added; the same acknowledgement opens it.
-//! - A retransmission does not end the timing of what was sent after it: the acknowledgement that ends a recovery may
-//!   time a segment of it, with all the round trips of the recovery (`rtt_active_`).
-//! - While everything is sent again after a timeout, the first two duplicates let a segment out each, as otherwise
-//!   (`singledup_`).
+//! - The window becomes half of the former window, whatever was outstanding, even below two segments. The threshold is
+//!   that in whole segments, at least two. The timer sets the threshold so every time it expires.
+//! - Only the first partial acknowledgement of a recovery restarts the timer (`firstpartial_`; the "impatient" variant
+//!   of RFC 6582 §4). A window with many losses therefore ends in a timeout.
+//! - When the recovery ends, the window is what the reduction had left (`cwnd_` without `dupwnd_`), or less if partial
+//!   acknowledgements have used up all that duplicates had added. The same acknowledgement lets it grow.
+//! - A retransmission does not end the timing of a segment. The acknowledgement that ends a recovery may thus measure a
+//!   round trip as long as the whole recovery (`rtt_active_`).
+//! - Limited transmit also works while everything is sent again after a timeout (`singledup_`): the first two
+//!   duplicates let out a segment each.
 //!
 //! # Deviations
-//! - A duplicate or partial acknowledgement lets out what the window allows; in ns-2 no more than two segments.
-//! - After an ECN echo ns-2 repairs a loss in the same window without a further reduction, and so does this, but the
-//!   window grows by each duplicate from the third on, not by three at once.
+//! - A duplicate or partial acknowledgement lets out what the window allows. In ns-2 it lets out two segments at most.
+//! - A loss in a window that an ECN echo has already reduced causes no further reduction, as in ns-2. Here the window
+//!   then grows by one segment for each duplicate from the third on; in ns-2 it grows by three at once.
 
 use super::repair::Repair;
 use super::{Outlet, Phase, Sender};
@@ -26,17 +26,17 @@ use crate::segment::Segment;
 use crate::stack::Config;
 use base::Time;
 
-/// What a recovery keeps.
+/// The state of a recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ns2NewReno {
     /// What the reduction left of the window.
     left: f64,
-    /// Whether a partial acknowledgement came since.
+    /// Whether a partial acknowledgement has come since then.
     had_partial: bool,
 }
 
 impl Sender {
-    /// Whether repair is this one.
+    /// Whether this sender repairs losses as ns-2's NewReno does.
     #[inline]
     pub(super) fn is_ns2_newreno(&self) -> bool {
         matches!(self.repair, Repair::Ns2NewReno(_))
@@ -49,7 +49,7 @@ impl Sender {
         }
     }
 
-    /// A recovery begins: what is left of the window.
+    /// Reduces the window as a recovery begins, and keeps what is left of it.
     pub(super) fn reduce_newreno(&mut self, config: &Config, now: Time) {
         if self.snd_una >= self.ecn_recover {
             self.window.cwnd = self.slow_down(config, now);
@@ -58,7 +58,8 @@ impl Sender {
         *self.newreno() = Ns2NewReno { left, had_partial: false };
     }
 
-    /// The timer expired, perhaps in a recovery: what duplicates added does not count.
+    /// Sets the threshold after the timer expired. During a recovery, what duplicates added to the window does not
+    /// count.
     pub(super) fn slow_down_newreno(&mut self, config: &Config, now: Time) {
         if self.phase == Phase::Recovery {
             self.window.cwnd = self.window.cwnd.min(self.newreno().left);
@@ -66,7 +67,7 @@ impl Sender {
         self.slow_down(config, now);
     }
 
-    /// `bytes` were acknowledged in a recovery. Returns whether the timer runs on.
+    /// Takes an acknowledgement of `bytes` during a recovery. Returns whether the timer runs on as it is.
     pub(super) fn on_ack_in_ns2_recovery(
         &mut self,
         segment: &Segment,

@@ -1,10 +1,12 @@
-//! Pacing spreads what may be sent over the round trip, in bursts of a millisecond's worth.
+//! Pacing spreads what may be sent over the round trip, in bursts of what the rate sends in a millisecond.
 //!
 //! Source: the internal pacing of Linux's TCP (tcp_pacing_check, tcp_update_skb_after_send, tcp_tso_autosize,
-//! tcp_update_pacing_rate). Each burst moves the time at which the next one may depart by what it takes at the rate, in
-//! payload; a connection that comes late is forgiven half of that at most. Under a controller that models the path the
-//! rate is the controller's; under others 200 % of window over round trip up to half of the threshold, and 120 %
-//! beyond. No rate is above `max_pacing_rate`, as with SO_MAX_PACING_RATE.
+//! tcp_update_pacing_rate). After a burst the next one may depart when the payload of the first has gone by at the
+//! rate. A connection that sends later than it might is forgiven its lateness, up to half of that time.
+//!
+//! A controller that models the path sets the rate itself. Under the others it is a multiple of the window over the
+//! round-trip time: twice that below half of the threshold, 1.2 times that from there on. No rate is above
+//! `max_pacing_rate`, as with SO_MAX_PACING_RATE.
 //!
 //! # Deviations
 //! - The first ten segments go out at once, as in Linux, counted in segments sent rather than in skbs.
@@ -20,15 +22,15 @@ use crate::rack::Rack;
 use crate::stack::Config;
 use base::{Span, Time};
 
-/// Linux does not pace the first ten segments.
+/// So many segments go out at once before pacing begins.
 const UNPACED: u64 = 10;
-/// Most bytes of a burst: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
+/// The most bytes of a burst: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
 pub(crate) const MOST_BURST: u64 = 65_536 - 1 - 320;
-/// Bursts of a second: `sk_pacing_shift` 10.
+/// Bursts a second: 2 to the power of `sk_pacing_shift`, which is 10.
 pub(crate) const BURSTS: f64 = 1_024.0;
-/// tcp_min_tso_segs.
+/// The fewest segments of a burst: tcp_min_tso_segs.
 const LEAST_BURST: u64 = 2;
-/// tcp_pacing_ss_ratio and tcp_pacing_ca_ratio.
+/// The rate over window and round-trip time: tcp_pacing_ss_ratio, and tcp_pacing_ca_ratio below.
 const SLOW_START_RATIO: f64 = 2.0;
 const AVOIDANCE_RATIO: f64 = 1.2;
 
@@ -40,14 +42,14 @@ pub(super) struct Pacer {
     least_burst: u64,
     /// When the next burst may depart: `tcp_wstamp_ns`.
     departs_at: Time,
-    /// What was sent at the last instant and is not in `departs_at` yet, bytes; and when.
+    /// Bytes sent at `sent_at`, which `departs_at` does not yet account for.
     unsettled: u64,
     sent_at: Time,
-    /// Segments ever sent, as far as they matter.
+    /// Segments ever sent; counted up to `UNPACED`.
     segments: u64,
-    /// When there is something to send that has to wait until then.
+    /// When to send what waits for its departure; never if nothing waits.
     wakes_at: Time,
-    /// What is sent next ends a burst.
+    /// The next segment is the last of its burst.
     pub(super) ends_burst: bool,
 }
 
@@ -65,7 +67,7 @@ impl Pacer {
         }
     }
 
-    /// A segment was sent.
+    /// Notes that a segment was sent.
     #[inline]
     pub(super) fn sent(&mut self, bytes: u64, now: Time) {
         if self.sent_at != now {
@@ -76,7 +78,7 @@ impl Pacer {
         self.segments = (self.segments + 1).min(UNPACED);
     }
 
-    /// What was sent last moves the next departure.
+    /// Moves the next departure by the time that the bytes sent last take.
     fn settle(&mut self) {
         if self.unsettled == 0 {
             return;
@@ -96,7 +98,7 @@ impl Pacer {
         self.departs_at
     }
 
-    /// When there is something to send that waits; never if there is not.
+    /// When to send what waits for its departure; never if nothing waits.
     #[inline]
     pub(super) fn wakes_at(&self) -> Time {
         self.wakes_at
@@ -107,10 +109,10 @@ impl Pacer {
         self.rate
     }
 
-    /// Segments of a burst.
+    /// How many segments a burst has.
     fn burst(&self, min_rtt: Option<Span>, mss: u64, most: u32) -> u64 {
         let mut bytes = ((self.rate / BURSTS) as u64).min(MOST_BURST);
-        // tcp_tso_rtt_log: near peers get more, halved with every 2^9 us.
+        // tcp_tso_rtt_log: near peers get larger bursts. The addition halves with every 2^9 us of round-trip time.
         let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
         bytes += if shift < 32 { MOST_BURST >> shift } else { 0 };
         (bytes.min(MOST_BURST) / mss).max(self.least_burst).min(u64::from(most))
@@ -167,7 +169,7 @@ impl Sender {
         }
     }
 
-    /// Nothing waits for its departure any more.
+    /// Calls off the next departure.
     #[inline]
     pub(in crate::endpoint) fn call_off_departure(&mut self) {
         if let Some(pacer) = &mut self.pacer {
@@ -175,7 +177,7 @@ impl Sender {
         }
     }
 
-    /// What is sent next ends a burst, or does not.
+    /// Says whether the next segment is the last of its burst.
     pub(super) fn end_burst(&mut self, ends: bool) {
         if let Some(pacer) = &mut self.pacer {
             pacer.ends_burst = ends;
@@ -187,7 +189,7 @@ impl Sender {
         sampled.or_else(|| self.outstanding.rack().and_then(Rack::min_rtt)).or_else(|| self.rtt.srtt())
     }
 
-    /// The handshake took a round trip: a controller that models the path starts from it.
+    /// Sets the first rate by the round trip of the handshake. A controller that models the path starts from it too.
     pub(in crate::endpoint) fn open_pacing(&mut self, config: &Config, now: Time) {
         if self.pacer.is_none() {
             return;
@@ -200,10 +202,10 @@ impl Sender {
         self.set_pacing_rate(config);
     }
 
-    /// Sets the rate to the controller's, or by window and round-trip time.
+    /// Sets the rate: the controller's, if it has one, or else by window and round-trip time.
     fn set_pacing_rate(&mut self, config: &Config) {
         let Some(pacer) = &mut self.pacer else { return };
-        // What is sent is paid for at the rate at which it was sent.
+        // Bytes that were sent take their time at the rate at which they were sent.
         pacer.settle();
         if let Some(steer) = self.controller.algorithm().steer() {
             (pacer.rate, pacer.least_burst) = (steer.bytes_per_second, steer.least_burst);
@@ -214,13 +216,14 @@ impl Sender {
             pacer.rate = cwnd.max(outstanding) * ratio / srtt.secs_f64();
         }
         if let Some(most) = config.max_pacing_rate {
-            // Of IP packets, all of them full: a sender that is held back has enough to send.
+            // The limit is one of IP packets. They count as full ones, since a sender that is held back has enough to
+            // send.
             let payload = f64::from(config.mss) / f64::from(config.mss + config.header);
             pacer.rate = pacer.rate.min(most.bps_f64() / 8.0 * payload);
         }
     }
 
-    /// An acknowledgement of `bytes` was read; `before` is what was known until then.
+    /// Brings the rate up to date after an acknowledgement of `bytes`; `before` is the state before it.
     #[inline(never)]
     pub(super) fn steer(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
         if config.control.models_path() {
@@ -268,7 +271,7 @@ impl Sender {
         }
     }
 
-    /// The application is about to write: whether it let the network wait (tcp_rate_check_app_limited).
+    /// Notes, before the application writes, whether the network had been waiting for it (tcp_rate_check_app_limited).
     pub(super) fn note_app_limit(&mut self) {
         let pipe = self.pipe();
         let has_lost = self.outstanding.next_lost().is_some();
@@ -280,8 +283,7 @@ impl Sender {
         }
     }
 
-    /// Tells the controller if something is about to be sent when nothing is in the network, the application having
-    /// had nothing to send.
+    /// Tells the controller if sending starts again after the application had nothing to send and the network emptied.
     fn note_restart(&mut self, config: &Config, now: Time) {
         let is_idle = self.snd_una == self.snd_nxt && self.next_new(config).is_some();
         if is_idle && self.outstanding.sampler.as_ref().is_some_and(|sampler| sampler.is_limited()) {
@@ -291,7 +293,7 @@ impl Sender {
     }
 }
 
-/// What was known before an acknowledgement was read.
+/// The state before an acknowledgement was read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before {
     /// Bytes in the network.

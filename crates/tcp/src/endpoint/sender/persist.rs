@@ -1,11 +1,13 @@
-//! When the peer's window closes, the sender asks from time to time whether there is room again.
+//! While the peer's window is closed, the sender asks from time to time whether there is room again (window probes).
 //!
-//! It asks when it may send nothing and no acknowledgement is to come that would say so. It asks first after a
-//! retransmission timeout, then after twice that, and so on (RFC 9293 §3.8.6.1), and goes on as long as it is answered.
+//! It asks only if it may send nothing and no acknowledgement is to come that could open the window. It asks first
+//! after
+//! a retransmission timeout, then after twice that, and so on (RFC 9293 §3.8.6.1). It goes on as long as it is
+//! answered.
 //!
 //! # Deviations
-//! - Probes are empty and old, as Linux's are (tcp_xmit_probe_skb); BSD's and the RFC's carry a byte. One into a window
-//!   that holds something, but no segment, carries that much.
+//! - Probes are empty and carry an old sequence number, as Linux's do (tcp_xmit_probe_skb). BSD's and the RFC's carry a
+//!   byte. If the window has room for less than a segment, the probe carries as much as there is room for.
 
 use super::{Outlet, Sender};
 use crate::endpoint::Emit;
@@ -13,9 +15,9 @@ use crate::segment::Flags;
 use crate::stack::Config;
 use base::{Ecn, Span, Time};
 
-/// Probes without an answer, after which the connection is given up (Linux, tcp_retries2).
+/// After so many probes without an answer the connection is given up (Linux, tcp_retries2).
 const MOST_PROBES: u8 = 15;
-/// TCP_RTO_MIN, which Linux does not let the time between probes fall below.
+/// The shortest time between probes: TCP_RTO_MIN, as in Linux.
 const SHORTEST: Span = Span::from_ms(200);
 
 /// A sender that waits for room.
@@ -23,13 +25,14 @@ const SHORTEST: Span = Span::from_ms(200);
 pub(super) struct Persist {
     /// When it asks next.
     at: Time,
-    /// Questions asked, and those without an answer.
+    /// Probes sent, and those sent since the peer was last heard.
     asked: u8,
     unanswered: u8,
 }
 
 impl Sender {
-    /// If nothing is outstanding, and what comes next does not fit the peer's window: asks for it later.
+    /// Sets the timer of the first probe, if nothing is outstanding and the next segment does not fit the peer's
+    /// window.
     pub(super) fn ask_for_room(&mut self, config: &Config, now: Time) {
         let fits = self.next_new(config).is_none_or(|(len, _)| u64::from(len) <= self.peer_window);
         if self.snd_nxt > self.snd_una || fits || self.persist.is_some() {
@@ -40,7 +43,7 @@ impl Sender {
         self.note_seldom();
     }
 
-    /// The peer said something: whatever it is, it is there; and there may be room.
+    /// Notes that the peer was heard. The probes end if it has room.
     pub(super) fn hear_of_room(&mut self, config: &Config) {
         let unacknowledged = self.snd_nxt - self.snd_una;
         let needed = self.next_new(config).map_or(0, |(len, _)| u64::from(len));
@@ -53,13 +56,13 @@ impl Sender {
         }
     }
 
-    /// When the peer is to be asked for its window.
+    /// When the next probe is due.
     #[inline]
     pub(in crate::endpoint) fn persist_at(&self) -> Time {
         self.persist.as_ref().map_or(Time::NEVER, |persist| persist.at)
     }
 
-    /// Asks for the window. Returns whether it was asked for in vain too often: the connection is to be given up.
+    /// Sends a probe. Returns whether too many went unanswered, so that the connection is to be given up.
     pub(in crate::endpoint) fn on_persist_timer(
         &mut self,
         config: &Config,
@@ -75,7 +78,7 @@ impl Sender {
             return true;
         }
         if self.peer_window > 0 {
-            // Silly, but better than nothing for ever (RFC 9293 §3.8.6.2.1).
+            // A small segment into a small window is better than none for ever (RFC 9293 §3.8.6.2.1).
             let part = u64::from(len).min(self.peer_window) as u32;
             self.send_new(part, false, config, now, out);
             return false;

@@ -1,8 +1,9 @@
 //! The sender's part of the plain path (`endpoint/plain.rs`): acknowledgements where nothing is missing.
 //!
-//! What happens is what `acks.rs` and `sending.rs` do, less what cannot be asked for here: all that is outstanding was
-//! sent once and nothing is known of it, so that all of it is in the network, nothing is lost, and nothing is to be
-//! taken back.
+//! It does what `acks.rs` and `sending.rs` do, without the questions whose answer is known here. Everything outstanding
+//! was sent once and is neither reported nor deemed lost. So all of it is in the network, and there is nothing to
+//! repair
+//! and nothing to take back.
 
 use super::sending::room_of;
 use super::{Outlet, Phase, Sender};
@@ -12,7 +13,7 @@ use crate::stack::Config;
 use base::Time;
 
 impl Sender {
-    /// Whether nothing is going on that an acknowledgement in order could change, but for the windows.
+    /// Whether an acknowledgement in order can change nothing but the windows.
     #[inline]
     fn is_calm(&self) -> bool {
         self.phase == Phase::Open && self.repair.is_idle() && self.persist.is_none() && self.has_judged()
@@ -29,7 +30,8 @@ impl Sender {
             && !self.controller.heeds_silence()
     }
 
-    /// Whether `segment`, which brings no data, is an acknowledgement or a window for the plain path.
+    /// Whether the plain path can take `segment`, which brings no data: an acknowledgement of new data, or a new
+    /// window.
     #[inline]
     pub(in crate::endpoint) fn expects(&self, segment: &Segment) -> bool {
         let is_new = segment.ack > self.snd_una && segment.ack <= self.snd_nxt;
@@ -45,7 +47,7 @@ impl Sender {
             && !self.only_new
     }
 
-    /// Takes an acknowledgement or a window that was [expected](Self::expects), and sends what may be sent now.
+    /// Takes a segment that was [expected](Self::expects), and sends what may be sent now.
     #[inline]
     pub(in crate::endpoint) fn on_plain_ack(
         &mut self,
@@ -61,7 +63,7 @@ impl Sender {
         self.push_plainly(config, now, out);
     }
 
-    /// New data was acknowledged: the round trip is measured, the window grows, and the timer starts again.
+    /// Takes an acknowledgement of new data: measures the round trip, grows the window and restarts the timer.
     #[inline]
     fn advance(&mut self, segment: &Segment, config: &Config, now: Time) {
         let bytes = segment.ack - self.snd_una;
@@ -87,7 +89,7 @@ impl Sender {
         self.restart_timer(config, now);
     }
 
-    /// Sends new data as the windows allow: all that is outstanding is in the network.
+    /// Sends new data as the windows allow, where everything outstanding is in the network.
     #[inline]
     fn push_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;

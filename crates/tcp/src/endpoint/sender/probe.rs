@@ -2,10 +2,10 @@
 //! RACK-TLP (RFC 8985) as in Linux.
 //!
 //! # Deviations
-//! - That reordering was seen switches the rule of three reports off, as in Linux; how far it went is not measured
-//!   (`tp->reordering`), which matters there only to how the window grows.
-//! - After a timeout, a retransmission that is found lost, or a loss that the timer of what may be reordered finds, is
-//!   sent again as the window allows. Linux enters fast recovery then (FLAG_LOST_RETRANS, tcp_rack_reo_timeout).
+//! - Once reordering was seen, the rule of three reports is off, as in Linux. How far segments were reordered
+//!   (`tp->reordering`) is not measured; in Linux it matters only to how the window grows.
+//! - After a timeout, two kinds of loss are sent again as the window allows: a retransmission that is found lost, and a
+//!   loss that the reordering timer finds. Linux enters fast recovery then (FLAG_LOST_RETRANS, tcp_rack_reo_timeout).
 
 use super::repair::Repair;
 use super::{Outlet, Phase, Sender, Timing};
@@ -18,15 +18,15 @@ use base::{Span, Time};
 /// Linux's TCP_TIMEOUT_MIN, two ticks of 1000 Hz.
 const LEAST_TIMEOUT: Span = Span::from_ms(2);
 
-/// What it takes to find losses by time.
+/// The timers and the probe of a sender that finds losses by time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probing {
-    /// When a tail loss probe is due, and the one that is out.
+    /// When a tail loss probe is due.
     pub(super) probe_at: Time,
     pub(super) probe: Option<Probe>,
-    /// The time of the next probe is to be set anew.
+    /// Somebody asked for a new time of the next probe.
     pub(super) is_wanted: bool,
-    /// When what may have been reordered is to be deemed lost.
+    /// When segments that may merely have been reordered are to be deemed lost.
     pub(super) reorder_at: Time,
 }
 
@@ -58,20 +58,20 @@ impl Sender {
         if let Repair::Rack(probing) = &self.repair { probing.probe } else { None }
     }
 
-    /// When what `segment` acknowledges, or else reports, was first sent, where every acknowledgement is measured: by
-    /// what was sent once, and if all was sent again by the timestamp.
+    /// When the first segment that `segment` acknowledges, or else reports, was sent. Segments that were sent once tell
+    /// it; if there are none, the timestamp does.
     pub(super) fn sampled_at(&self, segment: &Segment, config: &Config, now: Time) -> Option<Time> {
         self.outstanding.sampled_at().or_else(|| Self::stamped_at(segment, config, now))
     }
 
-    /// When what `segment` acknowledges was sent by the timestamp that it echoes, where there are timestamps.
+    /// When the segment that `segment` answers was sent, by the timestamp that it echoes; `None` without timestamps.
     pub(super) fn stamped_at(segment: &Segment, config: &Config, now: Time) -> Option<Time> {
         let age = age_of(segment.echo, now).ns();
         config.timestamps.then(|| Time::from_ns(now.ns().saturating_sub(age)))
     }
 
-    /// A report is measured too. If what it tells of was sent after the first segment was, the timer starts again
-    /// (tcp_clean_rtx_queue): that one may have been overtaken only.
+    /// Measures the round trip of a report. If the retransmission of the first segment is younger than that round trip,
+    /// the timer starts again (tcp_clean_rtx_queue).
     pub(super) fn measure_report(&mut self, config: &Config, now: Time) {
         if config.rtt_sampling != RttSampling::EveryAck {
             return;
@@ -84,7 +84,9 @@ impl Sender {
         }
     }
 
-    /// Deems lost what was sent before something that arrived, and asks for a call when more may be.
+    /// Deems lost the segments that a later one has overtaken by more than the reordering window, and sets the timer
+    /// for
+    /// those within it.
     pub(super) fn find_losses_by_time(&mut self, config: &Config, now: Time) {
         // RFC 8985 §6.2 step 4
         let is_sure = matches!(self.phase, Phase::Recovery | Phase::Timeout) || self.outstanding.has_three_sacked();
@@ -95,7 +97,7 @@ impl Sender {
         self.note_seldom();
     }
 
-    /// What might have been reordered has not come.
+    /// Finds losses when segments that might have been reordered have not come in time.
     pub(super) fn on_reorder_timer(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.probing().reorder_at = Time::NEVER;
         let before = self.outstanding.ever_lost_bytes();
@@ -112,8 +114,8 @@ impl Sender {
         self.push(config, now, out);
     }
 
-    /// Sets the time of the next probe (§7.2), or none: at most one is out, and none is sent while something is
-    /// reported missing.
+    /// Sets the time of the next probe (RFC 8985 §7.2). It sets none while a probe is out, or while reports say that
+    /// something is missing.
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) {
         self.probing().probe_at = Time::NEVER;
         let is_quiet = matches!(self.phase, Phase::Open | Phase::Reducing) && !self.outstanding.has_sacked();
@@ -123,8 +125,8 @@ impl Sender {
         let Some(srtt) = self.rtt.srtt() else { return };
         // A single segment may have to wait for a delayed acknowledgement.
         let more = if self.outstanding.len() == 1 { config.rto_min } else { LEAST_TIMEOUT };
-        // No later than the retransmission timer: that of the oldest segment, or, where nothing was sent, as set anew
-        // (tcp_schedule_loss_probe, advancing_rto).
+        // The probe comes no later than the retransmission timer would. That timer runs from the oldest segment if
+        // something was sent just now, and otherwise from now (tcp_schedule_loss_probe, advancing_rto).
         let rto = self.rtt.rto(config);
         let timed_from = if self.last_sent_at == now { self.outstanding.front_sent_at().unwrap_or(now) } else { now };
         let left = (timed_from + rto).since(now);
@@ -134,7 +136,7 @@ impl Sender {
         self.note_seldom();
     }
 
-    /// Sends the probe: new data if there is any, the last segment again if not (§7.3).
+    /// Sends the probe: new data if there is any, the last segment again if not (RFC 8985 §7.3).
     pub(super) fn on_probe_timer(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.probing().probe_at = Time::NEVER;
         if self.snd_una == self.snd_nxt {
@@ -154,8 +156,9 @@ impl Sender {
         true
     }
 
-    /// An acknowledgement while a probe is out (§7.4): one beyond what the probe repaired tells of a loss that nobody
-    /// has answered for yet.
+    /// Takes an acknowledgement while a probe is out (RFC 8985 §7.4). If it acknowledges more than the probe, a probe
+    /// of
+    /// old data has repaired a loss, and the window comes down for it.
     pub(super) fn settle_probe(&mut self, probe: Probe, ack: u64, is_duplicate: bool, config: &Config, now: Time) {
         if ack < probe.end {
             return;
@@ -175,15 +178,15 @@ impl Sender {
         }
     }
 
-    /// Sends the last segment that was not reported again, once a recovery, if the window has room and nothing else to
-    /// send: its loss would otherwise take the timer (RFC 6675 §4, NextSeg rule 4). RACK probes for it instead.
+    /// Sends the last unreported segment again, once a recovery, if the window has room and there is nothing else to
+    /// send (RFC 6675 §4, NextSeg rule 4). Otherwise its loss would have to wait for the timer. RACK probes instead.
     pub(super) fn rescue(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let pipe = self.pipe();
         let Repair::Sack { has_rescued } = &mut self.repair else { return };
         if *has_rescued || pipe + u64::from(config.mss) > self.window.cwnd as u64 {
             return;
         }
-        // If the last has been sent again already, so has everything before it: there is nothing left to look for.
+        // If the last segment has been sent again already, so has everything before it.
         *has_rescued = true;
         if let Some(record) = self.outstanding.rescue(now) {
             self.timing = Timing::NONE;
@@ -196,7 +199,7 @@ impl Sender {
         self.probe().is_some_and(|probe| probe.is_resent)
     }
 
-    /// A segment that ends at `end` is reported to have come twice: whether it is the probe, which was needless then.
+    /// Whether the segment that ends at `end`, which came twice, is the probe; the probe is then forgotten.
     pub(super) fn probe_came_twice(&mut self, end: u64) -> bool {
         let is_probe = self.probe().is_some_and(|probe| probe.is_resent && probe.end == end);
         if is_probe {

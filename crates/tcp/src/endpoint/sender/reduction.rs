@@ -1,7 +1,7 @@
-//! The window comes down for losses and marks, at once or over a round trip by proportional rate reduction.
+//! This file brings the window down for losses and marks, at once or over a round trip by proportional rate reduction.
 //!
-//! Source of the latter: RFC 6937 in the form of Linux (tcp_cwnd_reduction): the slow-start reduction bound while the
-//! repair goes well, the conservative one otherwise, and at least the first retransmission at once.
+//! Source of the latter: RFC 6937 in the form of Linux (tcp_cwnd_reduction). The slow-start reduction bound holds while
+//! the repair goes well, the conservative one otherwise. The first retransmission may always go out at once.
 //!
 //! | RFC              | here                    |
 //! |------------------|-------------------------|
@@ -16,23 +16,23 @@ use crate::segment::Segment;
 use crate::stack::{Config, Reduction};
 use base::Time;
 
-/// What happened since the reduction began.
+/// How far a gradual reduction has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// The window then.
+    /// The window when it began.
     from: f64,
-    /// Bytes that arrived.
+    /// Bytes that arrived since.
     delivered: u64,
-    /// Bytes that were sent, again or for the first time.
+    /// Bytes that were sent since, again or for the first time.
     sent: u64,
 }
 
 /// How the window comes down.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Descent {
-    /// At once.
+    /// It comes down at once.
     AtOnce,
-    /// Over a round trip; the value is of the last reduction.
+    /// It comes down over a round trip; the value belongs to the last reduction.
     Gradual(Progress),
 }
 
@@ -55,7 +55,7 @@ impl Descent {
         matches!(self, Self::Gradual(_))
     }
 
-    /// So many bytes were sent, again or for the first time.
+    /// Notes that so many bytes were sent, again or for the first time.
     #[inline]
     pub fn note_sent(&mut self, bytes: u32) {
         if let Self::Gradual(progress) = self {
@@ -78,7 +78,7 @@ impl Sender {
         self.heard.owe_cwr();
     }
 
-    /// The threshold that the controller leaves of the window.
+    /// Sets the threshold to what the controller leaves of the window.
     pub(super) fn set_threshold(&mut self, cause: Cause, config: &Config, now: Time) {
         let mss = f64::from(config.mss);
         if config.whole_segments {
@@ -96,7 +96,7 @@ impl Sender {
         self.window.ssthresh = left.max(2.0 * mss);
     }
 
-    /// Fast recovery begins, and the window comes down gradually; what is lost is sent by [`Sender::push`].
+    /// Begins fast recovery where the window comes down gradually. [`Sender::push`] then sends what is lost.
     pub(super) fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
         self.begin_undoing(self.window_before(), config);
         if self.phase == Phase::Reducing {
@@ -118,7 +118,7 @@ impl Sender {
         self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
-    /// `delivered` bytes arrived during the reduction: how much may be out now.
+    /// Sets the window after `delivered` bytes arrived during the reduction.
     #[inline(never)]
     pub(super) fn reduce_by(&mut self, delivered: u64, goes_well: bool, config: &Config) {
         if delivered == 0 || config.control.models_path() {
@@ -140,13 +140,13 @@ impl Sender {
         self.window.cwnd = (pipe + more.max(least)).max(mss);
     }
 
-    /// What is outstanding, without what limited transmit sent beyond the window (RFC 5681 §3.2).
+    /// FlightSize: the bytes outstanding, without those that limited transmit sent beyond the window (RFC 5681 §3.2).
     pub(super) fn flight(&self) -> f64 {
         ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd)
     }
 
-    /// Congestion met `flight` bytes: reduces the window. Returns what the controller leaves of them; the threshold,
-    /// and the window with it, stays at two segments at least (RFC 5681 (4)).
+    /// Reduces the window, since congestion met `flight` bytes. Returns what the controller leaves of them. The
+    /// threshold, and the window with it, is at least two segments (RFC 5681 equation 4).
     pub(super) fn reduce(&mut self, cause: Cause, flight: f64, config: &Config, now: Time) -> f64 {
         let mss = f64::from(config.mss);
         let congestion = Congestion { cause, flight, mss, whole_segments: false, abe: config.abe, now };
@@ -159,8 +159,9 @@ impl Sender {
 
     #[inline(never)]
     pub(super) fn on_ecn_echo(&mut self, config: &Config, now: Time) {
-        // RFC 3168 §6.1.2: once a window, and not for a window that a loss has reduced already.
-        // An acknowledgement of exactly that window may have been sent before the CWR arrived.
+        // RFC 3168 §6.1.2: marks reduce the window at most once a window, and not if a loss has done so already. The
+        // comparison is `<=`, because an acknowledgement of exactly that window may have been sent before the CWR
+        // arrived.
         let is_known = self.snd_una <= self.ecn_recover || self.snd_una <= self.recover;
         if self.phase != Phase::Open || is_known && !self.descent.is_gradual() {
             return;
@@ -179,15 +180,15 @@ impl Sender {
             self.held_until = now + self.rtt.rto(config);
             self.note_seldom();
         }
-        // Half the window itself, not of what is outstanding: the echo may have acknowledged all of that.
+        // The window counts here, not what is outstanding: the echo may have acknowledged all of that.
         self.window.cwnd = self.reduce(Cause::Mark, self.window.cwnd, config, now).max(floor);
         self.ecn_recover = self.snd_nxt;
     }
 
-    /// New data was acknowledged while the window comes down: perhaps it is there.
+    /// Ends the reduction if the acknowledgement of new data in `segment` says so.
     ///
-    /// Linux ends a recovery when all is acknowledged that was outstanding at its start. It ends the wait for an echo's
-    /// end when something sent since is. Either acknowledgement opens the window again.
+    /// Linux ends a recovery when everything is acknowledged that was outstanding at its start. It ends a reduction for
+    /// an echo when something is acknowledged that was sent since. Either acknowledgement lets the window grow again.
     #[inline(never)]
     pub(super) fn end_descent(&mut self, segment: &Segment, config: &Config, now: Time) {
         let is_over = match self.phase {
@@ -200,7 +201,7 @@ impl Sender {
         }
     }
 
-    /// The reduction is through.
+    /// Ends the reduction: the window is at the threshold.
     pub(super) fn end_reduction(&mut self, config: &Config) {
         self.phase = Phase::Open;
         if !config.control.models_path() {

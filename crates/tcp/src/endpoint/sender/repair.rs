@@ -1,4 +1,4 @@
-//! How losses are found and repaired: a connection has one of these ways from its start, and each keeps what it knows.
+//! This file says how losses are found and repaired. There are seven ways; a connection has one of them from its start.
 //!
 //! | | a loss is | a partial acknowledgement | the window comes down |
 //! |---|---|---|---|
@@ -10,8 +10,8 @@
 //! | `Ns2NewReno` (`newreno.rs`) | three duplicates | tells the next hole | at once |
 //! | `Ns2Sack1` (`sack1.rs`) | three reports | says that two segments left | at once |
 //!
-//! Whatever is deemed lost waits in [`Outstanding`](crate::outstanding::Outstanding) and is sent again as the window
-//! allows. `Ns2Sack1` alone keeps books of its own.
+//! A segment that is deemed lost is marked in [`Outstanding`](crate::outstanding::Outstanding) and is sent again as the
+//! window allows. Only `Ns2Sack1` keeps an account of its own.
 
 use super::counting::Counting;
 use super::newreno::Ns2NewReno;
@@ -25,26 +25,28 @@ use crate::segment::Segment;
 use crate::stack::{self, Config, Reduction};
 use base::Time;
 
-/// Duplicate acknowledgements, or segments reported above a hole, that make a loss.
+/// So many duplicate acknowledgements, or segments reported above a hole, make a loss (RFC 5681 §3.2, RFC 6675 §2).
 pub(super) const DUP_THRESH: u32 = 3;
 
-/// A way of repair, with what it knows.
+/// A way of repair, with its state.
 ///
-/// Every segment asks which it is: the tag has a place of its own, and those with reports come last.
+/// Every segment asks for the variant, so that this has to be cheap: the tag is a byte of its own, and the variants
+/// with reports come last.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 pub(super) enum Repair {
-    /// Fast retransmit and fast recovery.
+    /// Fast retransmit, and fast recovery that ends with the first acknowledgement of new data.
     Reno,
     /// Fast recovery that goes on over partial acknowledgements.
     NewReno,
     /// `Agent/TCP/Newreno` of ns-2.
     Ns2NewReno(Ns2NewReno),
-    /// Duplicates stand for segments that arrived.
+    /// NewReno as in Linux: each duplicate stands for a segment that arrived.
     Counted(Counting),
     /// Receivers report what arrived.
     Sack {
-        /// The last segment of this recovery has been sent again with nothing else to send (RFC 6675's rescue).
+        /// This recovery has had its rescue (RFC 6675): the last segment was sent again because there was nothing else
+        /// to send.
         has_rescued: bool,
     },
     /// Receivers report what arrived, and losses are found by time.
@@ -54,7 +56,7 @@ pub(super) enum Repair {
 }
 
 impl Repair {
-    /// The way that is configured, with nothing to repair.
+    /// The configured way, with nothing to repair.
     pub fn new(config: &Config) -> Self {
         match config.repair {
             stack::Repair::Reno => Self::Reno,
@@ -71,8 +73,8 @@ impl Repair {
         config.reduction == Reduction::Proportional && !config.control.models_path()
     }
 
-    /// Whether it is kept what arrived last and what was sent again: where losses are found by it, or round trips are
-    /// measured as where they are.
+    /// Whether the times of arrivals and retransmissions are kept. RACK finds losses by them; a Linux without SACK
+    /// measures round trips by them.
     pub fn keeps_time(config: &Config) -> bool {
         match config.repair {
             stack::Repair::Rack => true,
@@ -99,25 +101,25 @@ impl Repair {
         matches!(self, Self::Counted(_))
     }
 
-    /// Whether it has nothing to do, and nothing to learn from what arrives in order.
+    /// Whether an acknowledgement in order tells it nothing and asks nothing of it.
     #[inline]
     pub fn is_idle(&self) -> bool {
         match self {
             Self::Reno | Self::NewReno | Self::Ns2NewReno(_) | Self::Sack { .. } => true,
-            // Data and acknowledgements are told apart.
+            // It tells segments with data from pure acknowledgements, and so has to see all of them.
             Self::Counted(_) => false,
             Self::Rack(probing) => probing.probe.is_none(),
             Self::Ns2Sack1(sack1) => !sack1.is_busy,
         }
     }
 
-    /// When a probe is due.
+    /// When a tail loss probe is due.
     #[inline]
     pub fn probe_at(&self) -> Time {
         if let Self::Rack(probing) = self { probing.probe_at } else { Time::NEVER }
     }
 
-    /// When what may have been reordered is to be deemed lost.
+    /// When segments that may merely have been reordered are to be deemed lost.
     #[inline]
     pub fn reorder_at(&self) -> Time {
         if let Self::Rack(probing) = self { probing.reorder_at } else { Time::NEVER }
@@ -129,7 +131,7 @@ impl Repair {
         self.probe_at().min(self.reorder_at())
     }
 
-    /// No probe is due any more.
+    /// Calls the next probe off.
     #[inline]
     pub fn call_off_probe(&mut self) {
         if let Self::Rack(probing) = self {
@@ -137,7 +139,7 @@ impl Repair {
         }
     }
 
-    /// The time of the next probe is to be set anew.
+    /// Asks for a new time of the next probe.
     #[inline]
     pub fn want_probe(&mut self) {
         if let Self::Rack(probing) = self {
@@ -145,14 +147,14 @@ impl Repair {
         }
     }
 
-    /// Whatever becomes of the probe that is out, it tells nothing any more.
+    /// Forgets the probe that is out: whatever becomes of it is ignored.
     pub fn forget_probe(&mut self) {
         if let Self::Rack(probing) = self {
             probing.probe = None;
         }
     }
 
-    /// Nothing is due any more.
+    /// Calls off both timers.
     pub fn call_off(&mut self) {
         if let Self::Rack(probing) = self {
             (probing.probe_at, probing.reorder_at) = (Time::NEVER, Time::NEVER);
@@ -161,7 +163,8 @@ impl Repair {
 }
 
 impl Sender {
-    /// Deems lost what the acknowledgement at hand proves so, and asks for a call when more may be.
+    /// Deems lost what the current acknowledgement proves to be. Where losses are found by time, it also sets the timer
+    /// for those that may follow.
     #[inline]
     pub(super) fn find_losses(&mut self, config: &Config, now: Time) {
         if !self.repair.is_rack() {
@@ -174,12 +177,12 @@ impl Sender {
         }
     }
 
-    /// Whether recovery is due: the first segment is lost, or any where losses are found by time.
+    /// Whether a recovery is due: the first segment is lost, or any segment where losses are found by time.
     pub(super) fn has_loss(&self) -> bool {
         if self.repair.is_rack() { self.outstanding.has_lost() } else { self.outstanding.is_front_lost() }
     }
 
-    /// Whether reports, with the acknowledgement at hand, prove that something is lost.
+    /// Finds losses by reports. Returns whether something is lost.
     #[inline]
     pub(super) fn has_reported_loss(&mut self, config: &Config, now: Time) -> bool {
         let outstanding = &self.outstanding;
@@ -190,7 +193,8 @@ impl Sender {
         self.has_loss()
     }
 
-    /// A duplicate acknowledgement came. Returns the bytes that it tells of, `delivered` unless duplicates are counted.
+    /// Takes a duplicate acknowledgement. Returns the bytes that it says arrived: `delivered`, unless duplicates are
+    /// counted.
     #[inline(never)]
     pub(super) fn on_duplicate_ack(
         &mut self,
@@ -214,7 +218,7 @@ impl Sender {
         delivered
     }
 
-    /// A duplicate acknowledgement came of a receiver that reports nothing.
+    /// Takes a duplicate acknowledgement from a receiver that reports nothing.
     fn on_plain_duplicate(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.duplicate_acks += 1;
         match self.phase {
@@ -232,7 +236,7 @@ impl Sender {
         }
     }
 
-    /// A report came of something new beyond a hole.
+    /// Takes a report of something new beyond a hole.
     fn on_report(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.duplicate_acks += 1;
         let by_time = self.repair.is_rack();
@@ -243,7 +247,7 @@ impl Sender {
                 self.find_losses(config, now);
                 self.repair.call_off_probe();
                 let is_lost = !by_time && self.duplicate_acks >= DUP_THRESH || self.has_loss();
-                // Losses found by time are new ones, also after a reduction was taken back in the midst of its window
+                // A loss found by time is always a new one, even if a reduction for this window was taken back
                 // (tcp_time_to_recover).
                 if is_lost && (by_time || self.snd_una >= self.recover) {
                     self.enter_recovery(config, now, out);
@@ -252,7 +256,7 @@ impl Sender {
         }
     }
 
-    /// Fast recovery begins.
+    /// Begins fast recovery.
     pub(super) fn enter_recovery(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.stats.recoveries += 1;
         if let Repair::Sack { has_rescued } = &mut self.repair {
@@ -283,7 +287,7 @@ impl Sender {
         self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
-    /// `bytes` were acknowledged during fast recovery. Returns whether the timer runs on.
+    /// Takes an acknowledgement of `bytes` during fast recovery. Returns whether the timer runs on as it is.
     #[inline(never)]
     pub(super) fn on_ack_in_recovery(
         &mut self,
@@ -315,14 +319,14 @@ impl Sender {
         false
     }
 
-    /// Fast recovery is over, and leaves a window of `cwnd`.
+    /// Ends fast recovery with a window of `cwnd`.
     pub(super) fn end_recovery(&mut self, cwnd: f64) {
         self.phase = Phase::Open;
         self.window.cwnd = cwnd;
     }
 
-    /// RFC 6582 §3.2 step 3, a partial acknowledgement of `bytes`: the next hole goes out at once, and the window
-    /// deflates by what was acknowledged less one segment.
+    /// Takes a partial acknowledgement of `bytes` (RFC 6582 §3.2 step 3). The next hole is sent again at once, and the
+    /// window shrinks by the bytes acknowledged less one segment.
     pub(super) fn repair_next_hole(&mut self, bytes: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let (mss, bytes) = (f64::from(config.mss), bytes as f64);
         self.outstanding.lose_front();
@@ -334,10 +338,10 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.max(mss);
     }
 
-    /// A recovery, or the time after a timeout, ends when this, or more, is acknowledged.
+    /// The acknowledgement that ends a recovery, or the time after a timeout, reaches this.
     #[inline]
     pub(super) fn repaired_at(&self) -> u64 {
-        // RFC 6582 §3.2, step 1: what duplicates tell of a window that was just repaired begins nothing new.
+        // RFC 6582 §3.2, step 1: duplicates from the window that was just repaired begin no new recovery.
         self.recover + u64::from(self.repair.is_counted())
     }
 }

@@ -11,19 +11,23 @@
 //! | `recover_`, `dupacks_`     | `recover`, `duplicate_acks`                                                      |
 //! | `pipe_`, `scb_`            | `pipe`, `reported`; what of `scb_` was sent again is all before `repaired`       |
 //!
-//! - The third report of something new starts a recovery. Every gap below what was reported highest is taken for lost
-//!   and is sent again once, in order, as long as fewer segments are thought to be in the network than the window
-//!   holds; then comes new data. Each acknowledgement says that one segment left, a partial one that two did.
-//! - The window is half of the former one, whatever was outstanding, also below one segment: then nothing is sent
-//!   until the timer expires. It stays so when the recovery ends, but for one segment if nothing is outstanding then.
-//! - After a timeout everything is sent again, reported or not, in slow start; reports count again when new data was
-//!   acknowledged, and start a recovery when all is that was outstanding then. Until then reports beyond the second
-//!   let nothing out.
+//! - The third report of something new starts a recovery. Every gap below the highest reported segment is deemed lost
+//!   and is sent again once, in order; then comes new data. Segments go out while fewer are thought to be in the
+//!   network than the window holds. Each acknowledgement says that one segment left, a partial one that two did.
+//! - The window becomes half of the former window, whatever was outstanding, even below one segment: then nothing is
+//!   sent until the timer expires. It keeps this size when the recovery ends, but is at least one segment if nothing is
+//!   outstanding then.
+//! - After a timeout everything is sent again, reported or not, in slow start. Reports count again once new data was
+//!   acknowledged. They start a recovery only once everything is acknowledged that was outstanding at the timeout;
+//! until
+//!   then, reports beyond the second let nothing out.
 //!
 //! # Deviations
-//! - A mark's echo reduces nothing during a recovery, nor while the timer's first repair is out. In ns-2 one that
-//!   acknowledges what was sent in a recovery does, and prolongs that.
-//! - A segment with data counts as a departure only if it reports something new: ns-2's agents send one way.
+//! - An echo of a mark reduces nothing during a recovery, nor while the first retransmission after a timeout is out. In
+//!   ns-2 an echo that acknowledges something sent during the recovery does, and prolongs the recovery.
+//! - A segment that carries data says that a segment left only if it reports something new. In ns-2, agents send one
+//!   way
+//!   only.
 
 use super::repair::{DUP_THRESH, Repair};
 use super::{Outlet, Phase, Sender, Timing};
@@ -34,7 +38,7 @@ use crate::segment::Segment;
 use crate::stack::Config;
 use base::Time;
 
-/// What this recovery knows beyond the frame.
+/// The state that this way of repair keeps beside that of [`Sender`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack1 {
     /// Whether there is something to repair.
@@ -45,13 +49,13 @@ pub(super) struct Sack1 {
     pipe: i64,
     /// Gaps before this were sent again in this recovery.
     repaired: u64,
-    /// Where sending everything again after a timeout has come to; `None` once it is through.
+    /// The next sequence number to send again after a timeout; `None` when all of them have been.
     back_at: Option<u64>,
 }
 
 impl Sender {
-    /// Takes the acknowledgement in `segment`, which reports something, or while there is something to repair; the
-    /// others are the frame's. Returns whether something may be sent now.
+    /// Takes an acknowledgement that reports something, or any while there is something to repair. [`Sender::on_ack`]
+    /// takes the others. Returns whether something may be sent now.
     #[inline(never)]
     pub(super) fn on_ack_sack1(
         &mut self,
@@ -74,7 +78,7 @@ impl Sender {
                 (self.phase, self.recover, self.ecn_recover) = (Phase::Open, 0, 0);
                 self.pass(ack, config, now);
                 if self.snd_una == self.snd_nxt {
-                    // No timer runs that would raise it.
+                    // A window below one segment would stay so: no timer runs that would raise it.
                     self.window.cwnd = self.window.cwnd.max(f64::from(config.mss));
                 }
             } else if bytes > 0 {
@@ -109,7 +113,7 @@ impl Sender {
         may_send
     }
 
-    /// Everything before `ack` arrived, and no recovery is going on.
+    /// Notes that everything before `ack` arrived, outside a recovery.
     fn pass(&mut self, ack: u64, config: &Config, now: Time) {
         let sent_at = self.outstanding.acknowledge(ack);
         self.snd_una = ack;
@@ -123,7 +127,7 @@ impl Sender {
         self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
     }
 
-    /// Notes what `segment` reports. Returns the bytes that were not known.
+    /// Notes what `segment` reports. Returns the bytes that it is the first to report.
     fn take_reports(&mut self, segment: &Segment) -> u64 {
         let (una, ack) = (self.snd_una, segment.ack);
         let sack1 = self.sack1();
@@ -136,15 +140,15 @@ impl Sender {
         blocks.map(|(start, end)| reported.merge(start, end)).sum()
     }
 
-    /// Something new was reported while `snd_una` stood.
+    /// Takes a report of something new in an acknowledgement that does not advance.
     fn on_report_sack1(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.duplicate_acks += 1;
         if self.duplicate_acks < DUP_THRESH && config.limited_transmit {
             let more = f64::from(self.duplicate_acks * config.mss);
             self.send_onward((self.window.cwnd + more) as u64, config, now, out);
         }
-        // A reduction by ECN in the same window was for the same congestion; DCTCP's may have been next to nothing
-        // (RFC 8257 §3.4).
+        // A reduction by ECN in the same window answered the same congestion. DCTCP's may have been next to nothing, so
+        // that it does not count (RFC 8257 §3.4).
         let is_new = self.snd_una > self.recover.max(self.ecn_recover);
         let is_for_echo = self.ecn_recover > self.recover;
         if self.duplicate_acks != DUP_THRESH || !(is_new || is_for_echo) {
@@ -179,7 +183,7 @@ impl Sender {
         left
     }
 
-    /// The retransmission timer expired: everything again, from `snd_una` on.
+    /// Sends everything from `snd_una` on again, since the retransmission timer expired.
     pub(super) fn on_timeout_sack1(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let una = self.snd_una;
         let sack1 = self.sack1();
@@ -187,7 +191,7 @@ impl Sender {
         (sack1.back_at, sack1.is_busy) = (Some(una), true);
         self.phase = Phase::Timeout;
         (self.recover, self.duplicate_acks, self.timing) = (self.snd_nxt, 0, Timing::NONE);
-        // At every expiration, of the window as it is then.
+        // ns-2 does this at every expiration, with the window as it is then.
         self.slow_down(config, now);
         self.controller.timed_out();
         self.window.cwnd = f64::from(config.mss);
@@ -216,8 +220,9 @@ impl Sender {
         }
     }
 
-    /// Sends the next segment, an old one while everything is being sent again, if it ends no more than `window` bytes
-    /// beyond `snd_una`. Returns whether there was one.
+    /// Sends the next segment if it ends at most `window` bytes beyond `snd_una`. This is an old one while everything
+    /// is
+    /// being sent again, and else a new one. Returns whether it sent one.
     fn send_onward(&mut self, window: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
         let Some(at) = self.sack1().back_at else {
             let in_flight = self.snd_nxt - self.snd_una;

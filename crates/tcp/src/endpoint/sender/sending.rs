@@ -1,4 +1,4 @@
-//! What is sent: first what is lost, then what is new, as the windows allow.
+//! This file sends segments: first the lost ones, then new ones, as the windows allow.
 
 use super::repair::{DUP_THRESH, Repair};
 use super::{Outlet, Phase, Sender, Timing};
@@ -8,22 +8,23 @@ use crate::segment::Flags;
 use crate::stack::{Config, RttSampling};
 use base::Time;
 
-/// What may be sent.
+/// What may be sent next.
 pub(super) enum Due {
-    /// What is lost.
+    /// The next lost segment.
     Again,
     /// New data of this length, and whether the FIN rides on it.
     New(u32, bool),
 }
 
-/// What a segment takes of the congestion window: its payload, and a FIN alone as much as a full one or nothing.
+/// How many bytes of the congestion window a segment takes: its payload. A FIN without payload takes a full segment
+/// or nothing, as configured.
 #[inline]
 pub(super) fn room_of(payload: u32, config: &Config) -> u64 {
     u64::from(if payload == 0 && config.fin_takes_room { config.mss } else { payload })
 }
 
 impl Sender {
-    /// Sends what may be sent.
+    /// Sends everything that may be sent now.
     #[inline]
     pub(in crate::endpoint) fn push(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         if self.held_until.is_set() {
@@ -45,7 +46,7 @@ impl Sender {
         self.schedule_wanted_probe(config, now);
     }
 
-    /// Sets the time of the next probe, if that is to be done.
+    /// Sets the time of the next probe, if somebody asked for it.
     #[inline]
     pub(super) fn schedule_wanted_probe(&mut self, config: &Config, now: Time) {
         if let Repair::Rack(probing) = &mut self.repair
@@ -55,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// Brings the window down if this comes after a pause.
+    /// Brings the window down if sending starts again after a pause.
     #[inline]
     pub(super) fn heed_pause(&mut self, config: &Config, now: Time) {
         if config.idle_restart
@@ -67,7 +68,7 @@ impl Sender {
         }
     }
 
-    /// Sends first what is lost, then what is new.
+    /// Sends as much as the windows, the pacer and the way of repair let out.
     fn fill_window(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.heed_pause(config, now);
         if let Repair::Ns2Sack1(sack1) = &self.repair
@@ -84,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// Sends `most` segments of that; returns how many it were.
+    /// Sends up to `most` segments, lost ones first. Returns how many it sent.
     pub(super) fn fill(&mut self, most: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> u64 {
         for sent in 0..most {
             match self.due(config) {
@@ -108,7 +109,8 @@ impl Sender {
         most
     }
 
-    /// The windows let nothing out, or there is nothing to send: what else there is to be done about it.
+    /// Does what is left to do when nothing may be sent: a closed window is asked about, and a recovery rescues its
+    /// last segment.
     #[inline(always)]
     fn on_nothing_due(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         if self.snd_una == self.snd_nxt {
@@ -121,11 +123,11 @@ impl Sender {
         }
     }
 
-    /// What the windows let out now: first what is lost, then what is new.
+    /// The next segment that the windows let out, a lost one first.
     #[inline(always)]
     pub(super) fn due(&mut self, config: &Config) -> Option<Due> {
         // Limited transmit (RFC 3042): one new segment for each of the first two duplicates. With SACK, and where
-        // duplicates are counted, the pipe has already been relieved of what they tell.
+        // duplicates are counted, each duplicate has already made the pipe smaller.
         let may_be_early = self.phase == Phase::Open || self.phase == Phase::Timeout && self.is_ns2_newreno();
         let is_early = may_be_early && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
         let is_told = self.repair.has_reports() || self.repair.is_counted();
@@ -167,7 +169,7 @@ impl Sender {
         }
     }
 
-    /// Sends a new segment of `len` bytes.
+    /// Sends a new segment of `len` bytes, whatever the windows say.
     #[inline(always)]
     pub(super) fn send_new(
         &mut self,
@@ -209,13 +211,13 @@ impl Sender {
         self.descent.note_sent(record.len);
         self.repair.call_off_probe();
         if self.timing.end >= record.end() && !self.is_ns2_newreno() {
-            // Karn: its acknowledgement would be ambiguous.
+            // Karn's rule (RFC 6298 §3): its acknowledgement would be ambiguous.
             self.timing = Timing::NONE;
         }
         self.emit_again(&record, config, now, out);
     }
 
-    /// Sends what `record` says once more.
+    /// Sends the segment of `record` once more.
     pub(super) fn emit_again(&mut self, record: &Record, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.stats.retransmitted += 1;
         self.note_sent(record.len, now);
@@ -226,7 +228,7 @@ impl Sender {
         out.send(record.seq, payload, flags, ecn, config, now);
     }
 
-    /// A segment of so many bytes goes out, new or old.
+    /// Notes that a segment of so many bytes goes out, new or old.
     #[inline(always)]
     fn note_sent(&mut self, bytes: u32, now: Time) {
         self.last_sent_at = now;
@@ -235,16 +237,18 @@ impl Sender {
         }
     }
 
-    /// Whether `payload` bytes from `seq` on are pushed: they are the last that the application wrote.
+    /// Whether a segment of `payload` bytes at `seq` carries PSH: where it ends what the application wrote, and in a
+    /// Linux also within that.
     #[inline(always)]
     fn pushes(&self, seq: u64, payload: u32, config: &Config) -> bool {
         let end = seq + u64::from(payload);
         payload > 0 && (end == self.written || config.delayed_ack.adapts && self.pushes_within(seq, end, config))
     }
 
-    /// Whether Linux pushes in the midst of what the application wrote: at the end of a burst (__tcp_transmit_skb), or
-    /// where there are no bursts when more than half of the largest window that the peer has offered lies before
-    /// (forced_push). That is counted from the beginning of the stream, and of the peer's first offer.
+    /// Whether Linux sets PSH within what the application wrote. Where there are bursts, it does at the end of each
+    /// (__tcp_transmit_skb). Where there are none, it does when more than half of the largest window that the peer has
+    /// offered went out without one (forced_push); here this is counted from the beginning of the stream, and the
+    /// peer's first offer stands for the largest.
     fn pushes_within(&self, seq: u64, end: u64, config: &Config) -> bool {
         if let Some(pacer) = &self.pacer
             && config.pacing_burst > 1

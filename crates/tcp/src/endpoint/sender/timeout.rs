@@ -1,5 +1,5 @@
-//! The timer of retransmissions: everything that was not reported received is lost, which is go-back-N where the
-//! receiver reports nothing.
+//! When the retransmission timer expires, everything that was not reported to have arrived is deemed lost. Where the
+//! receiver reports nothing, this is go-back-N. RACK spares what was sent too recently.
 
 use super::repair::Repair;
 use super::{Outlet, Phase, Sender, Timing};
@@ -8,12 +8,13 @@ use crate::endpoint::Emit;
 use crate::stack::Config;
 use base::Time;
 
-/// Retransmissions of one segment by the timer, after which the connection is given up (RFC 1122 §4.2.3.5, R2; BSD's
+/// After the timer has retransmitted a segment so often, the connection is given up (RFC 1122 §4.2.3.5, R2; BSD's
 /// TCP_MAXRXTSHIFT).
 const MOST_TIMEOUTS: u32 = 12;
 
 impl Sender {
-    /// The timer expired. Returns whether it did so too often: the connection is to be given up.
+    /// Deems everything lost and starts again with one segment, since the timer expired. Returns whether it expired too
+    /// often, so that the connection is to be given up.
     pub(in crate::endpoint) fn on_timeout(
         &mut self,
         config: &Config,
@@ -51,7 +52,7 @@ impl Sender {
         self.duplicate_acks = 0;
         if self.repair.is_rack() {
             self.outstanding.lose_old(now);
-            // What may be on its way yet counts (tcp_enter_loss).
+            // Segments that may still be on their way have room beside it (tcp_enter_loss).
             self.window.cwnd += self.pipe() as f64;
         } else {
             self.forget_duplicates(config);
@@ -63,10 +64,10 @@ impl Sender {
         false
     }
 
-    /// Sets the threshold, and tells the controller; the window itself becomes one segment in any case.
+    /// Sets the threshold, and tells the controller. The caller sets the window, which becomes one segment in any case.
     fn reduce_for_timeout(&mut self, is_first: bool, config: &Config, now: Time) {
         if self.descent.is_gradual() {
-            // Not again where the window is coming down already.
+            // A window that is coming down already is not reduced twice.
             if !self.is_reducing() && is_first {
                 self.begin_reduction(Cause::Loss, config, now);
             }

@@ -1,11 +1,15 @@
-//! Reductions taken back: what was sent again had not been lost.
+//! This file takes a reduction back when it proves needless: the segments that were sent again had not been lost.
 //!
-//! Three things tell. An acknowledgement that echoes a timestamp from before the first retransmission was caused by
-//! what was sent first (Eifel, RFC 3522 and 4015). Every retransmission is reported to have come twice (RFC 3708, on
-//! RFC 2883's reports). After a timeout, something that was sent once and is taken for lost arrives (F-RTO, RFC 5682
-//! §3, with selective acknowledgements: the first acknowledgement after the timeout lets new data out, not old, so that
-//! the next one tells). The window is then what it was, and nothing is lost any more. An echo of a mark forbids it: the
-//! reduction was due.
+//! Three observations prove that:
+//! - Eifel (RFC 3522, RFC 4015): an acknowledgement echoes a timestamp from before the first retransmission, and so
+//!   answers the original.
+//! - DSACK (RFC 3708, with the reports of RFC 2883): every retransmission is reported to have come twice.
+//! - F-RTO (RFC 5682 §3, in the form for selective acknowledgements): after a timeout a segment arrives that was sent
+//!   once and was deemed lost. To learn that, the first acknowledgement after the timeout lets new data out instead of
+//!   old, and the next one tells.
+//!
+//! The window and the threshold are then raised to their former values. An echo of a mark rules this out, since the
+//! reduction was then needed anyway.
 //!
 //! Source: Linux 6.12, tcp_input.c: tcp_init_undo, tcp_may_undo, tcp_try_undo_recovery, _partial, _dsack and _loss,
 //! tcp_process_loss, tcp_undo_cwnd_reduction.
@@ -19,11 +23,9 @@
 //! | `frto`           | `step`                        |
 //!
 //! # Deviations
-//! - Without SACK, what a timeout took is given back whether or not anything beyond is acknowledged.
-//! - Stamps have 16 bits. A retransmission that is half a minute old is not judged by them.
-//! - When a reduction is taken back, what was sent again and is still out no longer counts as being in the network.
-//! - Segments that were deemed lost in a reduction that was needless stay so until it is found out; Linux forgets
-//!   them too only then.
+//! - Without SACK, the reduction of a timeout is taken back whether or not anything beyond it is acknowledged.
+//! - Timestamps have 16 bits here. They do not judge a retransmission that is more than half a minute old.
+//! - When a reduction is taken back, retransmissions that are still out no longer count as being in the network.
 
 use super::repair::Repair;
 use super::{Phase, Sender};
@@ -33,17 +35,17 @@ use crate::segment::{Segment, stamp_of};
 use crate::stack::Config;
 use base::Time;
 
-/// Where F-RTO stands.
+/// How far F-RTO has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Step {
-    /// It is not asked, or has answered.
+    /// It does not run, or has come to its answer.
     #[default]
     Off,
-    /// The first segment was sent again, or new data after it; what is acknowledged next tells.
+    /// The first segment was sent again, or new data after it. The next acknowledgement tells.
     Waiting,
 }
 
-/// What it takes to take the last reduction back.
+/// What is needed to take the last reduction back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undoing {
     /// `snd_una` when it began; `None` once it was taken back.
@@ -59,18 +61,18 @@ pub(super) struct Undoing {
 }
 
 impl Sender {
-    /// Whether a stack has any of it.
+    /// Whether this stack can take a reduction back in any of the three ways.
     fn may_take_back(config: &Config) -> bool {
         (config.undo || config.frto) && Repair::keeps_time(config)
     }
 
-    /// The stamp that `segment` echoes, where there are timestamps.
+    /// The timestamp that `segment` echoes; `None` for a stack without timestamps.
     #[inline]
     pub(super) fn echo_of(segment: &Segment, config: &Config) -> Option<u16> {
         config.timestamps.then_some(segment.echo)
     }
 
-    /// The window comes down from `before`, the controller permitting; call it before anything is sent again.
+    /// Notes that the window comes down from `before`. Call it before anything is sent again.
     pub(super) fn begin_undoing(&mut self, before: Window, config: &Config) {
         if !Self::may_take_back(config) {
             return;
@@ -86,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// The window and the threshold as they are to be again if the reduction that begins now is needless
+    /// The window and the threshold to go back to if the reduction that begins now proves needless
     /// (tcp_current_ssthresh).
     pub(super) fn window_before(&self) -> Window {
         let Window { cwnd, ssthresh } = self.window;
@@ -94,7 +96,7 @@ impl Sender {
         Window { cwnd, ssthresh }
     }
 
-    /// Something is sent again.
+    /// Notes that a segment is sent again.
     #[inline]
     pub(super) fn note_resent(&mut self, now: Time) {
         if let Some(undoing) = &mut self.undoing {
@@ -103,7 +105,7 @@ impl Sender {
         }
     }
 
-    /// An echo of a mark: the reduction is due.
+    /// Rules out that the reduction is taken back: an echo of a mark says that it was needed.
     #[inline]
     pub(super) fn forbid_undoing(&mut self) {
         if let Some(undoing) = &mut self.undoing {
@@ -111,8 +113,8 @@ impl Sender {
         }
     }
 
-    /// The timer expired, for the first time since something arrived if `is_first`: F-RTO, unless it did so during a
-    /// recovery.
+    /// Begins F-RTO after the timer expired, unless it expired during a recovery. `is_first` says that the timer
+    /// expired for the first time since an acknowledgement of new data.
     pub(super) fn begin_frto(&mut self, was_recovering: bool, is_first: bool, config: &Config) {
         if config.frto && Self::may_take_back(config) {
             let step = if !was_recovering || !is_first { Step::Waiting } else { Step::Off };
@@ -120,20 +122,20 @@ impl Sender {
         }
     }
 
-    /// Whether what `segment` acknowledges was sent before anything was sent again (tcp_packet_delayed).
+    /// Whether `segment` answers something that was sent before the first retransmission (tcp_packet_delayed).
     fn is_of_original(&self, segment: &Segment, config: &Config, now: Time) -> bool {
         let Some(first_at) = self.undoing.as_ref().and_then(|undoing| undoing.first_resent_at) else { return true };
         let is_comparable = config.timestamps && now.since(first_at) < COMPARABLE;
         is_comparable && (segment.echo.wrapping_sub(stamp_of(first_at)) as i16) < 0
     }
 
-    /// tcp_may_undo.
+    /// Whether the reduction has proved needless (tcp_may_undo).
     fn may_undo(&self, segment: &Segment, config: &Config, now: Time) -> bool {
         let Some(undoing) = &self.undoing else { return false };
         undoing.since.is_some() && (undoing.pending == Some(0) || self.is_of_original(segment, config, now))
     }
 
-    /// Takes the reduction back; what was deemed lost is not, if `unmarks`.
+    /// Takes the reduction back. If `unmarks`, no segment is deemed lost any more.
     fn undo(&mut self, unmarks: bool, config: &Config) {
         let Some(undoing) = &mut self.undoing else { return };
         let before = undoing.before;
@@ -155,7 +157,8 @@ impl Sender {
         self.outstanding.tell_rack(Rack::look_again);
     }
 
-    /// Everything that was out when the recovery began is acknowledged by `segment`. Returns whether it was needless.
+    /// Judges a recovery when `segment` acknowledges everything that was out at its start, and takes the reduction back
+    /// if it was needless. Returns whether it was.
     #[inline(never)]
     pub(super) fn undo_whole(&mut self, segment: &Segment, config: &Config, now: Time) -> bool {
         if !self.may_undo(segment, config, now) {
@@ -167,8 +170,8 @@ impl Sender {
         true
     }
 
-    /// `segment` acknowledges something during a recovery. Returns whether that was only late, so that nothing more is
-    /// to be sent again for now.
+    /// Judges a recovery when `segment` acknowledges a part of what was out at its start. Returns whether that part was
+    /// only late, so that nothing more is to be sent again for now.
     #[inline(never)]
     pub(super) fn undo_partly(&mut self, segment: &Segment, config: &Config, now: Time) -> bool {
         let is_late = self.undoing.as_ref().is_some_and(|undoing| undoing.since.is_some())
@@ -185,8 +188,8 @@ impl Sender {
         false
     }
 
-    /// An acknowledgement after a timeout, of `advances` bytes, which told of something new beyond them if `has_news`
-    /// (tcp_process_loss). Returns whether new data is to go out rather than old.
+    /// Judges a timeout by an acknowledgement after it (tcp_process_loss). Returns whether new data is to go out rather
+    /// than old. `advances` says that it acknowledges new data, `has_news` that it reports something new beyond that.
     #[inline(never)]
     pub(super) fn judge_timeout(
         &mut self,
@@ -197,7 +200,8 @@ impl Sender {
         now: Time,
     ) -> bool {
         let Some(step) = self.undoing.as_ref().map(|undoing| undoing.step) else { return false };
-        // Without reports, what was sent once may have been waiting for what was sent again (tcp_clean_rtx_queue).
+        // Without reports, a segment that was sent once may have been waiting at the receiver for one that was sent
+        // again (tcp_clean_rtx_queue).
         let is_unclear = self.repair.is_counted() && self.outstanding.has_acked_resent();
         let is_original = !is_unclear && self.outstanding.first_original().is_some_and(|end| end <= self.recover);
         if advances && self.may_undo(segment, config, now) || step == Step::Waiting && is_original {
@@ -229,7 +233,7 @@ impl Sender {
         self.next_new(config).is_some_and(|(len, _)| in_flight + u64::from(len) <= self.peer_window)
     }
 
-    /// Whether no acknowledgement in order can tell anything of the last reduction, once it is through.
+    /// Whether no acknowledgement in order can prove the last reduction needless, once that reduction has ended.
     #[inline]
     pub(super) fn has_judged(&self) -> bool {
         self.undoing.as_ref().is_none_or(|undoing| {
@@ -244,13 +248,13 @@ impl Sender {
         }
     }
 
-    /// F-RTO was to send new data, and there was no room.
+    /// Ends F-RTO without an answer: it was to send new data, and there was no room or none to send.
     pub(super) fn end_frto(&mut self) {
         self.set_step(Step::Off);
     }
 
-    /// The peer reports that `start..end` came twice (tcp_check_dsack). Returns the bytes that are known to have been
-    /// sent twice.
+    /// Notes the peer's report that `start..end` came twice (tcp_check_dsack). Returns the bytes of it, or 0 if the
+    /// network must have duplicated them.
     #[inline(never)]
     pub(super) fn note_twice(&mut self, start: u64, end: u64, config: &Config) -> u64 {
         let segments = (end - start).div_ceil(u64::from(config.mss)).max(1) as u32;
@@ -261,7 +265,7 @@ impl Sender {
         let undoing = self.undoing.get_or_insert_with(Box::default);
         undoing.twice += segments;
         if undoing.twice > resent {
-            // The network has sent it twice.
+            // More came twice than was ever sent twice: the network has duplicated it.
             return 0;
         }
         if is_resent
@@ -276,8 +280,8 @@ impl Sender {
         end - start
     }
 
-    /// Takes the reduction back if all that was sent again is known to have come twice (tcp_try_undo_dsack). Returns
-    /// whether it was.
+    /// Takes the reduction back if everything that was sent again has come twice (tcp_try_undo_dsack). Returns whether
+    /// it did.
     pub(super) fn undo_twice(&mut self, config: &Config) -> bool {
         let is_known =
             self.undoing.as_ref().is_some_and(|undoing| undoing.since.is_some() && undoing.pending == Some(0));
