@@ -11,7 +11,7 @@ pub enum Distribution {
     Constant(f64),
     /// Uniform between the two.
     Uniform(f64, f64),
-    /// Uniform over low, low + step, ..., up to high: the studies drew whole milliseconds.
+    /// Uniform over low, low + step, ..., up to high. The studies drew whole milliseconds so.
     Steps {
         /// Smallest value.
         low: f64,
@@ -46,8 +46,8 @@ pub enum Distribution {
         /// Standard deviation of ln X.
         sigma: f64,
     },
-    /// An empirical distribution function: (value, cumulative probability), both rising, the last probability 1,
-    /// linear in between.
+    /// An empirical distribution function, linear between its points (value, cumulative probability). Both rise, and
+    /// the last probability is 1.
     Table(Vec<(f64, f64)>),
 }
 
@@ -103,7 +103,7 @@ impl Distribution {
             Self::Uniform(low, high) => rest * (low + (high - low) * (1.0 + u) / 2.0),
             Self::Steps { low, high, step } => {
                 let count = ((high - low) / step).round() + 1.0;
-                // What is left of the step that `u` is in, and all after it.
+                // A part of the step that `u` is in, and all steps after it.
                 let at = (u * count).floor();
                 let partly = (low + step * at) * ((at + 1.0) / count - u);
                 partly + (count - 1.0 - at) / count * (low + step * at + high + step) / 2.0
@@ -132,7 +132,7 @@ impl Distribution {
         }
     }
 
-    /// No smaller value can be drawn.
+    /// The smallest value that can be drawn.
     pub fn min(&self) -> f64 {
         match self {
             Self::Constant(value) => *value,
@@ -156,10 +156,11 @@ impl Distribution {
     }
 }
 
-/// The upper incomplete gamma function of `a` > 0 from `x` on: below a + 1 by the series of what it lacks, above by its
-/// continued fraction (NIST Digital Library of Mathematical Functions, 8.11.4 and 8.9.2).
+/// The upper incomplete gamma function Γ(a, x) for `a` > 0. Below x = a + 1 it subtracts the series of the lower one
+/// from Γ(a), and above it evaluates the continued fraction (NIST Digital Library of Mathematical Functions, 8.11.4
+/// and 8.9.2).
 fn upper_gamma(a: f64, x: f64) -> f64 {
-    /// More than either takes where it is used, and enough for a relative error of 1e-14.
+    /// Enough terms of either for a relative error of 1e-14.
     const TERMS: u32 = 2_000;
     if x <= 0.0 {
         return maths::gamma(a);
@@ -184,7 +185,8 @@ fn upper_gamma(a: f64, x: f64) -> f64 {
     power / (x + 1.0 - a + fraction)
 }
 
-/// Linear interpolation in a distribution function; a first point above probability 0 is an atom at its value.
+/// Interpolates linearly in a distribution function. If the first point has a probability above 0, its value is an
+/// atom.
 fn interpolate(points: &[(f64, f64)], u: f64) -> f64 {
     let above = points.partition_point(|&(_, p)| p < u);
     match (above.checked_sub(1).and_then(|below| points.get(below)), points.get(above)) {

@@ -46,8 +46,8 @@ impl fmt::Debug for Rate {
     }
 }
 
-/// A rate that remembers the time of the sizes that it was last asked for: packets have few sizes, and a division costs
-/// more than all else that is reckoned of one.
+/// A rate that remembers how long the sizes asked for last take. Packets have few sizes, and this division would cost
+/// more than all other arithmetic on a packet.
 #[derive(Clone, Debug)]
 pub struct Pace {
     rate: Rate,
@@ -55,7 +55,7 @@ pub struct Pace {
     known: [Taken; 2],
 }
 
-/// What a size takes: whole nanoseconds, and what is left over in units of 1/rate nanoseconds.
+/// The time that a size takes: whole nanoseconds, and the remainder in units of 1/rate nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
     bytes: u32,
@@ -64,12 +64,12 @@ struct Taken {
 }
 
 impl Pace {
-    /// Of this rate.
+    /// A pace of this rate.
     pub fn new(rate: Rate) -> Self {
         Self { rate, known: [Taken::default(); 2] }
     }
 
-    /// See [`Rate::time_for`].
+    /// The time that `bytes` take on the wire, as [`Rate::time_for`] gives it.
     #[inline]
     pub fn time_for(&mut self, bytes: u32) -> Span {
         self.taken(bytes).whole
@@ -93,7 +93,7 @@ impl Pace {
 pub struct Serializer {
     pace: Pace,
     free_at: Time,
-    /// What is owed beyond `free_at`, in units of 1/rate nanoseconds; always less than one nanosecond.
+    /// The part of a nanosecond by which the wire is busy beyond `free_at`, in units of 1/rate nanoseconds.
     remainder: u64,
 }
 
@@ -108,10 +108,10 @@ impl Serializer {
         self.pace.rate
     }
 
-    /// What is sent from now on is sent at `rate`.
+    /// Changes the rate of everything that is sent from now on.
     pub fn set_rate(&mut self, rate: Rate) {
         self.pace = Pace::new(rate);
-        // What is owed is less than a nanosecond, and its unit is gone.
+        // The remainder is less than a nanosecond, and its unit belongs to the old rate.
         self.remainder = 0;
     }
 
@@ -129,7 +129,8 @@ impl Serializer {
         }
         let Taken { mut whole, rest, .. } = self.pace.taken(bytes);
         let bps = self.pace.rate.bps();
-        // Both are less than one nanosecond, and so together at most one more; no sum of rates overflows.
+        // Both parts are less than a nanosecond, and so together carry at most one. Comparing with the difference
+        // avoids a sum of rates, which could overflow.
         let is_one_more = self.remainder >= bps - rest;
         self.remainder = if is_one_more { self.remainder - (bps - rest) } else { self.remainder + rest };
         whole = whole + Span::from_ns(u64::from(is_one_more));

@@ -4,10 +4,10 @@ use crate::maths;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A stream of random numbers that belongs to one user of randomness and is named by its path, such as
-/// `"traffic/0/user/17"`. Two streams of one seed are independent; a stream does not change when others come or go.
+/// A stream of random numbers for one user of randomness, named by a path such as `"traffic/0/user/17"`. Two streams
+/// of one seed are independent, and a stream does not change when others come or go.
 ///
-/// Generator: xoshiro256++ (Blackman and Vigna 2019), value-stable.
+/// The generator is xoshiro256++ (Blackman and Vigna 2019), which gives the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Stream {
     generator: Xoshiro256PlusPlus,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// An instant: nanoseconds since the start of the run. It can be written down, so tests and vectors state it.
+/// An instant, in nanoseconds since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -37,8 +37,8 @@ impl Time {
         self.0 as f64 * 1e-9
     }
 
-    /// Time since `earlier`; zero if `earlier` is later. What waits at a link is never clipped by that: a link refuses
-    /// packets that are offered out of order.
+    /// The time since `earlier`; zero if `earlier` is later. This never hides a packet's wait at a link, since links
+    /// refuse packets that are offered out of order.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }

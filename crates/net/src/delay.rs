@@ -1,9 +1,9 @@
-//! The propagation delay behind a port.
+//! This file delays packets behind a port by the propagation delay of the link, which may change.
 
 use aqm::changes::{Change, Changes};
 use base::{Span, Time};
 
-/// A delay that packets pass in their order: where it becomes shorter, a packet does not overtake the one before.
+/// A delay that packets pass in their order. When it becomes shorter, no packet overtakes the one before it.
 #[derive(Debug)]
 pub struct Delay {
     present: Span,
@@ -18,18 +18,18 @@ struct Changing {
 }
 
 impl Delay {
-    /// One that does not change.
+    /// A delay that does not change.
     pub const fn constant(delay: Span) -> Self {
         Self { present: delay, changing: None }
     }
 
-    /// One that is `first` at the start of the run.
+    /// A delay that is `first` at the start of the run, and then follows `changes`.
     pub fn changing(first: Span, mut changes: Changes) -> Self {
         let next = changes.next();
         Self { present: first, changing: Some(Box::new(Changing { changes, next, last: Time::ZERO })) }
     }
 
-    /// When a packet has passed that left the port at `left_at`, which never goes back.
+    /// When a packet that left the port at `left_at` has passed. Call it with instants that never go back.
     #[inline]
     pub fn pass(&mut self, left_at: Time) -> Time {
         if self.changing.is_some() { self.pass_changing(left_at) } else { left_at + self.present }
@@ -42,7 +42,8 @@ impl Delay {
             self.present = change.condition.delay;
             *next = changes.next();
         }
-        // Not at one instant either: what happens at one is ordered by more than when packets left.
+        // It may not even arrive at the same instant: events of one instant have an order of their own, which would
+        // not be that of leaving.
         *last = (left_at + self.present).max(*last + Span::from_ns(1));
         *last
     }

@@ -1,24 +1,28 @@
-//! The network between hosts, for every driver: what a packet meets from one host to the other, and in which order.
+//! This crate is the network between hosts, for every driver. It says what a packet meets from one host to the other,
+//! and what happens first of all that happens at one instant.
 //!
 //! ```text
 //! left host ─ access ─ delay ─ [link, forward] ─ delay ─ ... ─ [link, forward] ─ delay ─ access ─ right host
 //! left host ─ access ─ delay ─ [link, reverse] ─ ... ─ delay ─ [link, reverse] ─ delay ─ access ─ right host
 //! ```
 //!
-//! A packet of side `s` (0 is left, 1 is right) is serialized onto its connection's access link and takes the
-//! connection's propagation delay; there it may be lost or held back. Then it crosses the links of its route, one after
-//! the other, each with a propagation delay of its own behind it, and is serialized onto the connection's access link
-//! on the other side. Every connection has access links of its own.
+//! A packet that side `s` sends (0 is left, 1 is right) meets these in order:
+//! 1. its connection's access link, where it is serialized;
+//! 2. the connection's propagation delay, where it may be lost or held back;
+//! 3. the links of its route, each with a propagation delay of its own behind it;
+//! 4. the connection's access link on the other side, where it is serialized again.
 //!
-//! The delay of a connection is constant, and lies behind its senders, where the studies' delay emulators stood, or all
-//! of it on one side ([`DelayAt`]). With one link each way only the sum over a round trip matters.
+//! Every connection has access links of its own.
+//!
+//! The delay of a connection is constant. It lies behind its senders, where the studies' delay emulators stood, or all
+//! on one side ([`DelayAt`]). With one link each way only its sum over a round trip matters.
 //!
 //! - [`Path`]: a connection's access links and its delay; [`Receivers`]: access links of receivers where none piles up;
 //! - [`Net`]: the links, with a [`Port`] each way, the [`Routes`] over them, and who watches ([`Watch`]);
 //! - [`Rank`] and [`link_goes_first`]: the order of what happens at one instant; [`Underway`]: packets on their way, in
 //!   that order.
 //!
-//! Everything is generic over the packet, reads no clock and draws nothing: drivers say what time it is.
+//! Everything is generic over the packet. Nothing reads a clock or draws random numbers: drivers say what time it is.
 
 mod delay;
 mod net;

@@ -1,4 +1,4 @@
-//! The links between hosts, and what watches them.
+//! [`Net`] holds the links between hosts, and tells a driver what happens at them.
 
 use crate::delay::Delay;
 use crate::routes::Port;
@@ -6,16 +6,17 @@ use aqm::param::Values;
 use aqm::{Delivery, Driver, Due, Egress, Packet};
 use base::{Rate, Time};
 
-/// What wants to know what happens at a port, beside what its discipline tells.
+/// An observer of a port: it hears of packets that come and leave, beside what the discipline tells.
 pub trait Watch<P>: Driver<P> {
-    /// `packet` has come to the port; the discipline has not seen it yet.
+    /// Hears that `packet` has come to the port. The discipline has not seen it yet.
     fn offered(&mut self, packet: &P, now: Time);
-    /// A packet has left. It is behind the delay of the link, at the next one or at its host's access link, when it
-    /// `arrives`.
+    /// Hears that a packet has left. At `arrives` it is behind the delay of the link: at the next link, or at the
+    /// access
+    /// link of its host.
     fn delivered(&mut self, delivery: &Delivery<P>, arrives: Time);
 }
 
-/// All links, each way. Beside each port lies what its driver keeps there, such as counts.
+/// All links, each way. A driver may keep data of its own at each port, such as counts (`D`).
 pub struct Net<P, D> {
     ports: Vec<Placed<P, D>>,
     agenda: Agenda,
@@ -28,15 +29,15 @@ struct Placed<P, D> {
     own: D,
 }
 
-/// When something happens at the ports of its own accord.
+/// When a port needs a call although no packet comes.
 struct Agenda {
     due: Vec<Time>,
-    /// The earliest, and where; the first port of those that are due at one instant.
+    /// The earliest instant, and its port: the first one if several are due then.
     next: (Time, Port),
 }
 
 impl<P: Packet, D> Net<P, D> {
-    /// The links of these ports, in their order, with the delay behind each and the driver's own.
+    /// A network of these ports, in their order, each with the delay behind it and the driver's own data.
     ///
     /// # Panics
     /// If there are none.
@@ -47,17 +48,17 @@ impl<P: Packet, D> Net<P, D> {
         Self { ports, agenda: Agenda { due, next } }
     }
 
-    /// The egress of each port and the driver's own, in the order of ports.
+    /// The egress of each port and the driver's own data, in the order of ports.
     pub fn ports(&self) -> impl ExactSizeIterator<Item = (&Egress<P>, &D)> {
         self.ports.iter().map(|port| (&port.egress, &port.own))
     }
 
-    /// The same, of which the driver's own may be changed.
+    /// The egress of each port and the driver's own data, which may be changed.
     pub fn ports_mut(&mut self) -> impl ExactSizeIterator<Item = (&Egress<P>, &mut D)> {
         self.ports.iter_mut().map(|port| (&port.egress, &mut port.own))
     }
 
-    /// The driver's own at each port, in their order.
+    /// Takes out the driver's own data, in the order of ports.
     pub fn into_own(self) -> impl Iterator<Item = D> {
         self.ports.into_iter().map(|port| port.own)
     }
@@ -68,19 +69,19 @@ impl<P: Packet, D> Net<P, D> {
         &self.ports[port.index()].egress
     }
 
-    /// The driver's own at a port.
+    /// The driver's own data at a port.
     #[inline]
     pub fn own(&mut self, port: Port) -> &mut D {
         &mut self.ports[port.index()].own
     }
 
-    /// When something happens here of its own accord, and at which port: of several at one instant the first.
+    /// When the next port needs a call of [`Net::advance`], and which: the first one if several do at one instant.
     #[inline]
     pub const fn next_event(&self) -> (Time, Port) {
         self.agenda.next
     }
 
-    /// A packet reaches `port` at `now`. `watch` is given what the driver keeps there.
+    /// Lets a packet reach `port` at `now`. `watch` makes an observer of the driver's own data there.
     #[inline]
     pub fn offer<'a, W: Watch<P> + 'a>(
         &'a mut self,
@@ -96,7 +97,7 @@ impl<P: Packet, D> Net<P, D> {
         self.agenda.set(port, egress.next_event());
     }
 
-    /// Gives the discipline at `port` other parameters, and tells it another rate of the link: [`Egress::retune`].
+    /// Gives the discipline at `port` other parameters, and tells it the link's new rate ([`Egress::retune`]).
     pub fn retune(&mut self, port: Port, values: &Values, rate: Rate, now: Time) {
         let egress = &mut self.ports[port.index()].egress;
         egress.retune(values, rate, now);
@@ -115,9 +116,10 @@ impl<P: Packet, D> Net<P, D> {
         }
     }
 
-    /// Everything that happens at `port` before `before`, where the packets that are `due` come: see [`Egress::pass`].
-    /// Of packets that come and leave the driver is not told; what leaves is put into `out`, without the delay behind
-    /// the port ([`Net::pass`]). Returns how many of those due came.
+    /// Does everything that happens at `port` before `before`, while the packets that are `due` come
+    /// ([`Egress::pass`]).
+    /// The driver is not told of packets that come and leave. Packets that leave are put into `out`, without the delay
+    /// behind the port ([`Net::pass`]). Returns how many of those due came.
     #[inline]
     pub fn serve<'a, T: Driver<P> + 'a>(
         &'a mut self,
@@ -136,7 +138,7 @@ impl<P: Packet, D> Net<P, D> {
         came
     }
 
-    /// A packet has left `port` at `left_at` without this network's doing: when it is behind the delay of the link.
+    /// When a packet that left `port` at `left_at` is behind the delay of the link; for packets of [`Net::serve`].
     #[inline]
     pub fn pass(&mut self, port: Port, left_at: Time) -> Time {
         self.ports[port.index()].delay.pass(left_at)
@@ -144,7 +146,7 @@ impl<P: Packet, D> Net<P, D> {
 }
 
 impl Agenda {
-    /// Something happens next at `port` at `at`.
+    /// Notes that `port` needs its next call at `at`.
     #[inline]
     fn set(&mut self, port: Port, at: Time) {
         let due = &mut self.due[port.index()];
@@ -157,7 +159,7 @@ impl Agenda {
 
 #[inline]
 fn earliest(due: &[Time]) -> (Time, Port) {
-    // Of one link each way, which is most networks, without a loop.
+    // Most networks have one link each way: they need no loop.
     if let &[forward, reverse] = due {
         return (forward.min(reverse), Port::at(usize::from(reverse < forward)));
     }

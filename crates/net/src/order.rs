@@ -1,28 +1,29 @@
-//! The order of ties: what happens first of all that happens at one instant.
+//! This file says in which order things happen that happen at one instant:
 //!
-//! 1. The links: a change, a tick of a law, or the end of a transmission ([`link_goes_first`]); of several links the
-//!    first of the scenario, of one link forward before reverse ([`Net::next_event`](crate::Net::next_event)).
-//! 2. What is pending, by its [`Rank`].
-//! 3. What only looks: the end of an interval, an edge of the measured window. What happens at that instant belongs to
-//!    what ends with it.
+//! 1. Links come first: a change, a tick of a law, or the end of a transmission ([`link_goes_first`]). Of several links
+//!    the first of the scenario goes first, and of one link forward before reverse
+//!    ([`Net::next_event`](crate::Net::next_event)).
+//! 2. Then come pending events, by their [`Rank`].
+//! 3. Observations come last: the end of an interval, an edge of the measured window. What happens at the instant when
+//!    an interval ends thus belongs to that interval.
 //!
 //! Hosts hear of packets lost at several links at one instant in the order of the ports.
 //!
-//! A packet that arrives while another one leaves therefore finds the link free. Among events of one instant and rank
-//! each driver has an order of its own that depends on nothing but the run.
+//! A packet that arrives at the instant when another one leaves therefore finds the link free. Among events of one
+//! instant and rank each driver has an order of its own, which depends on nothing but the run.
 
 use crate::routes::Port;
 use base::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Whether a link's event at `link` goes before one that is pending at `pending`: at the same instant too.
+/// Whether a link's event at `link` goes before a pending one at `pending`. At one instant it does.
 #[inline]
 pub fn link_goes_first(link: Time, pending: Time) -> bool {
     link <= pending
 }
 
-/// What kind of event is pending, and so which goes first among those of one instant.
+/// The kinds of pending events, in the order in which they happen at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
@@ -70,8 +71,9 @@ impl Towards {
     }
 }
 
-/// Packets on their way, for a driver that has nothing else pending. They come out by time, then by [`Rank`], then as
-/// they were put in.
+/// Packets on their way, for a driver that has no other events pending. They come out by time, then by [`Rank`], then
+/// in
+/// the order in which they were put in.
 #[derive(Debug)]
 pub struct Underway<T> {
     /// Those towards hosts, then those towards each port.
@@ -113,20 +115,20 @@ impl<T> Ord for Pending<T> {
 }
 
 impl<T> Underway<T> {
-    /// Nothing is on its way to any of so many `ports`, or to hosts; there is room for `capacity` packets towards each
-    /// before anything is allocated.
+    /// An empty collection for so many `ports`, and hosts. It has room for `capacity` packets towards each before it
+    /// allocates more.
     pub fn with_capacity(capacity: usize, ports: usize) -> Self {
         let heaps = std::iter::repeat_with(|| BinaryHeap::with_capacity(capacity)).take(ports + 1);
         Self { heaps: heaps.collect(), sequence: 0 }
     }
 
-    /// A packet will be where it goes to at `at`.
+    /// Adds a packet that will reach its goal at `at`.
     pub fn push(&mut self, at: Time, towards: Towards, packet: T) {
         self.sequence += 1;
         self.heaps[towards.index()].push(Reverse(Pending { at, sequence: self.sequence, packet }));
     }
 
-    /// When the next packet is where it goes to, and where that is; `None` if none is on its way.
+    /// When the next packet reaches its goal, and which goal; `None` if no packet is on its way.
     #[inline]
     pub fn next(&self) -> Option<(Time, Towards)> {
         let first = |(index, heap): (usize, &BinaryHeap<Reverse<Pending<T>>>)| {

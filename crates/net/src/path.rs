@@ -1,9 +1,10 @@
-//! What a connection's packets meet beside the links: its access links on both sides, and its propagation delay.
+//! A [`Path`] is what a connection's packets meet beside the links: its access links on both sides, and its propagation
+//! delay.
 
 use base::{Span, Time};
 
-/// An access link, one way: it sends one packet after the other. What a packet takes is rounded to nanoseconds, and
-/// what rounding leaves over is forgotten: these links are mostly idle.
+/// An access link, one way, which sends one packet after the other. The time that a packet takes is rounded to
+/// nanoseconds. The remainder is not carried, as these links are mostly idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccessLink {
     free_at: Time,
@@ -15,21 +16,21 @@ impl AccessLink {
         Self { free_at: from }
     }
 
-    /// When a packet has crossed it that is there at `now` and takes `takes` to send.
+    /// Sends a packet that comes at `now` and takes `takes`. Returns when it has crossed.
     #[inline]
     pub fn carry(&mut self, takes: Span, now: Time) -> Time {
         self.free_at = self.free_at.max(now) + takes;
         self.free_at
     }
 
-    /// When it is free again.
+    /// When the link is free again.
     #[inline]
     pub const fn free_at(&self) -> Time {
         self.free_at
     }
 }
 
-/// Where the propagation delay of a connection lies, which is the same each way.
+/// Where the propagation delay of a connection lies. It is the same each way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DelayAt {
     /// Behind the access link of whoever sends.
@@ -44,8 +45,9 @@ pub enum DelayAt {
 /// What a connection's packets meet before and after the links.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// Propagation delay one way, by the side that sends: before the first link, and behind the last.
+    /// Propagation delay one way before the first link, by the side that sends.
     before: [Span; 2],
+    /// Propagation delay one way behind the last link, by the side that sends.
     behind: [Span; 2],
     sends: [AccessLink; 2],
     receives: [AccessLink; 2],
@@ -60,7 +62,7 @@ impl Path {
         path
     }
 
-    /// Packets that are sent from now on have this delay.
+    /// Changes the delay of packets that are sent from now on.
     pub const fn set_delay(&mut self, delay: Span, lies: DelayAt) {
         let none = Span::ZERO;
         (self.before, self.behind) = match lies {
@@ -75,20 +77,23 @@ impl Path {
         self.before[0] + self.behind[0]
     }
 
-    /// The part of it that packets of `side` have behind the last link.
+    /// The part of the delay that packets sent by `side` have behind the last link.
     pub const fn behind(&self, side: usize) -> Span {
         self.behind[side]
     }
 
-    /// When a packet reaches the first link that `side` sends at `now` and that takes `takes` on the access link.
-    /// `fate` says how much later than the others it comes; `None` if it is lost, behind the access link.
+    /// Sends a packet of `side` at `now`, which takes `takes` on the access link. Returns when it reaches the first
+    /// link; `None` if it is lost behind the access link. `fate` says how much later than others it comes, or that it
+    /// is lost.
     #[inline]
     pub fn send(&mut self, side: usize, takes: Span, now: Time, fate: impl FnOnce() -> Option<Span>) -> Option<Time> {
         let left_at = self.sends[side].carry(takes, now);
         fate().map(|later| left_at + self.before[side] + later)
     }
 
-    /// When a packet that left the last link at `left_at` has crossed the access link of `side`, which receives it.
+    /// Takes a packet that left the last link at `left_at`. Returns when it has crossed the access link of `side`,
+    /// which
+    /// receives it.
     #[inline]
     pub fn receive(&mut self, side: usize, takes: Span, left_at: Time) -> Time {
         self.receives[side].carry(takes, left_at + self.behind[1 - side])

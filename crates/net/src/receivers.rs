@@ -1,32 +1,35 @@
-//! The access links of all receivers behind one port, without a look at each connection.
+//! [`Receivers`] stands for the access links of all receivers behind one port, so that a packet's arrival need not
+//! fetch
+//! its connection.
 //!
-//! Where an access link is no slower than the link, what comes out of that never piles up behind it. Still a
-//! small packet may come right after a large one of the same connection, and must wait until that has crossed. Packets
-//! that cross at one time are few there, and all among those that came out last: looking through them costs less than
-//! fetching the connection. The answers are those of the connections' own links either way.
+//! Where the access links are no slower than the link, packets never pile up at them. Still a small packet may follow
+//! right behind a large one of its connection, and has to wait until that has crossed. Few packets cross at one time,
+//! all of them among those that left the link last. To look through these costs less than to fetch the connection.
+//! Either way the answers are those of the connections' own links.
 
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// What crosses the access links of receivers.
+/// The packets that are crossing the access links of receivers.
 #[derive(Debug)]
 pub struct Receivers {
     piles_up: bool,
-    /// Packets that cross: until when, and of which connection.
+    /// For each packet that is crossing: until when, and its connection.
     crossing: VecDeque<(Time, u32)>,
-    /// Until when the last of them does.
+    /// When the last of them has crossed.
     until: Time,
 }
 
 impl Receivers {
-    /// Those behind a port from which packets come at `rate` at most, on access links of rate `access`. `is_uneven`
-    /// says that several packets may come at one instant, or each connection's after a delay of its own.
+    /// The receivers behind a port from which packets come at `rate` at most, with access links of rate `access`.
+    /// `is_uneven` says that packets may come closer together than that: several at one instant, or each connection's
+    /// after a delay of its own.
     pub fn behind(rate: Rate, is_uneven: bool, access: Rate) -> Self {
         Self { piles_up: access < rate || is_uneven, crossing: VecDeque::with_capacity(64), until: Time::ZERO }
     }
 
-    /// When a packet of `connection` that came at `left_at` has crossed the access link, on which it takes `takes`.
-    /// `own` asks the connection's own path, where packets pile up.
+    /// When a packet of `connection` that came at `left_at` has crossed the access link, which takes `takes`. Where
+    /// packets may pile up, `own` asks the connection's own path instead.
     #[inline]
     pub fn receive(&mut self, connection: u32, takes: Span, left_at: Time, own: impl FnOnce() -> Time) -> Time {
         if self.piles_up { own() } else { self.follow(connection, takes, left_at) }
@@ -45,7 +48,7 @@ impl Receivers {
         received
     }
 
-    /// When a packet of `connection` begins to cross that came at `left_at`, while others still do.
+    /// When a packet of `connection` that came at `left_at` begins to cross, while others are crossing.
     #[inline(never)]
     fn start_behind(&mut self, connection: u32, left_at: Time) -> Time {
         while self.crossing.front().is_some_and(|&(until, _)| until <= left_at) {

@@ -1,16 +1,16 @@
-//! Which links a packet crosses, one after the other.
+//! A route says which links a packet crosses, one after the other.
 
-/// One direction of a link: where packets queue for it. Ports are numbered by link, forward before reverse.
+/// One direction of a link, where packets queue for it. Ports are numbered by link, forward before reverse.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Port(u16);
 
 impl Port {
-    /// The port of link number `link` towards `direction`: 0 forward, 1 in reverse.
+    /// The port of link number `link` in `direction`: 0 is forward, 1 reverse.
     pub const fn new(link: u16, direction: u8) -> Self {
         Self(link * 2 + direction as u16)
     }
 
-    /// Its place among all ports.
+    /// The place of this port among all ports.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -27,29 +27,29 @@ impl Port {
         self.0 / 2
     }
 
-    /// Its direction: 0 forward, 1 in reverse.
+    /// Its direction: 0 is forward, 1 reverse.
     pub const fn direction(self) -> u8 {
         (self.0 % 2) as u8
     }
 }
 
-/// How far a packet is on its route: the port that it crosses next, or stands at.
+/// A packet's place on its route: it says which port the packet crosses next, or stands at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Step(u16);
 
 impl Step {
-    /// A packet carries its step in so many bits.
+    /// How many bits a packet has for its step.
     pub const BITS: u32 = 15;
-    /// How many that are.
+    /// How many steps these bits can tell apart.
     pub const MOST: usize = 1 << Self::BITS;
 
-    /// As a number below 2 to the [`Step::BITS`].
+    /// This step as a number below [`Step::MOST`].
     #[inline]
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// The step of this [`Step::number`].
+    /// The step with this [`Step::number`].
     #[inline]
     pub const fn from_number(number: u16) -> Self {
         Self(number)
@@ -59,14 +59,14 @@ impl Step {
 /// The routes of all connections, one way each.
 #[derive(Debug)]
 pub struct Routes {
-    /// A route's steps follow each other. There is room for all that a packet can tell, so that none is looked for in
-    /// vain.
+    /// All steps; those of a route follow each other. The array has a place for every step that a packet can carry, so
+    /// that no access has to be checked.
     hops: Box<[Hop; Step::MOST]>,
-    /// How many there are.
+    /// How many steps there are.
     steps: usize,
 }
 
-/// What a packet finds at a step.
+/// The port of a step, and its place in the route.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     port: Port,
@@ -83,7 +83,7 @@ impl Default for Routes {
 }
 
 impl Routes {
-    /// The first step over `ports`, in the order in which a packet meets them.
+    /// Adds a route over `ports`, in the order in which a packet meets them. Returns its first step.
     ///
     /// # Panics
     /// If there are no ports, or more steps than a packet can tell apart.

@@ -20,7 +20,7 @@ use crate::cc::Delivered;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// What is kept with a segment that is outstanding.
+/// The state that is kept with each outstanding segment: what had been delivered when it was sent.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     delivered: u64,
@@ -47,7 +47,7 @@ pub struct Sampler {
     delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    /// Samples are limited by the application until so much is delivered; 0 if they are not.
+    /// Until so many segments are delivered, samples show the pace of the application; 0 if none do.
     limited_until: u64,
     min_rtt: Span,
     now: Time,
@@ -101,7 +101,7 @@ impl Sampler {
         (self.now, self.newly_delivered, self.newest) = (now, 0, None);
     }
 
-    /// Notes that the segment at `index`, last sent at `sent_at`, arrived, as the acknowledgement says.
+    /// Notes that the segment at `index`, which was last sent at `sent_at`, arrived by the current acknowledgement.
     pub fn arrived(&mut self, index: usize, sent_at: Time, end: u64, was_resent: bool) {
         self.newly_delivered += 1;
         if !was_resent {
@@ -135,8 +135,8 @@ impl Sampler {
         let sending = newest.sent_at.since(newest.note.first_sent_at);
         let hearing = self.now.since(newest.note.delivered_at);
         let interval = sending.max(hearing);
-        // Less than a round trip: a segment that was sent again without need, told of by the acknowledgement of the
-        // first. Before there is a round trip, nothing is known.
+        // An interval below the shortest round trip comes from a needless retransmission, of which the acknowledgement
+        // belongs to the original. Before the first round trip no sample can be judged.
         (self.min_rtt.ns() < u64::MAX && interval >= self.min_rtt && interval > Span::ZERO).then_some(Delivered {
             segments: self.delivered - newest.note.delivered,
             interval,
@@ -145,7 +145,7 @@ impl Sampler {
         })
     }
 
-    /// Notes that the sender, not the network, sets the pace while these segments are in the network.
+    /// Notes that the sender, not the network, sets the pace until the segments now in the network are delivered.
     pub fn limit(&mut self, in_flight: u64) {
         self.limited_until = (self.delivered + in_flight).max(1);
     }

@@ -1,5 +1,5 @@
-//! [`Outstanding`] keeps what was sent and is not acknowledged yet: a record for each segment, in sequence order, and
-//! the sums that the sender asks for with every acknowledgement.
+//! [`Outstanding`] keeps a record of each segment that was sent and is not acknowledged yet, in sequence order. It also
+//! keeps the sums over these that the sender needs with every acknowledgement.
 
 use crate::delivery::Sampler;
 use crate::segment::SackBlocks;
@@ -44,24 +44,24 @@ impl Record {
 /// A segment's number among all segments ever sent. It stays valid when records before it are removed.
 type Serial = u64;
 
-/// The records, with the bytes of them that were reported received, are deemed lost, and were sent again.
+/// The records of all outstanding segments, and what is known of them.
 #[derive(Clone, Debug)]
 pub struct Outstanding {
     records: VecDeque<Record>,
     /// Serial of the first record.
     first: Serial,
-    /// What is known from reports and losses; many connections never have either.
+    /// What reports and losses have told; many connections never have either.
     board: Option<Box<Scoreboard>>,
-    /// What finding losses by time needs, where they are found so.
+    /// The times of arrivals and retransmissions, where they are kept.
     timed: Option<Box<Timed>>,
-    /// The rate of delivery, where it is sampled.
+    /// The sampler of the rate of delivery, where there is one.
     pub(crate) sampler: Option<Box<Sampler>>,
 }
 
 /// Segments that were sent once and arrived in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
-    /// How many records.
+    /// How many segments these are.
     pub records: u32,
     /// When the first of them was sent.
     pub first_at: Time,
@@ -69,7 +69,7 @@ pub struct Plain {
     pub last_at: Time,
 }
 
-/// What became of the records: sums in which each record counts once.
+/// Sums over the records by what became of them, and how far each search among them has come.
 #[derive(Clone, Debug, Default)]
 struct Scoreboard {
     sacked_bytes: u64,
@@ -81,18 +81,18 @@ struct Scoreboard {
     examined: Serial,
     /// No record before this one waits to be sent again.
     resend_from: Serial,
-    /// The blocks of the last acknowledgement, which need no second look.
+    /// The blocks that the last acknowledgement reported, which need no second look.
     walked: [(u64, u64); SackBlocks::MOST],
     /// Bytes ever deemed lost.
     ever_lost_bytes: u64,
-    /// Bytes that are thought to have arrived, without it being known which records they are of.
+    /// Bytes that are thought to have arrived, although nobody knows of which records.
     assumed_bytes: u64,
-    /// Records from here on were sent once, and nothing is known of them.
+    /// From this sequence number on, records were sent once, and nothing more is known of them.
     plain_from: u64,
 }
 
 impl Scoreboard {
-    /// Takes a record in `state`, of `len` bytes, out of the sums, when it is acknowledged or reported.
+    /// Takes a record out of the sums when it is acknowledged or reported.
     #[inline]
     fn forget(&mut self, record: &Record) {
         let len = u64::from(record.len);
@@ -101,7 +101,7 @@ impl Scoreboard {
         self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
     }
 
-    /// Deems the record with this serial lost, if it was not reported, so that it is sent again.
+    /// Deems the record with this serial lost unless it was reported, so that it is sent again.
     fn lose(&mut self, record: &mut Record, serial: Serial) {
         if record.is(SACKED) {
             return;
@@ -133,7 +133,8 @@ impl Scoreboard {
 }
 
 impl Outstanding {
-    /// An account with nothing outstanding. `keeps_time` says whether losses are to be found by time.
+    /// An account with nothing outstanding. `keeps_time` says whether it keeps the times of arrivals and
+    /// retransmissions.
     pub fn new(keeps_time: bool) -> Self {
         Self {
             records: VecDeque::new(),
@@ -144,7 +145,7 @@ impl Outstanding {
         }
     }
 
-    /// Forgets everything but keeps its memory.
+    /// Forgets everything, but keeps the memory for records.
     pub fn clear(&mut self, keeps_time: bool) {
         let mut records = std::mem::take(&mut self.records);
         records.clear();
@@ -162,11 +163,11 @@ impl Outstanding {
         *self = Self { records, board, timed: timed.or(fresh.timed), ..Self::new(false) };
     }
 
-    /// Gives back memory that the next segment will need again. Call it only while nothing is outstanding.
+    /// Frees memory that the next segment will need again. Call it only while nothing is outstanding.
     pub fn rest(&mut self) {
         assert!(self.records.is_empty(), "what is outstanding is kept");
         self.records = VecDeque::new();
-        // Where the rate of delivery is sampled, all that was ever lost is counted too.
+        // The sampler needs the total of all bytes ever deemed lost.
         self.board = self.board.take().filter(|_| self.sampler.is_some());
         if let Some(board) = &mut self.board {
             **board = Scoreboard { ever_lost_bytes: board.ever_lost_bytes, ..Scoreboard::default() };
@@ -218,9 +219,10 @@ impl Outstanding {
         self.sacked_bytes() > 0
     }
 
-    /// Notes that everything before `ack` arrived. Returns when the newest of it was sent, if that gives a round trip.
-    /// It does not if any of it was sent twice, since data behind a repaired hole had arrived long before; nor if the
-    /// newest was reported already.
+    /// Notes that everything before `ack` arrived. Returns when the newest segment of it was sent, if that gives a
+    /// round
+    /// trip. It gives none if any of these segments was sent twice, as the data behind a repaired hole had arrived long
+    /// before, nor if the newest was reported or deemed lost already.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64) -> Option<Time> {
         let (mut newest, mut states) = (None, 0);
@@ -252,8 +254,8 @@ impl Outstanding {
         newest
     }
 
-    /// Whether all that is outstanding, from `una` on, was sent once and nothing more is known of it. Then data that
-    /// arrives in order shows no loss.
+    /// Whether everything outstanding, from `una` on, was sent once and nothing more is known of it. An acknowledgement
+    /// in order can then show no loss.
     #[inline]
     pub fn is_plain(&self, una: u64) -> bool {
         self.board.as_ref().is_none_or(|board| board.plain_from <= una)
@@ -261,8 +263,9 @@ impl Outstanding {
             && self.sampler.is_none()
     }
 
-    /// Notes that everything before `ack` arrived, where all that is outstanding [is plain](Self::is_plain). The result
-    /// is that of [`Outstanding::begin`] and [`Outstanding::acknowledge`].
+    /// Notes that everything before `ack` arrived, where everything outstanding [is plain](Self::is_plain). It does
+    /// what
+    /// [`Outstanding::begin`] and [`Outstanding::acknowledge`] do together.
     #[inline]
     pub fn acknowledge_plainly(&mut self, ack: u64, now: Time) -> Plain {
         let mut plain = Plain { records: 0, first_at: now, last_at: now };
@@ -298,7 +301,7 @@ impl Outstanding {
         }
     }
 
-    /// Notes that the receiver holds these blocks above `ack`. Returns the bytes that were not known to be held.
+    /// Notes the receiver's report that it holds these blocks above `ack`. Returns the bytes that are news.
     pub fn selective(&mut self, blocks: &SackBlocks, ack: u64) -> u64 {
         let board = self.board.get_or_insert_default();
         let (before, known) = (board.sacked_bytes, board.walked);
@@ -384,7 +387,7 @@ impl Outstanding {
         }
     }
 
-    /// Deems everything lost that was not reported received, when the timer has expired.
+    /// Deems everything lost that was not reported, since the timer has expired.
     pub fn lose_all(&mut self) {
         let board = self.board.get_or_insert_default();
         for (serial, record) in (self.first..).zip(&mut self.records) {
@@ -430,7 +433,7 @@ impl Outstanding {
     /// Forgets that anything is deemed lost, and stops counting what was sent again.
     pub fn unlose(&mut self) {
         if let Some(timed) = &mut self.timed {
-            // What was deemed lost again had left the list of what was sent again.
+            // A retransmission that was deemed lost had left the list of those that are out.
             for (index, record) in self.records.iter().enumerate().rev() {
                 if record.is(LOST) && record.is(EVER_RESENT) && !record.is(RESENT) {
                     timed.resent.push_front((self.first + index as u64, record.sent_at));
@@ -464,8 +467,8 @@ impl Outstanding {
         self.records.front().is_some_and(|record| record.is(EVER_RESENT))
     }
 
-    /// Notes the report that `start..end`, beyond what is acknowledged, came twice. Returns whether all of it was sent
-    /// twice.
+    /// Notes the report that `start..end`, which is not acknowledged yet, came twice. Returns whether all of its
+    /// segments were sent more than once.
     pub fn note_twice(&mut self, start: u64, end: u64) -> bool {
         let from = self.index_of(start);
         let mut was_resent = false;
@@ -506,7 +509,7 @@ impl Outstanding {
         self.board.as_ref().is_some_and(|board| board.highest_sacked[2] > self.first)
     }
 
-    /// Sends the last segment again although nothing says that it is lost; returns it.
+    /// Notes that the last segment is sent again as a probe, although nothing says that it is lost. Returns it.
     pub fn probe_last(&mut self, now: Time) -> Option<Record> {
         let serial = self.first + self.records.len() as u64 - 1;
         let record = self.records.back_mut()?;
@@ -522,8 +525,8 @@ impl Outstanding {
         Some(*record)
     }
 
-    /// Sends the last segment that was neither reported nor sent again once more, although nothing says that it is
-    /// lost; returns it.
+    /// Notes that the last unreported segment is sent again as a rescue, and returns it. Returns `None` if that segment
+    /// has been sent again since it was deemed lost.
     pub fn rescue(&mut self, now: Time) -> Option<Record> {
         let record = self.records.iter_mut().rev().find(|record| record.state & SACKED == 0)?;
         if record.state & RESENT != 0 {
@@ -541,7 +544,7 @@ impl Outstanding {
         record.map_or(0, |record| u64::from(record.len - u32::from(record.fin)))
     }
 
-    /// Sends the segment at `seq`, which is outstanding, again whatever is known of it; returns it.
+    /// Notes that the segment at `seq`, which is outstanding, is sent again whatever is known of it. Returns it.
     pub fn send_again(&mut self, seq: u64, now: Time) -> Record {
         let index = self.index_of(seq);
         let record = self.records.get_mut(index).expect("what is sent again is outstanding");

@@ -17,7 +17,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 /// What is known while an acknowledgement is read. It means nothing afterwards, and the next acknowledgement sets it
-/// anew. Where states are printed to be compared, it is left out.
+/// anew. `Debug` leaves it out, so that tests can compare states by what they print.
 #[derive(Clone, Copy)]
 pub(crate) struct AtHand<T>(pub T);
 
@@ -43,7 +43,7 @@ impl<T> fmt::Debug for AtHand<T> {
     }
 }
 
-/// The acknowledgement at hand.
+/// The current acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Hand {
     now: Time,
@@ -63,15 +63,16 @@ pub struct Rack {
     hand: AtHand<Hand>,
     /// Whether something that was sent once arrived after something that was sent later.
     saw_reordering: bool,
-    /// The window that reordering is allowed, in quarters of the shortest round trip; recoveries until it is one again;
-    /// whether something came twice since it was set, and when that was.
+    /// How much reordering is allowed, in quarters of the shortest round trip.
     quarters: u8,
+    /// Recoveries until that is one quarter again.
     recoveries_left: u8,
+    /// Whether something came twice since `adapted_at`, when that was last raised.
     saw_needless: bool,
     adapted_at: Time,
 }
 
-/// How old a stamp may be to be compared: half of what 16 bits of milliseconds hold, with some room.
+/// How old a timestamp may be to be compared: half of what 16 bits of milliseconds hold, with some room.
 pub(crate) const COMPARABLE: Span = Span::from_secs(30);
 /// TCP_RACK_RECOVERY_THRESH, and RFC 8985 §6.2 step 4: how many recoveries a wider window lasts.
 const WIDER_FOR: u8 = 16;
@@ -100,7 +101,7 @@ impl Rack {
     }
 
     /// Notes that segments that were sent once arrived in order at `now`, and nothing is missing. The last of them ends
-    /// at `end` and was sent at `sent_at`. The result is that of [`Rack::begin`] and of [`Rack::arrived`] for each.
+    /// at `end` and was sent at `sent_at`. It does what [`Rack::begin`], and [`Rack::arrived`] for each, do together.
     #[inline]
     pub fn arrived_in_order(&mut self, sent_at: Time, end: u64, now: Time) {
         self.rtt = now.since(sent_at);
@@ -120,7 +121,7 @@ impl Rack {
     pub fn arrived(&mut self, sent_at: Time, end: u64, was_resent: bool) {
         let rtt = self.hand.now.since(sent_at);
         if was_resent && rtt < self.min_rtt {
-            // RFC 8985 §6.2 step 2: more likely it is the first transmission that is told of.
+            // RFC 8985 §6.2 step 2: more likely the first transmission has arrived.
             return;
         }
         if !was_resent {
@@ -133,8 +134,9 @@ impl Rack {
         }
     }
 
-    /// Whether the echo is of something sent before `sent_at`. Then the acknowledged data is not that which was sent
-    /// again at that time (tcp_skb_spurious_retrans). Reports cannot be judged so, since the echo is of data in order.
+    /// Whether the echoed timestamp is from before `sent_at`. Then the acknowledged data is not that which was sent
+    /// again at that time (tcp_skb_spurious_retrans). Reports cannot be judged so, since the echo belongs to data that
+    /// came in order.
     #[inline]
     pub fn is_of_first(&self, sent_at: Time) -> bool {
         let stamp = (sent_at.ns() / 1_000_000) as u16;
@@ -148,7 +150,7 @@ impl Rack {
         self.saw_reordering = true;
     }
 
-    /// Notes that something that was sent again came twice.
+    /// Notes that a segment that was sent again came twice.
     pub fn note_needless(&mut self) {
         self.saw_needless |= self.saw_reordering;
     }
@@ -158,13 +160,13 @@ impl Rack {
         self.recoveries_left = self.recoveries_left.saturating_sub(1);
     }
 
-    /// Notes that a recovery was taken back since all that was sent again came twice.
+    /// Notes that a reduction was taken back because everything that was sent again came twice.
     pub fn note_undone(&mut self) {
         self.recoveries_left = (self.recoveries_left + 1).min(WIDER_FOR);
     }
 
-    /// Sets the window that reordering is allowed, with every acknowledgement (tcp_rack_update_reo_wnd): wider by a
-    /// quarter when something came twice, at most once a round trip.
+    /// Sets how much reordering is allowed, with every acknowledgement (tcp_rack_update_reo_wnd). It is a quarter more
+    /// when something came twice, at most once a round trip.
     #[inline]
     pub fn adapt(&mut self) {
         if self.saw_needless && self.sent_at < self.adapted_at {
@@ -181,7 +183,7 @@ impl Rack {
     }
 
     /// How much reordering is allowed for (§6.2 step 4), at most `srtt`. It is none while no reordering was seen and
-    /// it `is_sure` for other reasons that what is missing is lost.
+    /// the sender `is_sure` for other reasons that what is missing is lost.
     pub fn reordering_window(&self, is_sure: bool, srtt: Option<Span>) -> Span {
         if is_sure && !self.saw_reordering {
             return Span::ZERO;
@@ -206,7 +208,7 @@ impl Rack {
         later_at > sent_at || later_at == sent_at && later_end > end
     }
 
-    /// Whether the acknowledgement at hand reported anything that arrived.
+    /// Whether the current acknowledgement told of anything that arrived.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.hand.is_news

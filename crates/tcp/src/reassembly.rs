@@ -1,5 +1,5 @@
-//! [`Reassembly`] keeps data out of order as ranges. A receiver keeps what it holds beyond the next expected byte, a
-//! sender what it was told of that.
+//! [`Reassembly`] keeps data out of order as ranges. A receiver keeps the data that it holds beyond the next expected
+//! byte, a sender the data of which reports have told.
 //!
 //! Losses are repaired in order, so ranges come and go at either end. In a ring the cost of that does not depend on how
 //! many holes a window has. Most connections never hold any data out of order.

@@ -1,6 +1,6 @@
-//! This file estimates the round-trip time and works out the retransmission timeout, by RFC 6298 or, with
-//! [`RtoFloor::Variance`], as Linux reads it (tcp_rtt_estimator). In Linux the largest deviation of a window counts,
-//! the deviation decays once a window, and a round trip that is shorter than expected adds little to it.
+//! This file estimates the round-trip time and works out the retransmission timeout. It does so by RFC 6298 or, with
+//! [`RtoFloor::Variance`], as Linux does (tcp_rtt_estimator). In Linux the largest deviation of a window counts, the
+//! deviation decays once a window, and a round trip that is shorter than expected adds little to it.
 
 use crate::stack::{Config, RtoFloor};
 use base::Span;
@@ -12,10 +12,11 @@ pub struct RttEstimator {
     srtt_8: u64,
     /// Four times the mean deviation of the round-trip time, in nanoseconds.
     var_4: u64,
-    /// Linux's: the largest deviation of this window, four times and no less than the minimum; what the timeout goes
-    /// by; and the end of the window.
+    /// Linux's largest deviation in this window, four times and no less than the minimum.
     peak_4: u64,
+    /// The deviation that Linux's timeout goes by, four times.
     held_4: u64,
+    /// The acknowledgement of this ends the window.
     window_end: u64,
     /// Timeout without back-off.
     rto: Span,
@@ -61,7 +62,7 @@ impl RttEstimator {
             RtoFloor::Whole => (srtt + self.var_4.max(tick)).max(config.rto_min.ns()),
             RtoFloor::Variance => srtt + self.held_4,
         };
-        // A clock of whole ticks cannot time out between two.
+        // With a clock of whole ticks no timer expires between two of them.
         let rto = rto.div_ceil(tick) * tick;
         self.rto = Span::from_ns(rto.min(config.rto_max.ns()));
         self.backoff = 0;
@@ -89,7 +90,7 @@ impl RttEstimator {
     pub fn back_off(&mut self, config: &Config) {
         self.backoff += 1;
         if self.backoff > config.rtt_forgotten_after {
-            // BSD's tcp_timer_rexmt, TCP_MAXRXTSHIFT / 4, and ns-2's rtt_backoff: the path may be another one.
+            // The path may be another one (BSD's tcp_timer_rexmt, TCP_MAXRXTSHIFT / 4; ns-2's rtt_backoff).
             self.srtt_8 = 0;
         }
     }

@@ -1,4 +1,4 @@
-//! A [`Segment`] has as much of a TCP segment as matters here.
+//! A [`Segment`] has those parts of a TCP segment that matter here.
 
 use base::{Ecn, Span, Time};
 
@@ -53,7 +53,7 @@ impl Flags {
 /// What the first block reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum First {
-    /// Data that is held, as the other blocks do.
+    /// Data that the receiver holds; so do all other blocks.
     #[default]
     Held,
     /// Data that came twice below the acknowledgement: the distances are downwards.
@@ -62,11 +62,12 @@ enum First {
     TwiceBeyond,
 }
 
-/// Up to three blocks of data held beyond the cumulative acknowledgement (RFC 2018), newest first, as distances from
-/// it. The first may tell of data that came twice instead (RFC 2883).
+/// Up to three blocks of data that the receiver holds beyond the cumulative acknowledgement (RFC 2018), newest first,
+/// as
+/// distances from it. The first block may tell of data that came twice instead (RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
-    /// Start and end of each, in halves, so that a segment with its connection fills one cache line.
+    /// Start and end of each in two halves of 16 bits, so that a segment with its connection fills one cache line.
     blocks: [[u16; 4]; Self::MOST],
     count: u8,
     first: First,
@@ -76,7 +77,7 @@ impl SackBlocks {
     /// The most blocks: as many as fit beside timestamps.
     pub const MOST: usize = 3;
 
-    /// Adds the block that tells that `start..end` came twice, before any other.
+    /// Adds the block that says that `start..end` came twice. Call it before any other block is added.
     pub fn push_duplicate(&mut self, start: u64, end: u64, ack: u64) {
         assert!(self.count == 0, "a duplicate is told of first");
         if end <= ack {
@@ -135,13 +136,13 @@ fn distances([start_high, start_low, end_high, end_low]: [u16; 4]) -> (u64, u64)
     (join(start_high, start_low), join(end_high, end_low))
 }
 
-/// The stamp of an instant.
+/// The timestamp of an instant.
 #[inline]
 pub(crate) fn stamp_of(now: Time) -> u16 {
     (now.ns() / 1_000_000) as u16
 }
 
-/// How old a stamp is, to the millisecond and at least one (tcp_rtt_tsopt_us).
+/// How old a timestamp is, in whole milliseconds and at least one (tcp_rtt_tsopt_us).
 pub(crate) fn age_of(stamp: u16, now: Time) -> Span {
     Span::from_ms(u64::from(stamp_of(now).wrapping_sub(stamp).max(1)))
 }
@@ -157,9 +158,9 @@ pub struct Segment {
     pub sacks: SackBlocks,
     /// Receive window, bytes.
     pub window: u32,
-    /// When it was sent, the low bits of its sender's clock of milliseconds (RFC 7323, TSval).
+    /// When it was sent: the low bits of its sender's clock of milliseconds (RFC 7323, TSval).
     pub stamp: u16,
-    /// The stamp of what the other end sent that last brought its sender on (TSecr).
+    /// The timestamp of the other end's segment that its sender last took as TS.Recent (RFC 7323 §4.3, TSecr).
     pub echo: u16,
     /// Payload bytes.
     pub payload: u16,

@@ -1,7 +1,7 @@
-//! A [`Config`] has what differs between TCP implementations, as data. Each endpoint is configured with one.
+//! A [`Config`] says, as data, how one TCP implementation differs from others. Each endpoint is configured with one.
 //!
-//! The implementations themselves are in `profiles.rs`. A profile is a starting point; a scenario may override any of
-//! its values.
+//! `profiles.rs` has a profile for each implementation. A scenario starts from a profile and may override any of its
+//! values.
 
 mod profiles;
 
@@ -70,10 +70,10 @@ impl Repair {
 /// How the window comes down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reduction {
-    /// At once; acknowledgements that do not echo a mark let it grow again.
+    /// It comes down at once. Acknowledgements that do not echo a mark let it grow again.
     AtOnce,
-    /// Over a round trip, in proportion to what is delivered (RFC 6937); it does not grow until that is through, as in
-    /// Linux.
+    /// It comes down over a round trip, in proportion to what is delivered (RFC 6937), and does not grow until then, as
+    /// in Linux.
     Proportional,
 }
 
@@ -84,9 +84,10 @@ pub enum EcnMode {
     Off,
     /// RFC 3168: data packets are ECN-capable; SYN, SYN/ACK, pure ACKs and retransmissions are not.
     On,
-    /// ECN+ (Kuzmanovic 2005): the SYN/ACK is ECN-capable too; marked, the server starts with one segment at once.
+    /// ECN+ (Kuzmanovic 2005): the SYN/ACK is ECN-capable too. If it is marked, the server starts with one segment at
+    /// once.
     Plus,
-    /// ECN+/TryOnce (RFC 5562): a marked SYN/ACK is sent again at once, not ECN-capable.
+    /// ECN+/TryOnce (RFC 5562): a marked SYN/ACK is sent again at once without being ECN-capable.
     PlusTryOnce,
 }
 
@@ -166,7 +167,7 @@ pub struct DelayedAck {
     /// Whether every segment counts towards `every`, as in BSD. Otherwise bytes count, and more of them than
     /// `every` - 1 full segments hold force an acknowledgement (RFC 5681 §4.2, as Linux reads it).
     pub counts_small: bool,
-    /// Whether two segments from a marked one on, and one that tells of the reduction, are acknowledged at once (Linux,
+    /// Whether marks are acknowledged at once: a marked segment, the one after it, and one that carries CWR (Linux,
     /// `__tcp_ecn_check_ce` and `tcp_ecn_accept_cwr`).
     pub hurries_for_ecn: bool,
     /// Whether the delay and the number of quick acknowledgements adapt to how the sender sends, as in Linux. Then
@@ -187,8 +188,9 @@ pub struct Config {
     pub syn_header: u32,
     /// Receive window and send buffer, bytes.
     pub window: u64,
-    /// Receive buffer at first, of which half is offered (the second of `tcp_rmem`); it grows with what arrives until
-    /// `window` is offered. Zero: `window` is offered from the start. Only where delayed acknowledgements adapt.
+    /// Receive buffer at first (the second value of `tcp_rmem`), of which half is offered. It grows with what arrives
+    /// until `window` is offered. With zero, `window` is offered from the start. It counts only where delayed
+    /// acknowledgements adapt.
     pub receive_buffer: u64,
     /// Initial congestion window, segments.
     pub initial_window: u32,
@@ -239,16 +241,17 @@ pub struct Config {
     pub ect_on_control: bool,
     /// How the window comes down, for losses and for marks; at once with [`Repair::Reno`].
     pub reduction: Reduction,
-    /// Whether segments carry timestamps (RFC 7323), so that what was sent again is told from what was sent first and
-    /// gives round trips too; `header` has their room.
+    /// Whether segments carry timestamps (RFC 7323). They tell a retransmission from the original, and give its round
+    /// trip too. `header` includes their bytes.
     pub timestamps: bool,
-    /// Whether data that came twice is reported (RFC 2883); where receivers report what arrived.
+    /// Whether data that came twice is reported (RFC 2883). It counts only where receivers report what arrived.
     pub dsack: bool,
-    /// Whether a timeout is taken back if something arrives that was thought lost and sent once (F-RTO, RFC 5682); with
-    /// [`Repair::Rack`], or where the window comes down gradually with [`Repair::NewReno`].
+    /// Whether the reduction of a timeout is taken back if a segment arrives that was deemed lost and was sent once
+    /// (F-RTO, RFC 5682). It counts only with [`Repair::Rack`], or where the window comes down gradually with
+    /// [`Repair::NewReno`].
     pub frto: bool,
-    /// Whether a reduction is taken back if timestamps or reports of data that came twice say that it was needless
-    /// (RFC 3522 and 3708); where `frto` is.
+    /// Whether a reduction is taken back if timestamps or reports of data that came twice prove it needless (RFC 3522
+    /// and 3708). It counts only where `frto` does.
     pub undo: bool,
     /// Whether a FIN without data takes a segment's room in the congestion window.
     pub fin_takes_room: bool,

@@ -30,7 +30,7 @@ impl Cbr {
         Span::from_ns(stream.below((self.work() / self.rate.bps()).max(1)))
     }
 
-    /// From one packet to the next.
+    /// The time from one packet to the next.
     #[inline]
     pub fn gap(&mut self) -> Span {
         let work = self.work() + self.remainder;

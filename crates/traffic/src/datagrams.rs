@@ -1,11 +1,12 @@
-//! Packets of sources that heed nothing, whichever machine they come from.
+//! A [`Datagram`] is a packet of a source that heeds nothing. All such sources use this type.
 
 use base::Span;
 
-/// The smallest UDP packet there is, an IPv4 and a UDP header (RFC 791 §3.1, RFC 768), and the largest IPv4 packet.
+/// The possible sizes of a UDP packet: from an IPv4 and a UDP header alone (RFC 791 §3.1, RFC 768) to the largest IPv4
+/// packet.
 pub const PACKET_BYTES: std::ops::RangeInclusive<u32> = 28..=65_535;
 
-/// One packet.
+/// One packet of such a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// Time since the packet before, or since the start of the source.

@@ -1,6 +1,6 @@
-//! The web sessions of Feldmann, Gilbert, Huang and Willinger, "Dynamics of IP traffic: a study of the role of
-//! variability and the impact of control", SIGCOMM 1999: five sets of parameters; and what Kuzmanovic (SIGCOMM 2005)
-//! made of them. What a session is and does: [`crate::session`].
+//! This file has the parameters of web sessions: five sets by Feldmann, Gilbert, Huang and Willinger, "Dynamics of IP
+//! traffic: a study of the role of variability and the impact of control", SIGCOMM 1999, and the set that Kuzmanovic
+//! (SIGCOMM 2005) made of one of them. [`crate::session`] says what a session does.
 //!
 //! | model | time between pages | objects a page | time between objects | size of an object |
 //! |---|---|---|---|---|
@@ -14,26 +14,31 @@
 //! The sets are quoted in the source text of `pttcp` (University of Cambridge Computer Laboratory, 2000). kB and MB are
 //! powers of ten.
 //!
-//! **Pareto** here is ns-2's: scale times u^(-1/shape), the scale set so that the mean is as stated. Objects, mean 4,
-//! therefore begin at 0.67, and rounding them up makes their mean 4.44 (3.61 for a mean of 3): 1 + s^a ζ(a), with s the
-//! scale, a the shape and ζ Riemann's. Nothing is cut off. At shape 1.2 a sample's mean stays below the
-//! distribution's, by 12 % or so for the sizes in runs of the studies' lengths, for the rest is in objects so large
-//! that few runs have one: what a population offers in a run is found by calibration, not by multiplying means.
+//! **Pareto** here is ns-2's: scale times u^(-1/shape), with the scale set so that the mean is as stated. Objects with
+//! a
+//! mean of 4 therefore begin at 0.67. Rounding them up makes their mean 1 + s^a ζ(a), with s the scale, a the shape and
+//! ζ
+//! Riemann's function: 4.44 instead of 4, 3.61 instead of 3.
 //!
-//! **Which reading of the time between pages.** ns-2's generator knew start-to-start only until November 2001, so
-//! that is what Brandauer et al. (ISCC 2001) had; in 2005 both were there, end-to-start the default. Kuzmanovic
-//! recorded the requests on an uncongested link and replayed them at the same instants on the congested one, which
-//! start-to-start does by itself: it is the default of every set here.
+//! No tail is cut off. At shape 1.2 the mean of a sample therefore stays below that of the distribution, by about 12 %
+//! for the sizes in runs as long as the studies', because the rest lies in objects so large that few runs have one. So
+//! calibration, not a product of means, tells what a population offers in a run.
 //!
-//! **Not known of the originals**: the table of parameters of Brandauer et al. ("based on" Feldmann et al.; Pareto 1
-//! gives 8.5 kb/s of objects a session, 6.8 to 12 Mb/s for their 800 to 1400, which fits what they say of these);
-//! objects a page and times between objects of Kuzmanovic; the request, here 350 B, one segment, as was usual (ns-2
-//! sends one packet). Each is a key of the scenario.
+//! **Where the time between pages counts from.** Start-to-start is the default of every set here. Until November 2001
+//! ns-2's generator knew nothing else, so that Brandauer et al. (ISCC 2001) had it. In 2005 ns-2 had both, with
+//! end-to-start as the default; but Kuzmanovic recorded the requests on an uncongested link and replayed them at the
+//! same instants on the congested one, which start-to-start does by itself.
+//!
+//! **What is not known of the originals**; each is a key of the scenario:
+//! - the parameters of Brandauer et al., which are "based on" Feldmann et al. Pareto 1 gives 8.5 kb/s of objects a
+//!   session, so 6.8 to 12 Mb/s for their 800 to 1400 sessions. This fits what they say of these.
+//! - Kuzmanovic's objects a page and times between objects.
+//! - the size of a request. Here it is 350 B, one segment, as was usual; ns-2 sends one packet.
 
 use crate::session::{Pages, SessionModel, Sizes};
 use base::Distribution;
 
-/// What the models are called.
+/// The names of the models.
 pub const NAMES: [&str; 6] =
     ["feldmann-pareto1", "feldmann-pareto2", "feldmann-exp1", "feldmann-exp2", "feldmann-constant", "kuzmanovic2005"];
 
@@ -67,7 +72,7 @@ fn single_objects(inter_page: Distribution, size: Sizes) -> SessionModel {
     SessionModel { pages: Pages::StartToStart, inter_page, objects, inter_object, size, request_bytes: REQUEST }
 }
 
-/// By its scale, the smallest value, which is the mean times (shape - 1)/shape.
+/// A Pareto by its scale, the smallest value, which is the mean times (shape - 1)/shape.
 const fn pareto(scale: f64, shape: f64) -> Distribution {
     Distribution::Pareto { scale, shape }
 }

@@ -1,9 +1,10 @@
-//! The models that traffic is drawn from: web users and sessions, connections at random instants, connection vectors,
-//! recordings, constant rates.
+//! This crate has the models that traffic is drawn from: web users and sessions, connections at random instants,
+//! connection vectors, recordings, constant rates.
 //!
-//! Everything here is demand alone: who asks for how many bytes and when, given when earlier requests were answered.
-//! Nothing knows of packets or TCP, and nothing keeps time: a driver, simulated or live, carries the demands out and
-//! tells when they are met. What a block of a scenario asks of these models its kind of traffic says, in `scenario`.
+//! A model says who asks for how many bytes and when, given when earlier requests were answered. It knows neither
+//! packets nor TCP, and keeps no time. A driver, simulated or live, carries the demands out and tells when they are
+//! met.
+//! Each kind of traffic in `scenario` says how a block of a scenario uses these models.
 
 pub mod cbr;
 pub mod datagrams;
@@ -28,6 +29,6 @@ pub use residual::Residual;
 pub use session::{Pages, Session, SessionModel, Sizes};
 pub use web::{Browser, Command, Exchange, WebModel};
 
-/// The largest response or transfer there is, bytes: a draw from a tail without end stays below it, so that sums of
-/// sizes do not overflow.
+/// The largest response or transfer, bytes. Draws from an endless tail are cut here, so that sums of sizes do not
+/// overflow.
 pub const MOST_BYTES: u64 = 1 << 50;

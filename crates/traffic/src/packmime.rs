@@ -25,9 +25,11 @@
 //! | the same after a validation | of its size |
 //! | delay at the server, s | 1/max(10, Weibull of shape 0.63 and scale 305) |
 //!
-//! m and g are drawn for each connection. (ns-2 draws those of the times once for all; in the model they are what
-//! makes connections differ.) ns-2's requests depend on 5,000 before them, these on 1,000. Sizes end at 2^26 bytes,
-//! where ns-2's table ends; ns-2 goes on, for one response in 300,000.
+//! # Deviations
+//! - m and g are drawn for each connection, as in the model, where they make connections differ. ns-2 draws those of
+//!   the times once for all connections.
+//! - A request depends on 1,000 before it, in ns-2 on 5,000.
+//! - Sizes end at 2^26 bytes, where ns-2's table ends. ns-2 extrapolates beyond, for one response in 300,000.
 
 use crate::farima::{Farima, normal};
 use crate::web::{Command, Exchange};
@@ -58,7 +60,7 @@ const SERVER_FREQUENCY: Distribution = Distribution::Weibull { scale: 305.0, sha
 /// Where sizes end, bytes.
 const SIZE_MAX: u64 = 1 << 26;
 
-/// Connections on their way.
+/// The source of the model's connections, and those under way.
 #[derive(Clone, Debug)]
 pub struct PackMime {
     stream: Stream,
@@ -67,8 +69,9 @@ pub struct PackMime {
     gap: Distribution,
     /// Lengths of runs of validations and of downloads.
     runs: [Distribution; 2],
-    /// What is left of the run under way, and whether its responses are downloads.
+    /// How many responses are left of the run under way.
     run_left: f64,
+    /// Whether the responses of that run are downloads.
     is_download: bool,
     next_arrival: Time,
     /// Persistent connections by slot, and the slots that are free.
@@ -83,20 +86,21 @@ pub struct PackMime {
 struct Persistent {
     stream: Stream,
     request_bytes: u32,
-    /// What every response has, after a validation.
+    /// The size of every response, if the first one was a validation.
     fixed_response: Option<u64>,
     response: PowerOfTwo,
     page_gap: PowerOfTwo,
     object_gap: PowerOfTwo,
     is_single_page: bool,
-    /// Pages after this one, and objects of this one, to be asked for.
+    /// Pages that are still to be asked for after this one.
     pages_left: u32,
+    /// Objects of this page that are still to be asked for.
     objects_left: u32,
-    /// Given up while it waited to ask again.
+    /// The connection was given up while it waited to ask again.
     is_lost: bool,
 }
 
-/// 2 to a normal, of which each connection has its own.
+/// Two to the power of a normal, whose mean and variance each connection has for itself.
 #[derive(Clone, Copy, Debug)]
 struct PowerOfTwo {
     mean: f64,
@@ -104,8 +108,8 @@ struct PowerOfTwo {
 }
 
 impl PackMime {
-    /// Connections at a rate of `per_s`; what they ask for, the times between them and their requests each have a
-    /// random stream.
+    /// A source of `per_s` connections a second. The random streams are for what connections ask for, for the times
+    /// between them, and for the sizes of requests.
     pub fn new(per_s: f64, [stream, arrivals, requests]: [Stream; 3]) -> Self {
         let octaves = log2(per_s);
         let of_rate = |intercept: f64, slope: f64| 1.0 / (1.0 + maths::exp(-(intercept + slope * octaves)));
@@ -135,7 +139,7 @@ impl PackMime {
         gap
     }
 
-    /// A [`Command::Think`] is over: begins the connection or the request that is due. There is one call for each
+    /// Begins the connection or the request that is due, since a [`Command::Think`] is over. Call it once for each such
     /// command, in the order of their ends. The lanes of persistent connections are their slots.
     pub fn wake(&mut self, now: Time, model: &PackMimeModel, out: &mut Vec<Command>) {
         match self.due.peek() {
@@ -152,7 +156,7 @@ impl PackMime {
         }
     }
 
-    /// The response on `lane` has arrived whole.
+    /// Goes on after the whole response on `lane` has arrived.
     pub fn completed(&mut self, lane: u32, now: Time, out: &mut Vec<Command>) {
         if lane == Command::NO_LANE {
             return;
@@ -175,7 +179,7 @@ impl PackMime {
         out.push(Command::Think { span });
     }
 
-    /// The connection of `lane` was given up, `while_asking` or between two requests: what is left of it is lost.
+    /// Gives up the rest of the connection of `lane`, which failed `while_asking` or between two requests.
     pub fn failed(&mut self, lane: u32, while_asking: bool) {
         if lane == Command::NO_LANE {
             return;
@@ -228,7 +232,7 @@ impl PackMime {
         Exchange { request_bytes: connection.request_bytes, response_bytes, top_level: false, server_delay }
     }
 
-    /// A response of the run under way, or of the next one.
+    /// Draws a response of the run under way, or of the next one.
     fn response(&mut self) -> u64 {
         if self.run_left <= 0.0 {
             self.is_download = !self.is_download;
@@ -269,7 +273,8 @@ impl Persistent {
 }
 
 impl PowerOfTwo {
-    /// That of one connection: the `mean` is normal with a (mean, variance), the variance gamma with a (shape, mean).
+    /// Draws the parameters of one connection: a normal `mean` by (mean, variance), a gamma `variance` by (shape,
+    /// mean).
     fn of_connection(mean: (f64, f64), variance: (f64, f64), stream: &mut Stream) -> Self {
         let variance_drawn = variance.1 * gamma(variance.0, stream) / variance.0;
         Self { mean: mean.0 + mean.1.sqrt() * normal(stream), deviation: variance_drawn.sqrt() }
@@ -300,7 +305,7 @@ fn whole_bytes(bytes: f64) -> u64 {
     (bytes as u64).clamp(1, SIZE_MAX)
 }
 
-/// Drawn whether or not it is wanted, so that the demands stay the same without.
+/// Draws the delay at the server, even if the model has none, so that all other draws stay the same without it.
 fn server_delay(model: &PackMimeModel, stream: &mut Stream) -> Span {
     let frequency = SERVER_FREQUENCY.draw(stream);
     if model.server_delay { Span::from_secs_f64(1.0 / frequency.max(10.0)) } else { Span::ZERO }

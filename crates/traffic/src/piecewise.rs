@@ -44,8 +44,8 @@ impl Piecewise {
         Self::from_parts(quantiles, None)
     }
 
-    /// The same, but the last quantile is below probability 1 and the rest is a Pareto tail of `shape` (not 1) from
-    /// there up to `max`.
+    /// From quantiles as in [`Self::new`], of which the last is below probability 1. Above it follows a Pareto tail of
+    /// `shape` (not 1) up to `max`.
     pub fn with_tail(quantiles: &[(f64, f64)], shape: f64, max: f64) -> Self {
         Self::from_parts(quantiles, Some((shape, max)))
     }
@@ -86,8 +86,10 @@ impl Piecewise {
         piece.quantile((u - piece.from) / (piece.to - piece.from))
     }
 
-    /// Draws what is left, at a random instant, of a span of this distribution: the wait that makes a renewal process
-    /// stationary (Feller 1971, vol. II §XI.4). The span under way is drawn in proportion to its length, the instant
+    /// Draws the remainder, at a random instant, of a span of this distribution. This first wait makes a renewal
+    /// process
+    /// stationary (Feller 1971, vol. II §XI.4). The span under way is drawn in proportion to its length, and the
+    /// instant
     /// uniformly within it.
     pub fn draw_residual(&self, stream: &mut Stream) -> f64 {
         let (mass, place) = (stream.open_unit() * self.mean, stream.open_unit());
@@ -116,7 +118,7 @@ impl Piecewise {
         mass / self.mean
     }
 
-    /// The same distribution with every value multiplied by `factor`.
+    /// This distribution with every value multiplied by `factor`.
     pub fn scaled(&self, factor: f64) -> Self {
         assert!(factor > 0.0, "values stay positive");
         let scale =

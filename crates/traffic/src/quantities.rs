@@ -1,7 +1,8 @@
-//! What the models draw, each quantity by itself: means, quantiles, and who carries how much of the sum.
+//! A [`Quantity`] is one thing that a model draws. This file states its mean, its quantiles, and which values carry how
+//! much of the sum.
 //!
-//! Of a heavy tail the mean says little: of web objects most are mice, most bytes are in elephants. [`Quantity`] states
-//! both exactly, from the distribution and not from draws of it.
+//! The mean says little of a heavy tail: most web objects are mice, but most bytes are in elephants. A quantity states
+//! both exactly, from the distribution and not from draws.
 
 use crate::session::Sizes;
 use crate::{Piecewise, WebModel, feldmann, packmime};
@@ -21,11 +22,11 @@ pub enum Unit {
 /// One quantity that a model draws.
 #[derive(Clone, Debug)]
 pub struct Quantity {
-    /// What it is.
+    /// Its name in words.
     pub name: &'static str,
-    /// What it is measured in.
+    /// Its unit.
     pub unit: Unit,
-    /// How it is distributed.
+    /// Its distribution.
     pub form: Form,
 }
 
@@ -88,8 +89,7 @@ impl Form {
     }
 }
 
-/// What the model called `name` in the catalogue draws, with its defaults; nothing of models that draw nothing by
-/// default, and of those that there are not.
+/// The quantities that the model called `name` draws by default; empty if it draws none, or if there is no such model.
 pub fn quantities(name: &str) -> Vec<Quantity> {
     let Some(model) = name.strip_prefix("web/") else { return Vec::new() };
     if let Some(web) = WebModel::named(model) {

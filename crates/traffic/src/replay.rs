@@ -1,12 +1,16 @@
-//! Replay of a recording: who asked for how much when, asked again at the same instants whatever becomes of earlier
-//! answers, so that every discipline meets the same demands (Kuzmanovic, SIGCOMM 2005, §5: the requests of a closed
-//! loop recorded on an uncongested link).
+//! This file replays a recording of demands: everything is asked for again at the recorded instants, whatever becomes
+//! of
+//! earlier answers. So every discipline meets the same demands. Kuzmanovic (SIGCOMM 2005, §5) did this with the
+//! requests
+//! of a closed loop that he recorded on an uncongested link.
 //!
-//! The rule: an exchange is asked at its recorded instant on its recorded connection, which the first of its exchanges
-//! opens. Where that connection still has an earlier exchange under way, it waits for that one, as HTTP/1.1 without
-//! pipelining has it, and its response time counts from the recorded instant all the same. Where the connection has
-//! been given up, the next exchange opens it anew; the one under way is lost. A connection is closed by its server
-//! after the response that says so, or by its client at the recorded instant, but no earlier than the last response.
+//! - An exchange is asked for at its recorded instant on its recorded connection. The first exchange opens the
+//!   connection.
+//! - If an earlier exchange is under way on it, the exchange waits for that one, as in HTTP/1.1 without pipelining. Its
+//!   response time counts from the recorded instant all the same.
+//! - If the connection was given up, the exchange under way is lost, and the next one opens it anew.
+//! - Its server closes a connection after the response that says so; or its client closes it at the recorded instant,
+//!   but no earlier than the last response.
 
 use crate::Exchange;
 use base::{Span, Time};
@@ -55,20 +59,20 @@ enum Action {
 const NONE: u32 = u32::MAX;
 
 impl Demands {
-    /// A new connection, whose number is the answer.
+    /// Adds a connection. Returns its number.
     pub fn connection(&mut self, direction: u8, rtt: Span) -> u32 {
         self.connections.push(Recorded { direction, rtt, first: NONE, last: NONE, is_closed: false });
         self.connections.len() as u32 - 1
     }
 
-    /// An exchange on `connection`, which has not been closed, at `at`, which is not before what was added before.
+    /// Adds an exchange at `at` on `connection`, which is not closed. Instants never go back from one call to the next.
     pub fn ask(&mut self, connection: u32, at: Time, ask: &Exchange, is_last: bool) {
         let &Exchange { request_bytes, response_bytes, server_delay, .. } = ask;
         self.add(connection, at, Action::Ask { request_bytes, response_bytes, server_delay, is_last });
         self.connections[connection as usize].is_closed = is_last;
     }
 
-    /// The client of `connection`, which has not been closed, closes it at `at`.
+    /// Adds that the client of `connection`, which is not closed, closes it at `at`.
     pub fn close(&mut self, connection: u32, at: Time) {
         self.add(connection, at, Action::Close);
         self.connections[connection as usize].is_closed = true;
@@ -113,18 +117,18 @@ impl Demands {
     }
 }
 
-/// What is to be done now.
+/// Something to be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// On which connection.
+    /// The connection.
     pub connection: u32,
     /// The recorded instant, which has come or is over.
     pub at: Time,
-    /// What.
+    /// The thing to do.
     pub what: What,
 }
 
-/// See [`Step`].
+/// The thing to do in a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Open the connection and ask.
@@ -152,12 +156,12 @@ pub struct Replay {
     next: usize,
 }
 
-/// How far a connection is.
+/// How far a connection has come.
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// What is to be done next on it.
+    /// The next event on it.
     event: u32,
-    /// How much of that is due.
+    /// How many events from there on are due.
     due: u32,
     phase: Phase,
 }
@@ -168,7 +172,7 @@ enum Phase {
     Absent,
     Idle,
     Busy,
-    /// Busy with what the server closes after.
+    /// Busy with an exchange after which the server closes.
     Ending,
 }
 
@@ -184,7 +188,7 @@ impl Replay {
         demands.events.get(self.next).map(|event| event.at)
     }
 
-    /// One recorded instant has come: what is to be done, if anything.
+    /// Takes the recorded instant that has come. Returns what is to be done, if anything.
     pub fn wake(&mut self, demands: &Demands) -> Option<Step> {
         let event = demands.events.get(self.next)?;
         self.next += 1;
@@ -192,21 +196,22 @@ impl Replay {
         self.advance(event.connection, demands)
     }
 
-    /// The exchange under way on `connection` is complete.
+    /// Notes that the exchange under way on `connection` is complete. Returns what is to be done next there, if
+    /// anything.
     pub fn completed(&mut self, connection: u32, demands: &Demands) -> Option<Step> {
         let line = &mut self.lines[connection as usize];
         line.phase = if line.phase == Phase::Ending { Phase::Absent } else { Phase::Idle };
         self.advance(connection, demands)
     }
 
-    /// `connection` was given up.
+    /// Notes that `connection` was given up. Returns what is to be done next there, if anything.
     pub fn failed(&mut self, connection: u32, demands: &Demands) -> Option<Step> {
         self.lines[connection as usize].phase = Phase::Absent;
         self.advance(connection, demands)
     }
 
-    /// What is due on a connection and can be done. No more than one thing: an exchange makes it busy, and nothing
-    /// follows its close.
+    /// The next thing that is due on a connection and can be done. There is never more than one: an exchange makes the
+    /// connection busy, and nothing follows its close.
     fn advance(&mut self, connection: u32, demands: &Demands) -> Option<Step> {
         let line = &mut self.lines[connection as usize];
         if line.due == 0 || matches!(line.phase, Phase::Busy | Phase::Ending) {

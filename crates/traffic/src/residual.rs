@@ -1,10 +1,10 @@
-//! What is left, at a random instant, of a span under way: the wait that makes a renewal process stationary from its
-//! first instant on (Feller 1971, vol. II §XI.4).
+//! A [`Residual`] draws how much is left of a span at a random instant. This first wait makes a renewal process
+//! stationary from its first instant on (Feller 1971, vol. II §XI.4).
 //!
-//! The span under way is drawn in proportion to its length, the instant uniformly within it. Lengths come from a table
-//! of the distribution's mass by probability, finer and finer towards its tail, so that any distribution will do. What
-//! the table does not reach of a heavy tail (of a Pareto of shape 1.05 a quarter of the mass lies beyond 1 - 2^-40)
-//! counts as lengths of its end, which are longer than runs.
+//! The span under way is drawn in proportion to its length, and the instant uniformly within it. Lengths come from a
+//! table of the distribution's mass by probability, which is finer and finer towards the tail, so that any distribution
+//! will do. A heavy tail goes on beyond the table: of a Pareto of shape 1.05, a quarter of the mass lies beyond
+//! probability 1 - 2^-40. That mass counts as spans of the length at the table's end, which is longer than runs.
 
 use base::{Distribution, Stream};
 
@@ -13,11 +13,11 @@ use base::{Distribution, Stream};
 pub struct Residual {
     distribution: Distribution,
     cells: Vec<Cell>,
-    /// All of the mass: the table's, and of a heavy tail what lies beyond.
+    /// All of the mass: that of the table, and of a heavy tail that beyond it.
     mass: f64,
 }
 
-/// A range of probabilities, from that of the cell before.
+/// A range of probabilities that begins where the cell before ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Cell {
     /// Where it ends.
@@ -26,15 +26,15 @@ struct Cell {
     mass: f64,
 }
 
-/// Cells for each halving of the tail, and halvings. Within a cell a Pareto of shape 2 varies by 1.6 %; what lies
-/// beyond, of probability 2^-40, has a millionth of its mass.
+/// How many cells each halving of the tail has, and how many halvings there are. Within a cell a Pareto of shape 2
+/// varies by 1.6 %. Beyond the last, with probability 2^-40, lies a millionth of its mass.
 const CELLS: u32 = 32;
 const HALVINGS: u32 = 40;
-/// A smaller share beyond the table is left out: the table's own rounding is as large.
+/// A smaller share of the mass beyond the table is ignored, since the table's own rounding is as large.
 const BEYOND: f64 = 1e-3;
 
 impl Residual {
-    /// That of `distribution`.
+    /// The residual of `distribution`.
     pub fn of(distribution: &Distribution) -> Self {
         let mut cells = vec![Cell { to: 0.0, mass: 0.0 }];
         let (mut last, mut tail) = (cells[0], 1.0);
@@ -58,7 +58,7 @@ impl Residual {
         self.distribution.mean()
     }
 
-    /// Draws what is left.
+    /// Draws how much of the span is left.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         let (mass, place) = (stream.open_unit() * self.mass, stream.open_unit());
         let above = self.cells.partition_point(|cell| cell.mass < mass).clamp(1, self.cells.len() - 1);

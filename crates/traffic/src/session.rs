@@ -5,7 +5,7 @@
 //! beginnings, whether or not earlier ones have arrived, each over a new connection that the server closes (HTTP/1.0).
 //! All objects of a page come from one server, so that they share a round-trip time.
 //!
-//! From one page to the next there are two readings ([`Pages`]):
+//! The time between pages can count from two instants ([`Pages`]):
 //!
 //! - **start-to-start**: the time between pages runs from the beginning of one to the beginning of the next. Pages may
 //!   overlap. The session is an open loop: neither what is asked for nor when depends on the network.
@@ -64,9 +64,9 @@ pub struct SessionModel {
 #[derive(Clone, Debug)]
 pub struct Session {
     stream: Stream,
-    /// When the next page begins; never, while that depends on the end of the page under way.
+    /// When the next page begins; never while this depends on the end of the page under way.
     next_page: Time,
-    /// From the end of the page under way to the next one.
+    /// The time from the end of the page under way to the next page.
     rest: Span,
     /// Connections under way.
     open: u32,
@@ -83,7 +83,7 @@ struct Page {
     rtt_unit: f64,
 }
 
-/// A page has at most so many objects: half a second apart they take six days.
+/// The most objects of a page: half a second apart they take six days.
 const MOST_OBJECTS: f64 = 1e6;
 
 impl Sizes {
@@ -148,7 +148,8 @@ impl Session {
         let wait = match model.pages {
             Pages::StartToStart => left,
             Pages::EndToStart => {
-                // Found between two pages, or on one: then what is left of it and a whole time between pages.
+                // The session is found between two pages, or on one. On one, it waits for the rest of it and a whole
+                // time between pages.
                 let (asking, mean) = (model.asking_time(), between.mean());
                 let instant = self.stream.open_unit() * (asking + mean);
                 if instant < asking { instant + model.inter_page.draw(&mut self.stream) } else { left }
@@ -159,7 +160,8 @@ impl Session {
         wait
     }
 
-    /// A [`Command::Think`] is over: begins the page or the object that is due. There is one call for each command,
+    /// Begins the page or the object that is due, since a [`Command::Think`] is over. Call it once for each such
+    /// command,
     /// in the order of their ends.
     pub fn wake(&mut self, now: Time, model: &SessionModel, out: &mut Vec<Command>) {
         let first = (0..self.unfinished.len()).min_by_key(|&i| self.unfinished[i].due);
@@ -182,7 +184,7 @@ impl Session {
         }
     }
 
-    /// An object has arrived whole, or its connection was given up.
+    /// Goes on after an object has arrived whole, or its connection was given up.
     pub fn ended(&mut self, now: Time, model: &SessionModel, out: &mut Vec<Command>) {
         debug_assert!(self.open > 0, "a connection was under way");
         self.open -= 1;

@@ -1,19 +1,19 @@
-//! Tmix: connections as they were seen on a link, played again by what their applications did rather than by their
-//! packets.
+//! Tmix plays connections again that were seen on a link. It repeats what their applications did, not their packets.
 //!
-//! A **connection vector** says of one TCP connection when it began, what each end wrote and how long it thought before
-//! writing, and the conditions it had: its round-trip time, both receive windows, the share of packets lost each way.
-//! Played over another network, its packets come as that network lets them. The *initiator* opens the connection, the
-//! *acceptor* is the other end; what one end writes at a time is a **data unit** (ADU).
+//! A **connection vector** describes one TCP connection: when it began, what each end wrote, and how long it thought
+//! before writing. It also has the conditions of the connection: its round-trip time, both receive windows, and the
+//! share of packets lost each way. The *initiator* opens the connection, the *acceptor* is the other end. The bytes
+//! that
+//! one end writes at a time are a **data unit** (ADU).
 //!
-//! - In a **sequential** vector the ends take turns: a unit is written a think time after the one before it arrived, if
-//!   that was the other end's, or was written, if it was the same end's. An *epoch* is a unit of the initiator with the
-//!   acceptor's answer; either may be missing (a-b-t model).
+//! - In a **sequential** vector the ends take turns. A unit is written a think time after the unit before it: after its
+//!   arrival if that was the other end's, and after its writing if it was the same end's. An *epoch* is a unit of the
+//!   initiator with the acceptor's answer; either may be missing (a-b-t model).
 //! - In a **concurrent** vector each end writes on its own: a think time after it wrote the unit before, or after its
 //!   end of the connection was open, whatever arrives.
 //!
-//! Each vector ends with who closes, and how long after: in a sequential one an end, a time after the last unit; in a
-//! concurrent one each end for itself.
+//! A sequential vector ends when one end closes, a time after the last unit. In a concurrent one each end closes for
+//! itself.
 //!
 //! Sources: Weigle, Adurthi, Hernandez-Campos, Jeffay and Smith, "Tmix: A Tool for Generating Realistic TCP Application
 //! Workloads in ns-2", CCR 36(3), 2006; the chapter on Tmix of the ns-2 manual (2.35); Hernandez-Campos, "Generation
@@ -22,7 +22,7 @@
 //! - [`reading`]: both published formats. [`player`]: the machine that plays a vector. [`resampling`]: fewer or more
 //!   connections than were seen.
 //!
-//! Nothing here knows a network. A set is two arenas, of 40 bytes a connection and 12 a data unit.
+//! Nothing here knows a network. A set takes two arrays, with 40 bytes a connection and 12 a data unit.
 
 pub mod player;
 pub mod reading;
@@ -45,7 +45,7 @@ pub struct Vectors {
     units: Vec<Unit>,
 }
 
-/// What there is of a connection once.
+/// The fixed part of a connection's vector.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Head {
     start_us: u64,
@@ -57,8 +57,8 @@ struct Head {
     is_concurrent: bool,
 }
 
-/// One thing that one end does: it waits, then writes or closes. Size and wait take 40 bits each, so that a unit is
-/// three words: the low words of both, then their high bytes and the end.
+/// One thing that one end does: it waits, then writes or closes. Size and wait take 40 bits each, so that a unit has
+/// three words: the low word of each, then the high bytes of both and the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit([u32; 3]);
 
@@ -73,7 +73,7 @@ impl Unit {
     /// Largest size in bytes and longest wait in microseconds, exclusive.
     pub const LIMIT: u64 = 1 << 40;
 
-    /// `end` waits so many microseconds and writes so many bytes, or closes if there are none.
+    /// A unit in which `end` waits so many microseconds and writes so many bytes, or closes if there are none.
     fn new(end: usize, wait_us: u64, bytes: u64) -> Self {
         assert!(wait_us < Self::LIMIT && bytes < Self::LIMIT, "the reader keeps to the limit");
         Self([bytes as u32, wait_us as u32, (bytes >> 32 | (wait_us >> 32) << 8 | (end as u64) << 16) as u32])
@@ -133,8 +133,8 @@ impl Vectors {
         self.heads.iter().flat_map(|head| head.windows).max().unwrap_or(0)
     }
 
-    /// The same connections as if they had been seen on one link: in the order of their starts, those of `self` first
-    /// where they start together.
+    /// The connections of both sets as if they had been seen on one link, in the order of their starts. Of those that
+    /// start together, the ones of `self` come first.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         if self.is_empty() {

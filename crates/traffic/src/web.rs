@@ -1,4 +1,4 @@
-//! Web users: think, fetch a page, think again.
+//! Web users think, fetch a page, and think again.
 //!
 //! A [`Browser`] is one user (Smith, Hernandez-Campos, Jeffay and Ott, SIGMETRICS 2001). A page is a top-level object
 //! and, once that has arrived, its embedded objects, fetched in order over a limited number of connections at a time.
@@ -121,7 +121,7 @@ pub struct Browser {
     /// One bit a lane: an exchange is under way.
     busy: u32,
     is_persistent: bool,
-    /// The page's top-level object has not arrived: whatever is begun is it.
+    /// The page's top-level object has not arrived, so that whatever is begun is this object.
     is_first: bool,
 }
 
@@ -146,7 +146,7 @@ impl Browser {
         })
     }
 
-    /// The user has thought: begins the next page.
+    /// Begins the next page, since the user has thought.
     pub fn think_over(&mut self, model: &WebModel, out: &mut Vec<Command>) {
         debug_assert!(self.busy == 0 && self.unasked == 0, "a user fetches one page at a time");
         self.is_persistent = self.stream.chance(model.persistent_pages);
@@ -156,18 +156,18 @@ impl Browser {
         self.begin_object(0, false, model, out);
     }
 
-    /// The response on `lane` has arrived whole.
+    /// Goes on after the whole response on `lane` has arrived.
     pub fn completed(&mut self, lane: u32, model: &WebModel, out: &mut Vec<Command>) {
         self.go_on(lane, self.is_persistent, model, out);
     }
 
-    /// The connection of `lane` was given up, SYN retries exhausted for example: its exchange is over and lost, and
-    /// the page goes on without it.
+    /// Goes on after the connection of `lane` was given up, for example because its SYN was repeated too often. Its
+    /// exchange is lost, and the page goes on without it.
     pub fn failed(&mut self, lane: u32, model: &WebModel, out: &mut Vec<Command>) {
         self.go_on(lane, false, model, out);
     }
 
-    /// The exchange on `lane` is over, and the lane `is_open` or not.
+    /// Goes on after the exchange on `lane` is over; the lane `is_open` or not.
     fn go_on(&mut self, lane: u32, is_open: bool, model: &WebModel, out: &mut Vec<Command>) {
         debug_assert!(self.busy & (1 << lane) != 0, "an exchange was under way");
         self.busy &= !(1 << lane);
@@ -178,7 +178,7 @@ impl Browser {
             out.push(Command::Close { lane });
         }
         if is_page {
-            // The page has named its embedded objects: fetch them on as many lanes as allowed.
+            // The page names its embedded objects, which are fetched on as many lanes as allowed.
             let lanes = u32::from(if self.is_persistent { model.persistent_parallel } else { model.parallel });
             for other in (0..lanes).filter(|&other| other != lane) {
                 if self.unasked == 0 {

@@ -1,5 +1,6 @@
-//! This file has what the two ends tell each other of marks. They agree on it in the handshake, the receiver echoes
-//! marks, and the sender hears of them.
+//! This file has the feedback of marks: both ends agree on its kind in the handshake, the receiver echoes marks, and
+//! the
+//! sender hears the echoes.
 //!
 //! | | `Classic` | `EachMark` |
 //! |---|---|---|
@@ -30,7 +31,7 @@ pub(super) enum Feedback {
 }
 
 impl Feedback {
-    /// What these hosts do, if the peer `agrees` to ECN.
+    /// The kind of feedback that these hosts use, if the peer `agrees` to ECN.
     pub fn agreed(agrees: bool, config: &Config) -> Self {
         if !agrees || config.ecn == EcnMode::Off {
             Self::Off
@@ -42,7 +43,7 @@ impl Feedback {
     }
 }
 
-/// What a receiver has to tell of marks.
+/// A receiver's part: what its acknowledgements say of marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Echo {
     /// The ends do no ECN.
@@ -80,7 +81,7 @@ impl Echo {
     }
 }
 
-/// What a sender hears of marks, and what it has to answer.
+/// A sender's part: whether it hears of marks, and whether it has to answer one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Heard {
     /// The ends do no ECN.
@@ -174,8 +175,9 @@ impl Receiver {
         self.echo = Echo::Classic(echoes);
     }
 
-    /// Acknowledges by itself what was held back so far, when marks begin or end: it is of the other kind. The change
-    /// is told at once too, as in Linux.
+    /// Sends the delayed acknowledgement of earlier data when marks begin or end, since that data was of the other
+    /// kind.
+    /// The change itself is acknowledged at once too, as in Linux.
     #[inline(never)]
     fn on_marks_each(
         &mut self,

@@ -1,31 +1,33 @@
-//! This file finds losses by time: it knows when each segment was sent, and which arrived that was sent last.
+//! This file finds losses by time. It knows when each segment was sent, and the newest transmission that has arrived.
 
 use super::{EVER_RESENT, LOST, Outstanding, RESENT, Record, SACKED, Serial};
 use crate::rack::{AtHand, Rack};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// What finding losses by time needs.
+/// The times of arrivals and retransmissions.
 #[derive(Clone, Debug)]
 pub(super) struct Timed {
-    /// What was sent last among all that arrived.
+    /// The newest transmission known to have arrived.
     pub(super) rack: Rack,
-    /// What was sent again and when, oldest first; what has become of it since is not noted here.
+    /// Retransmissions and when they were sent, oldest first. An entry may stay after its segment has arrived or was
+    /// deemed lost again.
     pub(super) resent: VecDeque<(Serial, Time)>,
     pub(super) hand: AtHand<Hand>,
 }
 
-/// What the acknowledgement at hand tells.
+/// What the current acknowledgement tells.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hand {
-    /// One past the serial of the highest that was reported before the acknowledgement at hand.
+    /// One past the serial of the highest segment that earlier acknowledgements had reported.
     pub(super) highest_before: Serial,
-    /// The lowest end of a segment that it reports and that was sent once.
+    /// The lowest end of a segment that arrived, by this acknowledgement, and was sent once.
     pub(super) first_original: u64,
-    /// When the first of what it acknowledges, and of what it reports, was sent, of what was sent once; and whether it
-    /// acknowledges anything that was sent again.
+    /// When the first segment that it acknowledges was sent, of those sent once.
     pub(super) acked_at: Option<Time>,
+    /// When the first segment that it reports was sent, of those sent once.
     pub(super) reported_at: Option<Time>,
+    /// Whether it acknowledges anything that was sent more than once.
     pub(super) acked_resent: bool,
 }
 
@@ -56,8 +58,8 @@ impl Timed {
 }
 
 impl Outstanding {
-    /// Deems lost what was sent before something that arrived, except what may have been reordered within `window`
-    /// (RFC 8985 §6.2 step 5). Returns when the first of the excepted is to be deemed lost too.
+    /// Deems segments lost that were sent before one that has arrived, except those that may have been reordered within
+    /// `window` (RFC 8985 §6.2 step 5). Returns when the first of the excepted ones is to be deemed lost too.
     pub fn lose_overtaken(&mut self, window: Span, now: Time) -> Option<Time> {
         let timed = self.timed.as_mut()?;
         let board = self.board.get_or_insert_default();
@@ -103,8 +105,9 @@ impl Outstanding {
         due
     }
 
-    /// Deems everything lost that was not reported received, as [`Outstanding::lose_all`] does, but for what was sent
-    /// so shortly before `now` that it may be on its way, the first segment excepted (tcp_timeout_mark_lost).
+    /// Deems everything lost that was not reported, as [`Outstanding::lose_all`] does, but spares segments that were
+    /// sent so shortly before `now` that they may be on their way. The first segment is lost in any case
+    /// (tcp_timeout_mark_lost).
     pub fn lose_old(&mut self, now: Time) {
         let patience = self.rack().map_or(Span::ZERO, |rack| rack.patience(Span::ZERO));
         let board = self.board.get_or_insert_default();
@@ -116,24 +119,25 @@ impl Outstanding {
         }
     }
 
-    /// When the first of what the acknowledgement at hand acknowledges was sent, or else the first of what it reports,
-    /// if that tells a round trip (tcp_ack_update_rtt).
+    /// When the segment was sent that gives the current acknowledgement's round trip: the first one that it
+    /// acknowledges,
+    /// or else the first one that it reports (tcp_ack_update_rtt). `None` if neither gives one.
     pub fn sampled_at(&self) -> Option<Time> {
         let timed = self.timed.as_ref()?;
         timed.hand.acked_at.filter(|_| !timed.hand.acked_resent).or(timed.hand.reported_at)
     }
 
-    /// The lowest end of a segment that the acknowledgement at hand reports and that was sent once.
+    /// The lowest end of a segment that arrived, by the current acknowledgement, and was sent once.
     pub fn first_original(&self) -> Option<u64> {
         self.timed.as_ref().map(|timed| timed.hand.first_original).filter(|&end| end < u64::MAX)
     }
 
-    /// Whether the acknowledgement at hand acknowledges anything that was sent again.
+    /// Whether the current acknowledgement acknowledges anything that was sent more than once.
     pub fn has_acked_resent(&self) -> bool {
         self.timed.as_ref().is_some_and(|timed| timed.hand.acked_resent)
     }
 
-    /// Notes what an arrival says about reordering.
+    /// Tells the RACK state `something`, where there is one.
     #[inline]
     pub fn tell_rack(&mut self, something: impl FnOnce(&mut Rack)) {
         if let Some(timed) = &mut self.timed {
@@ -141,13 +145,13 @@ impl Outstanding {
         }
     }
 
-    /// What was sent last among all that arrived, where losses are found by time.
+    /// The RACK state, where times are kept.
     #[inline]
     pub fn rack(&self) -> Option<&Rack> {
         self.timed.as_ref().map(|timed| &timed.rack)
     }
 
-    /// Whether something was sent again and nothing is known of it.
+    /// Whether the list of retransmissions holds any.
     #[inline]
     pub fn has_resent(&self) -> bool {
         self.timed.as_ref().is_some_and(|timed| !timed.resent.is_empty())

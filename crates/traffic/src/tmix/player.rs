@@ -1,7 +1,7 @@
-//! Plays one connection vector: what each end of an open connection writes, and when.
+//! A [`Player`] plays one connection vector: it says what each end of an open connection writes, and when.
 //!
-//! A driver gives an end its turn whenever something happened there: it is open, data arrived, a time is over. It says
-//! how much arrived so far; a turn too many is harmless. What the end does is a [`Turn`].
+//! A driver gives an end its turn whenever something happened there: it has opened, data arrived, a time is over. The
+//! driver says how many bytes arrived so far. The answer is what the end does, a [`Turn`]. A turn too many is harmless.
 
 use super::{ACCEPTOR, INITIATOR, Unit, Vectors};
 use base::{Span, Time};
@@ -11,14 +11,16 @@ use base::{Span, Time};
 pub struct Player {
     vector: u32,
     is_concurrent: bool,
-    /// The initiator has had a turn.
+    /// Whether the initiator has had a turn.
     is_open: bool,
-    /// Units still to come, of both or of each: from here to there.
+    /// The next unit, of both ends or of each.
     next: [u32; 2],
+    /// The unit after the last one, of both ends or of each.
     end: [u32; 2],
     /// When the next unit is due, once that is known.
     due: [Time; 2],
-    /// What each end will have received when all that was written has arrived; of concurrent vectors when all is.
+    /// How many bytes each end will have received when everything written so far has arrived. In concurrent vectors,
+    /// when everything is through.
     awaited: [u64; 2],
     asked: Option<Asked>,
 }
@@ -30,7 +32,7 @@ struct Asked {
     open_at: Time,
     request_bytes: u64,
     response_bytes: u64,
-    /// What the initiator will have received then.
+    /// How many bytes the initiator will have received when it is complete.
     response_end: u64,
 }
 
@@ -41,14 +43,14 @@ pub struct Turn {
     pub write: u64,
     /// Whether it then closes.
     pub close: bool,
-    /// When it wants its next turn for a time that it waits; said once.
+    /// When it wants a turn because a wait is over. Each wait is told once.
     pub wake_at: Option<Time>,
     /// What is complete by what has arrived.
     pub finished: Option<Finished>,
 }
 
-/// An epoch, from the writing of its request to the arrival of all of its response; the first one of a connection from
-/// the opening of that. Of a concurrent vector: all of it, from its opening.
+/// A finished epoch, from the writing of its request, or of the first one the opening of the connection, to the arrival
+/// of its whole response. A concurrent vector is one epoch, from its opening.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Finished {
     /// Since when it has been asked for.
@@ -101,8 +103,8 @@ impl Player {
         self.due[self.place(end)] <= now
     }
 
-    /// The turn of `end`, whose side of the connection is open, to which `received` bytes came so far, and all there
-    /// will ever be if `is_closed` by the peer.
+    /// Gives `end` a turn, whose side of the connection is open. So far `received` bytes came to it, and no more will
+    /// if the peer `is_closed`.
     #[inline]
     pub fn turn(&mut self, vectors: &Vectors, end: usize, received: u64, is_closed: bool, now: Time) -> Turn {
         let mut turn = Turn { finished: self.finished(end, received), ..Turn::default() };

@@ -1,4 +1,4 @@
-//! Reads connection vectors in both published formats, which may be mixed from vector to vector.
+//! This file reads connection vectors in both published formats, which may be mixed from vector to vector.
 //!
 //! The original format (Weigle et al. 2006), times in microseconds, sizes in bytes:
 //!
@@ -20,9 +20,10 @@
 //! not follow one of the initiator; so are those of UNC's published vectors.
 //!
 //! # Who closes
-//! A time after the last unit is from there until the end that wrote it closes; without one that is a second, ns-2's
-//! default. A concurrent vector in which neither end says so closes both ends after that second; if only one does, the
-//! other closes when it has seen that and has nothing left to write.
+//! A time after the last unit says how long after it the end that wrote it closes. Without such a time it closes after
+//! a
+//! second, ns-2's default. In a concurrent vector each end may have such a time. If neither has, both close after that
+//! second. If one has, the other closes when it has seen that and has nothing left to write.
 //!
 //! # Deviations
 //! - `m` is checked and not used: segments are those of the hosts.
@@ -72,7 +73,7 @@ pub fn read(text: &str) -> Result<Vectors, Malformed> {
     Ok(reader.set)
 }
 
-/// The beginning of a word, so that a line about it stays a line one can read.
+/// Shortens a word, so that an error about it stays readable.
 fn shortened(word: &str) -> String {
     const LENGTH: usize = 60;
     match word.char_indices().nth(LENGTH) {
@@ -81,7 +82,7 @@ fn shortened(word: &str) -> String {
     }
 }
 
-/// Something is wrong: on the line at hand, or on another one.
+/// A problem, on the current line or on another one.
 struct Refusal {
     line: Option<usize>,
     problem: String,
@@ -115,7 +116,7 @@ struct Open {
     has_rtt: bool,
     has_loss: bool,
     has_segments: bool,
-    /// Time read that is not before a unit yet: of the one who spoke last, or of each end.
+    /// A time that was read and still waits for its unit: of the end that spoke last, or of each end.
     pending: [Option<u64>; 2],
     /// Whose unit came last; concurrent: whether each end had one.
     last: Option<usize>,

@@ -1,37 +1,40 @@
-//! Fewer or more connections than were seen: thinning and duplicating.
+//! This file plays a set of vectors with fewer or more connections than were seen, by thinning and duplicating.
 //!
-//! A set is played at a `scale`, how many connections there are for each that was seen.
+//! The `scale` of a set says how many connections are played for each one that was seen.
 //!
-//! - **Thinning**: each connection is kept or not by a draw of its own, independent of all others. Below 1 the share
-//!   that is kept is `scale`; arrivals that come in bursts come in thinner bursts.
+//! - **Thinning**: each connection is kept or not by a draw of its own, independent of all others. Below 1, `scale` is
+//!   the share that is kept. Arrivals that come in bursts come in thinner bursts.
 //! - **Duplicating**: copies of the whole set are laid over it. Each copy begins at a random offset of its own and goes
-//!   round: what that moves beyond the end of the set begins at its start. Within a copy connections keep their
-//!   distances, and with these the correlation of arrivals over long times that drawing instants independently
-//!   (Poisson resampling) would destroy (block resampling: Hernandez-Campos 2006). The last copy is thinned.
+//!   round: what this moves beyond the end of the set begins at its start. The last copy is thinned. Within a copy
+//!   connections keep their distances, and so the correlation of arrivals over long times (block resampling,
+//!   Hernandez-Campos 2006). Drawing instants independently (Poisson resampling) would destroy it.
 //!
-//! Both are one rule: vector i, with its draw u in (0, 1), is in copy k = 0, 1, ... if u < scale - k. A larger scale
-//! keeps all that a smaller one plays, at the same instants. So the scale for a **load** is found by counting up:
-//! connections are taken in the order of their draws, copy after copy, until what they offer within a window comes to
-//! it (byte-driven resampling: by numbers of connections alone, a few that carry half of the bytes would decide the
-//! load). The last of them is in or not, whichever comes nearer. Where both miss by more than a hundredth, it is left
-//! out, and the connections after it fill the gap in the same way: a load far below the largest connections goes
-//! without these. No more are left out than are taken, but for a few: the rest is to resemble the set.
+//! Both follow one rule: vector i, with its draw u in (0, 1), is in copy k = 0, 1, ... if u < scale - k. A larger scale
+//! thus plays all that a smaller one does, at the same instants.
 //!
-//! What a connection offers when is estimated on a network with nothing but propagation delay: a unit takes half a
-//! round trip, and another one for each further receive window that it fills. Slow start, losses and queues make it
-//! later.
+//! The scale for a **load** is found by counting up (byte-driven resampling). Connections are taken in the order of
+//! their draws, copy after copy, until the bytes that they offer within a window come to the load. To count connections
+//! instead of bytes would let the few that carry half of the bytes decide the load. The last connection is in or out,
+//! whichever comes nearer. If both miss by more than a hundredth, it is left out, and the connections after it fill the
+//! gap in the same way. So a load far below the largest connections goes without these. But for a few, no more are left
+//! out than are taken, since the rest is to resemble the set.
+//!
+//! What a connection offers, and when, is estimated on a network with nothing but propagation delay: a unit takes half
+//! a
+//! round trip, and a whole one more for each further receive window that it fills. Slow start, losses and queues make
+//! it later.
 
 use super::{INITIATOR, Vector, Vectors};
 use base::{Span, Stream, Time};
 
-/// A connection begins.
+/// The start of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Start {
     /// When.
     pub at: Time,
-    /// Which vector it plays.
+    /// The vector that it plays.
     pub vector: u32,
-    /// In which copy of the set.
+    /// The copy of the set that it belongs to.
     pub copy: u32,
 }
 
@@ -49,7 +52,7 @@ pub struct Path {
 pub struct Population {
     /// How many there are for each that was seen.
     pub scale: f64,
-    /// Those of that scale that are left out: copy and vector, in order.
+    /// The connections of that scale that are left out, as copy and vector, in order.
     pub without: Vec<(u32, u32)>,
     /// Bytes that they offer.
     pub offered: f64,
@@ -58,9 +61,9 @@ pub struct Population {
 /// Why no population offers a load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Unmet {
-    /// So many bytes are what [`MOST_COPIES`] copies offer.
+    /// Even [`MOST_COPIES`] copies offer only so many bytes.
     Beyond(f64),
-    /// So many bytes are the nearest, off by more than [`TOLERANCE`].
+    /// The nearest population offers so many bytes, which are off by more than [`TOLERANCE`].
     Between(f64),
 }
 
@@ -78,12 +81,12 @@ pub struct Resampling<'v> {
 /// Most copies there are.
 pub const MOST_COPIES: u32 = 1000;
 
-/// A population off by this share of its load is as good as met; one off by more than that is none.
+/// A load is met when the population is off by this share of it at most.
 const AIM: f64 = 0.01;
-/// See [`Unmet::Between`].
+/// A population that is off by more than this share of its load is refused ([`Unmet::Between`]).
 pub const TOLERANCE: f64 = 0.05;
 
-/// Packets that carry data, by the field's habit: 1,460 bytes in each, 40 of headers, an acknowledgement for every two.
+/// Data goes in segments of 1,460 bytes with 40 of headers, as is usual, and every two have an acknowledgement.
 const SEGMENT: u64 = 1460;
 const HEADERS: u64 = 40;
 
