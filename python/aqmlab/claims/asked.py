@@ -4,12 +4,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from aqmlab import units
 from aqmlab.claims.asking import Called, Question, label
 from aqmlab.claims.reading import ClaimText
-from aqmlab.claims.samples import Sample, contrast, relative, sample
-from aqmlab.claims.verdict import NOT_RUN, ROUNDING, TOO_SHORT, WHY_NOT_BELIEVED, Claim, Doubt, Finding, doubted
+from aqmlab.claims.samples import Sample, are_paired, contrast, relative, sample
+from aqmlab.claims.spread import Spread, among, kin, spread
+from aqmlab.claims.verdict import (
+    NOT_RUN,
+    ROUNDING,
+    TOO_SHORT,
+    WHY_NOT_BELIEVED,
+    Abscissa,
+    Claim,
+    Doubt,
+    Finding,
+    doubted,
+)
 from aqmlab.json_files import Json
+from aqmlab.measures.measure import Reading
 from aqmlab.measures.subject import Subject
 from aqmlab.results.settled import pooled
 from aqmlab.statistics import Interval
@@ -37,15 +51,15 @@ def ask(
     asked = [q for q in text.questions if not lenient or q.points <= subjects.keys()]
     doubts = _doubts(asked, subjects)
     found = [_finding(text, question, asked, subjects, doubts, called, lenient) for question in asked]
-    among = sum(finding.has_interval and not finding.is_exact for finding in found)
-    findings = tuple(replace(finding, among=max(among, 1)) for finding in found)
+    count = sum(finding.has_interval and not finding.is_exact for finding in found)
+    findings = tuple(replace(finding, among=max(count, 1)) for finding in found)
     return Claim(
         id=text.id,
         paper=text.paper,
         text=text.says,
         source=text.source,
         measure=_measured(asked),
-        bound=_bounds(findings, among),
+        bound=_bounds(findings, count),
         reason=text.reason,
         findings=findings,
         known_outcome=text.known_outcome,
@@ -66,22 +80,27 @@ def _finding(
     called: Called | None,
     lenient: bool,
 ) -> Finding:
-    interval, note = Interval(math.nan, None, 0, "none"), NOT_RUN
+    numbers = [(Interval(math.nan, None, 0, "none"), math.nan)] * len(question.readings)
+    freedom, note, same = math.nan, NOT_RUN, False
     if question.points <= set(subjects):
-        samples = [
-            (weight, sample(question.reading, [subjects[point.name] for point in group.points], group.each))
-            for weight, group in question.terms
-        ]
-        interval = _without_rounding(_interval(question.how, samples), question.how, samples)
-        note = "" if lenient else _too_few(text, min(found.n for _, found in samples))
-        if min(w.measured_s for name in question.points for w in subjects[name].windows) < question.window_s:
+        samples = [_samples(question, reading, subjects) for reading in question.readings]
+        points = [subjects[name] for name in sorted(question.points)]
+        same = question.how in ("difference", "relative", "ratio") and _are_the_same(points)
+        numbers, freedom = _numbers(question, samples, {} if same else subjects)
+        note = "" if lenient else _too_few(text, min(found.n for _, found in samples[0]))
+        if min(window.measured_s for point in points for window in point.windows) < question.window_s:
             note = TOO_SHORT
-            interval = Interval(interval.value, None, interval.n, "none")
+            numbers = [(Interval(number.value, None, number.n, "none"), math.nan) for number, _ in numbers]
         if not question.reading.measure.is_exact:
             note = note or doubted([doubts[name] for name in question.points if name in doubts])
+    abscissae = tuple(
+        Abscissa(reading.formula.brief, number, band)
+        for reading, (number, band) in zip(question.readings, numbers, strict=True)
+    )
+    worst = min(abscissae, key=lambda one: one.margin(question.low, question.high))
     return Finding(
         label=label(question, every, called),
-        interval=interval,
+        interval=worst.interval,
         low=question.low,
         high=question.high,
         unit=question.unit,
@@ -89,17 +108,88 @@ def _finding(
         published=question.published,
         note=note,
         is_exact=question.reading.measure.is_exact,
+        freedom=freedom,
+        curve=abscissae if len(abscissae) > 1 else (),
+        is_same=same,
     )
 
 
-def _interval(how: str, samples: list[tuple[float, Sample]]) -> Interval:
+Samples = list[tuple[float, Sample]]
+
+
+def _samples(question: Question, reading: Reading, subjects: Mapping[str, Subject]) -> Samples:
+    """The weighted samples that make a number."""
+    return [
+        (weight, sample(reading, [subjects[point.name] for point in group.points], group.each))
+        for weight, group in question.terms
+    ]
+
+
+def _numbers(
+    question: Question, samples: Sequence[Samples], subjects: Mapping[str, Subject]
+) -> tuple[list[tuple[Interval, float]], float]:
+    """The number at each abscissa with its interval and the half width of the band; and their degrees of freedom."""
+    alone = [_without_rounding(_interval(question.how, each), question.how, each) for each in samples]
+    found = _spread(question, samples, subjects) if all(one.basis == "runs" for one in alone) else None
+    if found is None:
+        freedom = float(max(alone[0].n - 1, 1))
+        wide = among(1.0, freedom, len(alone))
+        return [(one, math.nan if one.half_width is None else wide * one.half_width) for one in alone], freedom
+    widths = zip(alone, found.half_widths, found.bands, strict=True)
+    numbers = [(replace(one, half_width=float(width)), float(band)) for one, width, band in widths]
+    return numbers, found.freedom
+
+
+def _spread(question: Question, samples: Sequence[Samples], subjects: Mapping[str, Subject]) -> Spread | None:
+    """The spread that the points of the same grid under the same demands suggest; None of what is no difference of
+    such, or has too few of them."""
+    weights = [weight for weight, _ in question.terms]
+    is_relative = question.how in ("relative", "ratio")
+    if any(group.each is not None for _, group in question.terms) or abs(math.fsum(weights)) > ROUNDING:
+        return None
+    if not all(are_paired(samples[0][0][1], other) for _, other in samples[0]):
+        return None
+    demand = samples[0][0][1].demand[0]
+    grids = {name.partition("/")[0] for name in question.points}
+    alike = {
+        id(subject): subject
+        for name, subject in subjects.items()
+        if name.partition("/")[0] in grids and subject.demand == demand
+    }
+    values = [np.array([reading.values(one) for reading in question.readings]).T for one in alike.values()]
+    if is_relative:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = [each / each.mean(axis=0) for each in values]
+    kin_of = kin(values)
+    if kin_of is None:
+        return None
+    totals, squares = [], []
+    for each in samples:
+        ratio = each[0][1].mean / each[1][1].mean if is_relative else 1.0
+        scale = 1 / each[1][1].mean if is_relative else 1.0
+        signed = [1.0, -ratio] if is_relative else weights
+        totals.append(scale * sum(weight * found.values for weight, (_, found) in zip(signed, each, strict=True)))
+        squares.append(2 * ratio**2 if is_relative else math.fsum(weight**2 for weight in weights))
+    return spread(np.array(totals).T, np.array(squares), kin_of)
+
+
+def _interval(how: str, samples: Samples) -> Interval:
     if how in ("relative", "ratio"):
         (_, one), (_, other) = samples
         return relative(one, other, is_ratio=how == "ratio")
     return contrast(samples)
 
 
-def _without_rounding(interval: Interval, how: str, samples: list[tuple[float, Sample]]) -> Interval:
+def _are_the_same(subjects: Sequence[Subject]) -> bool:
+    """Whether points have the very same runs, as two disciplines have that are one as long as a bound is not passed."""
+    first = subjects[0]
+    return len(subjects) > 1 and all(
+        other.demand == first.demand and bool(first.summaries[0]) and other.summaries == first.summaries
+        for other in subjects[1:]
+    )
+
+
+def _without_rounding(interval: Interval, how: str, samples: Samples) -> Interval:
     """What is nothing but the rounding of the numbers that it was made of is 0."""
     sizes = [abs(weight * found.mean) for weight, found in samples]
     scale = max(sizes, default=0.0) if how not in ("relative", "ratio") else max(1.0, abs(interval.value))

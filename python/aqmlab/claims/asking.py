@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from aqmlab.errors import BadInput
@@ -32,7 +33,8 @@ class Question:
 
     check: int
     """Position of the check in its claim."""
-    reading: Reading
+    readings: tuple[Reading, ...]
+    """One, or several where a parameter is a list: the abscissae of a curve, which are judged together."""
     how: str
     terms: Terms
     """With weights: +1 and -1 of a difference; those of a contrast."""
@@ -44,6 +46,16 @@ class Question:
     label: str | None
 
     @property
+    def reading(self) -> Reading:
+        """The first of its readings: they are the same measure."""
+        return self.readings[0]
+
+    @property
+    def brief(self) -> str:
+        """What is measured, in front of a finding: `at 100 ms`, `at 100 ms to 1 s`."""
+        return _brief(self.readings)
+
+    @property
     def points(self) -> set[str]:
         """Names of all of its points."""
         return {point.name for _, group in self.terms for point in group.points}
@@ -51,15 +63,24 @@ class Question:
     @property
     def said(self) -> dict[str, Any]:
         """All that makes its answer: what is measured where, what is made of that, and the bounds."""
+        said = [[reading.measure.name, *reading.given] for reading in self.readings]
         return {
             "check": self.check,
-            "measure": [self.reading.measure.name, *self.reading.given],
+            "measure": said[0] if len(said) == 1 else said,
             "how": self.how,
             "terms": [(weight, group.each, [point.name for point in group.points]) for weight, group in self.terms],
             "low": self.low,
             "high": self.high,
             "window_s": self.window_s,
         }
+
+
+def _brief(readings: Sequence[Reading]) -> str:
+    """The first and the last, the latter without the words that both begin with."""
+    first, last = readings[0].formula.brief, readings[-1].formula.brief
+    pairs = zip(first.split(), last.split(), strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return first if len(readings) == 1 else f"{first} to {' '.join(last.split()[common:])}"
 
 
 def questions(
@@ -172,8 +193,8 @@ def label(question: Question, every: Sequence[Question], called: Called | None =
     """
     points = _different([point for _, group in question.terms for point in group.points])
     prefix = question.label
-    if prefix is None and len({(other.reading, other.how) for other in every}) > 1:
-        prefix = question.reading.formula.brief
+    if prefix is None and len({(other.readings, other.how) for other in every}) > 1:
+        prefix = question.brief
     if called is not None:
         name, suffix = called, ""
     else:

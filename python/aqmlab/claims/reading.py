@@ -13,7 +13,7 @@ known_outcome = "holds"               # what comes out; { quick = "does not hold
 explained = "..."                     # why, where that is not that it holds
 evidence = [{ grid = "...", ... }]    # the points whose runs show it
 [[claim.check]]                       # a claim holds when all of its checks do
-measure = "ahead"                     # with its parameters beside it; one that is a list stands for several checks
+measure = "ahead"                     # with its parameters beside it; one that is a list makes a curve, one number
 from_s = 0.0
 to_s = 2.0
 of = { aqm = "pi-24", load = "98" }   # a selector, or a list of them: one finding for each point
@@ -195,17 +195,16 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
     return [
         Question(
             check=position,
-            reading=reading,
+            readings=tuple(readings),
             how=how,
             terms=terms,
             low=low,
             high=high,
-            unit=_unit(reading.unit, how) if unit is None else unit,
+            unit=_unit(readings[0].unit, how) if unit is None else unit,
             published=None if published is None else float(published),
             window_s=float(window_s),
             label=_text(table, "label", where) if "label" in table else None,
         )
-        for reading in readings
         for terms in groups
     ]
 

@@ -72,7 +72,7 @@ def contrast(terms: Sequence[tuple[float, Sample]]) -> Interval:
     value = math.fsum(weight * found.mean for weight, found in terms)
     groups: list[list[tuple[float, Sample]]] = []
     for term in terms:
-        group = next((group for group in groups if _are_paired(group[0][1], term[1])), None)
+        group = next((group for group in groups if are_paired(group[0][1], term[1])), None)
         if group is None:
             groups.append([term])
         else:
@@ -97,7 +97,8 @@ def relative(one: Sample, other: Sample, *, is_ratio: bool) -> Interval:
     return Interval(ratio if is_ratio else ratio - 1, width, found.n, found.basis)
 
 
-def _are_paired(one: Sample, other: Sample) -> bool:
+def are_paired(one: Sample, other: Sample) -> bool:
+    """Whether two samples were made under the same demands, which are known."""
     return one is other or (one.demand == other.demand and all(digest is not None for digest, _ in one.demand))
 
 

@@ -5,6 +5,7 @@ all do is no likelier than that one does (the intersection-union test: Berger 19
 and acceptance sampling"). It does not hold when one of them lies outside, and of many numbers one does by chance alone:
 of k numbers one fails the claim only if its interval of 1 - 0.05/k lies outside as a whole (Bonferroni, which is the
 first step of Holm 1979, "A simple sequentially rejective multiple test procedure", and that is the one which counts).
+A curve is one of these numbers: it fails by the band that holds all of it (`spread`).
 """
 
 import math
@@ -12,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab.claims.spread import among
 from aqmlab.stationarity import NO, UNKNOWN
-from aqmlab.statistics import CONFIDENCE, Interval, student
+from aqmlab.statistics import Interval
 
 ROUNDING = 1e-12
 """Relative to the numbers that it comes from, an interval that is narrower than this is none, and a number that is
@@ -35,6 +37,9 @@ WHY_NOT_BELIEVED = {NO: UNSETTLED, None: UNCHECKED, UNKNOWN: SHORT}
 whether it was settled; the gravest first."""
 ALIKE = "the same in every run"
 """Of measured numbers: that seeds did not change them says nothing about how much they might have."""
+
+SAME = "the very same runs"
+"""Of points that differ in nothing but their name under all seeds: they are no better and no worse than each other."""
 
 EQUAL = 0.03
 """Curves that are called equal lie within 3 points of each other: 2 mm in a printed figure 6 cm high, about what two
@@ -106,11 +111,38 @@ def _by_reason(doubts: Sequence[Doubt]) -> dict[str, tuple[int, int]]:
 
 
 @dataclass(frozen=True)
+class Abscissa:
+    """One number of a curve."""
+
+    at: str
+    """Where, in words: `at 300 ms`."""
+    interval: Interval
+    """Of this number by itself."""
+    band: float
+    """Half width of the band that holds the whole curve 95 % of the time."""
+
+    def margin(self, low: float, high: float) -> float:
+        """How far within its bounds the number lies; negative outside."""
+        value = self.interval.value
+        return min(value - low, high - value) if math.isfinite(value) else -math.inf
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "at": self.at,
+            "value": self.interval.value if math.isfinite(self.interval.value) else None,
+            "half_width_95": self.interval.half_width,
+            "band_95": self.band if math.isfinite(self.band) else None,
+        }
+
+
+@dataclass(frozen=True)
 class Finding:
     """One measured number of a claim and the bounds it was given."""
 
     label: str
     interval: Interval
+    """Of a curve that of the number which is nearest to a bound, or farthest outside."""
     low: float
     high: float
     """Both bounds are exclusive; infinite ones are none."""
@@ -125,22 +157,35 @@ class Finding:
     """Whether it is a number that no seed can change: a setting of the scenario."""
     among: int = 1
     """How many numbers of the claim have an interval: one of many lies outside its bounds by chance."""
+    freedom: float = math.nan
+    """Degrees of freedom of the intervals; n - 1 if it is not said."""
+    curve: tuple[Abscissa, ...] = ()
+    """All numbers of a curve, which are judged together."""
+    is_same: bool = False
+    """Whether it compares runs that are the same in everything: two names of what does the same."""
 
     @property
     def verdict(self) -> str:
-        """What the interval says about the bounds."""
+        """What the intervals say about the bounds: within if each is, outside if the band is anywhere."""
         if self.note == NOT_RUN:
             return NOT_RUN
-        if self.note or not self.has_interval or (self._is_without_width and not self.is_exact):
+        if self.note or not self.has_interval:
             return OPEN
-        if _is_above(self.interval.low, self.low) and _is_above(self.high, self.interval.high):
+        if self._is_without_width and not self.is_exact:
+            is_within = self.is_same and all(_is_within(one.value, one.value, self.low, self.high) for one in self._all)
+            return HOLDS if is_within else OPEN
+        if all(_is_within(one.low, one.high, self.low, self.high) for one in self._all):
             return HOLDS
         return FAILS if self._is_outside(self.among) else OPEN
 
     @property
+    def _all(self) -> list[Interval]:
+        return [one.interval for one in self.curve] or [self.interval]
+
+    @property
     def has_interval(self) -> bool:
-        """Whether there is a number with an interval."""
-        return self.interval.half_width is not None and math.isfinite(self.interval.value)
+        """Whether there is a number with an interval; of a curve, whether all are."""
+        return all(one.half_width is not None and math.isfinite(one.value) for one in self._all)
 
     @property
     def is_missing(self) -> bool:
@@ -155,7 +200,7 @@ class Finding:
         if not self.has_interval:
             return ""
         if self._is_without_width:
-            return "" if self.is_exact else ALIKE
+            return "" if self.is_exact else SAME if self.is_same else ALIKE
         if self.verdict == OPEN and self._is_outside(1):
             return f"outside at 95 % by itself, not as one of {self.among} numbers"
         return ""
@@ -168,7 +213,13 @@ class Finding:
         width = self.interval.half_width
         around = "" if width is None or self._is_without_width else f" ± {self._text(width)}"
         why = f" ({self.remark})" if self.remark else ""
-        return f"{self._text(self.interval.value, self._is_signed)}{around} {self.unit}".rstrip() + why
+        return f"{self._text(self.interval.value, self._is_signed)}{around} {self.unit}".rstrip() + self._where + why
+
+    @property
+    def _where(self) -> str:
+        """Which number of a curve it is: `, at 300 ms, the worst of 4`."""
+        at = next((one.at for one in self.curve if one.interval is self.interval), None)
+        return f", {at}, the worst of {len(self.curve)}" if at else ""
 
     @property
     def published_number(self) -> str | None:
@@ -191,23 +242,21 @@ class Finding:
 
     @property
     def _is_without_width(self) -> bool:
-        width = self.interval.half_width
-        return width is not None and width <= ROUNDING * abs(self.interval.value)
+        return all(one.half_width is not None and one.half_width <= ROUNDING * abs(one.value) for one in self._all)
 
-    def _is_outside(self, among: int) -> bool:
-        """Whether the interval lies outside the bounds as a whole, wide enough for one of so many numbers.
-
-        The degrees of freedom are taken as n - 1: Welch's are more, so that his intervals come out rather too wide.
-        """
+    def _is_outside(self, count: int) -> bool:
+        """Whether the band lies outside the bounds somewhere as a whole, wide enough for one of so many numbers."""
         if not self.has_interval:
             return False
-        width = self.interval.half_width or 0.0
-        if among > 1 and not self._is_without_width:
-            freedom = max(self.interval.n - 1, 1)
-            wide, usual = (student((1 - CONFIDENCE) / 2 / k, freedom) for k in (among, 1))
-            width *= wide / usual
-        value = self.interval.value
-        return not _is_above(value + width, self.low) or not _is_above(self.high, value - width)
+        # Of a curve what is the same in every run is no number to fail by.
+        bands = [(one.interval.value, one.band) for one in self.curve if self.is_exact or one.band > 0]
+        bands = bands if self.curve else [(self.interval.value, self.interval.half_width or 0.0)]
+        freedom = self.freedom if math.isfinite(self.freedom) else max(self.interval.n - 1, 1)
+        if not self._is_without_width:
+            bands = [(value, among(width, freedom, count)) for value, width in bands]
+        return any(
+            not _is_above(value + width, self.low) or not _is_above(self.high, value - width) for value, width in bands
+        )
 
     def _text(self, value: float, is_signed: bool = False) -> str:
         """With two digits of the interval; without one four, of shares two decimals as tables have them."""
@@ -219,6 +268,10 @@ class Finding:
         elif scale != 100.0 and (size := scale * abs(self.interval.value or value)) > 0:
             decimals = min(max(3 - math.floor(math.log10(size)), 0), 6)
         return f"{scale * value:{'+' if is_signed else ''},.{decimals}f}".replace("-", "−")
+
+
+def _is_within(smallest: float, greatest: float, low: float, high: float) -> bool:
+    return _is_above(smallest, low) and _is_above(high, greatest)
 
 
 def _is_above(value: float, bound: float) -> bool:
@@ -367,6 +420,7 @@ class Claim:
                     "published": f.published,
                     "published_number": f.published_number,
                     "note": f.remark or None,
+                    "curve": [one.as_dict() for one in f.curve] or None,
                 }
                 for f in self.findings
             ],

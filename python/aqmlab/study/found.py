@@ -30,6 +30,7 @@ TAKE_DIGITS = 12
 _KEPT_FACTS = ("version", "engine", "date", "runs", "cpu_h", "simulated_h", "digest", "only", "profile", "self_checks")
 _KEPT_FINDING = (
     "label", "value", "half_width_95", "n", "basis", "low", "high", "verdict", "number", "bound", "published_number",
+    "curve",
 )  # fmt: skip
 
 

@@ -1,0 +1,224 @@
+"""Intervals of few runs and bands about curves: what they promise, held against simulated runs whose truth is known."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from aqmlab.claims import FAILS, HOLDS, OPEN, reading
+from aqmlab.claims import spread as spreads
+from aqmlab.claims.asked import ask
+from aqmlab.claims.spread import Kin, among, kin, spread, together
+from aqmlab.claims.verdict import Abscissa, Finding
+from aqmlab.statistics import Interval
+from subjects import Runs, losing, points, window
+
+POINTS = points()
+TRIALS = 400
+CHANCE = 3 * math.sqrt(0.95 * 0.05 / TRIALS)
+"""Three standard deviations of a share of 95 % over so many trials: 3.3 points."""
+ABSCISSAE = 20
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch):
+    """The quantile leaves 5 % to 0.7 points then, a fifth of what the trials know it to."""
+    monkeypatch.setattr(spreads, "DRAWS", 1000)
+
+
+def curves(draw, count, runs, common):
+    """Runs of points as curves about 0, [point, run, abscissa]: smooth, nothing at the ends, most in the middle.
+
+    Standard deviations of points differ by a factor of 1.65 either way. A share `common` of the variance is what the
+    seeds do to all points, to each by a factor of its own; and the seeds move all of them alike by three times as much.
+    """
+    at = np.arange(ABSCISSAE)
+    smooth = np.linalg.cholesky(np.exp(-(((at[:, None] - at) / 5) ** 2)) + 1e-9 * np.eye(ABSCISSAE))
+    own = draw.standard_normal((count, runs, ABSCISSAE)) @ smooth.T * np.exp(draw.normal(0, 0.5, (count, 1, 1)))
+    seeds = draw.standard_normal((runs, ABSCISSAE)) @ smooth.T
+    follows = draw.standard_normal((count, 1, 1))
+    shape = np.sin(np.linspace(0.3, 2.9, ABSCISSAE))
+    return shape * (math.sqrt(1 - common) * own + (math.sqrt(common) * follows + 3) * seeds)
+
+
+def finding(differences, found, low=-math.inf, high=math.inf, of=1):
+    """A finding on the mean over runs of some differences."""
+    runs, means = len(differences), differences.mean(axis=0)
+    widths = zip(means, found.half_widths, found.bands, strict=True)
+    curve = tuple(
+        Abscissa(f"at {k}", Interval(float(m), float(width), runs, "runs"), float(band))
+        for k, (m, width, band) in enumerate(widths)
+    )
+    return Finding("", curve[0].interval, low, high, "points", freedom=found.freedom, curve=curve, among=of)
+
+
+@pytest.mark.parametrize("common", [0.0, 0.5])
+@pytest.mark.parametrize("runs", [3, 5, 10])
+def test_intervals_and_bands_hold_what_they_say(runs, common):
+    draw = np.random.default_rng(runs)
+    by_itself = whole = wrong = 0
+    for _ in range(TRIALS):
+        made = curves(draw, 10, runs, common)
+        difference = made[0] - made[1]
+        found = spread(difference, 2.0, kin(list(made)))
+        means = np.abs(difference.mean(axis=0))
+        by_itself += means[ABSCISSAE // 3] < found.half_widths[ABSCISSAE // 3]
+        whole += bool((means < found.bands).all())
+        # Both points are the same in truth, and the bound is just that.
+        wrong += finding(difference, found, high=0.0).verdict == FAILS
+    assert abs(by_itself / TRIALS - 0.95) < CHANCE
+    assert abs(whole / TRIALS - 0.95) < CHANCE
+    # Above 0 by chance somewhere: on one side of the band.
+    assert wrong / TRIALS < 0.025 + 3 * math.sqrt(0.025 * 0.975 / TRIALS)
+
+
+@pytest.mark.parametrize("runs", [3, 5])
+def test_points_that_all_follow_the_seeds_are_not_taken_for_many(runs):
+    draw = np.random.default_rng(runs)
+    held, worth = 0, []
+    for _ in range(TRIALS):
+        made = curves(draw, 10, runs, 0.9)
+        difference = made[0] - made[1]
+        kin_of = kin(list(made))
+        held += bool((np.abs(difference.mean(axis=0)) < spread(difference, 2.0, kin_of).bands).all())
+        worth.append(kin_of.independent)
+    assert held / TRIALS > 0.95 - CHANCE
+    # Of ten points each is worth a fifth, where nine tenths of what they vary is the seeds'.
+    assert np.median(worth) < 3
+
+
+def test_of_several_curves_of_a_claim_one_is_outside_by_chance_one_time_in_twenty_at_most():
+    draw, wrong = np.random.default_rng(7), 0
+    for _ in range(TRIALS):
+        made = curves(draw, 10, 5, 0.3)
+        kin_of = kin(list(made))
+        pairs = [made[k] - made[0] for k in range(1, 6)]
+        wrong += any(
+            finding(pair, spread(pair, 2.0, kin_of), low=-0.0, high=math.inf, of=5).verdict == FAILS for pair in pairs
+        )
+    assert wrong / TRIALS < 0.05 + CHANCE
+
+
+def test_a_difference_of_three_runs_that_agree_by_luck_is_not_believed_to_the_last_digit():
+    draw = np.random.default_rng(3)
+    others = [draw.normal(0, 1, (3, 1)) for _ in range(8)]
+    lucky = np.array([[1.011], [1.012], [1.013]])
+    base = draw.normal(0, 1, (3, 1))
+    kin_of = kin([*others, base + lucky, base])
+    alone, found = spread(lucky, 2.0, None), spread(lucky, 2.0, kin_of)
+    assert alone.half_widths[0] == pytest.approx(stats.t.ppf(0.975, 2) * 0.001 / math.sqrt(3))
+    # By hand: two further runs of the residual mean square, four degrees of freedom.
+    mean_square = kin_of.mean_square[0]
+    variance = (2 * 2 * mean_square + 2 * 0.001**2) / 4
+    assert found.freedom == 4
+    assert found.half_widths[0] == pytest.approx(stats.t.ppf(0.975, 4) * math.sqrt(variance / 3))
+    assert found.half_widths[0] > 100 * alone.half_widths[0]
+
+
+def test_residuals_are_what_the_means_of_points_and_runs_leave():
+    draw = np.random.default_rng(1)
+    table = draw.normal(0, 2, (400, 5, 1)) + 10 * draw.normal(0, 1, (1, 5, 1)) + np.arange(400)[:, None, None]
+    kin_of = kin(list(table))
+    # A variance of 4 with 399 x 4 degrees of freedom: within 3.5 %, one standard deviation.
+    assert kin_of.mean_square[0] == pytest.approx(4, rel=0.14)
+    # Independent points are nearly as many as there are.
+    assert Kin(kin_of.residuals[:20]).independent > 10
+    assert kin(list(table[:3])) is None, "too few of them"
+    assert kin(list(table[:9, :1])) is None, "of single runs"
+    unknown = np.full((5, 1), np.nan)
+    assert kin([*table[:3], unknown]) is None, "a point without numbers is none of them"
+
+
+def test_a_band_is_as_wide_as_the_abscissae_are_independent(monkeypatch):
+    monkeypatch.setattr(spreads, "DRAWS", 40_000)
+    draw = np.random.default_rng(2)
+    one = stats.t.ppf(0.975, 8)
+    alike = np.repeat(draw.standard_normal((300, 1)), 6, axis=1)
+    assert together(alike, 6, 8.0) == pytest.approx(one, rel=0.03)
+    apart = draw.standard_normal((300, 6))
+    # Of six independent ones under one estimate of their variance: below Bonferroni's, by little.
+    bonferroni = stats.t.ppf(1 - 0.025 / 6, 8)
+    assert 0.9 * bonferroni < together(apart, 6, 8.0) < bonferroni
+    assert together(None, 6, 8.0) == pytest.approx(bonferroni)
+    assert together(alike, 1, 8.0) == pytest.approx(one)
+    assert among(one, 8.0, 6) == pytest.approx(bonferroni)
+
+
+CURVE = {"measure": "ahead", "at_s": [0.1, 0.3, 1.0], "of": {"aqm": "pi", "ecn": "off", "load": "98"}}
+
+
+def read(*checks):
+    table = {"id": "x-1", "says": "so", "reason": "because", "check": list(checks)}
+    (text,) = reading.of_tables({"claim": [table]}, "claims.toml", "A paper", POINTS)
+    return text
+
+
+def timed(*shares):
+    """A run for each of these rows: what share of 1000 exchanges is done within 0.1, 0.3 and 1 s."""
+    made = []
+    for row in shares:
+        counts = np.diff([0, *(round(1000 * share) for share in row), 1000])
+        made.append(window(np.repeat([0.05, 0.2, 0.5, 1.5], counts)))
+    return Runs(made)
+
+
+def test_a_parameter_that_is_a_list_makes_one_number_which_is_the_worst_of_its_curve():
+    pi = timed((0.50, 0.70, 0.90), (0.51, 0.71, 0.91), (0.52, 0.72, 0.92))
+    tail = timed((0.49, 0.60, 0.88), (0.50, 0.612, 0.89), (0.51, 0.62, 0.90))
+    subjects = {"web/pi/off/98": pi, "web/tail/off/98": tail}
+    claim = ask(read(CURVE | {"than": {"aqm": "tail"}, "high": "much"}), subjects)
+    (found,) = claim.findings
+    assert [one.at for one in found.curve] == ["at 100 ms", "at 300 ms", "at 1 s"]
+    assert [one.interval.value for one in found.curve] == pytest.approx([0.01, 0.0993333, 0.02], abs=1e-6)
+    assert found.interval is found.curve[1].interval and found.verdict == OPEN
+    assert found.number.startswith("+9.93 ± 0.29 points, at 300 ms, the worst of 3")
+    assert claim.as_dict()["findings"][0]["curve"][0]["at"] == "at 100 ms"
+    for bounds, verdict in (({"high": 0.15}, HOLDS), ({"high": "clear"}, FAILS), ({"low": "slight"}, OPEN)):
+        assert ask(read(CURVE | {"than": {"aqm": "tail"}, **bounds}), subjects).verdict == verdict, bounds
+
+
+def test_two_curves_of_a_claim_are_told_by_where_they_begin_and_end():
+    check = CURVE | {"than": {"aqm": "tail"}, "low": 0.0}
+    claim = ask(read(check, check | {"at_s": 0.5}), {})
+    assert [one.label for one in claim.findings] == [
+        "at 100 ms to 1 s, PI − drop-tail",
+        "at 500 ms, PI − drop-tail",
+    ]
+
+
+def test_other_points_of_the_grid_under_the_same_demands_say_how_far_a_difference_is_believed():
+    draw = np.random.default_rng(4)
+    loads = {name: losing(*(0.02 + draw.normal(0, 0.002, 3))) for name in ("pi/on", "red/on", "red/off")}
+    base = 0.02 + draw.normal(0, 0.002, 3)
+    few = {"web/pi/off/98": losing(*(base + np.array([0.0100, 0.0101, 0.0102]))), "web/tail/off/98": losing(*base)}
+    check = {
+        "measure": "loss_ratio",
+        "of": {"aqm": "pi", "ecn": "off", "load": "98"},
+        "than": {"aqm": "tail"},
+        "low": 0.0,
+    }
+    more = few | {f"web/{name}/98": subject for name, subject in loads.items()}
+    (alone,), (known,) = ask(read(check), few).findings, ask(read(check), more).findings
+    assert alone.interval.half_width < 0.001 < known.interval.half_width
+    # Not those under other demands, nor of another grid.
+    other = {name: Runs(one.windows, demand=("other", (1, 2, 3))) for name, one in more.items() if name not in few}
+    (apart,) = ask(read(check), few | other).findings
+    assert apart.interval == alone.interval
+    elsewhere = {name.replace("web/", "else/"): one for name, one in more.items() if name not in few}
+    assert ask(read(check), few | elsewhere).findings[0].interval == alone.interval
+
+
+def test_the_very_same_runs_are_no_worse_and_no_better():
+    def same():
+        made = losing(0.01, 0.02, 0.03)
+        return Runs(made.windows, [{"seed": k, "lost": 10} for k in range(3)])
+
+    subjects = {"web/pi/off/98": same(), "web/tail/off/98": same()}
+    check = {"measure": "loss_ratio", "of": {"aqm": "pi", "ecn": "off", "load": "98"}, "than": {"aqm": "tail"}}
+    no_worse = ask(read(check | {"high": "slight"}), subjects)
+    assert no_worse.verdict == HOLDS and "the very same runs" in no_worse.number
+    assert ask(read(check | {"high": 0.0}), subjects).verdict == OPEN, "an order is more than that"
+    # The same number of other runs may be chance.
+    subjects["web/tail/off/98"].summaries[0]["lost"] = 11
+    assert ask(read(check | {"high": "slight"}), subjects).verdict == OPEN
