@@ -1,9 +1,10 @@
 //! Only this part of the laboratory reads clocks.
 //!
 //! All threads of a run count from one [`Epoch`]. A clock waits for an instant or for a packet, whichever comes first.
-//! There are two of them, because the two kinds of time want opposite things of one who waits: real time passes, and a
-//! sleeper is woken some microseconds late, so that the last stretch is spent looking; virtual time stands still while
-//! anybody looks, so that looking for an instant would wait for ever.
+//! There are two clocks, because the two kinds of time need opposite ways of waiting:
+//! - Real time passes, and a sleeper is woken some microseconds late. So [`Real`] spends the last stretch looking.
+//! - Virtual time stands still while anybody looks, so that looking for an instant would never end. So [`Sleeping`]
+//!   sleeps all the time.
 
 use crate::tun::Tun;
 use base::{Span, Time};
@@ -17,12 +18,12 @@ use std::num::NonZeroU64;
 /// Time zero of a run: an instant of CLOCK_MONOTONIC, which is one for all threads and namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Epoch {
-    /// Since the start of CLOCK_MONOTONIC.
+    /// Nanoseconds from the start of CLOCK_MONOTONIC.
     zero_ns: u64,
 }
 
 impl Epoch {
-    /// Time zero is in `span`: whoever is ready before then waits for it.
+    /// An epoch whose time zero comes after `span`. Threads that are ready before then wait for it.
     pub fn after(span: Span) -> Self {
         Self { zero_ns: monotonic_ns() + span.ns() }
     }
@@ -33,7 +34,7 @@ impl Epoch {
         Time::from_ns(monotonic_ns().saturating_sub(self.zero_ns))
     }
 
-    /// How long it is from now until `due`; nothing if that has passed. Before time zero the wait for that is in it.
+    /// How long it is from now until `due`; zero if that has passed. Before time zero this includes the wait for it.
     #[inline]
     pub fn until(self, due: Time) -> Span {
         Span::from_ns(self.zero_ns.saturating_add(due.ns()).saturating_sub(monotonic_ns()))
@@ -52,7 +53,7 @@ pub struct Ready(u32);
 impl Ready {
     /// All of them may.
     pub const ALL: Self = Self(u32::MAX >> 1);
-    /// All of them may, and for how long is not known: nobody has looked during the wait.
+    /// All of them may, since an unknown time: nobody has looked at ports during the wait.
     pub const UNWATCHED: Self = Self(u32::MAX);
 
     /// Whether the port at `index` may.
@@ -87,8 +88,8 @@ pub trait Clock {
     /// Now, since the start of the run.
     fn now(&self) -> Time;
 
-    /// Waits until `due`, or until a packet can be read from a port, and says from which. At most [`MOST_PORTS`]. `now`
-    /// is what this clock said last.
+    /// Waits until `due`, or until a packet can be read from one of at most [`MOST_PORTS`] ports. Returns from which
+    /// ports one may be read. `now` is what this clock said last.
     ///
     /// # Errors
     /// Where the system cannot wait.
@@ -98,40 +99,40 @@ pub trait Clock {
 /// How many ports a clock can wait for.
 pub const MOST_PORTS: usize = 30;
 
-/// Real time: sleeps until shortly before an instant, then looks until it has come.
+/// The clock of real time sleeps until shortly before an instant, then looks at the time until it has come.
 ///
-/// How long before: what a woken sleeper is usually late by, learnt from every sleep as TCP learns a round-trip time
-/// (RFC 6298 §2: the mean plus four mean deviations), and [`LOOKS`] at most, so that a machine whose sleepers oversleep
-/// does not spend its processors on looking.
+/// It wakes early by as much as sleepers are usually late. It learns that from every sleep, as TCP learns a round-trip
+/// time (RFC 6298 §2: the mean plus four mean deviations). It never looks for longer than [`LOOKS`], so that a machine
+/// whose sleepers oversleep does not spend its processors on looking.
 ///
-/// Where packets follow one another so closely that there is no time to sleep between them, looking would take a whole
-/// processor, which a real-time thread is not left (sched_rt_runtime_us): it would be away for 50 ms of each second. So
-/// a clock that has hardly slept lately rests for a moment instead, and what became due meanwhile is done at once, as
-/// network interfaces moderate their interrupts: some tens of microseconds late, at a fraction of the cost.
+/// Packets may follow one another so closely that there is no time to sleep between them. Looking would then take a
+/// whole processor. The kernel does not leave that to a real-time thread (sched_rt_runtime_us), but would stop it for
+/// 50 ms of each second. So a clock that has hardly slept lately rests for a moment instead, and what became due
+/// meanwhile is done at once, some tens of microseconds late. Network interfaces moderate their interrupts in this way.
 #[derive(Debug)]
 pub struct Real {
     epoch: Epoch,
-    /// What sleepers oversleep by, and how much that varies, ns.
+    /// By how much sleepers oversleep in the mean, and its mean deviation, ns.
     oversleeps: Cell<(u64, u64)>,
     pressure: Cell<Pressure>,
 }
 
-/// How much of the time is spent asleep.
+/// The share of time that a clock sleeps, which tells whether it is under pressure.
 #[derive(Clone, Copy, Debug)]
 struct Pressure {
-    /// Since when, and how much of it, ns.
+    /// The start of the stretch that is judged next, ns.
     since_ns: u64,
+    /// How much of the stretch was spent asleep, ns.
     slept_ns: u64,
     is_high: bool,
 }
 
-/// How often [`Pressure`] is judged, ns: some hundred packets where it matters.
+/// The length of a stretch that [`Pressure`] judges, ns. Where it matters, that is some hundred packets.
 const JUDGED_NS: u64 = 2_000_000;
-/// How long a clock under pressure rests, before it is woken late as any sleeper: a quarter of the usual budget with
-/// that.
+/// How long a clock under pressure rests. With the lateness of waking this is a quarter of the usual budget.
 const RESTS: Span = Span::from_us(30);
 
-/// Virtual time: sleeps.
+/// The clock of virtual time, which only sleeps.
 #[derive(Debug)]
 pub struct Sleeping {
     epoch: Epoch,
@@ -151,7 +152,7 @@ impl Real {
         Ok(Self { epoch, oversleeps: Cell::new((LOOKS.ns(), 0)), pressure: Cell::new(pressure) })
     }
 
-    /// Whether there was hardly any time to sleep lately; until there is much of it again.
+    /// Whether there was hardly any time to sleep lately. Once this is so, it stays so until there is much of it again.
     fn is_pressed(&self) -> bool {
         let Pressure { since_ns, slept_ns, is_high } = self.pressure.get();
         let now_ns = monotonic_ns();
@@ -159,7 +160,7 @@ impl Real {
         if passed_ns < JUDGED_NS {
             return is_high;
         }
-        // Asleep for less than a quarter of the time; then, for more than two thirds.
+        // Pressure begins below a quarter of the time asleep, and ends above two thirds.
         let is_high = if is_high { 3 * slept_ns < 2 * passed_ns } else { 4 * slept_ns < passed_ns };
         self.pressure.set(Pressure { since_ns: now_ns, slept_ns: 0, is_high });
         is_high

@@ -16,7 +16,7 @@ pub struct Edges {
 /// What was read at one of them.
 #[derive(Clone, Debug, Default)]
 pub struct Edge {
-    /// When.
+    /// When it was read.
     pub at: Time,
     /// The threads' sums.
     pub sums: TallySums,
@@ -25,19 +25,19 @@ pub struct Edge {
 }
 
 impl Edges {
-    /// None has come.
+    /// Edges of which none has come.
     pub fn new(scenario: &Scenario) -> Self {
         let [from, to, _] = scenario.edges();
         Self { window: [from, to], read: [None, None] }
     }
 
-    /// When the next one is due; never, when both have come.
+    /// When the next edge is due; never when both have come.
     pub fn next(&self) -> Time {
         let missing = (0..2).find(|&edge| self.read[edge].is_none());
         missing.map_or(Time::NEVER, |edge| self.window[edge])
     }
 
-    /// Reads those that are due, or all where the run `is_over`.
+    /// Reads the edges that are due, or all of them if the run `is_over`.
     ///
     /// # Errors
     /// Where the counters cannot be read.
@@ -50,7 +50,7 @@ impl Edges {
     ) -> io::Result<()> {
         for edge in 0..2 {
             if self.read[edge].is_none() && (is_over || now >= self.window[edge]) {
-                // The sums first: they are what rates are of.
+                // The sums come first, since rates are worked out of them.
                 let sums = sums();
                 let counted = [counters[0].read()?, counters[1].read()?];
                 self.read[edge] = Some(Edge { at: now, sums, counted });
@@ -59,8 +59,8 @@ impl Edges {
         Ok(())
     }
 
-    /// Why what was read does not stand for the window: it is of a stretch that is longer or shorter by more than the
-    /// share `most`, and so are rates. `None` if it does, or if the run was cut short.
+    /// Why the edges do not stand for the window: the stretch between them is longer or shorter by more than the share
+    /// `most`, which makes rates as wrong. `None` if they do, or if the run was cut short.
     pub fn breaks(&self, ended: Time, most: f64) -> Option<String> {
         let [Some(start), Some(stop)] = &self.read else { return None };
         let [asked, read] = [self.window[1].since(self.window[0]), stop.at.since(start.at)].map(Span::secs_f64);
@@ -70,7 +70,8 @@ impl Edges {
         })
     }
 
-    /// What was read at the start and at the end of the window; the same twice for what has not come.
+    /// What was read at the start and at the end of the window. If nothing was read at the start, the end stands for
+    /// it.
     pub fn both(&self) -> (Edge, Edge) {
         let [start, stop] = &self.read;
         let stop = stop.clone().unwrap_or_default();

@@ -1,12 +1,15 @@
 //! The router keeps of each flow its route, its propagation delay, and when its access links are free.
 //!
-//! The delay is that which the flow's host announced ([`crate::paths`]); of a flow that nobody announced, such as a
-//! foreign program's, it is drawn from the path's distribution, of a random stream that is named by the flow, and its
-//! route is that of the first block of traffic. A port
-//! that is used again opens a new connection: at a SYN the delay that was announced last becomes the flow's.
+//! The delay is the one that the flow's host announced ([`crate::paths`]). A flow that nobody announced, such as a
+//! foreign program's, has the route of the first block of traffic. Its delay is drawn from the path's distribution, by
+//! a
+//! random stream that is named by the flow. When a port is used again, a new connection opens: at its SYN the delay
+//! that
+//! was announced last becomes the flow's.
 //!
-//! A table of fixed hash with chains through a slab. A flow that has been silent for a while may be forgotten if its
-//! delay can be had again: because it was drawn, or because its connection has ended.
+//! The flows stand in a hash table with a fixed hash and chains through a slab. A flow that has been silent for a while
+//! may be forgotten if its delay is not needed any more or can be drawn again: its connection has ended, or nobody
+//! announced it.
 
 use crate::paths::Announced;
 use base::{FlowKey, Span, Stream, Time};
@@ -20,17 +23,17 @@ pub struct Flow {
     pub path: net::Path,
     /// The first step of its packets, by the side that sends.
     pub steps: [Step; 2],
-    /// Whether its delay is known from an announcement only, which does not come again.
+    /// Whether its delay comes from an announcement, which is not repeated.
     is_kept: bool,
-    /// Which sides have ended their way of its connection.
+    /// Whether each side has closed its direction of the connection.
     is_ended: [bool; 2],
     /// Block and delay of the connection that is about to use its ports again, from its SYN on.
     next: Option<(u16, Span)>,
 }
 
 impl Flow {
-    /// `side` has ended its way of the connection, or both at once. Where both are, what still comes of it does so
-    /// soon; where one is, the other may be silent for long and then go on (RFC 9293, section 3.6).
+    /// Notes that `side` has closed its direction of the connection, or both directions if it `resets`. Once both are
+    /// closed, the last packets come soon. While one is open, it may be silent for long and then go on (RFC 9293 §3.6).
     #[inline]
     pub fn end(&mut self, side: usize, resets: bool) {
         self.is_ended[side] = true;
@@ -56,21 +59,22 @@ pub struct Flows {
     ways: Ways,
     seed: u64,
     announced: Announced,
-    /// How many came, how many of these unannounced.
+    /// How many flows came.
     seen: u64,
+    /// How many of these were unannounced.
     drawn: u64,
 }
 
 /// The ways of flows through the network.
 pub struct Ways {
-    /// The delays of those that nobody announces.
+    /// The delays of flows that nobody announces.
     pub rtt: RttSpec,
-    /// Of each block of traffic: the first steps of its packets, by the side that sends, and where its delay lies.
+    /// For each block of traffic, the first steps of its packets by the side that sends, and where its delay lies.
     pub blocks: Vec<([Step; 2], DelayAt)>,
 }
 
 impl Flows {
-    /// No flow yet.
+    /// A table without flows.
     pub fn new(ways: Ways, seed: u64, announced: Announced) -> Self {
         let (heads, slots) = (vec![NONE; 1 << 14], Vec::with_capacity(1 << 14));
         Self { heads, slots, ways, seed, announced, seen: 0, drawn: 0 }
@@ -86,7 +90,7 @@ impl Flows {
         self.seen
     }
 
-    /// How many of these nobody had announced.
+    /// How many of these flows nobody had announced.
     pub fn drawn(&self) -> u64 {
         self.drawn
     }
@@ -130,7 +134,7 @@ impl Flows {
                     let at = self.insert(key, block, delay, now);
                     self.slots[at as usize].flow.is_kept = true;
                 }
-                // Until its own SYN, what comes is of the connection before, whoever else opens one meanwhile.
+                // Until the new connection's SYN, packets belong to the connection before.
                 at => self.slots[at as usize].flow.next = Some((block, delay)),
             }
         });
@@ -159,14 +163,15 @@ impl Flows {
         place
     }
 
-    /// The propagation delay of a flow that nobody announced. Where delays are to be spread evenly over a number of
-    /// flows, that number is not known here: they are drawn uniformly.
+    /// Draws the propagation delay of a flow that nobody announced. If the scenario spreads delays evenly over its
+    /// flows,
+    /// it is drawn uniformly, since the number of flows is not known here.
     fn draw(&self, key: FlowKey) -> Span {
         self.ways.rtt.at(Stream::named(self.seed, &format!("live/flow/{:016x}/rtt", key.0)).open_unit()) / 2
     }
 
-    /// Forgets flows that are silent; where that leaves more than half of the room taken, doubles it. A flow pays for
-    /// this once or twice, whatever their number.
+    /// Forgets silent flows, and doubles the room if more than half of it is still taken. The cost is one or two looks
+    /// at each flow, whatever their number.
     fn make_room(&mut self, now: Time) {
         let is_kept = |flow: &Flow| flow.is_kept || flow.next.is_some();
         self.slots.retain(|slot| is_kept(&slot.flow) || slot.flow.path.busy_until() + REMEMBERED > now);

@@ -6,21 +6,21 @@ use base::Span;
 use hdrhistogram::Histogram;
 use scenario::Live;
 
-/// What a live run may be off by.
+/// How late a live run may be, and how far from its rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
-    /// The fraction of packets that is within [`Budget::usual`].
+    /// The fraction of packets that may be late by [`Budget::usual`] at most.
     pub fraction: f64,
-    /// What that fraction is late by at most.
+    /// The most lateness of that fraction.
     pub usual: Span,
-    /// What no packet is later than, and for how long no packet may lie unread.
+    /// The most lateness of any packet, and the longest time that any may lie unread.
     pub most: Span,
     /// How far a backlogged link may be from its rate, as a share of it: [`Pace`].
     pub rate_error: f64,
 }
 
 impl Budget {
-    /// As the scenario says.
+    /// The budget that the scenario states.
     pub fn of(live: &Live) -> Self {
         let Live { lateness_share, lateness, lateness_max, rate_error, .. } = *live;
         Self { fraction: lateness_share, usual: lateness, most: lateness_max, rate_error }
@@ -33,16 +33,19 @@ impl Default for Budget {
     }
 }
 
-/// A stretch in which the router neither waited nor worked in time, from which on it is counted as a stall.
+/// A stretch of this length or longer in which the router neither waited nor worked in time counts as a stall.
 pub const STALL: Span = Span::from_ms(1);
 
 /// How late packets were handed over, how long they may have lain unread, and stalls.
 ///
-/// A packet's lateness is from the instant that the emulated network gives for its arrival to that at which it is
-/// written to the device. What passes between a host's sending a packet and the router's reading it is not in it: the
-/// device does not tell when a packet came. But the router knows since when it did not look, and that is the longest
-/// that a packet which it then finds can have lain there. How late a sleeping router is woken by a packet is not seen
-/// of each; but the kernel says how long the thread waited for a processor, and that is looked at second by second.
+/// A packet's lateness runs from the instant at which the emulated network lets it arrive to the instant at which it is
+/// written to the device.
+///
+/// The time from a host's sending a packet to the router's reading it is not part of this, since the device does not
+/// say
+/// when a packet came. Two other figures bound it. The router knows since when it had not looked, and a packet that it
+/// then finds has lain there no longer. The kernel says how long the thread waited for a processor, which bounds how
+/// late packets woke it; this is judged second by second.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     late_ns: Histogram<u64>,
@@ -51,12 +54,12 @@ pub struct Lateness {
     unread: Span,
     stalls: u64,
     longest: Span,
-    /// For a processor, in each second.
+    /// How long the router waited for a processor in each second.
     waited: Vec<Waited>,
 }
 
 impl Lateness {
-    /// Nothing seen.
+    /// A record of nothing.
     pub fn new() -> Self {
         // Up to a minute, at two digits.
         let late_ns = Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("the bounds are in order");
@@ -64,7 +67,7 @@ impl Lateness {
         Self { late_ns, most, pace: [Pace::default(), Pace::default()], unread, stalls: 0, longest, waited: Vec::new() }
     }
 
-    /// A packet left `late`.
+    /// Notes a packet that left `late`.
     #[inline]
     pub fn packet(&mut self, late: Span) {
         self.late_ns.saturating_record(late.ns());
@@ -82,31 +85,31 @@ impl Lateness {
         &self.pace[side]
     }
 
-    /// The router was away for `span`; counted if that is a stall.
+    /// Notes that the router was away for `span`, which counts if it is a stall.
     #[inline]
     pub fn away(&mut self, span: Span) {
         self.longest = self.longest.max(span);
         self.stalls += u64::from(span >= STALL);
     }
 
-    /// A packet was found that may have lain unread for up to `span`.
+    /// Notes that a packet was found that may have lain unread for up to `span`.
     #[inline]
     pub fn unread(&mut self, span: Span) {
         self.unread = self.unread.max(span);
     }
 
-    /// What the router waited for a processor in the second that has passed.
+    /// Notes how long the router waited for a processor in the second that has passed.
     pub fn waited(&mut self, waited: Waited) {
         self.waited.push(waited);
     }
 
-    /// What it waited for one in the worst second.
+    /// How long it waited for a processor in the worst second.
     pub fn longest_waited(&self) -> Span {
         Span::from_ns(self.waited.iter().map(|waited| waited.ns).max().unwrap_or(0))
     }
 
-    /// The second of which waits tell that packets lay unread for longer than `budget` has it: each for longer than
-    /// usual on average, and in all longer than any may.
+    /// A second whose waits for a processor say that packets lay unread for longer than `budget` allows: a wait took
+    /// longer than usual on average, and all together longer than any may.
     fn starved(&self, budget: &Budget) -> Option<&Waited> {
         self.waited.iter().find(|Waited { ns, times }| *ns > budget.most.ns() && *ns > times * budget.usual.ns())
     }
@@ -116,12 +119,12 @@ impl Lateness {
         self.late_ns.len()
     }
 
-    /// What the fraction `q` of packets was late by at most.
+    /// The lateness that the fraction `q` of packets did not exceed.
     pub fn quantile(&self, q: f64) -> Span {
         Span::from_ns(self.late_ns.value_at_quantile(q)).min(self.most)
     }
 
-    /// What the latest packet was late by.
+    /// The lateness of the latest packet.
     pub fn most(&self) -> Span {
         self.most
     }

@@ -1,11 +1,13 @@
 //! Before a run, packets between the hosts measure whether the emulated link is what was asked for. They pass the
 //! router and the devices of the run.
 //!
-//! First probes at even distances over the idle link: their delay, how much it varies, their order. Then a train of
-//! packets back to back: the rate at which its packets come out (dispersion; Jain and Routhier, "Packet trains", IEEE
-//! JSAC 4(6), 1986). The discipline is left out of it: it may drop, mark or reorder, which is no matter of the link,
-//! and has its rows in the tables of the run. So are the path's losses and reordering; and of a trace the mean stands
-//! in.
+//! First come probes at even distances over the idle link, which measure the delay, its variation and the order. Then
+//! comes a train of packets back to back, which measures the rate at which its packets come out (dispersion; Jain and
+//! Routhier, "Packet trains", IEEE JSAC 4(6), 1986).
+//!
+//! The check leaves the discipline out, because its drops, marks and reordering are no property of the link and have
+//! their rows in the tables of the run. It also leaves out the path's losses and reordering. The mean of a trace stands
+//! for the trace.
 
 use crate::addressing::Addressing;
 use crate::bed::Bed;
@@ -36,18 +38,18 @@ struct Way {
     asked_rate_bps: f64,
     rate_bps: Option<f64>,
     asked_delay_s: f64,
-    /// Of the probes: smallest, median, that of nine in ten, largest.
+    /// The delay of the probes: smallest, median, 90th percentile, largest.
     delay_s: Option<[f64; 4]>,
     /// Mean difference of the delays of successive probes (RFC 3550 §6.4.1).
     jitter_s: Option<f64>,
     sent: usize,
     lost: usize,
-    /// Those that arrived, and for which the socket had no room.
+    /// Packets that the socket had no room for.
     overrun: usize,
     reordered: usize,
 }
 
-/// What a packet of the check is seen to do.
+/// A packet of the check, and when it was sent and received.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     number: usize,
@@ -55,26 +57,26 @@ struct Arrival {
     received_ns: u64,
 }
 
-/// Probes of the idle link, and from one to the next.
+/// The number of probes of the idle link, and the time from one to the next.
 const PROBES: usize = 40;
 const APART: Span = Span::from_ms(5);
-/// A train: as long as this, if that is between so many packets.
+/// The length of the train, and the bounds of its number of packets.
 const TRAIN: Span = Span::from_ms(250);
 const TRAIN_PACKETS: std::ops::RangeInclusive<u64> = 20..=8000;
-/// Sizes of its packets, bytes (IP): full ones, but on links where twenty of them would take long.
+/// Sizes of the train's packets, bytes (IP). They are full ones, except on links where twenty of these would take long.
 const LARGEST: u64 = 1500;
 const SMALLEST: u64 = 128;
-/// IP and UDP headers, bytes, of the version of IP that is used: 4.
+/// IP and UDP headers, bytes. The check uses IPv4.
 const HEADERS: usize = 28;
 /// How long packets that are late are waited for.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Longest propagation delay of the check: it takes no longer for a scenario whose paths are longer.
+/// The longest propagation delay of the check, so that it takes no longer for a scenario with longer paths.
 const LONGEST_DELAY: Span = Span::from_ms(50);
 /// Until the threads are ready.
 const READY: Span = Span::from_ms(20);
 const PORT: u16 = 5009;
 
-/// What of the link of `scenario` is another one in the check.
+/// How the link of the check differs from that of `scenario`, in words.
 pub fn remarks(scenario: &Scenario) -> Vec<String> {
     let traces = scenario.links.iter().flat_map(|link| &link.traces).any(Option::is_some);
     let changes = scenario.links.iter().any(|link| link.changes.is_some());
@@ -127,7 +129,7 @@ fn carry<C: Clock>(mut router: Router<C>, until: Time, stop: &AtomicBool) -> io:
     router.run(until, stop)
 }
 
-/// The same link with a queue that takes everything, behind paths that lose nothing.
+/// The scenario with a queue that takes everything and paths that lose nothing.
 fn without_discipline(scenario: &Scenario) -> Scenario {
     let text = "[link.qdisc]\nkind = \"pfifo\"\nlimit = \"100000p\"\n[[traffic]]\nkind = \"bulk\"";
     let plain = scenario::resolve(text, "link.toml", &[], &|_| Err(String::new())).expect("it makes sense");
@@ -150,8 +152,8 @@ fn one_way(bed: &Bed, scenario: &Scenario, side: u8, delay: Span, announcer: &An
     let bound = |at: SocketAddr, side: u8| bed.sides[usize::from(side)].within(|| UdpSocket::bind(at));
     let (sender, receiver) = (bound(from, side)?, bound(to, 1 - side)?);
     sender.connect(to)?;
-    // Twice a packet's bytes are what it takes in the kernel, about. Only root of the machine may have that much; what
-    // finds no room is told apart.
+    // In the kernel a packet takes about twice its bytes. Only root of the machine may have that much room; packets
+    // that find none are counted apart.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 64 << 20);
     // From now on packets are stamped on arrival; there is none yet, and so an error.
     let _ = stamp(&receiver);

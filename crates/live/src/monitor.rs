@@ -3,10 +3,10 @@
 use base::{Span, Time};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The figures, as the router wrote them last. Each is of its own instant, some milliseconds apart at most.
+/// The figures that the router wrote last. Those read together may be from instants some milliseconds apart.
 #[derive(Debug, Default)]
 pub struct Monitor {
-    /// Rows of losses and marks that were taken by whoever writes them down.
+    /// Rows of losses and marks that the collector has taken.
     taken: AtomicU64,
     at_ns: AtomicU64,
     ways: [Way; 2],
@@ -28,7 +28,7 @@ struct Way {
     queue_delay_ns: AtomicU64,
 }
 
-/// What is seen of a router.
+/// What can be seen of a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// When it was written, since the start of the run.
@@ -67,23 +67,23 @@ pub struct SeenWay {
 }
 
 impl Monitor {
-    /// Whoever writes down what the router tells has taken `rows` more losses and marks.
+    /// Notes that the collector has taken `rows` more losses and marks.
     pub fn took(&self, rows: u64) {
         self.taken.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// How many it has taken.
+    /// How many losses and marks the collector has taken.
     #[inline]
     pub fn taken(&self) -> u64 {
         get(&self.taken)
     }
 
-    /// Nothing written.
+    /// A monitor to which nothing was written.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was written last.
+    /// The figures that were written last.
     pub fn look(&self) -> Seen {
         let span = |of: &AtomicU64| Span::from_ns(get(of));
         Seen {

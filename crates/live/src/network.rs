@@ -21,7 +21,7 @@ use record::{Crossing, Edge, Meter, Sink, Waits, Window};
 use scenario::{Built, Impairments, Link, Scenario};
 use std::borrow::Cow;
 
-/// Why something that was read did not come to the network.
+/// Why something that was read did not enter the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// It is no packet.
@@ -37,10 +37,10 @@ pub struct Leaving {
     pub at: Time,
     /// On which side: 0 left, 1 right.
     pub side: usize,
-    /// What the link took to send it, if it sent it right after another packet; zero if it had been idle, or
-    /// there are several links.
+    /// How long the link took to send it, if it followed right behind another packet. Zero if the link had been idle,
+    /// or if there are several links.
     pub behind: Span,
-    /// Whether it is not there yet, but due at a link that is the kernel's, [`Network::enter_kernel`].
+    /// Whether it has not arrived at its host, but is due at a link that is the kernel's ([`Network::enter_kernel`]).
     pub is_for_kernel: bool,
     frame: Frame,
 }
@@ -51,12 +51,12 @@ pub struct Network {
     around: Around,
     /// What the path does to packets before the links, if anything.
     impairments: Option<Impairments>,
-    /// What stands in for each port, where the kernel's own disciplines do.
+    /// The kernel's discipline in the place of each port, where these are used.
     passages: Option<Vec<Passage>>,
-    /// What the first link can send within the measured window, bits a second.
+    /// The mean rate of the first link within the measured window, bits a second.
     capacity_bps: [f64; 2],
     window: Window,
-    /// What was read, by side; what of it was no packet, and what found no buffer.
+    /// What came in, by side.
     counts: [Ingress; 2],
     /// Packets that have arrived and whose place was not yet given back.
     leaving: usize,
@@ -76,8 +76,8 @@ pub struct Ingress {
 }
 
 impl Network {
-    /// The network of `scenario`, idle. Of the scenario all but the traffic counts; the disciplines draw from the
-    /// streams that they draw from in the simulator.
+    /// The network of `scenario`, idle. It uses everything of the scenario but its traffic. The disciplines draw from
+    /// the same random streams as in the simulator.
     pub fn new(scenario: &Scenario, announced: Announced) -> Self {
         let is_even = |link: &Link, side: usize| link.traces[side].is_none() && link.changes.is_none();
         let has_one_link = !scenario.has_routes();
@@ -116,20 +116,21 @@ impl Network {
         }
     }
 
-    /// Lets packets go through the kernel's disciplines instead of ours, one for each port: as the network says what is
-    /// due there ([`Leaving::is_for_kernel`]), as it is told what came out ([`Network::leave_kernel`]) and of the
-    /// kernel's counts ([`Network::tell`]).
+    /// Lets packets go through the kernel's disciplines instead of ours, one for each port. From then on the network
+    /// says which packets the kernel is to have ([`Leaving::is_for_kernel`]). It has to be told of packets that come
+    /// out
+    /// ([`Network::leave_kernel`]) and of the kernel's counts ([`Network::tell`]).
     ///
     /// # Panics
     /// When there are not as many passages as ports.
     pub fn through_kernel(&mut self, passages: Vec<Passage>) {
         assert_eq!(passages.len(), self.around.ports.len(), "a passage for each port");
         self.passages = Some(passages);
-        // What the kernel's take is theirs to say.
+        // Only the kernel knows how long its links take.
         self.around.ports.iter_mut().for_each(|wire| wire.is_even = false);
     }
 
-    /// Begins to write down what comes to the queues that `captures` are for, and what leaves them.
+    /// Begins to capture the packets that come to the queues of `captures` and that leave them.
     pub fn capture(&mut self, captures: Captures) {
         self.around.captures = captures;
     }
@@ -151,22 +152,24 @@ impl Network {
         self.around.pool.buffer_mut(place)
     }
 
-    /// Gives back a place that was taken for nothing.
+    /// Gives back a place for which there was no packet.
     #[inline]
     pub fn untake(&mut self, place: u32) {
         self.around.pool.give_back(place);
     }
 
-    /// A packet was read for which there was no place.
+    /// Counts a packet that was read and for which there was no place.
     pub fn no_room(&mut self, side: usize) {
         self.counts[side].read += 1;
         self.counts[side].no_room += 1;
     }
 
-    /// The first `size` bytes at `place` came from `side` at `now`, which never goes back.
+    /// Takes a packet in: the first `size` bytes at `place`, which came from `side` at `now`. Call it with instants
+    /// that
+    /// never go back.
     ///
     /// # Errors
-    /// What is no packet is counted, and its place given back.
+    /// The bytes are no packet. That is counted, and the place given back.
     #[inline]
     pub fn arrive(&mut self, place: u32, size: usize, side: usize, now: Time) -> Result<(), Malformed> {
         self.counts[side].read += 1;
@@ -218,10 +221,10 @@ impl Network {
         arrives.min(self.link_event().0).min(self.window.next())
     }
 
-    /// When the network must be called next so that nothing is handed over later than by `slack`. What else is due
-    /// before a hand-over can wait, since it is done in the order of its own times. While the bottleneck sends a
-    /// packet, the next one of its direction to be handed over is that one, once it has crossed the access link, or the
-    /// smallest that there is right behind it.
+    /// When the network must be called next so that no packet is handed over later than by `slack`. Events before the
+    /// next hand-over can wait for it, since they are done in the order of their own times. While a link sends a
+    /// packet,
+    /// the earliest hand-over of its direction is that of this packet, or of the smallest possible one right behind it.
     #[inline]
     pub fn due(&self, slack: Span) -> Time {
         if self.passages.is_some() {
@@ -230,7 +233,7 @@ impl Network {
         let of = |index: usize| match self.net.egress(Port::at(index)).sending() {
             Some((frame, until)) => {
                 let takes = |size: u32| self.around.access.time_for(u64::from(size));
-                // Of a trace several packets may pass at one opportunity, and of a link that changes who knows.
+                // With a trace several packets may pass at one opportunity, and a link that changes may do anything.
                 let Wire { rate, overhead, is_even } = self.around.ports[index];
                 let link = if is_even { rate.time_for(u64::from(wire::SMALLEST + overhead)) } else { Span::ZERO };
                 until + takes(frame.size()).min((link + takes(wire::SMALLEST)).max(slack))
@@ -244,13 +247,15 @@ impl Network {
         (0..self.around.ports.len()).map(of).fold(self.around.underway.first(Towards::Host), Time::min)
     }
 
-    /// When something happens at the links of its own accord, and at which port; never, where they are the kernel's.
+    /// When a link needs a call although no packet comes, and at which port. Never where the links are the kernel's.
     #[inline]
     fn link_event(&self) -> (Time, Port) {
         if self.passages.is_some() { (Time::NEVER, Port::at(0)) } else { self.net.next_event() }
     }
 
-    /// Does what is due at or before `now` until a packet has arrived, and returns that; call until it returns `None`.
+    /// Does what is due at or before `now` until a packet has arrived, and returns that packet. Call it until it
+    /// returns
+    /// `None`.
     #[inline]
     pub fn advance(&mut self, now: Time, sink: &mut dyn Sink) -> Option<Leaving> {
         loop {
@@ -281,7 +286,7 @@ impl Network {
         }
     }
 
-    /// What waits at the port of this index, and the state of its law.
+    /// The backlog at the port of this index, and the state of its law.
     fn look(&self, index: usize) -> (Backlog, Gauges) {
         match &self.passages {
             Some(passages) => (passages[index].backlog(), passages[index].gauges()),
@@ -292,14 +297,14 @@ impl Network {
         }
     }
 
-    /// The run ends at `now`, earlier than it was to.
+    /// Ends the run at `now`, earlier than planned.
     pub fn cut(&mut self, now: Time, sink: &mut dyn Sink) {
         if let Some(edge) = self.window.cut(now) {
             self.record(edge, sink);
         }
     }
 
-    /// The measured window begins or ends, or an interval does.
+    /// Takes note of an edge: the measured window begins or ends, or an interval ends.
     #[cold]
     fn pass_edge(&mut self, sink: &mut dyn Sink) {
         let edge = self.window.pass();
@@ -343,8 +348,9 @@ impl Network {
         net.advance(port, now, |meter| Gate { port, meter, around, sink });
     }
 
-    /// Whether a packet that is due at a link is the kernel's to take. What the kernel would not forward goes
-    /// past it: on the link there is nobody else to take it.
+    /// Whether the kernel is to take a packet that is due at a link. A packet that the kernel would not forward goes
+    /// past
+    /// it.
     #[inline]
     fn is_for_kernel(&self, frame: &Frame) -> bool {
         self.passages.is_some() && {
@@ -358,12 +364,12 @@ impl Network {
         self.around.routes.port(leaving.frame.step).index()
     }
 
-    /// The bytes of a packet as the kernel is to have it, its ECN field as the link before left it.
+    /// The bytes of a packet for the kernel, with the ECN field that the link before it left.
     pub fn bytes_for_kernel(&mut self, leaving: &Leaving) -> Cow<'_, [u8]> {
         kernel_qdisc::with_hops(self.bytes(leaving))
     }
 
-    /// A packet that was due at a link has been handed to the kernel at `now`.
+    /// Notes that a packet due at a link has been handed to the kernel at `now`.
     pub fn enter_kernel(&mut self, leaving: Leaving, now: Time) {
         let frame = leaving.frame;
         let port = self.around.routes.port(frame.step);
@@ -382,7 +388,9 @@ impl Network {
         passage.offer(frame, bytes, now);
     }
 
-    /// The kernel has let go of `packet` at the port of index `at` at `now`. What never went in is dropped.
+    /// Takes `packet`, which the kernel has let go of at `now` at the port of index `at`. A packet that never went in
+    /// is
+    /// dropped.
     pub fn leave_kernel(&mut self, packet: &[u8], at: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
         let port = Port::at(at);
@@ -395,7 +403,7 @@ impl Network {
         }
     }
 
-    /// What the kernel says at `now` of the port of index `at`.
+    /// Takes the counts that the kernel gives at `now` for the port of index `at`.
     pub fn tell(&mut self, statistics: Statistics, at: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
         let port = Port::at(at);
@@ -419,7 +427,7 @@ impl Network {
         packet
     }
 
-    /// The packet has left.
+    /// Gives back the place of a packet that has left.
     #[inline]
     pub fn give_back(&mut self, leaving: Leaving) {
         self.leaving -= 1;
@@ -460,7 +468,7 @@ impl Network {
         self.net.ports().map(|(_, meter)| meter.clone()).collect()
     }
 
-    /// What packets of each block waited at each link of their routes; nothing where there is one link.
+    /// How long packets of each block waited at each link of their routes; empty where there is one link.
     pub fn crossings(&self) -> Vec<Crossing> {
         Crossing::all(self.around.flows.steps(), &self.around.routes, &self.around.waits)
     }
@@ -488,7 +496,7 @@ impl Network {
         leaving.frame.size() + self.around.ports[port.index()].overhead
     }
 
-    /// What direction `side` of the first link can send within the measured window, bits a second in the mean.
+    /// The mean rate of direction `side` of the first link within the measured window, bits a second.
     pub const fn capacity_bps(&self, side: usize) -> f64 {
         self.capacity_bps[side]
     }
@@ -503,7 +511,7 @@ impl Network {
         self.around.flows.seen()
     }
 
-    /// How many of these no host had announced, so that their delay was drawn.
+    /// How many of these flows no host had announced, so that their delay was drawn.
     pub fn flows_drawn(&self) -> u64 {
         self.around.flows.drawn()
     }

@@ -1,5 +1,5 @@
-//! The threads of a run report to the one that writes: they send rows one by one, and keep sums that it can read at any
-//! time.
+//! The threads of a run report to the collector, which writes: they send it rows one by one, and keep sums that it can
+//! read at any time.
 
 use base::Time;
 use record::rows::{DropRow, ExchangeRow, QueueRow, TcpRow};
@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Something to be written down. Whoever is told sorts nothing: rows of one thread come in the order of time, those of
-/// several as they come.
+/// Something to be written down. Nobody sorts the rows: those of one thread come in the order of time, those of several
+/// threads as they come.
 #[derive(Clone, Copy, Debug)]
 pub enum News {
     /// An exchange was completed within the measured window.
@@ -18,7 +18,7 @@ pub enum News {
     Queue(QueueRow),
     /// A packet was lost or marked.
     Drop(DropRow),
-    /// A probe is about to be sent: told before it is.
+    /// A probe is about to be sent.
     ProbeSent {
         /// Whose it is.
         flow: ProbeFlow,
@@ -111,7 +111,7 @@ impl Tallies {
         add(&self.received_bytes[usize::from(direction)], bytes);
     }
 
-    /// Bytes of an everlasting flow that reached its receiver; nothing where there is no such flow.
+    /// Adds bytes of an everlasting flow that reached its receiver. It does nothing if there is no such flow.
     #[inline]
     pub fn bulk_received(&self, block: u16, number: u32, bytes: u64) {
         if let Some(flow) = self.bulk_bytes.get(usize::from(block)).and_then(|flows| flows.get(number as usize)) {
@@ -119,7 +119,7 @@ impl Tallies {
         }
     }
 
-    /// What they say now.
+    /// The sums now.
     pub fn sums(&self) -> TallySums {
         TallySums {
             received_bytes: self.received_bytes.each_ref().map(get),
@@ -144,7 +144,7 @@ fn get(tally: &AtomicU64) -> u64 {
     tally.load(Ordering::Relaxed)
 }
 
-/// A transfer that its opener sends and of which the receiver is to write the row.
+/// A transfer. Its opener sends the data, and the receiver reports the row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
     /// Block of traffic.
@@ -161,36 +161,38 @@ pub struct Transfer {
     pub everlasting: Option<u32>,
 }
 
-/// Transfers under way, by the address of their opener: left here before it connects, fetched by the receiver.
+/// Transfers under way, by the address of their opener. The opener leaves them here before it connects, and the
+/// receiver
+/// fetches them.
 #[derive(Debug, Default)]
 pub struct Transfers {
     under_way: Mutex<BTreeMap<SocketAddr, Transfer>>,
 }
 
 impl Transfers {
-    /// None.
+    /// No transfers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `opener` is about to connect.
+    /// Leaves the transfer of `opener`, which is about to connect.
     pub fn put(&self, opener: SocketAddr, transfer: Transfer) {
         self.lock().insert(opener, transfer);
     }
 
-    /// The connection of `opener` is open.
+    /// Notes that the connection of `opener` is open.
     pub fn opened(&self, opener: SocketAddr, at: Time) {
         if let Some(transfer) = self.lock().get_mut(&opener) {
             transfer.opened_at = Some(at);
         }
     }
 
-    /// What `opener` sends.
+    /// The transfer of `opener`.
     pub fn get(&self, opener: SocketAddr) -> Option<Transfer> {
         self.lock().get(&opener).copied()
     }
 
-    /// The same, which is over with that.
+    /// Takes out the transfer of `opener`, which is over.
     pub fn take(&self, opener: SocketAddr) -> Option<Transfer> {
         self.lock().remove(&opener)
     }

@@ -1,14 +1,16 @@
 //! This file measures whether the hosts see the rate that the link has.
 //!
-//! On its own time the bottleneck cannot be too slow or too fast. On the clock of the hosts it can: when the router
-//! falls behind, catches up, or hands over a packet that nobody takes. So the rate is measured there, over busy
-//! stretches, in which the bottleneck sends one packet right after the other: the bytes that the hosts took of packets
-//! that followed another one, over the time by the clock from hand-over to hand-over. That time is what the link takes
-//! for these bytes, plus what the last packet was later than the first.
+//! In its own time the bottleneck always keeps its rate. On the clock of the hosts it may not: the router may fall
+//! behind, catch up, or hand over a packet that nobody takes. So the rate is measured on that clock, over busy
+//! stretches
+//! in which the bottleneck sends one packet right behind the other. It is the bytes that the hosts took, of packets
+//! that
+//! followed another one, over the time from hand-over to hand-over. That time is what the link takes for these bytes,
+//! plus the lateness of the last packet less that of the first.
 //!
-//! The error is the relative one. Over a whole run it is next to nothing unless packets are refused, since a router
-//! that falls behind for ever is late before; what is judged is therefore the worst [`JUDGED`] of backlog, put together
-//! of stretches where these are shorter. A second in which packets become 5 ms later is one at 0.5 % below the rate.
+//! The error is relative to the link's rate. Over a whole run it is next to nothing unless packets are refused, since a
+//! router that falls behind for ever breaks the budget of lateness first. So the worst [`JUDGED`] of backlog is judged,
+//! put together of shorter stretches if need be. A second in which packets become 5 ms later is 0.5 % below the rate.
 
 use base::Span;
 
@@ -18,22 +20,23 @@ pub const JUDGED: Span = Span::from_secs(1);
 /// The measure of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
-    /// What the last packet was late by, ns.
+    /// The lateness of the last packet, ns.
     late_ns: i64,
     all: Stretch,
-    /// Since the last judgement.
+    /// The stretch since the last judgement.
     under_way: Stretch,
     worst: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    /// What the link took for it, ns.
+    /// How long the link took for it, ns.
     link_ns: i64,
-    /// What it took by the clock, ns.
+    /// How long it took by the clock, ns.
     clock_ns: i64,
-    /// Bytes that were sent, and of these bytes that hosts took.
+    /// Bytes that were sent.
     sent: u64,
+    /// Bytes of these that hosts took.
     taken: u64,
 }
 
@@ -45,7 +48,7 @@ impl Stretch {
         self.taken += if is_taken { u64::from(size) } else { 0 };
     }
 
-    /// (taken / clock time) / (sent / link time) - 1.
+    /// The relative error of the rate: (taken / clock time) / (sent / link time) - 1.
     fn error(&self) -> Option<f64> {
         (self.clock_ns > 0 && self.sent > 0)
             .then(|| self.taken as f64 / self.sent as f64 * (self.link_ns as f64 / self.clock_ns as f64) - 1.0)
@@ -53,8 +56,8 @@ impl Stretch {
 }
 
 impl Pace {
-    /// A packet of `size` bytes on the wire was handed over, `late` after it was due; the bottleneck had taken `behind`
-    /// to send it right after another, or zero if it had been idle.
+    /// Notes a packet of `size` bytes on the wire that was handed over `late` after it was due. The bottleneck took
+    /// `behind` to send it right behind another, or zero if it had been idle.
     #[inline]
     pub fn packet(&mut self, size: u32, behind: Span, late: Span, is_taken: bool) {
         let late_ns = late.ns() as i64;
@@ -65,8 +68,9 @@ impl Pace {
         self.add(behind.ns() as i64, later_ns, size, is_taken);
     }
 
-    /// A link that is not ours, and has a clock of its own, has sent a packet of `size` bytes for which it `takes` so
-    /// long, and was to send another one after it: which it did after `took`.
+    /// Notes a packet of `size` bytes of a link that is not ours and has a clock of its own. It should have sent the
+    /// next
+    /// packet after `takes`, and did so after `took`.
     #[inline]
     pub fn followed(&mut self, size: u32, takes: Span, took: Span) {
         self.add(takes.ns() as i64, took.ns() as i64 - takes.ns() as i64, size, true);
@@ -86,12 +90,12 @@ impl Pace {
         self.all.error()
     }
 
-    /// How far it was off in the worst second of backlog; `None` if there was less than a second.
+    /// How far the rate was off in the worst second of backlog; `None` if there was less than a second.
     pub fn worst(&self) -> Option<f64> {
         self.worst
     }
 
-    /// How long packets followed one another.
+    /// For how long packets followed one another.
     pub fn backlogged(&self) -> Span {
         Span::from_ns(self.all.link_ns as u64)
     }

@@ -1,8 +1,10 @@
 //! Before the first packet of a connection leaves, its host tells the router whose it is, and its propagation delay.
 //!
-//! A thread of hosts has an [`Announcer`], a ring of its own into which it writes and which only the router reads.
-//! Neither ever waits for the other: what an announcer has published is seen by the time a packet that was sent
-//! afterwards is read, and a router that is more urgent than its hosts never waits for one of them to finish writing.
+//! Each thread of hosts has an [`Announcer`], with a ring into which only it writes and which only the router reads.
+//! The
+//! router never waits for a host to finish writing, even if it is more urgent than its hosts. It sees an announcement
+//! by
+//! the time it reads a packet that was sent afterwards.
 
 use base::{FlowKey, Span};
 use std::cell::Cell;
@@ -11,11 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Tells the router of connections. One thread's.
+/// Tells the router of connections, for one thread.
 #[derive(Debug)]
 pub struct Announcer {
     ring: Arc<Ring>,
-    /// Two threads that write would overwrite each other's announcements.
+    /// Makes the type unfit for several threads, which would overwrite each other's announcements.
     _is_one_threads: PhantomData<Cell<()>>,
 }
 
@@ -25,23 +27,24 @@ pub struct Announced {
     rings: Vec<Arc<Ring>>,
 }
 
-/// Announcements that fit a ring. The router hears them at every SYN, so that there are as many as connections are
-/// opened while it is away.
+/// How many announcements fit a ring. The router hears them at every SYN, so that there are only those of connections
+/// that are opened while it is away.
 const ROOM: usize = 1 << 16;
 
-/// Delays are below it: three days.
+/// The bit at which the block of traffic begins. Delays in nanoseconds have the bits below, which last for three days.
 const BLOCK_AT: u32 = 48;
 
 #[derive(Debug)]
 struct Ring {
-    /// Flow; one-way delay in ns, and above it, from bit [`BLOCK_AT`] up, the block of traffic.
+    /// Two words an announcement: the flow; then the one-way delay in ns and, from bit [`BLOCK_AT`] up, the block.
     slots: Box<[[AtomicU64; 2]]>,
-    /// How many were written, how many read: since the start.
+    /// How many announcements were written since the start.
     written: AtomicUsize,
+    /// How many of these the router has heard.
     read: AtomicUsize,
 }
 
-/// As many announcers as threads of hosts, and what hears them.
+/// Makes as many announcers as there are threads of hosts, and the end that hears them.
 pub fn announcers<const N: usize>() -> ([Announcer; N], Announced) {
     let announcers = std::array::from_fn(|_| {
         let slots = (0..ROOM).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
@@ -53,13 +56,14 @@ pub fn announcers<const N: usize>() -> ([Announcer; N], Announced) {
 }
 
 impl Announcer {
-    /// The connection `flow` of this block of traffic, which is about to send its first packet, has the one-way
-    /// propagation delay `delay`. Waits where the router has not heard thousands of earlier ones.
+    /// Announces that the connection `flow` of this block of traffic has the one-way propagation delay `delay`. Call it
+    /// before the connection's first packet is sent. It waits only if the router has not heard thousands of earlier
+    /// announcements.
     pub fn connection(&self, flow: FlowKey, block: u16, delay: Span) {
         let ring = &*self.ring;
         let written = ring.written.load(Ordering::Relaxed);
         while written.wrapping_sub(ring.read.load(Ordering::Acquire)) >= ROOM {
-            // Nobody hears: it has ended, or is about to be away for longer than a run is good for.
+            // The router has ended, so that nobody hears this.
             if Arc::strong_count(&self.ring) == 1 {
                 return;
             }
@@ -73,13 +77,13 @@ impl Announcer {
         assert!(delay.ns() < 1 << BLOCK_AT, "a delay of {delay:?} fits beside its block");
         key.store(flow.0, Ordering::Relaxed);
         way.store(delay.ns() | u64::from(block) << BLOCK_AT, Ordering::Relaxed);
-        // Published with this: the router reads the count before the slots.
+        // This publishes the slot: the router reads the count before the slots.
         ring.written.store(written.wrapping_add(1), Ordering::Release);
     }
 }
 
 impl Announced {
-    /// Nobody announces anything.
+    /// An end that never hears anything.
     pub fn nothing() -> Self {
         Self::default()
     }

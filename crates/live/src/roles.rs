@@ -25,40 +25,39 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Until all are ready to begin: as long at least, and so much longer for each user or flow.
+/// The time that the threads have to get ready, to which each user or flow adds some.
 const READY: Span = Span::from_ms(200);
 const READY_EACH: Span = Span::from_us(20);
-/// How often one who is ready looks whether the others are.
+/// How often a thread that is ready looks whether the others are.
 const LOOKS: Span = Span::from_ms(1);
-/// How often whoever reads at the edges of the window looks whether the run is over before: in real and in virtual
-/// time.
+/// How often the reader of edges looks whether the run is over: in real and in virtual time.
 const EDGE_LOOKS: [Span; 2] = [Span::from_ms(20), Span::from_ms(500)];
-/// How long they have to end when told to.
+/// How long threads have to end when told to.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// What all threads of a run share.
 pub struct Shared {
-    /// What the run is told.
+    /// The run to be made.
     pub plan: Plan,
-    /// Where it is made.
+    /// The test bed.
     pub bed: Bed,
-    /// Its time zero.
+    /// The run's time zero.
     pub epoch: Epoch,
-    /// Somebody wants it to end.
+    /// Set when the run is to end.
     pub stop: Arc<AtomicBool>,
-    /// What hosts sum up.
+    /// The sums of hosts.
     pub tallies: Arc<Tallies>,
-    /// What the router shows of itself, once it runs.
+    /// The router's figures, once it runs.
     pub monitor: OnceLock<Arc<Monitor>>,
-    /// The kernel's disciplines and their devices, for the router to take, where they are in place of ours.
+    /// The kernel's disciplines and their devices, where they are used in place of ours. The router takes them.
     pub kernel: Mutex<Vec<(KernelLink, [Tun; 2])>>,
     transfers: Arc<Transfers>,
     players: Arc<Players>,
-    /// How many of those who must be ready before it begins are.
+    /// How many of the threads that must be ready before the run begins are.
     ready: AtomicU8,
-    /// How many of them were not at time zero.
+    /// How many of them were not ready at time zero.
     late: AtomicU8,
-    /// Whether the router has come to its end, and what the interfaces count was read.
+    /// Whether the router has ended and the interfaces' counts have been read.
     is_routed: AtomicBool,
 }
 
@@ -70,7 +69,7 @@ pub struct Roles {
     program: Option<Part<Value>>,
 }
 
-/// What the router came to.
+/// The results of the router.
 pub struct Routed {
     /// Its report.
     pub report: Report,
@@ -82,7 +81,7 @@ pub struct Routed {
     pub interfaces: [Interface; 2],
 }
 
-/// What all came to.
+/// The results of all threads.
 pub struct Ended {
     /// The router.
     pub routed: Routed,
@@ -99,7 +98,7 @@ pub struct Ended {
 }
 
 impl Shared {
-    /// For a run of `plan` over `bed` that begins soon.
+    /// The shared state of a run of `plan` over `bed` that begins soon.
     pub fn new(plan: &Plan, bed: Bed) -> Self {
         let everlasting: Vec<u32> = plan.scenario.traffic.iter().map(|traffic| traffic.workload.endless()).collect();
         let sources: u64 = plan.scenario.traffic.iter().map(|traffic| u64::from(traffic.workload.count())).sum();
@@ -124,7 +123,7 @@ impl Shared {
         Time::ZERO + self.plan.scenario.duration
     }
 
-    /// Whether it is.
+    /// Whether the run is over.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.epoch.now() >= self.end()
     }
@@ -138,7 +137,7 @@ impl Shared {
         Part::start(name, &self.stop, move || work(&shared))
     }
 
-    /// Waits until both sides are ready: nobody connects before everybody listens.
+    /// Waits until both sides are ready, so that nobody connects before everybody listens.
     fn wait_for_both(&self) {
         if self.epoch.now() > Time::ZERO {
             self.late.fetch_add(1, Ordering::Relaxed);
@@ -155,12 +154,12 @@ impl Shared {
 }
 
 impl Roles {
-    /// Starts all; they send their rows through the channels that are returned: the router's and the hosts'.
+    /// Starts all threads. They send their rows through the channels that are returned: the router's and the hosts'.
     ///
     /// # Errors
     /// Where there are no more threads.
     pub fn start(shared: &Arc<Shared>) -> io::Result<(Self, [Receiver<News>; 2])> {
-        // The router has a channel of its own: a single sender never waits for another.
+        // The router has a channel of its own, since a single sender never waits for another.
         let ((router_news, of_router), (host_news, of_hosts)) = (channel(), channel());
         let ([left, right], announced) = announcers();
         let other_news = host_news.clone();
@@ -185,7 +184,7 @@ impl Roles {
         is_over && self.edges.is_over() && self.program.as_ref().is_none_or(Part::is_over)
     }
 
-    /// The run is over: waits for all of them.
+    /// Waits for all threads to end, since the run is over.
     ///
     /// # Errors
     /// The first failure of any; or that one does not end.
@@ -246,7 +245,7 @@ fn route_by<C: Clock>(clock: C, shared: &Shared, announced: Announced, news: Sen
     let _ = shared.monitor.set(router.monitor());
     router.network_mut().capture(Captures::create(directory, scenario)?);
     let ended = router.run(shared.end(), &shared.stop);
-    // Before the hosts close what is open: nobody reads the packets of that.
+    // The counts are read before the hosts close their connections, since nobody reads the packets of closing.
     let interfaces = shared.bed.interfaces();
     shared.is_routed.store(true, Ordering::Relaxed);
     let captures = router.network_mut().take_captures();
@@ -276,7 +275,7 @@ fn host(shared: &Shared, side: u8, announcer: Announcer, news: Sender<News>) -> 
     shared.wait_for_both();
     let Some(mut hosts) = hosts else { return Ok(None) };
     let report = hosts.run(shared.end(), &shared.stop)?;
-    // Connections that are closed say so, and those packets are no part of the run.
+    // Hosts that close connections send packets, which are no part of the run.
     let limit = shared.epoch.now() + PATIENCE;
     while !shared.is_routed.load(Ordering::Relaxed) && shared.epoch.now() < limit {
         sleep_until(shared.epoch, shared.epoch.now() + LOOKS);
@@ -284,8 +283,8 @@ fn host(shared: &Shared, side: u8, announcer: Announcer, news: Sender<News>) -> 
     Ok(Some(report))
 }
 
-/// Reads what is to be read at the edges of the measured window, when they come. That must not wait for a disk, nor for
-/// whoever writes tables: rates are what was counted from one edge to the other.
+/// Reads the sums and counters at the edges of the measured window, when these come. A thread of its own does it, which
+/// never waits for a disk, because rates are worked out from one edge to the other.
 fn watch(shared: &Shared) -> io::Result<Edges> {
     let Shared { epoch, plan, tallies, bed, .. } = shared;
     let _urgency = (!plan.is_virtual).then(Urgency::follow);

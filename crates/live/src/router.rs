@@ -1,8 +1,8 @@
 //! The router reads packets from two devices, lets the network do what is due, hands over what has arrived, and waits.
 //!
-//! One thread, one loop. It reads until there is nothing more to read or a batch is full, then hands over what is due:
-//! a flood from one side delays the hand-over of the other's packets by a batch. A packet's time of arrival is that at
-//! which it is read.
+//! It is one loop in one thread. It reads until there is nothing more to read or a batch is full, then hands over what
+//! is due. So a flood from one side delays the hand-over of the other side's packets by a batch at most. The time at
+//! which a packet is read counts as its time of arrival.
 
 use crate::clock::{Clock, Ready};
 use crate::kernel_qdisc::{KernelLink, Passage};
@@ -26,11 +26,11 @@ use std::sync::mpsc::Sender;
 
 /// Most packets read from one side in a row.
 const BATCH: usize = 32;
-/// Longest wait: how soon the loop sees that it shall stop.
+/// The longest wait, after which the loop looks whether it shall stop.
 const LOOKS_UP: Span = Span::from_ms(100);
 /// How often the kernel is asked how long the thread waited for a processor.
 const WAITS: Span = Span::from_secs(1);
-/// How often the figures are written that it shows.
+/// How often the monitor's figures are written.
 const SHOWS: Span = Span::from_ms(50);
 
 /// How often the kernel's disciplines are asked for what they count.
@@ -39,8 +39,8 @@ const ASKS: Span = Span::from_ms(10);
 /// The network of a scenario between two devices.
 pub struct Router<C> {
     network: Network,
-    /// The hosts' interfaces, left and right, and where links are the kernel's the devices of each, forward and in
-    /// reverse.
+    /// The devices that it reads: the hosts' interfaces, left and right. Where links are the kernel's, the devices of
+    /// each link follow, forward and in reverse.
     ports: Vec<Tun>,
     detour: Option<Detour>,
     clock: C,
@@ -49,20 +49,22 @@ pub struct Router<C> {
     budget: Budget,
     written: [u64; 2],
     untaken: [u64; 2],
-    /// When each port was last known to be empty: at time zero, since hosts begin then, be it before the router does.
+    /// When each host's port was last known to be empty. That is time zero at first, since hosts send nothing before
+    /// it.
     emptied_at: [Time; 2],
     monitor: Arc<Monitor>,
     shows_at: Time,
-    /// When to ask next what the thread waited for a processor, and what it had when last asked.
+    /// When to ask next how long the thread waited for a processor.
     waits_at: Time,
+    /// How long it had waited when last asked.
     waited_before: Option<Waited>,
     class: Option<Class>,
     waited: Option<Waited>,
 }
 
 impl<C: Clock> Router<C> {
-    /// A router that has carried nothing. `announced` is what the hosts say of their connections; rows go to `news`,
-    /// for which the router never waits if no other thread has a sender of the same channel.
+    /// A router that has carried nothing. It hears of connections by `announced`, and sends rows to `news`. It never
+    /// waits for that channel if no other thread has a sender of it.
     pub fn new(
         scenario: &Scenario,
         ports: [Tun; 2],
@@ -91,8 +93,8 @@ impl<C: Clock> Router<C> {
         }
     }
 
-    /// Lets packets go through the kernel's disciplines, set up on `links` in the order of the scenario's, instead of
-    /// through ours.
+    /// Lets packets go through the kernel's disciplines instead of ours. These stand on `links`, in the order of the
+    /// scenario.
     pub fn through_kernel(&mut self, scenario: &Scenario, links: Vec<(KernelLink, [Tun; 2])>) {
         let passages =
             |link: &Link| [0, 1].map(|way| Passage::new(link.qdiscs[way].kind, link.rates[way], link.overhead));
@@ -103,8 +105,8 @@ impl<C: Clock> Router<C> {
         self.detour = Some(Detour { links, names, asks_at: Time::ZERO, packet: vec![0; BUFFER] });
     }
 
-    /// How the kernel's disciplines were set up, what they say, and what became of packets on the way to them and from
-    /// them; `None` where the disciplines are ours.
+    /// The report on the kernel's disciplines: how they were set up, what they say, and what became of packets on the
+    /// way to them and from them. `None` where the disciplines are ours.
     pub fn kernel(&self) -> Option<Value> {
         let passages = self.network.passages()?;
         let detour = self.detour.as_ref()?;
@@ -181,28 +183,28 @@ impl<C: Clock> Router<C> {
             self.lateness.away(worked.since(began));
             ready = self.clock.wait(worked, due, &self.ports)?;
             now = self.clock.now();
-            // Where a wait ends with an instant rather than a packet, what it is over by was slept too long. While it
-            // slept the ports were empty, if a packet would have woken it.
+            // A wait that ends with an instant rather than a packet was too long by the time since that instant. The
+            // ports were empty while it slept, if a packet would have woken it.
             self.lateness.away(now.since(due.max(worked)));
             if ready.is_watched() {
                 let slept = now.min(due).since(worked);
                 self.emptied_at.iter_mut().for_each(|at| *at += slept);
             }
         }
-        // What was due until the end belongs to the run, also where somebody wanted it to stop; later comes nothing.
+        // Packets that were due by the end belong to the run, even if somebody stopped it.
         let ended = now.min(until);
         self.hand_over_until(ended, &mut now)?;
         if let Some(detour) = &mut self.detour {
             detour.asks_at = now;
             self.leave_kernel(Ready::ALL, &mut now)?;
         }
-        // The rows and the window end here, where they have not.
+        // Rows and the window end here, unless they have ended.
         self.network.cut(ended, &mut self.teller);
         self.show(now);
         Ok(())
     }
 
-    /// What the thread waited for a processor since the last time.
+    /// Notes how long the thread waited for a processor since the last time.
     #[cold]
     fn note_waits(&mut self, now: Time) {
         self.waits_at = now + WAITS;
@@ -214,10 +216,10 @@ impl<C: Clock> Router<C> {
         }
     }
 
-    /// Now, where `now` may have passed.
+    /// The time now, where `now` may be over.
     #[inline]
     fn refresh(&self, now: Time) -> Time {
-        // Virtual time stands still while anybody works, and looking at it is dear.
+        // Virtual time stands still while anybody works, and looking at it costs much.
         if C::PASSES { self.clock.now() } else { now }
     }
 
@@ -225,7 +227,7 @@ impl<C: Clock> Router<C> {
     fn read(&mut self, side: usize, now: &mut Time) -> io::Result<()> {
         for count in 0..BATCH {
             let Some(place) = self.network.take() else {
-                // Read all the same: what waits outside would come later than it was sent.
+                // The packet is read and dropped. If it stayed outside, it would arrive later than it was sent.
                 if self.ports[side].read(&mut [0])?.is_none() {
                     return Ok(());
                 }
@@ -269,7 +271,7 @@ impl<C: Clock> Router<C> {
         self.detour.as_ref().map_or(Time::NEVER, |detour| detour.asks_at)
     }
 
-    /// Reads what the kernel's disciplines have let go of, and now and then what they say.
+    /// Reads packets that the kernel's disciplines have let go of, and now and then asks for their counts.
     fn leave_kernel(&mut self, ready: Ready, now: &mut Time) -> io::Result<()> {
         let Some(detour) = &mut self.detour else { return Ok(()) };
         for port in (0..2 * detour.links.len()).filter(|port| ready.has(2 + port)) {
@@ -294,7 +296,7 @@ impl<C: Clock> Router<C> {
     /// Hands a packet that is due at a link to the kernel, by the device of the link's other direction.
     fn enter_kernel(&mut self, leaving: Leaving, now: Time) -> io::Result<()> {
         self.lateness.packet(now.since(leaving.at));
-        // What the kernel does not take, it has lost: it is missing when the kernel is asked.
+        // A packet that the kernel does not take is lost, and is found missing when the kernel is asked.
         let other = self.network.port_of(&leaving) ^ 1;
         self.ports[2 + other].write(&self.network.bytes_for_kernel(&leaving))?;
         self.network.enter_kernel(leaving, now);
@@ -355,7 +357,7 @@ impl<C: Clock> Router<C> {
             direction
         };
         let mut lateness = self.lateness.clone();
-        // Of several links none is the one whose pace the hosts see.
+        // With several links, no single one has the pace that the hosts see.
         if let Some([forward, reverse]) = self.network.passages() {
             *lateness.pace_mut(0) = forward.pace().clone();
             *lateness.pace_mut(1) = reverse.pace().clone();
@@ -378,27 +380,28 @@ impl<C: Clock> Router<C> {
     }
 }
 
-/// The way through the kernel's disciplines.
+/// The detour of packets through the kernel's disciplines.
 struct Detour {
     links: Vec<KernelLink>,
     /// The names of the links.
     names: Vec<String>,
     /// When to ask next for what they count.
     asks_at: Time,
-    /// For what they let go of.
+    /// The buffer for packets that they let go of.
     packet: Vec<u8>,
 }
 
-/// Passes rows on; to nobody, where nobody wants them or the one who did has gone.
+/// Sends rows to the collector, or nowhere if nobody wants them or the collector has gone.
 struct Teller {
     news: Option<Sender<News>>,
     monitor: Arc<Monitor>,
-    /// Losses and marks that were told, and that were not: whoever writes them down had too many before it.
+    /// Losses and marks that were sent.
     told: u64,
+    /// Losses and marks that were not, because too many before them waited to be written.
     missed: u64,
 }
 
-/// Most losses and marks that are told and not written down yet: 100 MB of them, some seconds of more than any disk
+/// The most losses and marks that are sent and not written yet: 100 MB of them, some seconds of more than any disk
 /// takes.
 const MOST_UNDER_WAY: u64 = 1 << 20;
 

@@ -1,4 +1,5 @@
-//! What the applications of the hosts want done: the commands of [`session::Sources`], carried out on connections.
+//! This file carries out on connections what the applications of the hosts want done: the commands of
+//! [`session::Sources`].
 
 use crate::connection::{Asked, Purpose};
 use crate::datagrams::Kept;
@@ -10,30 +11,30 @@ use record::Sink;
 use session::{Command, Opening, Owner, Sources};
 use traffic::Exchange;
 
-/// More than any run transfers; leaves room to add to.
+/// The size of a transfer without end: more than any run transfers, with room for additions.
 pub const ENDLESS: u64 = 1 << 60;
 
 impl Simulation<'_> {
-    /// A source of demand is due. Seldom beside packets: out of the way of the loop.
+    /// Calls a source of demand that is due. This is rare beside packets, and so is kept out of the loop.
     #[inline(never)]
     pub(crate) fn demand(&mut self, index: u32, sink: &mut dyn Sink) {
         let now = self.now;
         self.heed(sink, |sources, out| sources.due(index, now, now, out));
     }
 
-    /// The exchange on a connection of `owner` is complete.
+    /// Tells the sources that the exchange on a connection of `owner` is complete.
     pub(crate) fn completed(&mut self, owner: Owner) {
         let now = self.now;
         self.heed(&mut record::Discard, |sources, out| sources.completed(owner, now, out));
     }
 
-    /// A connection of `owner` was given up.
+    /// Tells the sources that a connection of `owner` was given up.
     pub(crate) fn given_up(&mut self, owner: Owner, during_exchange: bool) {
         let now = self.now;
         self.heed(&mut record::Discard, |sources, out| sources.given_up(owner, during_exchange, now, out));
     }
 
-    /// Tells the sources something, and does what they then want done.
+    /// Tells the sources something, and carries out the commands that follow.
     fn heed(&mut self, sink: &mut dyn Sink, tell: impl FnOnce(&mut Sources<'_, u32>, &mut Vec<Command>)) {
         let mut commands = std::mem::take(&mut self.commands);
         tell(&mut self.sources, &mut commands);
@@ -86,7 +87,7 @@ impl Simulation<'_> {
         place
     }
 
-    /// Asks on a connection what has been wanted since `since`: at once if it is open, otherwise as soon as it is.
+    /// Asks for an exchange, wanted since `since`, on a connection: at once if that is open, or else as soon as it is.
     fn ask(&mut self, place: u32, ask: Exchange, is_last: bool, since: Time) {
         let now = self.now;
         let connection = self.connections.get(place);
@@ -109,7 +110,7 @@ impl Simulation<'_> {
         self.attend(place, client, &mut record::Discard);
     }
 
-    /// The client of the connection of `owner` closes it.
+    /// Closes the connection of `owner` at its client.
     fn close(&mut self, owner: Owner) {
         let place = self.sources.connection(owner);
         let connection = self.connections.get(place);
@@ -121,14 +122,14 @@ impl Simulation<'_> {
         self.arm(place, end);
     }
 
-    /// Somebody asks on the connection at `place`, which is `opened` for it with this round-trip delay.
+    /// Records a demand on the connection at `place`. If it is `opened` for this demand, that is its round-trip delay.
     fn note_ask(&mut self, place: u32, ask: &Exchange, is_last: bool, opened: Option<Span>) {
         let connection = self.connections.get(place);
         let (known, client) = ((connection.block, connection.path.flow.0), connection.client);
         self.recorder.asked(known, ask, is_last, opened.map(|rtt| (client, rtt)), self.now);
     }
 
-    /// A source sends a packet that heeds nothing.
+    /// Sends a packet of an unresponsive source.
     fn send_datagram(&mut self, index: u32, bytes: u32, sink: &mut dyn Sink) {
         let Kept::Udp { flow, path, probe } = &mut self.kept[index as usize] else { return };
         let source = &self.sources.all()[index as usize];

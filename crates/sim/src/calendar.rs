@@ -1,8 +1,8 @@
-//! Packets on their way to a link or to hosts, given out in their order: a calendar.
+//! A [`Calendar`] holds packets on their way to a link or to hosts, and gives them out in their order.
 //!
-//! The order is `(time, source, as they were put in)`. A day of the calendar is a list in the order of putting in, to
-//! which a packet is added without a look at the others; it is sorted once, when its day comes. So a packet is
-//! written into its day, read out of it, and written where it waits for its turn with its neighbours:
+//! The order is `(time, source, order of putting in)`. Each day of the calendar is an unsorted list, to which a packet
+//! is
+//! added without a look at the others. A day is sorted once, when it comes and is opened:
 //!
 //! ```text
 //!   number  opened        + 1      + 2      + 3                  + DAYS - 1
@@ -26,14 +26,15 @@ struct Entry {
     packet: Parcel,
 }
 
-/// How many days can be told apart; what comes later waits in no day.
+/// The number of days. Packets that are due later wait in a list of their own, `far`.
 const DAYS: usize = 1 << 12;
-/// Bits of a time within its day, of a source, and of a place in the day's list: together one number to sort by.
+/// Bits of a time within its day. Together with those of a source and of a place in the day's list they make one number
+/// to sort by.
 const OFFSET_BITS: u32 = 24;
 const SOURCE_BITS: u32 = 28;
 const PLACE_BITS: u32 = 12;
 
-/// Packets by when they are due.
+/// A collection of packets by the time when they are due.
 pub struct Calendar {
     days: Vec<Vec<Entry>>,
     /// A bit for each day that holds something.
@@ -42,26 +43,28 @@ pub struct Calendar {
     spare: Vec<Vec<Entry>>,
     /// A day spans 2^shift nanoseconds.
     shift: u32,
-    /// The day that was opened last, in order, and how many of it have gone. Its number counts from the start of the
-    /// run.
+    /// The packets of the day that was opened last, in order.
     opened: Vec<Due<Parcel>>,
+    /// How many packets of the open day have gone.
     gone: usize,
+    /// The number of the open day, counted from the start of the run.
     number: u64,
     keys: Vec<u64>,
-    /// Days of so many packets at most are sorted by insertion.
+    /// Days with at most so many packets are sorted by insertion.
     inserts: usize,
-    /// What is due on this day or later is far.
+    /// Packets that are due on this day or later go into `far`.
     horizon: u64,
     far: Vec<Due<Parcel>>,
-    /// The first day of what is far, and the day on which all of it is looked through, in good time before.
+    /// The first day on which a packet in `far` is due.
     far_from: u64,
+    /// The day on which all of `far` is looked through, in good time before it is needed.
     far_number: u64,
-    /// Nothing is due before this beside what is open.
+    /// Nothing but packets of the open day is due before this.
     next_start: Time,
 }
 
 impl Calendar {
-    /// An empty one, whose days span 2^`shift` nanoseconds: best with a dozen packets in each.
+    /// An empty calendar whose days span 2^`shift` nanoseconds. It is fastest with about a dozen packets a day.
     pub fn new(shift: u32) -> Self {
         assert!(shift <= OFFSET_BITS, "a time within a day has its bits");
         Self {
@@ -82,7 +85,7 @@ impl Calendar {
         }
     }
 
-    /// The same, for packets that mostly come in the order in which they are put in.
+    /// An empty calendar for packets that are mostly put in in the order in which they are due.
     pub fn of_rows(shift: u32) -> Self {
         Self { inserts: 32, ..Self::new(shift) }
     }
@@ -93,7 +96,7 @@ impl Calendar {
         Time::from_ns(at.ns() >> self.shift << self.shift)
     }
 
-    /// A packet of `source` is due at `at`, which is not before the day that is open.
+    /// Adds a packet of `source` that is due at `at`, which is not before the open day.
     #[inline(always)]
     pub fn push(&mut self, at: Time, source: u32, packet: Parcel) {
         let number = at.ns() >> self.shift;
@@ -105,7 +108,7 @@ impl Calendar {
         day.push(Entry { offset, source, packet });
     }
 
-    /// Where the day has no room yet, is open already, or far.
+    /// Adds a packet whose day has no room yet, is open already, or is far.
     #[cold]
     #[inline(never)]
     fn push_otherwise(&mut self, due: Due<Parcel>) {
@@ -133,19 +136,20 @@ impl Calendar {
             self.far_number = self.number + DAYS as u64 / 2;
         }
         self.far_from = self.far_from.min(number);
-        // Among equals those that came first are far as well.
+        // All packets from this day on are far, so that those of one instant stay in their order.
         self.horizon = self.horizon.min(number);
         self.next_start = self.next_start.min(Time::from_ns(self.far_number << self.shift));
         self.far.push(due);
     }
 
-    /// Nothing is due before this.
+    /// A time before which nothing is due.
     #[inline]
     pub fn bound(&self) -> Time {
         self.opened.get(self.gone).map_or(self.next_start, |due| due.at)
     }
 
-    /// What is due next, in order, and a time before which that is all that is due: `before`, or the start of a day.
+    /// The packets that are due next, in order, and a time before which no others are due: `before`, or the start of a
+    /// day.
     #[inline]
     pub fn due(&mut self, before: Time) -> (&[Due<Parcel>], Time) {
         while self.gone == self.opened.len() && self.next_start < before {
@@ -154,7 +158,7 @@ impl Calendar {
         (&self.opened[self.gone..], before.min(self.next_start))
     }
 
-    /// The first that is due before `before`.
+    /// Takes out the first packet if it is due before `before`.
     #[inline]
     pub fn first(&mut self, before: Time) -> Option<Due<Parcel>> {
         if self.gone == self.opened.len() {
@@ -163,13 +167,13 @@ impl Calendar {
         self.opened.get(self.gone).copied().filter(|due| due.at < before)
     }
 
-    /// So many of those that were due have gone.
+    /// Removes so many of the packets that were due.
     #[inline]
     pub fn went(&mut self, count: usize) {
         self.gone += count;
     }
 
-    /// Opens the day at which `next_start` is, after all of the open one have gone.
+    /// Opens the day at `next_start`, after all packets of the open day have gone.
     #[inline(never)]
     fn open_next(&mut self) {
         self.opened.clear();
@@ -215,7 +219,7 @@ impl Calendar {
             return;
         }
         if day.len() > 1 << PLACE_BITS {
-            // More than places have numbers; in their order of putting in among equals.
+            // There are more packets than a place has numbers. A stable sort keeps the order of putting in.
             day.sort_by_key(|entry| (entry.offset, entry.source));
             self.opened.extend(day.iter().map(due));
             return;
@@ -230,7 +234,7 @@ impl Calendar {
         self.opened.extend(self.keys.iter().map(|&key| due(&day[place(key)])));
     }
 
-    /// Those that were far and now have a day get it.
+    /// Moves packets out of `far` whose day the calendar now has.
     #[cold]
     fn take_far(&mut self) {
         (self.far_from, self.far_number) = (u64::MAX, u64::MAX);

@@ -1,26 +1,26 @@
-//! What the simulator keeps of sources whose packets heed nothing.
+//! This file has what the simulator keeps of unresponsive sources.
 
 use base::{FlowKey, Time};
 use scenario::Scenario;
 use session::Source;
 
-/// What is kept of a source.
+/// The simulator's own data of a source.
 pub enum Kept {
-    /// Nothing: it opens connections.
+    /// The source opens connections, which have the data.
     Nothing,
-    /// Of a source of unresponsive packets.
+    /// The source sends unresponsive packets.
     Udp {
-        /// How a router knows it.
+        /// The flow that routers see.
         flow: FlowKey,
         /// Its delay and its access links.
         path: net::Path,
-        /// Which of the probe flows it is, if it is one.
+        /// Its flow of probes, if it sends these.
         probe: Option<u32>,
     },
 }
 
 impl Kept {
-    /// Of a source that has not begun.
+    /// The data of a source that has not begun.
     pub fn of(source: &Source<'_>, scenario: &Scenario) -> Self {
         match source.delay {
             Some(delay) => Self::Udp {

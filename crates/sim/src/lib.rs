@@ -1,16 +1,18 @@
-//! The discrete-event simulator: drives the network of [`net`], as the live router does, in virtual time.
+//! This crate is the discrete-event simulator. It drives the network of [`net`], as the live router does, but in
+//! virtual
+//! time.
 //!
-//! - [`queue`]: pending events in their total order;
-//! - [`network`]: what is between hosts, with the packets and the events of a run;
-//! - [`connection`], [`packets`]: slabs, so that nothing is allocated per packet;
-//! - [`asking`]: what the sources of demand ([`session`]) want done; [`datagrams`]: those whose packets heed nothing;
-//! - [`probes`]: measured packets; [`watching`]: what is looked at now and then;
-//! - [`simulation`]: the loop, and what hosts do when a segment arrives;
-//! - [`mod@memory`]: what a run will need, known before;
-//! - [`mod@run`]: a whole run, with its warm-up, its rows and its summary;
-//! - [`stepping`]: a run that somebody looks into and steers while it goes on.
+//! - [`simulation`] has the loop, and what hosts do when a segment arrives.
+//! - [`queue`] gives pending events out in their total order.
+//! - [`network`] is everything between hosts, with the packets and the events of a run.
+//! - [`connection`] and [`packets`] are slabs, so that nothing is allocated per packet.
+//! - [`asking`] does what the sources of demand ([`session`]) want done; [`datagrams`] has the unresponsive ones.
+//! - [`probes`] measures single packets; [`watching`] looks at connections now and then.
+//! - [`mod@memory`] estimates, before a run, the memory that it will need.
+//! - [`mod@run`] makes a whole run, with its warm-up, its rows and its summary.
+//! - [`stepping`] lets somebody look into a run and steer it while it goes on.
 //!
-//! A run is a function of its scenario: same scenario, same bytes, on any machine.
+//! A run is a function of its scenario: the same scenario gives the same bytes on any machine.
 
 mod asking;
 mod calendar;

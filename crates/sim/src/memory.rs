@@ -1,9 +1,9 @@
-//! What memory a run will need, reckoned from its scenario before anything is built.
+//! This file estimates, from a scenario and before anything is built, the memory that a run will need.
 //!
-//! An allocation that fails ends the program: it is to be known before. Counted are the state of the disciplines; the
-//! sources; the connections that are expected at a time; the packets that they and unresponsive sources are expected to
-//! have under way. Tables go to the disk as they come. The weights are measured (`tests/memory.rs` holds them to what
-//! runs take).
+//! An allocation that fails ends the program, so that this should be known before. The estimate counts the state of the
+//! disciplines, the sources, the connections expected at a time, and the packets that these and unresponsive sources
+//! are expected to have under way. Tables do not count, as their rows go to the disk at once. The weights are measured;
+//! `tests/memory.rs` compares them with what runs take.
 
 use aqm::param::{Length, Values};
 use scenario::{Direction, Expected, Link, Scenario, Traffic};
@@ -19,7 +19,7 @@ const DATAGRAM: f64 = 50.0;
 const USER: f64 = 1200.0;
 /// Bytes of a source of unresponsive packets, beside the source itself.
 const UDP_SOURCE: f64 = 60.0;
-/// A mean packet of data in bits, where only an order of magnitude is asked for.
+/// A mean packet of data in bits, where an order of magnitude is enough.
 const PACKET_BITS: f64 = 8.0 * 1500.0;
 
 /// A part of what a run needs.
@@ -31,7 +31,7 @@ pub struct Need {
     pub bytes: u64,
 }
 
-/// What a run of `scenario` needs, by the key that asks for it.
+/// The memory that a run of `scenario` needs, by the key that asks for it.
 pub fn memory(scenario: &Scenario) -> Vec<Need> {
     let ports = scenario
         .links
@@ -70,8 +70,8 @@ fn of_block(scenario: &Scenario, block: &Traffic) -> f64 {
     }
 }
 
-/// Connections that are expected at once where so many begin a second, each for `bytes`: those that the link has not
-/// served by the end, and those that are being served.
+/// How many connections are expected at once, where `per_s` begin a second, each for `bytes`. They are those that the
+/// link has not served by the end of the run, and those that it is serving.
 fn unfinished(scenario: &Scenario, block: &Traffic, per_s: f64, bytes: f64) -> f64 {
     let duration_s = scenario.duration.secs_f64();
     let capacity_bps = directions(scenario, block).map(|(rate, _)| rate).sum::<f64>();
@@ -81,9 +81,9 @@ fn unfinished(scenario: &Scenario, block: &Traffic, per_s: f64, bytes: f64) -> f
     per_s * (lasts_s * served + duration_s * (1.0 - served))
 }
 
-/// TCP packets that so many connections are expected to have under way: what their windows let them send, as far as
-/// the queues and the paths have room, and as far as they come: each begins with a few, and what is delivered lets one
-/// more follow at most (slow start doubles a window in the time that delivers it).
+/// How many TCP packets so many connections are expected to have under way. Three bounds hold: their windows, the room
+/// of queues and paths, and growth. A connection begins with a few packets, and each one that is delivered adds at most
+/// one, since slow start doubles a window in the time that delivers it.
 fn segments(scenario: &Scenario, block: &Traffic, connections: f64) -> f64 {
     /// Packets that a connection begins with (RFC 6928).
     const FIRST: f64 = 10.0;
@@ -98,7 +98,7 @@ fn segments(scenario: &Scenario, block: &Traffic, connections: f64) -> f64 {
     windows.min(room).min(FIRST * connections + delivered)
 }
 
-/// Unresponsive packets that wait at the end: what came beyond the link's rate, as far as the queue has room.
+/// How many unresponsive packets wait at the end: those that came beyond the link's rate, as far as the queue has room.
 fn datagrams(scenario: &Scenario, block: &Traffic, bps: f64, bytes: f64) -> f64 {
     directions(scenario, block)
         .map(|(rate, limit)| {
@@ -108,8 +108,8 @@ fn datagrams(scenario: &Scenario, block: &Traffic, bps: f64, bytes: f64) -> f64 
         .sum()
 }
 
-/// Rate and limit in packets of the directions in which the data of a block flow: of the slowest link on the way, and
-/// of all queues there.
+/// For each direction in which the data of a block flows, the rate of the slowest link on the way, and the limit of all
+/// queues there together, both in packets.
 fn directions<'a>(scenario: &'a Scenario, block: &'a Traffic) -> impl Iterator<Item = (f64, f64)> + use<'a> {
     let asked = block.direction;
     [(Direction::Forward, 0), (Direction::Reverse, 1)]

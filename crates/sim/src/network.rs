@@ -1,4 +1,4 @@
-//! The network: [`net`], with the simulator's packets and everything that is pending.
+//! This file is the network of the simulator: [`net`] with the simulator's packets, and everything that is pending.
 
 use crate::calendar::Calendar;
 use crate::connection::{Connections, Path};
@@ -17,28 +17,29 @@ use tcp::{Emit, Flags, Segment};
 pub struct Network {
     /// The links.
     pub net: Net<Parcel, At>,
-    /// What lies around them.
+    /// Everything that lies around the links.
     pub around: Around,
-    /// Packets on their way to each port; to all of them together where there is no lookahead.
+    /// Packets on their way to ports: a calendar for each port, or a single one where there is no lookahead.
     pub arrivals: Vec<Calendar>,
-    /// What has left each port within the window of time under way.
+    /// The packets that have left each port within the current window of time.
     left: [Vec<Delivery<Parcel>>; 2],
-    /// No packet reaches a link sooner than this after its host sent it. Zero also where ports cannot be served one
-    /// after the other: where packets go on from one link to another, or losses are written down in their order.
+    /// No packet reaches a link sooner than this after its host sent it, so that each port can be served by itself for
+    /// so long. It is zero where ports depend on each other: where packets go on from one link to another, or where
+    /// losses of all ports are written down in one order.
     pub lookahead: Span,
-    /// Whether there are packets of unresponsive sources.
+    /// Whether there are unresponsive sources.
     has_udp: bool,
 }
 
-/// What is kept at each port.
+/// The simulator's own data at each port.
 pub struct At {
-    /// What is counted there.
+    /// The meter of the port.
     pub meter: Meter,
     /// The access links of receivers behind it.
     receivers: Receivers,
 }
 
-/// What lies around the links: routes, packets on their way and what they carry, and what is written down of them.
+/// Everything that lies around the links: routes, packets on their way with what they carry, and pending events.
 pub struct Around {
     /// The routes over the links.
     pub routes: Routes,
@@ -46,19 +47,19 @@ pub struct Around {
     pub steps: Vec<[Step; 2]>,
     /// Rate of the access links.
     pub access: Pace,
-    /// What the path does to packets before the links, if anything.
+    /// The losses and reordering of the path before the links, if any.
     pub impairments: Option<Impairments>,
-    /// What is pending beside packets on their way: timers, demands, losses.
+    /// Pending events other than packets on their way: timers, demands, losses.
     pub queue: EventQueue<What>,
     /// Packets on their way to hosts.
     pub deliveries: Calendar,
-    /// What the packets on their way carry.
+    /// The segments that packets on their way carry.
     pub segments: Segments,
     /// Probes on their way.
     pub probes: Probes,
-    /// The hosts of each source, for those without connections.
+    /// The hosts of each source, for sources without connections.
     pub hosts: Vec<[u32; 2]>,
-    /// What packets waited at each step; nothing where there is one link.
+    /// How long packets waited at each step; empty where there is one link.
     pub waits: Vec<Waits>,
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
@@ -96,21 +97,22 @@ impl Network {
         }
     }
 
-    /// `packet` of `source` is on its way, and reaches the next port of its route at `at`.
+    /// Sends `packet` of `source` on its way, so that it reaches the next port of its route at `at`.
     #[inline]
     pub fn depart(&mut self, at: Time, source: u32, packet: Parcel) {
         let calendar = packet.side() & (self.arrivals.len() - 1);
         self.arrivals[calendar].push(at, source, packet);
     }
 
-    /// Nothing happens at links, or reaches one, before this.
+    /// A time before which nothing happens at any link, and no packet reaches one.
     #[inline]
     pub fn bound(&self) -> Time {
         self.arrivals.iter().fold(self.net.next_event().0, |first, calendar| first.min(calendar.bound()))
     }
 
-    /// The end of a window of time that begins at `first`, no later than `end`: what hosts do within it reaches no link
-    /// before it is over. It ends with a day of the calendars, which saves adding to days that are open.
+    /// The end of the window of time that begins at `first`, no later than `end`. Packets that hosts send within the
+    /// window reach no link before its end. If possible it ends where a day of the calendars does, since adding to an
+    /// open day is dear.
     #[inline]
     pub fn window(&self, first: Time, end: Time) -> Time {
         let before = (first + self.lookahead).min(end);
@@ -118,10 +120,10 @@ impl Network {
         if day > first { day } else { before }
     }
 
-    /// Everything that happens at the links before `before`, each port by itself. Returns how many events that were.
+    /// Does everything that happens at the links before `before`, each port by itself. Returns how many events it was.
     pub fn pass(&mut self, before: Time, connections: &mut Connections, sink: &mut dyn Sink) -> u64 {
         let events = [0, 1].map(|index| self.pass_port(Port::at(index), before, connections, sink));
-        // To hosts in the order in which they left, as if the ports had taken turns.
+        // Packets go to hosts in the order in which they left, as if the ports had taken turns.
         let Self { net, around, left: [forward, reverse], .. } = self;
         let (mut ahead, mut behind) = (&forward[..], &reverse[..]);
         loop {
@@ -163,7 +165,7 @@ impl Network {
         events + left.len() as u64 + (net.egress(port).ticks() - ticks)
     }
 
-    /// A packet reached the next port of its route.
+    /// Lets a packet reach the next port of its route.
     #[inline]
     pub fn arrive(&mut self, packet: Parcel, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
         let Self { net, around, .. } = self;
@@ -177,14 +179,14 @@ impl Network {
         net.advance(port, now, |at| Gate { port, at, around, onward: arrivals.first_mut(), connections, sink });
     }
 
-    /// A packet was lost before the first link of its route, which begins with `step`.
+    /// Counts a packet that was lost before the first link of its route, which begins with `step`.
     pub fn lost_before_link(&mut self, step: Step, is_udp: bool) {
         self.net.own(self.around.routes.port(step)).meter.lost_before_link(is_udp);
     }
 }
 
 impl Around {
-    /// A packet that is behind the last link of its route, and its delay, at `at` crosses its receiver's access link.
+    /// Sends a packet over its receiver's access link. At `at` it is behind the last link of its route and its delay.
     #[inline(always)]
     fn send_to_host(&mut self, receivers: &mut Receivers, packet: Parcel, at: Time, connections: &mut Connections) {
         let takes = self.access.time_for(packet.size());
@@ -201,13 +203,14 @@ impl Around {
     }
 }
 
-/// A slot of the event queue should hold a few events: about four full packets' time on the link, 1 us to 32 us.
+/// The width of a slot of the event queue, which should hold a few events: about four full packets' time on the link,
+/// from 1 us to 32 us, as a power of two of nanoseconds.
 fn slot_shift(rate: Rate) -> u32 {
     rate.time_for(4 * 1500).ns().max(1).ilog2().clamp(10, 15)
 }
 
-/// A day of a calendar should hold some packets: about ten full packets' time on the link, but 16 us at least, so
-/// that the calendar reaches over most delays.
+/// The length of a calendar's day, which should hold some packets: about ten full packets' time on the link, as a power
+/// of two of nanoseconds. It is 16 us at least, so that the calendar reaches over most delays.
 fn day_shift(rate: Rate) -> u32 {
     rate.time_for(12 * 1500).ns().max(1).ilog2().clamp(14, 24)
 }
@@ -220,7 +223,7 @@ pub struct Sender<'a> {
     pub path: &'a mut Path,
     /// The connection's packets on their way.
     pub in_flight: &'a mut u32,
-    /// What the connection has of its connection vector, if it plays one.
+    /// The connection's own conditions, if it plays a connection vector.
     pub conditions: Option<&'a mut Conditions>,
     /// The connection.
     pub place: u32,
@@ -231,7 +234,7 @@ pub struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// What a segment meets before the first link: how much later it arrives, or `None` if it is lost.
+    /// The fate of a segment before the first link: how much later it arrives, or `None` if it is lost.
     fn fate(
         side: u8,
         segment: &mut Segment,
@@ -268,12 +271,13 @@ impl Emit for Sender<'_> {
     }
 }
 
-/// What happens at one port is counted; the places of packets that are lost are given back, and what has left goes on.
+/// The observer of one port. It counts what happens there, frees the places of packets that are lost, and sends packets
+/// on that have left.
 struct Gate<'a> {
     port: Port,
     at: &'a mut At,
     around: &'a mut Around,
-    /// Where packets wait that go on to another link.
+    /// The calendar of packets that go on to another link.
     onward: Option<&'a mut Calendar>,
     connections: &'a mut Connections,
     sink: &'a mut dyn Sink,
@@ -284,7 +288,7 @@ impl Gate<'_> {
         Tally { meter: &mut self.at.meter, sink: self.sink, port: self.port, writes_drops: self.around.writes_drops }
     }
 
-    /// A packet has waited at `step`, on a network of several links.
+    /// Notes how long a packet has waited at `step`, on a network of several links.
     #[cold]
     fn waited(&mut self, step: Step, waited: Span) {
         if self.at.meter.is_measuring() {
@@ -292,7 +296,7 @@ impl Gate<'_> {
         }
     }
 
-    /// Whose a packet is: a connection, or a source.
+    /// The owner of a packet: a connection, or a source.
     fn source(&self, packet: Parcel) -> u32 {
         if packet.is_probe() {
             self.around.probes.source(packet.place())
@@ -337,7 +341,7 @@ impl Tap<Parcel> for Gate<'_> {
 
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
         self.tally().dropped(&packet, packet.is_udp(), cause, now);
-        // Whose it was learns of it in its turn among all that happens at hosts.
+        // Its owner learns of the loss as an event, in the order of all that happens at hosts.
         if packet.is_probe() || !packet.is_udp() {
             self.around.queue.push(now, Rank::Lose, self.port.index() as u32, What::packet(packet));
         }

@@ -1,5 +1,6 @@
-//! Packets on their way: what a router sees of one travels with its events and through the bottleneck; the segment it
-//! carries waits in a slab for the host that it reaches.
+//! This file has packets on their way, in two parts. A [`Parcel`] is what a router sees; it moves with events and
+//! through
+//! links. The segment that it carries waits in a slab ([`Segments`]) for the host that it reaches.
 
 use aqm::Packet;
 use base::{Ecn, FlowKey};
@@ -9,14 +10,15 @@ use tcp::Segment;
 /// A packet as its events and the bottleneck hold it: two words, which move in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel {
-    /// The connection, for a router; above it, from bit [`STEP_AT`] up, how far the packet is on its route.
+    /// The flow that routers see; above it, from bit [`STEP_AT`] up, the packet's step on its route.
     flow: u64,
     /// From the least significant bit up: [`Parcel::place`], size, ECN field, whether it is a probe, side, whether it
     /// is an unresponsive source's, codepoint.
     bits: u64,
 }
 
-/// Connections are numbered below it; the flows of unresponsive sources have the topmost bit besides.
+/// The bit at which the step begins. Connections have numbers below it; flows of unresponsive sources also have the
+/// topmost bit.
 const STEP_AT: u32 = 48;
 const STEPS: u64 = ((1 << Step::BITS) - 1) << STEP_AT;
 const SIZE_AT: u32 = 32;
@@ -34,13 +36,13 @@ impl Parcel {
         Self { flow: flow.0 | u64::from(step.number()) << STEP_AT, bits: bits | u64::from(dscp) << DSCP_AT }
     }
 
-    /// How far it is on its route.
+    /// The packet's step on its route.
     #[inline]
     pub const fn step(self) -> Step {
         Step::from_number(((self.flow & STEPS) >> STEP_AT) as u16)
     }
 
-    /// The packet at another step.
+    /// This packet at another step.
     #[inline]
     #[must_use]
     pub const fn at(self, step: Step) -> Self {
@@ -53,31 +55,31 @@ impl Parcel {
         Self { bits: tcp.bits | 1 << UDP_AT, ..tcp }
     }
 
-    /// The same, measured: `place` is where it is among the probes.
+    /// A packet of a source of probes; `place` is its place among the probes.
     pub fn probe(flow: FlowKey, step: Step, place: u32, size: u16, dscp: u8, side: u8) -> Self {
         let udp = Self::udp(flow, step, place, size, dscp, side);
         Self { bits: udp.bits | 1 << PROBE_AT, ..udp }
     }
 
-    /// Where its segment is; of an unresponsive source's, which source; of a probe, which.
+    /// The place of its segment. For an unresponsive packet this is its source, and for a probe its place among probes.
     #[inline]
     pub const fn place(self) -> u32 {
         self.bits as u32
     }
 
-    /// Which side sent it, and so its direction.
+    /// The side that sent it, which is also its direction.
     #[inline]
     pub const fn side(self) -> usize {
         (self.bits >> SIDE_AT & 1) as usize
     }
 
-    /// Whether it is an unresponsive source's.
+    /// Whether it comes from an unresponsive source.
     #[inline]
     pub const fn is_udp(self) -> bool {
         self.bits >> UDP_AT & 1 != 0
     }
 
-    /// Whether it is a probe, which is an unresponsive source's too.
+    /// Whether it is a probe, which also comes from an unresponsive source.
     #[inline]
     pub const fn is_probe(self) -> bool {
         self.bits >> PROBE_AT & 1 != 0
@@ -112,8 +114,8 @@ impl Packet for Parcel {
     }
 }
 
-/// What an event is about, beside its source. Two words for every kind of event, as a packet takes; the event's rank
-/// says how to read them.
+/// The content of an event, beside its source. Every kind of event has two words, as many as a packet takes, and the
+/// event's rank says how to read them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct What(u64, u64);
 
@@ -127,26 +129,26 @@ impl What {
         Self(packet.flow, packet.bits)
     }
 
-    /// One end of the connection that is the event's source: wake-ups.
+    /// An end of the connection that is the event's source, for wake-ups.
     #[inline]
     pub const fn end(end: usize) -> Self {
         Self(end as u64, 0)
     }
 
-    /// See [`What::packet`].
+    /// The packet that [`What::packet`] put in.
     #[inline]
     pub const fn as_packet(self) -> Parcel {
         Parcel { flow: self.0, bits: self.1 }
     }
 
-    /// See [`What::end`].
+    /// The end that [`What::end`] put in.
     #[inline]
     pub const fn as_end(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A segment on its way. One cache line: it is written when it is sent and read when it arrives, with a round trip of
+/// A segment on its way. It takes one cache line, as it is written when it is sent and read when it arrives, with many
 /// other packets in between.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -157,7 +159,7 @@ pub struct Carried {
     pub connection: u32,
 }
 
-/// All of them.
+/// The segments on their way, each at a place of its own.
 #[derive(Default)]
 pub struct Segments {
     slots: Vec<Carried>,
@@ -173,7 +175,7 @@ impl Segments {
             place
         } else {
             self.slots.push(carried);
-            // Room to give every place back without growing then.
+            // Reserved now, so that giving places back never allocates.
             self.free.reserve(self.slots.len());
             self.slots.len() as u32 - 1
         }
@@ -190,7 +192,7 @@ impl Segments {
         &self.slots[place as usize].segment
     }
 
-    /// Gives the segment, and its place back.
+    /// Takes out the segment at `place`, and frees the place.
     #[inline]
     pub fn remove(&mut self, place: u32) -> Carried {
         self.free.push(place);

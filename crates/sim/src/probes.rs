@@ -1,34 +1,34 @@
-//! Probes on their way: which flow each is of and which of its packets, for whoever learns what became of it.
+//! This file keeps, of each probe on its way, its flow and its number, so that its fate can be recorded.
 
 use base::{Span, Time};
 use net::AccessLink;
 use record::Sink;
 
-/// All of them, and what their flows saw.
+/// The probes on their way, and the results of their flows.
 pub struct Probes {
-    /// What is measured.
+    /// The results.
     pub measured: record::Probes,
-    /// Of packets on their way: flow, number of the packet.
+    /// For each packet on its way: its flow, and its number within the flow.
     slots: Vec<(u32, u32)>,
     free: Vec<u32>,
-    /// Of flows: the source, the receiver's access link, and the delay before that.
+    /// For each flow: its source, the receiver's access link, and the delay before that.
     flows: Vec<(u32, AccessLink, Span)>,
 }
 
 impl Probes {
-    /// No flows; packets sent from `from` on and before `to` count.
+    /// A collection without flows. Packets count that are sent from `from` on and before `to`.
     pub fn new(from: Time, to: Time) -> Self {
         Self { measured: record::Probes::new(from, to), slots: Vec::new(), free: Vec::new(), flows: Vec::new() }
     }
 
-    /// One more flow, of a source of this index, which is flow `number` of a block and sends from `side`. It has the
-    /// delay `behind` between the last link and the receiver's access link.
+    /// Adds the flow of the source with index `source`, which is flow `number` of its block and sends from `side`. The
+    /// delay between the last link and the receiver's access link is `behind`. Returns the flow.
     pub fn add_flow(&mut self, source: u32, block: u16, number: u32, side: u8, behind: Span) -> u32 {
         self.flows.push((source, AccessLink::new(Time::ZERO), behind));
         self.measured.add_flow(block, number, side)
     }
 
-    /// A flow sends a packet; the answer is the packet's place.
+    /// Notes that a flow sends a packet. Returns the packet's place.
     pub fn send(&mut self, flow: u32, now: Time) -> u32 {
         let slot = (flow, self.measured.sent(flow, now));
         if let Some(place) = self.free.pop() {
@@ -36,7 +36,7 @@ impl Probes {
             place
         } else {
             self.slots.push(slot);
-            // Room to give every place back without growing then.
+            // Reserved now, so that giving places back never allocates.
             self.free.reserve(self.slots.len());
             self.slots.len() as u32 - 1
         }
@@ -53,14 +53,14 @@ impl Probes {
         link.carry(takes, left_at + *behind)
     }
 
-    /// The packet at `place` has been received.
+    /// Notes that the packet at `place` has been received.
     pub fn received(&mut self, place: u32, now: Time, sink: &mut dyn Sink) {
         let (flow, packet) = self.slots[place as usize];
         self.free.push(place);
         self.measured.received(flow, packet, now, sink);
     }
 
-    /// The packet at `place` is lost.
+    /// Notes that the packet at `place` is lost.
     pub fn lost(&mut self, place: u32, sink: &mut dyn Sink) {
         let (flow, packet) = self.slots[place as usize];
         self.free.push(place);

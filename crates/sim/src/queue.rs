@@ -1,12 +1,15 @@
-//! The event queue: a hierarchical timing wheel that gives events out in their total order.
+//! The event queue is a hierarchical timing wheel that gives events out in a total order.
 //!
-//! The order is `(time, rank, source, sequence)`: what happens at the same instant is ordered by what it is ([`Rank`]),
-//! then by whose it is, then by when it was asked for. Nothing depends on how the wheel stores it.
+//! The order is `(time, rank, source, sequence)`: events of one instant are ordered by their kind ([`Rank`]), then by
+//! their source, then by when they were asked for. Nothing depends on how the wheel stores them.
 //!
-//! Three levels of slots. An event sits in the finest if that reaches it from now, else in the finest coarser level
-//! whose turn it shares with the present, and moves down when its turn comes. The slot that is due is sorted when it is
-//! opened. Events are nodes of one slab, linked: no allocation once the slab has grown to the largest number of pending
-//! events.
+//! The wheel has three levels of slots. An event sits in the finest level if that reaches it from now. Otherwise it
+//! sits
+//! in the finest coarser level whose current turn includes it, and moves down when its slot comes. A slot is sorted
+//! when
+//! it is opened. Events are linked nodes of one slab, so that nothing is allocated once the slab has grown to the
+//! largest
+//! number of pending events.
 
 use base::Time;
 use net::Rank;
@@ -24,15 +27,15 @@ pub struct Event<W> {
     pub what: W,
 }
 
-/// Slots of the finest level and of each coarser one, as powers of two.
+/// The number of slots of the finest level, and of each coarser one, as powers of two.
 const FINE_BITS: u32 = 14;
 const COARSE_BITS: u32 = 11;
 const LEVELS: usize = 3;
 const NIL: u32 = u32::MAX;
-/// The bits of an event's source.
+/// The largest source of an event.
 const SOURCES: u32 = (1 << 28) - 1;
 
-/// Half a cache line for two words of `what`.
+/// A pending event. With two words of `what` it takes half a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(32))]
 struct Node<W> {
@@ -95,23 +98,23 @@ impl Level {
 pub struct EventQueue<W> {
     levels: [Level; LEVELS],
     nodes: Vec<Node<W>>,
-    /// The node after each, in its slot or among the free ones. Apart from the nodes, so that walking a list does not
-    /// wait for them.
+    /// The node after each node, in its slot or among the free ones. This lies apart from the nodes, so that walking a
+    /// list does not have to load them.
     next: Vec<u32>,
     free: u32,
     /// The open slot's events, the next one last.
     open: Vec<Node<W>>,
-    /// Everything before this instant is in `open`.
+    /// All events before this instant are in `open`.
     opened_until: u64,
     sequence: u32,
     /// How many events are in slots that are not open.
     waiting: usize,
-    /// Nothing is due before this.
+    /// A time before which nothing is due.
     bound: Time,
 }
 
 impl<W: Copy> EventQueue<W> {
-    /// An empty queue whose finest slots span 2^`shift` nanoseconds: best with a few events in each.
+    /// An empty queue whose finest slots span 2^`shift` nanoseconds. It is fastest with a few events in each.
     pub fn new(shift: u32) -> Self {
         let coarse = |level: u32| Level::new(COARSE_BITS, shift + FINE_BITS + level * COARSE_BITS);
         Self {
@@ -153,7 +156,8 @@ impl<W: Copy> EventQueue<W> {
         }
     }
 
-    /// Numbers what is pending from the beginning, in its order: after four billion events there are no numbers left.
+    /// Numbers the pending events anew from zero, in their order, since there are no sequence numbers left after four
+    /// billion events.
     #[cold]
     fn number_anew(&mut self) {
         // Nodes that hold nothing are numbered, too, which does no harm.
@@ -166,7 +170,7 @@ impl<W: Copy> EventQueue<W> {
         }
     }
 
-    /// Nothing is due before this: what [`EventQueue::next_at`] said last, or what was asked for since.
+    /// A time before which nothing is due: what [`EventQueue::next_at`] said last, or an event that was added since.
     #[inline]
     pub const fn bound(&self) -> Time {
         self.bound
@@ -179,7 +183,7 @@ impl<W: Copy> EventQueue<W> {
         self.bound
     }
 
-    /// The same, with what kind of event it is.
+    /// When the next event is due, and its kind; `None` if there is none.
     #[inline]
     pub fn next(&mut self) -> Option<(Time, Rank)> {
         if self.open.is_empty() && !self.open_next() {
@@ -198,7 +202,7 @@ impl<W: Copy> EventQueue<W> {
 
     #[inline]
     fn insert_open(&mut self, node: Node<W>) {
-        // Mostly the new event is among the last to come of the open slot, which are first here.
+        // Mostly the new event comes late in the open slot, and late events stand first here.
         let place = self.open.partition_point(|other| other.key() > node.key());
         let last = self.open.len();
         self.open.push(node);
@@ -214,7 +218,7 @@ impl<W: Copy> EventQueue<W> {
         let ahead = (at >> fine.shift) - (self.opened_until >> fine.shift);
         let mut level = 0;
         if ahead >= fine.heads.len() as u64 {
-            // The finest whose current turn includes `at`: what lies above its slot bits agrees with the present.
+            // The finest level whose current turn includes `at`: the bits above its slot's agree with the present.
             let differs = at ^ self.opened_until;
             level = 1;
             while level + 1 < LEVELS && differs >> self.levels[level + 1].shift != 0 {
@@ -264,7 +268,7 @@ impl<W: Copy> EventQueue<W> {
         }
     }
 
-    /// Nothing is left in this turn of the finest level: goes to the next that holds something.
+    /// Goes to the next turn that holds something, since nothing is left in this turn of the finest level.
     fn next_turn(&mut self) {
         // The finest level reaches into the next turn.
         if self.levels[0].next_occupied(0).is_some() {
@@ -286,14 +290,14 @@ impl<W: Copy> EventQueue<W> {
                 return self.enter_turn();
             }
             if is_coarsest {
-                // No turn above the coarsest: from its first slot again.
+                // The coarsest level has no turn above it, and starts again from its first slot.
                 self.opened_until = ((next | mask) + 1) << shift;
                 return self.enter_turn();
             }
         }
     }
 
-    /// A turn has just begun at `opened_until`: what waits for it in the coarser levels moves down.
+    /// Moves events down from the coarser levels, since a turn has just begun at `opened_until`.
     fn enter_turn(&mut self) {
         for level in (1..LEVELS).rev() {
             let slot = self.levels[level].slot_of(self.opened_until);

@@ -1,4 +1,4 @@
-//! A whole run: warm-up, measured window, cool-down, a row an interval, and the figures at the end.
+//! This file makes a whole run: warm-up, measured window and cool-down, a row an interval, and the figures at the end.
 
 use crate::network::Around;
 use crate::simulation::Simulation;
@@ -7,28 +7,28 @@ use net::Port;
 use record::{Crossing, Engine, Meter, Responses, Sink, Summary, TcpTotals, Window};
 use scenario::Scenario;
 
-/// What a run came to.
+/// The results of a run.
 pub struct Outcome {
-    /// What was counted at each port: by link, forward and in reverse.
+    /// What was counted at each port, by link, forward before reverse.
     pub meters: Vec<Meter>,
-    /// What packets waited on their routes, where there are several links.
+    /// How long packets waited on their routes, where there are several links.
     pub crossings: Vec<Crossing>,
     /// Response times.
     pub responses: Responses,
-    /// What probes saw.
+    /// The results of probes.
     pub probes: record::Probes,
-    /// TCP, within the measured window.
+    /// What TCP has done within the measured window.
     pub tcp: TcpTotals,
-    /// Events handled.
+    /// How many events were handled.
     pub events: u64,
-    /// Packets that left a link, both directions, the whole run.
+    /// How many packets left a link in the whole run, in both directions.
     pub bottleneck_packets: u64,
     /// Length of the measured window.
     pub measured: Span,
 }
 
 impl Outcome {
-    /// The figures of the run of `scenario`, which `engine` made.
+    /// The summary of this run of `scenario`, which `engine` made.
     pub fn summary<'a>(&'a self, scenario: &'a Scenario, engine: &'a Engine) -> Summary<'a> {
         Summary {
             scenario,
@@ -43,7 +43,7 @@ impl Outcome {
     }
 }
 
-/// How far a run is.
+/// How far a run has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Pulse {
     /// Simulated time.
@@ -56,11 +56,12 @@ pub struct Pulse {
     pub ticks: u64,
 }
 
-/// Events after which a run shows its pulse, however little simulated time they take: some hundredths of a second.
+/// After so many events a run shows its pulse, however little simulated time they take. They take some hundredths of a
+/// second of real time.
 pub(crate) const PULSE_EVENTS: u64 = 1 << 16;
 
-/// Runs `scenario` to its end. `progress` is told how far it is once an interval of the queue table, and more often
-/// where much happens in one; when it says `false` the run is broken off and there is no outcome.
+/// Runs `scenario` to its end. `progress` hears how far the run has come, at least once an interval of the queue table.
+/// If it answers `false`, the run is broken off and there is no outcome.
 ///
 /// # Panics
 /// If packets were not conserved: that is a defect of this crate.
@@ -134,7 +135,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// How far it is.
+    /// How far the run has come.
     pub(crate) fn pulse(&self) -> Pulse {
         Pulse {
             now: self.now(),

@@ -1,14 +1,16 @@
-//! A run that somebody looks into and steers while it goes on: schedules of parameters, agents that learn.
+//! This file lets somebody look into a run and steer it while it goes on, such as a schedule of parameters or an agent
+//! that learns.
 
 use crate::simulation::Simulation;
 use net::Port;
 use record::QueueRow;
 use scenario::Error;
 
-/// What is seen of a run at an instant.
+/// What can be seen of a run at an instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
-    /// What happened at each port since the last observation and what waits there now: by link, forward and in reverse.
+    /// What happened at each port since the last observation, and what waits there now. Ports stand by link, forward
+    /// before reverse.
     pub ports: Vec<QueueRow>,
     /// Connections of each block of traffic that are not over.
     pub connections: Vec<u32>,
@@ -17,7 +19,7 @@ pub struct Observation {
 }
 
 impl Simulation<'_> {
-    /// Looks at the run: what happened since it was last looked at. That changes nothing.
+    /// Observes the run since the last observation. This changes nothing in it.
     pub fn observe(&mut self) -> Observation {
         let now = self.now();
         let ports = self.network.net.ports_mut().enumerate().map(|(index, (egress, at))| {
@@ -33,8 +35,8 @@ impl Simulation<'_> {
         Observation { ports, connections, under_way }
     }
 
-    /// Sets a parameter of the discipline of a link, 0 forward, 1 in reverse, from this instant on, in the words of a
-    /// scenario. The discipline keeps what it has learnt and what waits in it.
+    /// Sets a parameter of a discipline from this instant on. The discipline is that of a link one `way`: 0 forward, 1
+    /// in reverse. The value is written as in a scenario. The discipline keeps its state and its packets.
     ///
     /// # Errors
     /// In one line: there is no such link, the discipline has no such parameter or does not take the value, or the

@@ -1,4 +1,4 @@
-//! What TCP has done in sum.
+//! [`Totals`] sums up what all TCP connections have done.
 
 use crate::connection::{Connection, Purpose};
 use record::{HeldBack, TcpTotals};
@@ -19,12 +19,12 @@ pub struct Totals {
     pub failed: u64,
     /// Bytes of each everlasting flow, by block.
     bulk: Vec<Vec<u64>>,
-    /// What was seen of them, by block.
+    /// What held them back, by block, as far as it was seen.
     pub seen: Vec<Option<HeldBack>>,
 }
 
 impl Totals {
-    /// Nothing yet.
+    /// Totals of nothing.
     pub fn new(scenario: &Scenario) -> Self {
         let is_used = scenario.traffic.iter().any(|t| t.workload.carries().speaks_tcp());
         let bulk = scenario.traffic.iter().map(|traffic| vec![0; traffic.workload.endless() as usize]);
@@ -54,14 +54,14 @@ impl Totals {
         self.delivered[1 - side] += end.received();
     }
 
-    /// What was seen of endless flows, and what each block's have done since `earlier`.
+    /// What held endless flows back, by block, since `earlier`.
     fn held_back(&self, earlier: &Self) -> Vec<Option<HeldBack>> {
         let blocks = self.seen.iter().zip(self.bulk.iter().zip(&earlier.bulk));
         let sum = |bytes: &[u64]| bytes.iter().sum::<u64>();
         blocks.map(|(seen, (now, then))| seen.map(|seen| HeldBack { bytes: sum(now) - sum(then), ..seen })).collect()
     }
 
-    /// What was done since `earlier`.
+    /// The difference from `earlier`: what was done since.
     pub fn since(&self, earlier: &Self) -> TcpTotals {
         let flows = self.bulk.iter().flatten().zip(earlier.bulk.iter().flatten());
         TcpTotals {

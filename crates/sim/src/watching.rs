@@ -1,5 +1,5 @@
-//! What is looked at now and then, and costs nothing in between: what holds endless flows back, and the senders of
-//! `tcp.parquet`.
+//! This file looks at connections now and then, which costs nothing in between. It finds what holds endless flows back,
+//! and writes the rows of `tcp.parquet`.
 
 use crate::connection::{Connection, Connections, Purpose};
 use crate::simulation::Simulation;
@@ -7,20 +7,20 @@ use base::FlowKey;
 use record::{HeldBack, Sink, TcpRow};
 use scenario::Scenario;
 
-/// Most connections of a block that are looked at at a time: those that came first, as in a live run.
+/// The most connections of a block that have rows at a time: those that came first, as in a live run.
 const MOST: u32 = 64;
 
-/// Which connections are looked at.
+/// The connections that are looked at.
 pub struct Watched {
-    /// Endless flows, and what was seen of those of each block; none of a block that has none.
+    /// The endless flows, and what was seen of those of each block; `None` for a block without.
     endless: Vec<Place>,
     pub held_back: Vec<Option<HeldBack>>,
-    /// Those that rows are written of, and how many of each block; none where no rows are asked for.
+    /// The senders of which rows are written, and how many each block has; empty where no rows are asked for.
     senders: Vec<Sender>,
     counts: Option<Vec<u32>>,
 }
 
-/// A connection, in a place that may be another's later.
+/// A connection, by a place that another connection may have later.
 #[derive(Clone, Copy)]
 struct Place {
     place: u32,
@@ -44,7 +44,7 @@ impl Place {
 }
 
 impl Watched {
-    /// None yet, of the blocks of `scenario`.
+    /// A collection without connections, for the blocks of `scenario`.
     pub fn new(scenario: &Scenario) -> Self {
         let held_back = scenario.traffic.iter().map(|traffic| (traffic.workload.endless() > 0).then(HeldBack::default));
         let counts = scenario.record.flows.map(|_| vec![0; scenario.traffic.len()]);
@@ -53,7 +53,7 @@ impl Watched {
 }
 
 impl Simulation<'_> {
-    /// A connection was opened: it may be one to look at.
+    /// Notes that a connection was opened, which may be one to look at.
     pub(crate) fn watch(&mut self, place: u32) {
         let connection = self.connections.get(place);
         let (block, purpose) = (connection.block as usize, connection.purpose);
@@ -102,7 +102,7 @@ impl Simulation<'_> {
                 return false;
             };
             let config = &scenario.traffic[sender.block as usize].tcp;
-            // Bulk data come from who opened the connection, all others from who was asked.
+            // Bulk data comes from the end that opened the connection, other data from the end that was asked.
             let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
             let side = if is_bulk { connection.client } else { 1 - connection.client };
             let end = &connection.ends[side as usize];

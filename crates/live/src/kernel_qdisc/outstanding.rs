@@ -1,13 +1,14 @@
-//! Packets that a discipline of the kernel's holds, and which of them it has lost.
+//! This file keeps the packets that a discipline of the kernel's holds, and finds which of them it has lost.
 //!
-//! The kernel says what comes out and how much was lost, not which. But no discipline of Linux lets a packet overtake
-//! another one of its flow (those that keep a queue for each flow keep its order, and when they hash anew move packets
-//! in order): when a packet comes out, all earlier ones of its flow that did not are lost. Where all packets wait in
-//! one line, this holds for packets of any flow, and a loss is seen as soon as anything behind it comes out.
+//! The kernel says what comes out and how much was lost, but not which packets. However, no discipline of Linux lets a
+//! packet overtake another one of its flow. (Those with a queue for each flow keep its order, and move packets in order
+//! when they hash anew.) So when a packet comes out, all earlier ones of its flow that did not are lost. Where all
+//! packets wait in one line, this holds for packets of any flow.
 //!
-//! So packets stand in lines, one for all or one for each flow, in the order in which they went in. What comes out is
-//! looked for from the head of its line; what is passed over on the way is lost. Each packet is passed over once, so
-//! that a packet costs the same however many wait.
+//! Packets therefore stand in lines, one for all or one for each flow, in the order in which they went in. A packet
+//! that
+//! comes out is looked for from the head of its line, and those passed over on the way are lost. Each packet is passed
+//! over once, so that a packet costs the same however many wait.
 
 use crate::frame::Frame;
 use crate::wire::Header;
@@ -15,9 +16,11 @@ use base::{Ecn, FlowKey, Time};
 use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
-/// Chains of lines; a power of two. As many lines as packets are held at most, a few of them a chain.
+/// The number of chains of the hash table of lines; a power of two. There are at most as many lines as packets, so a
+/// few
+/// a chain.
 const CHAINS: usize = 1 << 14;
-/// How many that have gone may be left among the ages, besides as many as there are packets.
+/// How many entries of packets that have gone may be left in the list of ages, beside as many as there are packets.
 const LEFT_AMONG_AGES: usize = 1024;
 
 /// The packets inside, in lines.
@@ -28,7 +31,7 @@ pub struct Outstanding {
     lines: Slab<Line>,
     /// First line of each chain.
     chains: Vec<u32>,
-    /// All entries by age, and some that have gone; an entry's number tells it from later ones in its place.
+    /// All packets by age, and some that have gone. A packet's number tells it from later ones in its place.
     ages: VecDeque<(u32, u64)>,
     number: u64,
 }
@@ -38,7 +41,7 @@ struct Entry {
     frame: Frame,
     signature: u64,
     since: Time,
-    /// From 1; 0 of one that has gone.
+    /// The packet's number, from 1; 0 once it has gone.
     number: u64,
     line: u32,
     next: u32,
@@ -54,7 +57,7 @@ struct Line {
 }
 
 impl Outstanding {
-    /// Nothing inside a discipline that keeps the order of all packets, or that of each flow's.
+    /// An empty discipline, which keeps all packets in one line or each flow's.
     pub fn new(is_one_line: bool) -> Self {
         Self {
             is_one_line,
@@ -71,12 +74,12 @@ impl Outstanding {
         self.is_one_line
     }
 
-    /// How many packets went in and did not come out, and are not known to be lost.
+    /// How many packets went in, did not come out, and are not known to be lost.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// `frame` went in at `now`.
+    /// Notes that `frame` went in at `now`.
     pub fn put(&mut self, frame: Frame, signature: u64, now: Time) {
         let is_low_latency = matches!(frame.ecn, Ecn::Ect1 | Ecn::Ce);
         let key = self.key(frame.flow, frame.dscp, is_low_latency);
@@ -93,8 +96,9 @@ impl Outstanding {
         self.ages.push_back((at, number));
     }
 
-    /// A packet came out that has this `header` and `signature`: the one that went in, and since when it was inside.
-    /// `None` if it never went in, or is known to be lost. What it overtook is `lost`, oldest first.
+    /// Finds the packet with this `header` and `signature`, which has come out. Returns it and the time when it went
+    /// in;
+    /// `None` if it never went in, or is known to be lost. The packets that it overtook go to `lost`, oldest first.
     pub fn take(&mut self, header: &Header, signature: u64, mut lost: impl FnMut(Frame)) -> Option<(Frame, Time)> {
         let line = |is_low_latency| self.line(self.key(header.flow, header.dscp, is_low_latency));
         let found = |line: u32| Some((line, self.find(line, signature)?));
@@ -115,7 +119,7 @@ impl Outstanding {
         }
     }
 
-    /// Where in `line` the first packet with this signature is.
+    /// The first packet in `line` with this signature.
     fn find(&self, line: u32, signature: u64) -> Option<u32> {
         let mut at = self.lines.items[line as usize].head;
         while at != NONE && self.entries.items[at as usize].signature != signature {
@@ -152,8 +156,7 @@ impl Outstanding {
         } else {
             self.lines.items[line as usize].head = entry.next;
         }
-        // However old the oldest is, the list of ages is not much longer than there are packets; a packet that went
-        // pays for looking at two.
+        // The list of ages is tidied up when it is much longer than there are packets, however old the oldest one is.
         if self.ages.len() > 2 * self.len() + LEFT_AMONG_AGES {
             let entries = &self.entries.items;
             self.ages.retain(|&(at, number)| entries[at as usize].number == number);
@@ -161,8 +164,8 @@ impl Outstanding {
         (at, entry)
     }
 
-    /// Which packets stand in one line: those of a flow, and of it those that Linux may queue apart, by codepoint
-    /// (CAKE's tins) or by the ECN field (the two queues of RFC 9332, by RFC 9331 §5.1).
+    /// The key of a packet's line. Packets of a flow stand in one line, except where Linux may queue them apart: by
+    /// codepoint (CAKE's tins) or by the ECN field (the two queues of RFC 9332, by RFC 9331 §5.1).
     fn key(&self, flow: FlowKey, dscp: u8, is_low_latency: bool) -> u64 {
         if self.is_one_line { 0 } else { flow.hash(u64::from(dscp) << 1 | u64::from(is_low_latency)) }
     }

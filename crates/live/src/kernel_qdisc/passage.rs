@@ -10,21 +10,25 @@ use crate::wire;
 use aqm::{Backlog, Cause, Counts, Delivery, Packet, Standing, Tap};
 use base::{Ecn, Rate, Span, Time};
 
-/// Disciplines of Linux that hold all packets in one line. (sfb keeps its packets in one fifo, and choke takes losses
-/// out of the middle of one.)
+/// Disciplines of Linux that hold all packets in one line. Among them sfb keeps its packets in one fifo, and choke
+/// drops
+/// packets from the middle of one.
 const ONE_LINE: [&str; 9] = ["pfifo", "bfifo", "pfifo_head_drop", "red", "ared", "choke", "codel", "pie", "sfb"];
-/// After how long a packet counts as lost that nothing has overtaken: the last of its flow, most likely. Only as many
-/// as the kernel says are lost.
+/// After so long a packet counts as lost although nothing has overtaken it, most likely as the last of its flow. No
+/// more
+/// packets count so than the kernel says are lost.
 const LOST_AFTER: Span = Span::from_secs(30);
 
-/// How many of the last answers tell what is missing: some, so that none is left of which the instant was ill chosen.
+/// How many of the last answers tell how many packets are missing. Several do, because a packet on its way at the
+/// instant of an answer seems to be missing.
 const ASKED: usize = 4;
 
-/// How long a link must have been busy before its rate is judged: a shaper's bucket, of a millisecond at most, has
-/// filled while it was idle, and lets that much go at once.
+/// How long a link must have been busy before its rate is judged. While it was idle, the shaper's bucket has filled
+/// with
+/// up to a millisecond's worth, which goes at once.
 const FILLED: Span = Span::from_ms(2);
 
-/// A discipline of the kernel's, with all that is inside.
+/// A discipline of the kernel's, and the packets that are inside.
 pub struct Passage {
     inside: Outstanding,
     rate: Rate,
@@ -34,22 +38,22 @@ pub struct Passage {
     /// How many packets were missing when it was last asked, the newest in any place.
     missing: [i64; ASKED],
     asked: usize,
-    /// What went in and what came out since that was told: packets, bytes.
+    /// What went in and what came out since the kernel last told its backlog.
     since: [Backlog; 2],
-    /// What was seen to be lost since then, of which the kernel has not told yet: it was still waiting.
+    /// What was found lost since then and was still waiting by the kernel's last counts.
     lost: Backlog,
     standing: Standing,
     last: Sent,
     pace: Pace,
-    /// What came out that never went in.
+    /// Packets that came out and never went in.
     unknown: u64,
-    /// What went past.
+    /// Packets that went past the kernel.
     past: u64,
 }
 
 impl Passage {
-    /// An idle link of `rate`, on which each packet takes `overhead` bytes more, behind a discipline of Linux's by the
-    /// name `qdisc`.
+    /// An idle link of `rate`, on which each packet takes `overhead` bytes more, behind Linux's discipline called
+    /// `qdisc`.
     pub fn new(qdisc: &str, rate: Rate, overhead: u32) -> Self {
         Self {
             inside: Outstanding::new(ONE_LINE.contains(&qdisc)),
@@ -69,7 +73,7 @@ impl Passage {
         }
     }
 
-    /// `frame`, of these `bytes`, was handed to the kernel at `now`.
+    /// Notes that `frame`, with these `bytes`, was handed to the kernel at `now`.
     pub fn offer(&mut self, frame: Frame, bytes: &[u8], now: Time) {
         self.counts.offered += 1;
         add(&mut self.since[0], &frame);
@@ -77,15 +81,15 @@ impl Passage {
         self.stand(now);
     }
 
-    /// A packet goes from one side to the other without the kernel.
+    /// Counts a packet that goes from one side to the other without the kernel.
     pub fn go_past(&mut self) {
         self.counts.offered += 1;
         self.counts.delivered += 1;
         self.past += 1;
     }
 
-    /// The kernel has let go of `packet` at `now`; `None` if it never had it. It waited until then, and is sent from
-    /// then on.
+    /// Takes `packet`, which the kernel has let go of at `now`: it waited until then, and is sent from then on. Returns
+    /// `None` if the kernel never had it.
     pub fn release(&mut self, packet: &[u8], now: Time, tap: &mut dyn Tap<Frame>) -> Option<Delivery<Frame>> {
         let Self { inside, counts, told, lost, .. } = self;
         let known: u64 = told.dropped.iter().sum();
@@ -115,7 +119,7 @@ impl Passage {
         let size = frame.size() + self.overhead;
         let takes = self.rate.time_for(u64::from(size));
         let last = self.last;
-        // It was there when the one before had been sent, so that it had to follow at once.
+        // It was waiting when the packet before had been sent, so that it had to follow at once.
         let follows = offered <= last.begun + last.takes;
         let busy = if follows { last.busy + last.takes } else { Span::ZERO };
         if busy > FILLED {
@@ -132,7 +136,7 @@ impl Passage {
         &self.pace
     }
 
-    /// What the kernel says at `now`.
+    /// Takes the counts that the kernel gives at `now`.
     pub fn tell(&mut self, told: Statistics, now: Time, tap: &mut dyn Tap<Frame>) {
         self.told = told;
         self.since = [Backlog::default(); 2];
@@ -140,7 +144,8 @@ impl Passage {
         self.missing[self.asked % ASKED] = self.missing_now();
         self.asked += 1;
         let lost: u64 = told.dropped.iter().sum();
-        // Everything inside is lost, or the oldest are; but in one line these wait until something overtakes them.
+        // Either everything inside is lost, or the oldest packets are. In one line these wait until something overtakes
+        // them.
         let before = match self.unseen(lost) >= self.inside.len() as u64 {
             true => Time::NEVER,
             false if self.inside.is_one_line() => Time::ZERO,
@@ -163,7 +168,7 @@ impl Passage {
         self.standing.packet_ns(now)
     }
 
-    /// How many of `lost` packets it is not known which they were.
+    /// How many of the `lost` packets have not been identified.
     fn unseen(&self, lost: u64) -> u64 {
         lost.saturating_sub(self.counts.dropped_total())
     }
@@ -178,8 +183,7 @@ impl Passage {
         self.told.gauges
     }
 
-    /// What waits: what did when the kernel was last asked, with what went in since and without what came out or was
-    /// seen to be lost.
+    /// The backlog: that of the kernel's last answer, plus what went in since, less what came out or was found lost.
     pub fn backlog(&self) -> Backlog {
         let ([entered, left], lost) = (self.since, self.lost);
         Backlog {
@@ -188,9 +192,11 @@ impl Passage {
         }
     }
 
-    /// Packets that went in, did not come out, of which the kernel says neither that they wait nor that they are lost:
-    /// lost on the way to the discipline or from it. The least of the last times that it was asked: a packet that comes
-    /// out between being looked for and that is missing once, one that is lost is missing for good.
+    /// How many packets are missing: they went in, did not come out, and the kernel says neither that they wait nor
+    /// that
+    /// they are lost. They were lost on the way to the discipline or from it. This is the least of the kernel's last
+    /// answers, since a packet that comes out while the kernel is asked is missing in one answer, and a lost one in
+    /// all.
     pub fn missing(&self) -> i64 {
         self.missing.iter().copied().min().filter(|_| self.asked > 0).unwrap_or(0)
     }
@@ -230,9 +236,9 @@ struct Sent {
     takes: Span,
     /// Its size on the wire.
     size: u32,
-    /// When it is through.
+    /// When its last bit is sent.
     at: Time,
-    /// What sending all those took that each followed another before it.
+    /// How long the link has been busy without a gap.
     busy: Span,
 }
 
@@ -247,8 +253,10 @@ fn lose(counts: &mut Counts, told: &Statistics, frame: Frame, now: Time, tap: &m
     tap.dropped(frame, cause, now);
 }
 
-/// Why a packet was lost or marked: that of which the kernel has told most which is not `seen` yet, or else that which
-/// it has told of most often, the law where it has told of nothing. So that in all each cause has what was told.
+/// The cause of a loss or mark, chosen so that in the end each cause has as many as the kernel has told. It is the
+/// cause
+/// with the most that were told and not `seen` yet. If there is none, it is the one told most often, or the law if
+/// nothing was told.
 fn cause(told: &ByCause, seen: &ByCause) -> Cause {
     let missing = |cause: Cause| told[cause as usize].saturating_sub(seen[cause as usize]);
     let mut found = Cause::Early;
