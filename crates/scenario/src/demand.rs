@@ -1,19 +1,19 @@
-//! What a block of traffic tells of itself, whatever its kind, and the sources that it has.
+//! [`Demand`] is what every block of traffic tells of itself, whatever its kind, with the sources that it has.
 
 use crate::kinds::Tmix;
 use crate::scenario::{Direction, RttSpec, Scenario, Traffic};
 use crate::voice::Asks;
 use base::{Span, Stream, Time};
 
-/// What the blocks of a kind of traffic ask for. Each kind answers for itself: nobody else asks of which kind it is.
+/// What a block of traffic asks for. Each kind implements this, so that nobody has to ask of which kind a block is.
 pub trait Demand {
-    /// What it sends between hosts.
+    /// What the block sends between hosts.
     fn carries(&self) -> Carries;
 
     /// Adds its sources, in their order.
     fn sources<'s>(&'s self, site: &Site<'s>, out: &mut Vec<Source<'s>>);
 
-    /// What it is expected to hold in memory.
+    /// What the block is expected to hold in memory.
     fn expected(&self) -> Expected;
 
     /// How many sources have hosts of their own from the start.
@@ -31,13 +31,12 @@ pub trait Demand {
         0
     }
 
-    /// Sizes of its unresponsive packets, bytes (IP): the extremes of those that are drawn, each of those that are
-    /// known.
+    /// Sizes of its unresponsive packets, bytes (IP): all of them if they are known, the extremes if they are drawn.
     fn packet_sizes(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Whether it asks what was recorded, which is not recorded again.
+    /// Whether it replays a recording, which is not recorded again.
     fn is_recording(&self) -> bool {
         false
     }
@@ -58,7 +57,7 @@ pub trait Demand {
 pub enum Carries {
     /// Requests and responses.
     Exchanges,
-    /// Data from who opens the connection.
+    /// Data from the end that opens the connection.
     Transfers,
     /// Connection vectors.
     Vectors,
@@ -82,14 +81,14 @@ pub enum Expected {
     Users(u32),
     /// So many transfers, which may all go on at once.
     Transfers(u32),
-    /// Connections that begin at random, each for any amount of data.
+    /// Connections that begin at random, each with any amount of data.
     Arrivals {
         /// Connections that begin in a second.
         per_s: f64,
         /// Bytes of each in the mean.
         bytes: f64,
     },
-    /// Connections that begin at random, each for exchanges that are soon over.
+    /// Connections that begin at random, each with exchanges that are soon over.
     Exchanges {
         /// Connections that begin in a second.
         per_s: f64,
@@ -136,11 +135,11 @@ pub enum Lanes {
     Few(u32),
     /// Any number of them.
     Any,
-    /// Those of a recording: each says itself which side opens it, and has a number of its own in results.
+    /// The connections of a recording. Each says itself which side opens it, and has a number of its own in results.
     Recorded,
 }
 
-/// Where a block of traffic stands: what its sources are made of besides what they ask for.
+/// The place of a block in its scenario, from which its sources get their streams, delays and hosts.
 pub struct Site<'s> {
     /// The scenario.
     pub scenario: &'s Scenario,
@@ -154,7 +153,7 @@ impl<'s> Site<'s> {
         &self.scenario.traffic[usize::from(self.block)]
     }
 
-    /// The random stream that is called so, of source `number`.
+    /// The random stream of source `number` for `what`.
     pub fn stream(&self, what: &str, number: u32) -> Stream {
         Stream::named(self.scenario.seed, &format!("traffic/{}/{what}/{number}", self.block))
     }

@@ -1,4 +1,4 @@
-//! The text of a scenario as a tree that remembers where each value stands, overrides applied.
+//! This file reads the text of a scenario into a tree that remembers where each value stands, and applies overrides.
 
 use crate::bounds::{DEEPEST, MOST_TEXT};
 use crate::error::{Error, shortened};
@@ -25,13 +25,13 @@ pub(crate) enum Data {
     Integer(i64),
     Number(f64),
     Flag(bool),
-    /// What no key wants: dates, numbers beyond 64 bits.
+    /// A value that no key takes: a date, or a number beyond 64 bits.
     Other(String),
     List(Vec<Node>),
     Table(BTreeMap<String, Node>),
 }
 
-/// Where a value was written. In the order of the file.
+/// Where a value was written. Places compare in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
     /// A line of the file, from 1, and which of its bytes that is in the whole file.
@@ -144,7 +144,7 @@ pub(crate) fn apply_override(root: &mut Node, key: &str, text: &str) -> Result<(
     Ok(())
 }
 
-/// Writes out what a document may say in short: `qdisc = "codel"` of a link is a table with that `kind`.
+/// Expands short forms: `qdisc = "codel"` of a link becomes a table with that `kind`.
 pub(crate) fn write_out(root: &mut Node) {
     let Data::Table(document) = &mut root.data else { return };
     if let Some(link) = document.get_mut("link") {
@@ -168,7 +168,7 @@ fn write_out_link(node: &mut Node) {
     }
 }
 
-/// Where something lies more than `levels` below `node`.
+/// The place of something that lies more than `levels` below `node`, if there is any.
 fn beyond(node: &Node, levels: usize) -> Option<Place> {
     let Some(left) = levels.checked_sub(1) else { return Some(node.place) };
     match &node.data {

@@ -1,4 +1,4 @@
-//! Every kind of traffic there is: one file each, and one row of this table. Nothing else names them.
+//! This file has the table of all kinds of traffic. A kind is one file and one row of the table; nothing else names it.
 
 mod bulk;
 mod cbr;
@@ -103,7 +103,7 @@ pub fn rows() -> &'static [Row] {
     ROWS
 }
 
-/// What a kind's own file provides: its row, how a block of it is read, and what that asks for.
+/// What the file of a kind provides: its row, the reader of its blocks, and what they ask for.
 pub(crate) trait Kind: Demand + Sized {
     /// Its row.
     const ROW: Row;
@@ -112,21 +112,23 @@ pub(crate) trait Kind: Demand + Sized {
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error>;
 }
 
-/// What the keys of a block say.
+/// A block that was read by its kind.
 pub(crate) struct Asked<W> {
-    /// What to do, or the load whose users are to be found, in which case the error says so.
+    /// What the block asks for. If its users are still to be found for a load, this is the load, with an error that
+    /// says
+    /// so.
     pub workload: Result<W, (Rate, Error)>,
     /// The keys with their values.
     pub written: Fields,
 }
 
 impl<W> Asked<W> {
-    /// What to do is known.
+    /// A block that needs no calibration.
     pub fn known(workload: W, written: Fields) -> Self {
         Self { workload: Ok(workload), written }
     }
 
-    /// The same of another type.
+    /// This with a workload of another type.
     pub fn map<V>(self, make: impl FnOnce(W) -> V) -> Asked<V> {
         Asked { workload: self.workload.map(make), written: self.written }
     }
@@ -141,16 +143,17 @@ pub struct Row {
     pub speaks_tcp: bool,
     /// Whether all its blocks ask for what `aqmlab record` can write down.
     pub is_recorded: bool,
-    /// Which way it flows unless the block says, and what that means; with no meaning, a block has no choice.
+    /// The default of `direction`, and what `direction` means. With an empty meaning, a block has no such key.
     pub direction: (Direction, &'static str),
-    /// What `rtt` and `window` say, or would say if they were given, where its connections have their own.
+    /// The word of `rtt` and `window` for the connections' own, which is their default, where connections have their
+    /// own.
     pub own: Option<&'static str>,
-    /// Its models; of a kind without models one, which has no name.
+    /// Its models. A kind without models has a single one without a name.
     pub models: &'static [Model],
 }
 
 impl Row {
-    /// What every block says of its packets, with the defaults of this kind.
+    /// The keys that every block has, with the defaults of this kind.
     pub fn shared_keys(&self) -> Vec<Key> {
         let (direction, doc) = self.direction;
         let (name, takes) = ("direction", Takes::Word(&blocks::DIRECTION_NAMES));
@@ -191,15 +194,16 @@ pub struct Model {
     pub source: &'static str,
     /// Its keys, besides those that every block has.
     pub keys: &'static [Key],
-    /// What is said of a block, one after the other: how much of what.
+    /// The parts of the sentence that describes a block: how much of what.
     pub words: &'static [Words],
 }
 
-/// A part of what is said of a block: when, and what.
+/// A part of the sentence that describes a block: a condition, and a text that is said if it holds.
 ///
-/// When is a list of conditions with commas between: `key=value`, `key!=value`, `key` for one that is given, `!key` for
-/// one that is not. What has keys in braces: `{key}` is the value to be read, `{key|noun}` so many of these,
-/// `{key: text}` a text that is said of several.
+/// The condition is a list with commas: `key=value`, `key!=value`, `key` for a key that is given, `!key` for one that
+/// is
+/// not. The text has keys in braces: `{key}` becomes the value for people to read, `{key|noun}` so many of these, and
+/// `{key: text}` a text that is said if the value is more than one.
 pub type Words = (&'static str, &'static str);
 
 /// A key of a block.
@@ -232,7 +236,7 @@ pub enum Takes {
     Size(u64, u64),
     /// A time, nanoseconds.
     Time(u64, u64),
-    /// What is read by rules of its own: mostly a distribution, of times, sizes or counts.
+    /// A value with rules of its own: mostly a distribution, of times, sizes or counts.
     Drawn(&'static str),
     /// One of these words.
     Word(&'static [&'static str]),
@@ -270,7 +274,7 @@ impl Takes {
         }
     }
 
-    /// From where to where, in that unit.
+    /// The smallest and the largest value, in that unit.
     pub fn range(self) -> (Option<f64>, Option<f64>) {
         let (low, high) = match self {
             Self::Count(low, high) => (low.into(), high.into()),

@@ -1,4 +1,4 @@
-//! Several links: `[links.NAME]`, and the `route` of each block of traffic over them.
+//! This file reads links, `[link]` or `[links.NAME]`, and the `route` of each block of traffic over them.
 //!
 //! ```toml
 //! [links.home]
@@ -12,8 +12,8 @@
 //! route = ["home", "core"]
 //! ```
 //!
-//! A route names the links in the order in which a packet that goes forward meets them; the reverse way is the same
-//! backwards unless `reverse_route` says otherwise. `[link]` is one link, called `link`.
+//! A route names the links in the order in which a packet that goes forward meets them. The reverse way is the same
+//! backwards unless `reverse_route` says otherwise. `[link]` is a single link, called `link`.
 
 use crate::bounds::MOST_LINKS;
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub(crate) const ROUTE_KEYS: &[&str] = &["route", "reverse_route", "rtt_at"];
 const DELAY_AT: [(&str, DelayAt); 3] =
     [("senders", DelayAt::Senders), ("left", DelayAt::Left), ("right", DelayAt::Right)];
 
-/// Reads `[link]` or `[links]`: the links in the order of the file, and what is written of them.
+/// Reads `[link]` or `[links]`. Returns the links in the order of the file, and their keys with values.
 pub(crate) fn read(root: &Section<'_>) -> Result<(Vec<Link>, (&'static str, Written)), Error> {
     let Some(entry) = root.get(LINKS) else {
         let (link, written) = link::read(&root.section(LINK)?, LINK)?;
@@ -144,8 +144,9 @@ pub struct Built<P, D> {
 }
 
 impl Scenario {
-    /// The network of this scenario, idle: both drivers build it here. `own` makes what the driver keeps at a port, of
-    /// the access links of the receivers behind it.
+    /// Builds the network of this scenario, idle, for both drivers. `own` makes the driver's own data at a port from
+    /// the
+    /// access links of the receivers behind it.
     pub fn network<P: Packet + Send + 'static, D>(&self, own: impl Fn(Receivers) -> D) -> Built<P, D> {
         let mut routes = Routes::default();
         let steps = self.traffic.iter().map(|block| {
@@ -165,7 +166,7 @@ impl Scenario {
         Built { net: Net::new(sides().map(port)), routes, steps }
     }
 
-    /// No packet has less propagation delay than this between its host and the first link.
+    /// The shortest propagation delay of any packet between its host and the first link.
     pub fn shortest_delay(&self) -> Span {
         let shortest = |block: &Traffic| {
             if block.route.delay_at != DelayAt::Senders {
@@ -176,8 +177,7 @@ impl Scenario {
         self.traffic.iter().map(shortest).min().unwrap_or(Span::ZERO)
     }
 
-    /// What a link could have sent within the measured window, in the mean, bits a second: its rate where it does not
-    /// change.
+    /// The mean rate of a link within the measured window, bits a second. A link that does not change has its rate.
     pub fn capacity_bps(&self, link: &Link, side: usize) -> f64 {
         let [from, to, _] = self.edges();
         link.mean_bps(side, self.seed, from, to)

@@ -1,4 +1,4 @@
-//! Reading a document: sections that know their keys, and entries that say what they expected.
+//! This file reads a document: a [`Section`] knows its keys, and an [`Entry`] says what was expected of its value.
 
 use crate::document::{Data, Files, Node, Place, join, show};
 use crate::error::{Error, shortened};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// What reading needs besides the tree.
+/// The things that reading needs besides the tree.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub origin: &'a str,
@@ -71,7 +71,7 @@ impl<'a> Section<'a> {
         node.map(|node| self.entry(name, node))
     }
 
-    /// The same as if `name` were not given.
+    /// This section, read as if `name` were not given.
     pub fn without(&self, name: &'static str) -> Self {
         Self { key: self.key.clone(), hidden: Some(name), ..*self }
     }
@@ -112,7 +112,7 @@ impl<'a> Section<'a> {
         self.table.keys().map(String::as_str)
     }
 
-    /// `name` is not there and has no default.
+    /// The error that `name` is not there and has no default.
     pub fn missing(&self, name: &str, expected: &str) -> Error {
         Error {
             place: self.place.of(self.context.origin),
@@ -122,7 +122,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// `name` is not there, and the `value` it has therefore does not do.
+    /// The error that `name` is not there, and that the `value` it has by default does not fit.
     pub fn unfit(&self, name: &str, value: &str, expected: &str) -> Error {
         Error { value: Some(value.to_owned()), problem: format!("expected {expected}"), ..self.missing(name, expected) }
     }
@@ -133,7 +133,7 @@ impl<'a> Section<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// What was wrong with this value.
+    /// The error that something is wrong with this value.
     pub fn error(&self, problem: impl Into<String>) -> Error {
         let mut value = String::new();
         show(&self.node.data, &mut value);
@@ -145,12 +145,12 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What would have to be there for this table to be of use.
+    /// The error that this table is of no use unless something else is there.
     pub fn unused(&self, expected: &str) -> Error {
         Error { value: None, ..self.error(format!("expected {expected}")) }
     }
 
-    /// Where it, or anything in it, is first mentioned: what is not in the file comes last.
+    /// The place where this value, or anything in it, is first mentioned. Values that are not in the file come last.
     pub fn first_mention(&self) -> Place {
         fn first(node: &Node) -> Place {
             let inner = if let Data::Table(table) = &node.data { table.values().map(first).min() } else { None };
@@ -159,7 +159,7 @@ impl<'a> Entry<'a> {
         first(self.node)
     }
 
-    /// This value is not what was `expected`.
+    /// The error that this value is not what was `expected`.
     pub fn expected(&self, expected: impl Display) -> Error {
         self.error(format!("expected {expected}"))
     }
@@ -201,7 +201,7 @@ impl<'a> Entry<'a> {
 
     /// A quantity as text with its unit; `read` is one of [`units`].
     pub fn quantity<T>(&self, read: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Error> {
-        // What is not text has no unit: `read` says what was expected.
+        // A value that is not text has no unit. Given an empty text, `read` says what was expected.
         let text = if let Data::Text(text) = &self.node.data { text } else { "" };
         read(text).map_err(|expected| self.expected(expected))
     }
@@ -278,7 +278,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What `table` has for this word.
+    /// The value that `table` has for this word.
     pub fn word<T: Copy>(&self, table: &[(&'static str, T)]) -> Result<T, Error> {
         let word = if let Data::Text(text) = &self.node.data { text.as_str() } else { "" };
         match table.iter().find(|(name, _)| *name == word) {
@@ -290,7 +290,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// This word is none of the `known`, nor another name for one.
+    /// The error that this word is none of the `known` ones, nor an alias of one.
     pub fn unknown_word<'b>(&self, word: &str, known: &[&'b str], aliases: impl Iterator<Item = &'b str>) -> Error {
         let list = known.join(", ");
         match nearest(word, known.iter().copied().chain(aliases)) {
@@ -300,7 +300,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The known word that a typing error away from `word` is: at most a third of its letters wrong.
+/// The known word that `word` is most likely a misspelling of, with at most a third of its letters wrong.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     known

@@ -1,18 +1,18 @@
-//! How a source of demand asks: it is told what happened ([`Turn`]) and says what is to be done ([`Voice`],
-//! [`Command`]). It knows no connection and no clock.
+//! This file says how a source of demand talks to its driver. The driver tells it what happened ([`Turn`]), and the
+//! source says what is to be done ([`Command`]) through a [`Voice`]. It knows no connection and no clock.
 
 use crate::demand::Source;
 use crate::scenario::{RttSpec, Traffic};
 use base::{Span, Time};
 use traffic::{Command as Spoken, Exchange};
 
-/// What a source asks for.
+/// A source of demand.
 pub trait Asks: Send {
-    /// It has the word.
+    /// Hears what happened, and says what is to be done.
     fn turn(&mut self, turn: Turn, voice: &mut Voice<'_>);
 }
 
-/// What gives a source the word.
+/// The reason why a source has its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// A time that it asked for is over.
@@ -25,7 +25,7 @@ pub enum Turn {
     Lost(u32),
 }
 
-/// Whom the exchanges on a connection are for.
+/// The owner of a connection: the source that its exchanges are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// The source, by its place among all.
@@ -54,7 +54,7 @@ pub struct Opening {
     pub rtt: Span,
 }
 
-/// What is to be done. Commands are carried out in their order.
+/// Something to be done. Commands are carried out in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Open a connection and ask on it what has been wanted since `since`. If it is for a source, the source's lane is
@@ -119,11 +119,11 @@ pub enum Command {
     },
 }
 
-/// Says what a source wants done.
+/// The voice by which a source says what it wants done.
 pub struct Voice<'a> {
-    /// When the source was due; what is heard of a connection is due at once.
+    /// When the source was due. News of a connection is due at once.
     pub at: Time,
-    /// What time it is: later, where the driver is late.
+    /// The time now, which is later than `at` if the driver is late.
     pub now: Time,
     /// The source's place among all.
     index: u32,
@@ -137,8 +137,9 @@ pub struct Voice<'a> {
 }
 
 impl<'a> Voice<'a> {
-    /// Lets the `index`-th of all sources speak, whose round-trip delays are those of `traffic`, about connections that
-    /// are opened from `side` or from both: its commands go to `out`. It was due at `at`, and it is `now`.
+    /// A voice for the `index`-th of all sources, whose commands go to `out`. Its round-trip delays are those of
+    /// `traffic`. It speaks of connections that are opened from `side`, or from both sides without one. The source was
+    /// due at `at`, and it is `now`.
     #[inline]
     pub fn lend(
         index: u32,
@@ -158,19 +159,19 @@ impl<'a> Voice<'a> {
         self.number
     }
 
-    /// It is to be called again at this instant.
+    /// Asks for a call at this instant.
     #[inline]
     pub fn wake(&mut self, at: Time) {
         self.out.push(Command::Wake { source: self.index, at });
     }
 
-    /// A packet that heeds nothing.
+    /// Sends an unresponsive packet.
     #[inline]
     pub fn datagram(&mut self, bytes: u32) {
         self.out.push(Command::Datagram { source: self.index, bytes });
     }
 
-    /// Anything else.
+    /// Says any other command.
     #[inline]
     pub fn say(&mut self, command: Command) {
         self.out.push(command);
@@ -201,7 +202,7 @@ impl<'a> Voice<'a> {
         self.rtt.at(unit)
     }
 
-    /// What somebody wants who fetches pages, over connections between the hosts of `number`.
+    /// Says the commands of a web user or session, over connections between the hosts of `number`.
     #[inline]
     pub fn pages(&mut self, number: u32, say: impl FnOnce(&mut Vec<Spoken>)) {
         let mut spoken = std::mem::take(self.spoken);

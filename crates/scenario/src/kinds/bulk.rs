@@ -81,7 +81,7 @@ impl Kind for Bulk {
                 return Err(entry.expected("no such key with repair ns2-sack1, which does not pace"));
             }
             asking.tcp.max_pacing_rate = Some(rate);
-            // Only where it is given: nobody else is held back.
+            // It is written only where it is given, since other hosts are not held back.
             written.push((MAX_PACING_RATE.name, Written::Text(units::write_rate(rate))));
         }
         Ok(Asked::known(Self { flows, start, size }, written))

@@ -1,4 +1,4 @@
-//! Keys that several kinds of traffic have, and how a block is read by its row.
+//! This file has the keys that several kinds of traffic share, and reads the values of a block by the keys of its row.
 
 use super::{Key, Takes};
 use crate::distribution::{self, Quantity};
@@ -8,25 +8,25 @@ use crate::units;
 use base::{Distribution, Span};
 use traffic::datagrams::PACKET_BYTES;
 
-/// What stands as the default of a key that has none.
+/// The word that stands as the default of a key without one.
 pub(crate) const REQUIRED: &str = "required";
 
-/// More than a simulation can hold.
+/// The most sources or users: more than a simulation can hold.
 pub(crate) const MOST: u32 = 100_000_000;
-/// The largest request, which is also the largest that is recorded.
+/// The largest request, which is also the largest one that can be recorded.
 pub(crate) const MOST_ASKED: u64 = 1 << 30;
 
 /// How many sources there are.
 pub(crate) const FLOWS: Key =
     Key { name: "flows", takes: Takes::Count(1, MOST), default: "1", doc: "how many sources" };
-/// When they begin.
+/// When sources begin.
 pub(crate) const START: Key = Key {
     name: "start",
     takes: Takes::Drawn("time or distribution"),
     default: "uniform over the first seconds",
     doc: "when each begins",
 };
-/// What arrives in a second.
+/// How many connections arrive in a second.
 pub(crate) const ARRIVALS: Key = Key {
     name: "arrivals",
     takes: Takes::Frequency(0.0, 1e7),
@@ -48,24 +48,24 @@ impl Key {
         Self { name: "packet", takes: Takes::Size(least, most), default, doc: "size of each packet, IP" }
     }
 
-    /// A whole number, of a block.
+    /// Reads a whole number of a block.
     pub(crate) fn count(&self, block: &Section<'_>) -> Result<u32, Error> {
         let Takes::Count(low, high) = self.takes else { unreachable!("{} is no count", self.name) };
         block.read(self.name, self.literal(), |entry| entry.count(low..=high))
     }
 
-    /// A number, of a block.
+    /// Reads a number of a block.
     pub(crate) fn number(&self, block: &Section<'_>) -> Result<f64, Error> {
         let Takes::Number(low, high) = self.takes else { unreachable!("{} is no number", self.name) };
         block.read(self.name, self.literal(), |entry| entry.number_within(low..=high))
     }
 
-    /// Whether, of a block.
+    /// Reads `true` or `false` of a block.
     pub(crate) fn flag(&self, block: &Section<'_>) -> Result<bool, Error> {
         block.read(self.name, self.literal(), Entry::flag)
     }
 
-    /// Whole bytes, of a block.
+    /// Reads a number of whole bytes of a block.
     pub(crate) fn size(&self, block: &Section<'_>) -> Result<u32, Error> {
         let Takes::Size(low, high) = self.takes else { unreachable!("{} is no size", self.name) };
         let default = units::size(self.default).expect("a default is a size");
@@ -73,7 +73,7 @@ impl Key {
         Ok(u32::try_from(size).expect("the range ends below 2^32"))
     }
 
-    /// A time, of a block.
+    /// Reads a time of a block.
     pub(crate) fn time(&self, block: &Section<'_>) -> Result<Span, Error> {
         let Takes::Time(low, high) = self.takes else { unreachable!("{} is no time", self.name) };
         let default = units::span(self.default).expect("a default is a time");

@@ -1,18 +1,20 @@
-//! On/off sources: a constant rate for a while, silence for a while, and so on, whatever becomes of the packets.
+//! On/off sources send at a constant rate for a while, are silent for a while, and so on, whatever becomes of the
+//! packets.
 //!
-//! With exponential times a model of voice with silence suppression; with Pareto times whose variance is infinite, many
-//! of them together are self-similar (Willinger, Taqqu, Sherman and Wilson, IEEE/ACM ToN 5(1), 1997): with tail index
-//! a, Hurst parameter (3 - a)/2.
+//! With exponential times they model voice with silence suppression. With Pareto times of infinite variance, many of
+//! them together are self-similar: a tail index a gives the Hurst parameter (3 - a)/2 (Willinger, Taqqu, Sherman and
+//! Wilson, IEEE/ACM ToN 5(1), 1997).
 //!
 //! | there | here |
 //! |---|---|
 //! | on- and off-period | `on`, `off` |
 //! | rate while on | `pacing` |
 //!
-//! Packets are due at even distances of time spent on: what an on-period leaves over of a distance counts in the next.
-//! So the mean rate is exactly the rate while on times the share of time on, however short the on-periods. ns-2's
-//! `Application/Traffic/Exponential` and `Pareto` round each on-period to whole packets, at least one, instead. A
-//! source starts in its long-term rhythm: on with the probability of being on, in the middle of a period.
+//! Packets are due at even distances of the time spent on: the part of a distance that an on-period leaves over counts
+//! in the next. So the mean rate is exactly the rate while on times the share of time on, however short the on-periods.
+//! Instead, ns-2's `Application/Traffic/Exponential` and `Pareto` round each on-period to whole packets, at least one.
+//! A source starts in its long-term rhythm, in the middle of a period, which is one of on-time with the probability of
+//! being on.
 
 use super::datagrams::{self, Packets, RATE, rate};
 use super::keys::{FLOWS, START, start};
@@ -70,9 +72,9 @@ impl Kind for OnOff {
     };
 
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {
-        /// Below this mean an on-period is a mistaken unit: no packet on the fastest link takes so little.
+        /// A mean on-period below this is a mistaken unit: no packet on the fastest link takes so little.
         const SHORTEST: f64 = 1e-6;
-        /// Most times on from one packet to the next: each is drawn, whether a packet comes of it or not.
+        /// The most on-periods from one packet to the next. Each one is drawn, even if no packet comes of it.
         const MOST_BETWEEN: f64 = 1e4;
         let (block, around) = (asking.block, asking.around);
         let flows = FLOWS.count(block)?;
@@ -133,8 +135,7 @@ impl Demand for OnOff {
     }
 
     fn expected(&self) -> Expected {
-        // What bursts stay below on average they may be above for as long as they last; that is bounded by the limit of
-        // the queue.
+        // No rate counts as unserved: bursts above the link's rate are bounded by the limit of the queue.
         Expected::Datagrams { flows: self.flows, bps: 0.0, bytes: self.packet.into() }
     }
 
@@ -147,7 +148,7 @@ impl Demand for OnOff {
     }
 }
 
-/// Twice the longest run: a packet beyond is none.
+/// Twice the longest run. A packet beyond it never comes.
 const LONGEST: Span = Span::from_secs(2_000_000);
 
 /// The periods of a source, which sources share.
@@ -164,15 +165,15 @@ struct Switched {
     on: Distribution,
     off: Distribution,
     pacing: Cbr,
-    /// What is left of the on-period under way.
+    /// The rest of the on-period under way.
     left: Span,
-    /// Silence before the first packet's distance begins to run, and that distance.
+    /// The silence before the first packet's distance begins to run, and that distance.
     first: Option<(Span, Span)>,
 }
 
 impl Periods {
-    /// Those of sources that are on and off for spans of these distributions in seconds. Their means are finite, that
-    /// of `on` is above zero.
+    /// The periods of sources that are on and off for spans of these distributions, in seconds. Both means are finite,
+    /// and that of `on` is above zero.
     fn new(on: &Distribution, off: &Distribution) -> Self {
         Self { on: Residual::of(on), off: Residual::of(off) }
     }

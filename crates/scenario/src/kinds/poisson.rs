@@ -75,7 +75,7 @@ impl Kind for Poisson {
 
 impl Demand for Poisson {
     fn carries(&self) -> Carries {
-        // Who asks for nothing sends.
+        // Without a request, the opener of the connection sends the data.
         if self.request_bytes > 0 { Carries::Exchanges } else { Carries::Transfers }
     }
 
@@ -150,7 +150,7 @@ struct PoissonFlows {
 }
 
 impl PoissonFlows {
-    /// Flows every `mean_gap` on average, of sizes in bytes drawn from `size`.
+    /// Flows every `mean_gap` on average, with sizes in bytes drawn from `size`.
     fn new(stream: Stream, mean_gap: Span, size: Distribution) -> Self {
         Self { stream, gap: Distribution::Exponential { mean: mean_gap.secs_f64() }, size }
     }

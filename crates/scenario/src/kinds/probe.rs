@@ -1,5 +1,6 @@
-//! A small real-time flow that is measured packet by packet: one size at even distances, as speech over IP without
-//! silence suppression (an isochronous stream, RFC 3432: the periodic stream of delay measurement).
+//! A probe is a small real-time flow that is measured packet by packet. Its packets have one size and even distances,
+//! as
+//! speech over IP without silence suppression has (RFC 3432: a periodic stream, for the measurement of delay).
 //!
 //! The defaults are G.711 in RTP: 160 bytes of speech every 20 ms (RFC 3551 §4.2, §4.5.14), behind 12 bytes of RTP (RFC
 //! 3550 §5.1), 8 of UDP and 20 of IPv4.
@@ -29,7 +30,7 @@ pub struct Probes {
     pub packet: u32,
 }
 
-/// Ten thousand packets a second and more: no small flow any more.
+/// The shortest distance of packets. Ten thousand packets a second and more are no small flow.
 const SHORTEST_NS: u64 = 100_000;
 const LONGEST_NS: u64 = 3_600_000_000_000;
 const INTERVAL: Key = Key {

@@ -1,4 +1,4 @@
-//! A recording, asked again: who asks for how much when, from a file.
+//! This kind of traffic asks for a recording again. Its file says who asks for how much, and when:
 //!
 //! ```text
 //! connection,at_s,direction,rtt_s,request_bytes,response_bytes,server_delay_s,last
@@ -8,11 +8,13 @@
 //! 0,2.5,,,,,,
 //! ```
 //!
-//! A line an exchange, in the order of time. The first of a connection opens it and says which way its responses flow
-//! and its round-trip propagation time; on the others these are empty. `server_delay_s` may be empty for none. `last`
-//! is 1 where the server closes the connection after the response, else 0. A line with nothing but connection and
-//! instant is its client closing it. Connections are numbered as one likes; nothing comes after one is closed. A
-//! heading and lines that begin with `#` are left out.
+//! Each exchange has a line, in the order of time:
+//! - The first line of a connection opens it. It says which way responses flow, and the round-trip propagation time; on
+//!   later lines of the connection these are empty.
+//! - `server_delay_s` may be empty for none.
+//! - `last` is 1 where the server closes the connection after the response, and else 0.
+//! - A line with nothing but connection and instant says that the client closes the connection. Nothing follows on it.
+//! - Connections may have any numbers. A heading and lines that begin with `#` are skipped.
 
 use super::keys::{MOST_ASKED, REQUIRED};
 use super::{Asked, Key, Kind, Model, Row, Takes};
@@ -54,7 +56,7 @@ impl Kind for Replay {
         }],
     };
 
-    /// What the file says of each connection, the block does not.
+    /// Reads a block, which leaves direction and round-trip times to the file.
     fn read(asking: &mut Asking<'_, '_>) -> Result<Asked<Self>, Error> {
         let block = asking.block;
         if let Some(entry) = block.get("rtt") {
@@ -101,7 +103,7 @@ impl Demand for Replay {
     }
 }
 
-/// How far a recording is. Its connections are its lanes.
+/// A recording that is being replayed. Its connections are its lanes.
 struct Replaying<'s> {
     replay: traffic::Replay,
     demands: &'s Demands,
@@ -118,7 +120,7 @@ impl Asks for Replaying<'_> {
                 step
             }
             Turn::Completed(connection) => self.replay.completed(connection, self.demands),
-            // The connection was closed, and then given up.
+            // The connection had been closed when it was given up.
             Turn::Failed(traffic::Command::NO_LANE) | Turn::Lost(traffic::Command::NO_LANE) => None,
             Turn::Failed(connection) | Turn::Lost(connection) => self.replay.failed(connection, self.demands),
         };
@@ -196,7 +198,7 @@ fn add(demands: &mut Demands, numbers: &mut BTreeMap<u64, u32>, line: &str) -> R
                 "reverse" => 1,
                 _ => return Err("expected forward or reverse as direction".into()),
             };
-            // As draws from an unbounded tail may be.
+            // Draws from an unbounded tail may be as long as this.
             let rtt = time_of(rtt).ok_or("expected a time from 0 to 1000000 s as rtt_s")?;
             let connection = demands.connection(direction, rtt);
             numbers.insert(number, connection);

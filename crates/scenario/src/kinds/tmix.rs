@@ -1,4 +1,5 @@
-//! Connection vectors, played again: which files, how many of their connections, and which of their conditions.
+//! This kind of traffic plays connection vectors again. A block says which files, how many of their connections, and
+//! which of their conditions.
 
 use super::keys::REQUIRED;
 use super::{Asked, Key, Kind, Model, Row, Takes};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use traffic::tmix::resampling::{MOST_COPIES, TOLERANCE};
 use traffic::tmix::{ACCEPTOR, INITIATOR, Path, Resampling, Start, Unmet, Vectors, reading};
 
-/// What connection vectors offer that were asked for a load.
+/// The population of connection vectors that was found for a load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reached {
     /// Load asked for, in one direction.
@@ -24,7 +25,7 @@ pub struct Reached {
     pub offered_bps: f64,
     /// How many connections there are for each that was seen.
     pub scale: f64,
-    /// How many of these are left out, because they exceed the load by far.
+    /// How many of these are left out, because they would exceed the load.
     pub left_out: usize,
 }
 
@@ -35,19 +36,19 @@ pub struct Tmix {
     pub vectors: Arc<Vectors>,
     /// How many there are for each that was seen.
     pub scale: f64,
-    /// Those of that scale that are left out: copy and vector, in order.
+    /// The connections of that scale that are left out, as copy and vector, in order.
     pub without: Vec<(u32, u32)>,
     /// What was found for a load, where one was asked for.
     pub reached: Option<Reached>,
     /// Whether round-trip times are the vectors' rather than the block's.
     pub rtt: bool,
-    /// Whether receive windows are; the hosts' window is then the largest of them.
+    /// Whether receive windows are the vectors' too. The hosts' window is then the largest of them.
     pub window: bool,
     /// Whether packets are lost as the vectors say, before the bottleneck.
     pub loss: bool,
 }
 
-/// What `rtt` and `window` say where they are the vectors' own.
+/// The word of `rtt` and `window` for the vectors' own.
 const OWN: &str = "vectors";
 const VECTORS: Key = Key {
     name: "vectors",
@@ -55,7 +56,7 @@ const VECTORS: Key = Key {
     default: REQUIRED,
     doc: "file of connection vectors, or a list of files",
 };
-/// Below, a set is a mistaken unit: one connection of a million.
+/// The smallest scale, one connection of a million. A smaller one is a mistaken unit.
 const LEAST: f64 = 1e-6;
 const SCALE: Key = Key {
     name: "scale",
@@ -129,8 +130,7 @@ impl Kind for Tmix {
             let window = [Time::ZERO + around.warmup, Time::ZERO + around.duration - around.cooldown];
             let directions = if direction == Direction::Both { 2.0 } else { 1.0 };
             let bits = load.bps_f64() * window[1].since(window[0]).secs_f64() * directions;
-            // Which of a vector's ends sends the way that is asked about: of one direction the acceptor, of both
-            // either.
+            // The acceptor sends in the direction of the block. If the block goes both ways, either end may.
             let mut counts = [direction == Direction::Both; 2];
             counts[ACCEPTOR] = true;
             let path = |copy, vector| {
@@ -166,7 +166,7 @@ impl Kind for Tmix {
             (tmix.scale, tmix.without) = (found.scale, found.without);
         }
         if own.window {
-            // Each end's own is told the other; what the hosts have room for is then no limit besides.
+            // Each end offers its own window, so that the hosts' must not limit it further.
             asking.tcp.window = u64::from(tmix.vectors.largest_window()).max(asking.tcp.mss.into());
         }
         Ok(Asked::known(tmix, written))
@@ -207,7 +207,7 @@ impl Demand for Tmix {
     }
 }
 
-/// When which connections begin.
+/// The starts of connections, one after the other.
 struct Starts<'s> {
     starts: Vec<Start>,
     next: u32,

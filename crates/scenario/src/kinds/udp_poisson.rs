@@ -1,5 +1,6 @@
-//! Packets at random instants: exponential gaps and independent sizes, whatever becomes of them. With exponential sizes
-//! the M/M/1 queue's arrivals, with one size the M/D/1 queue's (Kleinrock 1975, vol. I).
+//! This kind of traffic sends packets at random instants, with exponential gaps and independent sizes, whatever becomes
+//! of them. With exponential sizes these are the arrivals of the M/M/1 queue, with a single size those of the M/D/1
+//! queue (Kleinrock 1975, vol. I).
 
 use super::datagrams::{self, Packets};
 use super::keys::{ARRIVALS, FLOWS, START, arrivals, start};
@@ -28,7 +29,7 @@ pub struct UdpPoisson {
 }
 
 const PACKETS: Key = Key { doc: "packets a second of all together, such as 1000hz", ..ARRIVALS };
-/// As `cbr` has them.
+/// The default size, bytes (IP): that of `cbr`.
 const PACKET_SIZE: f64 = 573.0;
 const PACKET: Key = Key {
     name: "packet",
@@ -110,8 +111,8 @@ struct PoissonPackets {
 }
 
 impl PoissonPackets {
-    /// Packets every `mean_gap_s` seconds on average, of sizes in bytes (IP) drawn from `size`; what no UDP packet has
-    /// is brought to the nearest that one has.
+    /// Packets every `mean_gap_s` seconds on average, with sizes in bytes (IP) drawn from `size`. A size that no UDP
+    /// packet can have becomes the nearest one that it can.
     fn new(stream: Stream, mean_gap_s: f64, size: Distribution) -> Self {
         Self { stream, gap: Distribution::Exponential { mean: mean_gap_s }, size }
     }

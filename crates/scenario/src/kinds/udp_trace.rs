@@ -1,8 +1,8 @@
-//! Unresponsive packets as they are written down in a file.
+//! This kind of traffic sends unresponsive packets as a file lists them.
 //!
-//! It has lines of `time,bytes`: when a packet is sent, since the start of the source, and its size, IP. A time has a
-//! unit as everywhere, or none: seconds. Times do not fall. A first line of names is left out, and so are lines that
-//! begin with `#`.
+//! The file has lines of `time,bytes`: when a packet is sent, from the start of the source, and its size as an IP
+//! packet. A time has a unit as everywhere, or is in seconds without one. Times do not fall. A first line of names is
+//! skipped, and so are lines that begin with `#`.
 
 use super::datagrams::{self, Packets};
 use super::keys::{FLOWS, REQUIRED, START, start_or};
@@ -31,7 +31,7 @@ pub struct UdpTrace {
 }
 
 const PACKETS: Key = Key { name: "packets", takes: Takes::File, default: REQUIRED, doc: "file of lines time,bytes" };
-/// At the instants of the file.
+/// The start of sources: unless stated, at once, so that packets are sent at the instants of the file.
 const AT_ONCE: Key = Key { default: "0s", ..START };
 
 impl Kind for UdpTrace {

@@ -1,6 +1,6 @@
 //! Web traffic: users who think and fetch pages, sessions after Feldmann et al., and the connections of PackMime-HTTP.
 //!
-//! A model is a [`Model`] of its file and a line in `MODELS`.
+//! Each model has a file with its [`Model`], and a line in `MODELS`.
 
 mod packmime;
 mod sessions;
@@ -61,7 +61,7 @@ impl Kind for Web {
         name: "web",
         speaks_tcp: true,
         is_recorded: true,
-        // As in the web studies, which loaded both directions of the link alike.
+        // The web studies loaded both directions of the link alike.
         direction: (Direction::Both, "which way responses flow: forward, reverse or both"),
         own: None,
         models: MODELS,

@@ -33,8 +33,8 @@ pub(super) const PACKMIME: Model = Model {
 
 /// Reads a block of connections.
 pub(super) fn read(block: &Section<'_>, name: &str) -> Result<Asked<Web>, Error> {
-    /// The Weibull's shape falls with the rate: 0.59 here, 0.03 at a thousandth of it, where nearly all gaps are
-    /// nothing and the mean is in one that never comes.
+    /// The lowest rate, connections a second. The Weibull's shape falls with the rate: it is 0.59 here and 0.03 at a
+    /// thousandth of it, where nearly all gaps are next to nothing and the mean lies in one that never comes.
     const FEWEST: f64 = 1.0;
     let connections_per_s = arrivals(block)?;
     if connections_per_s < FEWEST
@@ -72,7 +72,7 @@ impl Demand for PackMimeModel {
     }
 
     fn expected(&self) -> Expected {
-        /// The mean response of the model, roughly, and how long connections that persist wait.
+        /// The mean response of the model, roughly, and how long persistent connections wait.
         const RESPONSE: f64 = 10_000.0;
         const WAIT_S: f64 = 30.0;
         let per_s = self.connections_per_s;

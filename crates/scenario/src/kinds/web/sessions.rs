@@ -23,7 +23,7 @@ pub struct Sessions {
 }
 
 const READINGS: [(&str, Pages); 2] = [("start-to-start", Pages::StartToStart), ("end-to-start", Pages::EndToStart)];
-/// What `size` calls the responses of that model.
+/// The word of `size` for the responses of that model.
 const UNC2001: &str = "unc2001";
 
 const PAGES: Key = Key {
@@ -134,7 +134,7 @@ pub(super) const KUZMANOVIC2005: Model = model(
 
 /// Reads a block of sessions.
 pub(super) fn read(block: &Section<'_>, name: &str, mut model: SessionModel) -> Result<Asked<Web>, Error> {
-    /// Below this mean a session is a mistaken unit, and a run of it never ends.
+    /// A mean below this is a mistaken unit, and a run with it would never end.
     const SHORTEST: f64 = 1e-3;
     model.pages = block.read(PAGES.name, model.pages, |entry| entry.word(&READINGS))?;
     model.inter_page = block.read(INTER_PAGE.name, model.inter_page, |entry| {

@@ -1,4 +1,4 @@
-//! Closed-loop web users.
+//! Closed-loop web users think, fetch a page, and think again.
 
 use super::{LOAD, USERS, Web, population};
 use crate::demand::{Carries, Demand, Expected, Lanes, Site, Source};
@@ -59,7 +59,7 @@ pub(super) fn read(block: &Section<'_>, name: &str, mut model: WebModel) -> Resu
         let mean = entry.quantity(units::seconds)?;
         if mean > 0.0 { Ok(mean) } else { Err(entry.expected("a think time above zero")) }
     })?;
-    // Scaling by a factor that is 1 up to rounding would still change the last bits of every think time.
+    // A scaling by 1 up to rounding would still change the last bits of every think time.
     if think_mean != model.think.mean() {
         model = model.with_think_mean(think_mean);
     }
