@@ -1,6 +1,6 @@
-//! What a newcomer's law is put through before anything depends on it: random arrivals and departures, ticks when they
-//! are due, bursts, a full queue, silence. What it does is counted, and where it breaks a promise the last operations
-//! tell the story.
+//! This file tries a new law before anything depends on it: with random arrivals and departures, ticks when they are
+//! due, bursts, a full queue, and silence. It counts what the law does. If the law breaks a promise, it tells the last
+//! operations.
 
 use aqm::fault::{Fault, caught};
 use aqm::param::Values;
@@ -9,7 +9,7 @@ use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
 use std::collections::VecDeque;
 
-/// Operations that a story tells.
+/// How many of the last operations are told.
 const STORY: usize = 8;
 /// Silence after which a law should let a lone packet pass.
 const SILENCE: Span = Span::from_secs(60);
@@ -37,16 +37,16 @@ impl Packet for Parcel {
     }
 }
 
-/// What came of a trace.
+/// The counts of a trial.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Packets that arrived.
     pub offered: u64,
     /// Packets that left.
     pub taken: u64,
-    /// Packets that the law lost, and that a full queue refused.
+    /// Packets that the law lost.
     pub lost: u64,
-    /// See [`Counts::lost`].
+    /// Packets that a full queue refused.
     pub refused: u64,
     /// Packets that were marked.
     pub marked: u64,
@@ -54,7 +54,7 @@ pub struct Counts {
     pub ticks: u64,
     /// Lone packets that the law lost after a long silence.
     pub lost_when_idle: u64,
-    /// Stands for all that happened, in its order.
+    /// A hash of everything that happened, in its order.
     pub history: u64,
 }
 
@@ -155,7 +155,7 @@ impl Drive {
         assert_eq!(offered, taken + lost + refused + held, "packets are conserved");
     }
 
-    /// Rounds of a burst of some length and departures, lighter and heavier by turns; then silence, and a lone packet.
+    /// Makes rounds of a burst and departures, lighter and heavier by turns. Then come silence and a lone packet.
     fn run(&mut self, random: &mut Stream, operations: u32) {
         let mut done = 0;
         while done < operations {
@@ -193,8 +193,8 @@ fn parcel(random: &mut Stream) -> Parcel {
     Parcel { size, ecn, flow: random.below(8) }
 }
 
-/// Drives a discipline of `values` before a link of `rate` through a trace that `seed` names. The answer is what came
-/// of it; or what the law did wrong, and the last operations where `tells`.
+/// Drives a discipline with `values`, before a link of `rate`, through a trial that `seed` determines. Returns its
+/// counts. The error says what the law did wrong, with the last operations if `tells` is set.
 ///
 /// # Errors
 /// The law has broken a promise.

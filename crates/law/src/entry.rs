@@ -1,4 +1,5 @@
-//! A law of the interface as a row of the registry: under fair queueing, in sweeps and reports as any other.
+//! This file makes a law of the interface a row of the registry, so that it can be used as any other: under fair
+//! queueing, in sweeps, in reports.
 
 use crate::abi::{self, Facts};
 use crate::foreign::{self, Foreign, Instance};
@@ -13,7 +14,7 @@ use base::{Ecn, FlowKey, Rate, Span, Time, maths};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The law of a shared library, and what it says of how it was built.
+/// Opens the law of a shared library. Returns it, and what it says of how it was built.
 ///
 /// # Errors
 /// It cannot be loaded, or its table makes no sense, in a line.
@@ -21,7 +22,7 @@ pub fn open(path: &Path) -> Result<(Entry, String), String> {
     entry(Foreign::open(path)?)
 }
 
-/// The law whose table is at `address`, and what it says of how it was built.
+/// Takes the law whose table is at `address`. Returns it, and what it says of how it was built.
 ///
 /// # Errors
 /// Its table makes no sense, in a line.
@@ -45,13 +46,13 @@ fn entry(foreign: Foreign) -> Result<(Entry, String), String> {
     Ok((Entry::law(row, move |_| bytes, made), built_with))
 }
 
-/// What is read of a table once.
+/// What is read of a law's table once, for all its queues.
 #[derive(Debug)]
 struct Plan {
     foreign: Foreign,
     name: String,
     params: Vec<(&'static str, u32)>,
-    /// Where a gauge stands, and whether as a whole number.
+    /// For each gauge its column, its place in the state, and whether it is a whole number there.
     gauges: Vec<(Column, u32, bool)>,
     pace: Pace,
 }
@@ -61,7 +62,7 @@ struct Plan {
 enum Pace {
     Never,
     Every(Span),
-    /// As often as this parameter says, a time or a frequency.
+    /// As often as this parameter says, which is a time or a frequency.
     As(&'static str),
 }
 
@@ -196,7 +197,7 @@ fn value(kind: Kind, number: f64) -> Value {
     }
 }
 
-/// A value as it stands in the state.
+/// A value in the form in which it stands in the state.
 fn word(value: &Value) -> [u8; 8] {
     match value {
         Value::Integer(n) => n.to_ne_bytes(),
@@ -209,7 +210,7 @@ fn word(value: &Value) -> [u8; 8] {
     }
 }
 
-/// What a table has of use for each packet, at hand.
+/// The entries of a table that are needed for each packet.
 struct Calls {
     wants_hosts: bool,
     prepare: abi::Call,
@@ -258,7 +259,7 @@ impl Brought {
         self.told("prepare", |instance| instance.call(call));
     }
 
-    /// What the next call is told where there is no packet.
+    /// Fills in the facts of the next call, in which there is no packet.
     fn about_queue(&mut self, backlog: Backlog, now: Time) {
         let facts = self.instance.facts();
         (facts.size, facts.ecn, facts.may_mark, facts.flow, facts.sojourn_ns) = (0, 0, 0, 0, 0);
@@ -285,7 +286,7 @@ impl Brought {
         facts
     }
 
-    /// A call that decides nothing.
+    /// Makes a call that decides nothing.
     fn told(&mut self, what: &str, call: impl FnOnce(&mut Instance) -> i32) {
         let said = call(&mut self.instance);
         if let Some(p) = self.instance.refused() {
@@ -298,7 +299,7 @@ impl Brought {
         }
     }
 
-    /// A call that decides about the packet in hand.
+    /// Makes a call that decides about the current packet.
     #[inline]
     fn asked(&mut self, what: &str, call: abi::Call) -> Verdict {
         let said = self.instance.call(call);

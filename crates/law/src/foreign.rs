@@ -1,7 +1,9 @@
-//! The foreign side of the interface, and all that is unsafe about it.
+//! This file calls foreign laws, and has all unsafe code of that.
 //!
-//! Why each piece is sound stands beside it. What none can promise is that foreign code keeps to the header: a law that
-//! writes beyond its state breaks the process. Whoever runs shared libraries therefore does it in a process of its own.
+//! A comment beside each piece says why it is sound. Nobody can promise that foreign code keeps to the header: a law
+//! that
+//! writes beyond its state breaks the process. Whoever runs shared libraries should therefore give them a process of
+//! their own.
 #![expect(unsafe_code, reason = "foreign functions are called here and nowhere else")]
 
 use crate::abi::{self, Facts};
@@ -20,7 +22,7 @@ const MOST_ROWS: u32 = 64;
 #[derive(Clone, Debug)]
 pub struct Foreign {
     table: abi::Law,
-    /// What has to stay loaded as long as the table is used.
+    /// The library, which has to stay loaded as long as the table is used.
     _library: Option<Arc<libloading::Library>>,
 }
 
@@ -121,10 +123,10 @@ fn one_line(error: &libloading::Error) -> String {
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What functions that a law calls work on.
+/// The engine's side of a call: the data of the functions that a law calls.
 struct Host {
     stream: Stream,
-    /// A probability that is none.
+    /// A number that the law drew by and that is no probability.
     refused: Option<f64>,
 }
 
@@ -185,7 +187,7 @@ impl Instance {
         &mut self.facts
     }
 
-    /// What it was told in the last one.
+    /// What the law was told in the last call.
     pub fn facts_now(&self) -> &Facts {
         &self.facts
     }
@@ -202,7 +204,7 @@ impl Instance {
         function(self.state.as_mut_ptr().cast::<c_void>(), &raw const self.facts)
     }
 
-    /// A probability that is none, if the law drew by one since this was last asked.
+    /// A number that is no probability, if the law drew by one since this was last asked.
     #[inline]
     pub fn refused(&mut self) -> Option<f64> {
         // SAFETY: the host lives as long as this, and no call is under way.

@@ -1,11 +1,11 @@
-//! Laws from outside: the binary interface that they are written to, in any language, and the disciplines of the
-//! registry that they become.
+//! This crate brings laws in from outside. It has the binary interface that they are written to, in any language, and
+//! makes them disciplines of the registry.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `abi` | The interface, of which the C header `aqmlab_law.h` is made. |
 //! | `foreign` | All that is unsafe: tables of functions, libraries, states. |
-//! | `check` | What a newcomer's law is put through. |
+//! | `check` | The trial of a new law. |
 //! | `entry` | A law of the interface as a row of the registry, and as an [`aqm::Law`]. |
 
 pub mod abi;

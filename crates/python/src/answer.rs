@@ -1,4 +1,5 @@
-//! What Python hears of a resolved scenario. Plans ask for thousands: it is written once, without a tree in between.
+//! This file writes a resolved scenario as JSON for Python. Plans ask for thousands of them, so that it is written
+//! straight away, without a tree in between.
 
 use scenario::{Document, Resolved};
 use serde::Serialize;

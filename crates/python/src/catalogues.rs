@@ -1,4 +1,4 @@
-//! The registries as JSON, and what a discipline's values come to.
+//! This file gives the registries to Python as JSON, and the equilibrium of a discipline's values.
 
 use aqm::gauge::Gauge;
 use aqm::param::{Kind, Param};
@@ -17,7 +17,7 @@ pub fn disciplines() -> Value {
     own.chain(fair).collect()
 }
 
-/// One of them.
+/// One discipline with its parameters.
 pub fn discipline(entry: &Entry, law: Option<&str>) -> Value {
     let row = entry.row();
     json!({
@@ -62,7 +62,7 @@ fn parameter(param: &Param, is_fixed: bool) -> Value {
         "kind": kind,
         "unit": unit,
         "default": param.default,
-        // What has no default is computed, as its text then says, or absent.
+        // A parameter without a default is either computed, as its text then says, or absent.
         "computed": param.default.is_empty() && param.doc.to_lowercase().contains("computed"),
         "range": [bound(param.range.0), bound(param.range.1)],
         "words": words,

@@ -1,4 +1,4 @@
-//! What is asked for, as JSON: distributions by their quantiles, connection vectors whole.
+//! This file gives demands to Python as JSON: distributions by their quantiles, connection vectors whole.
 
 use scenario::Quantity as Of;
 use serde_json::{Value, json};
@@ -24,7 +24,8 @@ pub fn table_quantity(name: &str, text: &str) -> Result<Value, scenario::Error> 
     Ok(quantity(name, unit, &Form::Stated(distribution)))
 }
 
-/// The connection vectors in a text: of each its start, whether it is concurrent, windows, round-trip time, losses and
+/// The connection vectors in a text. Each has its start, whether it is concurrent, windows, round-trip time, losses,
+/// and
 /// its units as end, wait and size.
 pub fn vectors(text: &str) -> Result<Value, Malformed> {
     let set = reading::read(text)?;
@@ -44,7 +45,7 @@ pub fn vectors(text: &str) -> Result<Value, Malformed> {
 
 fn quantity(name: &str, unit: Unit, form: &Form) -> Value {
     let mean = form.mean();
-    // Of an infinite mean nobody carries a share, and of nothing neither.
+    // No value carries a share of an infinite mean, nor of zero.
     let share = |mass: f64| (mean.is_finite() && mean > 0.0).then(|| mass / mean);
     let unit_name = match unit {
         Unit::Bytes => "bytes",

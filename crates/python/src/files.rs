@@ -1,11 +1,11 @@
-//! The files that a scenario names: regular ones, of a size that is read.
+//! This file reads the files that a scenario names, if they are regular ones of a bounded size.
 
 use scenario::bounds::MOST_KEPT;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Reads what lies beside `origin`, without the mark of their encoding that some files begin with.
+/// A reader of files that lie beside `origin`. It leaves out the mark of encoding with which some files begin.
 pub fn beside(origin: &str) -> impl Fn(&str) -> Result<String, String> {
     let folder = Path::new(origin).parent().map(Path::to_path_buf).unwrap_or_default();
     move |name| read(folder.join(name))
@@ -13,7 +13,7 @@ pub fn beside(origin: &str) -> impl Fn(&str) -> Result<String, String> {
 
 fn read(path: PathBuf) -> Result<String, String> {
     let failed = |error: std::io::Error| error.to_string();
-    // Pipes and devices may have no end, or keep a reader waiting when they are opened.
+    // Pipes and devices may have no end, or may block whoever opens them.
     if !std::fs::metadata(&path).map_err(failed)?.is_file() {
         return Err("it is no regular file".into());
     }

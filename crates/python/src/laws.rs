@@ -1,5 +1,5 @@
-//! Laws that Python has brought: of libraries, and compiled in this process. Scenarios that are resolved afterwards may
-//! name their files.
+//! This file keeps the laws that Python has brought, from libraries or compiled in this process. Scenarios that are
+//! resolved afterwards may name their files.
 
 use crate::{LawError, ScenarioError, catalogues};
 use aqm::registry::{Entry, Registry};
@@ -15,8 +15,9 @@ pub fn registry() -> Arc<Registry> {
     Arc::clone(&REGISTRY.lock().expect("nobody panics with it"))
 }
 
-/// Brings the law of the library `library` for scenarios that name the file `path`; JSON with its `disciplines` and
-/// what it was `built_with`. It stays loaded.
+/// Brings the law of the library `library`, for scenarios that name the file `path`. Returns JSON with its
+/// `disciplines`
+/// and what it was `built_with`. The library stays loaded.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
 pub fn bring_library(library: PathBuf, path: PathBuf, sha256: &str) -> PyResult<String> {
@@ -45,8 +46,8 @@ fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) -> P
     Ok(json!({ "disciplines": disciplines, "built_with": built_with }).to_string())
 }
 
-/// Puts the forward discipline of a resolved scenario through `operations` random operations: JSON with what came of
-/// them and the nanoseconds that they took; or the `fault` and its `story`.
+/// Puts the forward discipline of a resolved scenario through `operations` random operations. Returns JSON with the
+/// counts and the nanoseconds that they took, or with the `fault` and its `story`.
 #[pyfunction]
 pub fn drive(py: Python<'_>, text: &str, origin: &str, seed: u64, operations: u32, tells: bool) -> PyResult<String> {
     let resolved = crate::resolved(py, text, origin, &[])?;
@@ -69,7 +70,7 @@ pub fn drive(py: Python<'_>, text: &str, origin: &str, seed: u64, operations: u3
     })
 }
 
-/// What is said of a law that has ended a run.
+/// The exception for a law that has ended a run.
 #[expect(clippy::needless_pass_by_value, reason = "it is an error that is mapped")]
 pub fn misbehaved(fault: aqm::Fault) -> PyErr {
     LawError::new_err(fault.message())

@@ -1,4 +1,6 @@
-//! What Python sees of aqmlab: bindings, nothing else. Structured values cross as JSON text; tables are files.
+//! This crate is what Python sees of aqmlab: bindings and nothing else. Structured values cross as JSON text, and
+//! tables
+//! are files.
 
 mod answer;
 mod catalogues;
@@ -31,8 +33,8 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Checks a scenario and fills in every default; JSON with `toml`, `scenario`, `digest`, `loads`, `reached`, `files`
-/// and `memory`, what a run of it will need, which is empty as long as a load is to be calibrated.
+/// Checks a scenario and fills in every default. Returns JSON with `toml`, `scenario`, `digest`, `loads`, `reached`,
+/// `files` and `memory`. The last is the memory that a run will need, and is empty while a load is to be calibrated.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
 fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
@@ -40,7 +42,7 @@ fn resolve(py: Python<'_>, text: &str, origin: &str, overrides: Vec<(String, Str
     Ok(answer::of(&resolved))
 }
 
-/// Checks that a text is TOML of a size and depth that are read; raises [`ScenarioError`] with one line where not.
+/// Checks that a text is TOML of a size and depth that are read. Raises [`ScenarioError`] with one line if it is not.
 #[pyfunction]
 fn check_toml(text: &str, origin: &str) -> PyResult<()> {
     scenario::check_toml(text, origin).map_err(refused)
@@ -155,7 +157,7 @@ fn quantities(model: &str) -> String {
     demand::quantities(model).to_string()
 }
 
-/// The same of the distribution in the text of a file, with its two columns.
+/// The quantity in the text of a file with two columns, as JSON like those of [`quantities`].
 #[pyfunction]
 fn table_quantity(name: &str, text: &str) -> PyResult<String> {
     demand::table_quantity(name, text).map(|value| value.to_string()).map_err(refused)
@@ -194,7 +196,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Resolves without the interpreter, which others may use while large files are read and populations found.
+/// Resolves without holding the interpreter, so that other threads can use it while large files are read and
+/// populations
+/// are found.
 fn resolved(py: Python<'_>, text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<scenario::Resolved> {
     py.detach(|| scenario::resolve_with(&laws::registry(), text, origin, overrides, &beside(origin))).map_err(refused)
 }

@@ -1,4 +1,4 @@
-//! What routers may read of a block's packets: their codepoint, and the hosts that they are between.
+//! This file reads what routers see of a block's packets: their codepoint, and their hosts.
 
 use crate::document::Data;
 use crate::error::Error;
@@ -34,12 +34,12 @@ const CODEPOINTS: [(&str, u8); 23] = [
     ("CS7", 56),
 ];
 
-/// The hosts of a block that does not say: each of its flows, users or arrivals has a pair of its own.
+/// The default hosts of a block: each of its flows, users or arrivals has a pair of its own.
 pub(crate) const OWN: Hosts = Hosts { clients: None, servers: None };
 const OWN_WORD: &str = "own";
 const MOST_HOSTS: u32 = 100_000_000;
 
-/// A codepoint by its name, in either case, or its number.
+/// Reads a codepoint by its name, in capitals or not, or its number.
 pub(crate) fn read_dscp(entry: &Entry<'_>) -> Result<u8, Error> {
     let found = match entry.data() {
         Data::Integer(number) => u8::try_from(*number).ok().filter(|number| *number < 64),
@@ -50,7 +50,7 @@ pub(crate) fn read_dscp(entry: &Entry<'_>) -> Result<u8, Error> {
     found.ok_or_else(|| entry.expected(format!("a number from 0 to 63 or one of {}", names())))
 }
 
-/// A codepoint by its name if it has one.
+/// Writes a codepoint, by its name if it has one.
 pub(crate) fn write_dscp(dscp: u8) -> Written {
     match CODEPOINTS.iter().find(|(_, other)| *other == dscp) {
         Some((name, _)) => Written::Text((*name).to_owned()),
@@ -58,7 +58,7 @@ pub(crate) fn write_dscp(dscp: u8) -> Written {
     }
 }
 
-/// `"own"`, how many at each end, or how many at each end by a list: clients, servers.
+/// Reads `"own"`, or the number of hosts at each end, or a list of two numbers: clients, servers.
 pub(crate) fn read_hosts(entry: &Entry<'_>) -> Result<Hosts, Error> {
     let expected =
         || entry.expected("own, a whole number of hosts at each end, or two such as [1, \"own\"]: clients, servers");
@@ -79,7 +79,7 @@ pub(crate) fn read_hosts(entry: &Entry<'_>) -> Result<Hosts, Error> {
     }
 }
 
-/// As it is read, in the shortest form.
+/// Writes hosts in the shortest form that is read back.
 pub(crate) fn write_hosts(hosts: Hosts) -> Written {
     let end = |hosts: Option<u32>| match hosts {
         None => Written::Text(OWN_WORD.to_owned()),

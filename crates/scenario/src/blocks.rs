@@ -1,4 +1,4 @@
-//! The blocks of `[[traffic]]`: what all have in common. The rest is read by the kind of each ([`mod@kinds`]).
+//! This file reads what all blocks of `[[traffic]]` have in common. The kind of each reads the rest ([`mod@kinds`]).
 
 use crate::addressing;
 use crate::demand::Carries;
@@ -16,7 +16,7 @@ use base::{Rate, Span};
 
 /// A block that has been read.
 pub(crate) struct Block {
-    /// Complete, or waiting for the number of users that offer a load, in which case the error says so.
+    /// The block. If the number of users that offer a load is still to be found, the load, with an error that says so.
     pub traffic: Result<Traffic, (LoadRequest, Error)>,
     /// Its way over the links.
     pub route: Route,
@@ -24,7 +24,7 @@ pub(crate) struct Block {
     pub written: Fields,
 }
 
-/// What a block takes from the rest of the scenario.
+/// The parts of a scenario that a block takes values from.
 pub(crate) struct Surroundings<'a, 'b> {
     /// `[stacks]`.
     pub stacks: &'b Stacks<'a>,
@@ -42,7 +42,7 @@ pub(crate) struct Surroundings<'a, 'b> {
     pub seed: u64,
 }
 
-/// A block that is read by its kind.
+/// A block that its kind is reading.
 pub(crate) struct Asking<'a, 'b> {
     pub block: &'b Section<'a>,
     pub around: &'b Surroundings<'a, 'b>,
@@ -56,7 +56,7 @@ pub(crate) struct Asking<'a, 'b> {
     pub tcp: &'b mut tcp::Config,
 }
 
-/// Which conditions are the connections' own rather than the scenario's.
+/// Whether conditions are the connections' own rather than the scenario's.
 #[derive(Clone, Copy)]
 pub(crate) struct Own {
     pub rtt: bool,
@@ -64,8 +64,8 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// What a block says in which `word` stands for them, where its kind has such a word: it says so unless it says
-    /// something else.
+    /// Reads this from a block whose kind has a `word` for the connections' own; without a word, nothing is their own.
+    /// A key that is not given means the connections' own.
     fn of(block: &Section<'_>, word: Option<&str>) -> Self {
         let is_own = |name| {
             let given = block.get(name);
@@ -77,7 +77,7 @@ impl Own {
 
 pub(crate) const RTT: &str = "rtt";
 pub(crate) const WINDOW: &str = "window";
-/// Which model of its kind a block is.
+/// The key that names the model of a block's kind.
 pub(crate) const MODEL: &str = "model";
 const COMMON: &[&str] = &["kind", "direction", RTT, "dscp", "hosts"];
 const DIRECTIONS: [Direction; 3] = [Direction::Forward, Direction::Reverse, Direction::Both];
@@ -128,13 +128,14 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     written.push(("dscp", addressing::write_dscp(dscp)));
     written.push(("hosts", addressing::write_hosts(ends)));
     written.extend(route_written);
-    // What the block shares with the rest of the scenario stays shared, so that it can be changed in one place.
+    // A value that the block shares with the rest of the scenario is not written, so that it can be changed in one
+    // place.
     if rtt != *around.rtt || kind.own.is_some() && !own.rtt {
         written.push((RTT, distribution::write_rtt(&rtt)));
     }
     let shared = hosts::write(&defaults);
     written.extend(hosts::write(&tcp).into_iter().filter(|field| match field.0 {
-        // Unless given, it is the connections' own.
+        // It is written unless it is the connections' own.
         WINDOW if kind.own.is_some() => !own.window,
         _ => !shared.contains(field),
     }));

@@ -1,4 +1,4 @@
-//! Links that change: `schedule` and `period`, or `states`, in `[link]` and `[links.NAME]`.
+//! A link may change while a run goes on: by `schedule` and `period`, or by `states`, in `[link]` and `[links.NAME]`.
 //!
 //! ```toml
 //! schedule = [
@@ -8,8 +8,8 @@
 //! period = "30s"
 //! ```
 //!
-//! What an entry does not say stays as it is; where the link has no rate or delay of its own in reverse, that is as the
-//! forward one. After a period the link is as it was at the start, and the schedule begins again.
+//! What an entry does not say stays as it is. A link without a rate or delay of its own in reverse has the forward one.
+//! After a period the link is as it was at the start, and the schedule begins again.
 //!
 //! ```toml
 //! states = [
@@ -18,8 +18,8 @@
 //! ]
 //! ```
 //!
-//! The link begins in the first state, stays in each for a time that is drawn, and goes on to another by the weights in
-//! `to`. What a state does not say is as the link has it.
+//! The link begins in the first state. It stays in each state for a time that is drawn, and goes on to another one that
+//! is drawn by the weights in `to`. What a state does not say is as the link has it.
 
 use crate::bounds::MOST_CHANGES;
 use crate::distribution::{self, Quantity};
@@ -32,15 +32,15 @@ use base::Span;
 
 pub(crate) const KEYS: &[&str] = &["schedule", "period", "states", "told_rate"];
 
-/// The longest delay behind a link: beyond a satellite's somebody mistook a unit.
+/// The longest delay behind a link. Beyond a satellite's, somebody mistook a unit.
 const LONGEST_DELAY: Span = Span::from_secs(10);
 const LONGEST: Span = Span::from_secs(1_000_000);
-/// Each change costs an event.
+/// The shortest period and mean stay, since each change costs an event.
 const SHORTEST_PERIOD: Span = Span::from_ms(1);
 const A_SCHEDULE: &str = "a list of changes such as [{ at = \"10s\", rate = \"5mbit\" }]";
 const STATES: &str = "a list of two states or more, such as [{ rate = \"5mbit\", stay = \"1s\", to = [0, 1] }, ...]";
 
-/// What a link is like both ways, and whether the reverse way is as the forward one unless it says otherwise.
+/// The condition of a link both ways, and whether the reverse one follows the forward one.
 #[derive(Clone, Copy)]
 pub(crate) struct Likeness {
     pub conditions: [Condition; 2],
@@ -48,7 +48,7 @@ pub(crate) struct Likeness {
     pub delay_follows: bool,
 }
 
-/// How the link changes that starts as `start`; `None` where it does not. The second is what it is like at the start.
+/// Reads how a link changes that would start as `start`; `None` if it does not. Returns its condition at the start too.
 pub(crate) fn read(section: &Section<'_>, start: Likeness) -> Result<(Option<Pattern>, [Condition; 2]), Error> {
     let unchanged = (None, start.conditions);
     match (section.get("schedule"), section.get("states")) {
@@ -80,7 +80,7 @@ fn refuse_trace(section: &Section<'_>, changing: &Entry<'_>) -> Result<(), Error
     }
 }
 
-/// What a table says of a link that is otherwise as `before`.
+/// Reads a table about a link that is otherwise as `before`.
 fn read_likeness(table: &Section<'_>, before: Likeness) -> Result<Likeness, Error> {
     let mut next = before;
     if let Some(entry) = table.get("rate") {
@@ -111,7 +111,7 @@ fn read_rate(entry: &Entry<'_>) -> Result<base::Rate, Error> {
     })
 }
 
-/// A propagation delay behind a link.
+/// Reads a propagation delay behind a link.
 pub(crate) fn read_delay(entry: &Entry<'_>) -> Result<Span, Error> {
     entry.span_within(Span::ZERO, LONGEST_DELAY)
 }
@@ -164,7 +164,7 @@ fn read_schedule(section: &Section<'_>, entry: &Entry<'_>, start: Likeness) -> R
 }
 
 fn read_states(entry: &Entry<'_>, start: Likeness) -> Result<Vec<State>, Error> {
-    /// More than any table of such models has.
+    /// The most states: more than any table of such models has.
     const MOST_STATES: usize = 1000;
     let list = entry.list(STATES)?;
     if !(2..=MOST_STATES).contains(&list.len()) {
@@ -198,7 +198,7 @@ fn read_states(entry: &Entry<'_>, start: Likeness) -> Result<Vec<State>, Error> 
     list.iter().map(state).collect()
 }
 
-/// The keys of [`read`].
+/// Writes the keys of [`read`].
 pub(crate) fn write(pattern: &Pattern) -> Fields {
     match pattern {
         Pattern::Schedule { moments, period, .. } => {

@@ -1,4 +1,4 @@
-//! Distributions as text: a value, or a table that names the form.
+//! This file reads and writes distributions as text: a value, or a table that names the form.
 //!
 //! ```toml
 //! a = "80ms"
@@ -13,9 +13,10 @@
 //!
 //! Numbers of things, such as objects, are written as numbers: `{ pareto = { mean = 4, shape = 1.2 } }`.
 //!
-//! A table is an empirical distribution function: lines of `value,cumulative probability`, both not falling, the last
-//! probability 1, linear in between. A value has a unit as everywhere, or the unit with which the name of the column
-//! in a heading ends (`rtt_ms,probability`), or none: seconds and bytes. Lines that begin with `#` are left out.
+//! A table is an empirical distribution function, which is linear between its points. It has lines of
+//! `value,cumulative probability`. Neither falls, and the last probability is 1. A value has a unit as everywhere, or
+//! the unit at the end of its column's name in a heading (`rtt_ms,probability`). Without either it is in seconds or
+//! bytes. Lines that begin with `#` are skipped.
 
 use crate::bounds::{MOST_POINTS, MOST_TEXT};
 use crate::document::Data;
@@ -26,7 +27,7 @@ use crate::units;
 use crate::written::{Fields, Written};
 use base::{Distribution, Span};
 
-/// What a distribution is of.
+/// The quantity that a distribution is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
     /// Kept in seconds.
@@ -40,10 +41,10 @@ pub enum Quantity {
 const FORMS: &[&str] = &["uniform", "exponential", "pareto", "weibull", "lognormal", "table"];
 const EVEN: &[&str] = &["even"];
 const MODIFIERS: &[&str] = &["step"];
-/// Largest number of things, and what is said of one that is none.
+/// The largest number of things, and how an error describes numbers up to it.
 const MOST: f64 = 1e6;
 const COUNT: &str = "a number from 0 to 1000000";
-/// Shapes beyond these are a constant or nothing at all to any simulation.
+/// The range of shapes. Beyond it a distribution is a constant, or nothing at all, to any simulation.
 const SHAPE: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
 
 impl Quantity {
@@ -102,7 +103,7 @@ pub(crate) fn read(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution
 
 /// Reads round-trip times.
 pub(crate) fn read_rtt(entry: &Entry<'_>) -> Result<RttSpec, Error> {
-    /// A satellite hop is 0.6 s: beyond this bound somebody mistook a unit.
+    /// The longest round-trip time, seconds. A satellite hop takes 0.6 s, so that beyond this somebody mistook a unit.
     const LONGEST: f64 = 60.0;
     let Data::Table(table) = entry.data() else {
         let span = entry.span_within(Span::ZERO, Span::from_secs_f64(LONGEST))?;
@@ -119,7 +120,7 @@ pub(crate) fn read_rtt(entry: &Entry<'_>) -> Result<RttSpec, Error> {
     let typical = match &rtt {
         RttSpec::Even { high, .. } => *high,
         RttSpec::Drawn(distribution) if distribution.max().is_finite() => distribution.max(),
-        // An unbounded tail may have an infinite mean: its middle is what tells a mistaken unit.
+        // The median is judged, since an unbounded tail may have an infinite mean.
         RttSpec::Drawn(distribution) => distribution.quantile(0.5),
     };
     if typical > LONGEST {
@@ -224,7 +225,7 @@ fn parts<'a>(entry: &Entry<'a>, names: &[&str]) -> Result<Section<'a>, Error> {
     Ok(section)
 }
 
-/// Two values, the second not below the first.
+/// Reads two values, of which the second is not below the first.
 fn pair(entry: &Entry<'_>, quantity: Quantity) -> Result<(f64, f64), Error> {
     let two = "two values, the smallest and the largest";
     let items = entry.list(two)?;
@@ -236,7 +237,8 @@ fn pair(entry: &Entry<'_>, quantity: Quantity) -> Result<(f64, f64), Error> {
 fn steps(low: f64, high: f64, step: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
     let width = quantity.positive(step)?;
     let count = (high - low) / width;
-    // The ends and the step are decimals, so their quotient is off a whole number by a few roundings at most.
+    // The ends and the step are decimals, so that their quotient differs from a whole number by a few roundings at
+    // most.
     if count.round() < 1.0 || (count - count.round()).abs() > 1e-9 * count {
         return Err(step.expected("a step that divides the range"));
     }
@@ -255,7 +257,7 @@ fn pareto(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> 
     Ok(Distribution::Pareto { scale, shape })
 }
 
-/// The points of an empirical distribution function, in the scenario itself or in a file.
+/// Reads the points of an empirical distribution function, from the scenario itself or from a file.
 fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
     if let Data::Text(name) = entry.data() {
         let text = (entry.context.files)(name).map_err(|reason| entry.error(format!("cannot be read: {reason}")))?;
@@ -274,8 +276,9 @@ fn table(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution, Error> {
     }
 }
 
-/// The distribution in the `text` of a file, for those who have no scenario, and what it is of: its heading says so.
-/// Without one it is a number of things; with a name that ends in no unit as well.
+/// Reads the distribution in the `text` of a file without a scenario. Returns its quantity too, which the heading
+/// tells.
+/// Without a heading, or with one that ends in no unit, it is a number of things.
 ///
 /// # Errors
 /// The first line that is not as expected.
@@ -312,7 +315,7 @@ fn file(name: &str, key: &str, text: &str, quantity: Quantity) -> Result<Distrib
         let is_first = last.1.is_empty();
         last = (number, line.trim());
         if is_first && let Some(heading) = heading_unit(line) {
-            // Things have no unit, whatever they are called.
+            // A number of things has no unit, whatever its column is called.
             unit = if quantity == Quantity::Count { String::new() } else { heading };
             if quantity.read(&format!("1{unit}")).is_err() {
                 return Err(refuse(
@@ -352,7 +355,7 @@ impl Points {
 
     fn finish(mut self) -> Result<Distribution, String> {
         match self.0.last_mut() {
-            // Sums of rounded shares end near 1.
+            // The sum of rounded shares ends near 1.
             Some((_, last)) if (*last - 1.0).abs() < 1e-6 => *last = 1.0,
             Some(_) => return Err("expected 1 as the last cumulative probability".into()),
             None => return Err("expected lines of value,cumulative probability".into()),
@@ -367,7 +370,7 @@ pub(crate) fn is_data(line: &str) -> bool {
     !line.is_empty() && !line.starts_with('#')
 }
 
-/// The unit that a heading gives; `None` if the line is no heading: it has a number somewhere a number belongs.
+/// The unit that a heading gives. `None` if the line is no heading, because it has a number where one belongs.
 fn heading_unit(line: &str) -> Option<String> {
     let (value, probability) = line.split_once(',')?;
     let is_name = |field: &str| field.trim().starts_with(|c: char| c.is_alphabetic());

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, in one line.
+//! An [`Error`] says in one line what is wrong with a scenario.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// Both ends of `text`, at most `length` characters: what tells files and long lists apart is at either end.
+/// Cuts the middle out of `text`, to at most `length` characters. Files and long lists differ at their ends.
 fn without_middle(text: &str, length: usize) -> String {
     let count = text.chars().count();
     if count <= length {
@@ -57,7 +57,7 @@ fn without_middle(text: &str, length: usize) -> String {
     text.chars().take(half).chain("...".chars()).chain(text.chars().skip(count - half)).collect()
 }
 
-/// The first characters of `text`, so that a line stays a line one can read.
+/// The first characters of `text`, so that an error stays readable.
 pub(crate) fn shortened(text: &str) -> String {
     const LENGTH: usize = 60;
     if text.chars().count() <= LENGTH {

@@ -1,7 +1,8 @@
-//! The keys of `[tcp]`: a stack profile and what a scenario changes of it.
+//! This file reads `[tcp]`: a stack profile and what a scenario changes of it.
 //!
-//! One table, [`TABLE`], has every key with how it is read into a profile and how it is written back; a value of
-//! [`tcp::Config`] that can be set is a row of it and nothing else.
+//! One table, [`TABLE`], has every key, with how it is read into a profile and how it is written back. To make a value
+//! of
+//! [`tcp::Config`] a key takes a row of the table and nothing else.
 
 use crate::document::Data;
 use crate::error::Error;
@@ -19,7 +20,7 @@ struct Key {
     write: fn(&Config) -> Written,
 }
 
-/// A value that is so or is not.
+/// Makes a row of a key that is `true` or `false`.
 macro_rules! flag {
     ($name:literal, $($field:ident).+) => {
         Key {
@@ -30,7 +31,7 @@ macro_rules! flag {
     };
 }
 
-/// A whole number in a range.
+/// Makes a row of a whole number in a range.
 macro_rules! count {
     ($name:literal, $($field:ident).+, $range:expr) => {
         Key {
@@ -41,7 +42,7 @@ macro_rules! count {
     };
 }
 
-/// A size in a range.
+/// Makes a row of a size in a range.
 macro_rules! size {
     ($name:literal, $($field:ident).+, $range:expr) => {
         Key {
@@ -56,7 +57,7 @@ macro_rules! size {
     };
 }
 
-/// A time; none that a stack keeps is shorter than a microsecond or longer than an hour.
+/// Makes a row of a time. No time of a stack is shorter than a microsecond or longer than an hour.
 macro_rules! span {
     ($name:literal, $($field:ident).+) => {
         Key {
@@ -67,7 +68,7 @@ macro_rules! span {
     };
 }
 
-/// One of the words of a table.
+/// Makes a row of a word of a table.
 macro_rules! words {
     ($name:literal, $($field:ident).+, $table:expr) => {
         Key {
@@ -78,7 +79,7 @@ macro_rules! words {
     };
 }
 
-/// Waits between repetitions.
+/// Makes a row of the waits between repetitions.
 macro_rules! backoff {
     ($name:literal, $($field:ident).+) => {
         Key {
@@ -89,7 +90,7 @@ macro_rules! backoff {
     };
 }
 
-/// Every key but `stack`, in the order in which they are read and written: `cc` before those for which it stands.
+/// Every key but `stack`, in the order in which they are read and written: `cc` comes before the keys that it sets.
 const TABLE: &[Key] = &[
     Key { name: "cc", read: read_cc, write: write_cc },
     words!("repair", repair, Repair::WORDS),
@@ -106,7 +107,7 @@ const TABLE: &[Key] = &[
     size!("window", window, 1..=1 << 40),
     size!("receive_buffer", receive_buffer, 0..=1 << 40),
     size!("mss", mss, 64..=65_000),
-    // From IPv4 and TCP without options to both with all they can have.
+    // The range is from IPv4 and TCP without options to both with all the options they can have.
     size!("header", header, 40..=120),
     size!("syn_header", syn_header, 40..=120),
     count!("initial_window", initial_window, 1..=10_000),
@@ -160,7 +161,7 @@ pub(crate) const KEYS: &[&str] = &{
 
 /// The key that names the profile.
 pub(crate) const STACK: &str = "stack";
-/// The profile of a scenario that names none: the hosts of today.
+/// The profile of a scenario that names none: the usual hosts of today.
 const DEFAULT_STACK: &str = "linux";
 const HYSTART: [(&str, Hystart); 3] = [("off", Hystart::Off), ("linux", Hystart::Linux), ("plus", Hystart::Plus)];
 const ECN: [(&str, EcnMode); 4] =
@@ -171,12 +172,12 @@ const REDUCTION: [(&str, Reduction); 2] = [("at-once", Reduction::AtOnce), ("prr
 const RTT_SAMPLING: [(&str, RttSampling); 2] =
     [("one-per-window", RttSampling::OnePerWindow), ("every-ack", RttSampling::EveryAck)];
 const RTO_FLOOR: [(&str, RtoFloor); 2] = [("whole", RtoFloor::Whole), ("variance", RtoFloor::Variance)];
-/// What counts towards `delayed_ack`: segments of any size, or bytes, a full segment's worth as one.
+/// What counts towards `delayed_ack`: segments of any size, or bytes, of which a full segment's worth counts as one.
 const DELAYED_ACK_COUNTS: [(&str, bool); 2] = [("segments", true), ("bytes", false)];
 const SHORTEST: Span = Span::from_us(1);
 const LONGEST: Span = Span::from_secs(3600);
 
-/// Hosts as a scenario has them.
+/// The hosts of a scenario or a block.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     /// The profile's name.
@@ -184,7 +185,7 @@ pub(crate) struct Hosts {
     pub config: Config,
 }
 
-/// Keys that `repair` stands for now.
+/// Former keys, which `repair` replaces.
 const FORMER: [&str; 3] = ["sack", "newreno", "rack"];
 
 /// Refuses the former keys in `section`, and says what to write in the place of all of them.
@@ -213,7 +214,7 @@ pub(crate) fn refuse_former(section: &Section<'_>) -> Result<(), Error> {
     Err(entry.error(problem))
 }
 
-/// Reads the hosts of a block: its own keys before those of `[tcp]`, those before the profile's.
+/// Reads the hosts of a block. Its own keys win over those of `[tcp]`, and these over the profile's.
 pub(crate) fn read(stacks: &Stacks<'_>, defaults: &Section<'_>, block: Option<&Section<'_>>) -> Result<Hosts, Error> {
     let given: Vec<&Section<'_>> = block.into_iter().chain([defaults]).collect();
     match given.iter().find_map(|section| section.get(STACK)) {
@@ -238,7 +239,8 @@ pub(crate) fn profile(name: &str) -> Option<Config> {
     tcp::profile(name).map(|profile| (profile.config)())
 }
 
-/// The profile `config`, which `stack` names, with what the sections say: an earlier one before a later one.
+/// The profile `config`, which `stack` names, changed by what the sections say. An earlier section wins over a later
+/// one.
 pub(crate) fn complete(stack: &str, mut config: Config, given: &[&Section<'_>]) -> Result<Hosts, Error> {
     for key in TABLE {
         if let Some(entry) = given.iter().find_map(|section| section.get(key.name)) {
@@ -249,7 +251,7 @@ pub(crate) fn complete(stack: &str, mut config: Config, given: &[&Section<'_>]) 
     Ok(Hosts { stack: stack.to_owned(), config })
 }
 
-/// Refuses values that are each in range but do not fit together; names one that was given.
+/// Refuses values that are each in range but do not fit together. The error names one that was given.
 fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result<(), Error> {
     let blame = |names: [&str; 2], expected: String| match names.into_iter().find_map(&get) {
         Some(entry) => Err(entry.expected(expected)),
@@ -292,9 +294,10 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     Ok(())
 }
 
-/// The window, and with it the repair that the stack has beside it unless `repair` says otherwise. The literature's
-/// names of whole TCPs, `newreno` and `sack`, are Reno's window and that repair; so is `reno` but for Linux, which
-/// calls a window so and nothing else. `cubic` is the stack's own.
+/// Reads the window, and with it the repair that the stack has beside it unless `repair` says otherwise. `newreno` and
+/// `sack`, the literature's names of whole TCPs, mean Reno's window and that repair. So does `reno`, except under
+/// Linux,
+/// where it names a window and nothing else. `cubic` is the stack's own CUBIC.
 fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     const NEWRENO: &str = "newreno";
     const SACK: &str = "sack";
@@ -305,7 +308,7 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     let (word, control) = entry.word(&flavours.into_iter().chain(others).chain(dialects).collect::<Vec<_>>())?;
     config.control = control;
     config.cubic = CUBIC.iter().find(|row| row.0 == word).map_or_else(|| own_cubic(config), |row| row.1);
-    // Before any other key is read, this is the repair of a built-in profile.
+    // No other key has been read yet, so that this is the repair of a built-in profile.
     config.repair = match (word, config.repair) {
         (NEWRENO, repair) => repair.without_sack(),
         ("reno", Repair::Rack) => Repair::Rack,
@@ -313,7 +316,7 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
         (_, Repair::Ns2Sack1) if control.models_path() => Repair::Sack,
         (_, repair) => repair.with_sack(),
     };
-    // Linux's CUBIC alone has it by itself.
+    // Only Linux's CUBIC has HyStart of its own.
     let is_linux = control == Control::Cubic && config.cubic == CubicDialect::Linux;
     config.hystart = if is_linux { Hystart::Linux } else { Hystart::Off };
     config.pacing = control.models_path();
@@ -325,7 +328,7 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whose CUBIC it is, where it is not the stack's own.
+/// The words for a CUBIC that is not the stack's own.
 const CUBIC: [(&str, CubicDialect); 2] = [("cubic-rfc", CubicDialect::Rfc), ("cubic-linux", CubicDialect::Linux)];
 
 /// The CUBIC of the built-in profile that `config` started from.
@@ -341,7 +344,7 @@ fn write_cc(config: &Config) -> Written {
     }
 }
 
-/// `"off"`, or how many segments are acknowledged at once.
+/// Reads `"off"`, or how many segments are acknowledged at once.
 fn read_delayed_ack(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     config.delayed_ack.every = match entry.data() {
         Data::Text(text) if text == "off" => 1,
@@ -358,7 +361,7 @@ fn write_delayed_ack(config: &Config) -> Written {
     }
 }
 
-/// `"never"`, or after how many timeouts in a row.
+/// Reads `"never"`, or a number of timeouts in a row.
 fn read_rtt_forgotten(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     config.rtt_forgotten_after = match entry.data() {
         Data::Text(text) if text == "never" => u32::MAX,
@@ -375,7 +378,7 @@ fn write_rtt_forgotten(config: &Config) -> Written {
     }
 }
 
-/// What each repetition waits, in units of the first wait.
+/// Reads how long each repetition waits, in units of the first wait.
 fn read_backoff(entry: &Entry<'_>) -> Result<Backoff, Error> {
     let expected = format!("a list of 1 to {} whole numbers such as [1, 2, 4]", Backoff::MOST);
     let list = entry.list(&expected)?;

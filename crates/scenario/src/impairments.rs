@@ -1,4 +1,5 @@
-//! What the path does to packets before they reach the bottleneck: `loss`, `reorder`. As netem (tc-netem(8)) does it.
+//! The path may lose or reorder packets before they reach the bottleneck (`loss`, `reorder`), much as netem does
+//! (tc-netem(8)).
 //!
 //! ```toml
 //! [path]
@@ -6,10 +7,12 @@
 //! reorder = { share = 0.001, delay = "5ms" }
 //! ```
 //!
-//! Each packet is lost with the same probability, whatever became of the others; of those that are left a share is held
-//! back by some more delay, and overtaken by whatever its sender sends meanwhile. Deviation from netem: its `reorder`
-//! is the share that is sent at once while all others are delayed; here the few are held back, so that `rtt` stays the
-//! round-trip time of the others.
+//! Each packet is lost with the same probability, whatever became of the others. Of the remaining packets a share is
+//! held back by some more delay, and overtaken by whatever its sender sends meanwhile.
+//!
+//! # Deviations
+//! - In netem `reorder` is the share that is sent at once while all others are delayed. Here it is the share that is
+//!   held back, so that `rtt` stays the round-trip time of the others.
 
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
@@ -26,25 +29,25 @@ pub(crate) const KEYS: &[&str] = &["loss", "reverse_loss", "reorder", "reverse_r
 pub struct Impairment {
     /// The probability with which a packet is lost.
     pub loss: f64,
-    /// What happens to some of the others, if anything.
+    /// How some of the other packets are held back, if any are.
     pub reorder: Option<Reorder>,
 }
 
 /// Packets that are held back.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reorder {
-    /// The probability with which a packet is.
+    /// The probability with which a packet is held back.
     pub share: f64,
     /// For how long, seconds.
     pub delay: Distribution,
 }
 
 impl Impairment {
-    /// Nothing.
+    /// A path that loses and reorders nothing.
     pub const NONE: Self = Self { loss: 0.0, reorder: None };
 }
 
-/// Reads what `[path]` says of either direction; the reverse one is as the forward one unless it has its own.
+/// Reads what `[path]` says of both directions. The reverse one is as the forward one unless it has its own keys.
 pub(crate) fn read(section: &Section<'_>) -> Result<([Impairment; 2], Fields), Error> {
     let read = |loss, reorder, default: &Impairment| {
         let loss = section.read(loss, default.loss, |entry| entry.number_within(0.0..=1.0))?;
@@ -53,7 +56,7 @@ pub(crate) fn read(section: &Section<'_>) -> Result<([Impairment; 2], Fields), E
     };
     let forward = read("loss", "reorder", &Impairment::NONE)?;
     let reverse = read("reverse_loss", "reverse_reorder", &forward)?;
-    // Written where there are any, so that scenarios without are what they were.
+    // They are written only where there are any, so that scenarios without them keep their text and digest.
     let mut written = Vec::new();
     if forward.loss > 0.0 || reverse.loss > 0.0 {
         written.extend([("loss", forward.loss), ("reverse_loss", reverse.loss)].map(|(k, x)| (k, Written::Number(x))));
@@ -65,7 +68,7 @@ pub(crate) fn read(section: &Section<'_>) -> Result<([Impairment; 2], Fields), E
     Ok(([forward, reverse], written))
 }
 
-/// `None` where nothing is held back.
+/// Reads `reorder`; `None` where nothing is held back.
 fn read_reorder(entry: &Entry<'_>) -> Result<Option<Reorder>, Error> {
     let section = entry.section("a table such as { share = 0.001, delay = \"5ms\" }")?;
     section.only(&[&["share", "delay"]])?;
@@ -86,7 +89,7 @@ fn write_reorder(reorder: Option<&Reorder>) -> Written {
     Written::Inline(fields)
 }
 
-/// Tells what becomes of each packet, in the order in which packets are sent in each direction.
+/// Decides the fate of each packet, in the order in which packets are sent in each direction.
 pub struct Impairments {
     sides: [Side; 2],
 }
@@ -98,7 +101,7 @@ struct Side {
 }
 
 impl Impairments {
-    /// Those of a run of `scenario`; `None` where there are none.
+    /// The impairments of a run of `scenario`; `None` where there are none.
     pub fn of(scenario: &Scenario) -> Option<Self> {
         let side = |side: usize, direction| {
             let stream = |what| Stream::named(scenario.seed, &format!("path/{direction}/{what}"));
@@ -108,7 +111,8 @@ impl Impairments {
         scenario.path.is_impaired().then(|| Self { sides: [side(0, "forward"), side(1, "reverse")] })
     }
 
-    /// How much later the next packet that `side` sends reaches the bottleneck; `None` if it is lost.
+    /// The fate of the next packet that `side` sends: how much later it reaches the bottleneck, or `None` if it is
+    /// lost.
     #[inline]
     pub fn fate(&mut self, side: usize) -> Option<Span> {
         let Side { impairment, losses, reorders } = &mut self.sides[side];

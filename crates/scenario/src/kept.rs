@@ -1,14 +1,14 @@
-//! Files that a scenario names and that are too large to be copied into its text: traces, connection vectors, recorded
-//! demands.
+//! This file reads files that a scenario names and that are too large to be copied into its text: traces, connection
+//! vectors, recorded demands.
 //!
 //! ```toml
 //! vectors = "campus.cvec"                                       # as people write it
 //! vectors = { file = "campus.cvec", sha256 = "9f86d081..." }    # as the resolved scenario has it
 //! ```
 //!
-//! A resolved scenario says what is in the file by its SHA-256: with other content it does not resolve. What a file is
-//! called is not part of the scenario's digest, as the scenario's own name is not; what is in it is. Whoever keeps
-//! results keeps the files beside the resolved scenario ([`Resolved::files`](crate::Resolved::files)).
+//! A resolved scenario states the content of the file by its SHA-256, and does not resolve with other content. The
+//! content is part of the scenario's digest. The file's name is not, nor is the scenario's own. Whoever keeps results
+//! keeps these files beside the resolved scenario ([`Resolved::files`](crate::Resolved::files)).
 
 use crate::bounds::MOST_KEPT;
 use crate::document::Data;
@@ -35,7 +35,7 @@ pub(crate) struct ReadFile {
     key: String,
 }
 
-/// Reads the file that `entry` names. `what` is what is in such a file: "connection vectors".
+/// Reads the file that `entry` names. `what` says for errors what such a file has, as in "connection vectors".
 pub(crate) fn read(entry: &Entry<'_>, what: &str) -> Result<ReadFile, Error> {
     let expected = format!("the name of a file of {what}");
     let (file, sha256) = match entry.data() {
@@ -70,12 +70,12 @@ pub(crate) fn read_all(entry: &Entry<'_>, what: &str) -> Result<Vec<ReadFile>, E
     entry.list(what)?.iter().map(|entry| read(entry, what)).collect()
 }
 
-/// Writes one file, so that [`read`] takes it and no other.
+/// Writes the name and digest of one file, so that [`read`] takes it and no other.
 pub(crate) fn write(file: &ReadFile) -> Written {
     Written::File(file.kept.clone())
 }
 
-/// Writes files, so that [`read_all`] takes these and no others.
+/// Writes the names and digests of files, so that [`read_all`] takes these and no others.
 pub(crate) fn write_all(files: &[ReadFile]) -> Written {
     match files {
         [file] => write(file),
@@ -84,7 +84,7 @@ pub(crate) fn write_all(files: &[ReadFile]) -> Written {
 }
 
 impl ReadFile {
-    /// What is wrong with a line of the file, counted from 1.
+    /// The error that something is wrong with a line of the file, counted from 1.
     pub fn error(&self, line: usize, problem: String) -> Error {
         let content = self.text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
         Error {

@@ -1,4 +1,4 @@
-//! A discipline that is not built in: a scenario names the file of its law.
+//! A scenario may name the file of a law, as a discipline that is not built in.
 //!
 //! ```toml
 //! qdisc = "./my_law.py"                                          # as people write it
@@ -6,8 +6,7 @@
 //! law = { file = "my_law.py", sha256 = "9f86d081..." }           # as the resolved scenario has it, beside the kind
 //! ```
 //!
-//! Nothing is loaded here: whoever resolves has brought the law into the registry before, or has not, because nobody
-//! asked for it.
+//! Nothing is loaded here. Whoever resolves the scenario has to bring the law into the registry before.
 
 use crate::error::Error;
 use crate::kept::KeptFile;
@@ -18,12 +17,12 @@ use std::path::Path;
 /// The key that names the file of a law.
 pub(crate) const KEY: &str = "law";
 
-/// What files of laws end in: code of Python, and shared libraries.
+/// The endings of files of laws: code of Python, and shared libraries.
 const ENDINGS: [&str; 2] = [".py", ".so"];
 
 const FILE: &str = "the file of a law, such as \"./my_law.py\" or \"./my_law.so\"";
 
-/// The law whose file the discipline in `section` names, if it names any.
+/// Reads the law whose file the discipline in `section` names, if it names any.
 pub(crate) fn read<'a>(section: &Section<'a>) -> Result<Option<(&'a Registered, KeptFile)>, Error> {
     let kind = section.get("kind");
     let is_file = |entry: &Entry<'_>| entry.text().is_ok_and(|name| ENDINGS.iter().any(|end| name.ends_with(end)));

@@ -1,11 +1,11 @@
-//! Text to checked values: units, distributions, scenarios.
+//! This crate turns text into checked values: quantities with units, distributions, scenarios.
 //!
-//! [`resolve()`] reads the text of a scenario, applies overrides, fills in every default and refuses whatever does not
-//! make sense with one line that names the file, the key, the value and what was expected. What leaves this crate is
-//! complete and consistent: whoever runs it need not look for errors again.
+//! [`resolve()`] reads the text of a scenario, applies overrides and fills in every default. It refuses whatever does
+//! not make sense, with one line that names the file, the key, the value and what was expected. A scenario that leaves
+//! this crate is complete and consistent, so that whoever runs it need not look for errors again.
 //!
-//! Each kind of traffic is a file of `kinds`: what its blocks say, and the sources of demand ([`Source`]) that these
-//! make. A source is told what happened ([`Turn`]) and says what is to be done ([`Command`]).
+//! Each kind of traffic is a file in `kinds`. It reads its blocks and makes their sources of demand ([`Source`]). A
+//! source is told what happened ([`Turn`]) and says what is to be done ([`Command`]).
 //!
 //! Nothing here opens a file: the text of a file that a scenario names comes through [`Files`]. Distributions are
 //! copied into the resolved text; larger files are named there with the digest of their content ([`KeptFile`]).

@@ -1,26 +1,25 @@
-//! `[link]`, or one of `[links]`: rates, which are constant, those of traces or [`changing`], and what
-//! stands before them.
+//! This file reads a link, `[link]` or one of `[links]`: its rates, which are constant, of traces, or [`changing`], its
+//! queues and its delay.
 //!
 //! ```toml
 //! trace = "cellular-down.trace"      # in place of rate
 //! reverse_trace = "cellular-up.trace"
 //! ```
 //!
-//! A file of opportunities to deliver is mm-link(1)'s: a whole number of milliseconds on each line, which do not fall.
-//! Its mean is written as the rate beside it.
+//! A trace is a file of opportunities to deliver a packet, as mm-link(1) has it: each line has a whole number of
+//! milliseconds, and these do not fall. The resolved scenario has its mean rate beside it.
 //!
 //! ```toml
 //! device_queue = "64p"               # or in bytes, "30kb"
 //! ```
 //!
-//! A queue of the network interface behind the discipline, in both directions. Without the key there is none, and
-//! nothing is written of it.
+//! This is the queue of the network interface behind the discipline, in both directions. Without the key there is none.
 //!
 //! ```toml
 //! delay = "2ms"                      # and reverse_delay, unless it is the same
 //! ```
 //!
-//! The propagation delay behind the link, beside that of the connections.
+//! This is the propagation delay behind the link, beside that of the connections.
 
 use crate::changing::{self, Likeness};
 use crate::distribution::is_data;
@@ -56,13 +55,13 @@ const KEYS: &[&str] = &[
 
 /// The largest ring of descriptors: more than drivers have (`ethtool -g`).
 const MOST_DESCRIPTORS: u32 = 1 << 16;
-/// The most bytes: about what Linux lets a limit grow to (`DQL_MAX_LIMIT`).
+/// The most bytes of a device queue: about what Linux lets a limit grow to (`DQL_MAX_LIMIT`).
 const MOST_DEVICE_BYTES: u64 = 1 << 30;
 
-/// What may stand as `told_rate`.
+/// The words of `told_rate`.
 const TOLD_RATE: [(&str, ToldRate); 3] =
     [("nothing", ToldRate::Nothing), ("nominal", ToldRate::Nominal), ("present", ToldRate::Present)];
-/// What the directions are called in the names of random streams.
+/// The words for directions in the names of random streams.
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
 /// One direction's rate, and the trace of which it is the mean.
@@ -112,7 +111,7 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
             traces[side] = Some(opportunities);
         }
     }
-    // What follows is written where there is any, so that scenarios without keep their text and its digest.
+    // The keys that follow are written only where they are given, so that scenarios without keep their text and digest.
     if delays != [Span::ZERO; 2] {
         let [forward, reverse] = delays.map(|delay| Written::Text(units::write_span(delay)));
         written.extend([("delay", forward), ("reverse_delay", reverse)]);
@@ -136,7 +135,7 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
     Ok((Link { name, rates, traces, delays, changes, told_rate, overhead, device_queue, qdiscs }, written))
 }
 
-/// What `told_rate` says of a link that changes, or does not.
+/// Reads `told_rate` of a link that `changes` or does not.
 fn told_rate(entry: &Entry<'_>, changes: bool) -> Result<ToldRate, Error> {
     match entry.word(&TOLD_RATE)? {
         ToldRate::Nominal | ToldRate::Present if !changes => {
@@ -146,10 +145,10 @@ fn told_rate(entry: &Entry<'_>, changes: bool) -> Result<ToldRate, Error> {
     }
 }
 
-/// Links that the kernel can be at a time: each takes two of the devices that the router waits for.
+/// The most links of the kernel's in a run. Each takes two of the devices that the router waits for.
 const MOST_KERNEL_LINKS: usize = 14;
 
-/// Refuses what the kernel does not do where the links are its own.
+/// Refuses what the kernel cannot do where links are its own.
 pub(crate) fn need_what_kernels_do(root: &Section<'_>) -> Result<(), Error> {
     let Some(entry) = root.get(LINKS) else {
         return need_what_a_kernel_does(&root.section(LINK)?);
@@ -161,7 +160,7 @@ pub(crate) fn need_what_kernels_do(root: &Section<'_>) -> Result<(), Error> {
     links.names().try_for_each(|name| need_what_a_kernel_does(&links.section(name)?))
 }
 
-/// Refuses what the kernel does not do as this link.
+/// Refuses what the kernel cannot do as this link.
 fn need_what_a_kernel_does(section: &Section<'_>) -> Result<(), Error> {
     for (key, expected) in [
         ("trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
@@ -177,7 +176,7 @@ fn need_what_a_kernel_does(section: &Section<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a device queue holds.
+/// Reads the limit of a device queue.
 fn device_queue(entry: &Entry<'_>) -> Result<Limit, Error> {
     match entry.length()? {
         Length::Packets(packets)
@@ -202,7 +201,7 @@ fn write_device_queue(limit: Limit) -> String {
     })
 }
 
-/// What the keys of one direction say; `None` where they say nothing.
+/// Reads rate or trace of one direction; `None` where neither is given.
 fn capacity(section: &Section<'_>, rate: &str, trace: &str) -> Result<Option<Capacity>, Error> {
     let given = section.get(rate).map(|entry| Ok::<_, Error>((entry.rate()?, entry))).transpose()?;
     let Some(entry) = section.get(trace) else {
@@ -221,7 +220,7 @@ fn capacity(section: &Section<'_>, rate: &str, trace: &str) -> Result<Option<Cap
     Ok(Some(Capacity { rate: mean, trace: Some((opportunities, kept::write(&file))) }))
 }
 
-/// The lines of a file of opportunities.
+/// Reads the lines of a file of opportunities.
 fn opportunities(file: &ReadFile) -> Result<Trace, Error> {
     let expected = "expected whole milliseconds, one opportunity a line, such as 12";
     let mut at_ms: Vec<u32> = Vec::new();
@@ -266,7 +265,7 @@ impl Link {
         }
     }
 
-    /// What the discipline of direction `side` is told of the rate when that is `present`.
+    /// The rate that the discipline of direction `side` is told when the link's is `present`.
     pub fn told(&self, side: usize, present: Rate) -> Option<Rate> {
         match self.told_rate {
             ToldRate::Nothing => None,
@@ -283,7 +282,7 @@ impl Link {
         }
     }
 
-    /// What it could send from `from` until `to`, in the mean, bits a second.
+    /// Its mean rate from `from` until `to`, bits a second.
     pub fn mean_bps(&self, side: usize, seed: u64, from: Time, to: Time) -> f64 {
         let start = Condition { rate: self.rates[side], delay: self.delays[side] };
         match self.changes(side, seed) {
@@ -292,7 +291,7 @@ impl Link {
         }
     }
 
-    /// How it changes, one way: both ways draw from one stream, and so change together.
+    /// How it changes, one way. Both ways draw from the same stream, and so change together.
     fn changes(&self, side: usize, seed: u64) -> Option<Changes> {
         let stream = || Stream::named(seed, &format!("{}/changes", self.stream()));
         self.changes.as_ref().map(|pattern| Changes::new(pattern.clone(), side, stream()))

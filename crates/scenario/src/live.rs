@@ -1,5 +1,6 @@
-//! `[live]`: how a run between real hosts is made, and what it may be late by. The simulator has no use for it, so that
-//! it is written only where it is given.
+//! `[live]` says how a run between real hosts is made, and how late it may be. The simulator does not use it, so that
+//! it
+//! is written only where it is given.
 
 use crate::bounds::MOST_CAPTURES;
 use crate::error::Error;
@@ -23,11 +24,11 @@ pub struct Live {
     pub capture_at: Vec<(usize, usize)>,
     /// How much of each captured packet is kept, bytes (IP).
     pub capture_bytes: u32,
-    /// What [`Live::lateness_share`] of packets is late by at most.
+    /// The most lateness of [`Live::lateness_share`] of the packets.
     pub lateness: Span,
-    /// The share of packets that is within [`Live::lateness`].
+    /// The share of packets that may be late by [`Live::lateness`] at most.
     pub lateness_share: f64,
-    /// What no packet is later than.
+    /// The most lateness of any packet.
     pub lateness_max: Span,
     /// How far the link's rate may be from what was asked for, as a share of it.
     pub rate_error: f64,
@@ -65,15 +66,15 @@ pub enum Capture {
 }
 
 impl Default for Live {
-    /// 99 % within 200 us, about two full packets' time at 100 Mb/s, and none later than 5 ms, the target of CoDel
-    /// (RFC 8289 §4.4): a packet later than that is a queue of its own.
+    /// Asks for 99 % of packets within 200 us, about two full packets' time at 100 Mb/s. No packet may be later than
+    /// 5 ms, the target of CoDel (RFC 8289 §4.4), since that would be a queue of its own.
     fn default() -> Self {
         Self {
             qdisc: Maker::Aqmlab,
             family: Family::Ipv4,
             capture: Capture::Off,
             capture_at: Vec::new(),
-            // Headers with all of TCP's options, and the first of the payload.
+            // This holds headers with all of TCP's options, and the first bytes of the payload.
             capture_bytes: 128,
             lateness: Span::from_us(200),
             lateness_share: 0.99,
@@ -97,7 +98,7 @@ pub(crate) const KEYS: &[&str] = &[
     "lateness_max",
     "rate_error",
 ];
-/// What directions are called after the name of a link, as in `core.reverse`.
+/// The words for directions after the name of a link, as in `core.reverse`.
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 const MAKERS: [(&str, Maker); 2] = [("aqmlab", Maker::Aqmlab), ("kernel", Maker::Kernel)];
 const FAMILIES: [(&str, Family); 2] = [("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)];
@@ -105,7 +106,7 @@ const CAPTURES: [(&str, Capture); 4] =
     [("off", Capture::Off), ("before", Capture::Before), ("after", Capture::After), ("both", Capture::Both)];
 
 impl Live {
-    /// At which of `links` links packets are captured, and in which directions.
+    /// The links, of so many, at which packets are captured, with the directions.
     pub fn captured(&self, links: usize) -> Vec<(usize, usize)> {
         if self.capture_at.is_empty() {
             (0..links).flat_map(|link| [(link, 0), (link, 1)]).collect()
@@ -114,7 +115,7 @@ impl Live {
         }
     }
 
-    /// Whether no more is captured on `links` links than there may be files.
+    /// Checks that packets are captured in no more directions of `links` links than there may be files.
     ///
     /// # Errors
     /// What was expected.
@@ -126,7 +127,7 @@ impl Live {
     }
 }
 
-/// Reads the section, and writes back what of it is given.
+/// Reads the section. Returns the keys that are given too.
 pub(crate) fn read(section: &Section<'_>, links: &[Link]) -> Result<(Live, Fields), Error> {
     section.only(&[KEYS])?;
     let default = Live::default();

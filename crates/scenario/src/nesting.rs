@@ -1,14 +1,15 @@
-//! How deep a text nests, told from its tokens: readers go down as many calls as tables and lists lie within each
-//! other, and what is too deep for them is to be known before.
+//! This file finds from its tokens how deep a text nests. Readers go one call deeper for each table or list within
+//! another, so that a text that is too deep for them has to be found before.
 
 use crate::bounds::DEEPEST;
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-/// The place in `text` from which on tables and lists lie deeper than is read, be they brackets or parts of a dotted
-/// key. What is no TOML may count as deeper than it is.
+/// The place in `text` from which on tables and lists lie too deep, be they brackets or parts of a dotted key. Text
+/// that
+/// is no TOML may count as deeper than it is.
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
-    // Dots of the key at hand, and of those that led to each bracket that is open.
+    // Dots of the current key, and of the keys that led to each open bracket.
     let (mut dots, mut around) = (0, Vec::new());
     // All dots of `around`.
     let mut above = 0;

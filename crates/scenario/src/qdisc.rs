@@ -1,4 +1,4 @@
-//! A discipline and its parameters, as the registry's tables say.
+//! This file reads a discipline and its parameters by the registry's tables.
 
 use crate::document::{self, Data, Files, Node, Place};
 use crate::error::Error;
@@ -11,15 +11,15 @@ use aqm::param::{Kind, Param, Value, Values};
 use aqm::registry::{Entry as Registered, Registry, Row};
 use base::Rate;
 
-/// What stands before a link when nobody says: drop-tail, as on most links there are.
+/// The default discipline of a link: drop-tail, as on most links there are.
 const DEFAULT: &str = "pfifo";
 
-/// What kinds of RED have in tc.
+/// Disciplines of which tc's words for RED hold.
 const REDS: &[&str] = &["red", "ared", "choke"];
-/// What either PIE, or CoDel, has under fair queueing.
+/// Disciplines of which tc's words for fair queueing hold.
 const FAIR: &[&str] = &["fq_codel", "fq_pie"];
-/// Words of tc and of papers, the disciplines whose key they would be (none: they would be a discipline), and what to
-/// write here.
+/// Words of tc and of papers, the disciplines of which they would be keys, and what to write instead. A word without
+/// disciplines would itself be one.
 const WORDS: &[(&str, &[&str], &str)] = &[
     ("memlimit", &["cake"], "tc's memlimit is limit here, such as limit = \"4mb\""),
     ("memory_limit", FAIR, "there is no limit on memory; limit may be in bytes of packets"),
@@ -37,8 +37,8 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("rio_d", &[], "RIO-D is kind = \"rio\" with dialect = \"decoupled\""),
 ];
 
-/// Reads the discipline in `section` for a link that tells it this rate, or none. Errors name the discipline, which
-/// may be written elsewhere than the key that is wrong.
+/// Reads the discipline in `section`, for a link that tells it this rate or none. Errors name the discipline, which may
+/// be written elsewhere than the wrong key.
 pub(crate) fn read(section: &Section<'_>, told: Option<Rate>) -> Result<QdiscSpec, Error> {
     let (entry, law) = match law::read(section)? {
         Some((entry, law)) => (entry, Some(law)),
@@ -75,7 +75,7 @@ fn values(section: &Section<'_>, row: &Row, told: Option<Rate>) -> Result<Values
     row.complete(&mut values, told).map_err(|refusal| {
         match (section.get(refusal.param), values.0.get(refusal.param)) {
             (Some(entry), _) => entry.expected(refusal.expected),
-            // What was given does not fit what is there without being given.
+            // A given value does not fit a default.
             (None, Some(value)) => {
                 let origin = if given.contains(&refusal.param) { "the default" } else { "computed" };
                 section.unfit(refusal.param, &format!("{value} ({origin})"), &refusal.expected)
@@ -83,7 +83,7 @@ fn values(section: &Section<'_>, row: &Row, told: Option<Rate>) -> Result<Values
             (None, None) => section.missing(refusal.param, &refusal.expected),
         }
     })?;
-    // What was computed must be as good as what is written: it will be read back.
+    // Computed values are checked as written ones are, since they will be read back.
     for param in row.params.iter().filter(|param| !given.contains(&param.name)) {
         if let Some(value) = values.0.get(param.name) {
             param
@@ -95,9 +95,9 @@ fn values(section: &Section<'_>, row: &Row, told: Option<Rate>) -> Result<Values
 }
 
 impl QdiscSpec {
-    /// Sets the parameter `name` to what `text` says, while a run goes on before a link that tells this rate, or none.
-    /// `text` is read as an override's is. The others stay as they are, those included that were once computed from
-    /// this one. The discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
+    /// Sets the parameter `name` to what `text` says, while a run goes on. The link tells the discipline this rate, or
+    /// none. `text` is read as an override's is. The other parameters stay as they are, even those that were computed
+    /// from this one. The discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
     ///
     /// # Errors
     /// Says what was expected: as in a scenario, or the value before where it cannot change. Nothing is then set.

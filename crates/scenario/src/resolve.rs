@@ -1,4 +1,4 @@
-//! From text to a scenario, and back to text that says everything.
+//! This file turns text into a scenario, and the scenario back into text that says everything.
 
 use crate::blocks::{self, Surroundings};
 use crate::bounds::{MOST_BLOCKS, MOST_TEXT};
@@ -25,7 +25,7 @@ use base::{Distribution, Rate, Span};
 pub struct LoadRequest {
     /// Index of the traffic block, from 0: its users are set by the override `traffic.N.users`.
     pub traffic: usize,
-    /// Mean throughput that the users shall offer in one direction of an uncongested link, IP packets.
+    /// Mean throughput of IP packets that the users shall have in one direction of an uncongested link.
     pub load: Rate,
     /// Which way the responses of the block flow.
     pub direction: Direction,
@@ -45,18 +45,18 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The scenario, once no load is left to calibrate; before that, the error names the first.
+    /// The scenario. While a load is still to be calibrated, it is an error that names the first such load.
     pub fn scenario(&self) -> Result<&Scenario, Error> {
         self.scenario.as_ref().map_err(Error::clone)
     }
 
-    /// The loads whose users are not known, in the order of the blocks. Find them, then resolve again with an override
-    /// of `traffic.N.users` for each.
+    /// The loads whose number of users is not known, in the order of the blocks. Find these numbers, then resolve again
+    /// with an override of `traffic.N.users` for each.
     pub fn loads(&self) -> &[LoadRequest] {
         &self.loads
     }
 
-    /// Where each of [`Self::loads`] stands, for errors: the file and the line, or `override`.
+    /// The place of each of [`Self::loads`], for errors: the file and the line, or `override`.
     pub fn load_places(&self) -> &[String] {
         &self.load_places
     }
@@ -83,8 +83,9 @@ impl Resolved {
         &self.digest
     }
 
-    /// The files that the scenario goes on needing, in the order of their first mention: each is to lie where the
-    /// text is resolved again.
+    /// The files that the resolved scenario still needs, in the order of their first mention. Keep them beside the
+    /// text,
+    /// so that it can be resolved again.
     pub fn files(&self) -> &[KeptFile] {
         &self.files
     }
@@ -93,7 +94,7 @@ impl Resolved {
 const KEYS: &[&str] = &[
     "name", "duration", "warmup", "cooldown", "seed", LINK, LINKS, "path", STACKS, "tcp", "traffic", "record", "live",
 ];
-/// TOML's integers end here.
+/// The largest seed: TOML's integers end here.
 const LARGEST_SEED: u64 = i64::MAX as u64;
 const NEED_TRAFFIC: &str = "at least one [[traffic]] block";
 
@@ -232,7 +233,7 @@ fn text_of(fields: &Fields, origin: &str) -> Result<String, Error> {
     Err(Error { place: origin.to_owned(), key: String::new(), value: None, problem })
 }
 
-/// What hosts are set to that no block sets otherwise.
+/// The section `[tcp]`, which holds for hosts where a block says nothing else.
 fn tcp<'a>(root: &Section<'a>) -> Result<Section<'a>, Error> {
     let tcp = root.section("tcp")?;
     hosts::refuse_former(&tcp)?;
@@ -240,7 +241,7 @@ fn tcp<'a>(root: &Section<'a>) -> Result<Section<'a>, Error> {
     Ok(tcp)
 }
 
-/// The text as a tree in which everything is said: overrides applied, short forms written out, profiles copied in.
+/// Reads the text into a tree: with overrides applied, short forms expanded, and profiles copied in.
 fn document(text: &str, overrides: &[(String, String)], context: Context<'_>) -> Result<Node, Error> {
     let mut document = document::parse(text, context.origin)?;
     document::write_out(&mut document);
@@ -304,12 +305,12 @@ fn record(section: &Section<'_>, duration: Span) -> Result<(Record, Fields), Err
         ("exchanges", Written::Flag(exchanges)),
         ("demands", Written::Flag(demands)),
     ];
-    // Only where it is asked for, so that scenarios without keep their text and its digest.
+    // It is written only where it is asked for, so that scenarios without it keep their text and digest.
     written.extend(flows.map(|every| ("flows", Written::Text(units::write_span(every)))));
     Ok((Record { interval, drops, exchanges, demands, flows }, written))
 }
 
-/// What a file is called without its folder and ending: the name of a scenario that has none.
+/// The name of a file without its folder and ending, which names a scenario without a name.
 fn stem(origin: &str) -> &str {
     let file = origin.rsplit(['/', '\\']).next().unwrap_or(origin);
     file.strip_suffix(".toml").unwrap_or(file)

@@ -1,4 +1,4 @@
-//! A scenario as checked values.
+//! A [`Scenario`] has an experiment as checked values.
 
 use crate::demand::Carries;
 use crate::impairments::Impairment;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// One experiment: links, paths, end hosts and what they ask for.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Simulated time, warm-up and cool-down included.
     pub duration: Span,
@@ -30,11 +30,11 @@ pub struct Scenario {
     pub seed: u64,
     /// The links between the hosts, at least one, in the order of the file.
     pub links: Vec<Link>,
-    /// What lies on both sides of them.
+    /// The access links and delays on both sides of them.
     pub path: Path,
     /// Who sends what, in the order of the file.
     pub traffic: Vec<Traffic>,
-    /// What is written down.
+    /// What a run writes down.
     pub record: Record,
     /// How a run between real hosts is made.
     pub live: Live,
@@ -65,14 +65,14 @@ impl Scenario {
     }
 }
 
-/// A link: an egress in each direction. What there is of each direction is forward first.
+/// A link, with an egress in each direction. Of pairs, the forward direction comes first.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its rates: at the start of the run, where they change.
     pub rates: [Rate; 2],
-    /// The traces whose means these are, where they are no constants.
+    /// The traces whose means these rates are, where they are no constants.
     pub traces: [Option<Trace>; 2],
     /// The propagation delay behind it: at the start of the run, where it changes.
     pub delays: [Span; 2],
@@ -80,10 +80,10 @@ pub struct Link {
     pub changes: Option<Arc<Pattern>>,
     /// What disciplines are told of its rate.
     pub told_rate: ToldRate,
-    /// What each packet takes on the wire beyond its IP size, bytes: 38 on Ethernet.
+    /// The bytes of each packet on the wire beyond its IP size: 38 on Ethernet.
     pub overhead: u32,
-    /// How much the network interface takes from the discipline ahead of the wire, in each direction; `None` where it
-    /// takes a packet when the wire is free.
+    /// The limit of the device queue, which takes packets from the discipline ahead of the wire, in each direction.
+    /// `None` where the wire takes a packet from the discipline when it is free.
     pub device_queue: Option<Limit>,
     /// Its disciplines.
     pub qdiscs: [QdiscSpec; 2],
@@ -148,7 +148,7 @@ pub enum RttSpec {
 }
 
 impl RttSpec {
-    /// The delay at `quantile` in (0, 1); of an unbounded tail no more than the longest run.
+    /// The delay at `quantile` in (0, 1). With an unbounded tail it is no longer than the longest run.
     pub fn at(&self, quantile: f64) -> Span {
         let seconds = match self {
             Self::Drawn(distribution) => distribution.quantile(quantile),
@@ -157,13 +157,13 @@ impl RttSpec {
         Span::from_secs_f64(seconds.min(units::MAX_SECONDS))
     }
 
-    /// No delay is shorter than this.
+    /// A bound below which no delay lies.
     pub fn shortest(&self) -> Span {
         let seconds = match self {
             Self::Drawn(distribution) => distribution.min(),
             Self::Even { low, high } => low.min(*high),
         };
-        // What is drawn may be rounded to the other side.
+        // A drawn delay may be rounded downwards.
         Span::from_secs_f64(seconds.min(units::MAX_SECONDS)).saturating_sub(Span::from_ns(1))
     }
 }
@@ -187,12 +187,14 @@ pub struct Traffic {
     pub hosts: Hosts,
 }
 
-/// How many hosts the flows of a block take turns at; `None` where each flow, user or arrival has one of its own.
+/// How many hosts share the flows of a block, which go to them in turns. `None` says that each flow, user or arrival
+/// has
+/// a host of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hosts {
-    /// At the end that opens connections, or sends without.
+    /// Hosts at the end that opens connections, or that sends without one.
     pub clients: Option<u32>,
-    /// At the other end.
+    /// Hosts at the other end.
     pub servers: Option<u32>,
 }
 
@@ -208,7 +210,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What scenarios call it.
+    /// Its word in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -218,7 +220,7 @@ impl Direction {
     }
 }
 
-/// What is written down.
+/// What a run writes down.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     /// Distance between rows of the queue table.
@@ -227,8 +229,8 @@ pub struct Record {
     pub drops: bool,
     /// Whether every exchange is written down; otherwise only their distribution is.
     pub exchanges: bool,
-    /// Whether what is asked for is written down, to be replayed.
+    /// Whether demands are written down, to be replayed.
     pub demands: bool,
-    /// Distance between rows of a sender; none are written without.
+    /// Distance between rows of a sender. Without it, no such rows are written.
     pub flows: Option<Span>,
 }

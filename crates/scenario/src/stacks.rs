@@ -1,4 +1,4 @@
-//! Stack profiles of a scenario's own: `[stacks.NAME]`, each a base and what differs from it.
+//! A scenario may have stack profiles of its own: `[stacks.NAME]`, each a base and what differs from it.
 //!
 //! `stack = "mine.toml"` names a file with the same keys. It is copied in as `[stacks.mine]` before anything is read,
 //! so that the resolved scenario needs no file.
@@ -62,7 +62,8 @@ impl<'a> Stacks<'a> {
         Ok(stacks)
     }
 
-    /// The hosts of the profile that `entry` names, with what the sections say: an earlier one before a later one.
+    /// The hosts of the profile that `entry` names, changed by what the sections say. An earlier section wins over a
+    /// later one.
     pub fn hosts(&self, entry: &Entry<'_>, given: &[&Section<'_>]) -> Result<Hosts, Error> {
         let name = self.known(entry)?;
         match self.0.iter().find(|stack| stack.name == name) {
@@ -82,7 +83,7 @@ impl<'a> Stacks<'a> {
         Ok((!named.is_empty()).then_some(Written::Named(named)))
     }
 
-    /// A profile with all its bases below `given`.
+    /// The hosts of a profile, with `given` and the profile itself above all its bases.
     fn complete(&self, stack: &Stack<'a>, given: &[&Section<'_>]) -> Result<Hosts, Error> {
         let mut layers = given.to_vec();
         let mut last = stack;
@@ -94,7 +95,7 @@ impl<'a> Stacks<'a> {
             let entry = last.section.get(BASE).expect("a profile has a base");
             let base = self.known(&entry)?;
             last = self.0.iter().find(|other| other.name == base).expect("it is not built in");
-            // There are no more bases than profiles, unless they go round.
+            // If there are more bases than profiles, they go round.
             if layers.len() - given.len() > self.0.len() {
                 return Err(entry.expected(format!("a base that leads to one of {}", built_in().join(", "))));
             }
@@ -133,7 +134,7 @@ pub(crate) fn copy_in(document: &mut Node, context: Context<'_>) -> Result<(), E
             (context.files)(file).map_err(|reason| entry.expected(format!("a file that can be read: {reason}")))?;
         let mut stack = document::parse(&text, file)?;
         check(&Section::root(&stack, Context { origin: file, ..context }))?;
-        // Its lines are another file's.
+        // The lines of its values belong to another file.
         forget_lines(&mut stack);
         copied.insert(name.to_owned(), (file.to_owned(), stack));
     }

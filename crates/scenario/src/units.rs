@@ -1,8 +1,8 @@
-//! Quantities as text, in the units of `tc`: `100mbit`, `15ms`, `16kb`, `24p`, `170hz`.
+//! This file reads and writes quantities as text, in the units of `tc`: `100mbit`, `15ms`, `16kb`, `24p`, `170hz`.
 //!
-//! Every reading function takes the whole text and says what was expected where it cannot be read; every writing
-//! function gives text that reads back to the same value. Letters may be of either case. A number without a unit is
-//! never read: nobody can tell 24 packets from 24 bytes.
+//! Every reading function takes the whole text. If it cannot read that, it says what was expected. Every writing
+//! function gives text that reads back to the same value. Letters may be capitals or not. A number without a unit is
+//! refused, since nobody can tell 24 packets from 24 bytes.
 //!
 //! As in tc(8), `kbit mbit gbit tbit` are powers of 1000 and `kb mb gb` powers of 1024, so that a 16 kB window is
 //! 16384 bytes.
@@ -10,16 +10,16 @@
 use aqm::param::{Length, Value};
 use base::{Rate, Span};
 
-/// Longest time there is, in seconds: nanoseconds up to here survive a trip through a float of seconds.
+/// The longest time, in seconds. Up to here nanoseconds survive a trip through a float of seconds.
 pub const MAX_SECONDS: f64 = 1e6;
-/// Highest rate there is: 10 Tb/s.
+/// The highest rate: 10 Tb/s.
 pub const MAX_BPS: f64 = 1e13;
-/// Largest size there is: 2^50 bytes.
+/// The largest size: 2^50 bytes.
 pub const MAX_BYTES: f64 = (1_u64 << 50) as f64;
 
 const BITS: [(&str, f64); 5] = [("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("tbit", 1e12)];
 const BYTES: [(&str, f64); 4] = [("b", 1.0), ("kb", 1024.0), ("mb", 1_048_576.0), ("gb", 1_073_741_824.0)];
-/// Units that `tc` reads as bytes a second and people mean as bits a second.
+/// Units that `tc` reads as bytes a second, while people mean bits a second.
 const BYTES_A_SECOND: [(&str, &str, &str); 4] = [
     ("bps", "bytes", "bit"),
     ("kbps", "kilobytes", "kbit"),
@@ -101,8 +101,7 @@ pub fn write_rate(rate: Rate) -> String {
     format!("{}{unit}", bps / factor as u64)
 }
 
-/// Says bits a second to two decimals of the largest unit, rounded down: `12.34mbit`. For errors, where a rate that was
-/// computed would else come to the last bit.
+/// Writes bits a second for errors, to two decimals of the largest unit and rounded down: `12.34mbit`.
 pub fn say_rate(bps: u64) -> String {
     let (unit, factor) = largest(&BITS, |factor| bps as f64 >= factor);
     format!("{}{unit}", (bps as f64 / factor * 100.0).floor() / 100.0)

@@ -1,7 +1,6 @@
-//! A resolved scenario on its way to text: TOML, and whatever a serializer makes of the same tree.
+//! This file writes a resolved scenario as text: as TOML, or as whatever a serializer makes of the same tree.
 //!
-//! The TOML is written here rather than by a library because its bytes are hashed: they must not change with a
-//! library's taste.
+//! No library writes the TOML, because its bytes are hashed and must not change with a library's taste.
 
 use crate::kept::KeptFile;
 use serde::{Serialize, Serializer};
@@ -35,7 +34,7 @@ pub(crate) fn toml(fields: &Fields) -> String {
     document(fields, false)
 }
 
-/// The fields as a TOML document in which a file is what is in it, whatever it is called, and the scenario has no name.
+/// The fields as a TOML document without the names of files and of the scenario, which is what the digest is of.
 pub(crate) fn essence(fields: &Fields) -> String {
     document(fields, true)
 }
@@ -53,7 +52,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// The plain values first, then whatever has a heading: TOML wants that order.
+    /// Writes the plain values first and then whatever has a heading, as TOML wants it.
     fn section<'a>(&mut self, path: &str, fields: impl Iterator<Item = &'a (&'static str, Written)> + Clone) {
         for (key, value) in fields.clone() {
             if !matches!(value, Written::Section(_) | Written::Blocks(_) | Written::Named(_)) {
