@@ -1,4 +1,5 @@
-//! What lies around the links of the router: the bytes of packets, their flows, and where they are on their way.
+//! [`Around`] is everything around the links of the router: the bytes of packets, their flows, and the packets on their
+//! way.
 
 use crate::capture::Captures;
 use crate::flows::Flows;
@@ -9,7 +10,7 @@ use base::{Rate, Span, Time};
 use net::{Routes, Towards, Underway};
 use record::Waits;
 
-/// What the router keeps beside its links.
+/// Everything that the router keeps beside its links.
 pub struct Around {
     pub pool: Pool,
     pub flows: Flows,
@@ -24,26 +25,26 @@ pub struct Around {
     pub sent: [Sent; 2],
     /// How many packets of each side have left a link for another one.
     pub onward: [u64; 2],
-    /// What packets waited at each step; nothing where there is one link.
+    /// How long packets waited at each step; empty where there is one link.
     pub waits: Vec<Waits>,
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
-    /// What is written down of the packets at each port.
+    /// The captures of packets at ports.
     pub captures: Captures,
 }
 
-/// What packets leave a port for.
+/// The wire behind a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// Its rate: at the start, where it changes.
+    /// Its rate; if it changes, that at the start.
     pub rate: Rate,
-    /// What a packet takes on it beyond its size, bytes.
+    /// The bytes of a packet on the wire beyond its IP size.
     pub overhead: u32,
-    /// Whether a packet's size tells what it takes to be sent: this is the only link, and its rate is constant.
+    /// Whether a packet's size tells how long it takes to be sent: this is the only link, and its rate is constant.
     pub is_even: bool,
 }
 
-/// What the links of one direction have sent to hosts.
+/// A summary of what the links of one direction have sent to hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sent {
     /// When the last packet left.
@@ -58,12 +59,13 @@ pub struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub struct Moving {
     pub frame: Frame,
-    /// Of one that goes to its host: [`Leaving::behind`](crate::network::Leaving::behind).
+    /// For a packet that goes to its host, [`Leaving::behind`](crate::network::Leaving::behind) in nanoseconds.
     pub behind_ns: u32,
 }
 
 impl Around {
-    /// A packet has left a link, and is behind its delay when it `arrives`: it goes to the next link or to its host.
+    /// Sends a packet that has left a link on, to the next link or to its host. It is behind the link's delay when it
+    /// `arrives`.
     pub fn go_on(&mut self, delivery: &Delivery<Frame>, arrives: Time) {
         let frame = delivery.packet;
         let Some(step) = self.routes.after(frame.step) else {
@@ -75,7 +77,7 @@ impl Around {
         self.underway.push(arrives, Towards::Link(self.routes.port(step)), moving);
     }
 
-    /// A packet that is behind its last link at `at` goes to its host.
+    /// Sends a packet to its host, which is behind its last link at `at`.
     pub fn send_to_host(&mut self, frame: Frame, at: Time, behind_ns: u32) {
         let takes = self.access.time_for(u64::from(frame.size()));
         let path = &mut self.flows.flow(frame.flow, false, at).path;
@@ -83,8 +85,8 @@ impl Around {
         self.underway.push(received, Towards::Host, Moving { frame, behind_ns });
     }
 
-    /// The last link of a packet has sent it: what that took, ns, if it followed another; 0 if there was a gap, or it
-    /// cannot be told.
+    /// Notes that the last link of a packet has sent it. Returns how long that took, ns, if it followed right behind
+    /// another packet; 0 if there was a gap, or if this cannot be told.
     #[inline]
     fn sends(&mut self, frame: &Frame, delivery: &Delivery<Frame>) -> u32 {
         let Wire { rate, overhead, is_even } = self.ports[self.routes.port(frame.step).index()];

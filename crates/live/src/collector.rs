@@ -12,12 +12,12 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::Receiver;
 
-/// Tables under way.
+/// The tables of a run that are being written.
 pub struct Collector {
     tables: Tables,
     /// Response times of the measured window.
     pub responses: Responses,
-    /// What probes saw.
+    /// The results of probes.
     pub probes: Probes,
     flows: BTreeMap<ProbeFlow, Flow>,
 }
@@ -26,14 +26,14 @@ pub struct Collector {
 struct Flow {
     /// Its number among the flows of [`Probes`].
     number: u32,
-    /// Probes whose fate is not known, and when they were sent.
+    /// Probes whose fate is not known yet, and when they were sent.
     under_way: BTreeMap<u32, Time>,
     /// The last that arrived, and the longest delay of any.
     last: Option<u32>,
     longest: Span,
 }
 
-/// How many later probes arrive before one that did not is given up: more than any reordering holds one up.
+/// After so many later probes have arrived, a missing one is given up. No reordering holds a probe up for so long.
 const GIVEN_UP: u32 = 1000;
 
 impl Collector {
@@ -58,7 +58,7 @@ impl Collector {
         Ok(Self { tables, responses: Responses::new(), probes: Probes::new(from, to), flows: BTreeMap::new() })
     }
 
-    /// Takes what has been told since the last time: how many losses and marks.
+    /// Takes the rows that came since the last time. Returns how many losses and marks were among them.
     pub fn take(&mut self, news: &Receiver<News>) -> u64 {
         let mut drops = 0;
         news.try_iter().for_each(|news| {
@@ -97,7 +97,7 @@ impl Collector {
 
     fn probe_received(&mut self, of: ProbeFlow, packet: u32, at: Time) {
         let Some(flow) = self.flows.get_mut(&of) else { return };
-        // One that was given up, or of another run.
+        // A probe that is not found was given up, or belongs to another run.
         let Some(sent_at) = flow.under_way.remove(&packet) else { return };
         flow.longest = flow.longest.max(at.since(sent_at));
         flow.last = flow.last.max(Some(packet));
@@ -110,15 +110,16 @@ impl Collector {
         }
     }
 
-    /// Takes what was asked for, of both sides, each in the order of time.
+    /// Takes the recorded demands of both sides, each in the order of time.
     pub fn demands(&mut self, rows: impl Iterator<Item = DemandRow>) {
         let mut rows: Vec<DemandRow> = rows.collect();
         rows.sort_by_key(|row| row.at);
         rows.iter().for_each(|row| self.tables.demand(row));
     }
 
-    /// Everything was told, until `ended`. Probes that have not arrived are lost if a later one has, or if they were
-    /// sent longer ago than any that arrived took; others may be on their way.
+    /// Decides the fate of probes after all rows of a run that `ended` then. A probe that has not arrived is lost if a
+    /// later one has, or if it was sent longer ago than twice the longest delay of its flow and a second. Otherwise it
+    /// may still be on its way.
     pub fn end(&mut self, ended: Time) {
         for flow in self.flows.values_mut() {
             for (packet, sent_at) in std::mem::take(&mut flow.under_way) {

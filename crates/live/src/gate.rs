@@ -1,4 +1,4 @@
-//! A [`Gate`] stands between a discipline and those who want to know what it does.
+//! A [`Gate`] is the observer of a port.
 
 use crate::around::Around;
 use crate::frame::Frame;
@@ -9,14 +9,14 @@ use base::Time;
 use net::{Port, Watch};
 use record::{Meter, Sink, Tally};
 
-/// What happens at one port is counted and captured; buffers of packets that are lost are given back, and what has left
-/// goes on.
+/// The observer of one port. It counts and captures what happens there, gives buffers of lost packets back, and sends
+/// packets on that have left.
 pub struct Gate<'a> {
-    /// Which port that is.
+    /// The port.
     pub port: Port,
-    /// What is counted there.
+    /// The meter of the port.
     pub meter: &'a mut Meter,
-    /// What lies around the links.
+    /// Everything that lies around the links.
     pub around: &'a mut Around,
     /// Where rows go.
     pub sink: &'a mut dyn Sink,

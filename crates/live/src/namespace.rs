@@ -1,7 +1,7 @@
 //! A network namespace lasts as long as a process holds it.
 //!
-//! A namespace is held by a file descriptor, not by a name: it goes, with every interface in it, when the last process
-//! that holds or inhabits it goes, however that ends. Nothing has to be removed.
+//! A file descriptor holds the namespace, not a name. It goes, with every interface in it, when the last process that
+//! holds or inhabits it ends, however that happens. So nothing has to be removed.
 
 use crate::tun::Tun;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new one, without any interface that is up.
+    /// A new namespace, without any interface that is up.
     ///
     /// # Errors
     /// Without the right to make one: CAP_SYS_ADMIN, in a user namespace of one's own where there are such.
@@ -28,7 +28,7 @@ impl Namespace {
         })
     }
 
-    /// The one at `path`: `/run/netns/NAME` or `/proc/PID/ns/net`.
+    /// The namespace at `path`: `/run/netns/NAME` or `/proc/PID/ns/net`.
     ///
     /// # Errors
     /// Where it is not there, or may not be opened.
@@ -57,7 +57,7 @@ impl Namespace {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Moves this thread into it, for good.
+    /// Moves this thread into the namespace, for good.
     ///
     /// # Errors
     /// Without the right to enter.
@@ -65,7 +65,7 @@ impl Namespace {
         Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 
-    /// The TUN device `name` of this namespace, see [`Tun::open`].
+    /// Opens the TUN device `name` of this namespace ([`Tun::open`]).
     ///
     /// # Errors
     /// Those of [`Namespace::within`] and [`Tun::open`].
@@ -80,7 +80,8 @@ impl AsFd for Namespace {
     }
 }
 
-/// A namespace is a thread's: what is done in another one is done by a thread that ends after.
+/// Does `work` on a new thread. Namespaces belong to threads, so that work in another one needs a thread that then
+/// ends.
 fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }

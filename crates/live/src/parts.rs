@@ -1,4 +1,5 @@
-//! The threads of a run: each has a name, is looked after, and says what it cost.
+//! A [`Part`] is a thread of a run. It has a name, stops the others if it fails, and says how much processor time it
+//! took.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
@@ -12,16 +13,16 @@ pub struct Part<T> {
     thread: JoinHandle<(io::Result<T>, f64)>,
 }
 
-/// What a part came to, and the processor time it took, seconds.
+/// The result of a part that has ended, and what it cost.
 pub struct Done<T> {
-    /// What it came to.
+    /// The result of its work.
     pub result: io::Result<T>,
     /// Processor time, seconds.
     pub cpu_s: f64,
 }
 
 impl<T: Send + 'static> Part<T> {
-    /// Starts `work`. When it fails, or panics, `stop` is set: the others have nothing to go on for.
+    /// Starts `work`. If it fails or panics, it sets `stop`, since the others have nothing to go on for.
     ///
     /// # Errors
     /// Where there are no more threads.
@@ -46,7 +47,7 @@ impl<T: Send + 'static> Part<T> {
         self.thread.is_finished()
     }
 
-    /// Waits for its end. What failed says in which part.
+    /// Waits for its end. An error says in which part it happened.
     pub fn join(self) -> Done<T> {
         let name = self.name;
         let failed = |message: String| io::Error::other(format!("{name}: {message}"));
@@ -67,7 +68,7 @@ impl<T: Send + 'static> Part<T> {
     }
 }
 
-/// Dropped by a thread that fails or panics.
+/// Sets the flag when it is dropped, which a thread that fails or panics does.
 struct StopsUnlessDone(Arc<AtomicBool>);
 
 impl Drop for StopsUnlessDone {

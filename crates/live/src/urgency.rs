@@ -1,14 +1,16 @@
 //! This file tells the scheduler how urgent the thread of the router is.
 //!
-//! A router that waits for a processor behind its hosts is late. Where it may (root, or CAP_SYS_NICE), its thread is of
-//! the real-time class SCHED_FIFO, and so comes before all ordinary threads as soon as something is due (sched(7)); the
-//! kernel still leaves these a twentieth of the time (sched_rt_runtime_us), so that a router without an end to its work
-//! does not take the machine away. Otherwise it takes the lowest nice value that it gets.
+//! A router that waits for a processor behind its hosts is late. If it may (root, or CAP_SYS_NICE), its thread takes
+//! the
+//! real-time class SCHED_FIFO, and so comes before all ordinary threads as soon as something is due (sched(7)). The
+//! kernel still leaves these a twentieth of the time (sched_rt_runtime_us), so that a router that is never done does
+//! not
+//! take the machine away. Otherwise the thread takes the lowest nice value that it gets.
 
 use std::ffi::c_int;
 use std::fs;
 
-/// What the scheduler was made to think of a thread, until this is dropped.
+/// The urgency of a thread to the scheduler, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Urgency {
     class: Class,
@@ -39,7 +41,7 @@ struct Parameters {
     priority: c_int,
 }
 
-/// Among real-time threads: above those that ask for no more than to be one.
+/// The priority among real-time threads, above those that ask for the lowest.
 const PRIORITY: c_int = 10;
 const SCHED_OTHER: c_int = 0;
 const SCHED_FIFO: c_int = 1;
@@ -60,8 +62,8 @@ impl Urgency {
         Self::of(PRIORITY, &NICE)
     }
 
-    /// Makes the calling thread the next urgent after those that were raised: what hosts do late is a run's concern,
-    /// too, but never before the router's.
+    /// Makes the calling thread the next urgent after those that were raised. Hosts that are late spoil a run too, but
+    /// must never delay the router.
     pub fn follow() -> Self {
         Self::of(PRIORITY - 1, &NICE[1..])
     }

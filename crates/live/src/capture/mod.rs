@@ -1,6 +1,6 @@
-//! A [`Capture`] writes packets on both sides of the queue down, for Wireshark and for `aqmlab capture`.
+//! A [`Capture`] writes down the packets before and after a queue, for Wireshark and for `aqmlab capture`.
 //!
-//! For each direction there are interfaces named after the points at which a packet is seen:
+//! For each direction the file has interfaces, named after the points at which a packet is seen:
 //!
 //! | interface | packets | comment |
 //! |---|---|---|
@@ -8,13 +8,14 @@
 //! | `forward, dropped` | when the discipline loses them | `dropped: early (pie)` |
 //! | `forward, after the queue` | as they leave the link, their ECN field too | `marked: early (pie)` |
 //!
-//! so that each packet before the queue is once more in the file, after it or dropped, unless it was held when the run
-//! ended. Times count from the start of the run, to the nanosecond, as all times of a run do: a reader shows them as of
+//! So each packet before the queue is in the file once more, after it or dropped, unless it was held when the run
+//! ended.
+//! Times count from the start of the run, to the nanosecond, as all times of a run do. A reader shows them as times of
 //! the first of January 1970.
 //!
-//! A slow disk never delays the router. It encodes packets into chunks, which a thread of its own writes; where
-//! all of them wait to be written, what comes is left out, counted, and said so in the file itself (interface
-//! statistics) and in [`CaptureReport`].
+//! A slow disk never delays the router. The router encodes packets into chunks, which another thread writes. While all
+//! chunks wait to be written, packets are left out and counted. The file itself (interface statistics) and
+//! [`CaptureReport`] say how many.
 
 mod pcapng;
 mod places;
@@ -32,17 +33,17 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::thread::{self, JoinHandle};
 
-/// Bytes of a packet that are kept unless the user says otherwise. Of a segment over IPv6 with full options (40 + 60
-/// bytes of headers) 28 bytes of its payload, over IPv4 with timestamps 76: enough for the first line of a request.
+/// Bytes of a packet that are kept unless the user says otherwise. They include 28 bytes of payload over IPv6 with full
+/// options (40 + 60 bytes of headers), and 76 over IPv4 with timestamps: enough for the first line of a request.
 pub const SNAP: u32 = 128;
 /// Bytes that are handed to the writer at a time.
 const CHUNK: usize = 256 << 10;
-/// Most chunks there are, of all files together: 64 MiB, two seconds and a half of 150,000 packets/s before and after
-/// one queue.
+/// The most chunks of all files together: 64 MiB, which hold two and a half seconds of 150,000 packets/s before and
+/// after one queue.
 const CHUNKS: usize = 256;
 /// The least number of chunks of a file: one is filled while others are written.
 const LEAST_CHUNKS: usize = 4;
-/// A chunk that is not full is handed over after this much of the run: what a run that is killed leaves behind.
+/// A chunk that is not full is handed over after so long, so that a run that is killed loses no more than that.
 const LONGEST: Span = Span::from_secs(1);
 
 /// Points of a direction, see [`name`].
@@ -180,7 +181,7 @@ impl Capture {
         })
     }
 
-    /// A packet that came from `side` is about to be offered.
+    /// Writes a packet down that came from `side` and is about to be offered.
     #[inline]
     pub fn offered(&mut self, side: usize, packet: &[u8], now: Time) {
         if self.sides.before {
@@ -188,13 +189,13 @@ impl Capture {
         }
     }
 
-    /// The packet at `place` was lost.
+    /// Writes down that the packet at `place` was lost.
     pub fn dropped(&mut self, side: usize, place: u32, packet: &[u8], cause: Cause, now: Time) {
         self.take_mark(place);
         self.put(side, DROPPED, packet, None, Some((DROPPED, cause as usize)), now);
     }
 
-    /// The packet at `place` was marked.
+    /// Notes that the packet at `place` was marked, for when it leaves.
     pub fn marked(&mut self, place: u32, cause: Cause) {
         let place = place as usize;
         if self.marks.len() <= place {
@@ -203,7 +204,7 @@ impl Capture {
         self.marks[place] = cause as u8 + 1;
     }
 
-    /// The packet at `place` has left the link with `ecn` in its header.
+    /// Writes down that the packet at `place` has left the link with `ecn` in its header.
     #[inline]
     pub fn delivered(&mut self, side: usize, place: u32, packet: &[u8], ecn: Ecn, now: Time) {
         let mark = self.take_mark(place);
@@ -212,7 +213,7 @@ impl Capture {
         }
     }
 
-    /// The number of the cause that the packet at `place` was marked for, which is forgotten.
+    /// Takes out the number of the cause that the packet at `place` was marked for.
     fn take_mark(&mut self, place: u32) -> Option<usize> {
         let mark = self.marks.get_mut(place as usize)?;
         usize::from(std::mem::take(mark)).checked_sub(1)
@@ -241,12 +242,12 @@ impl Capture {
         if let Some(ecn) = ecn
             && kept.len() >= 12
         {
-            // All that the field and IPv4's header checksum need.
+            // The bytes that are kept have the field and IPv4's header checksum.
             wire::set_ecn(&mut self.chunk[kept], ecn);
         }
     }
 
-    /// Whether there is a chunk with room for a packet, after handing over the one that is ripe.
+    /// Hands the chunk over if it is full or old. Returns whether there is then a chunk with room for a packet.
     fn has_room(&mut self, now: Time) -> bool {
         if !self.is_full {
             if self.chunk.is_empty() {
@@ -259,7 +260,7 @@ impl Capture {
             let Some(full) = &self.full else { return false };
             match full.try_send(chunk) {
                 Ok(()) => self.is_full = true,
-                // The writer gave up, and says why at the end.
+                // The writer has given up, and says why at the end.
                 Err(TrySendError::Disconnected(_)) => self.full = None,
                 Err(TrySendError::Full(_)) => unreachable!("the channel has room for every chunk"),
             }
@@ -304,7 +305,7 @@ impl Capture {
             None => (0, None),
         };
         if error.is_some() {
-            // What was handed over is not known to be there.
+            // Nobody knows which of the chunks that were handed over are in the file.
             missed = seen;
         }
         CaptureReport { seen, missed, bytes, error }

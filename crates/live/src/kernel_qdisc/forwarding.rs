@@ -1,8 +1,8 @@
-//! What the kernel makes of a packet on its way from one device to the other: which it forwards, and what for.
+//! This file knows which packets the kernel forwards from one device to the other, and gives them hops enough.
 
 use std::borrow::Cow;
 
-/// Hops left to a packet that has too few to be forwarded; nobody sees them.
+/// The hops that a packet with too few of them is given, so that it is forwarded. Nobody sees them.
 const HOPS: u8 = 64;
 /// First bytes of the hosts' IPv6 addresses, up to the side, see [`crate::Addressing`].
 const PREFIX: [u8; 7] = [0xfd, 0x61, 0x71, 0x6d, 0, 0, 0];
@@ -20,8 +20,8 @@ pub fn is_forwarded(packet: &[u8], side: u8) -> bool {
     side_of(source).is_some() && side_of(destination) == Some(1 - side)
 }
 
-/// The bytes of a packet with hops enough to be forwarded: a router would answer the last one with a complaint, and the
-/// link is none.
+/// The bytes of a packet with hops enough to be forwarded. On its last hop a router would send an error back; a link
+/// does not.
 pub fn with_hops(packet: &[u8]) -> Cow<'_, [u8]> {
     let is_v6 = packet[0] >> 4 == 6;
     let at = if is_v6 { 7 } else { 8 };

@@ -2,12 +2,12 @@
 
 use base::maths;
 
-/// Bytes that count: IP, TCP with all its options, and what comes first of a datagram's or segment's own.
+/// The bytes that count: the headers of IP and TCP with all options, and the first bytes of the payload.
 const MOST: usize = 160;
 
-/// A hash of what a router leaves as it is, of a packet that [`crate::wire::parse`] accepted: its length, addresses,
-/// identification, protocol, and what follows the IP header; not the Differentiated Services field with ECN, the time
-/// to live, and IPv4's checksum. Packets that are alike in all of this have the same one.
+/// A hash of what a router leaves as it is in a packet that [`crate::wire::parse`] accepted: its length, addresses,
+/// identification, protocol, and what follows the IP header. It leaves out the Differentiated Services field with ECN,
+/// the time to live, and IPv4's checksum. Packets that are alike in all of this have the same signature.
 pub fn signature(packet: &[u8]) -> u64 {
     let packet_end = packet.len().min(MOST);
     let mut hash = packet.len() as u64;

@@ -1,10 +1,9 @@
 //! This file reads what the kernel says of a discipline, by rtnetlink(7), in the form of `linux/pkt_sched.h`.
 //!
-//! It is what `tc -s qdisc show` prints, asked for by one message and answered at once, without a program between. The
-//! generic part (`struct gnet_stats_queue`) says how much was lost and what waits, each discipline's own structure what
-//! for. Losses for which there was no room ([`Cause::Tail`]) are told apart from those that the law wanted
-//! ([`Cause::Early`]) where the structure does so. A discipline whose structure is not known here has the generic part
-//! alone, and its losses count as the law's.
+//! These are the figures that `tc -s qdisc show` prints. One message asks for them and is answered at once, without a
+//! program in between. The generic part (`struct gnet_stats_queue`) says how much was lost and what waits. Each
+//! discipline's own structure says why: it may tell losses for want of room ([`Cause::Tail`]) from those that the law
+//! wanted ([`Cause::Early`]). If a discipline's structure is not known here, all its losses count as the law's.
 
 use aqm::{Backlog, Cause, Gauges};
 

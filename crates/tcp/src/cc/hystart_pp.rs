@@ -19,7 +19,7 @@
 use super::{Acked, Delivery, Window};
 use base::Span;
 
-/// §4.2 and §4.3.
+/// The constants of RFC 9406 §4.2 and §4.3.
 const MIN_RTT_THRESH: Span = Span::from_ms(4);
 const MAX_RTT_THRESH: Span = Span::from_ms(16);
 const MIN_RTT_DIVISOR: u64 = 8;

@@ -1,9 +1,9 @@
 //! A filter keeps the greatest value of the last rounds in constant memory. It has the best value of the whole window,
 //! and the best two of those that came after it. Each takes over when the one before it is too old.
 //!
-//! Source: K. Nichols's windowed minimum and maximum, lib/win_minmax.c of Linux. A value that is the
-//! greatest is exact. One that takes over may be less than the greatest that is left, by at most what a quarter of the
-//! window holds.
+//! Source: K. Nichols's windowed minimum and maximum, lib/win_minmax.c of Linux. The greatest value is exact as long as
+//! it is in the window. The value that takes over may be less than the greatest one that is left, but misses no more
+//! than the values of a quarter of the window.
 
 /// A value and its round.
 #[derive(Clone, Copy, Debug, Default)]

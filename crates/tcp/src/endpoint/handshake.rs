@@ -103,7 +103,7 @@ impl Endpoint {
         self.push(config, now, out);
     }
 
-    /// Answers a SYN where the opener alone sends: the answer opens this end, and nobody acknowledges it.
+    /// Answers a SYN where only the opener sends. The answer opens this end, and nobody acknowledges it.
     pub(super) fn answer_one_way(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         self.send_synack(config, now, out);
         self.state = State::Established;
@@ -146,8 +146,8 @@ impl Endpoint {
         self.sender.rto_at = Time::NEVER;
         self.measure_handshake(segment, config, now);
         if self.syn_tries > 0 && config.one_way {
-            // tcp.cc, timeout: what would be left of a window of one segment is two for the threshold; only a sample
-            // ends the back-off; and bugfix_ss_ starts with one segment.
+            // tcp.cc, timeout: a window of one segment leaves a threshold of two; only a sample ends the back-off; and
+            // bugfix_ss_ starts with one segment.
             (0..self.syn_tries).for_each(|_| self.sender.rtt.back_off(config));
             let mss = f64::from(config.mss);
             self.sender.window = Window { cwnd: mss, ssthresh: 2.0 * mss };
@@ -161,8 +161,8 @@ impl Endpoint {
         self.sender.open_pacing(config, now);
     }
 
-    /// Takes the round trip of the handshake, unless the answer could be to either of two packets (Karn). A timestamp
-    /// tells them apart.
+    /// Measures the round trip of the handshake, unless the answer could belong to either of two packets (Karn's rule).
+    /// A timestamp tells these apart.
     fn measure_handshake(&mut self, segment: &Segment, config: &Config, now: Time) {
         if self.sender.rtt.srtt().is_some() {
             return;
