@@ -145,6 +145,7 @@ def checked(**changes):
     return CLAIM | {"check": [{key: item for key, item in (CHECK | changes).items() if item is not None}]}
 
 
+TIMES = [0.1, 0.3, 0.5, 1.0]
 TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
 
 
@@ -187,6 +188,16 @@ TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
         (checked(low=None), "claims.toml: x-1: check.0: low: missing; expected low or high or both"),
         (checked(low="huge"), "check.0: low: 'huge': expected a number, or one of equal (0.03)"),
         (checked(low=0.1, high=0.1), "check.0: low: 0.1: expected less than high, 0.1"),
+        (checked(stretch=0.25), "check.0: stretch: 0.25: expected a list of 4 or more as a parameter of the measure"),
+        (checked(elsewhere=-0.03), "check.0: elsewhere: -0.03: expected stretch beside it"),
+        (checked(at_s=TIMES, stretch=0), "check.0: stretch: 0: expected what part of the curve, above 0 and at most 1"),
+        (checked(at_s=TIMES, stretch=25), "check.0: stretch: 25: expected what part of the curve"),
+        (checked(at_s=TIMES, stretch=0.25, high=0.1), "check.0: stretch: 0.25: expected low beside it, and no high"),
+        (checked(at_s=TIMES, stretch=0.25, low=None, high=0.1), "stretch: 0.25: expected low beside it, and no high"),
+        (
+            checked(at_s=TIMES, stretch=0.25, elsewhere="much"),
+            "check.0: elsewhere: 'much': expected less than low, 0.05",
+        ),
         (checked(relative=True, ratio=True), "check.0: ratio: True: expected either relative or ratio"),
         (checked(relative=True, than=None), "check.0: than: missing; expected a selector of what it is relative to"),
         (checked(terms=[TERM]), "check.0: than: {'aqm': 'tail', 'ecn': 'off'}: expected no than beside terms"),

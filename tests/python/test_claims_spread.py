@@ -11,7 +11,9 @@ from aqmlab.claims import spread as spreads
 from aqmlab.claims.asked import ask
 from aqmlab.claims.spread import Kin, among, kin, spread, together
 from aqmlab.claims.verdict import Abscissa, Finding
-from aqmlab.statistics import Interval
+from aqmlab.measures.responses import index
+from aqmlab.results.window import CDF_TIMES
+from aqmlab.statistics import BATCHES, Interval
 from subjects import Runs, losing, points, window
 
 POINTS = points()
@@ -176,6 +178,70 @@ def test_a_parameter_that_is_a_list_makes_one_number_which_is_the_worst_of_its_c
     assert claim.as_dict()["findings"][0]["curve"][0]["at"] == "at 100 ms"
     for bounds, verdict in (({"high": 0.15}, HOLDS), ({"high": "clear"}, FAILS), ({"low": "slight"}, OPEN)):
         assert ask(read(CURVE | {"than": {"aqm": "tail"}, **bounds}), subjects).verdict == verdict, bounds
+
+
+ABOVE = {
+    "measure": "ahead",
+    "at_s": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0],
+    "of": {"aqm": "pi", "ecn": "off", "load": "98"},
+    "than": {"aqm": "tail"},
+    "low": "clear",
+    "stretch": 0.25,
+}
+
+
+def ahead_by(*points):
+    """The claim that PI is better, where it is ahead of drop-tail by so many points at each of these times."""
+    # Differences scatter by 0.2 points: a mean of three runs has an interval of 0.5 points by itself, and as one of the
+    # eight that Bonferroni's band holds one of 1.5: t(1 - 0.025/8, 2) = 12.6 times 0.2/sqrt(3).
+    scatter, places = np.array([-0.001, 0.0, 0.001]), [index(time) for time in ABOVE["at_s"]]
+
+    def runs(shares, scatters):
+        counts = np.zeros((3, BATCHES, len(CDF_TIMES)))
+        counts[:, :, places] = 60 * (shares + scatters[:, None])[:, None, :]
+        return Runs([window([0.1] * 60, cdf_counts=each) for each in counts])
+
+    base = np.full(len(points), 0.5)
+    return {"web/pi/off/98": runs(base + np.array(points) / 100, scatter), "web/tail/off/98": runs(base, -scatter)}
+
+
+@pytest.mark.parametrize(
+    ("points", "verdict", "why"),
+    [
+        ((1, 9, 10, 8, 1, 0, 0, 0), HOLDS, "clearly above on three of eight, and comparable elsewhere"),
+        ((0, 0, 0, 0, 1, 0, 15, 15), HOLDS, "on two, whichever"),
+        ((0, 25, 4, 1, 1, 1, 1, 1), OPEN, "clearly on one, and perhaps on a second"),
+        ((0, 25, 1, 1, 1, 1, 1, 1), FAILS, "on one alone, however far"),
+        ((2, 2, 2, 2, 2, 2, 2, 2), FAILS, "a little on all of it"),
+        ((15, 15, 15, 1, 0, 0, -8, -8), FAILS, "what is gained before is not paid for by a loss behind"),
+        ((15, 15, 15, 1, 0, 0, -2.5, -1), OPEN, "perhaps comparable elsewhere"),
+        ((0, 0, 0, 0, 0, 0, 0, 0), FAILS, "equal"),
+    ],
+)
+def test_better_is_clearly_above_on_a_share_of_the_curve_and_comparable_elsewhere(points, verdict, why):
+    claim = ask(read(ABOVE), ahead_by(*points))
+    assert claim.verdict == verdict, (why, claim.number)
+    assert claim.bound == "above 5 points on 25 % of the curve, above −3 points on all of it"
+    # Two of eight: beside it stands the second largest, and the least.
+    second, least = sorted(points)[-2], min(points)
+    found = claim.findings[0]
+    assert found.interval.value == pytest.approx(second / 100, abs=2e-4)
+    sign = "−" if least < 0 else "+"
+    assert f"or more on 2 of 8, {sign}{abs(least):.1f}" in found.number and "at least" in found.number
+
+
+def test_the_widths_of_better_are_parameters_and_part_of_the_question():
+    points = (1, 9, 10, 8, 1, 0, 0, 0)
+    for changes, verdict in (
+        ({"low": 0.15}, FAILS),
+        ({"stretch": 0.75}, FAILS),
+        ({"stretch": 0.3}, HOLDS),
+        ({"elsewhere": 0.02}, FAILS),
+        ({"elsewhere": "-much"}, HOLDS),
+    ):
+        changed = read(ABOVE | changes)
+        assert ask(changed, ahead_by(*points)).verdict == verdict, changes
+        assert changed.digest != read(ABOVE).digest
 
 
 def test_two_curves_of_a_claim_are_told_by_where_they_begin_and_end():

@@ -21,6 +21,7 @@ from aqmlab.claims.verdict import (
     Doubt,
     Finding,
     doubted,
+    needed,
 )
 from aqmlab.json_files import Json
 from aqmlab.measures.measure import Reading
@@ -97,10 +98,12 @@ def _finding(
         Abscissa(reading.formula.brief, number, band)
         for reading, (number, band) in zip(question.readings, numbers, strict=True)
     )
-    worst = min(abscissae, key=lambda one: one.margin(question.low, question.high))
+    ranked = sorted(abscissae, key=lambda one: one.margin(question.low, question.high))
+    # On a share of the curve: what the largest numbers, as many as that is, are at least.
+    telling = ranked[0] if question.stretch is None else ranked[-needed(question.stretch, len(ranked))]
     return Finding(
         label=label(question, every, called),
-        interval=worst.interval,
+        interval=telling.interval,
         low=question.low,
         high=question.high,
         unit=question.unit,
@@ -111,6 +114,8 @@ def _finding(
         freedom=freedom,
         curve=abscissae if len(abscissae) > 1 else (),
         is_same=same,
+        stretch=question.stretch,
+        elsewhere=question.elsewhere,
     )
 
 

@@ -40,6 +40,10 @@ class Question:
     """With weights: +1 and -1 of a difference; those of a contrast."""
     low: float
     high: float
+    stretch: float | None
+    """Of a curve: on what share of it `low` has to be passed; None where that is all of it."""
+    elsewhere: float
+    """Of such a curve: the bound for all of it."""
     unit: str
     published: float | None
     window_s: float
@@ -72,6 +76,7 @@ class Question:
             "low": self.low,
             "high": self.high,
             "window_s": self.window_s,
+            **({} if self.stretch is None else {"stretch": self.stretch, "elsewhere": self.elsewhere}),
         }
 
 

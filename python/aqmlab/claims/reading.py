@@ -21,6 +21,8 @@ than = { aqm = "pfifo-240" }          # difference of - than; coordinates that a
 relative = true                       # the difference as a share of `than`;  ratio = true: of / than
 low = 0.0                             # bounds, exclusive, in SI units, or one of the words of `verdict.WORDS`
 high = "much"
+stretch = 0.25                        # of a curve: above low on such a share of it, and above `elsewhere` on all of it
+elsewhere = "-equal"
 published = 0.05                      # the number that the study's text has
 unit = "points"                       # what the finding is read in
 label = "..."                         # in front of the findings
@@ -41,11 +43,11 @@ from typing import Any
 from aqmlab import files, toml_text
 from aqmlab.claims.asking import HOWS, Group, Question, questions
 from aqmlab.claims.samples import EACH
-from aqmlab.claims.verdict import FAILS, HOLDS, OPEN, PERCENT, POINTS, UNITS, WORDS, is_unit
+from aqmlab.claims.verdict import EQUAL, FAILS, HOLDS, OPEN, PERCENT, POINTS, UNITS, WORDS, is_unit
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 from aqmlab.measures import catalogue
-from aqmlab.measures.measure import is_number
+from aqmlab.measures.measure import Reading, is_number
 from aqmlab.scenario import digest
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
@@ -62,6 +64,8 @@ CHECK_KEYS = (
     "over",
     "low",
     "high",
+    "stretch",
+    "elsewhere",
     "published",
     "unit",
     "label",
@@ -70,6 +74,9 @@ CHECK_KEYS = (
 TERM_KEYS = ("weight", "at")
 FEWEST_SEEDS = 3
 """Two runs have an interval as well, but one that is 12.7 standard errors to either side."""
+
+FEWEST_ABSCISSAE = 4
+"""Of fewer a share says little."""
 
 Selector = Mapping[str, Any]
 
@@ -179,6 +186,7 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
     low, high = _bound(table, "low", where), _bound(table, "high", where)
     if low is None and high is None:
         raise BadInput(f"{where}: low: missing; expected low or high or both")
+    stretch, elsewhere = _better(table, where, readings, low)
     low, high = -math.inf if low is None else low, math.inf if high is None else high
     if not low < high:
         raise BadInput(f"{where}: low: {table['low']!r}: expected less than high, {table['high']!r}")
@@ -200,6 +208,8 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
             terms=terms,
             low=low,
             high=high,
+            stretch=stretch,
+            elsewhere=elsewhere,
             unit=_unit(readings[0].unit, how) if unit is None else unit,
             published=None if published is None else float(published),
             window_s=float(window_s),
@@ -207,6 +217,29 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
         )
         for terms in groups
     ]
+
+
+def _better(table: Json, where: str, readings: Sequence[Reading], low: float | None) -> tuple[float | None, float]:
+    """On what share of a curve `low` has to be passed, and the bound for all of it."""
+    elsewhere = _bound(table, "elsewhere", where)
+    if "stretch" not in table:
+        if elsewhere is not None:
+            raise BadInput(f"{where}: elsewhere: {table['elsewhere']!r}: expected stretch beside it")
+        return None, -math.inf
+    stretch = table["stretch"]
+    if not is_number(stretch) or not 0 < stretch <= 1:
+        raise BadInput(f"{where}: stretch: {stretch!r}: expected what part of the curve, above 0 and at most 1")
+    if len(readings) < FEWEST_ABSCISSAE:
+        raise BadInput(
+            f"{where}: stretch: {stretch!r}: expected a list of {FEWEST_ABSCISSAE} or more as a parameter of the "
+            "measure, which makes a curve"
+        )
+    if low is None or "high" in table:
+        raise BadInput(f"{where}: stretch: {stretch!r}: expected low beside it, and no high")
+    elsewhere = -EQUAL if elsewhere is None else elsewhere
+    if not elsewhere < low:
+        raise BadInput(f"{where}: elsewhere: {table.get('elsewhere', elsewhere)!r}: expected less than low, {low:g}")
+    return float(stretch), elsewhere
 
 
 def _how(table: Json, where: str) -> str:

@@ -163,6 +163,10 @@ class Finding:
     """All numbers of a curve, which are judged together."""
     is_same: bool = False
     """Whether it compares runs that are the same in everything: two names of what does the same."""
+    stretch: float | None = None
+    """Of a curve that is to pass `low` on a share of it: that share."""
+    elsewhere: float = -math.inf
+    """The bound for all of such a curve."""
 
     @property
     def verdict(self) -> str:
@@ -174,9 +178,35 @@ class Finding:
         if self._is_without_width and not self.is_exact:
             is_within = self.is_same and all(_is_within(one.value, one.value, self.low, self.high) for one in self._all)
             return HOLDS if is_within else OPEN
+        if self.stretch is not None:
+            return self._on_a_share
         if all(_is_within(one.low, one.high, self.low, self.high) for one in self._all):
             return HOLDS
         return FAILS if self._is_outside(self.among) else OPEN
+
+    @property
+    def _on_a_share(self) -> str:
+        """Whether the band passes `low` on the share of the curve, and the other bound on all of it.
+
+        That it does so on some part of the curve, whichever, is said of many numbers: all of them by the band.
+        """
+        if self._passed(-1.0) >= self._needed and self._passed(-1.0, self.elsewhere) == len(self.curve):
+            return HOLDS
+        return FAILS if self._is_outside(self.among) else OPEN
+
+    @property
+    def _needed(self) -> int:
+        return needed(self.stretch or 1.0, len(self.curve))
+
+    def _passed(self, side: float, bound: float | None = None, count: int = 1) -> int:
+        """How many numbers of the curve are above a bound with the lower (-1) or upper (+1) edge of the band."""
+        bound = self.low if bound is None else bound
+        edges = [one.interval.value + side * among(one.band, self._freedom, count) for one in self.curve]
+        return sum(_is_above(edge, bound) for edge in edges)
+
+    @property
+    def _freedom(self) -> float:
+        return self.freedom if math.isfinite(self.freedom) else float(max(self.interval.n - 1, 1))
 
     @property
     def _all(self) -> list[Interval]:
@@ -217,7 +247,12 @@ class Finding:
 
     @property
     def _where(self) -> str:
-        """Which number of a curve it is: `, at 300 ms, the worst of 4`."""
+        """Which number of a curve it is: `, at 300 ms, the worst of 4`; `or more on 5 of 20, +0.1 ± 0.3 at least`."""
+        if self.stretch is not None and self.curve:
+            least = min((one.interval for one in self.curve), key=lambda one: one.value)
+            around = "" if least.half_width is None else f" ± {self._text(least.half_width, of=least)}"
+            least_text = f"{self._text(least.value, self._is_signed, least)}{around}"
+            return f" or more on {self._needed} of {len(self.curve)}, {least_text} at least"
         at = next((one.at for one in self.curve if one.interval is self.interval), None)
         return f", {at}, the worst of {len(self.curve)}" if at else ""
 
@@ -229,7 +264,7 @@ class Finding:
     @property
     def bound(self) -> str:
         """`above 5 points`."""
-        return bound_words(self.low, self.high, self.unit)
+        return bound_words(self.low, self.high, self.unit, self.stretch, self.elsewhere)
 
     @property
     def said(self) -> str:
@@ -248,26 +283,33 @@ class Finding:
         """Whether the band lies outside the bounds somewhere as a whole, wide enough for one of so many numbers."""
         if not self.has_interval:
             return False
+        if self.stretch is not None:
+            is_nowhere_behind = self._passed(1.0, self.elsewhere, count) == len(self.curve)
+            return self._passed(1.0, count=count) < self._needed or not is_nowhere_behind
         # Of a curve what is the same in every run is no number to fail by.
         bands = [(one.interval.value, one.band) for one in self.curve if self.is_exact or one.band > 0]
         bands = bands if self.curve else [(self.interval.value, self.interval.half_width or 0.0)]
-        freedom = self.freedom if math.isfinite(self.freedom) else max(self.interval.n - 1, 1)
         if not self._is_without_width:
-            bands = [(value, among(width, freedom, count)) for value, width in bands]
+            bands = [(value, among(width, self._freedom, count)) for value, width in bands]
         return any(
             not _is_above(value + width, self.low) or not _is_above(self.high, value - width) for value, width in bands
         )
 
-    def _text(self, value: float, is_signed: bool = False) -> str:
+    def _text(self, value: float, is_signed: bool = False, of: Interval | None = None) -> str:
         """With two digits of the interval; without one four, of shares two decimals as tables have them."""
-        scale = scale_of(self.unit)
-        around = 0.0 if self._is_without_width else scale * abs(self.interval.half_width or 0.0)
+        scale, interval = scale_of(self.unit), of or self.interval
+        around = 0.0 if self._is_without_width else scale * abs(interval.half_width or 0.0)
         decimals = 2
         if 0 < around < math.inf:
             decimals = min(max(1 - math.floor(math.log10(around)), 0), 12)
-        elif scale != 100.0 and (size := scale * abs(self.interval.value or value)) > 0:
+        elif scale != 100.0 and (size := scale * abs(interval.value or value)) > 0:
             decimals = min(max(3 - math.floor(math.log10(size)), 0), 6)
         return f"{scale * value:{'+' if is_signed else ''},.{decimals}f}".replace("-", "−")
+
+
+def needed(stretch: float, abscissae: int) -> int:
+    """How many abscissae a share of a curve is, rounded up."""
+    return max(math.ceil(stretch * abscissae - ROUNDING), 1)
 
 
 def _is_within(smallest: float, greatest: float, low: float, high: float) -> bool:
@@ -281,8 +323,11 @@ def _is_above(value: float, bound: float) -> bool:
     return value - bound > ROUNDING * max(abs(value), abs(bound))
 
 
-def bound_words(low: float, high: float, unit: str) -> str:
+def bound_words(low: float, high: float, unit: str, stretch: float | None = None, elsewhere: float = -math.inf) -> str:
     """Bounds in words: `above 0`, `within 3 points`, `between 85 and 95 % of exchanges`."""
+    if stretch is not None:
+        words, behind = bound_words(low, high, unit), bound_words(elsewhere, math.inf, unit)
+        return f"{words} on {100 * stretch:g} % of the curve, {behind} on all of it"
 
     def said(value: float, with_unit: bool = True) -> str:
         number = f"{scale_of(unit) * value:.6g}".replace("-", "−")

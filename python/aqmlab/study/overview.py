@@ -203,7 +203,7 @@ def _engine(take: Json) -> str:
 
 def _bounds(text: ClaimText) -> str:
     """Each different bound once."""
-    return "; ".join(dict.fromkeys(bound_words(q.low, q.high, q.unit) for q in text.questions))
+    return "; ".join(dict.fromkeys(bound_words(q.low, q.high, q.unit, q.stretch, q.elsewhere) for q in text.questions))
 
 
 def _said(text: ClaimText) -> str:
