@@ -1,6 +1,7 @@
 """The uncongested reference: what a scenario becomes there, and that nobody waits."""
 
 import copy
+import re
 import tomllib
 
 import pytest
@@ -154,3 +155,15 @@ def test_a_load_in_reverse_is_calibrated_on_ten_times_the_reverse_rate(compiled)
     _, rates, _ = calibration._asked(resolved, resolved.loads[0], 1e9)
     assert rates == (1e9, 1e9)
     assert units.say_rates((500e6, 10e6)) == "500 Mb/s forward and 10 Mb/s in reverse"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("path.access = 'host'\n[[traffic]]\nkind = 'bulk'", 'path.access = "host"'),
+        ("[[traffic]]\nkind = 'bulk'\nrtt_at = 'clients'", 'traffic.0.rtt_at = "clients"'),
+    ],
+)
+def test_hosts_that_only_the_simulator_has_are_refused_between_real_ones(compiled, text, said):
+    with pytest.raises(aqmlab.errors.BadInput, match=f"{re.escape(said)}: is not made between real hosts"):
+        plan.check(engine.resolve(text, "x.toml"), is_virtual=False)

@@ -105,7 +105,7 @@ impl Flows {
         let flow = &mut self.slots[at as usize].flow;
         if opens && let Some((block, delay)) = flow.next.take() {
             let (steps, delay_at) = self.ways.blocks[usize::from(block)];
-            flow.path.set_delay(delay, delay_at);
+            flow.path.set_delay(delay, delay_at, 0);
             (flow.steps, flow.is_kept, flow.is_ended) = (steps, true, [false; 2]);
         }
         flow
@@ -154,7 +154,7 @@ impl Flows {
         }
         self.seen += 1;
         let (steps, delay_at) = self.ways.blocks[usize::from(block)];
-        let path = net::Path::new(delay, delay_at, now);
+        let path = net::Path::new(delay, delay_at, 0, now);
         let flow = Flow { path, steps, is_kept: false, is_ended: [false; 2], next: None };
         let head = self.head(key);
         let place = self.slots.len() as u32;

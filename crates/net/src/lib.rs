@@ -12,19 +12,23 @@
 //! 3. the links of its route, each with a propagation delay of its own behind it;
 //! 4. the connection's access link on the other side, where it is serialized again.
 //!
-//! Every connection has access links of its own.
+//! Every connection has access links of its own, unless those of a host share them ([`Hosts`]).
 //!
-//! The delay of a connection is constant. It lies behind its senders, where the studies' delay emulators stood, or all
-//! on one side ([`DelayAt`]). With one link each way only its sum over a round trip matters.
+//! The delay of a connection is constant. It lies behind its senders, where the studies' delay emulators stood, all on
+//! one side, or behind those who open connections ([`DelayAt`]), where it may come in the ticks of a clock. With one
+//! link each way, and without ticks, only its sum over a round trip matters.
 //!
-//! - [`Path`]: a connection's access links and its delay; [`Receivers`]: access links of receivers where none piles up;
+//! - [`Path`]: a connection's access links and its delay; [`Hosts`]: those that connections share; [`Receivers`]:
+//!   access links of receivers where none piles up;
 //! - [`Net`]: the links, with a [`Port`] each way, the [`Routes`] over them, and who watches ([`Watch`]);
 //! - [`Rank`] and [`link_goes_first`]: the order of what happens at one instant; [`Underway`]: packets on their way, in
 //!   that order.
 //!
-//! Everything is generic over the packet. Nothing reads a clock or draws random numbers: drivers say what time it is.
+//! Everything is generic over the packet, and reads no clock: drivers say what time it is. Only the beginnings of the
+//! ticks of hosts' clocks are drawn.
 
 mod delay;
+mod hosts;
 mod net;
 mod order;
 mod path;
@@ -32,6 +36,7 @@ mod receivers;
 mod routes;
 
 pub use delay::Delay;
+pub use hosts::Hosts;
 pub use net::{Net, Watch};
 pub use order::{Rank, Towards, Underway, link_goes_first};
 pub use path::{AccessLink, DelayAt, Path};

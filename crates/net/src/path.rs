@@ -40,6 +40,8 @@ pub enum DelayAt {
     Left,
     /// Between the links and the right hosts.
     Right,
+    /// All of it behind the access link of whoever opened the connection, for what that host sends.
+    Clients,
 }
 
 /// What a connection's packets meet before and after the links.
@@ -49,32 +51,43 @@ pub struct Path {
     before: [Span; 2],
     /// Propagation delay one way behind the last link, by the side that sends.
     behind: [Span; 2],
-    sends: [AccessLink; 2],
-    receives: [AccessLink; 2],
+    pub(crate) sends: [AccessLink; 2],
+    pub(crate) receives: [AccessLink; 2],
 }
 
 impl Path {
-    /// A path with this delay one way, whose access links are free from `from` on.
-    pub const fn new(delay: Span, lies: DelayAt, from: Time) -> Self {
+    /// A path with this delay one way, half of that of a round trip, whose access links are free from `from` on.
+    /// `client` is the side that opens the connection.
+    pub const fn new(delay: Span, lies: DelayAt, client: usize, from: Time) -> Self {
         let [sends, receives] = [[AccessLink::new(from); 2]; 2];
         let mut path = Self { before: [Span::ZERO; 2], behind: [Span::ZERO; 2], sends, receives };
-        path.set_delay(delay, lies);
+        path.set_delay(delay, lies, client);
         path
     }
 
     /// Changes the delay of packets that are sent from now on.
-    pub const fn set_delay(&mut self, delay: Span, lies: DelayAt) {
+    pub const fn set_delay(&mut self, delay: Span, lies: DelayAt, client: usize) {
         let none = Span::ZERO;
         (self.before, self.behind) = match lies {
             DelayAt::Senders => ([delay, delay], [none, none]),
             DelayAt::Left => ([delay, none], [none, delay]),
             DelayAt::Right => ([none, delay], [delay, none]),
+            DelayAt::Clients => {
+                let mut before = [none, none];
+                before[client] = Span::from_ns(2 * delay.ns());
+                (before, [none, none])
+            }
         };
     }
 
-    /// Propagation delay one way.
+    /// Propagation delay one way: half of that of a round trip.
     pub fn delay(&self) -> Span {
-        self.before[0] + self.behind[0]
+        (self.delay_from(0) + self.delay_from(1)) / 2
+    }
+
+    /// Propagation delay of what `side` sends.
+    pub fn delay_from(&self, side: usize) -> Span {
+        self.before[side] + self.behind[side]
     }
 
     /// The part of the delay that packets sent by `side` have behind the last link.
@@ -120,7 +133,7 @@ mod tests {
 
     #[test]
     fn packets_of_one_side_follow_each_other_and_those_of_the_other_do_not_wait() {
-        let mut path = Path::new(DELAY, DelayAt::Senders, Time::ZERO);
+        let mut path = Path::new(DELAY, DelayAt::Senders, 0, Time::ZERO);
         let now = Time::from_ns(5);
         let mut send = |side| path.send(side, TAKES, now, || Some(Span::ZERO));
         let first = now + TAKES + DELAY;
@@ -132,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_is_lost_or_held_back_has_taken_its_time_on_the_access_link() {
-        let mut path = Path::new(DELAY, DelayAt::Senders, Time::ZERO);
+        let mut path = Path::new(DELAY, DelayAt::Senders, 0, Time::ZERO);
         let late = Span::from_ms(3);
         let fates = [None, Some(late), Some(Span::ZERO)];
         let arrives = fates.map(|fate| path.send(0, TAKES, Time::ZERO, || fate));
@@ -142,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_receiver_has_one_packet_after_the_other() {
-        let mut path = Path::new(DELAY, DelayAt::Senders, Time::ZERO);
+        let mut path = Path::new(DELAY, DelayAt::Senders, 0, Time::ZERO);
         let left_at = Time::from_ns(1000);
         assert_eq!(path.receive(1, TAKES, left_at), left_at + TAKES);
         assert_eq!(path.receive(1, TAKES, left_at), left_at + TAKES + TAKES);
@@ -152,7 +165,7 @@ mod tests {
     #[test]
     fn a_delay_lies_on_one_side_or_behind_each_sender() {
         for (lies, before) in [(DelayAt::Senders, [1, 1]), (DelayAt::Left, [1, 0]), (DelayAt::Right, [0, 1])] {
-            let mut path = Path::new(DELAY, lies, Time::ZERO);
+            let mut path = Path::new(DELAY, lies, 0, Time::ZERO);
             for side in [0, 1] {
                 let at_link = path.send(side, TAKES, Time::ZERO, || Some(Span::ZERO)).expect("it is not lost");
                 assert_eq!(at_link.since(Time::ZERO + TAKES), if before[side] == 1 { DELAY } else { Span::ZERO });

@@ -105,7 +105,7 @@ impl World {
         });
         Self {
             access: Rate::from_bps(access),
-            paths: [1, 5, 5, 20].map(|ms| Path::new(Span::from_ms(ms), lies, Time::ZERO)),
+            paths: [1, 5, 5, 20].map(|ms| Path::new(Span::from_ms(ms), lies, 0, Time::ZERO)),
             steps,
             underway: Underway::with_capacity(16, 2 * links.len()),
             net: Net::new(links.iter().flat_map(port)),
@@ -196,7 +196,7 @@ proptest! {
         sends in prop::collection::vec((0_u64..1_000_000, 0..FLOWS, 0_usize..2, 40_u32..=1500, 0_u8..20), 1..300),
         access in prop::sample::select(vec![2 * MBPS, 10 * MBPS, 1_000 * MBPS]),
         (links, routes) in networks(),
-        lies in prop::sample::select(vec![DelayAt::Senders, DelayAt::Left, DelayAt::Right]),
+        lies in prop::sample::select(vec![DelayAt::Senders, DelayAt::Left, DelayAt::Right, DelayAt::Clients]),
     ) {
         let routes_of: [&[u16]; FLOWS] = std::array::from_fn(|flow| &routes[flow][..]);
         let mut world = World::new(access, &links, routes_of, lies);
@@ -240,7 +240,7 @@ proptest! {
         for (at, packet) in &world.arrived {
             // Two access links and the delay, each link and the delay behind it. A link carries over what rounding to
             // nanoseconds leaves, and so may come a nanosecond before what it takes alone.
-            let mut least = world.takes(packet).ns() * 2 + world.paths[packet.flow].delay().ns();
+            let mut least = world.takes(packet).ns() * 2 + world.paths[packet.flow].delay_from(packet.side).ns();
             for &link in &routes[packet.flow] {
                 let (rates, _, delay_ms) = links[usize::from(link)];
                 let takes = Rate::from_bps(rates[packet.side] * MBPS).time_for(u64::from(packet.size));

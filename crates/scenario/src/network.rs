@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::link;
 use crate::scenario::{Link, Route, Scenario, Traffic};
 use crate::section::{Entry, Section};
+use crate::units;
 use crate::written::{Fields, Written};
 use aqm::Packet;
 use base::Span;
@@ -29,10 +30,12 @@ use net::{DelayAt, Net, Port, Receivers, Routes, Step};
 pub(crate) const LINK: &str = "link";
 /// The table of several.
 pub(crate) const LINKS: &str = "links";
-pub(crate) const ROUTE_KEYS: &[&str] = &["route", "reverse_route", "rtt_at"];
+pub(crate) const ROUTE_KEYS: &[&str] = &["route", "reverse_route", "rtt_at", "rtt_tick"];
 
-const DELAY_AT: [(&str, DelayAt); 3] =
-    [("senders", DelayAt::Senders), ("left", DelayAt::Left), ("right", DelayAt::Right)];
+const DELAY_AT: [(&str, DelayAt); 4] =
+    [("senders", DelayAt::Senders), ("left", DelayAt::Left), ("right", DelayAt::Right), ("clients", DelayAt::Clients)];
+/// Clocks of delay emulators tick at 10 Hz to 1 MHz.
+const TICKS: (Span, Span) = (Span::from_us(1), Span::from_ms(100));
 
 /// Reads `[link]` or `[links]`. Returns the links in the order of the file, and their keys with values.
 pub(crate) fn read(root: &Section<'_>) -> Result<(Vec<Link>, (&'static str, Written)), Error> {
@@ -82,6 +85,13 @@ pub(crate) fn read_route(block: &Section<'_>, links: &[Link]) -> Result<(Route, 
     let back: Vec<u16> = forward.iter().rev().copied().collect();
     let reverse = block.read("reverse_route", back, of)?;
     let delay_at = block.read("rtt_at", DelayAt::Senders, |entry| entry.word(&DELAY_AT))?;
+    let tick = match block.get("rtt_tick") {
+        None => None,
+        Some(entry) if delay_at != DelayAt::Clients => {
+            return Err(entry.unused("rtt_at = \"clients\": it is the clock of the delay emulator at the clients"));
+        }
+        Some(entry) => Some(entry.span_within(TICKS.0, TICKS.1)?),
+    };
     let mut written = Fields::new();
     if links.len() > 1 {
         let text =
@@ -92,7 +102,8 @@ pub(crate) fn read_route(block: &Section<'_>, links: &[Link]) -> Result<(Route, 
         let (word, _) = DELAY_AT.iter().find(|(_, other)| *other == delay_at).expect("each has a word");
         written.push(("rtt_at", Written::Text((*word).to_owned())));
     }
-    Ok((Route { links: [forward, reverse], delay_at }, written))
+    written.extend(tick.map(|tick| ("rtt_tick", Written::Text(units::write_span(tick)))));
+    Ok((Route { links: [forward, reverse], delay_at, tick }, written))
 }
 
 fn read_links(entry: &Entry<'_>, names: &[&str]) -> Result<Vec<u16>, Error> {
@@ -113,6 +124,15 @@ fn read_links(entry: &Entry<'_>, names: &[&str]) -> Result<Vec<u16>, Error> {
         route.push(link as u16);
     }
     Ok(route)
+}
+
+impl Route {
+    /// The delay one way, half of that of a round trip, of a connection whose round-trip delay shall be `rtt`. A delay
+    /// emulator with a clock makes delays of whole ticks.
+    pub fn delay(&self, rtt: Span) -> Span {
+        let whole = self.tick.map_or(rtt, |tick| Span::from_ns(rtt.ns() / tick.ns() * tick.ns()));
+        whole / 2
+    }
 }
 
 /// Refuses a link that no route crosses, and more routes than packets can tell apart.
@@ -157,13 +177,20 @@ impl Scenario {
         });
         let steps = steps.collect();
         let sides = || self.links.iter().flat_map(|link| [0, 1].map(|side| (link, side)));
-        let has_own_delays = self.traffic.iter().any(|block| block.route.delay_at != DelayAt::Senders);
+        let has_own_delays =
+            self.traffic.iter().any(|block| matches!(block.route.delay_at, DelayAt::Left | DelayAt::Right));
         let port = |(link, side): (&Link, usize)| {
             let is_uneven = link.traces[side].is_some() || link.changes.is_some() || has_own_delays;
-            let receivers = Receivers::behind(link.rates[side], is_uneven, self.path.access_rate);
+            let piles_up = is_uneven || self.path.hosts_share;
+            let receivers = Receivers::behind(link.rates[side], piles_up, self.path.access_rate);
             (link.egress(side, self.seed), link.delay(side, self.seed), own(receivers))
         };
         Built { net: Net::new(sides().map(port)), routes, steps }
+    }
+
+    /// Whether there is more to hosts than their connections: links that these share, or a clock.
+    pub fn has_hosts(&self) -> bool {
+        self.path.hosts_share || self.traffic.iter().any(|block| block.route.tick.is_some())
     }
 
     /// The shortest propagation delay of any packet between its host and the first link.

@@ -12,8 +12,8 @@ use crate::kinds::Reached;
 use crate::link;
 use crate::live::{self, Maker};
 use crate::network::{self, LINK, LINKS};
-use crate::scenario::{Direction, Path, Record, RttSpec, Scenario};
-use crate::section::{Context, Section};
+use crate::scenario::{Direction, Path, Record, RttSpec, Scenario, Traffic};
+use crate::section::{Context, Entry, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
 use crate::written::{self, Document, Fields, Written};
@@ -171,6 +171,7 @@ pub fn resolve_with(
         routes.push(block.route);
         match block.traffic {
             Ok(block) => {
+                need_hosts(entry, &block, &path)?;
                 let found = block.workload.vectors().and_then(|vectors| vectors.reached);
                 reached.extend(found.map(|found| (index, found)));
                 traffic.push(block);
@@ -277,17 +278,34 @@ fn times(root: &Section<'_>) -> Result<Times, Error> {
     })
 }
 
+/// Refuses hosts without number where they are to share links.
+fn need_hosts(entry: &Entry<'_>, block: &Traffic, path: &Path) -> Result<(), Error> {
+    if path.hosts_share && !block.numbers_its_hosts() {
+        let problem = "how many hosts its flows take turns at: with path.access = \"host\" these share links";
+        return Err(entry.section("a table")?.missing("hosts", problem));
+    }
+    Ok(())
+}
+
+/// Whose access links are: whether the connections of a host share them.
+const ACCESS: [(&str, bool); 2] = [("connection", false), ("host", true)];
+
 fn path(section: &Section<'_>) -> Result<(Path, Fields), Error> {
-    section.only(&[&["access_rate", "rtt"], impairments::KEYS])?;
+    section.only(&[&["access_rate", "access", "rtt"], impairments::KEYS])?;
     let access_rate = section.read("access_rate", Rate::from_bps(1_000_000_000), |entry| entry.rate())?;
+    let hosts_share = section.read("access", false, |entry| entry.word(&ACCESS))?;
     // The range of the web studies (Le et al. 2003).
     let studied = RttSpec::Drawn(Distribution::Uniform(0.010, 0.150));
     let rtt = section.read("rtt", studied, distribution::read_rtt)?;
     let mut written =
         vec![("access_rate", Written::Text(units::write_rate(access_rate))), ("rtt", distribution::write_rtt(&rtt))];
+    if hosts_share {
+        let (word, _) = ACCESS[1];
+        written.push(("access", Written::Text(word.to_owned())));
+    }
     let (impairments, impaired) = impairments::read(section)?;
     written.extend(impaired);
-    Ok((Path { access_rate, rtt, impairments }, written))
+    Ok((Path { access_rate, hosts_share, rtt, impairments }, written))
 }
 
 fn record(section: &Section<'_>, duration: Span) -> Result<(Record, Fields), Error> {

@@ -107,6 +107,8 @@ pub struct Route {
     pub links: [Vec<u16>; 2],
     /// Where the delay of the connections lies.
     pub delay_at: DelayAt,
+    /// The tick of the clock by which it comes, where it lies at the clients.
+    pub tick: Option<Span>,
 }
 
 /// A discipline with its parameters, every default filled in.
@@ -125,8 +127,10 @@ pub struct QdiscSpec {
 /// Access links and delays.
 #[derive(Clone, Debug)]
 pub struct Path {
-    /// Rate of each host's access link, both ways.
+    /// Rate of the access links, both ways.
     pub access_rate: Rate,
+    /// Whether all connections of a host share its access links; otherwise each has its own.
+    pub hosts_share: bool,
     /// Round-trip propagation delay of a flow, unless its traffic block says otherwise.
     pub rtt: RttSpec,
     /// What becomes of packets before the bottleneck, forward and in reverse.
@@ -187,9 +191,16 @@ pub struct Traffic {
     pub hosts: Hosts,
 }
 
+impl Traffic {
+    /// Whether it has as many hosts as it says, or one for each source; otherwise each arrival brings a new one.
+    pub(crate) fn numbers_its_hosts(&self) -> bool {
+        let Hosts { clients, servers } = self.hosts;
+        clients.is_some() && servers.is_some() || !self.workload.numbers_arrivals()
+    }
+}
+
 /// How many hosts share the flows of a block, which go to them in turns. `None` says that each flow, user or arrival
-/// has
-/// a host of its own.
+/// has a host of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hosts {
     /// Hosts at the end that opens connections, or that sends without one.

@@ -488,7 +488,7 @@ fn traffic() {
             (
                 "[[traffic]]\nkind = \"bulk\"\nusers = 3",
                 &format!(
-                    "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, route, reverse_route, rtt_at, \
+                    "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, route, reverse_route, rtt_at, rtt_tick, \
                      flows, start, size, max_pacing_rate, {tcp_keys}"
                 ),
             ),
@@ -562,7 +562,7 @@ fn traffic() {
             ),
             (
                 "[[traffic]]\nkind = \"cbr\"\nrate = \"1mbit\"\necn = \"on\"",
-                "s.toml:4: traffic.0.ecn = \"on\": unknown key, expected one of kind, direction, rtt, dscp, hosts, route, reverse_route, rtt_at, \
+                "s.toml:4: traffic.0.ecn = \"on\": unknown key, expected one of kind, direction, rtt, dscp, hosts, route, reverse_route, rtt_at, rtt_tick, \
                  flows, rate, \
                  packet, start",
             ),

@@ -134,7 +134,7 @@ fn a_chain_begins_in_its_first_state() {
 #[test]
 fn a_link_that_does_not_change_writes_nothing_of_it() {
     let text = resolved("[link]\nrate = '1mbit'\n[[traffic]]\nkind = 'bulk'").expect("a link").text().to_owned();
-    for word in ["delay =", "schedule", "states", "told_rate", "route", "rtt_at"] {
+    for word in ["delay =", "schedule", "states", "told_rate", "route", "rtt_at", "rtt_tick", "access ="] {
         assert!(!text.contains(&format!("\n{word}")), "{word}: scenarios without keep their text and its digest");
     }
 }
@@ -154,7 +154,25 @@ fn one_line_says_what_is_wrong() {
         (two("route = ['a']"), "s.toml:2: links.b: expected a route of some block of traffic over this link"),
         (
             two("route = ['a', 'b']\nrtt_at = 'middle'"),
-            "s.toml:6: traffic.0.rtt_at = \"middle\": expected one of senders, left, right",
+            "s.toml:6: traffic.0.rtt_at = \"middle\": expected one of senders, left, right, clients",
+        ),
+        (
+            "[[traffic]]\nkind = 'bulk'\nrtt_tick = '1ms'".to_owned(),
+            "s.toml:3: traffic.0.rtt_tick: expected rtt_at = \"clients\": it is the clock of the delay emulator at the \
+             clients",
+        ),
+        (
+            "[[traffic]]\nkind = 'bulk'\nrtt_at = 'clients'\nrtt_tick = '1s'".to_owned(),
+            "s.toml:4: traffic.0.rtt_tick = \"1s\": expected a time from 1us to 100ms",
+        ),
+        (
+            "path.access = 'machine'\n[[traffic]]\nkind = 'bulk'".to_owned(),
+            "s.toml:1: path.access = \"machine\": expected one of connection, host",
+        ),
+        (
+            "path.access = 'host'\n[[traffic]]\nkind = 'poisson'\narrivals = '1hz'\nsize = '1kb'".to_owned(),
+            "s.toml:2: traffic.0.hosts: missing, expected how many hosts its flows take turns at: with path.access = \
+             \"host\" these share links",
         ),
         (
             "[link]\n[links.a]\n[[traffic]]\nkind = 'bulk'".to_owned(),

@@ -82,6 +82,10 @@ impl Simulation<'_> {
         let place = self.connections.open(opening, purpose, steps, self.scenario);
         self.watch(place);
         let client = opening.client as usize;
+        let tick = self.scenario.traffic[opening.block as usize].route.tick;
+        if let (Some(hosts), Some(tick)) = (&mut self.network.around.shared, tick) {
+            hosts.put_clock(self.connections.path(place).hosts[client], tick);
+        }
         self.connections.get(place).ends[1 - client].listen(config);
         self.with_end(place, client, |endpoint, config, now, out| endpoint.open(config, now, out));
         place

@@ -146,7 +146,7 @@ impl Connections {
             dscp: traffic.dscp,
             hosts: session::hosts(scenario, block, number, client),
             steps,
-            links: net::Path::new(rtt / 2, traffic.route.delay_at, Time::ZERO),
+            links: net::Path::new(traffic.route.delay(rtt), traffic.route.delay_at, client as usize, Time::ZERO),
         };
         if let Some(place) = self.free.pop() {
             let slot = &mut self.slots[place as usize];

@@ -22,11 +22,12 @@ pub enum Kept {
 impl Kept {
     /// The data of a source that has not begun.
     pub fn of(source: &Source<'_>, scenario: &Scenario) -> Self {
+        let delay_at = scenario.traffic[source.block as usize].route.delay_at;
         match source.delay {
             Some(delay) => Self::Udp {
                 // Above every connection's number.
                 flow: FlowKey(1 << 63 | u64::from(source.block) << 32 | u64::from(source.number)),
-                path: net::Path::new(delay, scenario.traffic[source.block as usize].route.delay_at, Time::ZERO),
+                path: net::Path::new(delay, delay_at, source.client as usize, Time::ZERO),
                 probe: None,
             },
             None => Self::Nothing,

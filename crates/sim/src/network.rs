@@ -8,7 +8,7 @@ use crate::queue::EventQueue;
 use crate::tmix::Conditions;
 use aqm::{Ack, Cause, Delivery, Headers, Packet, Tap};
 use base::{Pace, Rate, Span, Time};
-use net::{Net, Port, Rank, Receivers, Routes, Step, Watch};
+use net::{Hosts, Net, Port, Rank, Receivers, Routes, Step, Watch};
 use record::{Meter, Sink, Tally, Waits};
 use scenario::{Built, Impairments, Scenario};
 use tcp::{Emit, Flags, Segment};
@@ -47,6 +47,11 @@ pub struct Around {
     pub steps: Vec<[Step; 2]>,
     /// Rate of the access links.
     pub access: Pace,
+    /// Whether nothing but its connection's own access link and delay happens to a segment before the links, unless its
+    /// connection plays a vector.
+    is_plain: bool,
+    /// What connections of one host have in common, where they have anything.
+    pub shared: Option<Hosts>,
     /// The losses and reordering of the path before the links, if any.
     pub impairments: Option<Impairments>,
     /// Pending events other than packets on their way: timers, demands, losses.
@@ -76,6 +81,8 @@ impl Network {
             routes,
             steps,
             access: Pace::new(scenario.path.access_rate),
+            is_plain: Impairments::of(scenario).is_none() && !scenario.has_hosts(),
+            shared: scenario.has_hosts().then(|| Hosts::new(scenario.seed, scenario.path.hosts_share)),
             impairments: Impairments::of(scenario),
             queue: EventQueue::new(slot_shift(fastest)),
             deliveries: Calendar::of_rows(day_shift(fastest)),
@@ -192,7 +199,8 @@ impl Around {
         let takes = self.access.time_for(packet.size());
         let (received, source) = if !packet.is_udp() {
             let source = self.segments.connection(packet.place());
-            let own = || connections.get(source).path.links.receive(1 - packet.side(), takes, at);
+            let shared = self.shared.as_mut();
+            let own = || receive_where_packets_pile_up(&mut connections.get(source).path, shared, packet, takes, at);
             (receivers.receive(source, takes, at, own), source)
         } else if packet.is_probe() {
             (self.probes.crosses(packet.place(), at, takes), 0)
@@ -200,6 +208,23 @@ impl Around {
             (at + takes, 0)
         };
         self.deliveries.push(received, source, packet);
+    }
+}
+
+/// When `packet` has crossed the access link of its receiver: its connection's own, or one that a host's connections
+/// share.
+#[inline(never)]
+fn receive_where_packets_pile_up(
+    path: &mut Path,
+    shared: Option<&mut Hosts>,
+    packet: Parcel,
+    takes: Span,
+    at: Time,
+) -> Time {
+    let (side, host) = (1 - packet.side(), path.hosts[1 - packet.side()]);
+    match shared {
+        None => path.links.receive(side, takes, at),
+        Some(hosts) => hosts.receive(host, (&mut path.links, side), takes, at),
     }
 }
 
@@ -234,6 +259,20 @@ pub struct Sender<'a> {
 }
 
 impl Sender<'_> {
+    /// When a segment reaches the first link where more happens to it than its connection's own access link and delay;
+    /// `None` if it is lost.
+    #[inline(never)]
+    fn send_otherwise(&mut self, segment: &mut Segment, takes: Span) -> Option<Time> {
+        let (side, now, around) = (self.side, self.now, &mut self.network.around);
+        let (conditions, impairments) = (self.conditions.as_deref_mut(), around.impairments.as_mut());
+        let fate = || Self::fate(side, segment, conditions, impairments);
+        let (side, host) = (usize::from(side), self.path.hosts[usize::from(side)]);
+        match &mut around.shared {
+            None => self.path.links.send(side, takes, now, fate),
+            Some(hosts) => hosts.send(host, (&mut self.path.links, side), (takes, now), fate),
+        }
+    }
+
     /// The fate of a segment before the first link: how much later it arrives, or `None` if it is lost.
     fn fate(
         side: u8,
@@ -257,10 +296,14 @@ impl Emit for Sender<'_> {
         let side = self.side as usize;
         let around = &mut self.network.around;
         let takes = around.access.time_for(u32::from(segment.size));
-        let (conditions, impairments) = (self.conditions.as_deref_mut(), around.impairments.as_mut());
-        let fate = || Self::fate(side as u8, &mut segment, conditions, impairments);
         let step = self.path.steps[side];
-        let Some(arrives) = self.path.links.send(side, takes, self.now, fate) else {
+        let sent = if around.is_plain && self.conditions.is_none() {
+            self.path.links.send(side, takes, self.now, || Some(Span::ZERO))
+        } else {
+            self.send_otherwise(&mut segment, takes)
+        };
+        let around = &mut self.network.around;
+        let Some(arrives) = sent else {
             return self.network.lost_before_link(step, false);
         };
         *self.in_flight += 1;

@@ -21,6 +21,7 @@ def check(resolved: Resolved, *, is_virtual: bool) -> None:
                 f'{resolved.origin}: traffic.{position}.max_pacing_rate = "{rate}": is not set on real hosts; '
                 "expected a live run without it"
             )
+    _refuse_emulated_hosts(resolved)
     kernel_qdisc.settings(resolved, is_virtual=is_virtual)  # says where Linux has no such discipline
     if is_virtual:
         virtual.check()
@@ -31,6 +32,21 @@ def check(resolved: Resolved, *, is_virtual: bool) -> None:
     if absent := missing_controllers(wanted, preflight.controllers()):
         preflight.load_controllers(absent)
     refuse_missing(wanted, preflight.controllers(), resolved.origin)
+
+
+def _refuse_emulated_hosts(resolved: Resolved) -> None:
+    """What of hosts only the simulator has: links that their connections share, delays that come by their clocks."""
+    scenario = resolved.scenario
+    said = [("path.access", scenario["path"].get("access", "connection"), "connection")]
+    said += [
+        (f"traffic.{position}.rtt_at", block.get("rtt_at", "senders"), "clients")
+        for position, block in enumerate(scenario["traffic"])
+    ]
+    for key, value, word in said:
+        if (value == word) == (word == "clients"):
+            raise BadInput(
+                f'{resolved.origin}: {key} = "{value}": is not made between real hosts; expected a live run without it'
+            )
 
 
 def remarks(resolved: Resolved) -> list[str]:

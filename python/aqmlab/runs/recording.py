@@ -23,7 +23,7 @@ from aqmlab.reference import Rates
 from aqmlab.results import store
 from aqmlab.runs import runner
 
-KEPT = ("dscp", "hosts", *links.ROUTES.values(), "rtt_at")
+KEPT = ("dscp", "hosts", *links.ROUTES.values(), "rtt_at", "rtt_tick")
 """The keys of a block that a file of demands does not say, beside the hosts' TCP."""
 
 

@@ -262,6 +262,8 @@ def _delays_of_blocks(there: Mapping[str, _Link], tree: Tree, blocks: Sequence[T
     for number, block in enumerate(blocks):
         rtt = block.get("rtt", path["rtt"])
         at = block.get("rtt_at", "senders")
+        if at == "clients":
+            raise BadInput(f'traffic.{number}.rtt_at = "clients": expected senders, left or right, as netem has it')
         lines: list[Line] = []
         for side in (0, 1):
             # By whom the packets pass that this host sends, or the one on the other side.
