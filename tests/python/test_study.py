@@ -210,6 +210,8 @@ def test_a_point_left_out_of_a_profile_decides_nothing(here, capsys):
         ),
         (["tiny", "--only", "web/*", "--set", "link.rate=10mbit"], "--set link.rate = 10mbit: changes none of its 6 p"),
         (["tiny", "--only", "web/pie/*"], "study tiny: --only 'web/pie/*': matches none of its 6 points; expected a"),
+        (["tiny", "--bed", "lab"], "study tiny: --bed lab: expected none: this study has no other test bed"),
+        (["all", "--bed", "lab"], "--bed lab: names a test bed of one study; expected its id in the place of all"),
         (["all", "--only", "web/*"], "--only 'web/*': names points of one study; expected its id in the place of all"),
     ],
 )
@@ -395,6 +397,56 @@ def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):
         found.keep(out, folder)
     assert cli.invoke(["study", "tiny", "--quick", "--set", "link"]) == 2
     assert "expected key=value" in capsys.readouterr().err
+
+
+BED = """
+[[bed]]
+name = "lab"
+title = "the laboratory"
+set = { "path.access_rate" = "50mbit" }
+says = "On slower interfaces."
+"""
+
+
+def test_a_study_has_a_column_for_each_test_bed(folder, here, capsys):
+    """The bare model and the bed are run and kept apart, and each page has the other's verdicts beside its own."""
+    (folder / "study.toml").write_text(studies.STUDY + BED)
+    assert cli.invoke(["study", "tiny", "--quick"]) == 0
+    found.keep(Path("results/study-tiny-quick"), folder)
+    bare = read_json(folder / "found.json")
+    assert cli.invoke(["study", "tiny", "--quick", "--bed", "lab"]) == 0
+    out = Path("results/study-tiny-lab-quick")
+    facts = read_json(out / "study.json")
+    assert (facts["bed"], facts["command"]) == ("lab", "aqmlab study tiny --quick --bed lab")
+    assert "On slower interfaces." in facts["profile"]["says"]
+    kept = Kept()
+    rates = {run.scenario.get("path", {}).get("access_rate") for run in map(kept.load, kept_keys(kept))}
+    assert "50mbit" in rates
+    verdicts = {claim["id"]: claim["verdict"] for claim in facts["claims"]}
+    of_bare = {name: answer["verdict"] for name, answer in bare["quick"]["claims"].items()}
+    assert {name: column[0]["verdict"] for name, column in facts["columns"].items()} == of_bare
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Here: the laboratory. On the bare model, in runs of the quick profile:" in page
+    found.keep(out, folder)
+    both = read_json(folder / "found.json")
+    assert both["quick"] == bare["quick"]
+    assert {name: item["verdict"] for name, item in both["beds"]["lab"]["quick"]["claims"].items()} == verdicts
+    row = next(line for line in overview.markdown([folder]).splitlines() if line.startswith("| tiny-1 |"))
+    assert f"<br>the laboratory: {verdicts['tiny-1']} (quick)" in row
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (BED.replace("title", "titel"), "bed.0: titel: unknown key; expected one of name, title, set, says"),
+        (BED.replace('{ "path.access_rate" = "50mbit" }', "{}"), "bed.0.set: missing; expected a test bed with name, "),
+    ],
+)
+def test_a_test_bed_that_makes_no_sense_is_one_line(folder, here, capsys, text, complaint):
+    (folder / "study.toml").write_text(studies.STUDY + text)
+    assert cli.invoke(["study", "tiny", "--quick", "--bed", "lab"]) == 2
+    assert complaint in capsys.readouterr().err
+    assert fake_native.calls == [], "nothing has run"
 
 
 def test_settings_are_written_as_they_are_read(folder):

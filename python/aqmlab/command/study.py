@@ -61,6 +61,10 @@ def study(
         list[str] | None,
         typer.Option(metavar="PATTERN", help="Only points with such names, as web/*/98. May be repeated."),
     ] = None,
+    bed: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The study's test bed of that name, in the place of the bare model."),
+    ] = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
     jobs: Jobs = None,
     scheduler: Scheduler = None,
@@ -90,7 +94,7 @@ def study(
     either_fresh_or_resumed(fresh, resume)
     if settings and (live or virtual):
         raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
-    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)))
+    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)), bed)
     base = out or default_folder(what, asked[0], quick)
     places = {base if what != folders.ALL else base / one.id: one for one in asked}
     if what == folders.ALL:
@@ -121,7 +125,7 @@ def study(
 
 def default_folder(what: str, first: Study, quick: bool) -> Path:
     """`results/study-le2003-quick`, `results/studies`; with `-part`, `-changed` where it is not the whole."""
-    name = "studies" if what == folders.ALL else f"study-{first.id}"
+    name = "studies" if what == folders.ALL else f"study-{first.id}{f'-{first.bed.name}' if first.bed else ''}"
     return (
         Path("results")
         / f"{name}{'-quick' if quick else ''}{'-part' if first.only else ''}{'-changed' if first.changes else ''}"

@@ -16,12 +16,15 @@ def read(
     seeds: int | None = None,
     only: Sequence[str] = (),
     changes: Mapping[str, Any] = MappingProxyType({}),
+    bed: str | None = None,
 ) -> list[Study]:
     """The studies that a word on the command line names, of one of them perhaps only a part."""
     if what == ALL and only:
         raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
+    if what == ALL and bed is not None:
+        raise BadInput(f"--bed {bed}: names a test bed of one study; expected its id in the place of {ALL}")
     profile = definition.QUICK if quick else definition.FULL
     asked = [folders.folder_of_all() / name for name in folders.known()] if what == ALL else [folders.find(what)]
     if not asked:
         raise BadInput(f"study {what}: {folders.folder_of_all()}: holds no study; expected folders with study.toml")
-    return [definition.read(folder, profile, seeds, only, changes) for folder in asked]
+    return [definition.read(folder, profile, seeds, only, changes, bed) for folder in asked]

@@ -36,9 +36,10 @@ ASKED_OF_COMPARISONS = "asked_of_comparisons"
 
 _KEYS = (
     *("id", "title", "paper", "about", ASKED_OF_COMPARISONS),
-    *("profiles", "scenario", "grid", "choice", "figure", "table", "live"),
+    *("profiles", "bed", "scenario", "grid", "choice", "figure", "table", "live"),
 )
 _PROFILE_KEYS = ("seeds", "set", "says")
+_BED_KEYS = ("name", "title", "set", "says")
 _GRID_KEYS = ("seeds", "set", "only")
 _SELECTORS = {"figure": ("curves",), "table": ("rows",)}
 
@@ -54,6 +55,23 @@ class Profile:
     """Dotted keys of the scenario, as the lengths of runs."""
     says: str
     """What is less sure at this scale."""
+
+
+@dataclass(frozen=True)
+class Bed:
+    """A test bed that a study is also asked of: what its scenario says besides, in every grid.
+
+    The claims have a verdict on each, side by side: none of them is chosen after the fact.
+    """
+
+    name: str
+    """On the command line."""
+    title: str
+    """In words, as the head of a column."""
+    set: Json
+    """Dotted keys of the scenario."""
+    says: str
+    """What is set, and how it is known."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +95,8 @@ class Study:
     """Patterns of names of points, where only a part of the profile was asked for."""
     changes: Json = field(default_factory=dict)
     """Dotted keys of the scenario that are not what the study says."""
+    bed: Bed | None = None
+    """The test bed that it is asked of; none for the study as its scenario stands."""
     asked_as: str | None = None
     """The command that runs all of it at the published scale, where it is not `aqmlab study`."""
 
@@ -87,6 +107,7 @@ class Study:
         words = ["aqmlab", "study", self.id if is_ours else str(self.folder)]
         words = shlex.split(self.asked_as) if self.asked_as is not None else words
         words += ["--quick"] if self.profile.name == QUICK else []
+        words += [] if self.bed is None else ["--bed", self.bed.name]
         words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
         words += [word for pattern in self.only for word in ("--only", pattern)]
         words += [word for key, item in self.changes.items() for word in ("--set", f"{key}={_setting(item)}")]
@@ -141,6 +162,11 @@ class Study:
         return list(self.tree.get("table", []))
 
     @property
+    def beds(self) -> list[Bed]:
+        """The test beds that it can be asked of."""
+        return _beds(self.tree, self.folder / FILE)
+
+    @property
     def live(self) -> Path | None:
         """The comparison that is also run between real TCP stacks."""
         found = self.tree.get("live")
@@ -153,13 +179,15 @@ def read(
     seeds: int | None = None,
     only: Sequence[str] = (),
     changes: Mapping[str, Any] = MappingProxyType({}),
+    bed: str | None = None,
 ) -> Study:
     """Reads a study and checks it; `seeds` runs of each point, whatever the profile says.
 
     `only` are patterns (`web/*/98`) of the names of the points that are to be run; all of the profile without.
     `changes` are dotted keys of the scenario that are set in every grid; values of axes and cells stand above them.
+    `bed` names the test bed that it is asked of.
     """
-    return of_tree(folder, head(folder), profile, seeds, only, changes)
+    return of_tree(folder, head(folder), profile, seeds, only, changes, bed=bed)
 
 
 def of_tree(
@@ -170,6 +198,7 @@ def of_tree(
     only: Sequence[str] = (),
     changes: Mapping[str, Any] = MappingProxyType({}),
     asked_as: str | None = None,
+    bed: str | None = None,
 ) -> Study:
     """The same of tables that stand for `study.toml` of a folder; `asked_as` is the command that runs it in full."""
     path = folder / FILE
@@ -179,9 +208,13 @@ def of_tree(
         raise BadInput(f"{path}: {ASKED_OF_COMPARISONS}: {asked!r}: expected true or false")
     everything = tuple(point for grid in _grids(tree, path, FULL) for point in grid.points)
     chosen = _profile(tree, path, profile)
-    of_profile = _grids(tree, path, profile, changes)
+    on = None if bed is None else _bed(tree, path, bed)
+    if on is not None:
+        chosen = replace(chosen, set={**chosen.set, **on.set}, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
+    of_bed = {} if on is None else on.set
+    of_profile = _grids(tree, path, profile, {**of_bed, **changes})
     if changes:
-        words = _changed_words(of_profile, _grids(tree, path, profile), changes, f"study {tree['id']}")
+        words = _changed_words(of_profile, _grids(tree, path, profile, of_bed), changes, f"study {tree['id']}")
         chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
     parts = _parts(of_profile, only, f"study {tree['id']}") if only else of_profile
     if only:
@@ -201,6 +234,7 @@ def of_tree(
         asked_seeds=seeds,
         only=tuple(only),
         changes=dict(changes),
+        bed=on,
         asked_as=asked_as,
     )
     _check_selectors(study, path)
@@ -266,6 +300,27 @@ def _profile(tree: Json, path: Path, name: str) -> Profile:
         _settings(table.get("set", {}), f"{where}.set"),
         str(table.get("says", "")),
     )
+
+
+def _beds(tree: Json, path: Path) -> list[Bed]:
+    found = []
+    for position, table in enumerate(_tables(tree, path, "bed")):
+        where = f"{path}: bed.{position}"
+        _check_keys(table, _BED_KEYS, where)
+        for key in ("name", "title", "set"):
+            if not table.get(key):
+                raise BadInput(f"{where}.{key}: missing; expected a test bed with name, title and set")
+        settings = _settings(table["set"], f"{where}.set")
+        found.append(Bed(str(table["name"]), str(table["title"]), settings, str(table.get("says", ""))))
+    return found
+
+
+def _bed(tree: Json, path: Path, name: str) -> Bed:
+    there = {bed.name: bed for bed in _beds(tree, path)}
+    if name not in there:
+        expected = f"one of {', '.join(there)}" if there else "none: this study has no other test bed"
+        raise BadInput(f"study {tree['id']}: --bed {name}: expected {expected}")
+    return there[name]
 
 
 def _settings(value: Any, where: str) -> Json:

@@ -25,6 +25,10 @@ from aqmlab.sweep import offered
 
 RESULT = "study.json"
 KEPT = "found.json"
+BEDS = "beds"
+"""In `found.json`: the same by test bed."""
+BARE = "the bare model"
+"""The column of a study's scenario as it stands."""
 TAKE_DIGITS = 12
 """Of the digest of a take's runs: its name."""
 _KEPT_FACTS = ("version", "engine", "date", "runs", "cpu_h", "simulated_h", "digest", "only", "profile", "self_checks")
@@ -74,6 +78,7 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
         "command": study.command,
         "only": list(study.only),
         "changes": study.changes,
+        "bed": None if study.bed is None else study.bed.name,
         "machine": {
             "system": platform.system(),
             "release": platform.release(),
@@ -98,7 +103,14 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
             for grid in study.grids
         ],
         "calibration": offered.of_runs((run, cell.uncongested) for cell in cells for run in cell.runs),
-        "claims": [judged(claim, study.profile.name, bool(study.only)) for claim in claims],
+        "claims": [
+            judged(claim, study.profile.name, bool(study.only))
+            if study.bed is None
+            else {**claim.as_dict(), "as_known": True}  # what is known to come out is of the bare model
+            for claim in claims
+        ],
+        "column": BARE if study.bed is None else study.bed.title,
+        "columns": columns(study),
         "self_checks": {
             "held": sum(check["holds"] for _, _, check in checks),
             "failed": [
@@ -177,8 +189,7 @@ def _answer(claim: Json, take: str) -> Json:
 
 def pace(study: Study) -> float | None:
     """Processor time for a time that is simulated, in the runs of the same profile that are kept with the study."""
-    path = study.folder / KEPT
-    takes = read_json(path).get(study.profile.name, {}).get("takes", {}).values() if path.exists() else ()
+    takes = of_bed(study.folder, None).get(study.profile.name, {}).get("takes", {}).values()
     simulated_h = sum(take["simulated_h"] for take in takes)
     return sum(take["cpu_h"] for take in takes) / simulated_h if simulated_h > 0 else None
 
@@ -224,12 +235,44 @@ def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path
             f"{result / RESULT}: fewer runs of a point than a verdict needs: {', '.join(few)}; expected as many as the "
             "claims ask for"
         )
-    path = study_folder / KEPT
-    profiles = read_json(path) if path.exists() else {}
-    profile = found["profile"]["name"]
+    path, profile, bed = study_folder / KEPT, found["profile"]["name"], found.get("bed")
+    profiles = of_bed(study_folder, bed)
     profiles[profile] = numbers(found, profiles.get(profile))
-    store.write_json(path, {name: profiles[name] for name in sorted(profiles)})
+    kept = read_json(path) if path.exists() else {}
+    if bed is None:
+        kept.update(profiles)
+    else:
+        kept[BEDS] = {**kept.get(BEDS, {}), bed: {name: profiles[name] for name in sorted(profiles)}}
+    store.write_json(path, {name: kept[name] for name in sorted(kept)})
     return path
+
+
+def of_bed(study_folder: Path, bed: str | None) -> Json:
+    """What is kept of a study, by profile: of its scenario as it stands, or of one of its test beds."""
+    path = study_folder / KEPT
+    kept = read_json(path) if path.exists() else {}
+    there = {name: item for name, item in kept.items() if name != BEDS} if bed is None else kept.get(BEDS, {}).get(bed)
+    return dict(there or {})
+
+
+def columns(study: Study) -> dict[str, list[Json]]:
+    """What is kept of each claim in the other columns: on the bare model, and on the other test beds.
+
+    By the claim's id: `title` of the column, `profile`, `verdict`. The published scale stands before shorter runs; a
+    claim that was changed since has none.
+    """
+    beside: dict[str, list[Json]] = {}
+    others = [(bed.name, bed.title) for bed in study.beds if study.bed is None or bed.name != study.bed.name]
+    for name, title in [*([] if study.bed is None else [(None, BARE)]), *others]:
+        profiles = of_bed(study.folder, name)
+        for text in study.claims:
+            for profile in sorted(profiles, key=lambda profile: profile != FULL):
+                answer = profiles[profile]["claims"].get(text.id)
+                if answer is not None and answer["digest"] == text.digest and asked(answer):
+                    verdict = believed(answer, profile)
+                    beside.setdefault(text.id, []).append({"title": title, "profile": profile, "verdict": verdict})
+                    break
+    return beside
 
 
 def contradictions(answer: Json, full: Json) -> list[str]:
@@ -253,13 +296,12 @@ def believed(answer: Json, profile: str) -> str:
     return str(answer["verdict"]) if is_known or answer["verdict"] not in (HOLDS, FAILS) else OPEN
 
 
-def at_full_scale(study_folder: Path, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims with what is kept of them from runs at the published scale.
+def at_full_scale(study_folder: Path, claims: Sequence[Claim], bed: str | None = None) -> list[Claim]:
+    """The claims with what is kept of them from runs at the published scale, on the same test bed.
 
     Not those that were changed since, nor those that are asked under other conditions.
     """
-    path = study_folder / KEPT
-    answers = read_json(path).get(FULL, {}).get("claims", {}) if path.exists() else {}
+    answers = of_bed(study_folder, bed).get(FULL, {}).get("claims", {})
     kept = [answers.get(claim.id) for claim in claims]
     return [
         replace(claim, at_full_scale=answer)

@@ -81,8 +81,7 @@ class _Kept:
 
     @classmethod
     def of(cls, folder: Path) -> "_Kept":
-        path = folder / found.KEPT
-        profiles = read_json(path) if path.exists() else {}
+        profiles = found.of_bed(folder, None)
         return cls({name: profiles[name] for name in sorted(profiles, key=lambda name: name != FULL)})
 
     def answer(self, text: ClaimText) -> tuple[str, Json] | None:
@@ -151,6 +150,7 @@ def _of_study(study: Study, kept: _Kept) -> str:
     parts.append(
         "| claim | what is claimed | found | bound | published | verdict | scale |\n|---|---|---|---|---|---|---|"
     )
+    beside = found.columns(study)
     for text in study.claims:
         scale, answer = kept.answer(text) or (NOWHERE, None)
         findings = [] if answer is None else answer["findings"]
@@ -159,6 +159,10 @@ def _of_study(study: Study, kept: _Kept) -> str:
         verdict = kept.verdict(text)
         remark = _remark(study, verdict, answer)
         said = _WORDS.get(verdict, verdict) + (f" ({_cell(remark)})" if remark else "")
+        said += "".join(
+            f"<br>{_cell(other['title'])}: {_WORDS.get(other['verdict'], other['verdict'])} ({other['profile']})"
+            for other in beside.get(text.id, [])
+        )
         cells = (text.id, _said(text), ours, _cell(_bounds(text)), theirs, said, scale)
         parts.append(f"| {' | '.join(cells)} |")
     explained = [text for text in study.claims if text.explained and kept.verdict(text) in (FAILS, OPEN)]

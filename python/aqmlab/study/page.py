@@ -112,6 +112,10 @@ def html(
             facts={**_DEFAULTS, **found},
             about=prose.html(str(found.get("about", ""))),
             claims=claims,
+            columns={
+                claim: [verdicts.beside(column) for column in columns]
+                for claim, columns in found.get("columns", {}).items()
+            },
             claims_run=sum(claim["verdict"] != NOT_RUN for claim in asked),
             any_published=any(claim.has_published or claim.published for claim in claims),
             counts=verdicts.counts(found["claims"]),

@@ -257,7 +257,7 @@ def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agr
     cells = Cells(study.everything, [Cell(point, of_point[point.name]) for point in study.points])
     claims = [asked.ask(text.in_profile(study.profile.name), cells.by_name) for text in study.claims]
     if study.profile.name != FULL and not study.changes:
-        claims = found.at_full_scale(study.folder, claims)
+        claims = found.at_full_scale(study.folder, claims, None if study.bed is None else study.bed.name)
     facts = found.of_study(study, cells, claims, effort)
     facts["agreements"] = [item.as_dict() for item in agreements]
     for name in DRAWN:  # what is not drawn any more shall not stay

@@ -118,6 +118,12 @@ def _not_here(without: int, has_others: bool) -> str:
     return f"{'one point that is' if without == 1 else f'{without} points that are'} not run in this profile"
 
 
+def beside(column: Json) -> Json:
+    """The verdict of another column as a page shows it: with its mark, and the class that has its colour."""
+    verdict = column["verdict"]
+    return {**column, "mark": MARKS.get(verdict, "?"), "css": CLASSES.get(verdict, "open")}
+
+
 def counts(claims: Sequence[Json]) -> list[tuple[str, str, str, int]]:
     """Verdict, mark, class and how many, of each verdict."""
     verdicts = [claim["verdict"] for claim in claims]
