@@ -92,6 +92,10 @@ class Stored:
                 return (run, name, detail) in [(one.get("run", ""), one["name"], one["detail"]) for one in checks]
             case (("agreement.json" | "study.json"), _) if " " in cell.table:
                 return self._agreement(cell)
+            case "study.json", "words":
+                claim = next(one for one in read(self.folder, "study.json")["claims"] if one["id"] == cell.row)
+                said = [cell.text == claim["verdict"]] if cell.value_of == "verdict" else []
+                return all(said or [turn["said"].replace("`", "") in cell.text for turn in claim["hangs_on"]])
             case "study.json", "claims":
                 return self._claim(cell)
             case "study.json", _:
@@ -211,8 +215,8 @@ HEADS = ("value", "half_width_95")
 
 
 def said_in_claim(said, value, width):
-    """Whether a claim's text, in whatever unit it is, is its number: `+3.10 ± 0.40 points`."""
-    number, _, rest = said.partition(" ± ")
+    """Whether a claim's text, in whatever unit it is, is its number: `+3.10 ± 0.40 points, at 300 ms`."""
+    number, _, rest = said.partition(", ")[0].partition(" ± ")
     unit = (rest or number).split(" (")[0].split(" ")[1:]
     scale = {"points": 1e-2, "ms": 1e-3, "kB": 1e3}.get(unit[0] if unit else "", 1e-2 if unit[:1] == ["%"] else 1.0)
     return shows(number, value, scale) and (not rest or shows(rest, width, scale))

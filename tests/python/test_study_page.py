@@ -25,8 +25,16 @@ def claim(name, *findings, **keys):
     return Claim(name, bound="above 0", reason="an order", findings=findings or (finding(),), **texts, **keys).as_dict()
 
 
+HANGS_ON = {
+    "word": "much",
+    "size": 0.1,
+    "at": 0.084,
+    "verdict": "cannot be decided",
+    "said": "`much` at 8.4 instead of 10 points: cannot be decided",
+}
+
 CLAIMS = [
-    claim("s-1", source="section 4, figure 8"),
+    claim("s-1", source="section 4, figure 8", hangs_on=(HANGS_ON,)),
     claim(
         "s-2",
         finding(value=-0.05),
@@ -107,6 +115,7 @@ def test_a_report_says_everything(written):
         *("Some study", "Somebody, Somewhere 2001", "What was asked .", "Quick profile. Runs are short."),
         *("s-1 section 4, figure 8 ✓ holds", "s-2", "✗ does not hold", "s-3", "? cannot be decided"),
         *("PI is better than &lt;drop-tail&gt;.", "+3.00 ± 0.40 points", "above 0", "an order", "50.00 % of exchanges"),
+        "s-1 holds much at 8.4 instead of 10 points: cannot be decided",
         *("What explains it: The gamma that is not stated turns it.", "Otherwise than the known outcome"),
         "Runs that show it: web/pi-24/off/90 and 2 more that are not run in this profile.",
         *("Figure 5: Drop-tail &amp; co", "Ha.", "1 figure is not drawn", "Today&#39;s"),

@@ -23,6 +23,7 @@ from aqmlab.claims.verdict import (
     doubted,
     needed,
 )
+from aqmlab.claims.words import turns
 from aqmlab.json_files import Json
 from aqmlab.measures.measure import Reading
 from aqmlab.measures.subject import Subject
@@ -69,6 +70,7 @@ def ask(
         digest=text.digest,
         of=len(text.questions),
         doubts=tuple(doubts.values()),
+        hangs_on=tuple(turn.as_dict() for turn in turns(findings)),
     )
 
 
@@ -116,6 +118,7 @@ def _finding(
         is_same=same,
         stretch=question.stretch,
         elsewhere=question.elsewhere,
+        words=question.words,
     )
 
 

@@ -44,6 +44,8 @@ class Question:
     """Of a curve: on what share of it `low` has to be passed; None where that is all of it."""
     elsewhere: float
     """Of such a curve: the bound for all of it."""
+    words: tuple[tuple[str, str], ...]
+    """Its bounds that are words: `("low", "-equal")`."""
     unit: str
     published: float | None
     window_s: float

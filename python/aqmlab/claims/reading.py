@@ -210,6 +210,7 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
             high=high,
             stretch=stretch,
             elsewhere=elsewhere,
+            words=_words(table),
             unit=_unit(readings[0].unit, how) if unit is None else unit,
             published=None if published is None else float(published),
             window_s=float(window_s),
@@ -305,6 +306,14 @@ def _bound(table: Json, key: str, where: str) -> float | None:
         said = ", ".join(f"{name} ({size:g})" for name, size in WORDS.items())
         raise BadInput(f"{where}: {key}: {given!r}: expected a number, or one of {said}, with - before it or without")
     return -WORDS[word] if given.startswith("-") else WORDS[word]
+
+
+def _words(table: Json) -> tuple[tuple[str, str], ...]:
+    """The bounds of a check that are words."""
+    given = {key: table[key] for key in ("low", "high", "elsewhere") if key in table}
+    if "stretch" in table:
+        given = {"elsewhere": "-equal", **given}
+    return tuple((key, one) for key, one in given.items() if isinstance(one, str))
 
 
 def _selectors(given: Any, where: str) -> list[Selector]:

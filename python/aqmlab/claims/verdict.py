@@ -167,6 +167,8 @@ class Finding:
     """Of a curve that is to pass `low` on a share of it: that share."""
     elsewhere: float = -math.inf
     """The bound for all of such a curve."""
+    words: tuple[tuple[str, str], ...] = ()
+    """Its bounds that were written as words: `("low", "-equal")`."""
 
     @property
     def verdict(self) -> str:
@@ -346,6 +348,14 @@ def bound_words(low: float, high: float, unit: str, stretch: float | None = None
     return f"between {said(low, False)} and {said(high)}"
 
 
+def verdict_of(findings: Sequence[Finding]) -> str:
+    """Of a claim with these findings."""
+    verdicts = {finding.verdict for finding in findings}
+    if FAILS in verdicts:
+        return FAILS
+    return verdicts.pop() if len(verdicts) == 1 else OPEN
+
+
 @dataclass(frozen=True)
 class Claim:
     """One claim of a study, and what the data say to it."""
@@ -373,16 +383,15 @@ class Claim:
     """Settings of the runs that are not those of the study's."""
     doubts: tuple[Doubt, ...] = ()
     """Of points whose runs are shorter than the published ones."""
+    hangs_on: tuple[Mapping[str, Any], ...] = ()
+    """Sizes of words with which it has another verdict."""
     at_full_scale: Mapping[str, Any] | None = None
     """What is kept with the study of runs at the published scale: verdict, numbers."""
 
     @property
     def verdict(self) -> str:
         """`holds`, `does not hold`, `cannot be decided`, or that nothing of it was run."""
-        verdicts = {finding.verdict for finding in self.findings}
-        if FAILS in verdicts:
-            return FAILS
-        return verdicts.pop() if len(verdicts) == 1 else OPEN
+        return verdict_of(self.findings)
 
     @property
     def asked(self) -> int:
@@ -452,6 +461,7 @@ class Claim:
             "known_outcome": self.known_outcome,
             "explained": self.explained,
             "evidence": list(self.evidence),
+            "hangs_on": list(self.hangs_on),
             "findings": [
                 {
                     "label": f.label,

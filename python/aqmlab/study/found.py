@@ -183,6 +183,7 @@ def _answer(claim: Json, take: str) -> Json:
         "take": take,
         "remark": claim["remark"],
         "unbelieved": claim["unbelieved"],
+        "hangs_on": claim.get("hangs_on", []),
         "findings": [{key: finding.get(key) for key in _KEPT_FINDING} for finding in claim["findings"]],
     }
 
@@ -197,6 +198,11 @@ def pace(study: Study) -> float | None:
 def asked(answer: Json) -> set[str]:
     """The numbers of an answer that were run, by their labels."""
     return {finding["label"] for finding in answer["findings"] if finding["verdict"] != NOT_RUN}
+
+
+def hangs_on(answer: Json) -> list[str]:
+    """The sizes of words with which a claim has another verdict, in words."""
+    return [str(turn["said"]) for turn in answer.get("hangs_on") or []]
 
 
 def _covers(now: Json, was: Json) -> bool:

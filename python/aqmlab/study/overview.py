@@ -169,6 +169,13 @@ def _of_study(study: Study, kept: _Kept) -> str:
     if explained:
         parts.append("\nWhat explains those that do not hold or cannot be decided:\n")
         parts += [f"- **{text.id}**: {_line(text.explained)}" for text in explained]
+    if hanging := [(text, found.hangs_on(answered[1])) for text in study.claims if (answered := kept.answer(text))]:
+        lines = [f"- **{text.id}**, {kept.verdict(text)}: {'; '.join(turns)}" for text, turns in hanging if turns]
+        parts += (
+            ["\nVerdicts that depend on the size of a word, swept over half to twice its size:\n", *lines]
+            if lines
+            else []
+        )
     if between := witnessed.markdown(study.folder, f"{study.id} between real TCP stacks"):
         parts.append(f"\n{between}")
     return "\n".join(parts) + "\n"
