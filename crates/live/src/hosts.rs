@@ -1,12 +1,13 @@
 //! This file runs the hosts of one side on the kernel's sockets: browsers, servers and all others of the scenario.
 //!
 //! The demands are those of the simulator: [`session::Sources`] say who asks for how much, when and over which
-//! connection, and what follows when a connection fails. What differs is that packets, losses and timers are the
-//! kernel's business.
+//! connection, and what follows when a connection fails; session's state machines say what each end of a connection
+//! writes, when it closes and what is complete. What differs is that packets, losses and timers are the kernel's
+//! business.
 //!
-//! - [`asking`]: what is done for the sources;
+//! - [`asking`]: what is done for the sources; [`turns`]: what is done for the ends of connections;
 //! - [`client`]: exchanges, at the end that asks; [`server`]: who answers them; [`http`]: what they say;
-//! - [`transfers`]: data one way; [`vectors`]: connection vectors;
+//! - [`joint`]: transfers and connection vectors;
 //! - [`datagrams`]: unresponsive packets and probes;
 //! - [`opening`]: how connections are opened;
 //! - [`connections`], [`timers`], [`sockets`]: what these are made of; [`samples`]: what the kernel says of them;
@@ -25,32 +26,30 @@ mod client;
 mod connections;
 mod datagrams;
 mod http;
+mod joint;
 mod opening;
 mod report;
 mod samples;
 mod server;
 mod sockets;
 mod timers;
-mod transfers;
-mod vectors;
+mod turns;
 
+pub use joint::Handover;
 pub use report::HostReport;
-pub use vectors::Players;
 
 use crate::clock::Epoch;
 use crate::lateness::Lateness;
-use crate::news::{News, Tallies, Transfers, add};
+use crate::news::{News, Tallies, add};
 use crate::paths::Announcer;
 use crate::settings::BlockSettings;
 use crate::urgency::Urgency;
 use crate::{Addressing, BLOCKS};
 use base::{Span, Time};
-use connections::{Connection, Connections, Outgoing, Role, Token};
+use connections::{Connections, Token};
 use opening::{PORTS, Service, manners};
-use record::ExchangeRow;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
-use rustix::net;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use scenario::Scenario;
 use session::{Command, Recorder, Sources};
@@ -66,10 +65,8 @@ use timers::{Due, Timers};
 pub struct Wiring {
     /// Hears of connections before their first packet leaves.
     pub announcer: Announcer,
-    /// Transfers under way between the sides.
-    pub transfers: Arc<Transfers>,
-    /// Vectors being played between the sides.
-    pub players: Arc<Players>,
+    /// What openers leave for the other side.
+    pub handover: Arc<Handover>,
     /// Hears of what was measured.
     pub news: mpsc::Sender<News>,
     /// Sums.
@@ -142,7 +139,7 @@ pub fn unsupported(scenario: &Scenario) -> Option<String> {
         return Some(format!("{} blocks of traffic: a live run has {BLOCKS} at most", scenario.traffic.len()));
     }
     let cannot = |(block, traffic)| {
-        let why = vectors::unsupported(traffic).or_else(|| datagrams::unsupported(traffic, scenario.live.family))?;
+        let why = joint::unsupported(traffic).or_else(|| datagrams::unsupported(traffic, scenario.live.family))?;
         Some(format!("traffic.{block}: {why}"))
     };
     scenario.traffic.iter().enumerate().find_map(cannot)
@@ -204,7 +201,7 @@ impl<'s> Hosts<'s> {
             for service in [Service::Web, Service::Transfer, Service::Vector] {
                 let is_used = service == Service::Web && manner == 0
                     || self.scenario.traffic.iter().zip(&self.manner_of_block).any(|(traffic, &of_block)| {
-                        of_block == manner && transfers::service(traffic.workload.carries()) == Some(service)
+                        of_block == manner && Service::of(traffic.workload.carries()) == Some(service)
                     });
                 if is_used {
                     let listener = sockets::listen(any, service.port(manner), &self.manners[manner])?;
@@ -298,10 +295,9 @@ impl<'s> Hosts<'s> {
     fn do_due(&mut self, due: Due) -> io::Result<()> {
         match due {
             Due::Source(index) => self.demand(index),
-            Due::Answer(token) => self.answer(token),
+            Due::Turn(token) => self.attend(token),
             Due::Request(token) => self.read_request(token, false),
             Due::Broken(token) => self.give_up(token),
-            Due::Vector(token) => self.attend_vector(token),
             Due::Sample => {
                 self.sample();
                 Ok(())
@@ -328,8 +324,7 @@ impl<'s> Hosts<'s> {
             if !flags.contains(EventFlags::OUT) {
                 return Ok(());
             }
-            connection.is_open = true;
-            self.opened(token)?;
+            self.begin(token)?;
         } else if flags.contains(EventFlags::OUT) && connection.outgoing.is_pending() {
             self.push(token)?;
         }
@@ -339,143 +334,6 @@ impl<'s> Hosts<'s> {
             return self.came(token, is_closed_there);
         }
         Ok(())
-    }
-
-    /// A connection that was opened here is open.
-    fn opened(&mut self, token: Token) -> io::Result<()> {
-        let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        match &connection.role {
-            Role::Client { .. } => self.begin_exchange(token),
-            Role::Sender { .. } => self.begin_transfer(token),
-            Role::Vector(_) => self.begin_vector_end(token),
-            Role::Server { .. } | Role::Receiver { .. } => Ok(()),
-        }
-    }
-
-    /// Bytes came, or the end of them.
-    fn came(&mut self, token: Token, is_closed_there: bool) -> io::Result<()> {
-        let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        if let Role::Server { .. } = connection.role {
-            return self.read_request(token, is_closed_there);
-        }
-        let Ok(bytes) = sockets::discard(&connection.socket) else { return self.give_up(token) };
-        connection.received += bytes;
-        connection.is_closed_there |= is_closed_there;
-        if bytes > 0 {
-            // What the right side received came forward.
-            self.wiring.tallies.received(1 - self.side, bytes);
-        }
-        match &connection.role {
-            Role::Client { .. } => self.attend_client(token),
-            Role::Sender { .. } => self.attend_sender(token),
-            Role::Receiver { .. } => self.attend_receiver(token, bytes),
-            Role::Vector(_) => self.attend_vector(token),
-            Role::Server { .. } => unreachable!("served above"),
-        }
-    }
-
-    /// Sends what is to be sent, as much as the kernel takes; it says when it takes more.
-    fn push(&mut self, token: Token) -> io::Result<()> {
-        let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        let closes_after = connection.closes_after();
-        let outgoing = &mut connection.outgoing;
-        while outgoing.is_pending() {
-            let Outgoing { head, total, sent } = *outgoing;
-            let mut head_bytes = 0;
-            if head != connections::Head::None && sent < http::ROOM as u64 {
-                head_bytes = http::write_head(&mut self.outbox, head, total);
-            }
-            let bytes = if sent < head_bytes as u64 {
-                let end = total.min(self.outbox.len() as u64) as usize;
-                &self.outbox[sent as usize..end]
-            } else {
-                &ZEROS[..(total - sent).min(ZEROS.len() as u64) as usize]
-            };
-            let taken = sockets::send(&connection.socket, bytes, closes_after);
-            let wanted = bytes.len();
-            self.outbox[..head_bytes].fill(0);
-            match taken {
-                Ok(taken) => {
-                    outgoing.sent += taken as u64;
-                    if taken < wanted {
-                        return Ok(());
-                    }
-                }
-                Err(_) => return self.give_up(token),
-            }
-        }
-        self.pushed(token)
-    }
-
-    /// The kernel has all that was to be sent.
-    fn pushed(&mut self, token: Token) -> io::Result<()> {
-        let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        match &mut connection.role {
-            Role::Client { .. } | Role::Receiver { .. } => Ok(()),
-            Role::Sender { .. } => self.shut(token),
-            Role::Vector(vector) if vector.closes => self.shut(token),
-            Role::Vector(_) => Ok(()),
-            Role::Server { .. } => self.answered(token),
-        }
-    }
-
-    /// This end closes, and goes on receiving.
-    fn shut(&mut self, token: Token) -> io::Result<()> {
-        let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        if connection.is_closed_here {
-            return Ok(());
-        }
-        connection.is_closed_here = true;
-        if connection.is_closed_there {
-            self.end(token);
-        } else if net::shutdown(&connection.socket, net::Shutdown::Write).is_err() {
-            return self.give_up(token);
-        }
-        Ok(())
-    }
-
-    /// A connection is over as it should be: the kernel closes what is not closed.
-    fn end(&mut self, token: Token) -> Option<Connection> {
-        let connection = self.connections.remove(token)?;
-        self.samples.forget(&connection);
-        self.leave(&connection);
-        // The end that opened it counts it.
-        if connection.is_opener() {
-            add(&self.wiring.tallies.connections_completed, 1);
-        }
-        Some(connection)
-    }
-
-    /// The port of a connection that was opened here may be taken again.
-    fn leave(&mut self, connection: &Connection) {
-        if let Some(local) = connection.local {
-            self.taken.remove(&local);
-        }
-    }
-
-    /// An end gave up, or the other end has.
-    fn give_up(&mut self, token: Token) -> io::Result<()> {
-        let Some(connection) = self.connections.remove(token) else { return Ok(()) };
-        self.samples.forget(&connection);
-        self.leave(&connection);
-        if connection.is_opener() {
-            add(&self.wiring.tallies.connections_failed, 1);
-        }
-        match connection.role {
-            Role::Vector(vector) => vector.end(&self.wiring.players),
-            Role::Sender { local, .. } => drop(self.wiring.transfers.take(local)),
-            Role::Client { owner: Some(owner), asked } => return self.given_up(owner, asked.is_some()),
-            Role::Client { owner: None, .. } | Role::Server { .. } | Role::Receiver { .. } => {}
-        }
-        Ok(())
-    }
-
-    /// Writes an exchange down if it was completed within the measured window.
-    fn measured(&self, row: ExchangeRow) {
-        if (self.window.0..self.window.1).contains(&self.now) {
-            // Where nobody hears any more, the run is being broken off.
-            let _ = self.wiring.news.send(News::Exchange(row));
-        }
     }
 }
 

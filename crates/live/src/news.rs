@@ -3,9 +3,6 @@
 
 use base::Time;
 use record::rows::{DropRow, ExchangeRow, QueueRow, TcpRow};
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Something to be written down. Nobody sorts the rows: those of one thread come in the order of time, those of several
@@ -142,65 +139,6 @@ pub fn add(tally: &AtomicU64, amount: u64) {
 
 fn get(tally: &AtomicU64) -> u64 {
     tally.load(Ordering::Relaxed)
-}
-
-/// A transfer. Its opener sends the data, and the receiver reports the row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transfer {
-    /// Block of traffic.
-    pub block: u16,
-    /// Flow or arrival within the block.
-    pub source: u32,
-    /// When it was asked for.
-    pub asked_at: Time,
-    /// When its connection was open; `None` until then.
-    pub opened_at: Option<Time>,
-    /// Bytes; `None` lasts for ever.
-    pub bytes: Option<u64>,
-    /// Which of the everlasting flows of its block it is, if it is one.
-    pub everlasting: Option<u32>,
-}
-
-/// Transfers under way, by the address of their opener. The opener leaves them here before it connects, and the
-/// receiver
-/// fetches them.
-#[derive(Debug, Default)]
-pub struct Transfers {
-    under_way: Mutex<BTreeMap<SocketAddr, Transfer>>,
-}
-
-impl Transfers {
-    /// No transfers.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Leaves the transfer of `opener`, which is about to connect.
-    pub fn put(&self, opener: SocketAddr, transfer: Transfer) {
-        self.lock().insert(opener, transfer);
-    }
-
-    /// Notes that the connection of `opener` is open.
-    pub fn opened(&self, opener: SocketAddr, at: Time) {
-        if let Some(transfer) = self.lock().get_mut(&opener) {
-            transfer.opened_at = Some(at);
-        }
-    }
-
-    /// The transfer of `opener`.
-    pub fn get(&self, opener: SocketAddr) -> Option<Transfer> {
-        self.lock().get(&opener).copied()
-    }
-
-    /// Takes out the transfer of `opener`, which is over.
-    pub fn take(&self, opener: SocketAddr) -> Option<Transfer> {
-        self.lock().remove(&opener)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<SocketAddr, Transfer>> {
-        // Each of the above leaves it whole.
-        self.under_way.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use crate::capture::Captures;
 use crate::clock::{Clock, Epoch, Real, Sleeping};
 use crate::counters::Interface;
 use crate::edges::Edges;
-use crate::hosts::{HostReport, Hosts, Players, Wiring};
+use crate::hosts::{Handover, HostReport, Hosts, Wiring};
 use crate::kernel_qdisc::KernelLink;
 use crate::monitor::Monitor;
-use crate::news::{News, Tallies, Transfers};
+use crate::news::{News, Tallies};
 use crate::parts::Part;
 use crate::paths::{Announced, Announcer, announcers};
 use crate::plan::{Failure, Plan};
@@ -51,8 +51,8 @@ pub struct Shared {
     pub monitor: OnceLock<Arc<Monitor>>,
     /// The kernel's disciplines and their devices, where they are used in place of ours. The router takes them.
     pub kernel: Mutex<Vec<(KernelLink, [Tun; 2])>>,
-    transfers: Arc<Transfers>,
-    players: Arc<Players>,
+    /// What openers leave for the other side.
+    handover: Arc<Handover>,
     /// How many of the threads that must be ready before the run begins are.
     ready: AtomicU8,
     /// How many of them were not ready at time zero.
@@ -110,8 +110,7 @@ impl Shared {
             tallies: Arc::new(Tallies::new(&everlasting)),
             monitor: OnceLock::new(),
             kernel: Mutex::default(),
-            transfers: Arc::new(Transfers::new()),
-            players: Arc::new(Players::new()),
+            handover: Arc::default(),
             ready: AtomicU8::new(0),
             late: AtomicU8::new(0),
             is_routed: AtomicBool::new(false),
@@ -263,8 +262,7 @@ fn host(shared: &Shared, side: u8, announcer: Announcer, news: Sender<News>) -> 
     shared.bed.sides[usize::from(side)].enter()?;
     let wiring = Wiring {
         announcer,
-        transfers: Arc::clone(&shared.transfers),
-        players: Arc::clone(&shared.players),
+        handover: Arc::clone(&shared.handover),
         news,
         tallies: Arc::clone(&shared.tallies),
         addressing: Addressing::new(plan.scenario.live.family),

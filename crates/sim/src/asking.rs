@@ -1,18 +1,15 @@
 //! This file carries out on connections what the applications of the hosts want done: the commands of
 //! [`session::Sources`].
 
-use crate::connection::{Asked, Purpose};
+use crate::connection::Application;
 use crate::datagrams::Kept;
 use crate::packets::{Parcel, What};
 use crate::simulation::Simulation;
 use base::{Span, Time};
 use net::Rank;
 use record::Sink;
-use session::{Command, Opening, Owner, Sources};
+use session::{Command, Exchanges, Opening, Owner, Sources, Transfer};
 use traffic::Exchange;
-
-/// The size of a transfer without end: more than any run transfers, with room for additions.
-pub const ENDLESS: u64 = 1 << 60;
 
 impl Simulation<'_> {
     /// Calls a source of demand that is due. This is rare beside packets, and so is kept out of the loop.
@@ -47,8 +44,9 @@ impl Simulation<'_> {
     fn carry_out(&mut self, command: Command, sink: &mut dyn Sink) {
         match command {
             Command::Open { opening, owner, ask, is_last, since } => {
-                let purpose = owner.map_or(Purpose::Single { number: opening.number }, Purpose::Web);
-                let place = self.open(&opening, purpose);
+                let row = owner.map_or(opening.number, |owner| self.sources.row(owner));
+                let application = Application::Exchanges { owner, exchanges: Exchanges::default() };
+                let place = self.open(&opening, row, application);
                 self.note_ask(place, &ask, is_last, Some(opening.rtt));
                 self.ask(place, ask, is_last, since);
                 if let Some(owner) = owner {
@@ -62,10 +60,9 @@ impl Simulation<'_> {
             }
             Command::Close { owner } => self.close(owner),
             Command::Transfer { opening, bytes } => {
-                let place = self.open(&opening, Purpose::Bulk { number: opening.number });
-                let response_bytes = bytes.unwrap_or(ENDLESS);
-                let ask = Exchange { request_bytes: 0, response_bytes, top_level: true, server_delay: Span::ZERO };
-                self.ask(place, ask, true, self.now);
+                let transfer = Application::Transfer(Transfer::new(bytes, self.now));
+                let place = self.open(&opening, opening.number, transfer);
+                self.attend(place, opening.client.into(), sink);
             }
             Command::Vector { opening, vector, copy } => self.begin_vector(&opening, vector, copy),
             Command::Datagram { source, bytes } => self.send_datagram(source, bytes, sink),
@@ -75,11 +72,11 @@ impl Simulation<'_> {
         }
     }
 
-    /// Opens a connection.
-    pub(crate) fn open(&mut self, opening: &Opening, purpose: Purpose) -> u32 {
+    /// Opens a connection, which results know by `row`.
+    pub(crate) fn open(&mut self, opening: &Opening, row: u32, application: Application) -> u32 {
         let config = &self.scenario.traffic[opening.block as usize].tcp;
         let steps = self.network.around.steps[opening.block as usize];
-        let place = self.connections.open(opening, purpose, steps, self.scenario);
+        let place = self.connections.open(opening, row, application, steps, self.scenario);
         self.watch(place);
         let client = opening.client as usize;
         let tick = self.scenario.traffic[opening.block as usize].route.tick;
@@ -96,21 +93,10 @@ impl Simulation<'_> {
         let now = self.now;
         let connection = self.connections.get(place);
         let client = connection.client as usize;
-        let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
-        let asked = Asked {
-            at: since,
-            open_at: now,
-            request_bytes: ask.request_bytes,
-            response_bytes: ask.response_bytes,
-            request_end: connection.ends[1 - client].received() + u64::from(ask.request_bytes),
-            response_end: ask.response_bytes + if is_bulk { 0 } else { connection.ends[client].received() },
-            is_sent: false,
-            is_answered: false,
-            server_delay: ask.server_delay,
-            answer_at: Time::ZERO,
-            is_last,
-        };
-        connection.asked = Some(asked);
+        let received = [client, 1 - client].map(|side| connection.ends[side].received());
+        if let Application::Exchanges { exchanges, .. } = &mut connection.application {
+            exchanges.ask(&ask, is_last, since, received, now);
+        }
         self.attend(place, client, &mut record::Discard);
     }
 
@@ -120,7 +106,9 @@ impl Simulation<'_> {
         let connection = self.connections.get(place);
         self.recorder.closed((connection.block, connection.path.flow.0), self.now);
         let end = connection.client as usize;
-        connection.purpose = Purpose::Web(owner.done());
+        if let Application::Exchanges { owner: whose, .. } = &mut connection.application {
+            *whose = Some(owner.done());
+        }
         connection.ends[end].close();
         self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
         self.arm(place, end);

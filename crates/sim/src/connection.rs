@@ -1,58 +1,28 @@
 //! Connections: two endpoints, the path between them, and what is asked over it.
 
-use base::{FlowKey, Span, Time};
+use base::{FlowKey, Time};
 use net::Step;
 use scenario::Scenario;
-use session::{Opening, Owner};
+use session::{Exchanges, Opening, Owner, Transfer};
 use tcp::Endpoint;
 
-/// What a connection is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Purpose {
-    /// Exchanges of a source of web traffic or of a recording.
-    Web(Owner),
-    /// One exchange of a random arrival.
-    Single {
-        /// Number of the arrival within its block.
-        number: u32,
+/// What the applications at the ends of a connection do.
+#[derive(Clone, Copy, Debug)]
+pub enum Application {
+    /// Requests and responses: of a source of web traffic or of a recording, or one of a random arrival.
+    Exchanges {
+        /// Whom they are for; `None` for a random arrival's.
+        owner: Option<Owner>,
+        /// How far they are.
+        exchanges: Exchanges,
     },
+    /// Data one way, from the side that opened it.
+    Transfer(Transfer),
     /// A connection vector.
-    Tmix {
+    Vector {
         /// Where what plays it is.
         player: u32,
     },
-    /// Data one way, from the side that opened it.
-    Bulk {
-        /// Number of the flow within its block.
-        number: u32,
-    },
-}
-
-/// The exchange under way. `None` between exchanges.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    /// When it was asked for.
-    pub at: Time,
-    /// When the connection was open.
-    pub open_at: Time,
-    /// Bytes of the request.
-    pub request_bytes: u32,
-    /// Bytes of the response.
-    pub response_bytes: u64,
-    /// What the server will have received when it knows the request.
-    pub request_end: u64,
-    /// What the client will have received when it has the response.
-    pub response_end: u64,
-    /// The request was written.
-    pub is_sent: bool,
-    /// The response was written.
-    pub is_answered: bool,
-    /// What the server takes to answer a request once it knows it.
-    pub server_delay: Span,
-    /// When it will have taken that.
-    pub answer_at: Time,
-    /// The server closes after the response.
-    pub is_last: bool,
 }
 
 /// A connection and its path.
@@ -74,37 +44,36 @@ pub struct Connection {
     pub is_over: bool,
     /// Whether it is listed as reusable.
     pub is_free: bool,
-    /// What it is for.
-    pub purpose: Purpose,
-    /// The exchange under way.
-    pub asked: Option<Asked>,
+    /// Number within the block of the source, flow or arrival that it is of, as results have it.
+    pub number: u32,
+    /// What its ends do.
+    pub application: Application,
 }
 
 impl Connection {
-    /// Which end is on `side`: 0 opened the connection, 1 is the other.
+    /// Which end is on `side`: [`session::INITIATOR`] opened the connection.
     #[inline]
     pub fn who(&self, side: usize) -> usize {
         usize::from(side != self.client as usize)
     }
 
+    /// Whether an exchange or a transfer is under way.
+    pub fn is_under_way(&self) -> bool {
+        match &self.application {
+            Application::Exchanges { exchanges, .. } => exchanges.under_way().is_some(),
+            Application::Transfer(transfer) => !transfer.is_complete(),
+            Application::Vector { .. } => false,
+        }
+    }
+
     /// How much `end` will have received when its application has a turn again; 0 where it may have one at any time.
     #[inline]
     pub fn heeds(&self, end: usize) -> u64 {
-        let is_client = end == self.client as usize;
-        match (&self.asked, self.purpose) {
-            (_, Purpose::Tmix { .. }) => 0,
-            (None, _) => u64::MAX,
-            (Some(asked), _) if is_client && !asked.is_sent => 0,
-            (Some(asked), Purpose::Bulk { .. }) => {
-                if is_client {
-                    u64::MAX
-                } else {
-                    asked.response_end
-                }
-            }
-            (Some(asked), _) if is_client => asked.response_end,
-            (Some(asked), _) if asked.is_answered => u64::MAX,
-            (Some(asked), _) => asked.request_end,
+        let who = self.who(end);
+        match &self.application {
+            Application::Exchanges { exchanges, .. } => exchanges.heeds(who),
+            Application::Transfer(transfer) => transfer.heeds(who),
+            Application::Vector { .. } => 0,
         }
     }
 }
@@ -133,9 +102,16 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Makes a connection of `scenario` whose packets begin with these `steps`: in the place of one that is over, if
-    /// there is one.
-    pub fn open(&mut self, opening: &Opening, purpose: Purpose, steps: [Step; 2], scenario: &Scenario) -> u32 {
+    /// Makes a connection of `scenario` whose packets begin with these `steps`, and which results know by `row`: in the
+    /// place of one that is over, if there is one.
+    pub fn open(
+        &mut self,
+        opening: &Opening,
+        row: u32,
+        application: Application,
+        steps: [Step; 2],
+        scenario: &Scenario,
+    ) -> u32 {
         self.opened += 1;
         assert!(self.opened < 1 << 48, "packets tell so many connections apart");
         let &Opening { block, number, client, rtt } = opening;
@@ -156,8 +132,8 @@ impl Connections {
             slot.path = path;
             slot.client = client;
             slot.block = block;
-            slot.purpose = purpose;
-            slot.asked = None;
+            slot.number = row;
+            slot.application = application;
             (slot.is_over, slot.is_free) = (false, false);
             place
         } else {
@@ -170,8 +146,8 @@ impl Connections {
                 block,
                 is_over: false,
                 is_free: false,
-                purpose,
-                asked: None,
+                number: row,
+                application,
             });
             self.free.reserve(self.slots.len());
             self.slots.len() as u32 - 1
@@ -213,6 +189,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Span;
 
     #[test]
     #[should_panic(expected = "packets tell so many connections apart")]
@@ -223,6 +200,7 @@ mod tests {
         let scenario = resolved.scenario().expect("it has no load to calibrate");
         let mut connections = Connections { opened: (1 << 48) - 1, ..Connections::default() };
         let opening = Opening { block: 0, number: 0, client: 0, rtt: Span::ZERO };
-        connections.open(&opening, Purpose::Bulk { number: 0 }, [Step::from_number(0); 2], scenario);
+        let transfer = Application::Transfer(Transfer::new(None, Time::ZERO));
+        connections.open(&opening, 0, transfer, [Step::from_number(0); 2], scenario);
     }
 }

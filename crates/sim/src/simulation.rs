@@ -1,7 +1,6 @@
 //! The loop: the next thing that happens, until the run is over.
 
-use crate::asking::ENDLESS;
-use crate::connection::{Asked, Connection, Connections, Purpose};
+use crate::connection::{Application, Connection, Connections};
 use crate::datagrams::Kept;
 use crate::network::{Around, Network, Sender};
 use crate::packets::{Carried, Parcel, What};
@@ -13,9 +12,9 @@ use crate::watching::Watched;
 use aqm::Packet;
 use base::{Span, Time};
 use net::Rank;
-use record::{ExchangeRow, Responses, Sink};
+use record::{Responses, Sink};
 use scenario::{Carries, QdiscSpec, Scenario};
-use session::{Command, Recorder, Source, Sources};
+use session::{Command, Completed, Heard, Recorder, Source, Sources};
 
 /// A run under way. [`run`](crate::run()) makes a whole one; who wants to look into it, or to steer it, goes step by
 /// step: [`Simulation::run_until`], [`Simulation::observe`], [`Simulation::set`].
@@ -306,11 +305,13 @@ impl<'s> Simulation<'s> {
         if connection.is_over {
             return;
         }
-        let is_answer =
-            end != connection.client as usize && connection.asked.is_some_and(|asked| asked.answer_at == now);
-        let is_played = matches!(connection.purpose, Purpose::Tmix { player }
-            if self.players.is_due(player, connection.who(end), now));
-        if is_answer || is_played || connection.ends[end].next_wake() <= now {
+        let who = connection.who(end);
+        let is_due = match &connection.application {
+            Application::Exchanges { exchanges, .. } => exchanges.is_due(who, now),
+            Application::Transfer(_) => false,
+            &Application::Vector { player } => self.players.is_due(player, who, now),
+        };
+        if is_due || connection.ends[end].next_wake() <= now {
             self.with_end(place, end, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
             self.attend(place, end, sink);
             self.connections.release(place);
@@ -327,10 +328,10 @@ impl<'s> Simulation<'s> {
         end: usize,
         action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>) -> R,
     ) -> R {
-        let Connection { ends, path, in_flight, block, purpose, .. } = self.connections.get(place);
+        let Connection { ends, path, in_flight, block, application, .. } = self.connections.get(place);
         let config = &self.scenario.traffic[*block as usize].tcp;
-        let conditions = match *purpose {
-            Purpose::Tmix { player } => Some(self.players.conditions(player)),
+        let conditions = match *application {
+            Application::Vector { player } => Some(self.players.conditions(player)),
             _ => None,
         };
         let (place, side, now) = (place, end as u8, self.now);
@@ -354,7 +355,7 @@ impl<'s> Simulation<'s> {
         let connection = self.connections.get(place);
         connection.is_over = true;
         self.retired.add(connection);
-        if let Purpose::Tmix { player } = connection.purpose {
+        if let Application::Vector { player } = connection.application {
             self.players.release(player);
         }
     }
@@ -363,60 +364,51 @@ impl<'s> Simulation<'s> {
     pub(crate) fn attend(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
         let now = self.now;
         let connection = self.connections.get(place);
-        if let Purpose::Tmix { player } = connection.purpose {
-            return self.attend_vector(place, end, player, sink);
+        let (who, endpoint) = (connection.who(end), &connection.ends[end]);
+        if !endpoint.is_established() {
+            let is_aborted = endpoint.is_aborted();
+            return self.settle(place, end, is_aborted);
         }
-        let is_client = end == connection.client as usize;
-        let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
+        let heard = Heard { received: endpoint.received(), is_closed: endpoint.peer_closed() };
+        let mut is_pausing = false;
+        let turn = match &mut connection.application {
+            Application::Exchanges { exchanges, .. } => exchanges.turn(who, heard, now),
+            Application::Transfer(transfer) => transfer.turn(who, heard, now),
+            &mut Application::Vector { player } => {
+                let tmix = self.scenario.traffic[connection.block as usize].workload.vectors();
+                let vectors = &tmix.expect("who plays vectors has them").vectors;
+                let turn;
+                (turn, is_pausing) = self.players.turn(player, vectors, who, heard, now);
+                turn
+            }
+        };
         let endpoint = &mut connection.ends[end];
-        let mut has_written = false;
-        let mut completed = None;
-        if let Some(asked) = &mut connection.asked {
-            if is_client && !asked.is_sent && endpoint.is_established() {
-                asked.is_sent = true;
-                asked.open_at = now;
-                endpoint.write(if is_bulk { asked.response_bytes } else { u64::from(asked.request_bytes) });
-                if is_bulk && asked.response_bytes < ENDLESS {
-                    endpoint.close();
-                }
-                has_written = true;
-            }
-            let is_asked = !is_client && !asked.is_answered && !is_bulk && endpoint.received() >= asked.request_end;
-            if is_asked && asked.server_delay > Span::ZERO {
-                asked.answer_at = now + asked.server_delay;
-                asked.server_delay = Span::ZERO;
-                self.network.around.queue.push(asked.answer_at, Rank::Wake, place, What::end(end));
-            }
-            if is_asked && asked.answer_at <= now {
-                asked.is_answered = true;
-                endpoint.write(asked.response_bytes);
-                if asked.is_last {
-                    endpoint.close();
-                }
-                has_written = true;
-            }
-            if is_client != is_bulk && endpoint.received() >= asked.response_end {
-                completed = connection.asked.take();
-            }
+        let closes = turn.close && !endpoint.is_closing();
+        if turn.write > 0 {
+            endpoint.write(turn.write);
         }
-        if endpoint.peer_closed() && !endpoint.is_closing() {
+        if closes {
             endpoint.close();
-            has_written = true;
         }
-        let is_aborted = endpoint.is_aborted();
-        if has_written {
+        if let Some(due) = turn.wake_at {
+            self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
+        }
+        if is_pausing {
+            endpoint.rest();
+        }
+        if turn.write > 0 || closes {
             self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
         }
-        self.settle(place, end, is_aborted);
-        if let Some(asked) = completed {
-            self.complete(place, &asked, sink);
+        self.settle(place, end, turn.is_cut_off);
+        if let Some(completed) = turn.completed {
+            self.complete(place, &completed, sink);
         }
     }
 
-    /// After the application's turn at one end: it gave up, or is over, or wants to be woken.
+    /// After the application's turn at one end: the connection has failed, or is over, or wants to be woken.
     #[inline]
-    pub(crate) fn settle(&mut self, place: u32, end: usize, is_aborted: bool) {
-        if is_aborted {
+    fn settle(&mut self, place: u32, end: usize, has_failed: bool) {
+        if has_failed {
             self.abort(place, end);
         } else {
             let connection = self.connections.get(place);
@@ -443,40 +435,24 @@ impl<'s> Simulation<'s> {
             connection.ends[end].listen(config);
             return;
         }
-        let (purpose, asked) = (connection.purpose, connection.asked.take());
+        let application = connection.application;
         self.retired.failed += 1;
         self.retire(place);
-        if let Purpose::Web(owner) = purpose {
-            self.given_up(owner, asked.is_some());
+        if let Application::Exchanges { owner: Some(owner), exchanges } = application {
+            self.given_up(owner, exchanges.under_way().is_some());
         }
     }
 
-    /// An exchange is complete.
-    fn complete(&mut self, place: u32, asked: &Asked, sink: &mut dyn Sink) {
-        let now = self.now;
+    /// What was asked for is complete.
+    fn complete(&mut self, place: u32, completed: &Completed, sink: &mut dyn Sink) {
         let connection = self.connections.get(place);
-        let (purpose, client, block) = (connection.purpose, connection.client, connection.block);
-        let (source, direction) = match purpose {
-            Purpose::Web(owner) => (self.sources.row(owner), 1 - client),
-            Purpose::Single { number } => (number, 1 - client),
-            Purpose::Tmix { .. } => unreachable!("players complete their own exchanges"),
-            Purpose::Bulk { number } => (number, client),
-        };
         if self.is_measuring {
-            let response_time = now.since(asked.at);
-            self.responses.record(response_time);
-            sink.exchange(&ExchangeRow {
-                start: asked.at,
-                response_time,
-                setup: asked.open_at.since(asked.at),
-                request_bytes: asked.request_bytes,
-                response_bytes: asked.response_bytes,
-                traffic: block,
-                source,
-                direction,
-            });
+            let known = (connection.block, connection.number, connection.client);
+            let row = completed.row(self.scenario, known, self.now);
+            self.responses.record(row.response_time);
+            sink.exchange(&row);
         }
-        if let Purpose::Web(owner) = purpose {
+        if let Application::Exchanges { owner: Some(owner), .. } = connection.application {
             self.completed(owner);
         }
     }

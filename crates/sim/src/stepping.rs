@@ -30,7 +30,7 @@ impl Simulation<'_> {
         let mut under_way = connections.clone();
         for connection in self.connections.live() {
             connections[usize::from(connection.block)] += 1;
-            under_way[usize::from(connection.block)] += u32::from(connection.asked.is_some());
+            under_way[usize::from(connection.block)] += u32::from(connection.is_under_way());
         }
         Observation { ports, connections, under_way }
     }

@@ -1,22 +1,17 @@
-//! Connections that play connection vectors: their conditions, and their applications' turns.
+//! Connections that play connection vectors: what plays them, and their conditions.
 //!
 //! A packet that a vector has lost is lost on its sender's own access link, before it reaches the bottleneck, which
 //! never hears of it: the link's counts are of what is offered to it. These losses are counted by themselves.
 
-use crate::connection::Purpose;
-use crate::packets::What;
+use crate::connection::Application;
 use crate::simulation::Simulation;
 use base::{Span, Stream, Time};
-use net::Rank;
-use record::{ExchangeRow, Sink};
-use session::Opening;
-use traffic::tmix::{Finished, Player};
+use session::{Heard, Opening, Player, Turn};
+use traffic::tmix::Vectors;
 
 /// What plays a vector on a connection.
 pub struct Playing {
     player: Player,
-    /// Number of the connection within its block.
-    number: u32,
     /// Nobody has anything to say for a while.
     is_pausing: bool,
     /// What the connection has of its vector.
@@ -85,9 +80,18 @@ impl Players {
         self.slots[place as usize].player.is_due(end, now)
     }
 
-    /// Number of the connection at `place` within its block.
-    pub fn number(&self, place: u32) -> u32 {
-        self.slots[place as usize].number
+    /// The turn of an end of the one at `place`, and whether nobody has anything to say for a while.
+    #[inline]
+    pub fn turn(&mut self, place: u32, vectors: &Vectors, end: usize, heard: Heard, now: Time) -> (Turn, bool) {
+        let Playing { player, is_pausing, .. } = &mut self.slots[place as usize];
+        let turn = player.turn(vectors, end, heard, now);
+        if turn.write > 0 {
+            *is_pausing = false;
+        }
+        if let Some(due) = turn.wake_at {
+            *is_pausing = due.since(now) >= PAUSE;
+        }
+        (turn, *is_pausing)
     }
 
     /// Gives a place back.
@@ -108,12 +112,9 @@ impl Simulation<'_> {
         let stream = |what: &str| Stream::named(scenario.seed, &format!("traffic/{block}/{what}/{copy}/{vector}"));
         let shares = by_side(of_vector.loss());
         let is_lossy = tmix.loss && shares != [0.0; 2];
-        // A sender waits until a whole segment fits.
-        let windows = if tmix.window { of_vector.windows() } else { [u32::MAX; 2] };
-        let windows = windows.map(|window| window.max(traffic.tcp.mss));
+        let windows = tmix.windows(vector, traffic.tcp.mss).unwrap_or([u32::MAX; 2]);
         let playing = Playing {
             player: Player::new(&tmix.vectors, vector, self.now),
-            number,
             is_pausing: false,
             conditions: Conditions {
                 windows: if client == 0 { windows } else { [windows[1], windows[0]] },
@@ -121,70 +122,10 @@ impl Simulation<'_> {
             },
         };
         let player = self.players.add(playing);
-        let place = self.open(opening, Purpose::Tmix { player });
+        let place = self.open(opening, number, Application::Vector { player });
         // Without a handshake both ends are open at once.
         for end in [client, 1 - client] {
-            self.attend_vector(place, end.into(), player, &mut record::Discard);
+            self.attend(place, end.into(), &mut record::Discard);
         }
-    }
-
-    /// The turn of the application at one end of a connection that plays a vector.
-    pub(crate) fn attend_vector(&mut self, place: u32, end: usize, player: u32, sink: &mut dyn Sink) {
-        let now = self.now;
-        let connection = self.connections.get(place);
-        let block = connection.block;
-        let Some(tmix) = self.scenario.traffic[block as usize].workload.vectors() else { return };
-        let who = connection.who(end);
-        let endpoint = &mut connection.ends[end];
-        let playing = &mut self.players.slots[player as usize];
-        let mut finished = None;
-        let mut has_written = false;
-        if endpoint.is_established() {
-            let turn = playing.player.turn(&tmix.vectors, who, endpoint.received(), endpoint.peer_closed(), now);
-            if turn.write > 0 {
-                endpoint.write(turn.write);
-                has_written = true;
-                playing.is_pausing = false;
-            }
-            if turn.close && !endpoint.is_closing() {
-                endpoint.close();
-                has_written = true;
-            }
-            if let Some(due) = turn.wake_at {
-                playing.is_pausing = due.since(now) >= PAUSE;
-                self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
-            }
-            finished = turn.finished;
-            if playing.is_pausing {
-                endpoint.rest();
-            }
-        }
-        let is_aborted = endpoint.is_aborted();
-        if let Some(finished) = finished {
-            let (number, direction) = (playing.number, 1 - connection.client);
-            self.exchanged(&finished, block, number, direction, sink);
-        }
-        if has_written {
-            self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
-        }
-        self.settle(place, end, is_aborted);
-    }
-
-    fn exchanged(&mut self, finished: &Finished, traffic: u16, source: u32, direction: u8, sink: &mut dyn Sink) {
-        if !self.is_measuring {
-            return;
-        }
-        let response_time = self.now.since(finished.since);
-        self.responses.record(response_time);
-        sink.exchange(&ExchangeRow {
-            start: finished.since,
-            response_time,
-            setup: finished.open_at.since(finished.since),
-            request_bytes: u32::try_from(finished.request_bytes).unwrap_or(u32::MAX),
-            response_bytes: finished.response_bytes,
-            traffic,
-            source,
-            direction,
-        });
     }
 }

@@ -1,6 +1,6 @@
 //! [`Totals`] sums up what all TCP connections have done.
 
-use crate::connection::{Connection, Purpose};
+use crate::connection::{Application, Connection};
 use record::{HeldBack, TcpTotals};
 use scenario::Scenario;
 
@@ -36,8 +36,8 @@ impl Totals {
         for (side, end) in connection.ends.iter().enumerate() {
             self.add_end(side, end);
         }
-        if let Purpose::Bulk { number } = connection.purpose
-            && let Some(bytes) = self.bulk[connection.block as usize].get_mut(number as usize)
+        if let Application::Transfer(_) = connection.application
+            && let Some(bytes) = self.bulk[connection.block as usize].get_mut(connection.number as usize)
         {
             *bytes += connection.ends[1 - connection.client as usize].received();
         }

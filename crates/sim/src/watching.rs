@@ -1,7 +1,7 @@
 //! This file looks at connections now and then, which costs nothing in between. It finds what holds endless flows back,
 //! and writes the rows of `tcp.parquet`.
 
-use crate::connection::{Connection, Connections, Purpose};
+use crate::connection::{Connection, Connections};
 use crate::simulation::Simulation;
 use base::FlowKey;
 use record::{HeldBack, Sink, TcpRow};
@@ -56,7 +56,7 @@ impl Simulation<'_> {
     /// Notes that a connection was opened, which may be one to look at.
     pub(crate) fn watch(&mut self, place: u32) {
         let connection = self.connections.get(place);
-        let (block, purpose) = (connection.block as usize, connection.purpose);
+        let (block, source) = (connection.block as usize, connection.number);
         let at = Place { place, flow: connection.path.flow };
         if self.watched.held_back[block].is_some() {
             self.watched.endless.push(at);
@@ -64,11 +64,6 @@ impl Simulation<'_> {
         let Some(count) = self.watched.counts.as_mut().map(|counts| &mut counts[block]) else { return };
         if *count < MOST {
             *count += 1;
-            let source = match purpose {
-                Purpose::Web(owner) => self.sources.row(owner),
-                Purpose::Single { number } | Purpose::Bulk { number } => number,
-                Purpose::Tmix { player } => self.players.number(player),
-            };
             self.watched.senders.push(Sender { at, block: block as u16, source });
         }
     }
@@ -102,9 +97,7 @@ impl Simulation<'_> {
                 return false;
             };
             let config = &scenario.traffic[sender.block as usize].tcp;
-            // Bulk data comes from the end that opened the connection, other data from the end that was asked.
-            let is_bulk = matches!(connection.purpose, Purpose::Bulk { .. });
-            let side = if is_bulk { connection.client } else { 1 - connection.client };
+            let side = session::sender(scenario, sender.block, connection.client);
             let end = &connection.ends[side as usize];
             let mss = f64::from(config.mss);
             let ssthresh = end.ssthresh();

@@ -19,19 +19,17 @@
 //! Workloads in ns-2", CCR 36(3), 2006; the chapter on Tmix of the ns-2 manual (2.35); Hernandez-Campos, "Generation
 //! and Validation of Empirically-Derived TCP Application Workloads", UNC 2006 (the a-b-t model; resampling).
 //!
-//! - [`reading`]: both published formats. [`player`]: the machine that plays a vector. [`resampling`]: fewer or more
-//!   connections than were seen.
+//! - [`reading`]: both published formats. [`resampling`]: fewer or more connections than were seen.
 //!
 //! Nothing here knows a network. A set takes two arrays, with 40 bytes a connection and 12 a data unit.
 
-pub mod player;
 pub mod reading;
 pub mod resampling;
 
-pub use player::{Finished, Player, Turn};
 pub use resampling::{Path, Population, Resampling, Start, Unmet};
 
 use base::{Span, Time};
+use std::ops::Range;
 
 /// The end that opens the connection.
 pub const INITIATOR: usize = 0;
@@ -121,6 +119,24 @@ impl Vectors {
         let head = &self.heads[index];
         let end = self.heads.get(index + 1).map_or(self.units.len(), |next| next.first as usize);
         Vector { head, units: &self.units[head.first as usize..end] }
+    }
+
+    /// Where the units of the vector at `index` are among those of all.
+    pub fn places(&self, index: u32) -> Range<u32> {
+        let first = self.heads[index as usize].first;
+        first..first + self.get(index).units.len() as u32
+    }
+
+    /// The unit at `place` among those of all vectors.
+    #[inline]
+    pub fn unit(&self, place: u32) -> Unit {
+        self.units[place as usize]
+    }
+
+    /// The units at `places` among those of all vectors.
+    #[inline]
+    pub fn units(&self, places: Range<u32>) -> &[Unit] {
+        &self.units[places.start as usize..places.end as usize]
     }
 
     /// All of them.

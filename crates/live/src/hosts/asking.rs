@@ -51,7 +51,7 @@ impl Hosts<'_> {
             }
             Command::Close { owner } => self.close(self.sources.connection(owner)),
             Command::Transfer { opening, bytes } => self.open_transfer(&opening, bytes)?,
-            Command::Vector { opening, vector, .. } => self.begin_vector(&opening, vector)?,
+            Command::Vector { opening, vector, .. } => self.open_vector(&opening, vector)?,
             Command::Datagram { source, bytes } => self.send_datagram(source, bytes)?,
             Command::Wake { source, at } => self.timers.push(at, Due::Source(source)),
         }

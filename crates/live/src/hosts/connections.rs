@@ -1,11 +1,10 @@
 //! This file keeps the ends of connections that these hosts have, by place.
 
 use super::http::Parser;
-use super::vectors::Vector;
-use crate::news::Transfer;
-use base::{Span, Time};
+use super::joint::Joint;
+use base::Span;
 use rustix::fd::OwnedFd;
-use session::Owner;
+use session::{Exchanges, Owner};
 use std::net::SocketAddr;
 
 /// Where an end is kept, and which of those that were kept there it is: what was meant for an earlier one finds nobody.
@@ -29,25 +28,6 @@ impl Token {
     fn place(self) -> usize {
         (self.0 & 0xffff_ffff) as usize
     }
-}
-
-/// The exchange under way at the end that asks.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    /// When it was asked for.
-    pub at: Time,
-    /// When the connection was open.
-    pub open_at: Time,
-    /// Bytes of the request.
-    pub request_bytes: u32,
-    /// Bytes of the response.
-    pub response_bytes: u64,
-    /// What the server takes to answer.
-    pub server_delay: Span,
-    /// The server closes after the response.
-    pub is_last: bool,
-    /// What will have been received when the response has.
-    pub response_end: u64,
 }
 
 /// Bytes to be sent, of which only the number and the head matter.
@@ -98,15 +78,8 @@ pub enum Role {
     Client {
         /// For whom; `None` for a single exchange.
         owner: Option<Owner>,
-        /// The exchange under way.
-        asked: Option<Asked>,
-    },
-    /// Sends a transfer.
-    Sender {
-        /// Its own address.
-        local: SocketAddr,
-        /// Bytes of it.
-        total: u64,
+        /// What it asks.
+        exchanges: Exchanges,
     },
     /// Answers.
     Server {
@@ -114,24 +87,30 @@ pub enum Role {
         parser: Parser,
         /// What came after it, which is read once it is answered.
         rest: Vec<u8>,
-        /// A request is being answered.
-        is_answering: bool,
-        /// It closes after the answer.
-        is_last: bool,
-        /// How long the answer will be.
-        response_bytes: u64,
+        /// The request that it is answering.
+        exchanges: Exchanges,
         /// Something came while it was answering.
         has_unread: bool,
     },
-    /// Receives a transfer.
-    Receiver {
-        /// The address of who sends it.
-        opener: SocketAddr,
-        /// What it is; `None` for a stranger's.
-        transfer: Option<Transfer>,
-    },
-    /// Plays a vector.
-    Vector(Vector),
+    /// Sends or receives a transfer, or plays a vector.
+    Joint(Joint),
+}
+
+impl Role {
+    /// A server whom nobody has asked yet.
+    pub fn server() -> Self {
+        let (parser, exchanges) = (Parser::default(), Exchanges::default());
+        Self::Server { parser, rest: Vec::new(), exchanges, has_unread: false }
+    }
+
+    /// Whether such an end has data to send.
+    pub fn sends(&self) -> bool {
+        match self {
+            Self::Client { .. } => false,
+            Self::Server { .. } => true,
+            Self::Joint(joint) => joint.sends(),
+        }
+    }
 }
 
 /// One end of a connection.
@@ -148,6 +127,8 @@ pub struct Connection {
     pub local: Option<SocketAddr>,
     /// It is open.
     pub is_open: bool,
+    /// This end closes once all is sent.
+    pub closes: bool,
     /// The other end has closed.
     pub is_closed_there: bool,
     /// This end has closed.
@@ -172,6 +153,7 @@ impl Connection {
             recorded: 0,
             local: None,
             is_open: false,
+            closes: false,
             is_closed_there: false,
             is_closed_here: false,
             received: 0,
@@ -181,23 +163,9 @@ impl Connection {
         }
     }
 
-    /// Whether this end closes once all is sent.
-    pub fn closes_after(&self) -> bool {
-        match &self.role {
-            Role::Client { .. } | Role::Receiver { .. } => false,
-            Role::Sender { total, .. } => *total < u64::MAX,
-            Role::Server { is_last, .. } => *is_last,
-            Role::Vector(vector) => vector.closes,
-        }
-    }
-
     /// Whether this end opened it.
     pub fn is_opener(&self) -> bool {
-        match &self.role {
-            Role::Client { .. } | Role::Sender { .. } => true,
-            Role::Server { .. } | Role::Receiver { .. } => false,
-            Role::Vector(vector) => !vector.is_acceptor(),
-        }
+        self.local.is_some()
     }
 }
 
@@ -259,7 +227,7 @@ mod tests {
 
     fn end(number: u32) -> Connection {
         let socket = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
-        let role = Role::Client { owner: None, asked: None };
+        let role = Role::Client { owner: None, exchanges: Exchanges::default() };
         Connection::new(socket.expect("there is such a file"), 0, number, role)
     }
 

@@ -5,14 +5,14 @@
 use super::connections::{Connection, Token};
 use super::sockets::{self, Manner};
 use super::timers::Due;
-use super::{Hosts, Wiring};
+use super::{Handover, Hosts};
 use crate::news::add;
 use crate::settings::BlockSettings;
 use crate::wire;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SocketType};
-use scenario::Scenario;
+use scenario::{Carries, Scenario};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
@@ -28,6 +28,16 @@ pub enum Service {
 }
 
 impl Service {
+    /// What serves a block's connections; `None` if it has none.
+    pub fn of(carries: Carries) -> Option<Self> {
+        match carries {
+            Carries::Exchanges => Some(Self::Web),
+            Carries::Transfers => Some(Self::Transfer),
+            Carries::Vectors => Some(Self::Vector),
+            Carries::Datagrams | Carries::Probes => None,
+        }
+    }
+
     /// The port for the sockets of this manner, numbered from 0.
     pub fn port(self, manner: usize) -> u16 {
         let first = match self {
@@ -50,9 +60,9 @@ impl Hosts<'_> {
     pub(super) fn dial(
         &mut self,
         service: Service,
-        connection: impl FnOnce(OwnedFd, SocketAddr) -> Connection,
+        connection: impl FnOnce(OwnedFd) -> Connection,
         &session::Opening { block, number, rtt, .. }: &session::Opening,
-        before: impl Fn(&Wiring, &OwnedFd, SocketAddr) -> io::Result<()>,
+        before: impl Fn(&Handover, &OwnedFd, SocketAddr) -> io::Result<()>,
     ) -> io::Result<Token> {
         let [here, there] = self.between(block, number);
         let manner = self.manner_of_block[usize::from(block)];
@@ -62,7 +72,7 @@ impl Hosts<'_> {
             let (socket, here) = self.bound(here, SocketType::STREAM, manner)?;
             let flow = wire::flow_key(here, there, wire::TCP);
             self.wiring.announcer.connection(flow, block, rtt / 2);
-            before(&self.wiring, &socket, here)?;
+            before(&self.wiring.handover, &socket, here)?;
             let result = net::connect(&socket, &there);
             let is_taken = matches!(result, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE));
             dialled = Some((socket, here, result));
@@ -70,15 +80,11 @@ impl Hosts<'_> {
                 break;
             }
             // The kernel still has a connection there that is over for these hosts.
-            match service {
-                Service::Web => {}
-                Service::Transfer => drop(self.wiring.transfers.take(here)),
-                Service::Vector => self.wiring.players.forget(here),
-            }
+            self.wiring.handover.forget(here);
         }
         let (socket, here, result) = dialled.expect("it was tried");
         add(&self.wiring.tallies.connections_opened, 1);
-        let token = self.connections.insert(connection(socket, here));
+        let token = self.connections.insert(connection(socket));
         let connection = self.connections.get(token).expect("it was just put there");
         connection.local = Some(here);
         self.taken.insert(here);

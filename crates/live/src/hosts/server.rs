@@ -1,16 +1,17 @@
 //! A server answers at once, or after the time that the request says.
 
 use super::connections::{Connection, Head, Outgoing, Role, Token};
-use super::http::{Came, Parser, REFUSAL_BYTES, Request};
+use super::http::{Came, REFUSAL_BYTES, Request};
+use super::joint::Joint;
 use super::timers::Due;
-use super::vectors::Vector;
 use super::{Hosts, Service, sockets};
-use base::{Span, Time};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 use scenario::Carries;
+use session::Exchanges;
 use std::io;
 use std::net::SocketAddr;
+use traffic::Exchange;
 
 /// The block of who is no host of the scenario's.
 const FOREIGN: u16 = u16::MAX;
@@ -18,39 +19,25 @@ const FOREIGN: u16 = u16::MAX;
 impl Hosts<'_> {
     /// Somebody opens a connection at a listener.
     pub(super) fn accept(&mut self, index: usize) -> io::Result<()> {
-        let (listener, service) = &self.listeners[index];
+        let &(ref listener, service) = &self.listeners[index];
         let Some((socket, Some(from))) = sockets::accept(listener)? else { return Ok(()) };
         let (block, number) = self.asker(from);
-        let role = match service {
-            Service::Web => Role::Server {
-                parser: Parser::default(),
-                rest: Vec::new(),
-                is_answering: false,
-                is_last: false,
-                response_bytes: 0,
-                has_unread: false,
-            },
-            Service::Transfer => Role::Receiver { opener: from, transfer: self.wiring.transfers.get(from) },
-            Service::Vector => match Vector::accepted(&self.wiring.players, from) {
-                Some(vector) => Role::Vector(vector),
+        let mut connection = Connection::new(socket, block, number, Role::server());
+        if service != Service::Web {
+            let joint = match self.wiring.handover.accept(from) {
+                Some(joint) => joint,
+                None if service == Service::Transfer => Joint::from_stranger(FOREIGN, self.now),
                 // Nobody knows what to say to it.
                 None => return Ok(()),
-            },
-        };
-        let mut connection = Connection::new(socket, block, number, role);
-        if let Role::Receiver { transfer: Some(transfer), .. } = &connection.role {
-            connection.number = transfer.source;
+            };
+            joint.clamp_window(&connection.socket)?;
+            (connection.block, connection.number) = (joint.block, joint.number);
+            connection.role = Role::Joint(joint);
         }
-        connection.is_open = true;
         let token = self.connections.insert(connection);
         let connection = self.connections.get(token).expect("it was just put there");
         self.poll.connection(&connection.socket, token.word())?;
-        match &connection.role {
-            Role::Server { .. } => self.samples.begin(connection, token),
-            Role::Vector(_) => return self.begin_accepted_vector(token),
-            _ => {}
-        }
-        Ok(())
+        self.begin(token)
     }
 
     /// The block and the number of who has this address: of arrivals modulo as many as have addresses, and of users who
@@ -76,10 +63,8 @@ impl Hosts<'_> {
             let Some(connection) = self.connections.get(token) else { return Ok(()) };
             connection.is_closed_there |= is_closed_there;
             let is_closed_there = connection.is_closed_there;
-            let Role::Server { parser, rest, is_answering, has_unread, .. } = &mut connection.role else {
-                return Ok(());
-            };
-            if *is_answering {
+            let Role::Server { parser, rest, exchanges, has_unread } = &mut connection.role else { return Ok(()) };
+            if exchanges.under_way().is_some() || connection.outgoing.is_pending() {
                 *has_unread = true;
                 return Ok(());
             }
@@ -127,51 +112,39 @@ impl Hosts<'_> {
         }
     }
 
-    /// A request is complete.
+    /// A request is complete: all of it has come.
     fn asked(&mut self, token: Token, request: Request) -> io::Result<()> {
+        let now = self.now;
         let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        let Role::Server { is_answering, is_last, response_bytes, .. } = &mut connection.role else { return Ok(()) };
-        (*is_answering, *is_last, *response_bytes) = (true, !request.stays, request.response_bytes);
-        if request.delay > Span::ZERO {
-            let at: Time = self.now + request.delay;
-            self.timers.push(at, Due::Answer(token));
-            return Ok(());
-        }
-        self.answer(token)
-    }
-
-    /// It is time to answer.
-    pub(super) fn answer(&mut self, token: Token) -> io::Result<()> {
-        let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        let Role::Server { is_last, response_bytes, .. } = &connection.role else { return Ok(()) };
-        let head = Head::Response { stays: !is_last };
-        connection.outgoing = Outgoing { head, total: *response_bytes, sent: 0 };
-        self.push(token)
+        let Role::Server { exchanges, .. } = &mut connection.role else { return Ok(()) };
+        let Request { response_bytes, delay: server_delay, stays } = request;
+        let ask = Exchange { request_bytes: 0, response_bytes, top_level: true, server_delay };
+        exchanges.ask(&ask, !stays, now, [0, connection.received], now);
+        self.attend(token)
     }
 
     /// What came is no request.
     fn refuse(&mut self, token: Token) -> io::Result<()> {
         self.refused_requests += 1;
         let Some(connection) = self.connections.get(token) else { return Ok(()) };
-        let Role::Server { is_answering, is_last, rest, .. } = &mut connection.role else { return Ok(()) };
-        (*is_answering, *is_last) = (true, true);
+        let Role::Server { rest, .. } = &mut connection.role else { return Ok(()) };
         rest.clear();
+        connection.closes = true;
         connection.outgoing = Outgoing { head: Head::Refusal, total: REFUSAL_BYTES, sent: 0 };
         self.push(token)
     }
 
-    /// The kernel has all of an answer.
-    pub(super) fn answered(&mut self, token: Token) -> io::Result<()> {
+    /// The kernel has all that was to be sent: of an answer, and it is the next request's turn.
+    pub(super) fn read_on(&mut self, token: Token) -> io::Result<()> {
         let Some(connection) = self.connections.get(token) else { return Ok(()) };
         let is_closed_there = connection.is_closed_there;
-        let Role::Server { rest, is_answering, is_last, has_unread, .. } = &mut connection.role else { return Ok(()) };
-        *is_answering = false;
-        if *is_last {
-            return self.shut(token);
-        }
-        // In a turn of its own: a client may have asked for thousands at once.
-        if *has_unread || !rest.is_empty() || is_closed_there {
-            self.timers.push(self.now, Due::Request(token));
+        let Role::Server { rest, exchanges, has_unread, .. } = &mut connection.role else { return Ok(()) };
+        if exchanges.is_answered() {
+            *exchanges = Exchanges::default();
+            // In a turn of its own: a client may have asked for thousands at once.
+            if *has_unread || !rest.is_empty() || is_closed_there {
+                self.timers.push(self.now, Due::Request(token));
+            }
         }
         Ok(())
     }

@@ -10,14 +10,12 @@ use std::collections::BinaryHeap;
 pub enum Due {
     /// The source of this index has its turn.
     Source(u32),
-    /// A server has taken the time that its answer takes.
-    Answer(Token),
+    /// The application of an end has waited.
+    Turn(Token),
     /// A server has more to read.
     Request(Token),
     /// A connection could not be opened at all.
     Broken(Token),
-    /// An end that plays a vector has waited.
-    Vector(Token),
     /// Connections are to be looked at.
     Sample,
 }

@@ -2,8 +2,8 @@
 
 use crate::left_out::left_out;
 use base::{Span, Time};
-use live::hosts::{HostReport, Hosts, Players, Wiring};
-use live::news::{News, Tallies, TallySums, Transfers};
+use live::hosts::{Handover, HostReport, Hosts, Wiring};
+use live::news::{News, Tallies, TallySums};
 use live::paths::announcers;
 use live::{Addressing, Bed, Epoch, Real, Report, Router, Settings};
 use record::{DemandRow, ExchangeRow, TcpRow};
@@ -66,7 +66,7 @@ pub fn run(
         made => made.expect("it is made"),
     };
     let everlasting: Vec<u32> = scenario.traffic.iter().map(|traffic| traffic.workload.endless()).collect();
-    let (transfers, players) = (Arc::new(Transfers::new()), Arc::new(Players::new()));
+    let handover = Arc::new(Handover::default());
     let tallies = Arc::new(Tallies::new(&everlasting));
     let ([left, right], announced) = announcers();
     let (router_news, _of_router) = mpsc::channel();
@@ -84,8 +84,7 @@ pub fn run(
         let hosts = [(0, left), (1, right)].map(|(side, announcer)| {
             let wiring = Wiring {
                 announcer,
-                transfers: transfers.clone(),
-                players: players.clone(),
+                handover: handover.clone(),
                 news: host_news.clone(),
                 tallies: tallies.clone(),
                 addressing: Addressing::new(scenario.live.family),

@@ -134,11 +134,10 @@ impl Kind for Tmix {
             let mut counts = [direction == Direction::Both; 2];
             counts[ACCEPTOR] = true;
             let path = |copy, vector| {
-                let of_vector = tmix.vectors.get(vector);
-                let least = |window: u32| window.max(asking.tcp.mss);
-                let room = u32::try_from(asking.tcp.window).unwrap_or(u32::MAX);
-                let windows = if own.window { of_vector.windows() } else { [room; 2] };
-                Path { rtt: tmix.rtt_of(rtt, around.seed, index, copy, vector), windows: windows.map(least) }
+                let mss = asking.tcp.mss;
+                let room = u32::try_from(asking.tcp.window).unwrap_or(u32::MAX).max(mss);
+                let windows = tmix.windows(vector, mss).unwrap_or([room; 2]);
+                Path { rtt: tmix.rtt_of(rtt, around.seed, index, copy, vector), windows }
             };
             let bps = |bytes: f64| bytes * 8.0 / bits * load.bps_f64();
             let rate = |bytes: f64| match bps(bytes) as u64 {
@@ -256,6 +255,12 @@ impl Tmix {
             starts.retain(|start| self.without.binary_search(&(start.copy, start.vector)).is_err());
         }
         starts
+    }
+
+    /// The largest windows that initiator and acceptor of a vector tell, if they are its own; no less than a segment,
+    /// for a sender waits until a whole one fits.
+    pub fn windows(&self, vector: u32, mss: u32) -> Option<[u32; 2]> {
+        self.window.then(|| self.vectors.get(vector).windows().map(|window| window.max(mss)))
     }
 
     /// The round-trip time of the connection of this copy and vector: its own, or drawn from the block's, `spec`.

@@ -1,15 +1,18 @@
-//! A [`Player`] plays one connection vector: it says what each end of an open connection writes, and when.
+//! A [`Player`] plays one connection vector: it says what each end of a connection writes, and when it closes.
 //!
-//! A driver gives an end its turn whenever something happened there: it has opened, data arrived, a time is over. The
-//! driver says how many bytes arrived so far. The answer is what the end does, a [`Turn`]. A turn too many is harmless.
+//! The ends of a sequential vector take turns, each after what it waits for has come and a time to think; those of a
+//! concurrent one go on by themselves ([`traffic::tmix`]). An exchange of a sequential vector is an epoch that has both
+//! parts, from the writing of its request to the arrival of all of its response; the first one of a connection counts
+//! from the opening of that. A concurrent vector is one exchange, from its opening to the last byte of either end.
 
-use super::{ACCEPTOR, INITIATOR, Unit, Vectors};
+use crate::turn::{ACCEPTOR, Completed, Heard, INITIATOR, Turn};
 use base::{Span, Time};
+use std::ops::Range;
+use traffic::tmix::{Unit, Vectors};
 
 /// A vector being played: where both ends are in it. Sequential vectors have one place for both.
 #[derive(Clone, Debug)]
 pub struct Player {
-    vector: u32,
     is_concurrent: bool,
     /// Whether the initiator has had a turn.
     is_open: bool,
@@ -36,41 +39,12 @@ struct Asked {
     response_end: u64,
 }
 
-/// What an end does in its turn.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Turn {
-    /// Bytes it writes.
-    pub write: u64,
-    /// Whether it then closes.
-    pub close: bool,
-    /// When it wants a turn because a wait is over. Each wait is told once.
-    pub wake_at: Option<Time>,
-    /// What is complete by what has arrived.
-    pub finished: Option<Finished>,
-}
-
-/// A finished epoch, from the writing of its request, or of the first one the opening of the connection, to the arrival
-/// of its whole response. A concurrent vector is one epoch, from its opening.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Finished {
-    /// Since when it has been asked for.
-    pub since: Time,
-    /// When the connection was open; `since` where it was already.
-    pub open_at: Time,
-    /// Bytes of the initiator.
-    pub request_bytes: u64,
-    /// Bytes of the acceptor.
-    pub response_bytes: u64,
-}
-
 impl Player {
     /// Begins to play `vector` of `vectors`, whose connection is opened `now`.
     pub fn new(vectors: &Vectors, vector: u32, now: Time) -> Self {
         let played = vectors.get(vector);
-        let first = vectors.heads[vector as usize].first;
-        let end = first + played.units().len() as u32;
+        let Range { start: first, end } = vectors.places(vector);
         let mut player = Self {
-            vector,
             is_concurrent: played.is_concurrent(),
             is_open: false,
             next: [first; 2],
@@ -92,22 +66,17 @@ impl Player {
         player
     }
 
-    /// Which vector it is.
-    pub fn vector(&self) -> u32 {
-        self.vector
-    }
-
     /// Whether a time that `end` waits is over.
     #[inline]
     pub fn is_due(&self, end: usize, now: Time) -> bool {
         self.due[self.place(end)] <= now
     }
 
-    /// Gives `end` a turn, whose side of the connection is open. So far `received` bytes came to it, and no more will
-    /// if the peer `is_closed`.
+    /// Gives `end` its turn.
     #[inline]
-    pub fn turn(&mut self, vectors: &Vectors, end: usize, received: u64, is_closed: bool, now: Time) -> Turn {
-        let mut turn = Turn { finished: self.finished(end, received), ..Turn::default() };
+    pub fn turn(&mut self, vectors: &Vectors, end: usize, heard: Heard, now: Time) -> Turn {
+        let Heard { received, is_closed } = heard;
+        let mut turn = Turn { completed: self.completed(end, received), ..Turn::default() };
         let place = self.place(end);
         if end == INITIATOR && !self.is_open {
             self.is_open = true;
@@ -117,7 +86,7 @@ impl Player {
             }
         }
         while self.next[place] < self.end[place] {
-            let unit = vectors.units[self.next[place] as usize];
+            let unit = vectors.unit(self.next[place]);
             if unit.end() != end {
                 break;
             }
@@ -139,13 +108,13 @@ impl Player {
             }
             turn.write += unit.bytes();
             if !self.is_concurrent {
-                let rest = &vectors.units[self.next[place] as usize - 1..self.end[place] as usize];
+                let rest = vectors.units(self.next[place] - 1..self.end[place]);
                 self.asked = self.asked.or_else(|| self.asked_by(rest, now));
                 self.awaited[1 - end] += unit.bytes();
             }
             // From writing to the next unit of the same end.
             if self.next[place] < self.end[place] {
-                let next = vectors.units[self.next[place] as usize];
+                let next = vectors.unit(self.next[place]);
                 if next.end() == end {
                     self.wait(place, next.wait(), now, &mut turn);
                 }
@@ -154,7 +123,15 @@ impl Player {
         // Whoever does not say when it closes does so once it has seen the other end close.
         let has_more = self.next[place] < self.end[place];
         turn.close |= is_closed && !has_more;
+        turn.is_cut_off = is_closed && self.awaits(end, received);
         turn
+    }
+
+    /// Whether something that the other end wrote, or of a concurrent vector has still to write, has not come.
+    #[inline]
+    fn awaits(&self, end: usize, received: u64) -> bool {
+        // Where an end of a concurrent one awaits no more, it is the largest number there is.
+        received < self.awaited[end] && self.awaited[end] < u64::MAX
     }
 
     /// Where `end` is kept.
@@ -183,7 +160,7 @@ impl Player {
 
     /// What is complete now that `end` has `received` so much.
     #[inline]
-    fn finished(&mut self, end: usize, received: u64) -> Option<Finished> {
+    fn completed(&mut self, end: usize, received: u64) -> Option<Completed> {
         let asked = self.asked?;
         if self.is_concurrent {
             // Whichever end has all of it last; what it has counts down what is awaited.
@@ -198,14 +175,14 @@ impl Player {
         }
         self.asked = None;
         let Asked { since, open_at, request_bytes, response_bytes, .. } = asked;
-        Some(Finished { since, open_at, request_bytes, response_bytes })
+        Some(Completed { since, open_at, request_bytes, response_bytes })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tmix::reading;
+    use traffic::tmix::reading;
 
     const HALF: Span = Span::from_ms(50);
     const HEAD: &str = "w 1000 1000\nr 100000\nl 0 0\n";
@@ -216,7 +193,7 @@ mod tests {
     /// Plays the only vector of `text` over a network that takes half a round trip of 100 ms for anything, and opens
     /// connections as TCP does: the initiator's side after a round trip, the acceptor's half of one later. The ends
     /// get a turn whenever something happens, and one in between for nothing.
-    fn play(text: &str) -> (Story, Vec<Finished>) {
+    fn play(text: &str) -> (Story, Vec<Completed>) {
         let vectors = reading::read(text).expect("a set");
         let mut player = Player::new(&vectors, 0, Time::ZERO);
         let opened = [Time::ZERO + HALF * 2, Time::ZERO + HALF * 3];
@@ -232,8 +209,9 @@ mod tests {
                 events.push((opened[end], end, 0, false));
                 continue;
             }
+            let heard = Heard { received: received[end], is_closed: sees_close[end] };
             for _ in 0..2 {
-                let turn = player.turn(&vectors, end, received[end], sees_close[end], now);
+                let turn = player.turn(&vectors, end, heard, now);
                 let ms = now.ns() / 1_000_000;
                 if turn.write > 0 {
                     story.push((end, ms, turn.write.to_string()));
@@ -247,7 +225,8 @@ mod tests {
                     events.push((now + HALF, 1 - end, turn.write, close));
                 }
                 events.extend(turn.wake_at.map(|at| (at, end, 0, false)));
-                finished.extend(turn.finished);
+                assert!(!turn.is_cut_off);
+                finished.extend(turn.completed);
             }
         }
         assert_eq!(closed, [true; 2], "{story:?}");
@@ -259,7 +238,7 @@ mod tests {
     }
 
     /// (asked for at, open at, request, response), in milliseconds and bytes.
-    fn ms(finished: &[Finished]) -> Vec<(u64, u64, u64, u64)> {
+    fn ms(finished: &[Completed]) -> Vec<(u64, u64, u64, u64)> {
         let row = |at: Time| at.ns() / 1_000_000;
         finished.iter().map(|f| (row(f.since), row(f.open_at), f.request_bytes, f.response_bytes)).collect()
     }
@@ -331,6 +310,25 @@ mod tests {
         );
         // All is there when the initiator's last bytes are, at 250.
         assert_eq!(ms(&finished), [(0, 100, 30, 15)]);
+    }
+
+    #[test]
+    fn an_end_that_hears_the_other_close_before_all_has_come_is_cut_off() {
+        let sequential = ("SEQ 0 1 1 1", "> 300\nt 0\n< 5000\nt 0\n", INITIATOR, 5000);
+        let concurrent = ("CONC 0 1 1 1 1", "c> 300\nt> 0\nc< 7\nt< 0\n", ACCEPTOR, 300);
+        for (head, units, end, all) in [sequential, concurrent] {
+            let vectors = reading::read(&format!("{head}\n{HEAD}{units}")).expect("a set");
+            let is_cut_off = |received| {
+                let mut player = Player::new(&vectors, 0, Time::ZERO);
+                player.turn(&vectors, INITIATOR, Heard::default(), Time::ZERO);
+                let request = Heard { received: 300, is_closed: false };
+                if end == INITIATOR {
+                    assert_eq!(player.turn(&vectors, ACCEPTOR, request, Time::ZERO).write, 5000);
+                }
+                player.turn(&vectors, end, Heard { received, is_closed: true }, Time::ZERO).is_cut_off
+            };
+            assert!(is_cut_off(all - 1) && !is_cut_off(all), "{head}");
+        }
     }
 
     #[test]
