@@ -61,7 +61,7 @@ impl Call {
 }
 
 fuzz_target!(|input: Input| {
-    let rows = registry::rows();
+    let rows: Vec<_> = registry::rows().collect();
     let limit = match input.limit {
         Limit::Few(packets) => Length::Packets(f64::from(packets % 4)),
         Limit::Packets(packets) => Length::Packets(f64::from(packets)),
@@ -69,7 +69,7 @@ fuzz_target!(|input: Input| {
     };
     let setup =
         Setup { rate: input.rate, limit, ecn: input.ecn, choices: input.choices.to_vec(), seed: u64::from(input.seed) };
-    let mut model = Model::new(&rows[usize::from(input.discipline) % rows.len()], &setup);
+    let mut model = Model::new(rows[usize::from(input.discipline) % rows.len()], &setup);
     let ops = input.runs.iter().flat_map(|(call, times)| std::iter::repeat_n(call.op(), 1 + usize::from(times % 64)));
     ops.take(MOST_OPS).for_each(|op| model.apply(op));
     model.drain();

@@ -14,7 +14,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use aqm::param::Kind;
+use aqm::param::{Kind, Text};
 use aqm::registry::{self, Row};
 use aqm::{Cause, Egress, Headers, Packet, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time, maths};
@@ -107,13 +107,13 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(row: &Row, regime: &Regime) -> Self {
+    fn new(row: &Row<Text>, regime: &Regime) -> Self {
         let written = regime.queue.map_or(Vec::new(), |queue| standing_at(row, queue, regime.rate));
         Self::written(row, regime, &written)
     }
 
-    fn written(row: &Row, regime: &Regime, written: &[(String, String)]) -> Self {
-        let qdisc = common::build(row.name, written, regime.rate, Stream::named(1, "discipline"))
+    fn written(row: &Row<Text>, regime: &Regime, written: &[(String, String)]) -> Self {
+        let qdisc = common::build(&row.name, written, regime.rate, Stream::named(1, "discipline"))
             .unwrap_or_else(|error| panic!("{}: {error}", row.name));
         let egress = Egress::new(regime.rate, qdisc);
         let mut bench = Self { egress, offers: offers(regime), next: 0, now: Time::ZERO };
@@ -178,13 +178,13 @@ fn offers(regime: &Regime) -> Vec<(u32, Parcel)> {
 }
 
 /// Parameters, by their names, with which a queue of `queue` packets is where a discipline wants it.
-fn standing_at(row: &Row, queue: u32, rate: Rate) -> Vec<(String, String)> {
+fn standing_at(row: &Row<Text>, queue: u32, rate: Rate) -> Vec<(String, String)> {
     let ns = f64::from(queue) * f64::from(FULL_SIZE) * 8e9 / rate.bps_f64();
     let (below, above) = (f64::from(queue) * 0.75, f64::from(queue) * 1.5);
     let is_delayed = row.params.iter().any(|param| param.name == "target" && param.kind == Kind::Time);
     let mut written = Vec::new();
-    for param in row.params {
-        let text = match (param.name, param.kind) {
+    for param in &row.params {
+        let text = match (&*param.name, param.kind) {
             ("limit", _) => format!("{}p", 2 * queue),
             ("qref", _) | ("threshold" | "target", Kind::LengthOrTime) => format!("{queue}p"),
             ("target", Kind::Time) => format!("{ns}ns"),
@@ -195,7 +195,7 @@ fn standing_at(row: &Row, queue: u32, rate: Rate) -> Vec<(String, String)> {
             ("depth", _) => format!("{queue}"),
             _ => continue,
         };
-        written.push((param.name.to_owned(), text));
+        written.push((param.name.to_string(), text));
     }
     written
 }
@@ -210,7 +210,7 @@ struct Cost {
 
 /// Times a discipline and drop-tail in turn. The least of all stretches: what else runs on a machine only ever adds.
 #[expect(clippy::disallowed_methods, reason = "a program that times")]
-fn time(row: &Row, regime: &Regime, rounds: usize) -> Cost {
+fn time(row: &Row<Text>, regime: &Regime, rounds: usize) -> Cost {
     let mut pair = [registry::row("pfifo").expect("drop-tail is there"), row].map(|row| Bench::new(row, regime));
     pair.iter_mut().for_each(Bench::warm_up);
     let mut least_ns = [f64::INFINITY; 2];
@@ -238,7 +238,7 @@ fn time(row: &Row, regime: &Regime, rounds: usize) -> Cost {
 
 /// Bytes on the heap that a discipline has, with room for 1000 packets, once a stream has gone through it; `is_flood`:
 /// of flows of one packet each.
-fn memory(row: &Row, regime: &Regime, packets: usize, is_flood: bool) -> usize {
+fn memory(row: &Row<Text>, regime: &Regime, packets: usize, is_flood: bool) -> usize {
     let before = ALLOCATED.load(Ordering::Relaxed);
     let mut bench = Bench::written(row, regime, &[("limit".to_owned(), "1000p".to_owned())]);
     for number in 0..packets {
@@ -308,7 +308,7 @@ fn time_all(rounds: usize) {
 }
 
 fn count(name: Option<&str>) {
-    for row in registry::rows().iter().filter(|row| name.is_none_or(|name| name == row.name)) {
+    for row in registry::rows().filter(|row| name.is_none_or(|name| name == row.name)) {
         for regime in &REGIMES {
             let mut bench = Bench::new(row, regime);
             bench.warm_up();

@@ -1,6 +1,7 @@
 //! What a discipline shows of itself, by name: its row says what stands in each column of the tables.
 
 use crate::law::Gauges;
+use crate::param::Text;
 
 /// A column of the tables of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,17 +37,24 @@ impl Column {
     }
 }
 
-/// Something that a discipline shows of itself.
+/// Something that a discipline shows of itself: `Gauge` where it is a constant, `Gauge<Text>` in a registry.
 #[derive(Clone, Copy, Debug)]
-pub struct Gauge {
+pub struct Gauge<T = &'static str> {
     /// Its name, as its source has it.
-    pub name: &'static str,
+    pub name: T,
     /// Its unit; empty for a plain number.
-    pub unit: &'static str,
+    pub unit: T,
     /// What it is.
-    pub doc: &'static str,
+    pub doc: T,
     /// The column in which it stands.
     pub column: Column,
+}
+
+impl From<Gauge> for Gauge<Text> {
+    fn from(gauge: Gauge) -> Self {
+        let Gauge { name, unit, doc, column } = gauge;
+        Self { name: name.into(), unit: unit.into(), doc: doc.into(), column }
+    }
 }
 
 impl Gauge {

@@ -15,6 +15,7 @@ pub mod param;
 pub mod qdisc;
 pub mod redopt;
 pub mod registry;
+mod row;
 
 mod device;
 mod egress;

@@ -2,8 +2,12 @@
 //! and validation alike.
 
 use base::{Rate, Span};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// A name or a sentence of a row. It is a constant of the program, or it is freed with the row that owns it.
+pub type Text = Cow<'static, str>;
 
 /// The kind of a parameter: what may be written and in which unit it is kept.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -72,28 +76,37 @@ pub enum Value {
     Word(&'static str),
 }
 
-/// One row of a discipline's table.
+/// One row of a discipline's table: `Param` where it is a constant, `Param<Text>` in a registry.
 #[derive(Clone, Copy, Debug)]
-pub struct Param {
+pub struct Param<T = &'static str> {
     /// Name in scenarios and on the command line, as `tc` or the paper has it.
-    pub name: &'static str,
+    pub name: T,
     /// What may be written.
     pub kind: Kind,
     /// The default as it would be written in a scenario; empty where it is computed from others, as `doc` says.
-    pub default: &'static str,
+    pub default: T,
     /// The range, smallest and largest, in the unit of the stored value (packets or bytes, seconds, hertz, ...).
     /// Flags and words have none; theirs is [`Param::ANY`].
     pub range: (f64, f64),
     /// What it does, in one sentence.
-    pub doc: &'static str,
+    pub doc: T,
     /// Where the default comes from.
-    pub source: &'static str,
+    pub source: T,
 }
 
 impl Param {
     /// The range of flags, of words, and of numbers without bounds.
     pub const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+}
 
+impl From<Param> for Param<Text> {
+    fn from(param: Param) -> Self {
+        let Param { name, kind, default, range, doc, source } = param;
+        Self { name: name.into(), kind, default: default.into(), range, doc: doc.into(), source: source.into() }
+    }
+}
+
+impl<T> Param<T> {
     /// Whether `value` is of this parameter's kind and in its range; if not, what was expected.
     pub fn admit(&self, value: &Value) -> Result<(), String> {
         let fits = match (self.kind, value) {
@@ -157,15 +170,15 @@ fn bound(x: f64) -> String {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// The parameter at fault.
-    pub param: &'static str,
+    pub param: Text,
     /// What was expected of it.
     pub expected: String,
 }
 
 impl Refusal {
     /// `param` should have been as `expected` says.
-    pub fn new(param: &'static str, expected: impl Into<String>) -> Self {
-        Self { param, expected: expected.into() }
+    pub fn new(param: impl Into<Text>, expected: impl Into<String>) -> Self {
+        Self { param: param.into(), expected: expected.into() }
     }
 }
 
@@ -177,7 +190,7 @@ impl fmt::Display for Refusal {
 
 /// Checked values of one discipline's parameters: every row of its table that has a default is present.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Values(pub BTreeMap<&'static str, Value>);
+pub struct Values(pub BTreeMap<Text, Value>);
 
 /// A getter that states the invariant, and one for what may be absent, for one variant of [`Value`].
 macro_rules! getters {
@@ -241,8 +254,8 @@ impl Values {
     }
 
     /// Sets what is not there yet: how a discipline fills in what it computes from the link.
-    pub fn fill(&mut self, name: &'static str, value: Value) {
-        self.0.entry(name).or_insert(value);
+    pub fn fill(&mut self, name: impl Into<Text>, value: Value) {
+        self.0.entry(name.into()).or_insert(value);
     }
 }
 

@@ -1,18 +1,17 @@
 //! Every discipline there is: one row each. Nothing else names them.
 
-use crate::gauge::Gauge;
-use crate::law::{self, Boxed, Gauges, Law};
+use crate::law::{self, Boxed, Law};
 use crate::packet::Packet;
-use crate::param::{Kind, Param, Refusal, Values};
+use crate::param::{Kind, Param, Refusal, Text, Values};
 use crate::qdisc::brought::{Brought, Scheduler};
 use crate::qdisc::fifo::Fifo;
 use crate::qdisc::{self, Qdisc, fq_law};
 use crate::redopt;
+pub use crate::row::{Row, Storage};
 use base::{Rate, Stream};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 /// Writes the table and the constructors from one list. A `law` is a discipline in a first-in-first-out queue, and once
 /// more under fair queueing; a law `alone` is so in the former only; a `queue` is what its own file makes of it.
@@ -82,19 +81,17 @@ disciplines! {
 }
 
 static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
-    let own = ROWS.iter().enumerate().map(|(at, row)| Entry { row: *row, form: Form::Own(at) });
+    let own = ROWS.iter().enumerate().map(|(at, row)| Entry::new(*row, Form::Own(at)));
     let mut registry = Registry { own: own.collect(), fair: Vec::new(), of_files: Vec::new() };
-    for (at, row) in ROWS.iter().enumerate().filter(|(at, _)| FAIR_STATES[*at].is_some()) {
-        let row = fq_law::row(row);
+    for at in (0..ROWS.len()).filter(|at| FAIR_STATES[*at].is_some()) {
+        let row = fq_law::row(registry.own[at].row());
         // Some have a row of their own.
-        if registry.find(row.name).is_none() {
-            registry.fair.push(Entry { row, form: Form::Fair(at) });
+        if registry.find(&row.name).is_none() {
+            registry.fair.push(Entry::new(row, Form::Fair(at)));
         }
     }
     registry
 });
-
-static FAIR_ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| BUILTIN.fair.iter().map(|entry| entry.row).collect());
 
 /// The disciplines that a scenario may name. It is a value: to those that are built in others can be added.
 #[derive(Clone, Debug)]
@@ -125,8 +122,7 @@ impl Registry {
     /// One of its names is another discipline's, in one line.
     pub fn with(mut self, entry: Entry) -> Result<Self, String> {
         let fair = entry.under_fair_queueing();
-        let names = |entry: &Entry| entry.row.aliases.iter().copied().chain([entry.row.name]).collect::<Vec<_>>();
-        for name in names(&entry).into_iter().chain(fair.iter().flat_map(names)) {
+        for name in [Some(&entry), fair.as_ref()].into_iter().flatten().flat_map(|entry| entry.row.names()) {
             if let Some(other) = self.find(name) {
                 return Err(format!("{name}: expected a name that is not taken: it is {}", other.row.name));
             }
@@ -179,7 +175,7 @@ impl Registry {
 
     /// The discipline of this name or alias.
     pub fn find(&self, name: &str) -> Option<&Entry> {
-        self.own.iter().chain(&self.fair).find(|entry| entry.row.is_called(name))
+        self.own.iter().chain(&self.fair).find(|entry| entry.row.names().any(|own| own == name))
     }
 }
 
@@ -203,7 +199,7 @@ type MakeScheduler = dyn Fn(&Values, Site) -> Box<dyn Scheduler + Send> + Send +
 /// A discipline of a registry: its row, and how one is built.
 #[derive(Clone)]
 pub struct Entry {
-    row: Row,
+    row: Arc<Row<Text>>,
     form: Form,
 }
 
@@ -223,28 +219,32 @@ enum Form {
 
 impl Entry {
     /// A law from outside this crate, which `make` makes from resolved values. It holds `own_bytes` before the first
-    /// packet. Texts of `row` that are made while the program runs are kept by [`lasting`].
+    /// packet.
     pub fn law(
-        row: Row,
+        row: impl Into<Row<Text>>,
         own_bytes: impl Fn(&Values) -> usize + Send + Sync + 'static,
         make: impl Fn(&Values, Site) -> Box<dyn Law + Send> + Send + Sync + 'static,
     ) -> Self {
-        Self { row, form: Form::Brought(Arc::new(make), Arc::new(own_bytes)) }
+        Self::new(row, Form::Brought(Arc::new(make), Arc::new(own_bytes)))
     }
 
     /// A queue discipline from outside this crate, which `make` makes from resolved values, and which holds `own_bytes`
     /// as a law does. It orders handles, and so serves every driver. The packets are held for it; where it loses one or
     /// sends one twice, it is named.
     pub fn qdisc(
-        row: Row,
+        row: impl Into<Row<Text>>,
         own_bytes: impl Fn(&Values) -> usize + Send + Sync + 'static,
         make: impl Fn(&Values, Site) -> Box<dyn Scheduler + Send> + Send + Sync + 'static,
     ) -> Self {
-        Self { row, form: Form::BroughtQueue(Arc::new(make), Arc::new(own_bytes)) }
+        Self::new(row, Form::BroughtQueue(Arc::new(make), Arc::new(own_bytes)))
+    }
+
+    fn new(row: impl Into<Row<Text>>, form: Form) -> Self {
+        Self { row: Arc::new(row.into()), form }
     }
 
     /// Its row.
-    pub fn row(&self) -> &Row {
+    pub fn row(&self) -> &Row<Text> {
         &self.row
     }
 
@@ -267,7 +267,7 @@ impl Entry {
             Form::Fair(at) => build_fair(*at).expect("it is a law")(values, site),
             Form::Brought(make, _) => Box::new(Fifo::around(Boxed::from(make(values, site)), values)),
             Form::BroughtFair(make, _) => fq_law::around(values, site, |site| Boxed::from(make(values, site))),
-            Form::BroughtQueue(make, _) => Box::new(Brought::around(self.row.name, make(values, site))),
+            Form::BroughtQueue(make, _) => Box::new(Brought::around(self.row.name.clone(), make(values, site))),
         }
     }
 
@@ -285,7 +285,7 @@ impl Entry {
     /// A law from outside on each of several queues.
     fn under_fair_queueing(&self) -> Option<Self> {
         let Form::Brought(make, bytes) = &self.form else { return None };
-        Some(Self { row: fq_law::row(&self.row), form: Form::BroughtFair(Arc::clone(make), Arc::clone(bytes)) })
+        Some(Self::new(fq_law::row(&self.row), Form::BroughtFair(Arc::clone(make), Arc::clone(bytes))))
     }
 }
 
@@ -295,31 +295,18 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// A text that lives as long as the program, for a row that is made while it runs: names of parameters are the keys of
-/// values everywhere. The same text is kept once.
-pub fn lasting(text: &str) -> &'static str {
-    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut texts = TEXTS.lock().expect("nobody panics in here");
-    if let Some(kept) = texts.get(text) {
-        return kept;
-    }
-    let kept: &'static str = Box::leak(text.into());
-    texts.insert(kept);
-    kept
-}
-
 /// Every discipline of this crate, in the order they are shown.
-pub fn rows() -> &'static [Row] {
-    ROWS
+pub fn rows() -> impl ExactSizeIterator<Item = &'static Row<Text>> {
+    BUILTIN.own.iter().map(Entry::row)
 }
 
 /// Every law of this crate under fair queueing, `fq_` before its name, but for those that are among [`rows`].
-pub fn fair_rows() -> &'static [Row] {
-    &FAIR_ROWS
+pub fn fair_rows() -> impl ExactSizeIterator<Item = &'static Row<Text>> {
+    BUILTIN.fair.iter().map(Entry::row)
 }
 
 /// The discipline of this crate of this name or alias, be it one of [`rows`] or of [`fair_rows`].
-pub fn row(name: &str) -> Option<&'static Row> {
+pub fn row(name: &str) -> Option<&'static Row<Text>> {
     BUILTIN.find(name).map(Entry::row)
 }
 
@@ -336,81 +323,6 @@ pub struct Site {
     pub rate: Rate,
     /// Its random stream.
     pub stream: Stream,
-}
-
-/// One row: what a person reads about a discipline, and its parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// The name in scenarios, as `tc` or the paper has it.
-    pub name: &'static str,
-    /// Other names it is known by.
-    pub aliases: &'static [&'static str],
-    /// The idea in one sentence.
-    pub doc: &'static str,
-    /// Where it was published.
-    pub source: &'static str,
-    /// Year of publication.
-    pub year: u16,
-    /// Whether it marks ECN-capable packets when `ecn` is set.
-    pub marks: bool,
-    /// All its parameters, `limit` and `ecn` among them; `dialect` where there are several.
-    pub params: &'static [Param],
-    /// Parameters that stay what they are while a run goes on: what a state is counted in or how much room it has, and
-    /// what only others are computed from. All others may be set, see [`Qdisc::retune`].
-    pub fixed: &'static [&'static str],
-    /// What it shows of itself, at most one in each column of the tables.
-    pub gauges: &'static [Gauge],
-    /// Whether anything is computed from the link's rate, here or while packets pass, with values that have not been
-    /// resolved yet. Where it may be, [`CAPACITY`] is among the parameters.
-    pub uses_rate: fn(&Values) -> bool,
-    /// Fills in the parameters without a default from the others and the link's rate, and refuses values that are
-    /// each in range but do not fit together (thresholds out of order). Doing it again changes nothing.
-    pub resolve: fn(&mut Values, Rate) -> Result<(), Refusal>,
-}
-
-impl Row {
-    /// The parameter called `name`.
-    pub fn param(&self, name: &str) -> Option<&'static Param> {
-        self.params.iter().find(|param| param.name == name)
-    }
-
-    /// Resolves `values` before a link that tells of this rate, or of none: see [`Row::resolve`]. A `capacity` among
-    /// them is taken for the link's rate.
-    ///
-    /// # Errors
-    /// The values do not fit together, or there is no rate to compute from.
-    pub fn complete(&self, values: &mut Values, told: Option<Rate>) -> Result<(), Refusal> {
-        if told.is_none() && values.find_rate(CAPACITY.name).is_none() && (self.uses_rate)(values) {
-            let why = "the rate to compute from, such as 10mbit: the link tells of none (told_rate = \"nothing\")";
-            return Err(Refusal::new(CAPACITY.name, why));
-        }
-        // Where there is none, it is not looked at.
-        let link = told.unwrap_or(Rate::from_bps(1));
-        (self.resolve)(values, values.rate_at(link))
-    }
-
-    /// Refuses `values` in which a parameter that is fixed is not what it was `before`.
-    ///
-    /// # Errors
-    /// Names the first such parameter.
-    pub fn keeps_fixed(&self, before: &Values, values: &Values) -> Result<(), Refusal> {
-        match self.fixed.iter().find(|name| before.0.get(*name) != values.0.get(*name)) {
-            None => Ok(()),
-            Some(name) => {
-                let value = before.0.get(name).map_or("nothing".to_owned(), ToString::to_string);
-                Err(Refusal::new(name, format!("{value} as before: it cannot change while a run goes on")))
-            }
-        }
-    }
-
-    /// What it shows as `name`, of all that it shows.
-    pub fn reading(&self, name: &str, gauges: &Gauges) -> Option<f64> {
-        self.gauges.iter().find(|gauge| gauge.name == name)?.column.of(gauges)
-    }
-
-    fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.aliases.contains(&name)
-    }
 }
 
 /// What a discipline's own file provides: its row, and how it is built.

@@ -139,7 +139,7 @@ fn a_ring_of_one_packet_is_none() {
         let dialects = if let Some(Kind::Word(words)) = dialects { words } else { &[""] };
         for &dialect in dialects {
             let written: Vec<_> = (!dialect.is_empty()).then_some(("dialect", dialect)).into_iter().collect();
-            is_none(row.name, &written);
+            is_none(&row.name, &written);
         }
     }
     is_none("cake", &[("bandwidth", "6mbit")]);
@@ -241,7 +241,7 @@ proptest! {
     ) {
         let mut now = 0;
         let arrivals: Vec<_> = gaps.iter().map(|&(gap, size)| { now += gap; (now, size) }).collect();
-        let mut link = link(Some(ring), registry::rows()[row].name, &[]);
+        let mut link = link(Some(ring), &registry::rows().nth(row).expect("it is one of them").name, &[]);
         let (delivered, told) = run(&mut link, &arrivals);
         let dropped = told.iter().filter(|told| matches!(told, Told::Dropped(..))).count();
         prop_assert_eq!(delivered.len() + dropped, arrivals.len());

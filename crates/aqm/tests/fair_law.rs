@@ -44,7 +44,7 @@ fn a_flow_within_its_share_neither_waits_nor_loses() {
     let mut laws_at_work = 0;
     for row in registry::fair_rows() {
         // No limit shared with the greedy flow stands in the way of the law.
-        let qdisc = built::<Parcel>(row.name, &[("limit", "1000000p")], RATE, Stream::named(1, "q"));
+        let qdisc = built::<Parcel>(&row.name, &[("limit", "1000000p")], RATE, Stream::named(1, "q"));
         let mut egress = Egress::new(RATE, qdisc);
         let (mut losses, mut delivered, mut longest) = (Losses::default(), 0_u64, Span::ZERO);
         for slot in 0..40_000_u64 {

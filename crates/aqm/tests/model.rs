@@ -60,7 +60,7 @@ proptest! {
 #[test]
 fn every_parameter_may_be_at_either_end_of_its_range() {
     for row in registry::rows() {
-        for param in row.params.iter().filter(|param| !["limit", "ecn"].contains(&param.name)) {
+        for param in row.params.iter().filter(|param| !["limit", "ecn"].contains(&&*param.name)) {
             // Each end in each unit, each word, true and false.
             let choices: Vec<u32> = match param.kind {
                 Kind::Word(words) => (0..words.len() as u32).map(|word| word << 6).collect(),
@@ -75,7 +75,7 @@ fn every_parameter_may_be_at_either_end_of_its_range() {
                 for rate in [0, u16::MAX / 2, u16::MAX] {
                     let limit = [Length::Packets(100.0), Length::Bytes(50_000.0)][number % 2];
                     let setup = Setup { rate, limit, ecn: number % 2 == 0, choices: Vec::new(), seed: number as u64 };
-                    let mut model = Model::given(row, &setup, Values([(param.name, value.clone())].into()));
+                    let mut model = Model::given(row, &setup, Values([(param.name.clone(), value.clone())].into()));
                     for op in drawn(u64::from(rate) + number as u64) {
                         model.apply(op);
                     }
@@ -90,7 +90,7 @@ fn every_parameter_may_be_at_either_end_of_its_range() {
 fn every_row_runs_with_no_parameter_but_its_kind() {
     for rate in [64_000, 10_000_000, 1_000_000_000, 100_000_000_000] {
         for row in registry::rows() {
-            let qdisc = common::built::<common::Parcel>(row.name, &[], Rate::from_bps(rate), Stream::named(1, "row"));
+            let qdisc = common::built::<common::Parcel>(&row.name, &[], Rate::from_bps(rate), Stream::named(1, "row"));
             assert_eq!(qdisc.backlog().packets, 0);
         }
     }
@@ -104,28 +104,27 @@ fn every_row_is_documented_and_its_resolution_stable() {
             "{}",
             row.name
         );
-        for param in row.params {
+        for param in &row.params {
             assert!(!param.doc.is_empty() && !param.source.is_empty(), "{} {}", row.name, param.name);
             let same = row.params.iter().filter(|other| other.name == param.name).count();
             assert_eq!(same, 1, "{} {} is there once", row.name, param.name);
             assert!(!param.default.is_empty() || param.doc.contains("omputed") || param.doc.contains("absent"));
         }
-        for gauge in row.gauges {
+        for gauge in &row.gauges {
             let same = row.gauges.iter().filter(|other| other.name == gauge.name || other.column == gauge.column);
             assert_eq!(same.count(), 1, "{} {} is there once, in a column of its own", row.name, gauge.name);
             let shown = Gauges { probability: Some(0.0), control: Some(1.0), tracked_flows: Some(2) };
-            assert_eq!(row.reading(gauge.name, &shown), Some(f64::from(gauge.column as u8)));
+            assert_eq!(row.reading(&gauge.name, &shown), Some(f64::from(gauge.column as u8)));
             assert!(gauge.doc.ends_with('.'), "{} {} is described", row.name, gauge.name);
         }
-        let names = std::iter::once(&row.name).chain(row.aliases);
-        for name in names {
-            assert_eq!(registry::row(name).map(|found| found.name), Some(row.name), "{name} means one row");
+        for name in row.names() {
+            assert_eq!(registry::row(name).map(|found| &found.name), Some(&row.name), "{name} means one row");
         }
         // Values as resolved, read back and resolved again, are the same.
         let rate = Rate::from_bps(100_000_000);
-        let once = common::values(row.name, &[], rate).expect("defaults fit");
+        let once = common::values(&row.name, &[], rate).expect("defaults fit");
         let written: Vec<_> = once.0.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let twice = common::values(row.name, &written, rate).expect("what was resolved is good");
+        let twice = common::values(&row.name, &written, rate).expect("what was resolved is good");
         assert_eq!(once, twice, "{}", row.name);
     }
 }

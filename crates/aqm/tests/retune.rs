@@ -3,7 +3,7 @@
 mod common;
 mod operations;
 
-use aqm::param::{Kind, Length, Value, Values};
+use aqm::param::{Kind, Length, Text, Value, Values};
 use aqm::registry::{self, CAPACITY, Row, Site};
 use aqm::{Gauges, Qdisc, Taken};
 use base::{Rate, Stream, Time};
@@ -20,9 +20,9 @@ struct Run {
 }
 
 impl Run {
-    fn new(row: &Row, values: &Values, rate: Rate, seed: u64) -> Self {
+    fn new(row: &Row<Text>, values: &Values, rate: Rate, seed: u64) -> Self {
         let site = Site { rate, stream: Stream::named(seed, "retune") };
-        let qdisc = registry::build(row.name, values, site);
+        let qdisc = registry::build(&row.name, values, site);
         Self { qdisc, now: Time::ZERO, offered: 0, sent: Vec::new(), recorder: Recorder::default() }
     }
 
@@ -101,20 +101,20 @@ impl Run {
 const RATE: Rate = Rate::from_bps(10_000_000);
 
 /// Each discipline, and some laws under fair queueing, whose frame they share.
-fn most_rows() -> impl Iterator<Item = &'static Row> {
-    registry::rows().iter().chain(registry::fair_rows().iter().step_by(5))
+fn most_rows() -> impl Iterator<Item = &'static Row<Text>> {
+    registry::rows().chain(registry::fair_rows().step_by(5))
 }
 
-fn all_rows() -> impl Iterator<Item = &'static Row> {
-    registry::rows().iter().chain(registry::fair_rows())
+fn all_rows() -> impl Iterator<Item = &'static Row<Text>> {
+    registry::rows().chain(registry::fair_rows())
 }
 
 /// The values of a small one: few queues, and a limit that is reached.
-fn values_of(row: &Row) -> Values {
+fn values_of(row: &Row<Text>) -> Values {
     common::completed(row, values_given(row), RATE).unwrap_or_else(|refusal| panic!("{}: {refusal}", row.name))
 }
 
-fn values_given(row: &Row) -> Values {
+fn values_given(row: &Row<Text>) -> Values {
     let mut given = Values::default();
     for (name, number) in [("queues", 3), ("flows", 5)] {
         if row.param(name).is_some_and(|param| param.kind == Kind::Integer) {
@@ -126,16 +126,16 @@ fn values_given(row: &Row) -> Values {
 }
 
 /// Each value that may be set in `values`, alone: at both ends of its range, somewhere within, each word and flag.
-fn settable(row: &Row, values: &Values) -> Vec<(&'static str, Values)> {
+fn settable(row: &Row<Text>, values: &Values) -> Vec<(Text, Values)> {
     let mut all = Vec::new();
     for param in row.params.iter().filter(|param| !row.fixed.contains(&param.name)) {
         for choice in [0, 2, 16, 32, 64, 128, 0x8000_0004, 0xA000_0014, 0xC000_0024] {
             let value = chosen(param, choice).expect("it is no default");
             let mut other = values.clone();
-            other.0.insert(param.name, value);
+            other.0.insert(param.name.clone(), value);
             let is_refused = param.name == "ecn" && !row.marks;
             if !is_refused && row.complete(&mut other, Some(RATE)).is_ok() && other != *values {
-                all.push((param.name, other));
+                all.push((param.name.clone(), other));
             }
         }
     }
@@ -172,7 +172,7 @@ fn to_be_set_before_the_first_packet_is_to_be_built_so() {
             let mut set = Run::new(row, &values, RATE, seed);
             set.retune(&other, faster);
             for (number, op) in drawn(seed).into_iter().enumerate() {
-                assert_eq!(built.seen(), set.seen(), "{} {name} {}, {number}", row.name, other.0[name]);
+                assert_eq!(built.seen(), set.seen(), "{} {name} {}, {number}", row.name, other.0[&name]);
                 built.apply(op);
                 set.apply(op);
             }
@@ -186,7 +186,7 @@ fn whatever_is_set_packets_are_conserved() {
     for row in most_rows() {
         let values = values_of(row);
         for (seed, (name, other)) in (0..).zip(settable(row, &values)) {
-            let context = format!("{} {name} {}", row.name, other.0[name]);
+            let context = format!("{} {name} {}", row.name, other.0[&name]);
             let mut run = Run::new(row, &values, RATE, seed);
             for (number, op) in drawn(seed).into_iter().enumerate() {
                 // There and back, before a link ten times slower.
@@ -208,10 +208,11 @@ fn whatever_is_set_packets_are_conserved() {
 }
 
 /// Each dialect of a discipline, with what else decides whether the rate counts.
-fn forms(row: &Row) -> Vec<Values> {
+fn forms(row: &Row<Text>) -> Vec<Values> {
     let set = |form: &Values, name: &str, text: &str| {
         let mut other = form.clone();
-        other.fill(row.param(name)?.name, common::read(row.param(name)?, text).ok()?);
+        let param = row.param(name)?;
+        other.fill(param.name.clone(), common::read(param, text).ok()?);
         Some(other)
     };
     let mut forms = vec![values_given(row)];
@@ -283,7 +284,7 @@ fn what_is_fixed_is_refused_in_one_line() {
     for row in all_rows() {
         let values = values_of(row);
         assert_eq!(row.keeps_fixed(&values, &values), Ok(()));
-        for name in row.fixed {
+        for name in &row.fixed {
             let param = row.param(name).unwrap_or_else(|| panic!("{} has a parameter {name}", row.name));
             let mut other = values.clone();
             let others = (0..64).filter_map(|choice| chosen(param, choice << 6));
@@ -291,7 +292,7 @@ fn what_is_fixed_is_refused_in_one_line() {
                 // A dialect of which there is one.
                 continue;
             };
-            other.0.insert(param.name, value);
+            other.0.insert(param.name.clone(), value);
             let refusal = row.keeps_fixed(&values, &other).expect_err("it has changed").to_string();
             let line = format!("{name}: expected ");
             assert!(refusal.starts_with(&line) && !refusal.contains('\n'), "{}: {refusal}", row.name);

@@ -243,7 +243,7 @@ fn every_vector_holds() {
 fn every_discipline_has_vectors() {
     let paths = vectors();
     for row in registry::rows() {
-        let folder = Path::new("vectors").join(row.name);
+        let folder = Path::new("vectors").join(&*row.name);
         assert!(
             paths.iter().any(|path| path.parent().is_some_and(|parent| parent.ends_with(&folder))),
             "{} has vectors",

@@ -7,8 +7,8 @@ use aqm::fault::Fault;
 use aqm::gauge::{Column, Gauge};
 use aqm::law::clock::Clock;
 use aqm::law::{Arrival, Departure, Gauges, Law, Verdict};
-use aqm::param::{Kind, Param, Value, Values};
-use aqm::registry::{self, Entry, Row, Site, as_given, lasting};
+use aqm::param::{Kind, Param, Text, Value, Values};
+use aqm::registry::{self, Entry, Row, Site, as_given};
 use aqm::{Backlog, Cause};
 use base::{Ecn, FlowKey, Rate, Span, Time, maths};
 use std::path::Path;
@@ -51,19 +51,20 @@ fn entry(foreign: Foreign) -> Result<(Entry, String), String> {
 struct Plan {
     foreign: Foreign,
     name: String,
-    params: Vec<(&'static str, u32)>,
+    /// For each parameter its name, and its place in the state.
+    params: Vec<(String, u32)>,
     /// For each gauge its column, its place in the state, and whether it is a whole number there.
     gauges: Vec<(Column, u32, bool)>,
     pace: Pace,
 }
 
 /// How often a law ticks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pace {
     Never,
     Every(Span),
-    /// As often as this parameter says, which is a time or a frequency.
-    As(&'static str),
+    /// As often as the parameter of this number says, which is a time or a frequency.
+    As(usize),
 }
 
 impl Plan {
@@ -81,7 +82,7 @@ impl Plan {
             if !foreign::holds(table, param.offset) {
                 return Err(format!("{name}: the parameter {called} lies outside the state, or not at 8 bytes"));
             }
-            params.push((lasting(&called), param.offset));
+            params.push((called, param.offset));
         }
         let mut gauges: Vec<(Column, u32, bool)> = Vec::new();
         for gauge in foreign.gauges() {
@@ -99,7 +100,7 @@ impl Plan {
         let pace = match (table.tick_ns, usize::try_from(table.tick_param)) {
             (ns @ 1.., _) => Pace::Every(Span::from_ns(ns as u64)),
             (0, Err(_)) => Pace::Never,
-            (0, Ok(at)) if at < params.len() => Pace::As(params[at].0),
+            (0, Ok(at)) if at < params.len() => Pace::As(at),
             _ => return Err(format!("{name}: ticks every {} ns, or by parameter {}", table.tick_ns, table.tick_param)),
         };
         if table.tick.is_some() != !matches!(pace, Pace::Never) {
@@ -108,37 +109,36 @@ impl Plan {
         Ok(Self { name, params, gauges, pace, foreign })
     }
 
-    fn row(&self) -> Result<Row, String> {
+    fn row(&self) -> Result<Row<Text>, String> {
         let (foreign, table) = (&self.foreign, self.foreign.table());
         let marks = table.marks != 0;
-        let source = lasting(&foreign.text(table.source));
-        let mut params = vec![registry::limit("1000p", "the interface's txqueuelen"), registry::ECN];
-        for (param, (name, _)) in foreign.params().iter().zip(&self.params) {
-            params
-                .push(parameter(foreign, param, name, source).map_err(|why| format!("{}: {name}: {why}", self.name))?);
+        let source = foreign.text(table.source);
+        let mut params = vec![registry::limit("1000p", "the interface's txqueuelen").into(), registry::ECN.into()];
+        for (at, (param, (name, _))) in foreign.params().iter().zip(&self.params).enumerate() {
+            let param =
+                parameter(foreign, param, name, &source).map_err(|why| format!("{}: {name}: {why}", self.name))?;
+            if self.pace == Pace::As(at) && !matches!(param.kind, Kind::Time | Kind::Frequency) {
+                return Err(format!("{}: ticks by {name}: expected a time or a frequency", self.name));
+            }
+            params.push(param);
         }
-        params.push(registry::CAPACITY);
-        if let Pace::As(name) = self.pace
-            && !params.iter().any(|param| param.name == name && matches!(param.kind, Kind::Time | Kind::Frequency))
-        {
-            return Err(format!("{}: ticks by {name}: expected a time or a frequency", self.name));
-        }
+        params.push(registry::CAPACITY.into());
         let gauges = foreign.gauges().iter().zip(&self.gauges).map(|(gauge, (column, ..))| Gauge {
-            name: lasting(&foreign.text(gauge.name)),
-            unit: lasting(&foreign.text(gauge.unit)),
-            doc: lasting(&foreign.text(gauge.doc)),
+            name: foreign.text(gauge.name).into(),
+            unit: foreign.text(gauge.unit).into(),
+            doc: foreign.text(gauge.doc).into(),
             column: *column,
         });
         Ok(Row {
-            name: lasting(&self.name),
-            aliases: &[],
-            doc: lasting(&foreign.text(table.doc)),
-            source,
+            name: self.name.clone().into(),
+            aliases: Vec::new(),
+            doc: foreign.text(table.doc).into(),
+            source: source.into(),
             year: table.year as u16,
             marks,
-            params: params.leak(),
-            fixed: &[],
-            gauges: gauges.collect::<Vec<_>>().leak(),
+            params,
+            fixed: Vec::new(),
+            gauges: gauges.collect(),
             uses_rate: registry::always,
             resolve: as_given,
         })
@@ -161,7 +161,7 @@ fn column(name: &str) -> Column {
     }
 }
 
-fn parameter(foreign: &Foreign, param: &abi::Param, name: &'static str, source: &'static str) -> Result<Param, String> {
+fn parameter(foreign: &Foreign, param: &abi::Param, name: &str, source: &str) -> Result<Param<Text>, String> {
     let kind = match param.kind {
         0 => Kind::Number,
         1 => Kind::Integer,
@@ -180,7 +180,14 @@ fn parameter(foreign: &Foreign, param: &abi::Param, name: &'static str, source: 
     let unit = foreign.text(param.unit);
     let doc = foreign.text(param.doc);
     let doc = if unit.is_empty() { doc } else { format!("{} ({unit}).", doc.trim_end_matches('.')) };
-    let param = Param { name, kind, default: lasting(&default.to_string()), range, doc: lasting(&doc), source };
+    let param = Param {
+        name: Text::from(name.to_owned()),
+        kind,
+        default: default.to_string().into(),
+        range,
+        doc: doc.into(),
+        source: source.to_owned().into(),
+    };
     param.admit(&default).map_err(|expected| format!("the default is {default}: expected {expected}"))?;
     Ok(param)
 }
@@ -241,7 +248,7 @@ struct Brought {
 impl Brought {
     fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
         let instance = Instance::new(&plan.foreign, site.stream);
-        let clock = clock(plan.pace, values);
+        let clock = clock(plan, values);
         let calls = Calls::of(plan.foreign.table());
         let mut law = Self { plan: Arc::clone(plan), calls, instance, ecn_enabled: false, clock };
         law.take_over(values, site.rate, Time::ZERO);
@@ -252,7 +259,7 @@ impl Brought {
         self.ecn_enabled = values.flag("ecn");
         self.instance.set_rate(rate);
         for (name, offset) in &self.plan.params {
-            self.instance.write(*offset, word(&values.0[name]));
+            self.instance.write(*offset, word(&values.0[name.as_str()]));
         }
         self.about_queue(Backlog::default(), now);
         let call = self.calls.prepare;
@@ -341,14 +348,14 @@ fn drew(p: f64) -> String {
     format!("drew with probability {p}: expected one from 0 to 1")
 }
 
-fn clock(pace: Pace, values: &Values) -> Option<Clock> {
-    match pace {
+fn clock(plan: &Plan, values: &Values) -> Option<Clock> {
+    match plan.pace {
         Pace::Never => None,
         Pace::Every(span) => Some(Clock::every(span)),
-        Pace::As(name) => match &values.0[name] {
-            Value::Frequency(hz) => Some(Clock::at_hz(*hz)),
-            _ => Some(Clock::every(values.time(name))),
-        },
+        Pace::As(at) => {
+            let name = plan.params[at].0.as_str();
+            Some(values.find_frequency(name).map_or_else(|| Clock::every(values.time(name)), Clock::at_hz))
+        }
     }
 }
 
@@ -435,7 +442,7 @@ impl Law for Brought {
 
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
         self.clock =
-            clock(self.plan.pace, values).map(|fresh| self.clock.map_or(fresh, |before| fresh.instead_of(before, now)));
+            clock(&self.plan, values).map(|fresh| self.clock.map_or(fresh, |before| fresh.instead_of(before, now)));
         self.take_over(values, rate, now);
     }
 }

@@ -97,7 +97,7 @@ impl<C: Clock> Router<C> {
     /// scenario.
     pub fn through_kernel(&mut self, scenario: &Scenario, links: Vec<(KernelLink, [Tun; 2])>) {
         let passages =
-            |link: &Link| [0, 1].map(|way| Passage::new(link.qdiscs[way].kind, link.rates[way], link.overhead));
+            |link: &Link| [0, 1].map(|way| Passage::new(link.qdiscs[way].kind(), link.rates[way], link.overhead));
         self.network.through_kernel(scenario.links.iter().flat_map(passages).collect());
         let (links, devices): (Vec<_>, Vec<_>) = links.into_iter().unzip();
         self.ports.extend(devices.into_iter().flatten());

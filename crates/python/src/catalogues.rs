@@ -1,11 +1,11 @@
 //! This file gives the registries to Python as JSON, and the equilibrium of a discipline's values.
 
 use aqm::gauge::Gauge;
-use aqm::param::{Kind, Param};
+use aqm::param::{Kind, Param, Text};
 use aqm::qdisc::fq_law;
 use aqm::redopt::{self, RedOpt};
 use aqm::registry::{Discipline, Entry, Registry};
-use scenario::{Key, Link, QdiscSpec, Takes};
+use scenario::{Key, Link, Takes};
 use serde_json::{Value, json};
 
 /// Every discipline with its parameters: those with a row of their own, then every law under fair queueing, which
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub fn disciplines() -> Value {
     let registry = Registry::builtin();
     let own = registry.own().map(|entry| discipline(entry, None));
-    let fair = registry.fair().map(|entry| discipline(entry, fq_law::law_of(entry.row().name)));
+    let fair = registry.fair().map(|entry| discipline(entry, fq_law::law_of(&entry.row().name)));
     own.chain(fair).collect()
 }
 
@@ -34,11 +34,11 @@ pub fn discipline(entry: &Entry, law: Option<&str>) -> Value {
     })
 }
 
-fn gauge(gauge: &Gauge) -> Value {
+fn gauge(gauge: &Gauge<Text>) -> Value {
     json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc, "column": gauge.column.name() })
 }
 
-fn parameter(param: &Param, is_fixed: bool) -> Value {
+fn parameter(param: &Param<Text>, is_fixed: bool) -> Value {
     let (kind, unit) = match param.kind {
         Kind::Length => ("length", "packets or bytes"),
         Kind::LengthOrTime => ("length or time", "packets, bytes or seconds"),
@@ -76,8 +76,8 @@ fn parameter(param: &Param, is_fixed: bool) -> Value {
 
 /// The equilibrium that the parameters of the discipline before a link were computed for, where there is one.
 pub fn equilibrium(link: &Link) -> Value {
-    let QdiscSpec { kind, values, .. } = &link.qdiscs[0];
-    if *kind != RedOpt::ROW.name {
+    let (kind, values) = (link.qdiscs[0].kind(), &link.qdiscs[0].values);
+    if kind != RedOpt::ROW.name {
         return Value::Null;
     }
     let design = redopt::design(&redopt::network(values, values.rate_at(link.rates[0])));

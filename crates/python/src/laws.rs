@@ -42,7 +42,7 @@ fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) -> P
     *current = Arc::new(registry);
     let (_, forms) = current.of_content(sha256).expect("it was just brought");
     let [own, fair] = forms.map(|form| form.expect("a law has both forms"));
-    let disciplines = [catalogues::discipline(own, None), catalogues::discipline(fair, Some(own.row().name))];
+    let disciplines = [catalogues::discipline(own, None), catalogues::discipline(fair, Some(&*own.row().name))];
     Ok(json!({ "disciplines": disciplines, "built_with": built_with }).to_string())
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn read<'a>(section: &Section<'a>) -> Result<Option<(&'a Registered, 
         Some(kind) => named(kind.text()?),
     };
     let found = found.ok_or_else(|| {
-        let names: Vec<&str> = forms.into_iter().flatten().map(|form| form.row().name).collect();
+        let names: Vec<&str> = forms.into_iter().flatten().map(|form| &*form.row().name).collect();
         name.expect("without a name it is the law itself").expected(format!("{}, of {file}", names.join(" or ")))
     })?;
     Ok(Some((found, KeptFile { file, sha256: sha256.to_owned() })))

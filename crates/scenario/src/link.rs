@@ -125,10 +125,7 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
     }
     written.push(("overhead", Written::Text(units::write_bytes(overhead as f64))));
     written.extend(device_queue.map(|limit| ("device_queue", Written::Text(write_device_queue(limit)))));
-    written.extend([
-        ("qdisc", Written::Section(qdisc::write(&qdisc))),
-        ("reverse_qdisc", Written::Section(qdisc::write(&reverse_qdisc))),
-    ]);
+    written.extend([("qdisc", qdisc::write(&qdisc)), ("reverse_qdisc", qdisc::write(&reverse_qdisc))]);
     let overhead = u32::try_from(overhead).expect("the range ends below 2^32");
     let (name, changes) = (name.to_owned(), pattern.map(Arc::new));
     let qdiscs = [qdisc, reverse_qdisc];

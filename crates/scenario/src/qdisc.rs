@@ -6,8 +6,8 @@ use crate::law;
 use crate::scenario::QdiscSpec;
 use crate::section::{Context, Entry, Section};
 use crate::units;
-use crate::written::{Fields, Written};
-use aqm::param::{Kind, Param, Value, Values};
+use crate::written::Written;
+use aqm::param::{Kind, Param, Text, Value, Values};
 use aqm::registry::{Entry as Registered, Registry, Row};
 use base::Rate;
 
@@ -47,22 +47,22 @@ pub(crate) fn read(section: &Section<'_>, told: Option<Rate>) -> Result<QdiscSpe
     let row = entry.row();
     let values = values(section, row, told)
         .map_err(|error| Error { problem: format!("{} ({})", error.problem, row.name), ..error })?;
-    Ok(QdiscSpec { kind: row.name, entry: entry.clone(), law, values })
+    Ok(QdiscSpec { entry: entry.clone(), law, values })
 }
 
-fn values(section: &Section<'_>, row: &Row, told: Option<Rate>) -> Result<Values, Error> {
-    let names: Vec<&str> = row.params.iter().map(|param| param.name).collect();
-    let of_tc = |name: &str| WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.contains(&row.name));
+fn values(section: &Section<'_>, row: &Row<Text>, told: Option<Rate>) -> Result<Values, Error> {
+    let names: Vec<&str> = row.params.iter().map(|param| &*param.name).collect();
+    let of_tc = |name: &str| WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.contains(&&*row.name));
     if let Some((word, _, here)) = section.names().filter(|name| !names.contains(name)).find_map(of_tc) {
         return Err(section.get(word).expect("it is a name of the section").error(format!("unknown key: {here}")));
     }
     section.only(&[&["kind", law::KEY], &names])?;
     let mut values = Values::default();
-    for param in row.params {
-        if let Some(entry) = section.get(param.name) {
-            values.fill(param.name, value(&entry, param)?);
+    for param in &row.params {
+        if let Some(entry) = section.get(&param.name) {
+            values.fill(param.name.clone(), value(&entry, param)?);
         } else if !param.default.is_empty() {
-            values.fill(param.name, default(row, param));
+            values.fill(param.name.clone(), default(row, param));
         }
     }
     if let Some(entry) = section.get("ecn")
@@ -71,30 +71,35 @@ fn values(section: &Section<'_>, row: &Row, told: Option<Rate>) -> Result<Values
     {
         return Err(entry.expected("false: this discipline never marks"));
     }
-    let given: Vec<&str> = values.0.keys().copied().collect();
+    let given: Vec<Text> = values.0.keys().cloned().collect();
     row.complete(&mut values, told).map_err(|refusal| {
-        match (section.get(refusal.param), values.0.get(refusal.param)) {
+        match (section.get(&refusal.param), values.0.get(&refusal.param)) {
             (Some(entry), _) => entry.expected(refusal.expected),
             // A given value does not fit a default.
             (None, Some(value)) => {
                 let origin = if given.contains(&refusal.param) { "the default" } else { "computed" };
-                section.unfit(refusal.param, &format!("{value} ({origin})"), &refusal.expected)
+                section.unfit(&refusal.param, &format!("{value} ({origin})"), &refusal.expected)
             }
-            (None, None) => section.missing(refusal.param, &refusal.expected),
+            (None, None) => section.missing(&refusal.param, &refusal.expected),
         }
     })?;
     // Computed values are checked as written ones are, since they will be read back.
     for param in row.params.iter().filter(|param| !given.contains(&param.name)) {
-        if let Some(value) = values.0.get(param.name) {
+        if let Some(value) = values.0.get(&param.name) {
             param
                 .admit(value)
-                .map_err(|expected| section.unfit(param.name, &format!("{value} (computed)"), &expected))?;
+                .map_err(|expected| section.unfit(&param.name, &format!("{value} (computed)"), &expected))?;
         }
     }
     Ok(values)
 }
 
 impl QdiscSpec {
+    /// The name of the discipline in the registry.
+    pub fn kind(&self) -> &str {
+        &self.entry.row().name
+    }
+
     /// Sets the parameter `name` to what `text` says, while a run goes on. The link tells the discipline this rate, or
     /// none. `text` is read as an override's is. The other parameters stay as they are, even those that were computed
     /// from this one. The discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
@@ -102,12 +107,12 @@ impl QdiscSpec {
     /// # Errors
     /// Says what was expected: as in a scenario, or the value before where it cannot change. Nothing is then set.
     pub fn set(&mut self, name: &str, text: &str, told: Option<Rate>) -> Result<(), Error> {
-        let row = *self.entry.row();
+        let row = self.entry.row();
         let table = self
             .values
             .0
             .iter()
-            .map(|(name, value)| ((*name).to_owned(), Node { data: data(value), place: Place::Override }));
+            .map(|(name, value)| (name.to_string(), Node { data: data(value), place: Place::Override }));
         let mut node = Node { data: Data::Table(table.collect()), place: Place::Override };
         document::apply_override(&mut node, name, text)?;
         let registry = Registry::builtin();
@@ -117,9 +122,9 @@ impl QdiscSpec {
             return Err(entry.expected(format!("{} as before: it cannot change while a run goes on", row.name)));
         }
         let named = |error: Error| Error { problem: format!("{} ({})", error.problem, row.name), ..error };
-        let values = values(&section, &row, told).map_err(named)?;
+        let values = values(&section, row, told).map_err(named)?;
         row.keeps_fixed(&self.values, &values).map_err(|refusal| {
-            let entry = section.get(refusal.param).expect("what differs is there");
+            let entry = section.get(&refusal.param).expect("what differs is there");
             named(entry.expected(refusal.expected))
         })?;
         self.values = values;
@@ -128,16 +133,16 @@ impl QdiscSpec {
 }
 
 /// Writes a discipline with all its values, in the order of its table.
-pub(crate) fn write(qdisc: &QdiscSpec) -> Fields {
+pub(crate) fn write(qdisc: &QdiscSpec) -> Written {
     let row = qdisc.entry.row();
-    let mut fields = vec![("kind", Written::Text(qdisc.kind.to_owned()))];
-    fields.extend(qdisc.law.iter().map(|file| (law::KEY, Written::File(file.clone()))));
-    for param in row.params {
-        if let Some(value) = qdisc.values.0.get(param.name) {
-            fields.push((param.name, write_value(value)));
+    let mut fields = vec![(Text::from("kind"), Written::Text(row.name.to_string()))];
+    fields.extend(qdisc.law.iter().map(|file| (law::KEY.into(), Written::File(file.clone()))));
+    for param in &row.params {
+        if let Some(value) = qdisc.values.0.get(&param.name) {
+            fields.push((param.name.clone(), write_value(value)));
         }
     }
-    fields
+    Written::Discipline(fields)
 }
 
 fn kind<'a>(section: &Section<'a>) -> Result<&'a Registered, Error> {
@@ -149,10 +154,10 @@ fn kind<'a>(section: &Section<'a>) -> Result<&'a Registered, Error> {
         };
     };
     let name = entry.text()?;
-    let mut names: Vec<&str> = registry.own().map(|entry| entry.row().name).collect();
+    let mut names: Vec<&str> = registry.own().map(|entry| &*entry.row().name).collect();
     names.push("or a law under fair queueing such as fq_red");
-    let others = registry.own().flat_map(|entry| entry.row().aliases).copied();
-    let fair = registry.fair().map(|entry| entry.row().name);
+    let others = registry.own().flat_map(|entry| &entry.row().aliases).map(AsRef::as_ref);
+    let fair = registry.fair().map(|entry| &*entry.row().name);
     registry.find(name).ok_or_else(|| match WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.is_empty()) {
         Some((_, _, here)) => entry.error(format!("unknown discipline: {here}")),
         None => entry.unknown_word(name, &names, others.chain(fair)),
@@ -160,7 +165,7 @@ fn kind<'a>(section: &Section<'a>) -> Result<&'a Registered, Error> {
 }
 
 /// The value of `param` as it was written.
-fn value(entry: &Entry<'_>, param: &Param) -> Result<Value, Error> {
+fn value(entry: &Entry<'_>, param: &Param<Text>) -> Result<Value, Error> {
     let value = match param.kind {
         Kind::Length => Value::Length(entry.length()?),
         Kind::LengthOrTime => length_or_time(entry)?,
@@ -194,8 +199,8 @@ fn length_or_time(entry: &Entry<'_>) -> Result<Value, Error> {
 }
 
 /// The default of `param`, which its table writes as a scenario would.
-fn default(row: &Row, param: &Param) -> Value {
-    parse(param.kind, param.default)
+fn default(row: &Row<Text>, param: &Param<Text>) -> Value {
+    parse(param.kind, &param.default)
         .filter(|value| param.admit(value).is_ok())
         .unwrap_or_else(|| panic!("{} {} has a default of its kind and in its range", row.name, param.name))
 }

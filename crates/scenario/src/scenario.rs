@@ -114,8 +114,6 @@ pub struct Route {
 /// A discipline with its parameters, every default filled in.
 #[derive(Clone, Debug)]
 pub struct QdiscSpec {
-    /// Its name in the registry.
-    pub kind: &'static str,
     /// What the registry knows of it.
     pub entry: Entry,
     /// The file that it comes from, if it is not built in.

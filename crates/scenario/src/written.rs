@@ -3,6 +3,7 @@
 //! No library writes the TOML, because its bytes are hashed and must not change with a library's taste.
 
 use crate::kept::KeptFile;
+use aqm::param::Text;
 use serde::{Serialize, Serializer};
 use std::fmt::Write;
 
@@ -23,6 +24,8 @@ pub(crate) enum Written {
     Inline(Fields),
     /// A table under a heading of its own.
     Section(Fields),
+    /// A table under a heading of its own, whose keys are names of a discipline's parameters.
+    Discipline(Vec<(Text, Written)>),
     /// Tables under repeated headings.
     Blocks(Vec<Fields>),
     /// Tables under headings that somebody else named, in TOML's bare keys.
@@ -53,18 +56,20 @@ struct Writer {
 
 impl Writer {
     /// Writes the plain values first and then whatever has a heading, as TOML wants it.
-    fn section<'a>(&mut self, path: &str, fields: impl Iterator<Item = &'a (&'static str, Written)> + Clone) {
+    fn section<'a, K: AsRef<str> + 'a>(&mut self, path: &str, fields: impl Iterator<Item = &'a (K, Written)> + Clone) {
         for (key, value) in fields.clone() {
-            if !matches!(value, Written::Section(_) | Written::Blocks(_) | Written::Named(_)) {
-                self.text.push_str(key);
+            if !matches!(value, Written::Section(_) | Written::Discipline(_) | Written::Blocks(_) | Written::Named(_)) {
+                self.text.push_str(key.as_ref());
                 self.text.push_str(" = ");
                 self.value(value);
                 self.text.push('\n');
             }
         }
         for (key, value) in fields {
+            let key = key.as_ref();
             match value {
                 Written::Section(fields) => self.headed(path, key, ["[", "]"], fields),
+                Written::Discipline(fields) => self.headed(path, key, ["[", "]"], fields),
                 Written::Blocks(blocks) => {
                     for fields in blocks {
                         self.headed(path, key, ["[[", "]]"], fields);
@@ -81,7 +86,7 @@ impl Writer {
         }
     }
 
-    fn headed(&mut self, path: &str, key: &str, [open, close]: [&str; 2], fields: &Fields) {
+    fn headed<K: AsRef<str>>(&mut self, path: &str, key: &str, [open, close]: [&str; 2], fields: &[(K, Written)]) {
         let path = below(path, key);
         let _ = write!(self.text, "\n{open}{path}{close}\n");
         self.section(&path, fields.iter());
@@ -102,7 +107,8 @@ impl Writer {
             Written::File(kept) if self.is_nameless => write_text(&kept.sha256, &mut self.text),
             Written::File(kept) => self.inline(&table_of(kept)),
             Written::Inline(fields) | Written::Section(fields) => self.inline(fields),
-            Written::Blocks(blocks) => self.list(blocks, Self::inline),
+            Written::Discipline(fields) => self.inline(fields),
+            Written::Blocks(blocks) => self.list(blocks, |writer, fields| writer.inline(fields)),
             Written::Named(_) => unreachable!("named tables have headings"),
         }
     }
@@ -116,11 +122,11 @@ impl Writer {
         self.text.push(']');
     }
 
-    fn inline(&mut self, fields: &Fields) {
+    fn inline<K: AsRef<str>>(&mut self, fields: &[(K, Written)]) {
         self.text.push('{');
         for (i, (key, item)) in fields.iter().enumerate() {
             self.text.push_str(if i == 0 { " " } else { ", " });
-            self.text.push_str(key);
+            self.text.push_str(key.as_ref());
             self.text.push_str(" = ");
             self.value(item);
         }
@@ -142,11 +148,11 @@ impl Serialize for Document {
     }
 }
 
-struct Table<'a>(&'a Fields);
+struct Table<'a, K>(&'a [(K, Written)]);
 
-impl Serialize for Table<'_> {
+impl<K: AsRef<str>> Serialize for Table<'_, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key.as_ref(), value)))
     }
 }
 
@@ -160,7 +166,8 @@ impl Serialize for Written {
             Self::List(list) => serializer.collect_seq(list),
             Self::File(kept) => Table(&table_of(kept)).serialize(serializer),
             Self::Inline(fields) | Self::Section(fields) => Table(fields).serialize(serializer),
-            Self::Blocks(blocks) => serializer.collect_seq(blocks.iter().map(Table)),
+            Self::Discipline(fields) => Table(fields).serialize(serializer),
+            Self::Blocks(blocks) => serializer.collect_seq(blocks.iter().map(|fields| Table(fields))),
             Self::Named(named) => serializer.collect_map(named.iter().map(|(name, fields)| (name, Table(fields)))),
         }
     }
@@ -178,6 +185,7 @@ impl Written {
             Self::File(kept) => found.push(kept.clone()),
             Self::List(list) => list.iter().for_each(|value| value.files(found)),
             Self::Inline(fields) | Self::Section(fields) => fields.iter().for_each(|(_, value)| value.files(found)),
+            Self::Discipline(fields) => fields.iter().for_each(|(_, value)| value.files(found)),
             Self::Blocks(blocks) => blocks.iter().flatten().for_each(|(_, value)| value.files(found)),
             Self::Named(named) => {
                 named.iter().flat_map(|(_, fields)| fields).for_each(|(_, value)| value.files(found));

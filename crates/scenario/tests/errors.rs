@@ -187,7 +187,7 @@ fn every_parameter_outside_its_range_is_named_with_its_discipline() {
     use aqm::param::Kind;
     let mut refused = 0;
     for row in aqm::registry::rows() {
-        for param in row.params {
+        for param in &row.params {
             let beyond = 2.0 * param.range.1 + 1.0;
             let value = match param.kind {
                 Kind::Number if beyond.is_finite() => format!("{beyond:?}"),

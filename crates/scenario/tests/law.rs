@@ -54,7 +54,7 @@ fn a_law_is_named_by_its_file_and_kept_by_its_content() {
         let mut registry = registry.clone();
         registry.bring(Path::new("laws/../laws/mine.py"), "aaaa", entry("mine")).expect("the name is free");
         let resolved = read(&registry, "laws/s.toml", qdisc).expect("it resolves");
-        assert_eq!(resolved.scenario().expect("no load").links[0].qdiscs[0].kind, kind);
+        assert_eq!(resolved.scenario().expect("no load").links[0].qdiscs[0].kind(), kind);
         let [KeptFile { sha256, .. }] = &resolved.files() else { panic!("one file: {:?}", resolved.files()) };
         assert_eq!(sha256, "aaaa");
         // From elsewhere, by its content alone.

@@ -2,7 +2,7 @@
 //! they came to the kernel's, which `benches/peers/linux/decisions.py` wrote down, and what leaves must be the same
 //! packet with the same ECN field each time; where CAKE shapes, at the same time too.
 
-use aqm::registry::{self, Site};
+use aqm::registry::Site;
 use aqm::{Ack, Cause, Headers, Packet, Qdisc, Taken, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::Value;
@@ -176,7 +176,7 @@ fn build(record: &Record) -> Box<dyn Qdisc<Recorded> + Send> {
     let no_files = |name: &str| Err(format!("no {name}"));
     let resolved = scenario::resolve(&text, "record", &[], &no_files).unwrap_or_else(|error| panic!("{error}"));
     let qdisc = &resolved.scenario().expect("nothing is left to find").link().qdiscs[0];
-    registry::build(qdisc.kind, &qdisc.values, Site { rate: record.rate, stream: Stream::named(1, "record") })
+    qdisc.entry.build(&qdisc.values, Site { rate: record.rate, stream: Stream::named(1, "record") })
 }
 
 /// What was compared.

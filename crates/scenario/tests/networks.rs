@@ -46,7 +46,7 @@ fn a_network_is_what_its_text_says() {
     let ms = Span::from_ms;
     assert_eq!(scenario.links[0].delays, [ms(2), ms(2)]);
     assert_eq!(scenario.links[1].delays, [ms(5), ms(6)]);
-    assert_eq!(scenario.links[0].qdiscs.each_ref().map(|qdisc| qdisc.kind), ["fq_codel", "fq_codel"]);
+    assert_eq!(scenario.links[0].qdiscs.each_ref().map(|qdisc| qdisc.kind()), ["fq_codel", "fq_codel"]);
     let routes: Vec<_> = scenario.traffic.iter().map(|block| block.route.links.clone()).collect();
     assert_eq!(routes, [[vec![0, 1], vec![1, 0]], [vec![1], vec![1]], [vec![1, 0], vec![0]]]);
     let at: Vec<_> = scenario.traffic.iter().map(|block| block.route.delay_at).collect();

@@ -128,7 +128,7 @@ fn the_example_reads_as_it_says() {
     assert_eq!(scenario.name, "web users over PI");
     assert_eq!((scenario.duration, scenario.warmup), (Span::from_secs(300), Span::from_secs(60)));
     assert_eq!(scenario.link().rates[0], Rate::from_bps(100_000_000));
-    assert_eq!(scenario.link().qdiscs[0].kind, "pi");
+    assert_eq!(scenario.link().qdiscs[0].kind(), "pi");
     assert_eq!(scenario.link().qdiscs[0].values.0["qref"].to_string(), "24p");
     assert_eq!(scenario.link().qdiscs[0].values, scenario.link().qdiscs[1].values);
     assert_eq!(scenario.path.rtt, RttSpec::Drawn(Distribution::Uniform(0.01, 0.15)));
@@ -164,7 +164,7 @@ fn every_form_reads_as_it_says() {
     let scenario = resolved.scenario().expect("the users are given");
     assert_eq!(scenario.name, "example", "the file's name stands in");
     assert_eq!((scenario.seed, scenario.duration), (42, Span::from_secs(120)));
-    assert_eq!(scenario.link().qdiscs[1].kind, "pfifo");
+    assert_eq!(scenario.link().qdiscs[1].kind(), "pfifo");
     let table = vec![(0.01, 0.0), (0.0205, 0.25), (0.15, 1.0)];
     assert_eq!(scenario.path.rtt, RttSpec::Drawn(Distribution::Table(table)));
 
@@ -211,9 +211,9 @@ fn resolved_text_resolves_to_itself() {
 #[test]
 fn every_discipline_resolves_with_its_kind_alone_and_to_itself() {
     for row in aqm::registry::rows() {
-        for name in std::iter::once(&row.name).chain(row.aliases) {
+        for name in row.names() {
             let once = read("traffic = [{ kind = 'bulk' }]", &[("link.qdisc", &format!("{{ kind = '{name}' }}"))]);
-            assert_eq!(once.scenario().expect("there is no load").link().qdiscs[0].kind, row.name);
+            assert_eq!(once.scenario().expect("there is no load").link().qdiscs[0].kind(), row.name);
             assert_eq!(once.text(), read(once.text(), &[]).text(), "{name}");
         }
     }
@@ -254,7 +254,7 @@ fn edges_of_parameters_resolve_to_themselves_or_are_refused() {
     ];
     let mut accepted = 0;
     for row in aqm::registry::rows() {
-        for param in row.params {
+        for param in &row.params {
             for value in edges {
                 for rate in ["8kbit", "100gbit"] {
                     let qdisc = format!("{{ kind = \"{}\", {} = {value} }}", row.name, param.name);
@@ -312,7 +312,7 @@ fn overrides_replace_values_and_whole_tables() {
         ],
     );
     let scenario = resolved.scenario().expect("the users are given");
-    assert_eq!((scenario.link().qdiscs[0].kind, scenario.link().qdiscs[1].kind), ("pfifo", "pfifo"));
+    assert_eq!((scenario.link().qdiscs[0].kind(), scenario.link().qdiscs[1].kind()), ("pfifo", "pfifo"));
     assert_eq!(scenario.link().qdiscs[0].values.0["limit"].to_string(), "240p");
     assert_eq!(scenario.path.rtt, RttSpec::Drawn(Distribution::Constant(0.08)));
     assert_eq!(scenario.traffic[1].rtt, scenario.path.rtt);

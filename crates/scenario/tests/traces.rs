@@ -24,7 +24,6 @@ fn every_kept_trace_is_decided_as_the_oracle_says() {
 #[test]
 fn every_discipline_has_traces_in_each_of_its_dialects() {
     let wanted: BTreeSet<String> = registry::rows()
-        .iter()
         .flat_map(|row| match row.param("dialect").map(|param| param.kind) {
             Some(Kind::Word(dialects)) => dialects.iter().map(|name| format!("{}-{name}.jsonl", row.name)).collect(),
             _ => vec![format!("{}.jsonl", row.name)],

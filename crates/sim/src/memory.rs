@@ -39,7 +39,7 @@ pub fn memory(scenario: &Scenario) -> Vec<Need> {
         .flat_map(|link| link.qdiscs.iter().zip(["qdisc", "reverse_qdisc"]).map(move |it| (link, it)));
     let states = ports.map(|(link, (qdisc, key))| {
         let bytes = qdisc.entry.state_bytes(&qdisc.values) as u64;
-        Need { key: format!("{}.{key} ({})", scenario.key_of(link), qdisc.kind), bytes }
+        Need { key: format!("{}.{key} ({})", scenario.key_of(link), qdisc.kind()), bytes }
     });
     let blocks = scenario.traffic.iter().enumerate().map(|(index, block)| {
         let bytes = of_block(scenario, block);

@@ -2,9 +2,9 @@
 //! has it.
 
 use aqm::gauge::Gauge;
-use aqm::param::{Kind, Length, Param, Values};
+use aqm::param::{Kind, Length, Param, Text, Values};
 use aqm::qdisc::brought::{Arriving, Handle, Next, Scheduler, Signals};
-use aqm::registry::{self, Entry, Registry, Row, as_given, lasting};
+use aqm::registry::{self, Entry, Registry, Row, as_given};
 use aqm::{Arrival, Cause, Gauges, Law, Verdict};
 use base::{Rate, Time};
 use record::Discard;
@@ -30,28 +30,26 @@ impl Law for EveryNth {
     }
 }
 
-const GAUGES: &[Gauge] = &[Gauge::probability("One in n.")];
-
 /// Its row, of texts that are made here and now.
 fn entry(name: &str) -> Entry {
     let n = Param {
-        name: lasting(&["n"].concat()),
+        name: Text::from(["n"].concat()),
         kind: Kind::Integer,
-        default: lasting(&format!("{}", 5 * 10)),
+        default: format!("{}", 5 * 10).into(),
         range: (2.0, 1e6),
-        doc: lasting(&format!("One packet in so many is lost by {name}.")),
-        source: "none",
+        doc: format!("One packet in so many is lost by {name}.").into(),
+        source: "none".into(),
     };
     let row = Row {
-        name: lasting(name),
-        aliases: &[],
-        doc: lasting(&format!("{name} loses packets by counting.")),
-        source: "none",
+        name: Text::from(name.to_owned()),
+        aliases: vec![],
+        doc: format!("{name} loses packets by counting.").into(),
+        source: "none".into(),
         year: 2026,
         marks: false,
-        params: vec![registry::limit("1000p", "none"), registry::ECN, n].leak(),
-        fixed: &[],
-        gauges: GAUGES,
+        params: vec![registry::limit("1000p", "none").into(), registry::ECN.into(), n],
+        fixed: vec![],
+        gauges: vec![Gauge::probability("One in n.").into()],
         uses_rate: registry::never,
         resolve: as_given,
     };

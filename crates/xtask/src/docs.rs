@@ -3,7 +3,7 @@
 use crate::header;
 use crate::markdown::{self, row, rule};
 use crate::tree;
-use aqm::param::{Kind, Param};
+use aqm::param::{Kind, Param, Text};
 use aqm::registry::{self, Row};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ fn sections() -> Result<Vec<(String, Sections)>, String> {
 }
 
 /// The head of a discipline's page.
-fn facts(row: &Row) -> String {
+fn facts(row: &Row<Text>) -> String {
     let mut text = format!("{}\n\n", row.doc);
     if !row.aliases.is_empty() {
         let aliases: Vec<String> = row.aliases.iter().map(|alias| format!("`{alias}`")).collect();
@@ -76,19 +76,19 @@ fn facts(row: &Row) -> String {
     text + &format!("- Published: {} ({})\n- ECN: {}\n", row.year, row.source, ecn(row))
 }
 
-fn ecn(row: &Row) -> &'static str {
+fn ecn(row: &Row<Text>) -> &'static str {
     if row.marks { "marks" } else { "no" }
 }
 
-fn parameters(discipline: &Row) -> String {
+fn parameters(discipline: &Row<Text>) -> String {
     let mut text = row(["name", "default", "range", "meaning", "source of the default"]) + &rule(5);
-    for param in discipline.params {
-        let default = match param.default {
+    for param in &discipline.params {
+        let default = match &*param.default {
             "" if param.doc.to_lowercase().contains("computed") => "computed".into(),
             "" => "none".into(),
             default => format!("`{default}`"),
         };
-        text += &row([&format!("`{}`", param.name), &default, &range(param), param.doc, param.source]);
+        text += &row([&*format!("`{}`", param.name), &default, &range(param), &param.doc, &param.source]);
     }
     let fixed: Vec<String> = discipline.fixed.iter().map(|name| format!("`{name}`")).collect();
     text += &format!("\nWhile a run goes on all of them can be set but {}.\n", fixed.join(", "));
@@ -97,16 +97,16 @@ fn parameters(discipline: &Row) -> String {
     }
     text += "\nWhat it shows of itself:\n\n";
     text += &(row(["name", "unit", "column of `queue.parquet`", "what it is"]) + &rule(4));
-    for gauge in discipline.gauges {
-        text += &row([&format!("`{}`", gauge.name), gauge.unit, &format!("`{}`", gauge.column.name()), gauge.doc]);
+    for gauge in &discipline.gauges {
+        text += &row([&*format!("`{}`", gauge.name), &gauge.unit, &format!("`{}`", gauge.column.name()), &gauge.doc]);
     }
     text
 }
 
 /// The figure of a discipline, and its numbers beside drop-tail's: what `tools/discipline_figures.py` found.
-fn measured(discipline: &Row, figures: &Value) -> Result<String, String> {
+fn measured(discipline: &Row<Text>, figures: &Value) -> Result<String, String> {
     const REFERENCE: &str = "pfifo";
-    let name = discipline.name;
+    let name = &*discipline.name;
     let of = |name: &str, path: &str| {
         let value = figures.pointer(&format!("/{name}/{path}")).and_then(Value::as_f64);
         value.ok_or_else(|| format!("measured.json has no {name}/{path}: make figures"))
@@ -157,7 +157,7 @@ fn three_digits(x: f64) -> String {
 }
 
 /// What may be written, in a few words.
-fn range(param: &Param) -> String {
+fn range(param: &Param<Text>) -> String {
     let unit = match param.kind {
         Kind::Word(words) => return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
         Kind::Flag => return "`true` `false`".into(),
@@ -210,16 +210,16 @@ fn index() -> Result<String, String> {
         let [kind, decides, state] = stated.try_into().expect("as many as there are facts");
         let link = format!("[{0}]({0}.md)", discipline.name);
         let year = discipline.year.to_string();
-        let cost = costs["disciplines"][discipline.name]["ns_per_packet"].as_f64();
+        let cost = costs["disciplines"][&*discipline.name]["ns_per_packet"].as_f64();
         let cost = cost.map_or("not measured".to_owned(), |ns| format!("{:.0}", ns.max(0.0)));
-        text += &row([&link, &year, &kind, &decides, ecn(discipline), &state, &cost, discipline.doc]);
+        text += &row([&link, &year, &kind, &decides, ecn(discipline), &state, &cost, &discipline.doc]);
     }
     Ok(text)
 }
 
 /// All disciplines on a line that wraps.
 fn names() -> String {
-    let names = registry::rows().iter().map(|row| format!("[`{0}`](docs/disciplines/{0}.md)", row.name));
+    let names = registry::rows().map(|row| format!("[`{0}`](docs/disciplines/{0}.md)", row.name));
     names.collect::<Vec<_>>().join("\n") + "\n"
 }
 

@@ -24,7 +24,7 @@ fn generated_parts_are_current() {
 
 #[test]
 fn every_discipline_has_a_page_vectors_and_an_oracle() {
-    let names: Vec<&str> = aqm::registry::rows().iter().map(|row| row.name).collect();
+    let names: Vec<&str> = aqm::registry::rows().map(|row| &*row.name).collect();
     for name in &names {
         let text = page(&format!("disciplines/{name}.md"));
         for section in ["The idea", "Parameters", "ECN", "When it helps, when it hurts", "Validation", "Deviations"] {

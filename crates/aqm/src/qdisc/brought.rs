@@ -5,7 +5,7 @@
 use super::{Held, Qdisc, Taken};
 use crate::law::Gauges;
 use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
-use crate::param::Values;
+use crate::param::{Text, Values};
 use base::{Ecn, FlowKey, Rate, Time};
 
 /// A packet that is held for a [`Scheduler`]. It stands for this packet alone, also when the packet is gone.
@@ -83,14 +83,14 @@ pub trait Signals {
 
 /// The discipline: a scheduler, and the packets that it orders.
 pub struct Brought<P, S> {
-    name: &'static str,
+    name: Text,
     scheduler: S,
     packets: Packets<P>,
 }
 
 impl<P: Packet, S: Scheduler> Brought<P, S> {
     /// An empty queue around `scheduler`, which messages call `name`.
-    pub fn around(name: &'static str, scheduler: S) -> Self {
+    pub fn around(name: Text, scheduler: S) -> Self {
         Self { name, scheduler, packets: Packets { places: Vec::new(), free: Vec::new(), held: Backlog::default() } }
     }
 }
@@ -138,7 +138,7 @@ impl<P: Packet> Packets<P> {
 
 /// Signals on their way to the tap.
 struct Passing<'a, P> {
-    name: &'static str,
+    name: &'a str,
     packets: &'a mut Packets<P>,
     now: Time,
     tap: &'a mut dyn Tap<P>,

@@ -19,10 +19,11 @@
 
 use super::Qdisc;
 use super::fq_frame::{self, FairQueue, Full, Seen};
+use crate::gauge::Gauge;
 use crate::law::Law;
 use crate::packet::Packet;
-use crate::param::{Param, Values};
-use crate::registry::{self, LawRow, Row, Site};
+use crate::param::{Param, Text, Values};
+use crate::registry::{LawRow, Row, Site};
 use base::Stream;
 
 /// What is written before the name of a law.
@@ -36,19 +37,19 @@ pub fn law_of(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX)
 }
 
-/// The row of a law under fair queueing. Its lists live as long as the program: call it once a law.
-pub fn row(law: &Row) -> Row {
+/// The row of a law under fair queueing.
+pub fn row(law: &Row<Text>) -> Row<Text> {
     let doc = format!("Hashes flows to queues that take turns, new ones first, with {} on each.", law.name);
     Row {
-        name: registry::lasting(&format!("{PREFIX}{}", law.name)),
-        aliases: &[],
-        doc: registry::lasting(&doc),
-        source: registry::lasting(&format!("RFC 8290; {}", law.source)),
+        name: format!("{PREFIX}{}", law.name).into(),
+        aliases: Vec::new(),
+        doc: doc.into(),
+        source: format!("RFC 8290; {}", law.source).into(),
         year: law.year.max(2018),
-        gauges: fq_frame::GAUGES,
-        fixed: law.fixed.iter().copied().chain([FRAME[0].name]).collect::<Vec<_>>().leak(),
-        params: law.params.iter().copied().chain(FRAME).collect::<Vec<_>>().leak(),
-        ..*law
+        gauges: fq_frame::GAUGES.iter().copied().map(Gauge::from).collect(),
+        fixed: law.fixed.iter().cloned().chain([FRAME[0].name.into()]).collect(),
+        params: law.params.iter().cloned().chain(FRAME.map(Param::from)).collect(),
+        ..law.clone()
     }
 }
 

@@ -3,7 +3,7 @@
 // Each test binary uses some of it.
 #![allow(dead_code)]
 
-use aqm::param::{Kind, Length, Param, Refusal, Value, Values};
+use aqm::param::{Kind, Length, Param, Refusal, Text, Value, Values};
 use aqm::registry::{self, Row, Site};
 use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
@@ -86,20 +86,23 @@ pub fn values(name: &str, written: &[(String, String)], rate: Rate) -> Result<Va
     let mut values = Values::default();
     for (key, text) in written {
         let param = row.param(key).ok_or(format!("{name} has no parameter {key}"))?;
-        values.fill(param.name, read(param, text)?);
+        values.fill(param.name.clone(), read(param, text)?);
     }
     completed(row, values, rate).map_err(|refusal| format!("{name}: {refusal}"))
 }
 
 /// Values with what is not given: defaults, and what the discipline computes.
-pub fn completed(row: &Row, values: Values, rate: Rate) -> Result<Values, Refusal> {
+pub fn completed(row: &Row<Text>, values: Values, rate: Rate) -> Result<Values, Refusal> {
     told(row, values, Some(rate))
 }
 
 /// The same before a link that tells of this rate, or of none.
-pub fn told(row: &Row, mut values: Values, rate: Option<Rate>) -> Result<Values, Refusal> {
+pub fn told(row: &Row<Text>, mut values: Values, rate: Option<Rate>) -> Result<Values, Refusal> {
     for param in row.params.iter().filter(|param| !param.default.is_empty()) {
-        values.fill(param.name, read(param, param.default).expect("every default is of its kind and in its range"));
+        values.fill(
+            param.name.clone(),
+            read(param, &param.default).expect("every default is of its kind and in its range"),
+        );
     }
     row.complete(&mut values, rate)?;
     Ok(values)
@@ -117,7 +120,7 @@ pub fn built<P: Packet + Send + 'static>(
 }
 
 /// Reads one written value: the units that vectors and defaults use, no more.
-pub fn read(param: &Param, text: &str) -> Result<Value, String> {
+pub fn read(param: &Param<Text>, text: &str) -> Result<Value, String> {
     let number = |unit: &str| text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok());
     let packets = || number("p").map(|x| Value::Length(Length::Packets(x)));
     let bytes = || number("b").map(|x| Value::Length(Length::Bytes(x)));

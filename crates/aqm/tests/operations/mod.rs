@@ -7,7 +7,7 @@
 
 use super::common::{self, Told};
 use aqm::gauge::Column;
-use aqm::param::{Kind, Length, Param, Value, Values};
+use aqm::param::{Kind, Length, Param, Text, Value, Values};
 use aqm::registry::{self, Row, Site};
 use aqm::{Ack, Cause, Gauges, Headers, Packet, Qdisc, Taken, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time, maths};
@@ -91,7 +91,7 @@ impl Setup {
 
 /// The value of a parameter that goes with a choice; `None` is the default. Of four choices one is an end of the range,
 /// one is somewhere in it, small values as often as large ones, and two are the default. Words and flags take any.
-pub fn chosen(param: &Param, choice: u32) -> Option<Value> {
+pub fn chosen(param: &Param<Text>, choice: u32) -> Option<Value> {
     let (low, high) = (param.range.0.max(-1e6), param.range.1.min(1e15));
     // Twenty bits: where in the range. Four: what it is.
     let part = f64::from(choice >> 12) / f64::from((1_u32 << 20) - 1);
@@ -193,7 +193,7 @@ impl Headers<Parcel> for Recorder {
 /// A discipline under test, and what the model knows of it.
 pub struct Model {
     qdisc: Box<dyn Qdisc<Parcel> + Send>,
-    row: &'static Row,
+    row: &'static Row<Text>,
     rate: Rate,
     values: Values,
     limit: Length,
@@ -218,20 +218,20 @@ pub struct Model {
 impl Model {
     /// A discipline with the parameters of `setup`. Values that are refused because they do not fit together become the
     /// default, the one at fault first.
-    pub fn new(row: &'static Row, setup: &Setup) -> Self {
+    pub fn new(row: &'static Row<Text>, setup: &Setup) -> Self {
         let mut given = Values::default();
-        let others = row.params.iter().filter(|param| !["limit", "ecn"].contains(&param.name));
+        let others = row.params.iter().filter(|param| !["limit", "ecn"].contains(&&*param.name));
         for (param, choice) in others.zip(setup.choices.iter().cycle()) {
             if let Some(value) = chosen(param, *choice) {
                 assert_eq!(param.admit(&value), Ok(()), "{} {} = {value}", row.name, param.name);
-                given.fill(param.name, value);
+                given.fill(param.name.clone(), value);
             }
         }
         Self::given(row, setup, given)
     }
 
     /// A discipline with these parameters, those that are refused left out.
-    pub fn given(row: &'static Row, setup: &Setup, mut given: Values) -> Self {
+    pub fn given(row: &'static Row<Text>, setup: &Setup, mut given: Values) -> Self {
         let rate = setup.rate();
         let values = loop {
             let mut values = given.clone();
@@ -239,7 +239,7 @@ impl Model {
             values.fill("ecn", Value::Flag(setup.ecn));
             match common::completed(row, values, rate) {
                 Ok(values) => break values,
-                Err(refusal) if given.0.remove(refusal.param).is_some() => {}
+                Err(refusal) if given.0.remove(&refusal.param).is_some() => {}
                 Err(refusal) => {
                     let (name, _) = given.0.pop_last().unwrap_or_else(|| panic!("{}: {refusal}", row.name));
                     assert_ne!(name, refusal.param);
@@ -248,7 +248,7 @@ impl Model {
         };
         let site = Site { rate, stream: Stream::named(setup.seed, "model") };
         Self {
-            qdisc: registry::build(row.name, &values, site),
+            qdisc: registry::build(&row.name, &values, site),
             row,
             rate,
             limit: limit(row, &values),
@@ -398,7 +398,7 @@ impl Model {
 }
 
 /// How much may wait in all.
-fn limit(row: &Row, values: &Values) -> Length {
+fn limit(row: &Row<Text>, values: &Values) -> Length {
     let limit = values.length("limit");
     if row.name != "drr" || values.word("dialect") != "linux" {
         return limit;

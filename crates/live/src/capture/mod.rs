@@ -167,7 +167,7 @@ impl Capture {
             sides,
             snap: snap as usize,
             points,
-            comments: qdiscs.each_ref().map(|qdisc| Comments::new(qdisc.kind)),
+            comments: qdiscs.each_ref().map(|qdisc| Comments::new(qdisc.kind())),
             marks: Vec::new(),
             chunk: chunk(),
             began: Time::ZERO,

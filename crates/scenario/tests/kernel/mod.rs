@@ -5,7 +5,7 @@
 
 pub mod htb;
 
-use aqm::registry::{self, Site};
+use aqm::registry::Site;
 use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::Value;
@@ -185,13 +185,11 @@ impl Record {
         let resolved = resolved.unwrap_or_else(|error| panic!("{error}"));
         let spec = &resolved.scenario().unwrap_or_else(|error| panic!("{error}")).link().qdiscs[0];
         let stream = Stream::named(seed, "linux");
-        let queues = ["divisor", "flows"]
-            .iter()
-            .find(|name| registry::row(spec.kind).is_some_and(|row| row.param(name).is_some()));
+        let queues = ["divisor", "flows"].iter().find(|name| spec.entry.row().param(name).is_some());
         let flows = self.arrivals.iter().map(|arrival| arrival.flow as usize + 1).max().unwrap_or(0);
         let keys = queues.map_or(Vec::new(), |name| keys(stream.clone(), spec.values.integer(name), flows));
         let site = Site { rate: Rate::from_bps(self.text["rate_bps"].as_u64().expect("rate_bps")), stream };
-        (registry::build(spec.kind, &spec.values, site), keys)
+        (spec.entry.build(&spec.values, site), keys)
     }
 }
 

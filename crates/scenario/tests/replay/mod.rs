@@ -1,7 +1,7 @@
 //! Runs a trace of offers and takes through a discipline and writes down what it decides. The protocol, one JSON
 //! object a line each way, is in `tests/python/oracle/README.md`.
 
-use aqm::param::{Kind, Param};
+use aqm::param::{Kind, Param, Text};
 use aqm::registry::{self, Row, Site};
 use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The reply to one request.
 pub fn reply(request: &Value) -> Value {
     if request.get("list").is_some() {
-        return json!({ "disciplines": registry::rows().iter().map(row).collect::<Vec<_>>() });
+        return json!({ "disciplines": registry::rows().map(row).collect::<Vec<_>>() });
     }
     match replay(request) {
         Ok(decisions) => json!({ "decisions": decisions }),
@@ -19,11 +19,11 @@ pub fn reply(request: &Value) -> Value {
 }
 
 /// A discipline and its parameters, as far as inventing traces needs them.
-fn row(row: &Row) -> Value {
+fn row(row: &Row<Text>) -> Value {
     json!({ "name": row.name, "marks": row.marks, "params": row.params.iter().map(param).collect::<Vec<_>>() })
 }
 
-fn param(param: &Param) -> Value {
+fn param(param: &Param<Text>) -> Value {
     let words: &[&str] = if let Kind::Word(words) = param.kind { words } else { &[] };
     let kind = match param.kind {
         Kind::Length => "length",
@@ -152,7 +152,7 @@ fn build(kind: &str, params: &Value, rate_bps: u64, seed: u64) -> Result<Box<dyn
     let resolved = resolved.map_err(|error| error.to_string())?;
     let qdisc = &resolved.scenario().map_err(|error| error.to_string())?.link().qdiscs[0];
     let site = Site { rate: Rate::from_bps(rate_bps), stream: Stream::named(seed, "vector") };
-    Ok(registry::build(qdisc.kind, &qdisc.values, site))
+    Ok(qdisc.entry.build(&qdisc.values, site))
 }
 
 fn packet(number: u64, op: &Value) -> Result<Numbered, String> {

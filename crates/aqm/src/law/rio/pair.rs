@@ -96,13 +96,14 @@ fn is_ns2(values: &Values) -> bool {
 /// RED's values for a class.
 fn class(values: &Values, names: [(&'static str, &'static str); 3], rate: Rate) -> Result<Values, Refusal> {
     let mut red = values.clone();
-    red.0.insert("dialect", Value::Word("paper"));
+    red.0.insert("dialect".into(), Value::Word("paper"));
     for (name, ours) in names {
-        red.0.insert(name, values.0[ours].clone());
+        red.0.insert(name.into(), values.0[ours].clone());
     }
     red::resolve(&mut red, rate).map_err(|refusal| {
         // What RED says of `max` and `min` is said of this class's.
-        let param = names.iter().find(|(name, _)| *name == refusal.param).map_or(refusal.param, |(_, ours)| ours);
+        let of_class = names.iter().find(|(name, _)| *name == refusal.param);
+        let param = of_class.map_or(refusal.param, |(_, ours)| (*ours).into());
         let (min, ours) = names[0];
         Refusal { param, expected: refusal.expected.replace(&format!("{min},"), &format!("{ours},")) }
     })?;
