@@ -18,11 +18,18 @@
 //!
 //! It reaches no queued packet and is a law: bins count by what arrives and leaves, which in a FIFO is the same order.
 //!
-//! Dialect `linux`: 8 levels of 16 bins; a bin rises from `target` on, not above it, and is full some packets later;
-//! above a probability of one half part of the signals are losses even where marks are possible; and the penalty's
-//! bucket is filled only when it has run empty, by the whole packets of the time since it last was, ten seconds at
-//! most. So it forgets fractions each time it is asked, which starves a flow that keeps sending, and after a quiet
-//! start it gives a second burst with the first.
+//! The forms in use are one algorithm, and differ in this:
+//!
+//! | what | `paper` | `linux` |
+//! |---|---|---|
+//! | bins | 2 levels of 23 | 8 levels of 16 |
+//! | a bin rises with a queue | above `target` | from `target` on |
+//! | a bin is full | from where it rises on | from 25 packets on, or from where it rises |
+//! | above a probability of one half | signals are as below it | a part of what may be marked is lost |
+//! | the penalty's bucket is filled | all the time | when it has run empty, for ten seconds at most |
+//!
+//! The bucket of `linux` is filled with whole packets and forgets the rest each time it is asked, which starves a flow
+//! that keeps sending. After a quiet start it gives a second burst with the first.
 //!
 //! Deviations. A packet is lost when all its bins are full, as in Linux; in the report's figure as it is reproduced
 //! (the report was not at hand) one full bin is enough, and who shares it with a flood pays for the flood. While the
@@ -115,14 +122,46 @@ const PARAMS: &[Param] = &[
     integer("penalty_burst", "20", (0.0, 1e9), "Packets that they may send at once.", TC),
 ];
 
+/// What differs between the forms in use.
+#[derive(Clone, Copy, Debug)]
+struct Dialect {
+    levels: u64,
+    bins: u64,
+    /// A bin rises from so many packets more than `target` on.
+    above_target: u32,
+    /// A bin is full at so many packets, or from where it rises on if that is more.
+    full: u64,
+    /// Above a probability of one half a part of what may be marked is lost.
+    loses_above_half: bool,
+    /// The penalty's bucket is filled when it has run empty, and then with whole packets.
+    fills_when_empty: bool,
+}
+
+/// Feng, Kandlur, Saha and Shin 1999.
+const PAPER: Dialect =
+    Dialect { levels: 2, bins: 23, above_target: 1, full: 0, loses_above_half: false, fills_when_empty: false };
+
+/// Linux sch_sfb.c.
+const LINUX: Dialect =
+    Dialect { levels: 8, bins: 16, above_target: 0, full: 25, loses_above_half: true, fills_when_empty: true };
+
+impl Dialect {
+    fn of(values: &Values) -> Self {
+        match values.word("dialect") {
+            "linux" => LINUX,
+            _ => PAPER,
+        }
+    }
+}
+
 fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
-    let is_linux = values.word("dialect") == "linux";
-    values.fill("levels", Value::Integer(if is_linux { 8 } else { 2 }));
-    values.fill("bins", Value::Integer(if is_linux { 16 } else { 23 }));
+    let dialect = Dialect::of(values);
+    values.fill("levels", Value::Integer(dialect.levels));
+    values.fill("bins", Value::Integer(dialect.bins));
     let target = values.integer("target");
-    values.fill("max", Value::Integer(if is_linux { 25.max(target) } else { target + 1 }));
+    let least = target + u64::from(dialect.above_target);
+    values.fill("max", Value::Integer(dialect.full.max(least)));
     // A bin that is full before it rises would never signal.
-    let least = target + u64::from(!is_linux);
     if values.integer("max") < least {
         return Err(Refusal::new("max", format!("at least {least}, from where on a bin rises with target = {target}")));
     }
@@ -186,6 +225,7 @@ impl Table {
 /// The law.
 #[derive(Clone, Debug)]
 pub struct Sfb {
+    dialect: Dialect,
     tables: [Table; 2],
     /// Which table decides.
     current: usize,
@@ -205,7 +245,6 @@ pub struct Sfb {
     rehash: Span,
     db: Span,
     penalty: Penalty,
-    is_linux: bool,
     ecn_enabled: bool,
     salts: Stream,
     stream: Stream,
@@ -214,7 +253,7 @@ pub struct Sfb {
 impl Sfb {
     /// SFB from resolved values.
     pub fn new(values: &Values, site: Site) -> Self {
-        let is_linux = values.word("dialect") == "linux";
+        let dialect = Dialect::of(values);
         let (levels, per_level) = (values.integer("levels") as usize, values.integer("bins") as usize);
         // A copy of the stream, so that the hash is another in each run and costs the law none of its draws.
         let mut salts = site.stream.clone();
@@ -227,6 +266,7 @@ impl Sfb {
         };
         let target = values.integer("target") as u32;
         Self {
+            dialect,
             tables: [table(), table()],
             current: 0,
             is_warming: false,
@@ -234,14 +274,13 @@ impl Sfb {
             entered: 0,
             left: 0,
             least: 0.0,
-            full: target + u32::from(!is_linux),
+            full: target + dialect.above_target,
             max: values.integer("max") as u32,
             increment: values.number("increment"),
             decrement: values.number("decrement"),
             rehash: values.time("rehash"),
             db: values.time("db"),
-            penalty: Penalty::new(values, is_linux),
-            is_linux,
+            penalty: Penalty::new(values, dialect),
             ecn_enabled: values.flag("ecn"),
             salts,
             stream: site.stream,
@@ -298,7 +337,9 @@ impl Sfb {
             return Verdict::Pass;
         }
         match Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early) {
-            Verdict::Mark(_) if self.is_linux && draw < 2.0 * (least - 0.5) => Verdict::Drop(Cause::Overload),
+            Verdict::Mark(_) if self.dialect.loses_above_half && draw < 2.0 * (least - 0.5) => {
+                Verdict::Drop(Cause::Overload)
+            }
             verdict => verdict,
         }
     }
@@ -359,13 +400,13 @@ struct Penalty {
     burst: f64,
     tokens: f64,
     filled: Time,
-    is_linux: bool,
+    dialect: Dialect,
 }
 
 impl Penalty {
-    fn new(values: &Values, is_linux: bool) -> Self {
+    fn new(values: &Values, dialect: Dialect) -> Self {
         let burst = values.integer("penalty_burst") as f64;
-        Self { rate: values.number("penalty_rate"), burst, tokens: burst, filled: Time::ZERO, is_linux }
+        Self { rate: values.number("penalty_rate"), burst, tokens: burst, filled: Time::ZERO, dialect }
     }
 
     /// This bucket in the place of `before`: a full one is full, another holds what it held.
@@ -375,13 +416,12 @@ impl Penalty {
     }
 
     fn admits(&mut self, now: Time) -> bool {
-        if self.is_linux && self.tokens < 1.0 {
-            let age_s = now.since(self.filled).secs_f64().min(10.0);
-            self.tokens = (self.rate * age_s).floor().min(self.burst);
+        let age_s = now.since(self.filled).secs_f64();
+        if !self.dialect.fills_when_empty {
+            self.tokens = (self.tokens + self.rate * age_s).min(self.burst);
             self.filled = now;
-        } else if !self.is_linux {
-            let grown = self.rate * now.since(self.filled).secs_f64();
-            self.tokens = (self.tokens + grown).min(self.burst);
+        } else if self.tokens < 1.0 {
+            self.tokens = (self.rate * age_s.min(10.0)).floor().min(self.burst);
             self.filled = now;
         }
         let admits = self.tokens >= 1.0;

@@ -87,8 +87,8 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub struct Drr<P> {
     limit: Limit,
-    /// The limit is that of each queue.
-    is_linux: bool,
+    /// Each queue has the limit for itself, and loses its own packets.
+    limits_each: bool,
     loses: End,
     quantum: u64,
     salt: u64,
@@ -111,7 +111,7 @@ impl<P: Packet> Drr<P> {
         let flows = values.integer("flows") as u32;
         Self {
             limit: Limit::of(values),
-            is_linux: values.word("dialect") == "linux",
+            limits_each: values.word("dialect") == "linux",
             loses: End::of(values),
             quantum: u64::from(values.size("quantum")),
             salt: site.stream.bits(),
@@ -133,14 +133,14 @@ impl<P: Packet> Drr<P> {
     /// What the limit is of, for a packet that goes to queue `own`.
     #[inline]
     fn limited(&self, own: u32) -> Backlog {
-        if self.is_linux { self.flows[own as usize].queue.backlog() } else { self.held }
+        if self.limits_each { self.flows[own as usize].queue.backlog() } else { self.held }
     }
 
     /// Loses packets until one of `size` bytes fits that goes to queue `own`, which has its turn; false if that one is
     /// to be lost itself.
     fn make_room(&mut self, size: u32, own: u32, now: Time, tap: &mut dyn Tap<P>) -> bool {
         while !self.limit.admits(self.limited(own), size) {
-            let victim = if self.is_linux { own } else { self.longest(own, size) };
+            let victim = if self.limits_each { own } else { self.longest(own, size) };
             if victim == own && (self.loses == End::Tail || self.flows[own as usize].queue.is_empty()) {
                 return false;
             }
@@ -256,7 +256,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         driver.accepted(&packet, now);
         let flow = &mut self.flows[index as usize];
         self.pool.push(&mut flow.queue, Held { packet, enqueued: now });
-        if !self.is_linux {
+        if !self.limits_each {
             self.longest.raise(index, (flow.queue.backlog().bytes, flow.place));
         }
         self.held.packets += 1;

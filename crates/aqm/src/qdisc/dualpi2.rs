@@ -15,9 +15,18 @@
 //! | `scheduler()`, left open | weighted turns by bytes: `classic_protection` (Linux) |
 //! | `p_Lmax` = 1, `p_Cmax` = 1/k^2 | overload |
 //!
-//! Dialect `linux`: signals are drawn at random, Classic ones by two draws, instead of summed up; the L-queue's own
-//! marks are a step at `step_thresh`, whose packets are marked whatever the controller says; nothing but that step acts
-//! while less than two packets of `mtu` wait; overload begins above, not at, the point where everything is marked.
+//! The forms in use are one algorithm, and differ in this:
+//!
+//! | what | `rfc` | `linux` |
+//! |---|---|---|
+//! | `limit` | what the link sends in 250 ms | 10,000 packets |
+//! | `tupdate`, `alpha`, `beta` without `max_rtt` | computed from 100 ms | 16 ms, 0.16, 3.2 |
+//! | a signal comes | when probabilities have summed up to 1 | by chance |
+//! | a probability that is a square is | one term of that sum | two draws |
+//! | the L-queue's own marks | a ramp, or a step | a step |
+//! | they and the controller's | are one signal, of the larger probability | are apart |
+//! | overload is where all of the L-queue is marked | or more would be | and more would be |
+//! | the controller spares a queue | never | below two packets of `mtu` |
 //!
 //! Deviations. A probability above 1 is summed up as 1. With `ecn` off every packet is Classic, and dropped where it is
 //! signalled. The RFC refuses a packet when an MTU would not fit, here when the packet does not. No `min_qlen_step` (0
@@ -141,32 +150,89 @@ const PARAMS: &[Param] = &[
     registry::CAPACITY,
 ];
 
-/// Whether the limit is computed: the RFC's is a time at the link's rate, Linux has a number of packets.
+/// What differs between the forms in use.
+#[derive(Clone, Copy, Debug)]
+struct Dialect {
+    limit: Room,
+    /// `tupdate`, `alpha` and `beta` where there is no `max_rtt` to compute them from.
+    gains: Option<(Span, f64, f64)>,
+    /// Signals come by chance, not when their probabilities have summed up to 1.
+    draws: bool,
+    /// The L-queue may mark of itself by a ramp, and does unless `native` says otherwise.
+    has_ramp: bool,
+    /// The L-queue's own marks are decided apart from the controller's, and in an overload too.
+    marks_apart: bool,
+    /// At the probability that just marks all of the L-queue there is no overload yet.
+    overload_is_beyond: bool,
+    /// The controller spares a queue of fewer bytes than so many packets of `mtu`.
+    spared: u64,
+}
+
+/// What may wait, unless `limit` says so.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Room {
+    /// What the link sends in this time.
+    Time(Span),
+    Packets(f64),
+}
+
+/// RFC 9332 A.
+const RFC_9332: Dialect = Dialect {
+    limit: Room::Time(Span::from_ms(250)),
+    gains: None,
+    draws: false,
+    has_ramp: true,
+    marks_apart: false,
+    overload_is_beyond: false,
+    spared: 0,
+};
+
+/// Linux sch_dualpi2.c.
+const LINUX: Dialect = Dialect {
+    limit: Room::Packets(10_000.0),
+    // The gains are 41/256 and 819/256 there.
+    gains: Some((Span::from_ms(16), 0.16, 3.2)),
+    draws: true,
+    has_ramp: false,
+    marks_apart: true,
+    overload_is_beyond: true,
+    spared: 2,
+};
+
+impl Dialect {
+    fn of(values: &Values) -> Self {
+        match values.word("dialect") {
+            "linux" => LINUX,
+            _ => RFC_9332,
+        }
+    }
+}
+
+/// Whether the limit is computed from the link's rate.
 fn uses_rate(values: &Values) -> bool {
-    values.word("dialect") != "linux" && !values.0.contains_key("limit")
+    matches!(Dialect::of(values).limit, Room::Time(_)) && !values.0.contains_key("limit")
 }
 
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
-    let is_linux = values.word("dialect") == "linux";
-    let limit = match is_linux {
-        true => Length::Packets(10_000.0),
-        false => Length::Bytes((rate.bytes_in(Span::from_ms(250)) as f64).min(4e9)),
+    let dialect = Dialect::of(values);
+    let limit = match dialect.limit {
+        Room::Packets(packets) => Length::Packets(packets),
+        Room::Time(time) => Length::Bytes((rate.bytes_in(time) as f64).min(4e9)),
     };
     values.fill("limit", Value::Length(limit));
-    values.fill("native", Value::Word(if is_linux { "step" } else { "ramp" }));
+    values.fill("native", Value::Word(if dialect.has_ramp { "ramp" } else { "step" }));
     let max_rtt = values.find_time("max_rtt");
-    if is_linux && max_rtt.is_none() {
-        values.fill("tupdate", Value::Time(Span::from_ms(16)));
-        // In Linux 41/256 and 819/256.
-        values.fill("alpha", Value::Number(0.16));
-        values.fill("beta", Value::Number(3.2));
+    if let (None, Some((tupdate, alpha, beta))) = (max_rtt, dialect.gains) {
+        values.fill("tupdate", Value::Time(tupdate));
+        values.fill("alpha", Value::Number(alpha));
+        values.fill("beta", Value::Number(beta));
     }
     let max_rtt = max_rtt.unwrap_or(Span::from_ms(100));
     values.fill("tupdate", Value::Time(values.time("target").min(max_rtt / 3)));
     let (tupdate_s, max_rtt_s) = (values.time("tupdate").secs_f64(), max_rtt.secs_f64());
     values.fill("alpha", Value::Number(0.1 * tupdate_s / (max_rtt_s * max_rtt_s)));
     values.fill("beta", Value::Number(0.3 / max_rtt_s));
-    if is_linux && values.word("native") == "ramp" {
+    if !dialect.has_ramp && values.word("native") == "ramp" {
         return Err(Refusal::new("native", "step in the linux dialect, which has no ramp"));
     }
     if values.find_time("max_rtt").is_some() {
@@ -244,7 +310,7 @@ pub struct DualPi2<P> {
     coupling: Coupling,
     native: Native,
     ecn_enabled: bool,
-    is_linux: bool,
+    dialect: Dialect,
     mtu: u64,
     scalable: Queue<P>,
     classic: Queue<P>,
@@ -278,7 +344,7 @@ impl<P: Packet> DualPi2<P> {
             coupling: Coupling::new(values),
             native,
             ecn_enabled: values.flag("ecn"),
-            is_linux: values.word("dialect") == "linux",
+            dialect: Dialect::of(values),
             mtu,
             scalable: Queue::new(),
             classic: Queue::new(),
@@ -299,18 +365,41 @@ impl<P: Packet> DualPi2<P> {
     /// Whether everything Scalable is marked, and drops are to help.
     fn is_overloaded(&self) -> bool {
         let p = self.coupling.scalable();
-        self.coupling.drops_on_overload() && if self.is_linux { p > 1.0 } else { p >= 1.0 }
+        self.coupling.drops_on_overload() && if self.dialect.overload_is_beyond { p > 1.0 } else { p >= 1.0 }
+    }
+
+    /// Whether the queue is so short that the controller does nothing to it.
+    fn is_spared(&self) -> bool {
+        self.held.bytes < self.dialect.spared * self.mtu
+    }
+
+    /// Whether a packet of the L-queue or of the Classic queue gets a signal of this probability.
+    fn is_signalled(&mut self, is_scalable: bool, p: f64) -> bool {
+        match self.dialect.draws {
+            true => law::is_drawn(&mut self.stream, p),
+            false if is_scalable => self.scalable.recurrence.is_due(p),
+            false => self.classic.recurrence.is_due(p),
+        }
+    }
+
+    /// Whether it gets one of the probability of a Classic signal, the square of p'.
+    fn is_signalled_as_classic(&mut self, is_scalable: bool) -> bool {
+        match self.dialect.draws {
+            true => {
+                let p = self.coupling.linear();
+                law::is_drawn(&mut self.stream, p) && law::is_drawn(&mut self.stream, p)
+            }
+            false => self.is_signalled(is_scalable, self.coupling.classic()),
+        }
     }
 
     /// What becomes of a Classic packet: `None` passes.
     fn decide_classic(&mut self, is_capable: bool) -> Option<(bool, Cause)> {
-        let is_signalled = match self.is_linux {
-            true => self.is_drawn_twice(),
-            false => self.classic.recurrence.is_due(self.coupling.classic()),
-        };
-        let is_overloaded = self.is_overloaded();
-        is_signalled.then_some(match is_capable {
-            true if is_overloaded => (true, Cause::Overload),
+        if self.is_spared() {
+            return None;
+        }
+        self.is_signalled_as_classic(false).then_some(match is_capable {
+            true if self.is_overloaded() => (true, Cause::Overload),
             true => (false, Cause::Early),
             false => (true, Cause::Early),
         })
@@ -321,31 +410,19 @@ impl<P: Packet> DualPi2<P> {
         let native = self.native.probability(waited, behind);
         let cause = if native >= 1.0 { Cause::Forced } else { Cause::Early };
         let coupled = self.coupling.scalable();
-        let is_overloaded = self.is_overloaded();
-        if self.is_linux {
-            if self.held.bytes >= 2 * self.mtu {
-                if is_overloaded && self.is_drawn_twice() {
-                    return Some((true, Cause::Overload));
-                }
-                if law::is_drawn(&mut self.stream, coupled) {
-                    return Some((false, Cause::Early));
-                }
-            }
-            return law::is_drawn(&mut self.stream, native).then_some((false, cause));
+        let (is_spared, is_overloaded) = (self.is_spared(), self.is_overloaded());
+        if is_overloaded && !is_spared && self.is_signalled_as_classic(true) {
+            return Some((true, Cause::Overload));
         }
-        let recurrence = &mut self.scalable.recurrence;
-        if is_overloaded {
-            if recurrence.is_due(self.coupling.classic()) {
-                return Some((true, Cause::Overload));
+        if self.dialect.marks_apart {
+            if !is_spared && self.is_signalled(true, coupled) {
+                return Some((false, Cause::Early));
             }
-            return recurrence.is_due(coupled).then_some((false, Cause::Early));
+            return self.is_signalled(true, native).then_some((false, cause));
         }
-        recurrence.is_due(native.max(coupled)).then_some((false, cause))
-    }
-
-    fn is_drawn_twice(&mut self) -> bool {
-        let p = self.coupling.linear();
-        law::is_drawn(&mut self.stream, p) && law::is_drawn(&mut self.stream, p)
+        // In an overload the controller's marks are all that there are.
+        let (p, cause) = if is_overloaded { (coupled, Cause::Early) } else { (native.max(coupled), cause) };
+        self.is_signalled(true, p).then_some((false, cause))
     }
 }
 
@@ -376,10 +453,8 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
             let size = packet.size();
             self.held.packets -= 1;
             self.held.bytes -= u64::from(size);
-            let is_short = self.is_linux && self.held.bytes < 2 * self.mtu;
             let signal = match is_scalable {
                 true => self.decide_scalable(now.since(enqueued), behind),
-                false if is_short => None,
                 false => self.decide_classic(self.ecn_enabled && packet.ecn().is_ect()),
             };
             match signal {

@@ -14,10 +14,15 @@
 //! | quantum, byte credits | `quantum`, `deficit` |
 //! | the queue with the largest byte count, batch of drops | `evict` |
 //!
-//! Dialects. `linux`: a new queue found empty while none is old leaves the lists, and is new again with its next
-//! packet; the RFC lets it grow old in any case. And eviction takes half of the fattest queue's bytes, rounded down;
-//! the RFC half of its packets, rounded up here. `ns3` is the law's dialect alone: turns and evictions are the RFC's,
-//! while ns-3 itself evicts half of the bytes as Linux does.
+//! The forms in use differ in this:
+//!
+//! | what | the RFC | `linux` |
+//! |---|---|---|
+//! | a new queue found empty while none is old | grows old | leaves the lists, and is new with its next packet |
+//! | eviction takes half of the fattest queue's | packets, rounded up here | bytes, rounded down |
+//!
+//! All other dialects are the law's alone, with the RFC's turns and evictions. So is `ns3`, while ns-3 itself evicts
+//! half of the bytes as Linux does.
 //!
 //! Randomness: the first number of the stream, drawn when the discipline is made, perturbs the hash; the law of each
 //! queue brings its own.
@@ -31,7 +36,7 @@ use super::{Held, Qdisc, Taken, fifo::Limit};
 use crate::gauge::Gauge;
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
 use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
-use crate::param::{Kind, Param, Value, Values};
+use crate::param::{Kind, Param, Values};
 use crate::registry;
 use base::{FlowKey, Rate, Stream, Time};
 
@@ -92,6 +97,30 @@ pub enum Seen {
     All,
 }
 
+/// What differs between the forms in use.
+#[derive(Clone, Copy, Debug)]
+struct Dialect {
+    /// A new queue that is found empty leaves the lists where none is old.
+    leaves_at_once: bool,
+    /// Eviction takes half of the bytes, not of the packets.
+    evicts_bytes: bool,
+}
+
+/// RFC 8290.
+const RFC_8290: Dialect = Dialect { leaves_at_once: false, evicts_bytes: false };
+
+/// Linux sch_fq_codel.c, sch_fq_pie.c.
+const LINUX: Dialect = Dialect { leaves_at_once: true, evicts_bytes: true };
+
+impl Dialect {
+    fn of(values: &Values) -> Self {
+        match values.find_word("dialect") {
+            Some("linux") => LINUX,
+            _ => RFC_8290,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Flow<L> {
     law: L,
@@ -127,8 +156,7 @@ pub struct FairQueue<P, L> {
     limit: Limit,
     full: Full,
     seen: Seen,
-    /// Turns and evictions are Linux's.
-    is_linux: bool,
+    dialect: Dialect,
     quantum: i64,
     salt: u64,
     flows: Vec<Flow<L>>,
@@ -169,7 +197,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
             limit: Limit::of(values),
             full,
             seen,
-            is_linux: values.0.get("dialect") == Some(&Value::Word("linux")),
+            dialect: Dialect::of(values),
             quantum: i64::from(values.size("quantum")),
             salt: stream.bits(),
             flows: (0..queues).map(|_| flow()).collect(),
@@ -251,7 +279,10 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
             let held = self.pop(fattest).expect("a queue beyond the limit holds packets");
             packets += 1;
             lost += u64::from(held.packet.size());
-            is_enough = if self.is_linux { lost >= before.bytes / 2 } else { packets >= before.packets.div_ceil(2) };
+            is_enough = match self.dialect.evicts_bytes {
+                true => lost >= before.bytes / 2,
+                false => packets >= before.packets.div_ceil(2),
+            };
             tap.dropped(held.packet, Cause::Tail, now);
         }
         self.flows[fattest].law.on_eviction(packets, now);
@@ -283,7 +314,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
             }
             // An empty new queue waits one round among the old, or it could come back as new again and again. Linux
             // sees no need where there are no old ones.
-            if new.is_some() && !(self.is_linux && self.turns.is_empty(OLD)) {
+            if new.is_some() && !(self.dialect.leaves_at_once && self.turns.is_empty(OLD)) {
                 self.turns.push(OLD, item);
             } else {
                 self.turns.remove(item);
