@@ -1,14 +1,14 @@
-//! Links that change while a run goes on: by a schedule that somebody wrote down, or at random between states.
+//! A link may change while a run goes on: by a schedule that somebody wrote down, or at random between states.
 //!
-//! A schedule says what the link is like from an instant on, each way: its rate, and the delay behind it. It may begin
-//! again after a period, and then the link is as it was at the start. A chain is in one of several states, stays for a
-//! time that is drawn, and goes on to a state that is drawn by weights: with exponential times it is a Markov chain.
+//! A schedule gives the rate of the link and the delay behind it, each way, from an instant on. It may begin again
+//! after a period, and then the link is as it was at the start. A chain is in one of several states. It stays there for
+//! a time that is drawn, and goes on to a state that is drawn by weights. With exponential times it is a Markov chain.
 //!
-//! Both directions change at one instant, so that a hand-over is one event. Whoever follows a direction draws the same
-//! chain as whoever follows the other, since both draw from the same stream.
+//! Both directions change at one instant, so that a hand-over is one event. Each direction has its own [`Changes`].
+//! These draw the same chain, as they are given equal streams.
 //!
-//! A packet in transmission leaves as it began: a change holds for those that begin after it. During an outage none
-//! begins.
+//! A packet in transmission ends at the rate at which it began: a change holds for transmissions that begin after it.
+//! During an outage none begins.
 
 use base::{Distribution, Rate, Span, Stream, Time};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Condition {
     pub delay: Span,
 }
 
-/// What a schedule says of an instant.
+/// A change that a schedule has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
     /// How long after the start of the run, or of a period.
@@ -36,42 +36,42 @@ pub struct Moment {
 /// One state of a chain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
-    /// What the link is like in it, forward and in reverse.
+    /// What the link is like in this state, forward and in reverse.
     pub conditions: [Condition; 2],
-    /// How long it lasts, seconds.
+    /// How long the state lasts, in seconds.
     pub stay: Distribution,
-    /// The weight with which each state follows.
+    /// The weight with which each state follows this one.
     pub to: Vec<f64>,
 }
 
 /// How a link changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pattern {
-    /// As written down.
+    /// The link changes as it was written down.
     Schedule {
         /// What the link is like at the start of a period, forward and in reverse.
         start: [Condition; 2],
         /// What changes, in the order of time; all before the end of a period.
         moments: Vec<Moment>,
-        /// After which time it begins again; `None` if it does not.
+        /// After what time the schedule begins again; `None` if it does not.
         period: Option<Span>,
     },
-    /// At random; the first state is that of the start.
+    /// The link changes at random. It is in the first state at the start.
     Chain(Vec<State>),
 }
 
 /// A change of a link, one way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// When.
+    /// When it comes.
     pub at: Time,
     /// What the link is like from then on.
     pub condition: Condition,
-    /// When it sends again: at once, or after an outage.
+    /// When the link sends again: at once, or after an outage.
     pub resumes_at: Time,
 }
 
-/// A state that is drawn lasts at least so long: a chain moves on.
+/// A state lasts at least so long, whatever is drawn, so that time moves on.
 const SHORTEST_STAY: Span = Span::from_us(1);
 
 /// The changes of a link, one way, one after the other.
@@ -79,16 +79,17 @@ const SHORTEST_STAY: Span = Span::from_us(1);
 pub struct Changes {
     pattern: Arc<Pattern>,
     side: usize,
-    /// Of a chain: what is drawn from.
+    /// The stream that a chain draws from.
     stream: Stream,
-    /// Of a schedule: which moment is next, the start of a period before all of them; of a chain: the present state.
+    /// The next moment of a schedule, where 0 is the start of a period; or the present state of a chain.
     place: usize,
     /// When the present period began, or the present state.
     since: Time,
 }
 
 impl Changes {
-    /// Those of direction `side`, 0 forward. Directions of one link that are given equal streams change together.
+    /// The changes of direction `side`, 0 forward. The directions of a link are given equal streams, and change
+    /// together.
     pub fn new(pattern: Arc<Pattern>, side: usize, stream: Stream) -> Self {
         // The start of the first period is the link's own, and no change.
         let place = usize::from(matches!(*pattern, Pattern::Schedule { .. }));
@@ -136,7 +137,7 @@ impl Iterator for Changes {
     }
 }
 
-/// What a link could have sent between two instants, in the mean over that time, bits a second: `first` is what it is
+/// The mean rate at which a link could have sent between two instants, in bits a second. `first` is what the link is
 /// like at the start of the run.
 pub fn mean_bps(first: Condition, changes: Changes, from: Time, to: Time) -> f64 {
     let mut bits = 0.0;

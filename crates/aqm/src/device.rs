@@ -1,15 +1,15 @@
-//! The queue of a network interface: the ring of transmit descriptors that a driver fills out of the discipline.
+//! The queue of a network interface is its ring of transmit descriptors, which a driver fills from the discipline.
 //!
 //! A driver that nothing paces takes packets from the discipline for as long as its ring has room, and the interface
-//! sends them first in, first out. The discipline holds only what does not fit into the ring: its target is a queue
-//! beyond the ring's, its sojourn times end where the ring's begin, and the link does not fall idle because the
-//! discipline's queue is empty for a moment. So it is on routers whose discipline stands right before the driver:
+//! sends them first in, first out. The discipline holds only what does not fit into the ring. So its target is a queue
+//! beyond the ring's, and its sojourn times end where the ring's begin. The link does not fall idle because the
+//! discipline's queue is empty for a moment. This is so on routers whose discipline stands right before the driver:
 //! FreeBSD with ALTQ unless its token bucket regulator paces the driver (Cho, "Managing Traffic with ALTQ", USENIX ATC
 //! 1999), with a ring that is counted in packets, and Linux, whose byte queue limits count bytes
 //! (`include/linux/dynamic_queue_limits.h`).
 //!
 //! The packet in transmission is one of the ring's: its descriptor is freed when it has left. So a ring of one packet
-//! is none at all. Deviations: descriptors are freed one by one as packets leave, where drivers free several in an
+//! adds no queue. Deviations: descriptors are freed one by one as packets leave, where drivers free several in an
 //! interrupt; the limit in bytes is constant, where Linux finds one, and counts IP packets, as everywhere here.
 
 use crate::packet::{Backlog, Packet};
@@ -18,7 +18,7 @@ use crate::qdisc::fifo::Limit;
 use base::{Span, Time};
 use std::collections::VecDeque;
 
-/// What a driver has taken out of the discipline, the packet in transmission first.
+/// The packets that a driver has taken out of the discipline, the packet in transmission first.
 pub(crate) struct DeviceQueue<P> {
     limit: Limit,
     held: VecDeque<Held<P>>,
@@ -30,7 +30,7 @@ pub(crate) struct DeviceQueue<P> {
 }
 
 impl<P: Packet> DeviceQueue<P> {
-    /// An empty one.
+    /// An empty queue of at most `limit`.
     pub fn new(limit: Limit) -> Self {
         let capacity = match limit {
             Limit::Packets(packets) => packets.min(1 << 10) as usize,
@@ -40,8 +40,8 @@ impl<P: Packet> DeviceQueue<P> {
         Self { limit, held, bytes: 0, waited: Span::ZERO, done_at: Time::NEVER }
     }
 
-    /// Whether the driver takes another packet. Of bytes, one packet may exceed the limit: Linux stops a queue when
-    /// what is left of its limit is below zero (`netdev_tx_sent_queue`).
+    /// Whether the driver takes another packet. One packet may exceed a limit in bytes: Linux stops a queue when what
+    /// is left of its limit is below zero (`netdev_tx_sent_queue`).
     pub fn has_room(&self) -> bool {
         match self.limit {
             Limit::Packets(limit) => (self.held.len() as u64) < u64::from(limit),
@@ -55,13 +55,13 @@ impl<P: Packet> DeviceQueue<P> {
         self.held.push_back(held);
     }
 
-    /// Whether there is a packet and none in transmission.
+    /// Whether a packet waits while none is in transmission.
     pub fn waits(&self) -> bool {
         !self.done_at.is_set() && !self.held.is_empty()
     }
 
-    /// Starts at `now` to transmit the first packet, if one waits for that. `send` is told its size and says when its
-    /// last bit will have left.
+    /// Starts to transmit the first packet at `now`, if one waits. `send` is told its size, and says when its last bit
+    /// will have left.
     pub fn transmit(&mut self, now: Time, send: impl FnOnce(u32) -> Time) {
         if let Some(first) = self.held.front() {
             self.waited = now.since(first.enqueued);

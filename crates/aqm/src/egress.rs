@@ -1,16 +1,17 @@
-//! The egress of a link: rate + discipline + serializer. The simulator and the live router drive this same object.
+//! The egress of a link is its rate, its discipline and its serializer. The simulator and the live router drive this
+//! same object.
 //!
-//! It advances by its own event times: ticks of the law and ends of transmissions happen when they are due, however
-//! late the driver calls, so that a late driver cannot bend the link. A packet leaves the discipline when its
-//! transmission starts and is delivered when its last bit has left.
+//! It advances by its own event times. Ticks of the law and ends of transmissions happen when they are due, however
+//! late the driver calls, so that a late driver does not change what the link does. A packet leaves the discipline when
+//! its transmission starts, and is delivered when its last bit has left.
 //!
-//! Where a trace stands for the rate, a transmission is what passes at opportunities: it starts at the first that the
-//! packet has a part of, and a packet that arrives at the very instant of one has come too late for it.
+//! If a trace stands for the rate, packets pass at its opportunities. A transmission starts at the first opportunity
+//! that the packet has a part of. A packet that arrives at the very instant of an opportunity has come too late for it.
 //!
-//! Where the rate changes, [`Egress::with_changes`], a transmission ends at the rate at which it began, and none begins
+//! If the rate changes ([`Egress::with_changes`]), a transmission ends at the rate at which it began, and none begins
 //! during an outage. A change comes before all else that happens at its instant.
 //!
-//! Where the interface has a queue of its own, [`Egress::with_device_queue`], a packet leaves the discipline when it
+//! If the interface has a queue of its own ([`Egress::with_device_queue`]), a packet leaves the discipline when it
 //! moves there, and waits on until its transmission starts.
 
 use crate::changes::Changes;
@@ -25,7 +26,7 @@ use crate::server::Server;
 use crate::trace::Trace;
 use base::{Rate, Span, Time};
 
-/// What went through an egress since it was made. `offered = delivered + dropped + held`, always.
+/// Counts what went through an egress since it was made. `offered = delivered + dropped + held` holds at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets offered.
@@ -66,7 +67,7 @@ pub struct Delivery<P> {
     pub packet: P,
     /// When its last bit left.
     pub at: Time,
-    /// How long it waited: from acceptance to the start of its transmission, in discipline and device queue.
+    /// How long it waited, in discipline and device queue: from acceptance to the start of its transmission.
     pub waited: Span,
 }
 
@@ -74,16 +75,16 @@ pub struct Delivery<P> {
 pub struct Egress<P> {
     qdisc: Box<dyn Qdisc<P> + Send>,
     line: Line<P>,
-    /// What stands between discipline and wire where that is not all there is.
+    /// What stands between the discipline and the wire; `None` on a plain link.
     between: Option<Box<Between<P>>>,
 }
 
-/// What packets leave the discipline for, where that is not a wire of constant rate.
+/// What stands between the discipline and the wire, on a link that is not plain.
 struct Between<P> {
     server: Server,
-    /// The queue of the interface, which has the packet in transmission as well; `None` where it has none.
+    /// The queue of the interface, if it has one. It holds the packet in transmission too.
     device: Option<DeviceQueue<P>>,
-    /// The parameters of the discipline, where it is told the rate when that changes.
+    /// The parameters of the discipline, if it is told the rate when that changes.
     told: Option<Values>,
 }
 
@@ -101,7 +102,7 @@ impl<P: Packet> Egress<P> {
         egress
     }
 
-    /// The same link, idle, which changes. Its rate is that of the start.
+    /// Lets this idle link change. Until the first change its rate is as it is.
     ///
     /// # Panics
     /// If a trace stands for the rate.
@@ -115,8 +116,8 @@ impl<P: Packet> Egress<P> {
         self
     }
 
-    /// The same link, whose discipline is told the rate when that changes. Its parameters stay `values`, those too that
-    /// were computed from the rate of the start.
+    /// Has the discipline told the rate when that changes. Its parameters stay `values`, even those that were computed
+    /// from the rate of the start.
     #[must_use]
     pub fn telling_rate(mut self, values: Values) -> Self {
         self.between().told = Some(values);
@@ -127,19 +128,18 @@ impl<P: Packet> Egress<P> {
         self.between.get_or_insert_with(|| Box::new(Between { server: Server::Constant, device: None, told: None }))
     }
 
-    /// The same link, on which each packet takes `bytes` more than its size: framing, preamble, gaps.
+    /// Has each packet take `bytes` more of the link than its size: framing, preamble, gaps.
     #[must_use]
     pub fn with_overhead(mut self, bytes: u32) -> Self {
         self.line.overhead = bytes;
         self
     }
 
-    /// The same link, idle, whose interface has a queue of its own: a driver takes packets from the discipline for as
-    /// long as fewer than `limit` packets are in there, or no more than `limit` bytes. The packet in transmission is
-    /// one of them.
+    /// Gives the interface of this idle link a queue of its own. A driver takes packets from the discipline while fewer
+    /// than `limit` packets are in there, or no more than `limit` bytes. The packet in transmission counts.
     ///
     /// # Panics
-    /// If `limit` is no packet, where nothing could ever be sent.
+    /// If `limit` is 0 packets, because nothing could ever be sent.
     #[must_use]
     pub fn with_device_queue(mut self, limit: Limit) -> Self {
         assert!(limit != Limit::Packets(0), "a device queue has room for a packet");
@@ -147,16 +147,16 @@ impl<P: Packet> Egress<P> {
         self
     }
 
-    /// When something happens here of its own accord: the end of a transmission or a tick of the law.
+    /// When a call of [`Egress::advance`] is due next: at the end of a transmission or a tick of the law.
     #[inline]
     pub fn next_event(&self) -> Time {
         self.line.done_at.min(self.line.next_tick)
     }
 
-    /// A packet arrives at `now`. What was due before must have been advanced past.
+    /// Takes a packet that arrives at `now`. Everything due before must have been advanced past.
     ///
     /// # Panics
-    /// If it comes out of order: something was due before `now`, or has happened after it.
+    /// If the packet is out of order: something was due before `now`, or has happened after it.
     #[inline]
     pub fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         self.reach(now);
@@ -169,7 +169,8 @@ impl<P: Packet> Egress<P> {
         self.line.standing.set(self.qdisc.backlog().packets, now);
     }
 
-    /// Time has come to `now`. This check stands for all behind it: no packet leaves before it came.
+    /// Moves time on to `now`. Checked here, time runs forwards for all that follows, and no packet leaves before it
+    /// came.
     #[inline]
     fn reach(&mut self, now: Time) {
         if now < self.line.latest || now > self.next_event() {
@@ -199,9 +200,10 @@ impl<P: Packet> Egress<P> {
         delivery
     }
 
-    /// Does everything that happens before `before`, where `arrivals` come in their order and nothing else does: what
-    /// [`Egress::offer`] and [`Egress::advance`] do one by one. What leaves is put into `out`. Returns how many of the
-    /// arrivals came. Of packets that are accepted in a row `driver` hears of the first after a loss alone.
+    /// Does everything that happens before `before`, while `arrivals` come in their order and nothing else does. It
+    /// comes to the same as [`Egress::offer`] and [`Egress::advance`] one by one. Packets that leave are put into
+    /// `out`. Returns how many of the arrivals came. Of packets that are accepted in a row, `driver` hears only of the
+    /// first after a loss.
     ///
     /// # Panics
     /// As [`Egress::offer`].
@@ -267,7 +269,7 @@ impl<P: Packet> Egress<P> {
         self.line.start(&mut *self.qdisc, now, tap);
     }
 
-    /// Begins to send where the wire has no constant rate, or the interface a queue of its own.
+    /// Begins to send on a link that is not plain.
     #[cold]
     #[inline(never)]
     fn start_otherwise(&mut self, now: Time, tap: &mut dyn Tap<P>) {
@@ -330,7 +332,7 @@ impl<P: Packet> Egress<P> {
         self.line.done_at = device.done_at().min(ready);
     }
 
-    /// What leaves the device queue at `done_at`.
+    /// The packet that leaves the device queue at `done_at`.
     #[cold]
     #[inline(never)]
     fn leave_device(&mut self) -> Option<Delivery<P>> {
@@ -359,7 +361,7 @@ impl<P: Packet> Egress<P> {
         self.line.standing.packet_ns(now)
     }
 
-    /// What the device queue holds, with the packet in transmission; nothing where there is none.
+    /// What the device queue holds, with the packet in transmission; nothing if there is no device queue.
     pub fn device_backlog(&self) -> Backlog {
         match self.between.as_deref() {
             Some(Between { device: Some(device), .. }) => device.backlog(),
@@ -372,8 +374,8 @@ impl<P: Packet> Egress<P> {
         self.qdisc.gauges()
     }
 
-    /// Gives the discipline other parameters, and tells it another rate of the link, from `now` on: see
-    /// [`Qdisc::retune`]. What was due before must have been advanced past. The link itself stays as it is.
+    /// Gives the discipline other parameters and another rate of the link from `now` on, by [`Qdisc::retune`].
+    /// Everything due before must have been advanced past. The link itself stays as it is.
     ///
     /// # Panics
     /// As [`Egress::offer`].
@@ -397,12 +399,12 @@ impl<P: Packet> Egress<P> {
         self.line.ticks
     }
 
-    /// The rate of the link, at present where it changes; of a trace, its mean.
+    /// The present rate of the link; the mean rate of a trace.
     pub fn rate(&self) -> Rate {
         self.line.wire.rate()
     }
 
-    /// Asserts that no packet was lost unaccounted or made up.
+    /// Asserts that no packet was made up, or lost without being counted.
     pub fn assert_conserved(&self) {
         let in_device = u64::from(self.device_backlog().packets);
         let held = u64::from(self.qdisc.backlog().packets) + in_device + u64::from(self.line.sending.is_some());
@@ -415,7 +417,7 @@ impl<P: Packet> Egress<P> {
     }
 }
 
-/// Something comes at `now`, though something has happened at `latest` or is `due`.
+/// Panics because something comes at `now`, though something has happened later, at `latest`, or is `due` before.
 #[cold]
 #[inline(never)]
 pub(crate) fn out_of_order(now: Time, latest: Time, due: Time) -> ! {
@@ -435,7 +437,7 @@ pub(crate) struct Counting<'a, T: ?Sized> {
     pub(crate) counts: &'a mut Counts,
     /// The last packet was lost.
     pub(crate) is_losing: &'a mut bool,
-    /// Whether the tap hears of every packet that is accepted; otherwise of the first after a loss alone.
+    /// Whether the tap hears of every packet that is accepted, or only of the first after a loss.
     pub(crate) tells_all: bool,
     pub(crate) tap: &'a mut T,
 }

@@ -1,9 +1,8 @@
-//! What is wrong with a law from outside that misbehaves: it ends the run, and is told in one line.
+//! A law from outside may misbehave. That ends the run, and one line says what it did.
 
 use std::panic;
 
-/// A law has broken its promises. It travels as a panic that says nothing by itself; whoever runs laws catches it with
-/// [`caught`].
+/// The promise that a law has broken. It travels as a panic that prints nothing; [`caught`] catches it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// The law.
@@ -19,16 +18,16 @@ impl Fault {
         panic::resume_unwind(Box::new(self))
     }
 
-    /// In one line.
+    /// Says in one line which law did what.
     pub fn message(&self) -> String {
         format!("the law {} {}", self.law, self.what)
     }
 }
 
-/// What `run` comes to, unless a law ends it.
+/// Returns what `run` returns, unless a law ends it.
 ///
 /// # Errors
-/// What the law did. Any other panic goes on.
+/// Says what the law did. Any other panic goes on.
 pub fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Fault> {
     // What a broken run leaves is thrown away.
     panic::catch_unwind(panic::AssertUnwindSafe(run)).map_err(|panic| match panic.downcast::<Fault>() {

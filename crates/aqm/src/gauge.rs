@@ -1,4 +1,5 @@
-//! What a discipline shows of itself, by name: its row says what stands in each column of the tables.
+//! A gauge is a number that a discipline shows of itself, by name. Its row says which gauge each column of the tables
+//! has.
 
 use crate::law::Gauges;
 use crate::param::Text;
@@ -6,11 +7,11 @@ use crate::param::Text;
 /// A column of the tables of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Column {
-    /// `probability`.
+    /// The column `probability`.
     Probability,
-    /// `control`.
+    /// The column `control`.
     Control,
-    /// `tracked_flows`.
+    /// The column `tracked_flows`.
     TrackedFlows,
 }
 
@@ -27,7 +28,7 @@ impl Column {
         }
     }
 
-    /// What stands in the column.
+    /// The number that `gauges` have for this column.
     pub fn of(self, gauges: &Gauges) -> Option<f64> {
         match self {
             Self::Probability => gauges.probability,
@@ -37,7 +38,7 @@ impl Column {
     }
 }
 
-/// Something that a discipline shows of itself: `Gauge` where it is a constant, `Gauge<Text>` in a registry.
+/// Something that a discipline shows of itself. A constant is a `Gauge`, a registry has `Gauge<Text>`.
 #[derive(Clone, Copy, Debug)]
 pub struct Gauge<T = &'static str> {
     /// Its name, as its source has it.
@@ -58,17 +59,17 @@ impl From<Gauge> for Gauge<Text> {
 }
 
 impl Gauge {
-    /// The probability of a signal.
+    /// A gauge of the probability of a signal.
     pub const fn probability(doc: &'static str) -> Self {
         Self { name: "probability", unit: "", doc, column: Column::Probability }
     }
 
-    /// What a law steers by.
+    /// A gauge of the variable that a law steers by.
     pub const fn control(name: &'static str, unit: &'static str, doc: &'static str) -> Self {
         Self { name, unit, doc, column: Column::Control }
     }
 
-    /// A number of flows.
+    /// A gauge that counts flows.
     pub const fn flows(doc: &'static str) -> Self {
         Self { name: "flows", unit: "flows", doc, column: Column::TrackedFlows }
     }

@@ -1,11 +1,12 @@
-//! Active queue management: control laws, the disciplines that hold packets, and the egress of a link.
+//! This crate is active queue management: control laws, the disciplines that hold packets, and the egress of a link.
 //!
 //! - A [`Law`] decides about one packet from facts: size, ECN field, flow, backlog, sojourn time. It never holds one.
 //! - A [`Qdisc`] holds packets and decides their order. [`Fifo`](qdisc::fifo::Fifo) is a queue around any law.
-//! - An [`Egress`] is rate + discipline + serializer: the bottleneck that both the simulator and the live router drive.
+//! - An [`Egress`] is a rate, a discipline and a serializer: the bottleneck that the simulator and the live router
+//!   drive.
 //!
-//! Deterministic: time comes in as an argument, randomness from a named [`base::Stream`] owned since construction.
-//! Nothing here knows that TCP exists.
+//! Everything is deterministic: time comes in as an argument, and random numbers come from a named [`base::Stream`]
+//! that a law owns since it was made. Nothing here knows that TCP exists.
 
 pub mod changes;
 pub mod fault;

@@ -1,8 +1,8 @@
-//! What lies behind a discipline, and the two of them in one go.
+//! A [`Line`] is all of an egress behind its discipline. [`serve`] runs a line and a discipline over a stretch of time.
 //!
-//! Called for each event, a discipline behind a pointer is a stranger to the link each time. [`serve`] is compiled for
-//! each discipline by itself ([`Qdisc::serve`]) and does all that happens within a stretch of time, in which nothing
-//! but known arrivals comes from outside.
+//! A discipline behind a pointer costs an indirect call for each event. [`serve`] is compiled for each discipline by
+//! itself ([`Qdisc::serve`]), and does everything that happens within a stretch of time in which only known arrivals
+//! come from outside.
 
 use crate::egress::{Counting, Counts, Delivery, later, out_of_order};
 use crate::packet::{Driver, Packet, Tap};
@@ -12,16 +12,16 @@ use base::{Rate, Serializer, Span, Time};
 /// A packet that reaches a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Due<P> {
-    /// When.
+    /// When it arrives.
     pub at: Time,
-    /// Whose it is, for a driver that orders by it what happens at one instant.
+    /// Whose it is. A driver may order by it what happens at one instant.
     pub source: u32,
     /// The packet.
     pub packet: P,
 }
 
-/// How many packets wait, summed over time: rather than over the waits of those that are delivered, for packets dropped
-/// at the head of a queue waited too (Little's law).
+/// Sums up over time how many packets wait. The sum of the waits of delivered packets would be too small, as packets
+/// that are dropped at the head of a queue waited too (Little's law).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     packets: u32,
@@ -30,7 +30,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// From `now` on so many packets wait.
+    /// Notes that so many packets wait from `now` on.
     #[inline]
     pub fn set(&mut self, packets: u32, now: Time) {
         if packets != self.packets {
@@ -45,13 +45,13 @@ impl Standing {
     }
 }
 
-/// An egress but for its discipline, and for what may stand between the two.
+/// An egress without its discipline, and without what may stand between discipline and wire.
 pub struct Line<P> {
     pub(crate) wire: Serializer,
     /// Bytes on the wire beyond a packet's own.
     pub(crate) overhead: u32,
-    /// In transmission, to be delivered at `done_at`; without one `done_at` is when a shaper wants to be asked again,
-    /// the next opportunity if something waits for one, or when a device queue's packet has left.
+    /// The packet in transmission, which is delivered at `done_at`. Without one, `done_at` is when a shaper wants to be
+    /// asked again, the next opportunity if a packet waits for one, or when the packet of a device queue has left.
     pub(crate) sending: Option<Held<P>>,
     pub(crate) waited: Span,
     pub(crate) done_at: Time,
@@ -83,7 +83,7 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// The next packet from the discipline begins to be sent.
+    /// Begins to send the next packet from the discipline.
     #[inline(always)]
     pub(crate) fn start<Q: Qdisc<P> + ?Sized>(&mut self, qdisc: &mut Q, now: Time, tap: &mut dyn Tap<P>) {
         let mut tap = Counting { counts: &mut self.counts, is_losing: &mut self.is_losing, tells_all: true, tap };
@@ -98,7 +98,7 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// What was in transmission has left, if anything was.
+    /// Ends the transmission, and returns what has left, if anything was sent.
     #[inline(always)]
     pub(crate) fn leave(&mut self) -> Option<Delivery<P>> {
         let Held { packet, .. } = self.sending.take()?;
@@ -107,10 +107,9 @@ impl<P: Packet> Line<P> {
     }
 }
 
-/// Everything that happens before `before` behind `qdisc`, where `arrivals` come in their order and nothing stands
-/// between discipline and wire: what [`Egress::offer`](crate::Egress::offer) and
-/// [`Egress::advance`](crate::Egress::advance) do one by one. What leaves is put into `out`. Returns how many of the
-/// arrivals came.
+/// Does everything that happens before `before` on a plain link behind `qdisc`, while `arrivals` come in their order.
+/// It comes to the same as [`Egress::offer`](crate::Egress::offer) and [`Egress::advance`](crate::Egress::advance) one
+/// by one. Packets that leave are put into `out`. Returns how many of the arrivals came.
 #[inline(always)]
 pub(crate) fn serve<P: Packet + Copy, Q: Qdisc<P> + ?Sized>(
     qdisc: &mut Q,

@@ -1,18 +1,18 @@
-//! What a discipline sees of a packet, and what it tells of it.
+//! This file says what a discipline sees of a packet, and what it tells about it.
 
 use base::{Ecn, FlowKey, Time};
 
-/// A packet as a router sees it. The simulator's is a few words, the live router's a buffer from the wire.
+/// A packet as a router sees it. The simulator's packet is a few words, the live router's is a few words and a buffer.
 pub trait Packet {
     /// Size on the link in bytes: the IP packet.
     fn size(&self) -> u32;
     /// The ECN field.
     fn ecn(&self) -> Ecn;
-    /// Sets congestion experienced. Only called where [`Ecn::is_ect`] holds.
+    /// Sets congestion experienced. It is called only if [`Ecn::is_ect`] holds.
     fn mark(&mut self);
     /// The flow it belongs to.
     fn flow(&self) -> FlowKey;
-    /// The Differentiated Services codepoint, 0 to 63. Whoever knows none sends everything as best effort.
+    /// The Differentiated Services codepoint, 0 to 63. A driver that knows none sends everything as best effort.
     fn dscp(&self) -> u8 {
         0
     }
@@ -22,13 +22,13 @@ pub trait Packet {
 ///
 /// A driver's packets are a few words, so that queues of them are small. It looks up the rest when it is asked.
 pub trait Headers<P> {
-    /// The hosts `packet` comes from and goes to, each by a number of its own. Where they are not known, each flow
-    /// counts as one between hosts of its own.
+    /// The hosts that `packet` comes from and goes to, each by a number of its own. If they are not known, each flow
+    /// counts as a flow between hosts of its own.
     fn hosts(&self, packet: &P) -> Option<(u32, u32)> {
         let _ = packet;
         None
     }
-    /// What `packet` acknowledges, of a TCP segment with the ACK flag and without SYN. It may be one that waits.
+    /// What `packet` acknowledges, if it is a TCP segment with the ACK flag and without SYN. The packet may be waiting.
     fn ack(&self, packet: &P) -> Option<Ack> {
         let _ = packet;
         None
@@ -38,19 +38,20 @@ pub trait Headers<P> {
 /// What a router may read of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ack {
-    /// Whether it is nothing else: no data, no flag beside ACK, ECE and CWR, no option but timestamps and SACK.
+    /// Whether it only acknowledges: it has no data, no flag but ACK, ECE and CWR, and no option but timestamps and
+    /// SACK.
     pub is_pure: bool,
-    /// The ECE and CWR flags, in any fixed way.
+    /// The ECE and CWR flags. How they are coded is the driver's affair, but two equal codes are equal flags.
     pub echo: u8,
-    /// The cumulative acknowledgement, as in the header: it wraps.
+    /// The cumulative acknowledgement. It wraps, as in the header.
     pub number: u32,
-    /// The first `count` are the SACK option's blocks, from first to one past the last byte.
+    /// The blocks of the SACK option, each from its first byte to one past its last. The first `count` are valid.
     pub blocks: [(u32, u32); 4],
     /// How many blocks there are.
     pub count: u8,
 }
 
-/// How much is waiting.
+/// How much waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets.
@@ -67,11 +68,11 @@ pub enum Cause {
     Tail = 0,
     /// The law drew this packet: a random or computed early signal.
     Early = 1,
-    /// The law's control variable is past the threshold above which everything is signalled.
+    /// The law's control variable is above the threshold from which it signals every packet.
     Forced = 2,
-    /// The law drops instead of marking although the packet could be marked: congestion is too heavy to mark.
+    /// The law drops a packet that it could have marked, because congestion is too heavy for marks.
     Overload = 3,
-    /// It said nothing that a later packet does not say: an acknowledgement that another one has overtaken.
+    /// The packet is an acknowledgement that a later one makes superfluous.
     Filtered = 4,
 }
 
@@ -91,20 +92,19 @@ impl Cause {
     }
 }
 
-/// Where a discipline tells what it did. Every loss and every mark comes through here, with its cause. A tap only
-/// observes.
+/// Hears what a discipline did. Every loss and every mark comes through here, with its cause. A tap only observes.
 pub trait Tap<P> {
-    /// `packet` was accepted into the queue at `now`.
+    /// Hears that `packet` was accepted into the queue at `now`.
     fn accepted(&mut self, packet: &P, now: Time) {
         let _ = (packet, now);
     }
-    /// `packet` was lost at `now`; it is handed over for good.
+    /// Gets the `packet` that was lost at `now`, for good.
     fn dropped(&mut self, packet: P, cause: Cause, now: Time);
-    /// `packet` was marked at `now`.
+    /// Hears that `packet` was marked at `now`.
     fn marked(&mut self, packet: &P, cause: Cause, now: Time);
 }
 
-/// The driver's side of an offer: it observes, and it has the headers of the packets that it offered.
+/// The driver's side of an offer. It observes what becomes of packets, and has the headers of those that it offered.
 pub trait Driver<P>: Tap<P> + Headers<P> {}
 
 impl<P, D: Tap<P> + Headers<P>> Driver<P> for D {}

@@ -1,20 +1,20 @@
-//! Parameters of disciplines as data: one table a discipline, read by the command line, Python, the documentation
-//! and validation alike.
+//! Parameters of disciplines are data. Each discipline has a table of them, which the command line, Python, the
+//! documentation and validation read.
 
 use base::{Rate, Span};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A name or a sentence of a row. It is a constant of the program, or it is freed with the row that owns it.
+/// A name or a sentence of a row. It is a constant of the program, or belongs to the row and is freed with it.
 pub type Text = Cow<'static, str>;
 
-/// The kind of a parameter: what may be written and in which unit it is kept.
+/// The kind of a parameter: what may be written for it, and in which unit it is kept.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
     /// A length of queue: packets (`24p`) or bytes (`12000b`).
     Length,
-    /// A length of queue as [`Kind::Length`], or the time it takes to send (`5ms`); kept as it was written.
+    /// A length of queue as [`Kind::Length`], or the time that it takes to send (`5ms`). It is kept as it was written.
     LengthOrTime,
     /// A time: `5ms`, `100us`, `2s`.
     Time,
@@ -56,37 +56,37 @@ impl Length {
 /// The value of a parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// See [`Kind::Length`] and [`Kind::LengthOrTime`].
+    /// Of [`Kind::Length`], or of [`Kind::LengthOrTime`].
     Length(Length),
-    /// See [`Kind::Time`] and [`Kind::LengthOrTime`].
+    /// Of [`Kind::Time`], or of [`Kind::LengthOrTime`].
     Time(Span),
-    /// Hertz, see [`Kind::Frequency`].
+    /// Of [`Kind::Frequency`], in hertz.
     Frequency(f64),
-    /// See [`Kind::Rate`].
+    /// Of [`Kind::Rate`].
     Rate(Rate),
-    /// See [`Kind::Number`].
+    /// Of [`Kind::Number`].
     Number(f64),
-    /// See [`Kind::Integer`].
+    /// Of [`Kind::Integer`].
     Integer(u64),
-    /// See [`Kind::Flag`].
+    /// Of [`Kind::Flag`].
     Flag(bool),
-    /// Bytes, see [`Kind::Size`].
+    /// Of [`Kind::Size`], in bytes.
     Size(u32),
-    /// See [`Kind::Word`].
+    /// Of [`Kind::Word`].
     Word(&'static str),
 }
 
-/// One row of a discipline's table: `Param` where it is a constant, `Param<Text>` in a registry.
+/// One row of a discipline's table. A constant is a `Param`, a registry has `Param<Text>`.
 #[derive(Clone, Copy, Debug)]
 pub struct Param<T = &'static str> {
     /// Name in scenarios and on the command line, as `tc` or the paper has it.
     pub name: T,
     /// What may be written.
     pub kind: Kind,
-    /// The default as it would be written in a scenario; empty where it is computed from others, as `doc` says.
+    /// The default as a scenario would write it. It is empty if it is computed from others, as `doc` then says.
     pub default: T,
     /// The range, smallest and largest, in the unit of the stored value (packets or bytes, seconds, hertz, ...).
-    /// Flags and words have none; theirs is [`Param::ANY`].
+    /// Flags and words have [`Param::ANY`].
     pub range: (f64, f64),
     /// What it does, in one sentence.
     pub doc: T,
@@ -107,7 +107,7 @@ impl From<Param> for Param<Text> {
 }
 
 impl<T> Param<T> {
-    /// Whether `value` is of this parameter's kind and in its range; if not, what was expected.
+    /// Admits `value` if it is of this parameter's kind and in its range; else says what was expected.
     pub fn admit(&self, value: &Value) -> Result<(), String> {
         let fits = match (self.kind, value) {
             (Kind::Length | Kind::LengthOrTime, Value::Length(Length::Packets(x) | Length::Bytes(x)))
@@ -161,7 +161,7 @@ impl<T> Param<T> {
     }
 }
 
-/// An end of a range, with an exponent where zeros after the point would have to be counted.
+/// Writes an end of a range, with an exponent if a reader would have to count zeros after the point.
 fn bound(x: f64) -> String {
     if x == 0.0 || x.abs() >= 1e-3 { x.to_string() } else { format!("{x:e}") }
 }
@@ -176,7 +176,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// `param` should have been as `expected` says.
+    /// A refusal of `param`, which should have been as `expected` says.
     pub fn new(param: impl Into<Text>, expected: impl Into<String>) -> Self {
         Self { param: param.into(), expected: expected.into() }
     }
@@ -188,11 +188,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Checked values of one discipline's parameters: every row of its table that has a default is present.
+/// The checked values of a discipline's parameters. Every parameter with a default has one.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Values(pub BTreeMap<Text, Value>);
 
-/// A getter that states the invariant, and one for what may be absent, for one variant of [`Value`].
+/// Writes two getters for a variant of [`Value`]: one for a value that is there, one for a value that may be absent.
 macro_rules! getters {
     ($($name:ident, $find:ident, $variant:ident, $type:ty, $what:literal;)*) => { $(
         #[doc = concat!("The ", $what, " called `name`; the table has it, with a default, or `resolve` computed it.")]
@@ -229,7 +229,7 @@ impl Values {
         self.find_rate("capacity").unwrap_or(link)
     }
 
-    /// A [`Kind::LengthOrTime`] as a length: a time is what a link of `rate` sends in it, in bytes.
+    /// A [`Kind::LengthOrTime`] as a length. A time becomes the bytes that a link of `rate` sends in it.
     pub fn length_at(&self, name: &str, rate: Rate) -> Length {
         match self.find_time(name) {
             Some(span) => Length::Bytes(span.secs_f64() * rate.bps_f64() / 8.0),
@@ -237,7 +237,7 @@ impl Values {
         }
     }
 
-    /// Refuses `low` where it is above `high`, both of one kind and lengths in one unit.
+    /// Refuses `low` if it is above `high`. Both are of one kind, and lengths in one unit.
     pub fn ordered(&self, low: &'static str, high: &str) -> Result<(), Refusal> {
         let size = |name: &str| match &self.0[name] {
             Value::Length(Length::Packets(x) | Length::Bytes(x)) | Value::Frequency(x) | Value::Number(x) => *x,
@@ -253,7 +253,7 @@ impl Values {
         Ok(())
     }
 
-    /// Sets what is not there yet: how a discipline fills in what it computes from the link.
+    /// Sets a value that is not there yet. So a discipline fills in what it computes from the link.
     pub fn fill(&mut self, name: impl Into<Text>, value: Value) {
         self.0.entry(name.into()).or_insert(value);
     }
@@ -268,7 +268,7 @@ impl fmt::Display for Length {
     }
 }
 
-/// As it would be written in a scenario; reading it back gives the same value.
+/// Writes a value as a scenario would. Reading it back gives the same value.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! REDopt: what RED's parameters should be, given the link, the round-trip time and the number of flows. The queue then
-//! settles in the middle of the band, and swings little, for flows that last.
+//! REDopt computes RED's parameters from the link, the round-trip time and the number of flows. The queue of flows that
+//! last then settles in the middle of the band, and swings little.
 //!
 //! Source: Ziegler, Brandauer and Fdida, "A Quantitative Model for the Parameter Setting of RED with TCP Traffic",
 //! IWQoS 2001, as used by Brandauer et al., "Comparison of Tail Drop and Active Queue Management Performance for
@@ -18,8 +18,8 @@
 //! with a timeout of four round trips as in RFC 5348) fills what UDP leaves of the link. The weight forgets nine tenths
 //! in a period of TCP's sawtooth (Firoiu and Borden, INFOCOM 2000).
 //!
-//! What is unconfirmed: the three constants of the band, which are parameters; that the lower threshold is a third of
-//! the band's width and the buffer half as much again as the upper threshold.
+//! Three things are unconfirmed: the constants of the band, which are parameters; that the lower threshold is a third
+//! of the band's width; and that the buffer is half as much again as the upper threshold.
 //!
 //! The discipline is RED itself, without gentle, with these parameters wherever they were not given. They are for one
 //! queue that all flows share, so that there is no form of it under fair queueing.
@@ -56,7 +56,7 @@ pub struct Network {
     pub band: (f64, f64, f64),
 }
 
-/// What comes out: RED's parameters and the equilibrium they are for.
+/// The result: RED's parameters, and the equilibrium that they are for.
 #[derive(Clone, Copy, Debug)]
 pub struct Design {
     /// Thresholds in packets.
@@ -77,8 +77,8 @@ pub struct Design {
     pub for_tcp: f64,
 }
 
-/// Packets in flight of a TCP flow that loses a share `p` of them: Padhye et al. 1998, eq. 30, times the round trip,
-/// with timeouts of four of those (RFC 5348 §3.1). Falls strictly with `p`.
+/// How many packets of a TCP flow are in flight that loses a share `p` of them: Padhye et al. 1998, eq. 30, times the
+/// round trip, with timeouts of four round trips (RFC 5348 §3.1). It falls strictly with `p`.
 pub fn window(p: f64, acked: f64) -> f64 {
     let recovery = (2.0 * acked * p / 3.0).sqrt();
     let timeouts = 4.0 * (3.0 * (3.0 * acked * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
@@ -226,7 +226,7 @@ pub fn network(values: &Values, rate: Rate) -> Network {
     }
 }
 
-/// Computes RED's parameters where they were not given.
+/// Computes the parameters of RED that were not given.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let network = network(values, rate);
     if network.udp_share >= 1.0 {

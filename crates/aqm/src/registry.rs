@@ -1,4 +1,4 @@
-//! Every discipline there is: one row each. Nothing else names them.
+//! The registry has a row for every discipline there is. Nothing else names them.
 
 use crate::law::{self, Boxed, Law};
 use crate::packet::Packet;
@@ -13,14 +13,14 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// Writes the table and the constructors from one list. A `law` is a discipline in a first-in-first-out queue, and once
-/// more under fair queueing; a law `alone` is so in the former only; a `queue` is what its own file makes of it.
+/// Writes the table and the constructors from one list. A `law` makes two disciplines: in a first-in-first-out queue,
+/// and under fair queueing. A law `alone` makes the first of them only. A `queue` is a discipline of its own file.
 macro_rules! disciplines {
     ($($kind:ident $discipline:path),* $(,)?) => {
         static ROWS: &[Row] = &[$(<$discipline as Discipline>::ROW),*];
         static ARE_LAWS: &[bool] = &[$(disciplines!(@is $kind)),*];
         static STATES: &[StateBytes] = &[$(<$discipline as Discipline>::state_bytes),*];
-        /// Of a law on each queue; `None` where there is no such form.
+        /// The state of each form under fair queueing; `None` where there is none.
         static FAIR_STATES: &[Option<StateBytes>] = &[$(disciplines!(@fair_state $kind $discipline)),*];
 
         fn build_own<P: Packet + Send + 'static>(index: usize) -> Build<P> {
@@ -42,7 +42,7 @@ macro_rules! disciplines {
 type Built<P> = Box<dyn Qdisc<P> + Send>;
 type Build<P> = fn(&Values, Site) -> Built<P>;
 type StateBytes = fn(&Values) -> usize;
-/// Bytes of a discipline that was brought from outside.
+/// How many bytes a discipline that was brought from outside holds with given values.
 type OwnBytes = Arc<dyn Fn(&Values) -> usize + Send + Sync>;
 
 disciplines! {
@@ -93,7 +93,7 @@ static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
     registry
 });
 
-/// The disciplines that a scenario may name. It is a value: to those that are built in others can be added.
+/// The disciplines that a scenario may name. A registry is a value: [`Registry::with`] adds to those that are built in.
 #[derive(Clone, Debug)]
 pub struct Registry {
     own: Vec<Entry>,
@@ -116,7 +116,7 @@ impl Registry {
         BUILTIN.clone()
     }
 
-    /// This registry with one more discipline; with a law also under fair queueing.
+    /// Adds a discipline to this registry, and a law under fair queueing too.
     ///
     /// # Errors
     /// One of its names is another discipline's, in one line.
@@ -132,8 +132,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// Takes over the law of the file at `path`, whose content has this digest. Scenarios name it by the file: it has
-    /// no name here, and may have another content each time.
+    /// Takes over the law of the file at `path`, whose content has this digest. Scenarios name it by the file, so that
+    /// the law's name stays free and the file may have another content each time.
     ///
     /// # Errors
     /// Its name is another discipline's, in one line.
@@ -151,14 +151,13 @@ impl Registry {
         Ok(())
     }
 
-    /// The law of the file at `path` as it was brought last, with the digest of its content; and the same under fair
-    /// queueing.
+    /// The digest of the file at `path` as it was brought last, with its law in one queue and under fair queueing.
     pub fn of_file(&self, path: &Path) -> Option<(&str, [Option<&Entry>; 2])> {
         let path = plain(path);
         self.of_files.iter().rfind(|file| file.path == path).map(OfFile::forms)
     }
 
-    /// The law of a file with this content, as [`Registry::of_file`].
+    /// The digest and the laws of a file with this content, as [`Registry::of_file`] gives them.
     pub fn of_content(&self, sha256: &str) -> Option<(&str, [Option<&Entry>; 2])> {
         self.of_files.iter().rfind(|file| file.sha256 == sha256).map(OfFile::forms)
     }
@@ -168,7 +167,7 @@ impl Registry {
         self.own.iter()
     }
 
-    /// Every law under fair queueing, `fq_` before its name, but for those that have a row of their own.
+    /// Every law under fair queueing, with `fq_` before its name. Laws whose form has a row of its own are left out.
     pub fn fair(&self) -> impl Iterator<Item = &Entry> {
         self.fair.iter()
     }
@@ -185,7 +184,7 @@ impl OfFile {
     }
 }
 
-/// A path without the steps that lead nowhere.
+/// A path without its `.` components.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
@@ -196,7 +195,7 @@ type MakeLaw = dyn Fn(&Values, Site) -> Box<dyn Law + Send> + Send + Sync;
 /// Makes a discipline that was brought from outside.
 type MakeScheduler = dyn Fn(&Values, Site) -> Box<dyn Scheduler + Send> + Send + Sync;
 
-/// A discipline of a registry: its row, and how one is built.
+/// A discipline of a registry: its row, and the way to build it.
 #[derive(Clone)]
 pub struct Entry {
     row: Arc<Row<Text>>,
@@ -218,7 +217,7 @@ enum Form {
 }
 
 impl Entry {
-    /// A law from outside this crate, which `make` makes from resolved values. It holds `own_bytes` before the first
+    /// A law from outside this crate. `make` makes it from resolved values, and it holds `own_bytes` before the first
     /// packet.
     pub fn law(
         row: impl Into<Row<Text>>,
@@ -228,9 +227,9 @@ impl Entry {
         Self::new(row, Form::Brought(Arc::new(make), Arc::new(own_bytes)))
     }
 
-    /// A queue discipline from outside this crate, which `make` makes from resolved values, and which holds `own_bytes`
-    /// as a law does. It orders handles, and so serves every driver. The packets are held for it; where it loses one or
-    /// sends one twice, it is named.
+    /// A queue discipline from outside this crate. `make` makes it from resolved values, and it holds `own_bytes`
+    /// before the first packet. It orders handles, and so serves every driver, while the packets are held for it. If it
+    /// loses one or sends one twice, the run ends with its name.
     pub fn qdisc(
         row: impl Into<Row<Text>>,
         own_bytes: impl Fn(&Values) -> usize + Send + Sync + 'static,
@@ -257,9 +256,9 @@ impl Entry {
         }
     }
 
-    /// Builds it before the link `site` describes.
+    /// Builds the discipline before the link that `site` describes.
     ///
-    /// `values` are admitted by each [`Param`] and resolved by [`Row::resolve`]: the scenario refuses others first.
+    /// Each [`Param`] has admitted its value, and [`Row::resolve`] has resolved them: a scenario refuses all others.
     pub fn build<P: Packet + Send + 'static>(&self, values: &Values, mut site: Site) -> Box<dyn Qdisc<P> + Send> {
         site.rate = values.rate_at(site.rate);
         match &self.form {
@@ -271,8 +270,8 @@ impl Entry {
         }
     }
 
-    /// Bytes that it holds before the first packet: its state, times its queues where each has one. Values are as for
-    /// [`Entry::build`].
+    /// How many bytes the discipline holds before the first packet: its state, times its queues if each has one. Values
+    /// are as for [`Entry::build`].
     pub fn state_bytes(&self, values: &Values) -> usize {
         match &self.form {
             Form::Own(at) => STATES[*at](values),
@@ -282,7 +281,7 @@ impl Entry {
         }
     }
 
-    /// A law from outside on each of several queues.
+    /// The form under fair queueing of a law from outside.
     fn under_fair_queueing(&self) -> Option<Self> {
         let Form::Brought(make, bytes) = &self.form else { return None };
         Some(Self::new(fq_law::row(&self.row), Form::BroughtFair(Arc::clone(make), Arc::clone(bytes))))
@@ -300,7 +299,7 @@ pub fn rows() -> impl ExactSizeIterator<Item = &'static Row<Text>> {
     BUILTIN.own.iter().map(Entry::row)
 }
 
-/// Every law of this crate under fair queueing, `fq_` before its name, but for those that are among [`rows`].
+/// Every law of this crate under fair queueing, with `fq_` before its name, unless it is among [`rows`].
 pub fn fair_rows() -> impl ExactSizeIterator<Item = &'static Row<Text>> {
     BUILTIN.fair.iter().map(Entry::row)
 }
@@ -310,22 +309,22 @@ pub fn row(name: &str) -> Option<&'static Row<Text>> {
     BUILTIN.find(name).map(Entry::row)
 }
 
-/// Builds the discipline of this crate called `name`, see [`Entry::build`]. A name without a row is a broken invariant
-/// and panics.
+/// Builds the discipline of this crate called `name`, as [`Entry::build`] does. A name without a row is a broken
+/// invariant and panics.
 pub fn build<P: Packet + Send + 'static>(name: &str, values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
     BUILTIN.find(name).unwrap_or_else(|| panic!("a discipline is called {name}")).build(values, site)
 }
 
-/// What a discipline is built with besides its parameters.
+/// What a discipline is built with beside its parameters.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Rate of the link it stands before.
+    /// Rate of the link that it stands before.
     pub rate: Rate,
     /// Its random stream.
     pub stream: Stream,
 }
 
-/// What a discipline's own file provides: its row, and how it is built.
+/// What the file of a discipline provides: its row, and the way to build it.
 pub trait Discipline {
     /// Its row.
     const ROW: Row;
@@ -333,16 +332,16 @@ pub trait Discipline {
     /// Builds it from resolved values.
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send>;
 
-    /// Bytes that it then holds, before the first packet.
+    /// How many bytes it then holds before the first packet.
     fn state_bytes(_values: &Values) -> usize {
         SMALL_STATE
     }
 }
 
-/// Bytes, at most, of a discipline whose state no parameter makes larger.
+/// How many bytes a discipline holds at most if no parameter makes its state larger.
 pub const SMALL_STATE: usize = 16 << 10;
 
-/// What a law's own file provides: its row, and how one is made.
+/// What the file of a law provides: its row, and the way to make one.
 pub trait LawRow: Law + Send + Sized + 'static {
     /// Its row.
     const ROW: Row;
@@ -350,13 +349,13 @@ pub trait LawRow: Law + Send + Sized + 'static {
     /// Makes one from resolved values.
     fn made(values: &Values, site: Site) -> Self;
 
-    /// Bytes that it then holds beside itself, before the first packet.
+    /// How many bytes it then holds beside itself before the first packet.
     fn own_bytes(_values: &Values) -> usize {
         0
     }
 }
 
-/// A law alone is a discipline: in a first-in-first-out queue.
+/// A law in a first-in-first-out queue is a discipline.
 impl<L: LawRow> Discipline for L {
     const ROW: Row = L::ROW;
 
@@ -369,7 +368,7 @@ impl<L: LawRow> Discipline for L {
     }
 }
 
-/// The `limit` every discipline has.
+/// The `limit` that every discipline has.
 pub const fn limit(default: &'static str, source: &'static str) -> Param {
     Param {
         name: "limit",
@@ -383,7 +382,7 @@ pub const fn limit(default: &'static str, source: &'static str) -> Param {
     }
 }
 
-/// The `ecn` every discipline has.
+/// The `ecn` that every discipline has.
 pub const ECN: Param = Param {
     name: "ecn",
     kind: Kind::Flag,
@@ -393,7 +392,7 @@ pub const ECN: Param = Param {
     source: "tc-red(8), tc-pie(8): off unless asked for",
 };
 
-/// The `dialect` of a discipline of which there is one form, wherever it is, called by its source.
+/// The `dialect` of a discipline that has one form in all its sources. The form is named after the source.
 pub const fn only(form: &'static [&'static str; 1], source: &'static str) -> Param {
     Param {
         name: "dialect",
@@ -426,7 +425,7 @@ pub fn never(_values: &Values) -> bool {
     false
 }
 
-/// A row's `resolve` that has nothing to do.
+/// The `resolve` of a row that computes nothing and refuses nothing.
 pub fn as_given(_values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }

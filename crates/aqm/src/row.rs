@@ -1,4 +1,5 @@
-//! The row of a discipline: a constant in its own file, and in a registry a value that owns its texts.
+//! The row of a discipline says what a person and the program need to know of it. It is a constant in the discipline's
+//! file, and a value that owns its texts in a registry.
 
 use crate::gauge::Gauge;
 use crate::law::Gauges;
@@ -22,13 +23,13 @@ impl Storage for Text {
     type List<X: 'static> = Vec<X>;
 }
 
-/// One row: what a person reads about a discipline, and its parameters. It is `Row` where it is a constant, and
-/// `Row<Text>` in a registry, which owns what was made while the program runs.
+/// One row: what a person reads about a discipline, and its parameters. A constant is a `Row`. A registry has
+/// `Row<Text>`, which owns the texts that were made while the program runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<T: Storage = &'static str> {
     /// The name in scenarios, as `tc` or the paper has it.
     pub name: T,
-    /// Other names it is known by.
+    /// Other names that it is known by.
     pub aliases: T::List<T>,
     /// The idea in one sentence.
     pub doc: T,
@@ -40,16 +41,16 @@ pub struct Row<T: Storage = &'static str> {
     pub marks: bool,
     /// All its parameters, `limit` and `ecn` among them; `dialect` where there are several.
     pub params: T::List<Param<T>>,
-    /// Parameters that stay what they are while a run goes on: what a state is counted in or how much room it has, and
-    /// what only others are computed from. All others may be set, see [`Qdisc::retune`](crate::Qdisc::retune).
+    /// Parameters that cannot change while a run goes on: the units and the sizes of a state, and what only serves to
+    /// compute other parameters. All others may be set ([`Qdisc::retune`](crate::Qdisc::retune)).
     pub fixed: T::List<T>,
     /// What it shows of itself, at most one in each column of the tables.
     pub gauges: T::List<Gauge<T>>,
-    /// Whether anything is computed from the link's rate, here or while packets pass, with values that have not been
-    /// resolved yet. Where it may be, [`CAPACITY`] is among the parameters.
+    /// Whether the discipline computes anything from the link's rate, when it is resolved or while packets pass. The
+    /// values have not been resolved yet. If it ever does, [`CAPACITY`] is among the parameters.
     pub uses_rate: fn(&Values) -> bool,
-    /// Fills in the parameters without a default from the others and the link's rate, and refuses values that are
-    /// each in range but do not fit together (thresholds out of order). Doing it again changes nothing.
+    /// Computes the parameters without a default from the others and the link's rate. Refuses values that are each in
+    /// range but do not fit together, such as thresholds out of order. Resolved values resolve to themselves.
     pub resolve: fn(&mut Values, Rate) -> Result<(), Refusal>,
 }
 
@@ -82,8 +83,8 @@ impl Row<Text> {
         self.params.iter().find(|param| param.name == name)
     }
 
-    /// Resolves `values` before a link that tells of this rate, or of none: see [`Row::resolve`]. A `capacity` among
-    /// them is taken for the link's rate.
+    /// Resolves `values` by [`Row::resolve`], before a link that tells this rate, or none. A `capacity` among them is
+    /// taken for the link's rate.
     ///
     /// # Errors
     /// The values do not fit together, or there is no rate to compute from.
@@ -97,7 +98,7 @@ impl Row<Text> {
         (self.resolve)(values, values.rate_at(link))
     }
 
-    /// Refuses `values` in which a parameter that is fixed is not what it was `before`.
+    /// Refuses `values` in which a fixed parameter differs from the one `before`.
     ///
     /// # Errors
     /// Names the first such parameter.
@@ -112,7 +113,7 @@ impl Row<Text> {
         }
     }
 
-    /// What it shows as `name`, of all that it shows.
+    /// The gauge called `name` among `gauges`.
     pub fn reading(&self, name: &str, gauges: &Gauges) -> Option<f64> {
         self.gauges.iter().find(|gauge| gauge.name == name)?.column.of(gauges)
     }

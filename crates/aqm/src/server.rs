@@ -1,16 +1,16 @@
-//! What serves the packets of a link whose rate is not constant.
+//! A server says when packets pass on a link whose rate is not constant.
 
 use crate::changes::{Change, Changes};
 use crate::trace::{Opportunities, Trace};
 use base::{Serializer, Span, Time};
 
-/// What says when a transmission begins and ends.
+/// Says when a transmission begins and ends.
 pub(crate) enum Server {
-    /// The wire: at once, at its rate.
+    /// A wire of constant rate, which sends at once.
     Constant,
     /// The opportunities of a trace.
     Trace(Opportunities),
-    /// The wire, whose rate changes and which has outages.
+    /// A wire whose rate changes and which has outages.
     Changing(Changing),
 }
 
@@ -33,8 +33,8 @@ impl Server {
         Self::Changing(Changing { changes, next, resumes_at: Time::ZERO })
     }
 
-    /// When a transmission may begin, of a packet that is there at `now`. `is_due` says that the server was waited
-    /// for until now: a packet that arrives at the very instant of an opportunity has come too late for it.
+    /// When the transmission of a packet that is there at `now` may begin. `is_due` says that the link has waited for
+    /// the server until now. A packet that only now arrives has come too late for an opportunity of this instant.
     pub fn ready(&mut self, now: Time, is_due: bool) -> Time {
         match self {
             Self::Constant => now,

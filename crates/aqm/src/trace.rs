@@ -1,9 +1,9 @@
-//! Links whose rate is that of a trace: written down is not a rate but when there was an opportunity to deliver, as on
-//! a cellular link whose base station serves one phone after another.
+//! A trace may stand for the rate of a link. It has the instants at which there was an opportunity to deliver, as on a
+//! cellular link whose base station serves one phone after another.
 //!
-//! An opportunity is an instant at which 1500 bytes pass. A packet that is smaller leaves the rest to those behind it,
-//! a packet that is larger goes on with the next opportunity, and is delivered with its last byte; what nobody waits
-//! for is lost. At its last opportunity the trace begins again: that instant is time zero of the next round.
+//! An opportunity is an instant at which 1500 bytes pass. A smaller packet leaves the rest to those behind it. A larger
+//! packet goes on with the next opportunity, and is delivered with its last byte. Bytes that nobody waits for are lost.
+//! At its last opportunity the trace begins again: that instant is time zero of the next round.
 //!
 //! Sources: Winstein, Sivaraman and Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over
 //! Cellular Networks" (NSDI 2013), §4.2, whose Cellsim this is; Netravali et al., "Mahimahi: Accurate Record-and-Replay
@@ -15,10 +15,10 @@
 use base::{Rate, Span, Time};
 use std::sync::Arc;
 
-/// What passes at an opportunity, bytes.
+/// How many bytes pass at an opportunity.
 const BYTES: u32 = 1_500;
 
-/// When there are opportunities to deliver, over and over.
+/// The instants of opportunities to deliver, over and over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// Milliseconds into each round, which do not fall; the last is the length of a round.
@@ -26,20 +26,20 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace of opportunities at these milliseconds; `None` where they fall, or all are at 0.
+    /// A trace of opportunities at these milliseconds; `None` if they are not in order, or all at 0.
     pub fn new(at_ms: impl Into<Arc<[u32]>>) -> Option<Self> {
         let at_ms = at_ms.into();
         (at_ms.is_sorted() && at_ms.last().is_some_and(|&last| last > 0)).then_some(Self { at_ms })
     }
 
-    /// The rate in the mean of a round, to the bit a second.
+    /// The mean rate of a round, to the bit a second.
     pub fn rate(&self) -> Rate {
         let bits = self.at_ms.len() as u128 * u128::from(BYTES) * 8;
         let bps = bits * 1_000_000_000 / u128::from(self.round().ns());
         Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1))
     }
 
-    /// How long until it begins again.
+    /// How long a round lasts.
     pub fn round(&self) -> Span {
         Span::from_ms(u64::from(*self.at_ms.last().expect("a trace has opportunities")))
     }
@@ -49,11 +49,11 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
     trace: Trace,
-    /// Which of the round is the first that has bytes left.
+    /// The number in the round of the first opportunity that has bytes left.
     index: usize,
     /// When the round began.
     round: Time,
-    /// Bytes that the first has left: never none.
+    /// How many bytes that one has left, at least one.
     left: u32,
 }
 

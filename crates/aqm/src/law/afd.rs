@@ -1,5 +1,5 @@
-//! AFD: approximate fair dropping. A sample of the packets that arrived lately tells each flow's rate; a flow above the
-//! fair share loses just what exceeds it. The share is whatever keeps the queue at its reference.
+//! AFD is approximate fair dropping. A sample of the packets that arrived lately tells each flow's rate. A flow above
+//! the fair share loses just what exceeds it. A controller moves the share so that the queue stays at its reference.
 //!
 //! Source: Pan, Breslau, Prabhakar and Shenker, "Approximate Fairness through Differential Dropping", ACM CCR 33(2),
 //! 2003 ("the paper").
@@ -112,7 +112,7 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     if values.number("alpha") < beta { Ok(()) } else { Err(Refusal::new("alpha", format!("less than beta, {beta}"))) }
 }
 
-/// A packet in the shadow buffer. It counts for one, or in byte mode for its bytes.
+/// A packet in the shadow buffer. It counts as one, or as its bytes in byte mode.
 #[derive(Clone, Copy, Debug)]
 struct Sampled {
     flow: FlowKey,

@@ -1,5 +1,5 @@
-//! Adaptive RED: RED that keeps its average queue in the middle of the band by slowly moving its maximum probability,
-//! and sets its other parameters from the link's rate and a target delay.
+//! Adaptive RED keeps the average queue of RED in the middle of the band, by slowly moving the maximum probability. It
+//! computes its other parameters from the link's rate and a target delay.
 //!
 //! Source: Floyd, Gummadi and Shenker, "Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active Queue
 //! Management", technical report, August 2001.
@@ -110,7 +110,7 @@ const PARAMS: &[Param] = &[
     registry::CAPACITY,
 ];
 
-/// Computes thresholds, weight and limit from the link, where they were not given.
+/// Computes from the link the thresholds, the weight and the limit that were not given.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let capacity = measure::capacity(values, rate);
     // -expm1(-x), which `1 - exp` only approximates where C is large; the digits lost there are below C * 1e-16.
@@ -182,7 +182,7 @@ impl Ared {
         }
     }
 
-    /// Takes the queue that a packet finds into the average, and ns-2's step.
+    /// Takes the queue that a packet finds into the average; in ns-2 this is also when a step may be taken.
     #[inline]
     fn observe(&mut self, arrival: &Arrival, now: Time) {
         self.red.observe(arrival.backlog, now);
@@ -194,7 +194,7 @@ impl Ared {
         }
     }
 
-    /// Moves the maximum probability if the average is off target; whether it moved.
+    /// Moves the maximum probability if the average is off target. Returns whether it moved.
     fn adapt(&mut self, average: f64) -> bool {
         let before = self.red.max_p();
         let (bottom, top) = self.bounds;

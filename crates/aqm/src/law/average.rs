@@ -1,5 +1,5 @@
-//! The average queue of RED and its kin: an exponentially weighted mean over arrivals, that decays while the link is
-//! idle as if empty queues had been seen (Floyd and Jacobson 1993, §4 and §11).
+//! The average queue of RED and its kin is an exponentially weighted mean over arrivals. While the link is idle it
+//! decays as if arrivals had found the queue empty (Floyd and Jacobson 1993, §4 and §11).
 //!
 //! | paper | here |
 //! |---|---|
@@ -28,9 +28,9 @@ pub struct Average {
     /// ln(1 - w) / s: what the logarithm of the average loses each idle second.
     decay_per_s: f64,
     idle: Idle,
-    /// What has decayed below this is nothing.
+    /// An average that has decayed below this is 0.
     least: f64,
-    /// Idle times shorter than this are no decay (ns-2's rounding down); 0 if every one is.
+    /// Idle times shorter than this do not decay the average (ns-2 rounds them down); 0 if all do.
     spell_ns: u64,
     /// Since when the link is idle; [`Time::NEVER`] while it is busy.
     idle_since: Time,
@@ -52,20 +52,20 @@ impl Average {
         }
     }
 
-    /// The same average for whoever treats all averages below `threshold` alike: where that is above 0, one that has
-    /// decayed to less than the least normal number is 0, because processors are slow with what is between.
+    /// Prepares the average for a law that treats all averages below `threshold` alike. If that is above 0, an average
+    /// that has decayed below the least normal number becomes 0, because processors are slow with subnormal numbers.
     #[must_use]
     pub fn compared_with(self, threshold: f64) -> Self {
         Self { least: if threshold > 0.0 { threshold.min(f64::MIN_POSITIVE) } else { 0.0 }, ..self }
     }
 
-    /// This average in the place of `before`, from whose value it goes on.
+    /// Puts this average in the place of `before`, from whose value it goes on.
     #[must_use]
     pub fn instead_of(self, before: Self) -> Self {
         Self { value: before.value, idle_since: before.idle_since, ..self }
     }
 
-    /// Takes the queue an arrival found into the average; returns the average.
+    /// Takes the queue that an arrival found into the average; returns the average.
     #[inline]
     pub fn sample(&mut self, queue: f64, now: Time) -> f64 {
         // A short idle time does the same as none: one branch for both, which goes one way while acknowledgements pass.
@@ -110,8 +110,8 @@ impl Average {
     }
 }
 
-/// How many whole slots fit into an idle time. One that is whole slots long has them all, whatever the last bits of
-/// either say: fractions of a slot that small are below a nanosecond.
+/// How many whole slots fit into an idle time. An idle time of whole slots has them all even if rounding made it a
+/// little shorter: such a fraction of a slot is below a nanosecond.
 pub fn whole_slots(idle_s: f64, slot_s: f64) -> u64 {
     (idle_s / slot_s * (1.0 + 1e-12)) as u64
 }

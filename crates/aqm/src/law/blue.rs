@@ -1,6 +1,6 @@
-//! BLUE: no queue length enters the decision. Packets are signalled with one probability that rises by a step when the
-//! queue overflows, falls by a smaller step while the link is idle, and rests for a while after each step: losses and
-//! idle time say directly that too little or too much is signalled.
+//! BLUE decides without the length of the queue. It signals packets with one probability, which rises by a step when
+//! the queue overflows, falls by a smaller step while the link is idle, and rests for a while after each step. Losses
+//! and idle time say directly that too little or too much is signalled.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "BLUE: A New Class of Active Queue Management Algorithms", U. Michigan
 //! CSE-TR-387-99, 1999 ("the report"); "The BLUE Active Queue Management Algorithms", IEEE/ACM ToN 10(4), 2002.

@@ -1,4 +1,4 @@
-//! The clock of a periodic law: ticks at whole multiples of its period, with nothing lost to rounding.
+//! The clock of a periodic law ticks at whole multiples of its period. Nothing is lost to rounding.
 
 use base::{Span, Time};
 
@@ -53,8 +53,8 @@ impl Clock {
         self.start + Span::from_ns((ticks as f64 * self.period_ns + 0.5) as u64)
     }
 
-    /// This clock in the place of `before`: its first tick comes a period after the last of `before`, but not before
-    /// `now`. With the same period it is `before`.
+    /// Puts this clock in the place of `before`. Its first tick comes a period after the last one of `before`, but not
+    /// before `now`. With the same period it is `before`.
     #[must_use]
     pub fn instead_of(self, before: Self, now: Time) -> Self {
         if self.period_ns == before.period_ns {

@@ -1,6 +1,6 @@
-//! COBALT: CoDel and BLUE, alternate. A simpler CoDel, whose count decays while the queue is short instead of being
-//! forgotten, for flows that answer; and a probability of loss that grows whenever the queue overflows and shrinks when
-//! it runs empty, for flows that do not.
+//! COBALT is "CoDel and BLUE, alternate". For flows that answer to signals it has a simpler CoDel, whose count decays
+//! while the queue is short instead of being forgotten. For flows that do not answer it has BLUE: a probability of loss
+//! that grows whenever the queue overflows, and shrinks when it runs empty.
 //!
 //! Source: Hoeiland-Joergensen, Taht and Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
 //! Gateways", IEEE LANMAN 2018 ("the paper"), §III; Linux sch_cake.c, of which it is a part, for all details.
@@ -12,8 +12,8 @@
 //! | `cobalt_should_drop` | [`Cobalt::decide`] |
 //! | `cobalt_queue_full`, `cobalt_queue_empty` | [`Cobalt::full`], [`Cobalt::empty`] |
 //!
-//! BLUE drops whatever the ECN field, on purpose: who answers to marks gives it no reason to. The last packet of a
-//! queue may be marked, but is never dropped.
+//! BLUE drops packets whatever their ECN field. That is on purpose: a flow that answers to marks gives it no reason to.
+//! The last packet of a queue may be marked, but is never dropped.
 //!
 //! The forms in use are one algorithm, and differ in this:
 //!
@@ -100,7 +100,7 @@ pub const PAPER: Dialect = Dialect { precision: Precision::Exact, interval_mask:
 pub const LINUX: Dialect = Dialect { precision: Precision::Integer, interval_mask: 0xFFFF_FFFF };
 
 impl Dialect {
-    /// By its word.
+    /// The dialect that the parameter names.
     pub fn of(values: &Values) -> Self {
         match values.word("dialect") {
             "linux" => LINUX,
@@ -114,7 +114,7 @@ impl Dialect {
 pub struct Setting {
     /// Waiting time that may stand, and the pace of BLUE.
     pub target: Span,
-    /// How long it may be exceeded before the first signal.
+    /// How long the waiting time may exceed it before the first signal.
     pub interval: Span,
     /// The time that a packet of full size takes on the link: four of them may always stand.
     pub mtu_time: Span,
@@ -137,7 +137,7 @@ pub struct Cobalt {
 }
 
 impl Cobalt {
-    /// The next signal after `time`: interval / sqrt(count) later, at a count of 0 as of 1.
+    /// When the signal after one at `time` is due: interval / sqrt(count) later, where a count of 0 is as 1.
     fn after(&self, setting: &Setting, time: Time) -> Time {
         let interval = setting.interval.ns() & setting.dialect.interval_mask;
         let share = match setting.dialect.precision {
@@ -147,7 +147,7 @@ impl Cobalt {
         time + Span::from_ns(share)
     }
 
-    /// The count was changed to `count`, and the schedule moves on from where it was.
+    /// Changes the count to `count`; the schedule moves on from where it was.
     fn reschedule(&mut self, setting: &Setting, count: u32) {
         self.count = count;
         if setting.dialect.precision == Precision::Integer {
@@ -164,8 +164,8 @@ impl Cobalt {
         self.drop_next = self.after(setting, self.drop_next);
     }
 
-    /// What becomes of the packet at the head of the queue. `bulk_flows` counts the flows whose packets, two each, may
-    /// stand besides (an ingress shaper's; else 0).
+    /// Decides what becomes of the packet at the head of the queue. An ingress shaper lets two packets of each of its
+    /// `bulk_flows` stand besides; all others say 0.
     pub fn decide(
         &mut self,
         setting: &Setting,
@@ -220,7 +220,7 @@ impl Cobalt {
         }
     }
 
-    /// The queue overflowed.
+    /// Hears that the queue overflowed.
     pub fn full(&mut self, setting: &Setting, now: Time) {
         if now.since(self.blue_at) > setting.target {
             self.p_drop = (self.p_drop + P_INC).min(1.0);
@@ -231,7 +231,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// The queue had nothing to send when it was asked.
+    /// Hears that the queue was asked for a packet and had none.
     pub fn empty(&mut self, setting: &Setting, now: Time) {
         if self.p_drop > 0.0 && now.since(self.blue_at) > setting.target {
             self.p_drop = (self.p_drop - P_DEC).max(0.0);

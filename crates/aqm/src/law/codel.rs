@@ -1,6 +1,6 @@
-//! CoDel: controlled delay. A queue whose waiting time stays above a target for a whole interval is a standing one, and
-//! does nobody good: signal one packet at its head, then one more after ever shorter times, interval / sqrt(count),
-//! until the waiting time falls below the target.
+//! CoDel is controlled delay. A queue whose waiting time stays above a target for a whole interval is a standing queue,
+//! which does nobody good. CoDel then signals one packet at its head, and one more after ever shorter times,
+//! interval / sqrt(count), until the waiting time falls below the target.
 //!
 //! Source: Nichols, Jacobson, McGregor and Iyengar, "Controlled Delay Active Queue Management", RFC 8289, 2018.
 //!
@@ -109,11 +109,11 @@ pub const DIALECT: Param = Param {
 /// What the packet before this one was, if it was lost at this same instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lost {
-    /// It was not: this packet is the first that the link gets to see.
+    /// It was not lost: this packet is the first that the link gets to see.
     Nothing,
-    /// The first drop, which began the dropping state.
+    /// It was the first drop, which began the dropping state.
     First,
-    /// A drop in the dropping state.
+    /// It was a further drop in the dropping state.
     Further,
 }
 
@@ -189,7 +189,7 @@ impl Root {
         }
     }
 
-    /// That of the next `count`.
+    /// The value for the new `count`.
     fn step(self, count: u32) -> Self {
         match self {
             Self::Exact(_) => Self::Exact(1.0 / f64::from(count).sqrt()),
@@ -283,7 +283,7 @@ impl Codel {
         }
     }
 
-    /// The signal that is due: what to do with this packet.
+    /// Decides what to do with this packet: signal it if a signal is due.
     fn decide(&mut self, departure: &Departure, waited: u64, now: u64) -> Verdict {
         let is_standing = self.is_standing(departure, waited, now);
         let mut due = self.drop_next.unwrap_or(0);
@@ -320,7 +320,7 @@ impl Codel {
         signal
     }
 
-    /// Begins to drop at `now`. If that was so a short while ago, at the rate that controlled the queue then.
+    /// Begins the dropping state at `now`. If the last one was a short while ago, it goes on at the rate of that one.
     fn begin(&mut self, now: u64) {
         self.is_dropping = true;
         let delta = self.count.wrapping_sub(self.last_count);
@@ -340,7 +340,7 @@ impl Codel {
         self.inverse_root = self.inverse_root.step(count);
     }
 
-    /// When the signal after one at `time` is due.
+    /// When the signal is due that follows one at `time`.
     fn after(&self, time: u64) -> u64 {
         time + self.inverse_root.share(self.interval)
     }

@@ -1,10 +1,10 @@
-//! The controller that PI2 and DualPI2 share: one linear probability `p'`, of which Classic flows feel the square and
-//! Scalable flows a multiple.
+//! PI2 and DualPI2 share this controller. It has one linear probability `p'`: Classic flows get its square, Scalable
+//! flows a multiple of it.
 //!
-//! A Classic flow's rate goes with 1/sqrt(p), a Scalable one's with 1/p. Squaring makes the loop of the former linear
-//! in `p'`, and the two alike: no tuning by the probability as in PIE, and one window for both (De Schepper,
-//! Bondarenko, Tsang and Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", CoNEXT 2016, §4; RFC 9332
-//! §2).
+//! A Classic flow's rate is in proportion to 1/sqrt(p), a Scalable flow's to 1/p. The square makes the loop of Classic
+//! flows linear in `p'` too. So the gains need no tuning by the probability as in PIE, and both get one window (De
+//! Schepper, Bondarenko, Tsang and Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", CoNEXT 2016, §4;
+//! RFC 9332 §2).
 
 use crate::param::{Kind, Param, Values};
 use base::Ecn;
@@ -43,7 +43,7 @@ pub struct Coupling {
 }
 
 impl Coupling {
-    /// From resolved values: `target`, `alpha`, `beta` and those above.
+    /// The controller of resolved values: `target`, `alpha`, `beta` and those above.
     pub fn new(values: &Values) -> Self {
         Self {
             target_s: values.time("target").secs_f64(),
@@ -56,13 +56,13 @@ impl Coupling {
         }
     }
 
-    /// This controller in the place of `before`, from whose `p'` it goes on.
+    /// Puts this controller in the place of `before`, from whose `p'` it goes on.
     #[must_use]
     pub fn instead_of(self, before: &Self) -> Self {
         Self { linear: before.linear, delay_old_s: before.delay_old_s, ..self }
     }
 
-    /// A step at a waiting time of `delay_s`.
+    /// Takes a step at a waiting time of `delay_s`.
     pub fn step(&mut self, delay_s: f64) {
         let step = self.alpha * (delay_s - self.target_s) + self.beta * (delay_s - self.delay_old_s);
         let largest = if self.drops_on_overload { 1.0 } else { 1.0 / self.factor };
@@ -94,7 +94,7 @@ impl Coupling {
     }
 }
 
-/// Whether a packet says it belongs to a Scalable flow: ECT(1), or CE, which may have been that (RFC 9331 §4).
+/// Whether a packet is of a Scalable flow by its ECN field: ECT(1), or CE, which may have been ECT(1) (RFC 9331 §4).
 #[inline]
 pub const fn is_scalable(ecn: Ecn) -> bool {
     matches!(ecn, Ecn::Ect1 | Ecn::Ce)

@@ -1,12 +1,12 @@
-//! The curve of RED and its kin: the probability of a signal over the average queue (Floyd and Jacobson 1993, §4; the
-//! second slope: Floyd, "Recommendation on using the gentle_ variant of RED", 2000).
+//! The curve of RED and its kin gives the probability of a signal for an average queue (Floyd and Jacobson 1993, §4;
+//! the second slope: Floyd, "Recommendation on using the gentle_ variant of RED", 2000).
 
 /// The probability of a signal over the average queue: 0, a slope, and a jump or a second slope to 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {
     min: f64,
     max: f64,
-    /// Where 1 is reached: `max` itself unless gentle.
+    /// The average at which the probability is 1: `max` itself unless gentle.
     end: f64,
     max_p: f64,
     slope: f64,
@@ -27,7 +27,7 @@ impl Curve {
         self.min
     }
 
-    /// Where the first slope ends.
+    /// The average at which the first slope ends.
     pub fn max(&self) -> f64 {
         self.max
     }

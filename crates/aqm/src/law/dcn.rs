@@ -1,6 +1,6 @@
-//! DCN: differential congestion notification. Most flows are small and carry few of the bytes; signal only the few that
-//! send much. A scoreboard finds those, and each of their packets is then signalled with the probability that brings
-//! the flow down to a common share, which a controller moves until the queue is at its reference.
+//! DCN is differential congestion notification. Most flows are small and carry few of the bytes, and DCN signals only
+//! the few that send much. A scoreboard finds these. Each of their packets is then signalled with the probability that
+//! brings the flow down to a common share. A controller moves the share until the queue is at its reference.
 //!
 //! Source: Le, Aikat, Jeffay and Smith, "Differential Congestion Notification: Taming the Elephants", ICNP 2004 ("the
 //! paper"); its controller: Pan, Breslau, Prabhakar and Shenker, "Approximate Fairness through Differential Dropping",
@@ -23,17 +23,17 @@
 //!   default, makes both true: a flow that sends `n` packets in `T_dec` settles at a count of `n` and is forwarded
 //!   `p_ref` of them. Counting arrivals, the count of a flow above the share, and with it the probability, grows from
 //!   period to period for as long as the flow does not give way.
-//! - Whether counts are reduced together or each in its own time. Here each, counted from when the flow became known:
-//!   together, all flows are signalled less at the same instant, and the queue swings with a period of `T_dec`.
-//! - Gains, `T_update`, the clearing interval and the sizes of the tables: parameters, with the reason at each.
+//! - Whether counts are reduced together, or each in its own time. Here each has its own time, from when the flow became
+//!   known. If they were reduced together, all flows would be signalled less at the same instant, and the queue would
+//!   swing with a period of `T_dec`.
+//! - Gains, `T_update`, the clearing interval and the sizes of the tables. These are parameters, with a reason at each.
 //!
-//! Deviations. The share is kept from winding up: above the largest count of this and the last `tdec` it has no effect;
-//! there it stops rising, and from there it falls. It begins with what the link sends in `tdec`, so that nobody is
-//! signalled before the queue has been above its reference. A flow
-//! that returns to the scoreboard after a clearing interval counts from this packet on. A full `HB` takes no more. A
-//! reduction that is due is done at the flow's next packet, or at the sweep at each multiple of `tdec`, whichever comes
-//! first, with the share of that moment. Packets lost by the
-//! limit count where arrivals do, and only there.
+//! Deviations. The share is kept from winding up. Above the largest count of this and the last `tdec` it has no effect,
+//! so it stops rising there, and falls from there. It begins with what the link sends in `tdec`, so that nobody is
+//! signalled before the queue has been above its reference. A flow that returns to the scoreboard after a clearing
+//! interval counts from that packet on. A full `HB` takes no more flows. A reduction that is due is done at the flow's
+//! next packet, or at the sweep at each multiple of `tdec`, whichever comes first, with the share of that moment.
+//! Packets lost by the limit count if arrivals are counted, and only then.
 
 use super::clock::Clock;
 use super::flows::FlowTable;
@@ -168,7 +168,7 @@ struct Heavy {
 }
 
 impl Heavy {
-    /// Does the reductions that are due at `now`; whether the flow still sends much.
+    /// Does the reductions that are due at `now`. Returns whether the flow still sends much.
     #[inline]
     fn reduce(&mut self, share: f64, tdec: Span, now: Time) -> bool {
         let periods = now.since(self.reduced).ns() / tdec.ns();
@@ -207,7 +207,7 @@ pub struct Dcn {
     seen: Vec<Seen>,
     heavy: FlowTable<Heavy>,
     heavy_max: usize,
-    /// The largest count since the last sweep, and between that and the one before.
+    /// The largest count since the last sweep, and the largest between that sweep and the one before.
     largest: (f64, f64),
     share: f64,
     /// The share that was given to begin with.

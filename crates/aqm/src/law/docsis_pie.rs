@@ -1,6 +1,6 @@
-//! DOCSIS-PIE: the PIE of cable modems. As [`super::pie`], with the waiting time computed from the queue and the known
-//! rate, the probability of a packet scaled by its size (and able to grow until the smallest are signalled), signals
-//! always spaced, and bursts allowed only after a second of quiet.
+//! DOCSIS-PIE is the PIE of cable modems. It is [`super::pie`] with four differences: the waiting time is computed from
+//! the queue and the known rate; the probability of a packet is scaled by its size, and may grow until the smallest
+//! packets are signalled; signals are always spaced; and a burst is allowed only after a second of quiet.
 //!
 //! Source: White and Pan, "Active Queue Management (AQM) Based on Proportional Integral Controller Enhanced (PIE) for
 //! Data-Over-Cable Service Interface Specifications (DOCSIS) Cable Modems", RFC 8034, 2017, Appendix A.
@@ -105,7 +105,7 @@ const PARAMS: &[Param] = &[
 /// The largest probability of a packet: `PROB_LOW` of RFC 8034.
 const LARGEST: f64 = 0.85;
 
-/// By what a step is divided below a heavy probability, which has further to go here than in RFC 8033.
+/// What a step is divided by below each large probability. These go further here than in RFC 8033.
 const HEAVY: [(f64, f64); 3] = [(1.0, 0.5), (10.0, 0.125), (f64::INFINITY, 0.03125)];
 
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
@@ -117,11 +117,11 @@ fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
 /// How much the queue may grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It has been quiet for long: to a third of the limit.
+    /// To a third of the limit: it has been quiet for long.
     Inactive,
-    /// Until the first signal, which allows a burst.
+    /// Freely, until the first signal, which allows a burst.
     Quiescent,
-    /// As the controller says.
+    /// As much as the controller allows.
     Active,
 }
 
@@ -208,7 +208,7 @@ impl DocsisPie {
         self.spacing.is_signalled(p, &mut self.stream)
     }
 
-    /// A step of the probability (`calculate_drop_prob`).
+    /// Takes a step of the probability (`calculate_drop_prob`).
     fn step(&mut self, delay_s: f64) {
         let old_s = std::mem::replace(&mut self.delay_old_s, delay_s);
         if self.burst > Span::ZERO {

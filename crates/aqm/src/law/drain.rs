@@ -1,19 +1,19 @@
-//! How fast a queue drains, measured at its head: the time that a fixed number of bytes take to leave while the queue
-//! is long enough to keep the link busy (RFC 8033 §5.3; Linux sch_pie.c, `pie_process_dequeue`).
+//! This estimator measures at its head how fast a queue drains. It takes the time in which a fixed number of bytes
+//! leave while the queue is long enough to keep the link busy (RFC 8033 §5.3; Linux sch_pie.c, `pie_process_dequeue`).
 
 use super::Departure;
 use base::{Span, Time};
 
-/// Bytes of one measurement, and of a queue long enough for it to begin: 16 KiB.
+/// How many bytes one measurement takes, and how many must wait for it to begin: 16 KiB.
 const THRESHOLD: u64 = 16_384;
 
 /// A tick of Linux's packet schedulers in nanoseconds (`PSCHED_SHIFT`). Its rate has 8 bits below a byte a tick
 /// (`PIE_SCALE`) and loses what is smaller, at 10 Mb/s up to a twentieth in each sample and more in the average.
 const TICK_NS: u64 = 64;
-/// See [`TICK_NS`].
+/// How many bits Linux's rate has below a byte a tick ([`TICK_NS`]).
 const SCALE: u64 = 256;
 
-/// What is measured.
+/// What a measurement gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Measure {
     /// How long the threshold takes, averaged by 1/4. The packet that begins a measurement is not part of it, and what
@@ -28,14 +28,14 @@ pub enum Measure {
 #[derive(Clone, Debug)]
 pub struct Drain {
     measure: Measure,
-    /// When this measurement began, and the bytes since.
+    /// When this measurement began, and how many bytes left since.
     since: Option<(Time, u64)>,
-    /// Seconds for the threshold, or 256ths of a byte a tick; 0 is not measured, as in both sources.
+    /// Seconds for the threshold, or 256ths of a byte a tick; 0 before the first measurement, as in both sources.
     average: f64,
 }
 
 impl Drain {
-    /// Nothing measured yet.
+    /// An estimator that has measured nothing yet.
     pub fn new(measure: Measure) -> Self {
         Self { measure, since: None, average: 0.0 }
     }
@@ -45,7 +45,7 @@ impl Drain {
         (self.since, self.average) = (None, 0.0);
     }
 
-    /// A packet leaves at `now`. How long the measurement took, if it ends one.
+    /// Counts a packet that leaves at `now`. Returns how long the measurement took, if it ends one.
     pub fn on_departure(&mut self, departure: &Departure, now: Time) -> Option<Span> {
         let is_long = departure.backlog.bytes >= THRESHOLD;
         if self.measure == Measure::Rate && self.since.is_none() && is_long {
@@ -74,7 +74,7 @@ impl Drain {
         ended
     }
 
-    /// How long `bytes` wait, in seconds: none before the first measurement.
+    /// How long `bytes` wait, in seconds; 0 before the first measurement.
     pub fn delay_s(&self, bytes: u64) -> f64 {
         match self.measure {
             _ if !self.is_measured() => 0.0,

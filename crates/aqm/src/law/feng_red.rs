@@ -1,5 +1,5 @@
-//! Self-configuring RED: RED that scales its maximum probability down each time its average queue falls below the band,
-//! because it was too aggressive, and up each time it rises above, because it was not aggressive enough.
+//! Self-configuring RED scales the maximum probability of RED. Each time the average queue falls below the band, RED
+//! was too aggressive, and the probability goes down. Each time it rises above the band, the probability goes up.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "A Self-Configuring RED Gateway", INFOCOM 1999.
 //!
@@ -104,7 +104,7 @@ impl FengRed {
         }
     }
 
-    /// The average was just updated: has it entered another region?
+    /// Scales the maximum probability if the average, just updated, has entered another region.
     fn adapt(&mut self) {
         let average = self.red.average();
         let (min, max) = self.red.band();

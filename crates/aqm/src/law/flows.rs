@@ -1,8 +1,8 @@
-//! What a law remembers of each flow: a hash table that does not allocate once it has grown to the number of flows
-//! there are, and whose order depends on nothing but its history.
+//! A law remembers flows in this hash table. Once it has grown to the number of flows there are, it allocates no more.
+//! Its order depends on nothing but its history.
 //!
-//! Open addressing with linear probing, at most half full. A deletion moves later entries of the same run back, so
-//! that no tombstones gather (Knuth, "The Art of Computer Programming" 3, §6.4, Algorithm R).
+//! It uses open addressing with linear probing, and is at most half full. A deletion moves later entries of the same
+//! run back, so that no tombstones gather (Knuth, "The Art of Computer Programming" 3, §6.4, Algorithm R).
 
 use base::FlowKey;
 
@@ -23,7 +23,7 @@ impl<V> FlowTable<V> {
         Self { slots: empty(slots_for(flows)), len: 0 }
     }
 
-    /// Bytes that a table with room for so many flows holds beside itself.
+    /// How many bytes a table with room for so many flows holds beside itself.
     pub fn bytes_for(flows: usize) -> usize {
         slots_for(flows) * size_of::<Option<(FlowKey, V)>>()
     }
@@ -45,14 +45,14 @@ impl<V> FlowTable<V> {
         self.slots[self.find(flow)].as_ref().map(|(_, value)| value)
     }
 
-    /// What is known of `flow`, to change.
+    /// What is known of `flow`, which may be changed.
     #[inline]
     pub fn get_mut(&mut self, flow: FlowKey) -> Option<&mut V> {
         let slot = self.find(flow);
         self.slots[slot].as_mut().map(|(_, value)| value)
     }
 
-    /// What is known of `flow`, or else `value`, which is then known of it.
+    /// What is known of `flow`; if nothing is, `value` is from now on.
     #[inline]
     pub fn get_or_insert(&mut self, flow: FlowKey, value: V) -> &mut V {
         if 2 * (self.len + 1) > self.slots.len() {
@@ -93,7 +93,7 @@ impl<V> FlowTable<V> {
         self.slots.iter().flatten().map(|(flow, value)| (*flow, value))
     }
 
-    /// What is known of all flows, to change, in that order.
+    /// What is known of all flows in that order, which may be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.slots.iter_mut().flatten().map(|(_, value)| value)
     }

@@ -1,5 +1,5 @@
-//! FRED: flow RED. RED that knows how much of the queue each flow has: flows with little are never dropped early, flows
-//! with much more than the mean are held to it, and those that were caught at it get no more than the mean.
+//! FRED is flow RED: RED that knows how much of the queue each flow has. Flows with little are never dropped early.
+//! Flows with much more than the mean lose packets. Flows that were caught at it before get no more than the mean.
 //!
 //! Source: Lin and Morris, "Dynamics of Random Early Detection", SIGCOMM 1997, figure 6.
 //!

@@ -1,7 +1,7 @@
-//! GSP: global synchronization protection. A full drop-tail queue loses a packet of half its flows within a round trip,
-//! and they all slow down at once. GSP loses one packet when the queue passes a threshold, and then none for an
-//! interval, the time it takes that one loss to show. Where one loss an interval is not enough, the time that the queue
-//! spends above the threshold shortens the interval, and time below lengthens it again.
+//! GSP is global synchronization protection. A full drop-tail queue loses packets of half its flows within a round
+//! trip, and they all slow down at once. GSP loses one packet when the queue passes a threshold, and then none for an
+//! interval, in which the effect of that loss shows. If one loss an interval is not enough, the time that the queue
+//! spends above the threshold shortens the interval. Time below the threshold lengthens it again.
 //!
 //! Source: Lautenschlaeger and Francini, "Global Synchronization Protection for Bandwidth Sharing TCP Flows in
 //! High-Speed Links", HPSR 2015 ("the paper"); draft-lauten-aqm-gsp.
@@ -94,7 +94,7 @@ fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
 /// Where the queue is after an overflow. Time below the threshold counts only when it is clear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cycle {
-    /// No overflow since it was last above the threshold.
+    /// It has not overflowed since it was last above the threshold.
     Clear,
     /// It overflowed and has not been empty since.
     Overflowed,
@@ -116,7 +116,7 @@ pub struct Gsp {
     quiet_until: Option<Time>,
     is_above: bool,
     cycle: Cycle,
-    /// Until when `above` and `below` are counted, and their sums since the last arrival.
+    /// The instant until which `above` and `below` are counted; these are sums since the last arrival.
     counted_until: Time,
     above: Span,
     below: Span,
@@ -144,7 +144,7 @@ impl Gsp {
         }
     }
 
-    /// Least time to the next signal in seconds.
+    /// The least time to the next signal, in seconds.
     fn interval_s(&self) -> f64 {
         if self.adapts { self.preset_s / (1.0 + self.cumulative_s / self.tau_s) } else { self.preset_s }
     }
@@ -158,7 +158,7 @@ impl Gsp {
         is_due
     }
 
-    /// Counts the time since the last event for where the queue was.
+    /// Counts the time since the last event as above or below the threshold.
     fn count(&mut self, now: Time) {
         let span = now.since(self.counted_until);
         self.counted_until = now;
@@ -169,7 +169,7 @@ impl Gsp {
         }
     }
 
-    /// At every arrival: what was counted enters the accumulated time.
+    /// Adds what was counted to the accumulated time, at every arrival.
     fn accumulate(&mut self, now: Time) {
         self.count(now);
         let change = self.alpha * self.above.secs_f64() - self.below.secs_f64();

@@ -1,7 +1,7 @@
-//! How a law measures the queue and weighs a packet: in packets, or in bytes.
+//! A law measures the queue and weighs a packet in packets or in bytes.
 //!
-//! Laws reckon in packets throughout, as their papers do. Where bytes count, `mean_packet` bytes make one packet, so
-//! that thresholds, gains and prices keep their meaning (ns-2 `queue_in_bytes_` does the same). Two independent
+//! Laws compute in packets throughout, as their papers do. If bytes count, `mean_packet` bytes make one packet, so that
+//! thresholds, gains and prices keep their meaning (ns-2 `queue_in_bytes_` does the same). There are two independent
 //! questions (Floyd 1997, "RED: Discussions of Byte and Packet Modes"; RFC 7141): is the queue measured in bytes, and
 //! are small packets signalled more rarely? Byte mode answers yes to both. Packet mode answers no to the second, and
 //! the unit in which thresholds are written answers the first.
@@ -64,7 +64,7 @@ impl Measure {
         Self { in_bytes, weighs_size, mean_packet }
     }
 
-    /// The length of a queue in packets, or of whatever else was counted like one.
+    /// The length in packets of a queue, or of anything else that was counted as a queue is.
     #[inline]
     pub fn queue(&self, backlog: Backlog) -> f64 {
         if self.in_bytes { self.per_mean(backlog.bytes as f64) } else { f64::from(backlog.packets) }
@@ -101,8 +101,8 @@ impl Measure {
         self.mean_packet
     }
 
-    /// Bytes as packets. A quotient, not the product with a reciprocal: of a mean packet's bytes it is 1 and not less
-    /// (849 * (1 / 849) is not), so that what is certain needs no draw, and a queue of a written length is that length.
+    /// Bytes as packets. This is a quotient, not the product with a reciprocal: 849 / 849 is 1, 849 * (1 / 849) is
+    /// less. So what is certain needs no draw, and a queue of a written length has that length.
     #[inline]
     fn per_mean(&self, bytes: f64) -> f64 {
         bytes / f64::from(self.mean_packet)

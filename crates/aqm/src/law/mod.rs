@@ -1,4 +1,4 @@
-//! Control laws: one file each. A law decides about the packet in hand and never holds one.
+//! A control law decides about the packet in hand and never holds one. Each law has a file.
 
 pub mod afd;
 pub mod ared;
@@ -70,7 +70,7 @@ pub struct Departure {
 pub enum Verdict {
     /// Forward it as it is.
     Pass,
-    /// Set congestion experienced and forward it. Only for packets whose field [`Ecn::is_ect`].
+    /// Set congestion experienced and forward it. Only packets whose field [`Ecn::is_ect`] get it.
     Mark(Cause),
     /// Lose it.
     Drop(Cause),
@@ -83,7 +83,7 @@ impl Verdict {
     }
 }
 
-/// What a law shows of itself in time series: `None` where it has no such quantity. Its row says what each is
+/// What a law shows of itself in time series; `None` if it has no such quantity. Its row says what each is
 /// ([`Row::gauges`](crate::registry::Row::gauges)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
@@ -91,35 +91,35 @@ pub struct Gauges {
     pub probability: Option<f64>,
     /// The law's own control variable.
     pub control: Option<f64>,
-    /// Flows of which it keeps something each, or queues of flows that hold packets or have a turn.
+    /// How many flows it keeps something of, or how many queues hold packets or have a turn.
     pub tracked_flows: Option<u32>,
 }
 
 /// A control law. All methods may be called early or often without harm; none reads a clock.
 pub trait Law {
-    /// Decides about an arriving packet. Not called when the queue's hard limit refuses it.
+    /// Decides about an arriving packet. It is not called for a packet that the queue's hard limit refuses.
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
         let _ = (arrival, now);
         Verdict::Pass
     }
 
-    /// Whether it wants to know between which hosts a packet goes, see [`Law::hear_hosts`].
+    /// Whether the law wants to know between which hosts a packet goes ([`Law::hear_hosts`]).
     fn wants_hosts(&self) -> bool {
         false
     }
 
-    /// The hosts between which the packet goes that [`Law::on_arrival`] is asked about next, as
+    /// Hears between which hosts the next packet of [`Law::on_arrival`] goes, as
     /// [`Headers::hosts`](crate::Headers::hosts) says.
     fn hear_hosts(&mut self, hosts: Option<(u32, u32)>) {
         let _ = hosts;
     }
 
-    /// An arriving packet met the hard limit of the queue and was lost.
+    /// Hears that an arriving packet met the hard limit of the queue and was lost.
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
         let _ = (arrival, now);
     }
 
-    /// The discipline lost `packets` from the head of this law's queue to keep a limit that several queues share.
+    /// Hears that the discipline lost `packets` from the head of this law's queue, to keep a limit that queues share.
     fn on_eviction(&mut self, packets: u32, now: Time) {
         let _ = (packets, now);
     }
@@ -130,13 +130,13 @@ pub trait Law {
         Verdict::Pass
     }
 
-    /// The link asked for a packet and there was none: it is idle from `now` on, or, behind a device queue, the queue
-    /// here is.
+    /// Hears that the link asked for a packet and there was none. From `now` on the link is idle; behind a device queue
+    /// only this queue is empty.
     fn on_idle(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// When [`Law::tick`] wants to be called next. Changes only inside `tick` and `retune`.
+    /// When [`Law::tick`] wants to be called next. It changes only inside `tick` and `retune`.
     fn next_tick(&self) -> Time {
         Time::NEVER
     }
@@ -147,8 +147,8 @@ pub trait Law {
         let _ = (backlog, now);
     }
 
-    /// Whether ticks would change nothing until the next packet arrives, the queue being empty. Where there are many
-    /// queues such a law is spared them, and later ticked at the times of the others.
+    /// Whether ticks would change nothing until the next packet arrives, given an empty queue. Among many queues such a
+    /// law gets no ticks, and later gets them again at the times of the others.
     fn is_at_rest(&self) -> bool {
         false
     }
@@ -174,8 +174,8 @@ pub trait Law {
     }
 }
 
-/// A law whose type is known only while the program runs. What is asked of each packet and hardly ever changes is kept
-/// at hand.
+/// A law whose type is known only while the program runs. It keeps answers that each packet needs and that hardly ever
+/// change.
 pub struct Boxed {
     law: Box<dyn Law + Send>,
     wants_hosts: bool,
@@ -229,8 +229,8 @@ impl Law for Boxed {
     }
 }
 
-/// True with probability `p`, where 0 and less is never and 1 and more always. Draws only where chance decides, so
-/// that a law that has nothing to signal costs no random number.
+/// True with probability `p`, where 0 and less is never and 1 and more always. It draws only if chance decides, so that
+/// a law that has nothing to signal takes no random number.
 #[inline]
 pub fn is_drawn(stream: &mut Stream, p: f64) -> bool {
     p > 0.0 && (p >= 1.0 || stream.chance(p))

@@ -1,5 +1,5 @@
-//! PI: a proportional-integral controller. At a fixed frequency, move the probability of a signal by how far the queue
-//! is from where it should be, and by where it was before; it settles only with the queue at its reference.
+//! PI is a proportional-integral controller. At a fixed frequency it moves the probability of a signal by how far the
+//! queue is from its reference now, and by how far it was before. It settles only with the queue at its reference.
 //!
 //! Source: Hollot, Misra, Towsley and Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows",
 //! INFOCOM 2001; "Analysis and Design of Controllers for AQM Routers Supporting TCP Flows", IEEE TAC 47(6), 2002.
@@ -29,8 +29,8 @@ use base::{Rate, Stream, Time};
 
 const PAPER: &str = "Hollot, Misra, Towsley and Gong 2001";
 
-/// The gains the paper designed for 3750 packets a second, 60 flows and round trips up to 246 ms, and everybody since
-/// has used on every link.
+/// The gains that the paper designed for 3750 packets a second, 60 flows and round trips up to 246 ms. Since then
+/// everybody has used them on every link.
 const PUBLISHED: (f64, f64) = (1.822e-5, 1.816e-5);
 
 const PARAMS: &[Param] = &[
@@ -111,7 +111,7 @@ fn uses_rate(values: &Values) -> bool {
     designs || values.find_time("qref").is_some()
 }
 
-/// Computes the gains where they were not given.
+/// Computes the gains that were not given.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     match (values.find_number("a"), values.find_number("b")) {
         (Some(a), Some(b)) if b < a => return Ok(()),
@@ -141,8 +141,8 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
 }
 
 /// The gains for a link of `capacity` packets a second, at least `flows` flows and round trips of at most `rtt_s`,
-/// sampled every `period_s`: the controller's zero cancels the window's pole, its gain puts the crossover at
-/// `beta / rtt`, and the bilinear transform makes it discrete (TAC 2002, Proposition 2).
+/// sampled every `period_s`. The controller's zero cancels the window's pole. Its gain puts the crossover at
+/// `beta / rtt`. The bilinear transform makes it discrete (TAC 2002, Proposition 2).
 pub fn design(capacity: f64, flows: f64, rtt_s: f64, beta: f64, period_s: f64) -> (f64, f64) {
     let zero = 2.0 * flows / (rtt_s * rtt_s * capacity);
     let loop_gain = rtt_s * capacity / (2.0 * flows);

@@ -1,5 +1,5 @@
-//! PI2: PIE without its tuning. A linear controller of the waiting time whose output is squared for flows that answer
-//! to 1/sqrt(p), and doubled for those that answer to 1/p: think twice to drop, once to mark.
+//! PI2 is PIE without its tuning. A linear controller of the waiting time has an output `p'`. It is squared for flows
+//! whose rate goes with 1/sqrt(p), and doubled for those whose rate goes with 1/p.
 //!
 //! Source: De Schepper, Bondarenko, Tsang and Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP",
 //! CoNEXT 2016 ("the paper").
@@ -51,7 +51,7 @@ impl Pi2 {
         }
     }
 
-    /// Twice less than `p'`: the square, drawn as the paper draws it.
+    /// Whether two draws are both below `p'`: so the paper draws the square.
     fn is_drawn_twice(&mut self) -> bool {
         let p = self.coupling.linear();
         super::is_drawn(&mut self.stream, p) && super::is_drawn(&mut self.stream, p)

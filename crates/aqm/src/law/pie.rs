@@ -1,6 +1,6 @@
-//! PIE: proportional-integral controller enhanced. As [`super::pi`], but of the waiting time rather than the length, so
-//! that one setting fits every rate; steps that grow with the probability, so that one setting fits light and heavy
-//! congestion; and no signals for the first moments of a burst.
+//! PIE is an enhanced proportional-integral controller ([`super::pi`]). It controls the waiting time rather than the
+//! length, so that one setting fits every rate. Its steps grow with the probability, so that one setting fits light and
+//! heavy congestion. And it signals nothing in the first moments of a burst.
 //!
 //! Source: Pan, Natarajan, Baker and White, "Proportional Integral Controller Enhanced (PIE)", RFC 8033, 2017.
 //!
@@ -232,7 +232,7 @@ impl Dialect {
 /// A waiting time above this is a long one (Linux sch_pie.c), in seconds.
 const LONG_S: f64 = 0.25;
 
-/// Fills in what the dialect decides.
+/// Fills in `derandomize` as the dialect has it, and refuses gains in the unit of tc.
 pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     let is_spaced = Dialect::of(values).is_spaced;
     values.fill("derandomize", Value::Flag(is_spaced));
@@ -246,7 +246,7 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The controller of all forms of PIE: how far the probability moves in a step (RFC 8033 §4.2).
+/// The controller of all forms of PIE. It says how far the probability moves in a step (RFC 8033 §4.2).
 #[derive(Clone, Copy, Debug)]
 pub struct Controller {
     target_s: f64,
@@ -256,15 +256,15 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// By what a step is divided below a probability: a light one moves in small steps.
+    /// What a step is divided by below each probability, so that a small one moves in small steps.
     const LIGHT: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0)];
     /// From this probability on a step is never larger than [`Controller::LARGEST_STEP`] (RFC 8033 §5.5).
     const HEAVY: f64 = 0.1;
     const LARGEST_STEP: f64 = 0.02;
 
-    /// With `target`, `alpha` and `beta` of `values`. `heavy` goes on with the divisors where a tenth and more is
-    /// signalled; behind them a step is as it is.
+    /// The controller of `target`, `alpha` and `beta`. `heavy` has the divisors for probabilities of a tenth and more.
+    /// Above all of these a step is not divided.
     pub fn new(values: &Values, heavy: &'static [(f64, f64)]) -> Self {
         let (alpha, beta) = (values.number("alpha"), values.number("beta"));
         Self { target_s: values.time("target").secs_f64(), alpha, beta, heavy }
@@ -311,7 +311,7 @@ pub struct Pie {
     /// Waiting time at the last step.
     delay_old_s: f64,
     burst: Span,
-    /// When the last packet left, where the burst allowance runs by that.
+    /// When the last packet left, in the dialect whose burst allowance runs down with departures.
     left_at: Option<Time>,
     drain: Option<Drain>,
     spacing: Option<Accumulator>,
@@ -372,7 +372,7 @@ impl Pie {
         }
     }
 
-    /// A step of the probability (RFC 8033 §4.2).
+    /// Takes a step of the probability (RFC 8033 §4.2).
     fn step(&mut self, delay_s: f64, backlog: Backlog) {
         let old_s = std::mem::replace(&mut self.delay_old_s, delay_s);
         let mut step = self.controller.step(self.probability, delay_s, old_s);
@@ -392,7 +392,7 @@ impl Pie {
         }
     }
 
-    /// Congestion is over: the next one may begin with a burst again (RFC 8033 §4.4).
+    /// Notes that congestion is over. The next one may begin with a burst again (RFC 8033 §4.4).
     fn end_congestion(&mut self) {
         if self.dialect.begins_anew {
             if self.drain.as_ref().is_some_and(|drain| !drain.is_measured()) {

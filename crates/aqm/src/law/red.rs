@@ -1,5 +1,6 @@
-//! RED: random early detection. Keep a slow average of the queue; between two thresholds signal arriving packets with
-//! a probability that rises with the average, and space the signals evenly; above them signal everything.
+//! RED is random early detection. It keeps a slow average of the queue. Between two thresholds it signals arriving
+//! packets with a probability that rises with the average, and spaces the signals evenly. Above them it signals
+//! everything.
 //!
 //! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993
 //! ("the paper"); gentle: Floyd, "Recommendation on using the gentle_ variant of RED", 2000; ECN: RFC 3168.
@@ -39,7 +40,7 @@ use base::{Ecn, Rate, Stream, Time};
 
 const PAPER: &str = "Floyd and Jacobson 1993";
 
-/// What RED shows, and its kin.
+/// What RED and its kin show of themselves.
 pub const GAUGES: &[Gauge] = &[
     Gauge::probability("Probability of a packet of mean size at the average queue, before spacing."),
     Gauge::control("average", "packets", "Average queue."),
@@ -61,7 +62,8 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Values for a law that is built on RED and offers only some of its parameters: the others are the paper's.
+/// Completes the values of a law that is built on RED and offers only some of its parameters. The others are the
+/// paper's.
 pub fn completed(values: &Values, rate: Rate) -> Result<Values, Refusal> {
     let mut values = values.clone();
     values.fill("dialect", Value::Word("paper"));
@@ -105,7 +107,7 @@ impl Red {
     }
 }
 
-/// RED without the stream it draws from: what its kin are built of, some of them of several.
+/// RED without the stream that it draws from. Its kin are built of it, some of several.
 #[derive(Clone, Debug)]
 pub struct Detector {
     measure: Measure,
@@ -114,7 +116,7 @@ pub struct Detector {
     /// The maximum probability that was given; kin of RED move it.
     first_max_p: f64,
     dialect: Dialect,
-    /// What `count` times `p` must come to before a signal: 1 with `wait`, else 0.
+    /// The least `count` times `p` of a signal: 1 with `wait`, else 0.
     wait: f64,
     ecn_enabled: bool,
     /// ECN-capable packets are marked below this average and up to this probability.
@@ -161,8 +163,8 @@ impl Detector {
         }
     }
 
-    /// This detector in the place of `before`, whose average and spacing it takes over; and whose maximum probability,
-    /// unless another one was given.
+    /// Puts this detector in the place of `before`. It takes over the average, the spacing and, unless another one was
+    /// given, the maximum probability.
     #[must_use]
     pub fn instead_of(self, before: &Self) -> Self {
         let mut detector = Self {
@@ -178,13 +180,13 @@ impl Detector {
         detector
     }
 
-    /// Takes a queue of `backlog` into the average, which happens at each arrival before [`Detector::judge`].
+    /// Takes a queue of `backlog` into the average. Call it at each arrival, before [`Detector::judge`].
     #[inline]
     pub fn observe(&mut self, backlog: Backlog, now: Time) {
         self.average.sample(self.measure.queue(backlog), now);
     }
 
-    /// The same for a queue of `length` packets or mean packets.
+    /// Takes a queue of `length` packets, or mean packets, into the average.
     pub fn observe_length(&mut self, length: f64, now: Time) {
         self.average.sample(length, now);
     }
@@ -200,7 +202,7 @@ impl Detector {
         self.decide(arrival, average, stream)
     }
 
-    /// The average is in the band or above: signal this packet?
+    /// Whether this packet is signalled. The average is in the band or above.
     fn decide(&mut self, arrival: &Arrival, average: f64, stream: &mut Stream) -> Verdict {
         if self.is_spared(arrival) {
             self.count = OUTSIDE;
@@ -224,7 +226,8 @@ impl Detector {
         self.count_bytes += u64::from(arrival.size);
     }
 
-    /// The queue refused an arriving packet, after [`Detector::observe`]: what that means to the dialect.
+    /// Hears that the queue refused an arriving packet, after [`Detector::observe`]. What follows is the dialect's
+    /// affair.
     pub fn overflow(&mut self, arrival: &Arrival, stream: &mut Stream) {
         match self.dialect {
             Dialect::Paper => self.restart(),
@@ -242,7 +245,7 @@ impl Detector {
         }
     }
 
-    /// An arriving packet was lost. The loss was a signal: the next one is due as long after it as after any.
+    /// Hears that an arriving packet was lost. The loss was a signal, and the spacing begins anew.
     pub fn restart(&mut self) {
         self.count = if self.average() < self.curve.min() { OUTSIDE } else { 0 };
         self.count_bytes = 0;
@@ -290,7 +293,7 @@ impl Detector {
         (self.curve.min(), self.curve.max())
     }
 
-    /// The average is beyond the curve's end.
+    /// Signals a packet because the average is beyond the curve's end.
     fn force(&mut self, ecn: Ecn, average: f64, p: f64) -> Verdict {
         self.count = match self.dialect {
             Dialect::Paper => 0,
@@ -307,7 +310,7 @@ impl Detector {
         self.dialect == Dialect::Ns2 && self.measure.is_smallest(arrival.backlog)
     }
 
-    /// Whether a packet of `size` is signalled at the probability `p_b` = `p`: `p_a` and the draw.
+    /// Whether a packet of `size` is signalled, given `p_b` = `p`. It computes `p_a` and draws.
     #[inline]
     fn is_chosen(&mut self, p: f64, size: u32, stream: &mut Stream) -> bool {
         let is_first = self.count == OUTSIDE;
@@ -339,9 +342,9 @@ impl Detector {
         }
     }
 
-    /// Draws with probability `p_a` * `scale`, where `p_a` = p / (1 - count p), or with `wait` p / (2 - count p) and
-    /// nothing before count p = 1. Where `p_a` is 1 or more it is certain, whatever the scale (ns-2 modify_p). Compares
-    /// products, which spares the division.
+    /// Draws with probability `p_a` * `scale`. `p_a` is p / (1 - count p). With `wait` it is p / (2 - count p), and 0
+    /// before count p = 1. If `p_a` is 1 or more, the signal is certain, whatever the scale (ns-2 modify_p). The code
+    /// compares products, which spares the division.
     #[inline]
     fn is_drawn(&self, p: f64, count: f64, scale: f64, stream: &mut Stream) -> bool {
         let spent = count * p;

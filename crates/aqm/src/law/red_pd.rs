@@ -1,6 +1,6 @@
-//! RED-PD: RED with preferential dropping. A flow that RED keeps signalling sends more than its share; find such flows
-//! in the history of RED's signals, and drop some of their packets before they reach RED, until RED signals them no
-//! more often than others.
+//! RED-PD is RED with preferential dropping. A flow that RED keeps signalling sends more than its share. RED-PD finds
+//! such flows in the history of RED's signals. It drops some of their packets before they reach RED, until RED signals
+//! them no more often than others.
 //!
 //! Source: Mahajan, Floyd and Wetherall, "Controlling High-Bandwidth Flows at the Congested Router", ICNP 2001; steps
 //! and the test of responsiveness as in ns-2.35's queue/red-pd.cc and tcl/ex/red-pd.
@@ -34,14 +34,14 @@ use base::{FlowKey, Rate, Span, Stream, Time};
 
 const PAPER: &str = "Mahajan, Floyd and Wetherall 2001";
 
-/// Lists that are kept, and how many of them identify a flow.
+/// How many lists are kept, and how many of them identify a flow.
 const LISTS: usize = 5;
 const NEEDED: usize = 3;
-/// No probability is raised while less than this is signalled.
+/// No probability is raised while RED signals a smaller share than this.
 const LIGHT: f64 = 0.001;
 /// Largest probability that a flow's filter begins with.
 const FIRST: f64 = 0.5;
-/// A flow that is not signalled any more is let off by this, or by a factor where that is less.
+/// A flow that is not signalled any more is let off by this, or by a factor if that is less.
 const LET_OFF: f64 = 0.05;
 /// Shortest time between two raises of a flow's probability.
 const RAISE_AFTER: Span = Span::from_ms(400);
@@ -80,8 +80,8 @@ pub fn interval(rtt: Span, p: f64) -> Span {
     Span::from_secs_f64((NEEDED as f64 / LISTS as f64 * epoch_s).clamp(2.0 * rtt_s, 10.0 * rtt_s))
 }
 
-/// A flow's probability after a raise for a signalled excess of `step`. One that would pass 1 leaves the flow a part of
-/// what it was left before.
+/// A flow's probability after a raise for a signalled excess of `step`. A raise that would pass 1 instead leaves the
+/// flow a part of what passed before.
 fn raised(pd: f64, step: f64, is_unresponsive: bool) -> f64 {
     let (factor, steps) = if is_unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
     let raised = if step > pd { pd * factor } else { pd + steps * step };
@@ -104,7 +104,7 @@ struct Responses {
 }
 
 impl Responses {
-    /// An interval has passed in which the flow sent at `rate` and lost `lost_share` of it.
+    /// Counts an interval in which the flow sent at `rate` and lost `lost_share` of it.
     fn add(&mut self, rate: f64, lost_share: f64) {
         let ratio = lost_share / self.lost_share;
         // Nothing is learnt while less is lost than before, or nothing was.
@@ -146,8 +146,8 @@ pub struct RedPd {
     /// What RED saw in this interval.
     arrived: u32,
     signalled: u32,
-    /// Share that RED signals, averaged over intervals with a weight of one half; none before the first has ended,
-    /// whose rate is taken whole.
+    /// The share that RED signals, averaged over intervals with a weight of one half. It begins with the share of the
+    /// first interval.
     average_rate: Option<f64>,
     /// Lengths of the last four intervals.
     lengths: [Span; 4],
@@ -192,7 +192,7 @@ impl RedPd {
         is_filtered
     }
 
-    /// RED signalled a packet of `flow`, or the queue lost it.
+    /// Hears that RED signalled a packet of `flow`, or that the queue lost it.
     fn record(&mut self, flow: FlowKey) {
         self.signalled += 1;
         self.history.get_or_insert(flow, [0; LISTS])[0] += 1;
@@ -201,7 +201,7 @@ impl RedPd {
         }
     }
 
-    /// An interval ends: identify flows, raise and let off.
+    /// Ends an interval: identifies flows, raises probabilities and lets flows off.
     fn end_interval(&mut self, now: Time) {
         let rate = f64::from(self.signalled) / f64::from(self.arrived.max(1));
         let average_rate = self.average_rate.map_or(rate, |average| (average + rate) / 2.0);

@@ -1,5 +1,5 @@
-//! REM: random exponential marking. The link keeps a price that rises while more arrives than leaves or more waits
-//! than should; a packet is signalled with a probability exponential in the price, so that over a path the prices add.
+//! REM is random exponential marking. The link keeps a price, which rises while more arrives than leaves, or more waits
+//! than should. A packet is signalled with a probability exponential in the price, so that prices add over a path.
 //!
 //! Source: Athuraliya, Low, Li and Yin, "REM: Active Queue Management", IEEE Network 15(3), 2001.
 //!
@@ -10,8 +10,8 @@
 //! | `x`, `c` in packets an interval | `arrived`, `capacity` |
 //! | `1 - phi^(-p)` | `probability` |
 //!
-//! All that is offered counts as arrived, also what is then lost. In byte mode sizes are counted and prices do not
-//! depend on the mean packet being right; in packet mode they do, because the capacity is reckoned in mean packets.
+//! All that is offered counts as arrived, even what is then lost. In byte mode sizes are counted, and prices do not
+//! depend on the mean packet being right. In packet mode they do, because the capacity is in mean packets.
 //!
 //! Dialect `ns2`: with `ecn`, packets are marked when they leave instead of when they arrive, and those that are not
 //! ECN-capable are never dropped. Without `ecn` there is no difference. (Its queue also holds one packet less than its
@@ -86,7 +86,7 @@ pub struct Rem {
     alpha: f64,
     ln_phi: f64,
     interval_s: f64,
-    /// Packets the link sends in an interval.
+    /// How many packets the link sends in an interval.
     capacity: f64,
     input_weight: f64,
     ecn_enabled: bool,

@@ -1,5 +1,5 @@
-//! RIO: RED with in and out. Each flow has a profile, a rate it may count on; packets beyond it are tagged OUT where
-//! they enter, and a congested link loses those first.
+//! RIO is RED with in and out. Each flow has a profile, a rate that it may count on. Packets beyond the profile are
+//! tagged OUT where they enter the network, and a congested link loses those first.
 //!
 //! Source: Clark and Fang, "Explicit Allocation of Best-Effort Packet Delivery Service", IEEE/ACM ToN 6(4), 1998.
 //!
@@ -10,8 +10,8 @@
 //! | tagging with probability `(avg_rate - R_T) / avg_rate` | `tag` |
 //! | the two REDs | [`pair`] |
 //!
-//! Packets here carry no tag, so that the meters of the edge stand before the queue of the core, one for each flow, all
-//! with the same profile.
+//! Packets carry no tag here. So the meters of the edge stand before the queue of the core, one for each flow, all with
+//! the same profile.
 //!
 //! Deviations. A flow that was silent for ten windows is new. While 131,072 flows are metered (8 MB), each packet of
 //! others is metered as the first of a flow. Both averages decay while the link is idle, as RED's do,
@@ -71,16 +71,16 @@ const PARAMS: &[Param] = &[
     registry::CAPACITY,
 ];
 
-/// Computes the profile where it was not given.
+/// Computes the profile if it was not given.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     values.fill("profile", Value::Rate(Rate::from_bps((rate.bps() / 100).max(1))));
     pair::resolve(values, rate)
 }
 
-/// Flows that are metered at most.
+/// How many flows are metered at most.
 const MOST_FLOWS: usize = 1 << 17;
 
-/// A flow's rate over a time sliding window.
+/// Measures a flow's rate over a time sliding window.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
     bytes_per_s: f64,
@@ -110,7 +110,7 @@ impl Rio {
         }
     }
 
-    /// Meters a packet of `flow`; whether it is IN.
+    /// Meters a packet of `flow`. Returns whether it is IN.
     fn tag(&mut self, flow: FlowKey, size: u32, now: Time) -> bool {
         let mut fresh = Meter { bytes_per_s: self.profile_bytes_per_s, last: now };
         let is_full = self.meters.len() >= MOST_FLOWS && self.meters.get(flow).is_none();

@@ -1,6 +1,6 @@
-//! RIO-PS: RIO with preferential treatment to short flows. The first packets of each flow are tagged short (IN), later
-//! ones long (OUT), and a congested link loses the long ones first: a short flow that loses a packet waits for a
-//! timeout, a long one does not.
+//! RIO-PS is RIO with preferential treatment to short flows. The first packets of each flow are tagged short (IN),
+//! later packets long (OUT). A congested link loses the long ones first, because a short flow that loses a packet waits
+//! for a timeout, and a long flow does not.
 //!
 //! Source: Guo and Matta, "The War Between Mice and Elephants", ICNP 2001.
 //!
@@ -88,7 +88,7 @@ const fn computed_length(param: Param, doc: &'static str) -> Param {
     Param { default: "", doc, source: PAPER, ..param }
 }
 
-/// Computes thresholds from the limit where they were not given.
+/// Computes from the limit the thresholds that were not given.
 pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     let limit = values.length("limit");
     for (name, share) in [("min_in", 0.15), ("max_in", 0.35), ("min_out", 0.15), ("max_out", 0.5)] {
@@ -97,7 +97,7 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     pair::resolve(values, rate)
 }
 
-/// Flows that the table holds at most.
+/// How many flows the table holds at most.
 const MOST_FLOWS: usize = 1 << 20;
 
 /// An active flow.
@@ -136,12 +136,12 @@ impl RioPs {
         }
     }
 
-    /// Packets of a flow that are short, now.
+    /// How many packets of a flow are short, at present.
     pub fn threshold(&self) -> u64 {
         self.threshold
     }
 
-    /// Counts a packet of `flow`; whether it is short.
+    /// Counts a packet of `flow`. Returns whether it is short.
     fn tag(&mut self, flow: FlowKey, now: Time) -> bool {
         let fresh = Active { sent: 0, last: now };
         if self.flows.len() >= MOST_FLOWS && self.flows.get(flow).is_none() {

@@ -1,8 +1,8 @@
-//! SFB: stochastic fair BLUE. Every packet falls into one bin on each of a few levels, by independent hashes of its
-//! flow; a bin counts the packets it has in the queue and keeps a probability as BLUE does: up when it holds too many,
-//! down when a packet finds it empty. A packet is signalled with the least probability of its bins, so that a flow
-//! suffers from another only if they share all of them; it is lost where none of them has room. A flow whose bins have
-//! all reached 1 does not respond and is limited to a few packets a second.
+//! SFB is stochastic fair BLUE. Every packet falls into one bin on each of a few levels, by independent hashes of its
+//! flow. A bin counts the packets that it has in the queue, and keeps a probability as BLUE does: it rises when the bin
+//! holds too many, and falls when a packet finds it empty. A packet is signalled with the least probability of its
+//! bins, so that a flow suffers from another only if they share all of them. It is lost if none of its bins has room. A
+//! flow whose bins have all reached 1 does not respond, and is limited to a few packets a second.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "BLUE: A New Class of Active Queue Management Algorithms", U. Michigan
 //! CSE-TR-387-99, 1999, §4 ("the report"); "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",

@@ -1,5 +1,5 @@
-//! Spaces signals by the probability summed up since the last one: none comes soon after another, and one comes for
-//! certain after a long while (RFC 8033 §5.4).
+//! Signals are spaced by the probability that has summed up since the last one. None comes soon after another, and one
+//! comes for certain after a long while (RFC 8033 §5.4).
 
 use base::Stream;
 
@@ -41,7 +41,7 @@ impl Accumulator {
         self.sum = 0.0;
     }
 
-    /// Takes up the sum again that made the last signal certain.
+    /// Goes on with the sum that made the last signal certain.
     pub fn resume(&mut self) {
         if self.last >= CERTAIN {
             self.sum = self.last;

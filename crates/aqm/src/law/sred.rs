@@ -1,6 +1,7 @@
-//! SRED: stabilized RED. Compare each arriving packet with one drawn from a list of recent ones: how often the two are
-//! of the same flow tells how many flows there are, without counting them. Signal the more the fewer, so that the queue
-//! stays where it is whatever their number, and more those that were hit.
+//! SRED is stabilized RED. It compares each arriving packet with one drawn from a list of recent packets. How often the
+//! two are of the same flow tells how many flows there are, without counting them. SRED signals the less the fewer
+//! flows there are, so that the queue stays where it is whatever their number. It signals a packet more that was such a
+//! hit.
 //!
 //! Source: Ott, Lakshman and Wong, "SRED: Stabilized RED", INFOCOM 1999.
 //!
@@ -94,7 +95,7 @@ impl Sred {
         }
     }
 
-    /// Compares a packet of `flow` with a zombie; whether it is a hit.
+    /// Compares a packet of `flow` with a zombie. Returns whether it is a hit.
     fn meet(&mut self, flow: FlowKey) -> bool {
         if self.zombies.len() < self.size {
             self.zombies.push(flow);
@@ -109,7 +110,7 @@ impl Sred {
         is_hit
     }
 
-    /// `p_sred`: in steps of the instantaneous queue.
+    /// `p_sred`, which rises in steps of the instantaneous queue.
     fn by_queue(&self, backlog: Backlog) -> f64 {
         let full = match self.limit {
             Length::Packets(limit) => f64::from(backlog.packets) / limit,

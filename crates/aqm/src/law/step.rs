@@ -1,7 +1,7 @@
-//! Step marking: signal every packet beyond one threshold and none below. Senders that respond in proportion to the
-//! share of marks (DCTCP, Prague) need no smoothing by the network: they average what they hear themselves. With a
-//! length it judges the arriving packet by the queue it would make (DCTCP's K); with a time it judges the leaving
-//! packet by how long it stayed (L4S).
+//! Step marking signals every packet beyond one threshold and none below. Senders that respond in proportion to the
+//! share of marks (DCTCP, Prague) need no smoothing by the network, as they average marks themselves. A threshold that
+//! is a length judges the arriving packet by the queue that it would make (DCTCP's K). A threshold that is a time
+//! judges the leaving packet by how long it stayed (L4S).
 //!
 //! Source: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010; RFC 8257. By time: RFC 9332, the step of Linux's
 //! dualpi2, and the `ce_threshold` of CoDel.

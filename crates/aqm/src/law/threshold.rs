@@ -1,4 +1,4 @@
-//! A threshold on the queue: a length, which the backlog exceeds, or a time, which the sojourn of a packet exceeds.
+//! A threshold on the queue is a length, which the backlog may exceed, or a time, which a packet's sojourn may exceed.
 
 use crate::packet::Backlog;
 use crate::param::{Length, Values};
@@ -9,7 +9,7 @@ use base::Span;
 pub enum Threshold {
     /// A length of queue.
     Length(Length),
-    /// A time spent in it.
+    /// A time that a packet stays in it.
     Sojourn(Span),
 }
 

@@ -1,6 +1,6 @@
-//! Disciplines from outside this crate. The type of a driver's packets is known inside alone, so such a discipline, a
-//! [`Scheduler`], orders handles. The packets are held for it here, and counted: one that it loses or sends twice ends
-//! the run with its name.
+//! A discipline from outside this crate does not know the type of a driver's packets. So it is a [`Scheduler`], which
+//! orders handles. The packets are held for it here, and counted. If it loses or sends one twice, the run ends with its
+//! name.
 
 use super::{Held, Qdisc, Taken};
 use crate::law::Gauges;
@@ -19,7 +19,7 @@ pub struct Handle {
 /// What a [`Scheduler`] learns of a packet that arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Arriving {
-    /// What it is called from now on.
+    /// What the packet is called from now on.
     pub handle: Handle,
     /// Size in bytes (IP packet).
     pub size: u32,

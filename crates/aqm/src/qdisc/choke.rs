@@ -1,6 +1,6 @@
-//! CHOKe: choose and keep for responsive flows, choose and kill for unresponsive flows. When the queue is long, compare
-//! each arriving packet with one drawn from the queue; if the two are of the same flow, lose both. A flow is hit in
-//! proportion to what it has in the queue, without any state for flows.
+//! CHOKe is "choose and keep for responsive flows, choose and kill for unresponsive flows". When the queue is long, it
+//! compares each arriving packet with one drawn from the queue. If the two are of the same flow, both are lost. A flow
+//! is hit in proportion to what it has in the queue, without any state for flows.
 //!
 //! Source: Pan, Prabhakar and Psounis, "CHOKe, A Stateless Active Queue Management Scheme for Approximating Fair
 //! Bandwidth Allocation", INFOCOM 2000; defaults: tc-choke(8).
@@ -10,7 +10,9 @@
 //! | RED's average, thresholds and `p_a` | [`Detector`] |
 //! | drop candidates | `candidates` |
 //!
-//! Not a law: it reaches packets that wait. What is drawn by RED may be marked; what is lost by a match is dropped.
+//! It is no law, because it reaches packets that wait. Packets that RED draws may be marked; packets that match are
+//! dropped.
+//!
 //! Dialect `linux`: RED as in Linux sch_choke. One stored draw decides for each signal, the band begins above `min` and
 //! holds `max`, ECN-capable packets are marked above it too, and a packet is judged before the limit is looked at. The
 //! places of lost packets stay in the queue and are drawn too: of three draws the first counts that is none of them,
@@ -150,8 +152,8 @@ impl<P: Packet> Choke<P> {
         }
     }
 
-    /// Compares a packet of `flow` with packets drawn from the queue, and loses those of the same flow; whether there
-    /// was one.
+    /// Compares a packet of `flow` with packets drawn from the queue, and loses those of the same flow. Returns whether
+    /// there was one.
     fn meets_its_like(&mut self, flow: FlowKey, now: Time, tap: &mut dyn Tap<P>) -> bool {
         let mut has_met = false;
         for _ in 0..self.candidates {
@@ -175,8 +177,8 @@ impl<P: Packet> Choke<P> {
         self.queue.remove(rank)
     }
 
-    /// The same as sch_choke does it, whose queue keeps the places of lost packets: it draws among all places up to
-    /// three times, and takes the first packet if each was empty.
+    /// Draws a packet as sch_choke does, whose queue keeps the places of lost packets. It draws among all places up to
+    /// three times, and takes the first packet if each place was empty.
     fn take_like_linux(&mut self, flow: FlowKey) -> Option<Held<P>> {
         let places = self.queue.places() as u64;
         let place = (0..3)

@@ -1,5 +1,5 @@
-//! DRR: deficit round robin. Flows are hashed to queues that take turns; each turn adds a quantum of bytes to what a
-//! queue may send, and what it could not use because its next packet was too large is kept for the next turn. So flows
+//! DRR is deficit round robin. Flows are hashed to queues that take turns. Each turn adds a quantum of bytes to what a
+//! queue may send. What it could not use, because its next packet was too large, it keeps for the next turn. So flows
 //! share in bytes whatever their packets' sizes, and choosing the next packet costs the same however many they are.
 //!
 //! Source: Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", SIGCOMM 1995; IEEE/ACM ToN 4(3),
@@ -16,8 +16,8 @@
 //! quantum below the largest packet is fair too, but some turns then send nothing. Rounds in which nobody can send are
 //! not gone through: all get at once what they bring.
 //!
-//! Dialects. `linux` (sch_drr): no buffer for all; each queue has the `limit` for itself and loses its own packets, as
-//! a pfifo in each class does, or with `drop = "head"` a pfifo_head_drop.
+//! In the dialect `linux` (sch_drr) queues share no buffer. Each queue has the `limit` for itself and loses its own
+//! packets, as a pfifo in each class does, or a pfifo_head_drop with `drop = "head"`.
 //!
 //! Deviations. A packet that can never fit is lost alone, where ns-2 would first lose what its queue holds. In ns-2 a
 //! queue that loses its only packet in the midst of its turn goes without a quantum the next time. ns-2 hashes the
@@ -130,7 +130,7 @@ impl<P: Packet> Drr<P> {
         ((u128::from(flow.hash(self.salt)) * self.flows.len() as u128) >> 64) as u32
     }
 
-    /// What the limit is of, for a packet that goes to queue `own`.
+    /// The backlog that the limit is for, when a packet goes to queue `own`.
     #[inline]
     fn limited(&self, own: u32) -> Backlog {
         if self.limits_each { self.flows[own as usize].queue.backlog() } else { self.held }
@@ -186,7 +186,7 @@ impl<P: Packet> Drr<P> {
         self.next_place -= 1;
     }
 
-    /// No queue can send: goes through as many whole rounds as bring none of them so far that it could.
+    /// Goes through as many whole rounds as let no queue send. None can send now.
     #[cold]
     fn skip_rounds(&mut self) {
         let rounds = self.turns.least(TURNS, |index| {

@@ -1,6 +1,7 @@
-//! DualPI2: two queues that share a link and a controller. Scalable flows (L4S) get a queue of their own, kept to a
-//! millisecond by frequent marks and served first; Classic flows get one that stands at a target. What the controller
-//! does to the Classic queue is coupled to the marks of the other, so that both kinds of flow get the same window.
+//! DualPI2 has two queues that share a link and a controller. Scalable flows (L4S) get a queue of their own (the
+//! L-queue), which frequent marks keep to a millisecond and which is served first. Classic flows get a queue that
+//! stands at a target. The controller's signals to the Classic queue are coupled to the marks of the L-queue, so that
+//! both kinds of flow get the same window.
 //!
 //! Source: De Schepper, Briscoe and White, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss,
 //! and Scalable Throughput (L4S)", RFC 9332, 2023, Appendix A; Linux sch_dualpi2.c; tc-dualpi2(8).
@@ -296,7 +297,7 @@ impl<P> Queue<P> {
         Self { packets: VecDeque::with_capacity(64), recurrence: Recurrence::default() }
     }
 
-    /// How long its head has waited; 0 if it is empty.
+    /// How long its head has waited; 0 if the queue is empty.
     fn age(&self, now: Time) -> Span {
         self.packets.front().map_or(Span::ZERO, |held| now.since(held.enqueued))
     }
@@ -357,7 +358,7 @@ impl<P: Packet> DualPi2<P> {
         queue
     }
 
-    /// The L-queue has a packet's lead.
+    /// Gives the L-queue a lead of a packet.
     fn reset_credit(&mut self) {
         self.credit = self.mtu as i64 * (self.weights.0 - self.weights.1);
     }
@@ -393,7 +394,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// What becomes of a Classic packet: `None` passes.
+    /// Decides about a Classic packet: whether it is dropped, and why; `None` passes.
     fn decide_classic(&mut self, is_capable: bool) -> Option<(bool, Cause)> {
         if self.is_spared() {
             return None;
@@ -405,7 +406,7 @@ impl<P: Packet> DualPi2<P> {
         })
     }
 
-    /// What becomes of a Scalable packet: whether it is dropped, and why; `None` passes.
+    /// Decides about a Scalable packet: whether it is dropped, and why; `None` passes.
     fn decide_scalable(&mut self, waited: Span, behind: u32) -> Option<(bool, Cause)> {
         let native = self.native.probability(waited, behind);
         let cause = if native >= 1.0 { Cause::Forced } else { Cause::Early };

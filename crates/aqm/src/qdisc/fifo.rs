@@ -1,4 +1,5 @@
-//! First in, first out, around any law: `pfifo` and `bfifo` around none, RED, PI, REM and the rest around theirs.
+//! A first-in-first-out queue stands around any law: `pfifo` and `bfifo` have none, RED, PI, REM and the rest have
+//! theirs.
 //!
 //! The hard limit is checked before the law is asked, and counts the packets that wait, not the one in transmission.
 
@@ -104,7 +105,7 @@ impl<P, L> Fifo<P, L> {
 }
 
 impl<P: Packet, L> Fifo<P, L> {
-    /// Loses packets at the head until one of `size` bytes fits. One that never can is not worth losing others for.
+    /// Loses packets at the head until one of `size` bytes fits. A packet that can never fit costs no other.
     fn make_room(&mut self, size: u32, now: Time, tap: &mut dyn Tap<P>) {
         if self.full == End::Tail || !self.limit.admits(Backlog::default(), size) {
             return;

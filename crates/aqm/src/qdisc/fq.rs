@@ -1,7 +1,7 @@
-//! FQ: fair queueing by finish times. Imagine a link that serves one bit of every waiting flow in turn; send whole
-//! packets in the order in which that link would have finished them. Every flow gets what it would get there, to within
-//! one packet. This is the reference that round robins approximate; not Linux's `sch_fq`, which paces the flows of one
-//! host.
+//! FQ is fair queueing by finish times. It imagines a link that serves one bit of every waiting flow in turn, and sends
+//! whole packets in the order in which that link would have finished them. Every flow gets what it would get there, to
+//! within one packet. Round robins approximate this reference. Linux's `sch_fq`, which paces the flows of one host, is
+//! something else.
 //!
 //! Source: Demers, Keshav and Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989 ("the
 //! paper"); the bound: Parekh and Gallager, "A Generalized Processor Sharing Approach to Flow Control in Integrated
@@ -105,7 +105,7 @@ struct Reference {
     /// Flows that it has not finished, by the round in which it will, or by an earlier one in which it would have.
     active: Heap<f64>,
     bytes_per_ns: f64,
-    /// Of the packet on the real link, what is not served here yet, as of `served_until`.
+    /// How much of the packet on the real link is not served here yet, as of `served_until`.
     left: f64,
     served_until: Time,
 }
@@ -119,9 +119,9 @@ pub struct Fq<P> {
     table: FlowTable<u32>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    /// Flows with packets, by which is to be sent next.
+    /// Flows with packets, in the order in which they are to be sent.
     next: Heap<Order>,
-    /// The same for ns-2.
+    /// Flows with packets, in the order in which ns-2 is to send them.
     by_clock: Tournament,
     /// Flows with packets, by bytes.
     longest: Heap<u64>,
@@ -156,8 +156,8 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// The imagined link has come to `now`; `is_sent` if the real link has sent its packet. Flows it has finished and
-    /// that hold nothing are forgotten.
+    /// Moves the imagined link on to `now`; `is_sent` if the real link has sent its packet. Flows that it has finished
+    /// and that hold nothing are forgotten.
     fn serve(&mut self, now: Time, is_sent: bool) {
         if self.is_ns2 {
             return self.forget_until(now.secs_f64());
@@ -182,7 +182,7 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// The link is idle: all work is done, in the imagined link too but for rounding.
+    /// Hears that the link is idle. The imagined link has done all its work too, but for rounding.
     fn rest(&mut self) {
         while let Some((_, index)) = self.reference.active.top() {
             self.reference.active.remove(index);
@@ -191,7 +191,7 @@ impl<P: Packet> Fq<P> {
         self.reference.round = 0.0;
     }
 
-    /// ns-2: flows without packets are remembered until the time at which their last one finishes.
+    /// Forgets flows without packets at the time at which their last packet finishes (ns-2).
     fn forget_until(&mut self, now_s: f64) {
         while let Some((finish, index)) = self.reference.active.top()
             && -finish <= now_s
@@ -209,7 +209,7 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// The flow's number, which is new if nothing is known of it.
+    /// The number of the flow. A flow of which nothing is known gets a new one.
     fn find(&mut self, key: FlowKey) -> u32 {
         if let Some(index) = self.table.get(key) {
             return *index;
@@ -253,7 +253,7 @@ impl<P: Packet> Fq<P> {
         true
     }
 
-    /// A packet has left the queue of `index`.
+    /// Notes that a packet has left the queue of `index`.
     fn count_out(&mut self, index: u32, held: &Held<Tagged<P>>) {
         let bytes = self.flows[index as usize].queue.backlog().bytes;
         if bytes == 0 {
@@ -270,7 +270,7 @@ impl<P: Packet> Fq<P> {
         self.held.bytes -= u64::from(held.packet.size());
     }
 
-    /// The packet at the head of `index` has come there at `now`.
+    /// Notes that the packet at the head of `index` has come there at `now`.
     fn line_up(&mut self, index: u32, now: Time) {
         let flow = &self.flows[index as usize];
         if let Some(Held { packet, .. }) = self.pool.head(&flow.queue) {

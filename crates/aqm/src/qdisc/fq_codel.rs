@@ -1,10 +1,10 @@
-//! FQ-CoDel: fair queueing with CoDel on each queue. See [`super::fq_frame`] and [`crate::law::codel`], where it all
-//! is.
+//! FQ-CoDel is fair queueing ([`super::fq_frame`]) with CoDel ([`crate::law::codel`]) on each queue. All of it is
+//! there.
 //!
 //! Source: RFC 8290. ECN is on by default, as in Linux.
 //!
-//! Dialects are CoDel's and the frame's. `linux` moreover compares the MTU with the bytes of all queues, and counts
-//! evictions as signals of the queue that they hit: what becomes of Newton's step then, says [`crate::law::codel`].
+//! Dialects are CoDel's and the frame's. `linux` moreover compares the MTU with the bytes of all queues. It also counts
+//! evictions as signals of the queue that they hit; [`crate::law::codel`] says what becomes of Newton's step then.
 
 use super::Qdisc;
 use super::fq_frame::{self, FairQueue, Full, Seen};

@@ -1,6 +1,6 @@
-//! Fair queueing around any law: flows are hashed to queues, queues take turns by bytes, and one that was empty a
-//! moment ago goes first. A flow that sends less than its share finds no queue of others before it; a law of its own
-//! acts on each queue.
+//! Fair queueing stands around any law. Flows are hashed to queues, queues take turns by bytes, and a queue that was
+//! empty a moment ago goes first. So a flow that sends less than its share does not wait behind others. A law of its
+//! own acts on each queue.
 //!
 //! Source: Hoeiland-Joergensen, McKenney, Taht, Gettys and Dumazet, "The Flow Queue CoDel Packet Scheduler and Active
 //! Queue Management Algorithm", RFC 8290, 2018; the turns: Shreedhar and Varghese, "Efficient Fair Queuing Using
@@ -132,7 +132,7 @@ struct Flow<L> {
 }
 
 impl<L> Flow<L> {
-    /// What the fattest has most of; of equals it is the first.
+    /// The key by which the fattest queue is found: its bytes. Of equal queues the first is fattest.
     fn fatness(&self, index: u32) -> Option<(u64, u32)> {
         let bytes = self.queue.backlog().bytes;
         (bytes > 0).then_some((bytes, u32::MAX - index))
@@ -140,8 +140,8 @@ impl<L> Flow<L> {
 }
 
 impl<L: Law> Flow<L> {
-    /// What arrived is lost. An empty queue has no turn in which that would be seen: its law hears at once that it is
-    /// idle again, or would take the time until the next arrival for a busy one.
+    /// Tells the law at once that an empty queue is idle again, after the packet that arrived was lost. An empty queue
+    /// has no turn in which that would be seen, and the law would take the time until the next arrival for a busy one.
     #[inline]
     fn stays_empty(&mut self, now: Time) {
         if self.queue.is_empty() {
@@ -172,7 +172,7 @@ pub struct FairQueue<P, L> {
     awake: Vec<u32>,
 }
 
-/// Bytes that so many queues hold before the first packet, each with a law `L` that holds `own` beside itself.
+/// How many bytes so many queues hold before the first packet, each with a law `L` that holds `own` beside itself.
 pub fn state_bytes<L>(queues: u64, own: usize) -> usize {
     let turn = size_of::<(u32, u32)>();
     let (place, awake) = (size_of::<u32>(), size_of::<u32>());
@@ -256,7 +256,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
         None
     }
 
-    /// No queue has a turn, and none is new: goes through as many whole rounds as leave it so.
+    /// Goes through as many whole rounds as give no queue a turn. No queue has one now, and none is new.
     #[cold]
     fn skip_rounds(&mut self) {
         let rounds = |item: u32| (-self.flows[item as usize].deficit / self.quantum).max(0) as u64;

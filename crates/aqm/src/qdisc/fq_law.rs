@@ -1,5 +1,5 @@
-//! Any law under fair queueing: `fq_red`, `fq_pi`, `fq_blue` and so on are [`super::fq_frame`] with that law on each
-//! queue. FQ-CoDel and FQ-PIE, which have details of their own, are files of their own.
+//! Any law can stand under fair queueing: `fq_red`, `fq_pi`, `fq_blue` and so on are [`super::fq_frame`] with that law
+//! on each queue. FQ-CoDel and FQ-PIE have details of their own, and so files of their own.
 //!
 //! Source: RFC 8290 §1.1, "the FQ scheduler and the AQM are separable"; the frame is its §4.
 //!
@@ -11,11 +11,12 @@
 //!
 //! Each law has a stream of random numbers of its own, made from the discipline's when that is made.
 //!
-//! What a law reckons from the link's rate (PI's gains, REM's capacity, a target in time) it reckons from the whole
-//! rate, for a queue that is alone has that much; what it measures, it measures of its own queue.
+//! What a law computes from the link's rate (PI's gains, REM's capacity, a target in time), it computes from the whole
+//! rate, because a queue that is alone has that much. What it measures, it measures of its own queue.
 //!
-//! Deviation from the RFC. At the limit the arriving packet is lost, as in FQ-PIE, and its queue's law told as it would
-//! be in a queue of its own; the RFC evicts from the fattest queue, which laws that follow each packet would not see.
+//! There is a deviation from the RFC. At the limit the arriving packet is lost, as in FQ-PIE, and the law of its queue
+//! is told, as it would be in one queue. The RFC evicts from the fattest queue, which laws that follow each packet
+//! would not see.
 
 use super::Qdisc;
 use super::fq_frame::{self, FairQueue, Full, Seen};
@@ -73,12 +74,12 @@ pub fn around<P: Packet + Send + 'static, L: Law + Send + 'static>(
     Box::new(FairQueue::new(values, queues, &mut site.stream, Full::RefuseArriving, Seen::Own, law))
 }
 
-/// Bytes that [`build`]'s hold before the first packet.
+/// How many bytes the result of [`build`] holds before the first packet.
 pub fn state_bytes<L: LawRow>(values: &Values) -> usize {
     state_bytes_around::<L>(values, L::own_bytes(values))
 }
 
-/// Bytes that [`around`]'s hold before the first packet, each law `own` of them beside itself.
+/// How many bytes the result of [`around`] holds before the first packet, if each law holds `own` beside itself.
 pub fn state_bytes_around<L>(values: &Values, own: usize) -> usize {
     fq_frame::state_bytes::<L>(values.integer("queues"), own)
 }

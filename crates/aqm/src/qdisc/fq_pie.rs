@@ -1,4 +1,4 @@
-//! FQ-PIE: fair queueing with PIE on each queue. See [`super::fq_frame`] and [`crate::law::pie`], where it all is.
+//! FQ-PIE is fair queueing ([`super::fq_frame`]) with PIE ([`crate::law::pie`]) on each queue. All of it is there.
 //!
 //! Source: Ramakrishnan, Bhasi, Saicharan, Monis, Patil and Tahiliani, "FQ-PIE Queue Discipline in the Linux Kernel:
 //! Design, Implementation and Challenges", IEEE LCN Symposium 2019; tc-fq_pie(8).

@@ -1,4 +1,4 @@
-//! A heap over numbered items whose keys change: which queue is longest, which is next.
+//! A heap over numbered items whose keys change tells which queue is longest, or which is next.
 
 /// "Not in the heap".
 const OUT: u32 = u32::MAX;
@@ -74,8 +74,8 @@ impl<K: PartialOrd + Copy> Heap<K> {
         }
     }
 
-    /// The greatest key and its item, where those on the heap are no less than what `key` says of each; an item of
-    /// which it says nothing is out. Each key that fell is put in its place once, whenever and however often it fell.
+    /// The greatest key and its item, if the keys on the heap may be greater than what `key` says of each item. An item
+    /// of which `key` says nothing is taken out. A key that fell is put in its place once, however often it fell.
     pub fn settle(&mut self, key: impl Fn(u32) -> Option<K>) -> Option<(K, u32)> {
         loop {
             let (bound, item) = self.top()?;

@@ -1,4 +1,4 @@
-//! Disciplines: what holds packets and decides their order. One file each.
+//! A discipline holds packets and decides their order. Each has a file.
 
 pub mod brought;
 pub mod cake;
@@ -37,7 +37,7 @@ pub struct Held<P> {
 /// What a discipline answers when it is asked for the next packet.
 #[derive(Clone, Copy, Debug)]
 pub enum Taken<P> {
-    /// This one is to be sent now.
+    /// The packet that is to be sent now.
     Packet(Held<P>),
     /// A shaper holds back what waits. It wants to be asked again at this instant, which is later than the call, even
     /// if nothing arrives.
@@ -74,8 +74,8 @@ pub trait Qdisc<P> {
     /// Takes the next packet for transmission. It may lose packets on the way to it.
     fn take(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Taken<P>;
 
-    /// Does all that happens on `line` before `before`, where `arrivals` come: see
-    /// [`Egress::pass`](crate::Egress::pass). Every discipline does the same, each in code of its own.
+    /// Does everything that happens on `line` before `before`, while `arrivals` come
+    /// ([`Egress::pass`](crate::Egress::pass)). No discipline writes its own: it is here to be compiled for each.
     fn serve(
         &mut self,
         line: &mut Line<P>,
@@ -93,7 +93,7 @@ pub trait Qdisc<P> {
     /// What is held.
     fn backlog(&self) -> Backlog;
 
-    /// When [`Qdisc::tick`] wants to be called next. Changes only inside `tick` and `retune`.
+    /// When [`Qdisc::tick`] wants to be called next. It changes only inside `tick` and `retune`.
     fn next_tick(&self) -> Time {
         Time::NEVER
     }
@@ -111,10 +111,11 @@ pub trait Qdisc<P> {
     /// Takes over resolved parameters and the rate of the link from `now` on, and keeps its packets and what its law
     /// has learnt ([`Law::retune`](crate::law::Law::retune)). [`Qdisc::next_tick`] may change.
     ///
-    /// Nothing that waits is lost at this moment, so that to set a parameter is not itself congestion. Where more
-    /// waits than a smaller `limit` holds, the next arrival finds the queue full: it is lost, or takes from the queue
-    /// what is too much, as the discipline has it. Linux does so in pfifo, bfifo and cake; a change of its codel, pie,
-    /// fq_codel, fq_pie, dualpi2, sfq and choke loses the excess at once, and one of its red and sfb all that waits.
+    /// Nothing that waits is lost at this moment, so that setting a parameter is not itself congestion. If more waits
+    /// than a smaller `limit` holds, the next arrival finds the queue full. It is then lost, or the queue loses what is
+    /// too much, as the discipline does at any time. Linux does so in pfifo, bfifo and cake; a change of its codel,
+    /// pie, fq_codel, fq_pie, dualpi2, sfq and choke loses the excess at once, and one of its red and sfb all that
+    /// waits.
     ///
     /// Parameters that [`Row::fixed`](crate::registry::Row::fixed) names are as they were.
     fn retune(&mut self, values: &Values, rate: Rate, now: Time);

@@ -1,5 +1,5 @@
-//! One store for the packets of many queues: a queue is two numbers into it, and nothing is allocated once it has been
-//! as full as it gets.
+//! A pool is one store for the packets of many queues. A queue is two numbers into it. Nothing is allocated once the
+//! pool has been as full as it gets.
 
 use super::Held;
 use crate::packet::{Backlog, Packet};
@@ -22,7 +22,7 @@ struct Place<P> {
     next: u32,
 }
 
-/// First in, first out, in a [`Pool`]; always the same one.
+/// A first-in-first-out queue in a [`Pool`], which is always the same one.
 #[derive(Clone, Debug)]
 pub struct Queue {
     head: u32,
@@ -37,7 +37,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// What is in it.
+    /// How much is in it.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

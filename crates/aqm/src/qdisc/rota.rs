@@ -1,4 +1,4 @@
-//! Lists of queues that take turns: doubly linked, over numbers, in one array.
+//! A rota has lists of queues that take turns. They are doubly linked, over numbers, in one array.
 
 /// Some lists over the items `0..items`; an item is on one of them at most.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Rota {
         })
     }
 
-    /// The least that `of` says of an item of `list`, asked no further than to the first 0; 0 of an empty list.
+    /// The least of `of` over the items of `list`, and 0 for an empty list. It asks no further than to the first 0.
     #[inline]
     pub fn least(&self, list: u32, mut of: impl FnMut(u32) -> u64) -> u64 {
         let mut least = None;

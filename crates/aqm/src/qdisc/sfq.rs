@@ -1,6 +1,6 @@
-//! SFQ: stochastic fairness queueing. Flows are hashed to queues that take turns; when the buffer is full, the longest
-//! queue loses. Flows that meet in a queue share its turns, and the hash may be changed now and then so that they do
-//! not meet for ever. No flow is looked at, no rate measured.
+//! SFQ is stochastic fairness queueing. Flows are hashed to queues that take turns. When the buffer is full, the
+//! longest queue loses. Flows that meet in a queue share its turns, and the hash may be changed now and then so that
+//! they do not meet for ever. SFQ keeps no state of flows and measures no rates.
 //!
 //! Source: McKenney, "Stochastic Fairness Queueing", INFOCOM 1990 ("the paper"). All forms in use differ; two are here:
 //!
@@ -112,7 +112,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Default, Debug)]
 struct Slot {
     queue: Queue,
-    /// Its packets, one that is about to join counted; free at 0.
+    /// How many packets it has, one that is about to join included; 0 is a free queue.
     length: u32,
     /// Where in the table of hashes it is found.
     bucket: u32,
@@ -150,7 +150,7 @@ fn lost_end(values: &Values) -> End {
     if values.flag("headdrop") { End::Head } else { End::Tail }
 }
 
-/// Time between two changes of the hash; 0 is never.
+/// The time between two changes of the hash; 0 is never.
 fn perturb(values: &Values) -> Span {
     if values.word("dialect") == "linux" { values.time("perturb") } else { Span::ZERO }
 }
@@ -237,7 +237,7 @@ impl<P: Packet> Sfq<P> {
         index
     }
 
-    /// A queue has lost or sent a packet; without any it is free.
+    /// Notes that a queue has lost or sent a packet. An empty queue is free.
     fn shrink(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         slot.length -= 1;
@@ -250,7 +250,7 @@ impl<P: Packet> Sfq<P> {
         self.free.push(index);
     }
 
-    /// The length of a queue changed.
+    /// Notes that the length of a queue changed.
     #[inline]
     fn touch(&mut self, index: u32) {
         self.changes += 1;
@@ -293,7 +293,7 @@ impl<P: Packet> Sfq<P> {
         true
     }
 
-    /// No queue has a turn: goes through as many whole rounds as leave it so.
+    /// Goes through as many whole rounds as give no queue a turn. No queue has one now.
     #[cold]
     fn skip_rounds(&mut self) {
         let rounds = |index: u32| (-self.slots[index as usize].allot / self.quantum).max(0) as u64;

@@ -1,6 +1,6 @@
-//! First in, first out, for who also takes packets out of the middle, each by how many wait before it: what leaves the
-//! middle leaves a hole, and a tree counts the holes, so that finding the k-th that waits costs the logarithm of the
-//! queue's length, or nothing while there are no holes.
+//! A thinned queue is first in, first out, but packets may also be taken out of the middle, each by how many wait
+//! before it. A packet that leaves the middle leaves a hole, and a tree counts the holes. So finding the k-th packet
+//! that waits costs the logarithm of the queue's length, or nothing while there are no holes.
 
 use std::collections::VecDeque;
 

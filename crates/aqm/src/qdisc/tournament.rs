@@ -1,10 +1,10 @@
-//! Which of many packets would finish first, when all share a link and a packet takes the longer the more of them
-//! there are: the least of `start + size * time a byte * number of packets`.
+//! This tournament tells which of many packets would finish first, when all share a link and a packet takes the longer
+//! the more of them there are. It is the packet of the least `start + size * time a byte * number of packets`.
 //!
-//! A tournament: packets meet in pairs, then the winners, up to the root. Who wins depends on how many there are, so
-//! that each pair also keeps between which numbers its result and all below it stand. A change costs the pairs on the
-//! way from its packet to the root, and those whose results the new number turns around (Basch, Guibas and Hershberger,
-//! "Data Structures for Mobile Data", J. Algorithms 31(1), 1999: a kinetic tournament).
+//! Packets meet in pairs, then the winners do, up to the root. Who wins depends on how many packets there are. So each
+//! pair also keeps between which numbers of packets its result and all below it hold. A change costs the pairs on the
+//! way from its packet to the root, and the pairs whose results the new number turns around (Basch, Guibas and
+//! Hershberger, "Data Structures for Mobile Data", J. Algorithms 31(1), 1999: a kinetic tournament).
 
 /// A packet in the tournament.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl Tournament {
         self.nodes[1..leaves].fill(CHANGED);
     }
 
-    /// The packet of `item`, in place of the one before if there is one.
+    /// Puts in the packet of `item`, in place of the one before if there is one.
     pub fn set(&mut self, item: u32, start_s: f64, size: u32, number: u64) {
         while self.nodes.len() / 2 <= item as usize {
             self.double();

@@ -1,14 +1,14 @@
-//! The two REDs of RIO as ns-2 has them in its Diffserv module (diffserv/dsredq.cc of ns-2.35; modes RIO-C and RIO-D),
-//! for runs that are to be set beside it. They differ from [`pair`](super::pair) in ways that show:
+//! These are the two REDs of RIO as ns-2's Diffserv module has them (diffserv/dsredq.cc of ns-2.35; modes RIO-C and
+//! RIO-D), for runs that are compared with it. They differ from [`pair`](super::pair) in ways that results show:
 //!
-//! - A class is idle from when the last packet that its average counts begins to be sent, also while the link is busy
-//!   with the other class, until one of them is accepted. An arrival decays the average by the whole slots since then
-//!   and once more, and then samples; if it is dropped the class stays idle, and the next arrival decays by all of that
-//!   time again.
-//! - Between the thresholds a packet is dropped with p / (1 - count p), as in the paper. But once count p has gone past
-//!   1, which it does when p rises in the moment in which the drop has become due, that is negative, and nothing is
-//!   dropped until the average is above the upper threshold, where everything is, or not above the lower one.
-//! - What a full queue refuses is not looked at. ECN-capable packets are marked wherever others are dropped.
+//! - A class becomes idle when the last packet that its average counts begins to be sent, even while the link is busy with
+//!   the other class. It stays idle until one of its packets is accepted. An arrival decays the average by the whole
+//!   slots since then and once more, and then samples. If it is dropped, the class stays idle, and the next arrival
+//!   decays by all of that time again.
+//! - Between the thresholds a packet is dropped with p / (1 - count p), as in the paper. Count p may pass 1, if p rises in
+//!   the moment in which the drop has become due. The quotient is then negative, and nothing is dropped until the average
+//!   is above the upper threshold, where everything is, or not above the lower one.
+//! - The law does not see packets that a full queue refuses. ECN-capable packets are marked wherever others are dropped.
 //!
 //! Deviations. Averages are not kept in single precision. A draw that cannot decide is not taken.
 
@@ -48,7 +48,7 @@ struct Class {
     /// Packets since the last signal, [`OUTSIDE`] the band.
     count: i64,
     waiting: u32,
-    /// Since when it is idle; [`Time::NEVER`] while it is not.
+    /// Since when the class is idle; [`Time::NEVER`] while it is not.
     idle_since: Time,
 }
 
@@ -62,7 +62,7 @@ pub struct Dsred {
     ecn_enabled: bool,
 }
 
-/// Refuses what the module does not have.
+/// Refuses parameters that the module does not have.
 pub fn resolve(values: &mut Values) -> Result<(), Refusal> {
     values.fill("wait", Value::Flag(false));
     values.fill("mark_until", Value::Word("full"));
@@ -93,7 +93,7 @@ fn packets(values: &Values, name: &str) -> f64 {
 }
 
 impl Dsred {
-    /// Empty queues before a link of `rate`; coupled is RIO-C.
+    /// The REDs of an empty queue before a link of `rate`; coupled is RIO-C.
     pub fn new(values: &Values, rate: Rate, is_coupled: bool) -> Self {
         let class = |min, max, max_p| Class {
             setting: Setting { min: packets(values, min), max: packets(values, max), max_p: values.number(max_p) },
@@ -111,14 +111,14 @@ impl Dsred {
         }
     }
 
-    /// These two in the place of `before`, whose averages and spacing they take over.
+    /// Puts these two in the place of `before`, whose averages and spacing they take over.
     #[must_use]
     pub fn instead_of(self, before: &Self) -> Self {
         let class = |index: usize| Class { setting: self.classes[index].setting, ..before.classes[index] };
         Self { classes: [class(IN), class(OUT)], ..self }
     }
 
-    /// Decides about an arriving packet, which the queue has room for.
+    /// Decides about an arriving packet that the queue has room for.
     #[inline]
     pub fn judge(&mut self, arrival: &Arrival, is_in: bool, stream: &mut Stream, now: Time) -> Verdict {
         let own = if is_in { IN } else { OUT };
@@ -136,7 +136,7 @@ impl Dsred {
         verdict
     }
 
-    /// A packet begins to be sent.
+    /// Hears that a packet begins to be sent.
     #[inline]
     pub fn depart(&mut self, is_in: bool, now: Time) {
         let own = if is_in { IN } else { OUT };
@@ -148,7 +148,7 @@ impl Dsred {
         }
     }
 
-    /// What decides about OUT packets.
+    /// The probability and the average of OUT packets.
     pub fn gauges(&self) -> Gauges {
         let Class { setting, average, .. } = self.classes[OUT];
         let probability = match average {

@@ -1,5 +1,5 @@
-//! The core of RIO: one queue, two REDs. Packets inside their profile (IN) are judged by the queue of IN packets alone,
-//! those outside (OUT) by the whole queue, so that OUT is lost first (Clark and Fang 1998).
+//! The core of RIO is one queue with two REDs. Packets inside their profile (IN) are judged by the queue of IN packets
+//! alone, packets outside (OUT) by the whole queue, so that OUT is lost first (Clark and Fang 1998).
 //!
 //! | paper | here |
 //! |---|---|
@@ -17,10 +17,10 @@ use std::collections::VecDeque;
 
 const PAPER: &str = "Clark and Fang 1998";
 
-/// Room for the tags of so many packets, a byte each, before it grows.
+/// For how many packets there is room for tags, a byte each, before the list grows.
 pub const TAGS: usize = 64;
 
-/// Which average OUT packets are judged by, and whose details.
+/// Says by which average OUT packets are judged, and whose details hold.
 pub const DIALECT: Param = Param {
     name: "dialect",
     kind: Kind::Word(&["coupled", "decoupled", "ns2", "ns2_decoupled"]),
@@ -83,7 +83,7 @@ pub const PROBABILITY_OUT: Param = Param {
 const IN: [(&str, &str); 3] = [("min", "min_in"), ("max", "max_in"), ("probability", "probability_in")];
 const OUT: [(&str, &str); 3] = [("min", "min_out"), ("max", "max_out"), ("probability", "probability_out")];
 
-/// What both show: of OUT packets, to which nearly all signals go.
+/// What RIO and RIO-PS show: numbers of OUT packets, to which nearly all signals go.
 pub const GAUGES: &[Gauge] = &[
     Gauge::probability("Probability of an OUT packet of mean size, before spacing."),
     Gauge::control("average", "packets", "Average queue that OUT packets are judged by."),
@@ -127,8 +127,8 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     refuse_inversion(values)
 }
 
-/// Refuses what is more lenient to OUT than to IN. One parameter that is does not make it so, for the averages are of
-/// different queues: Guo and Matta 2001 themselves have the higher `max` for OUT.
+/// Refuses values if one is more lenient to OUT than to IN and none is stricter. Both together are fine, as the
+/// averages are of different queues: Guo and Matta 2001 themselves have the higher `max` for OUT.
 fn refuse_inversion(values: &Values) -> Result<(), Refusal> {
     const PAIRS: [(&str, &str); 3] =
         [("min_in", "min_out"), ("max_in", "max_out"), ("probability_out", "probability_in")];
@@ -184,7 +184,7 @@ impl Pair {
         };
     }
 
-    /// Where chance decides, for the classifier too.
+    /// The stream of random numbers, for the classifier too.
     pub fn stream(&mut self) -> &mut Stream {
         &mut self.stream
     }
@@ -202,14 +202,14 @@ impl Pair {
         verdict
     }
 
-    /// The queue refused an arriving packet.
+    /// Hears that the queue refused an arriving packet.
     pub fn overflow(&mut self, arrival: &Arrival, is_in: bool, now: Time) {
         if let Reds::Paper(reds) = &mut self.reds {
             reds.overflow(arrival, is_in, now);
         }
     }
 
-    /// A packet left the queue.
+    /// Hears that a packet left the queue.
     #[inline]
     pub fn depart(&mut self, departure: &Departure, now: Time) {
         let is_in = self.tags.pop_front().expect("what leaves had arrived");
@@ -226,7 +226,7 @@ impl Pair {
         }
     }
 
-    /// What decides about OUT packets; nearly all signals go to those.
+    /// The probability and the average of OUT packets, to which nearly all signals go.
     pub fn gauges(&self) -> Gauges {
         match &self.reds {
             Reds::Paper(reds) => reds.outside.gauges(),
@@ -242,7 +242,7 @@ struct Paper {
     outside: Detector,
     is_coupled: bool,
     waiting_in: Backlog,
-    /// The link is idle, of which either class's next packet is the end for both averages.
+    /// Whether the link is idle. The next packet of either class ends that for both averages.
     is_idle: bool,
 }
 

@@ -1,5 +1,5 @@
-//! CAKE's ACK filter: where the way back is slow, an acknowledgement that a later one of the same flow overtakes in the
-//! queue need not be sent (tc-cake(8), "ack-filter"; Linux sch_cake.c, cake_ack_filter).
+//! CAKE's ACK filter loses acknowledgements that a later one of the same flow makes superfluous while they wait. That
+//! saves a slow way back (tc-cake(8), "ack-filter"; Linux sch_cake.c, cake_ack_filter).
 
 use super::super::pool::{Pool, Queue};
 use crate::packet::{Ack, Headers, Packet};
@@ -7,16 +7,16 @@ use crate::packet::{Ack, Headers, Packet};
 /// How much is filtered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckFilter {
-    /// Nothing.
+    /// Nothing is filtered.
     Off,
-    /// An acknowledgement with two others behind it: a pair remains.
+    /// An acknowledgement with two others behind it is lost, so that a pair remains.
     On,
-    /// Also the only one, if the next packet is the one that overtakes it.
+    /// A lone acknowledgement is lost too, if the next packet is the one that makes it superfluous.
     Aggressive,
 }
 
 impl AckFilter {
-    /// By its word.
+    /// The kind of filter that the parameter names.
     pub fn of(word: &str) -> Self {
         match word {
             "on" => Self::On,

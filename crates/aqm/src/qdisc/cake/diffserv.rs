@@ -1,10 +1,10 @@
-//! CAKE's tins: which codepoint goes to which, and what share of the link each may have before it loses its priority
-//! (tc-cake(8), "priority queue parameters"; Linux sch_cake.c).
+//! This file says which codepoint goes to which of CAKE's tins, and what share of the link each tin may have before it
+//! loses its priority (tc-cake(8), "priority queue parameters"; Linux sch_cake.c).
 
-/// How traffic is told apart.
+/// How traffic is divided among tins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Diffserv {
-    /// All alike.
+    /// All traffic is alike.
     BestEffort,
     /// By the three bits of IP precedence.
     Precedence,
@@ -16,17 +16,17 @@ pub enum Diffserv {
     Eight,
 }
 
-/// One tin's share: of the rate while its priority holds, and of turns where no rate is known.
+/// One tin's share of the rate while its priority holds, and of turns if no rate is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// Bytes a second; `None` where the link is not shaped.
+    /// Bytes a second; `None` if the link is not shaped.
     pub rate_bytes: Option<u64>,
     /// Bytes a turn among tins.
     pub quantum: i64,
 }
 
 impl Diffserv {
-    /// By its word in `tc`.
+    /// The division that the word of `tc` names.
     pub fn of(word: &str) -> Self {
         match word {
             "besteffort" => Self::BestEffort,
@@ -62,7 +62,7 @@ impl Diffserv {
         }
     }
 
-    /// The shares of the tins, of a link of so many bytes a second if it is shaped.
+    /// The shares of the tins. If the link is shaped, it has so many bytes a second.
     pub fn shares(self, rate_bytes: Option<u64>) -> Vec<Share> {
         let part = |shift: u32| Share { rate_bytes: rate_bytes.map(|rate| rate >> shift), quantum: 1024 >> shift };
         match self {

@@ -1,6 +1,6 @@
-//! CAKE: common applications kept enhanced. A shaper that counts framing; tins by codepoint, each with a priority up to
-//! a share of the rate; in each, flows in queues of their own that take turns, fairly among hosts too; on each queue
-//! COBALT; and at the limit the longest queue loses its head.
+//! CAKE is "common applications kept enhanced". Its shaper counts framing. Its tins take packets by codepoint, and each
+//! has a priority up to a share of the rate. In a tin flows have queues of their own, which take turns, fairly among
+//! hosts too. COBALT acts on each queue. At the limit the longest queue loses its head.
 //!
 //! Source: Hoeiland-Joergensen, Taht and Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
 //! Gateways", IEEE LANMAN 2018; tc-cake(8); Linux sch_cake.c for all details.
@@ -17,8 +17,7 @@
 //! the hosts for fairness among these, acknowledgements for the filter. Without them all is best effort, each flow is
 //! between hosts of its own, and nothing is filtered.
 //!
-//! Randomness: the first number of the stream perturbs the hash; then COBALT's BLUE and the fractions of short turns
-//! draw.
+//! The first number of the random stream perturbs the hash. Then COBALT's BLUE and the fractions of short turns draw.
 //!
 //! The forms in use are one algorithm, and differ in this and in what differs in COBALT ([`crate::law::cobalt`]):
 //!
@@ -68,14 +67,15 @@ pub struct Cake<P> {
     ack_filter: AckFilter,
     diffserv: Diffserv,
     tins: Vec<Tin>,
-    /// The tin whose turn it is, where the link is not shaped.
+    /// The tin whose turn it is on a link that is not shaped.
     current: usize,
     pool: Pool<P>,
     held: Backlog,
     keyed: Keyed,
-    /// The queues of all tins that there could be by their bytes, kept up as long as there was an overflow lately.
+    /// The queues of all tins that there could be, by their bytes. They are kept in order for a while after an
+    /// overflow.
     longest: Heap<u64>,
-    /// Departures left until that is forgotten.
+    /// How many departures are left until an overflow is no longer recent.
     watched: u32,
     stream: Stream,
 }
@@ -170,7 +170,7 @@ impl<P: Packet> Cake<P> {
         self.tins[tin].bytes -= u64::from(size);
     }
 
-    /// Keeps up what is known of the length of queues.
+    /// Keeps queues in the order of their lengths.
     fn watch(&mut self, tin: usize, flow: u32) {
         if self.watched > 0 {
             let bytes = self.tins[tin].flows[flow as usize].queue.backlog().bytes;
@@ -178,7 +178,7 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// The longest queue loses its head.
+    /// Has the longest queue lose its head.
     fn evict(&mut self, now: Time, tap: &mut dyn Tap<P>) {
         if self.watched == 0 {
             let tins = &self.tins;

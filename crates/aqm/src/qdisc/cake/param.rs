@@ -1,4 +1,4 @@
-//! CAKE's parameters.
+//! This file has CAKE's parameters, and computes those that words stand for.
 
 use crate::law::{cobalt, codel};
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
@@ -37,7 +37,7 @@ const OVERHEADS: [(&str, u64, u64, &str); 14] = [
     ("ipoa-llcsnap", 16, 0, "atm"),
 ];
 
-/// The words of a table, for [`Kind::Word`].
+/// The words of a table, as [`Kind::Word`] wants them.
 const RTT_WORDS: [&str; RTTS.len()] = {
     let (mut words, mut at) = ([""; RTTS.len()], 0);
     while at < words.len() {
@@ -47,7 +47,7 @@ const RTT_WORDS: [&str; RTTS.len()] = {
     words
 };
 
-/// See [`RTT_WORDS`].
+/// The words of [`RTT_WORDS`].
 const OVERHEAD_WORDS: [&str; OVERHEADS.len()] = {
     let (mut words, mut at) = ([""; OVERHEADS.len()], 0);
     while at < words.len() {
@@ -57,7 +57,7 @@ const OVERHEAD_WORDS: [&str; OVERHEADS.len()] = {
     words
 };
 
-/// The table.
+/// The table of parameters.
 pub const PARAMS: &[Param] = &[
     Param {
         doc: "How much may wait, in packets or bytes; beyond, the longest queue loses its head. Computed: four times \
@@ -186,7 +186,7 @@ pub const PARAMS: &[Param] = &[
     },
 ];
 
-/// The most full packets that wait, whatever the rate.
+/// How many full packets wait at most, whatever the rate.
 const MOST_PACKETS: f64 = 10_240.0;
 
 /// Computes what words stand for, the limit and the target.

@@ -1,13 +1,13 @@
-//! CAKE's shaper: a clock that each packet moves on by the time it takes, framing included, without bursts.
+//! CAKE's shaper is a clock. Each packet moves it on by the time that the packet takes, framing included. It allows no
+//! bursts.
 //!
-//! In Linux what is left over of a nanosecond is lost with each packet, so that the clock runs up to a nanosecond a
-//! packet too fast.
+//! Linux loses a part of a nanosecond with each packet, so that its clock runs up to a nanosecond a packet too fast.
 
 use crate::law::cobalt::Precision;
 use crate::param::Values;
 use base::{Rate, Span, Time};
 
-/// How packets are framed on the link behind: what they take of it beyond their own size.
+/// How packets are framed on the link behind: how much of it they take beyond their own size.
 #[derive(Clone, Copy, Debug)]
 pub struct Framing {
     overhead: u32,
@@ -23,7 +23,7 @@ enum Cells {
 }
 
 impl Framing {
-    /// From `overhead`, `mpu` and `framing`.
+    /// The framing of `overhead`, `mpu` and `framing`.
     pub fn new(values: &Values) -> Self {
         let cells = match values.word("framing") {
             "atm" => Cells::Atm,
@@ -47,10 +47,10 @@ impl Framing {
     }
 }
 
-/// How long bytes take.
+/// The time that bytes take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// To the nanosecond below.
+    /// The time is exact, and rounded down to a nanosecond.
     Exact(Rate),
     /// Linux: `ns` of 2^-`shift` nanoseconds a byte.
     Scaled {
@@ -89,7 +89,7 @@ impl Pace {
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     next: Time,
-    /// What rounding left over, in units of 1/rate nanoseconds.
+    /// The part of a nanosecond that rounding left over, in units of 1/rate nanoseconds.
     remainder: u64,
 }
 
@@ -111,7 +111,8 @@ impl Clock {
 pub struct Shaper {
     pace: Pace,
     clock: Clock,
-    /// Runs at two thirds of the rate for what is really sent: when drops are charged too, something is sent still.
+    /// A clock of packets that are really sent, at two thirds of the rate. So some are sent even if drops are charged
+    /// too.
     failsafe: Clock,
 }
 
@@ -122,7 +123,7 @@ impl Shaper {
         Self { pace, clock, failsafe: clock }
     }
 
-    /// The same shaper, from its next packet on at `pace`. What is charged is charged; a part of a nanosecond is lost.
+    /// Lets the shaper go on at `pace` from its next packet on. What is charged stays; a part of a nanosecond is lost.
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
         if pace != self.pace {
@@ -138,7 +139,7 @@ impl Shaper {
         self.clock.next.min(self.failsafe.next)
     }
 
-    /// A packet arrives at an empty queue: time that nothing used is not saved up.
+    /// Hears that a packet arrives at an empty queue. Time that nothing used is not saved up.
     pub fn wake(&mut self, now: Time) {
         if self.clock.next < now {
             self.clock.restart(now);
@@ -146,7 +147,7 @@ impl Shaper {
         }
     }
 
-    /// Charges `wire` bytes, sent or lost.
+    /// Charges `wire` bytes that were sent or lost.
     #[inline]
     pub fn charge(&mut self, wire: u32, is_sent: bool) {
         match self.pace {

@@ -1,5 +1,5 @@
-//! One of CAKE's tins: flows in queues of their own, which take turns by bytes, fairly between hosts as well (DRR++ as
-//! in [`super::super::fq_frame`], with turns shortened by the number of flows that the flow's hosts keep busy).
+//! A tin of CAKE has flows in queues of their own, which take turns by bytes, fairly between hosts as well. The turns
+//! are those of [`super::super::fq_frame`] (DRR++), shortened by the number of flows that the flow's hosts keep busy.
 
 use super::super::pool::Queue;
 use super::super::rota::Rota;
@@ -8,9 +8,9 @@ use super::shaper::Pace;
 use crate::law::cobalt::{Cobalt, Setting};
 use base::{Rate, Span, Stream, Time};
 
-/// Queues of a tin, and hosts that it tells apart.
+/// How many queues a tin has, and how many hosts it tells apart.
 pub const QUEUES: u32 = 1024;
-/// Places that a flow may take: those of its set.
+/// How many places a flow may take: those of its set.
 const WAYS: u32 = 8;
 /// The place of a host that is not known.
 const NOWHERE: u32 = u32::MAX;
@@ -22,19 +22,19 @@ pub const OLD: u32 = 1;
 /// Empty flows whose law has something to remember.
 pub const DECAYING: u32 = 2;
 
-/// What becomes of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Set {
-    /// Not in use.
+    /// It is not in use.
     #[default]
     None,
-    /// Sends less than its share.
+    /// It sends less than its share.
     Sparse,
-    /// Used up its share and then ran empty: counted as sparse, waiting among the bulk.
+    /// It used up its share and then ran empty. It counts as sparse, and waits among the bulk.
     SparseWait,
-    /// Sends all it may.
+    /// It sends all that it may.
     Bulk,
-    /// Empty, and on [`DECAYING`].
+    /// It is empty, and on [`DECAYING`].
     Decaying,
 }
 
@@ -47,14 +47,14 @@ pub struct Flow {
     pub state: Cobalt,
     /// Bytes it may still send in this turn.
     pub deficit: i64,
-    /// See [`Set`].
+    /// The state of the flow.
     pub set: Set,
     tag: u64,
     /// Its hosts, by their places.
     hosts: [u32; 2],
 }
 
-/// What a packet is told apart by.
+/// The flow and the hosts of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     /// The flow.
@@ -78,9 +78,9 @@ pub struct Tin {
     pub lists: Rota,
     /// What its laws are set to.
     pub setting: Setting,
-    /// Flows that are sparse, and that are bulk.
+    /// Flows that are sparse.
     pub sparse: u32,
-    /// See `sparse`.
+    /// Flows that are bulk.
     pub bulk: u32,
     /// Bytes waiting.
     pub bytes: u64,
@@ -205,7 +205,7 @@ impl Tin {
         of(0).max(of(1)).max(1)
     }
 
-    /// A packet was put into a flow's queue.
+    /// Hears that a packet was put into a flow's queue.
     pub fn activate(&mut self, at: u32, stream: &mut Stream) {
         match self.flows[at as usize].set {
             Set::None | Set::Decaying => {
@@ -219,7 +219,7 @@ impl Tin {
         }
     }
 
-    /// A sparse flow turns bulk.
+    /// Makes a sparse flow bulk.
     fn promote(&mut self, at: u32) {
         self.flows[at as usize].set = Set::Bulk;
         self.sparse -= 1;
@@ -227,7 +227,7 @@ impl Tin {
         self.count_bulk(at, true);
     }
 
-    /// The flow whose turn is over waits for the next.
+    /// Lets the flow whose turn is over wait for the next.
     pub fn rotate(&mut self, at: u32, stream: &mut Stream) {
         if self.flows[at as usize].set == Set::Sparse {
             if self.flows[at as usize].queue.is_empty() {
@@ -241,7 +241,7 @@ impl Tin {
         self.lists.push(OLD, at);
     }
 
-    /// The flow was found empty at `now`.
+    /// Hears that the flow was found empty at `now`.
     pub fn retire(&mut self, at: u32, now: Time) {
         let flow = &mut self.flows[at as usize];
         flow.state.empty(&self.setting, now);
