@@ -176,6 +176,7 @@ def test_a_parameter_that_is_a_list_makes_one_number_which_is_the_worst_of_its_c
     assert found.interval is found.curve[1].interval and found.verdict == OPEN
     assert found.number.startswith("+9.93 ± 0.29 points, at 300 ms, the worst of 3")
     assert claim.as_dict()["findings"][0]["curve"][0]["at"] == "at 100 ms"
+    assert claim.measure == "share of exchanges done at 100 ms to 1 s, difference"
     for bounds, verdict in (({"high": 0.15}, HOLDS), ({"high": "clear"}, FAILS), ({"low": "slight"}, OPEN)):
         assert ask(read(CURVE | {"than": {"aqm": "tail"}, **bounds}), subjects).verdict == verdict, bounds
 

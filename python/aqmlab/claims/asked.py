@@ -260,7 +260,7 @@ def _measured(asked: Sequence[Question]) -> str:
         "ratio": "{}, ratio",
         "contrast": "{}, weighted sum",
     }
-    return "; ".join(dict.fromkeys(said[q.how].format(q.reading.formula.words) for q in asked))
+    return "; ".join(dict.fromkeys(said[q.how].format(q.measured) for q in asked))
 
 
 def _bounds(findings: tuple[Finding, ...], among: int) -> str:

@@ -59,7 +59,12 @@ class Question:
     @property
     def brief(self) -> str:
         """What is measured, in front of a finding: `at 100 ms`, `at 100 ms to 1 s`."""
-        return _brief(self.readings)
+        return _from_to([reading.formula.brief for reading in self.readings])
+
+    @property
+    def measured(self) -> str:
+        """What is measured, in full."""
+        return _from_to([reading.formula.words for reading in self.readings])
 
     @property
     def points(self) -> set[str]:
@@ -82,12 +87,11 @@ class Question:
         }
 
 
-def _brief(readings: Sequence[Reading]) -> str:
-    """The first and the last, the latter without the words that both begin with."""
-    first, last = readings[0].formula.brief, readings[-1].formula.brief
-    pairs = zip(first.split(), last.split(), strict=False)
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return first if len(readings) == 1 else f"{first} to {' '.join(last.split()[common:])}"
+def _from_to(said: Sequence[str]) -> str:
+    """The first and the last of several texts, the latter without the words that both begin with."""
+    first, last = said[0].split(), said[-1].split()
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    return said[0] if len(said) == 1 else f"{said[0]} to {' '.join(last[common:])}"
 
 
 def questions(
