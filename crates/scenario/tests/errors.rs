@@ -151,7 +151,7 @@ fn disciplines() {
             ),
             (
                 "kind = \"red\"\ndialect = \"freebsd\"",
-                "s.toml:3: link.qdisc.dialect = \"freebsd\": expected one of paper, ns2, linux (red)",
+                "s.toml:3: link.qdisc.dialect = \"freebsd\": expected one of paper, ns2, linux, altq (red)",
             ),
         ],
         |text| format!("[link.qdisc]\n{text}{BULK}"),

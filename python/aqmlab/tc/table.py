@@ -122,6 +122,7 @@ RED_FIXED = {
     "wait": (False, "Linux spaces signals without it"),
     "mark_p": (1.0, "Linux has no such ceiling"),
     "mode": ("packet", "Linux measures bytes and signals each packet alike"),
+    "average_overflow": (False, "Linux's average does not overflow"),
 }
 RED_FOREIGN = {
     "avpkt": (1, ""),

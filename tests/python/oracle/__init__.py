@@ -43,7 +43,7 @@ from oracle import (
     step,
 )
 from oracle.frame import Discipline, Uniform
-from oracle.parameters import Written
+from oracle.parameters import Parameters, Written
 
 _BUILDERS: dict[str, Callable[[Mapping[str, Written], int, Uniform], Discipline]] = {
     "red": red.build,
@@ -82,7 +82,11 @@ DISCIPLINES = ("pfifo", "bfifo", *_BUILDERS)
 
 
 def build(name: str, given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Discipline:
-    """The discipline ``name`` with the parameters that are given, before a link of ``rate_bps``."""
+    """The discipline ``name`` with the parameters that are given, before a link of ``rate_bps``, or of what is given as
+    its ``capacity``."""
+    if "capacity" in given:
+        rate_bps = round(Parameters({"capacity": ""}, {"capacity": given["capacity"]}).bits_per_second("capacity"))
+        given = {key: value for key, value in given.items() if key != "capacity"}
     if name in ("pfifo", "bfifo"):
         return fifo.build(name, given)
     if name not in _BUILDERS:

@@ -10,7 +10,8 @@ C target_delay / 2, max = 3 min.
 Linux (sch_red, red_adaptative_timer) works as the paper says, by a clock that goes on while the link is idle, with the
 average as decayed by then. ns-2.35 (red.cc, updateMaxP) looks at each arrival whether more than an interval has passed
 since the last change, and takes the whole of a step that begins within bottom and top. Its bottom is 0.01, or 1/W if
-that is less, W being the packets of 1000 bytes that the link sends in 100 ms.
+that is less, W being the packets of 1000 bytes that the link sends in 100 ms. ALTQ has no adaptive RED: the dialect
+altq adapts as the paper says.
 
 Deviation from red.cc in the ns2 dialect: the gentle slope follows max_p, where red.cc computes it once.
 """
@@ -96,7 +97,7 @@ class Ared(red.Red):
     def tick(self, waiting: Waiting, now_ns: int) -> None:
         """One step of max_p, by the average as it is now."""
         idle_since = self.idle_since_ns
-        self.adapt(self.avg if idle_since is None else self.decayed(now_ns - idle_since))
+        self.adapt(self.avg if idle_since is None else self.decayed(idle_since, now_ns))
 
     def sample(self, waiting: Waiting, now_ns: int) -> None:
         """As RED; ns-2 takes its step here."""

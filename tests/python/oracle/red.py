@@ -1,7 +1,7 @@
 """RED: signals arriving packets with a probability that rises with a slow average of the queue.
 
 Source: Floyd and Jacobson 1993; Floyd 2000 for gentle; RFC 3168 §7 for ECN. The dialects are those of ns-2.35
-(queue/red.cc) and Linux (net/sched/sch_red.c, include/net/red.h).
+(queue/red.cc), Linux (net/sched/sch_red.c, include/net/red.h) and ALTQ (:mod:`oracle.altq`).
 
 =========  ==================================================================================================
 avg        the average queue, here in packets or mean packets
@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from oracle.altq import DIGITS, AltqRed
 from oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
 from oracle.parameters import Measure, Parameters, Waiting, Written
 
@@ -37,6 +38,7 @@ DEFAULTS: dict[str, Written] = {
     "wait": "",
     "mark_until": "",
     "mark_p": 1.0,
+    "average_overflow": False,
 }
 
 
@@ -85,13 +87,19 @@ class Red(Law):
         self.count_bytes = 0  # ns-2: bytes since the last signal
         self.was_in_band = False  # ns-2's `old`
         self.stored_draw = 0.0  # Linux's qR, as a fraction of its range
+        self.altq: AltqRed | None = None
+        if self.dialect == "altq":
+            thresholds = (self.min, self.max, self.end)
+            self.altq = AltqRed(self.wq, thresholds, parameters.flag("average_overflow"), uniform)
 
     # ---- what the frame calls ----
 
     def arrival(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """Samples the queue and judges the packet."""
         self.sample(waiting, now_ns)
-        if self.dialect == "ns2":
+        if self.altq is not None:
+            cause = self.altq.judge(waiting.packets, self.max_p)
+        elif self.dialect == "ns2":
             cause = self.judge_as_ns2(packet, waiting)
         elif self.dialect == "linux":
             cause = self.judge_as_linux(packet)
@@ -102,7 +110,9 @@ class Red(Law):
     def refusal(self, packet: Packet, waiting: Waiting, now_ns: int) -> None:
         """A packet refused by the limit is sampled, and restarts the spacing."""
         self.sample(waiting, now_ns)
-        if self.dialect == "ns2":
+        if self.altq is not None:
+            self.altq.refused(waiting.packets)
+        elif self.dialect == "ns2":
             # red.cc judges before it looks at the limit: the band is entered or left, whatever the limit says.
             # A draw would change nothing.
             if self.may_signal_as_ns2(waiting):
@@ -136,7 +146,10 @@ class Red(Law):
         """Makes an arrival's sample of the queue enter the average."""
         idle_since = self.idle_since_ns
         self.idle_since_ns = None
-        if idle_since is None:
+        if self.altq is not None:
+            self.altq.sample(waiting.packets, idle_since, now_ns)
+            self.avg = self.altq.packets
+        elif idle_since is None:
             self.avg = (1.0 - self.wq) * self.avg + self.wq * self.measure.queue(waiting)
         elif self.dialect == "ns2":
             # Whole packets that could have been sent, and then the sample as ever.
@@ -144,11 +157,13 @@ class Red(Law):
             self.avg *= (1.0 - self.wq) ** slots
             self.avg = (1.0 - self.wq) * self.avg + self.wq * self.measure.queue(waiting)
         else:
-            self.avg = self.decayed(now_ns - idle_since)
+            self.avg = self.decayed(idle_since, now_ns)
 
-    def decayed(self, idle_ns: int) -> float:
+    def decayed(self, idle_since_ns: int, now_ns: int) -> float:
         """The average after an idle time: (1 - w_q)^m, with m the packets that could have been sent."""
-        slots = idle_ns * self.rate_bps / (8 * self.mean_packet * 1e9)
+        if self.altq is not None:
+            return self.altq.idle(idle_since_ns, now_ns) / (1 << (self.altq.wshift + DIGITS))
+        slots = (now_ns - idle_since_ns) * self.rate_bps / (8 * self.mean_packet * 1e9)
         return self.avg * math.pow(1.0 - self.wq, slots)
 
     # ---- the probability ----
@@ -160,6 +175,8 @@ class Red(Law):
 
     def curve(self) -> float:
         """p_b."""
+        if self.altq is not None:
+            return self.altq.probability(self.max_p)
         if self.avg >= self.end:
             return 1.0
         if self.avg < self.min:
@@ -254,7 +271,11 @@ class Red(Law):
         """Marks if ECN allows; what could be marked and is dropped is told as overload."""
         if not (self.marks and packet.has_ect):
             return Signal("drop", cause)
-        until = {"max": self.max, "end": self.end, "full": math.inf}[self.mark_until]
-        if self.avg < until and self.curve() <= self.mark_p:
+        if self.altq is not None:
+            places = {"max": ("band",), "end": ("band", "slope"), "full": ("band", "slope", "above")}
+            is_light = self.altq.place() in places[self.mark_until]
+        else:
+            is_light = self.avg < {"max": self.max, "end": self.end, "full": math.inf}[self.mark_until]
+        if is_light and self.curve() <= self.mark_p:
             return Signal("mark", cause)
         return Signal("drop", "overload")

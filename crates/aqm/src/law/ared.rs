@@ -14,13 +14,14 @@
 //!
 //! The adaptation runs by the clock, also while the link is idle, on the average as decayed until then, as in Linux. In
 //! the dialect `ns2` a step is taken at an arrival, more than `interval` after the last one; the last step towards a
-//! bound passes it; and `bottom` follows from the link.
+//! bound passes it; and `bottom` follows from the link. ALTQ has no adaptive RED: in the dialect `altq` the adaptation
+//! is the paper's, by the clock, with [ALTQ's RED](red::altq) under it.
 //!
 //! Deviations. A step stops at the bounds, where Linux passes them once. Both slopes of gentle follow the maximum
 //! probability (ns-2 keeps the second where it was, and the curve jumps back at `max`).
 
 use super::clock::Clock;
-use super::red::{self, Detector};
+use super::red::{self, form::Form};
 use super::{Arrival, Gauges, Law, Verdict, measure};
 use crate::packet::Backlog;
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
@@ -45,7 +46,7 @@ const PARAMS: &[Param] = &[
         ..registry::limit("", "Le et al. 2004: large enough that tail drops never occur")
     },
     registry::ECN,
-    red::param::DIALECT,
+    red::param::DIALECT_OR_ALTQ,
     Param {
         default: "",
         doc: "Average queue below which nothing is signalled; computed: the larger of 5 and half the packets the link \
@@ -87,6 +88,7 @@ const PARAMS: &[Param] = &[
     red::param::WAIT,
     red::param::MARK_UNTIL,
     red::param::MARK_P,
+    red::param::AVERAGE_OVERFLOW,
     time(
         "interval",
         "500ms",
@@ -133,7 +135,7 @@ pub fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     values.fill("bottom", Value::Number(inverse_window.clamp(1e-6, 0.01)));
     values.ordered("bottom", "top")?;
     // The paper keeps max_p between them, always; ns-2 and Linux ask only before a step, and take what they are given.
-    if values.word("dialect") == "paper" {
+    if !matches!(values.word("dialect"), "ns2" | "linux") {
         values.ordered("bottom", "probability")?;
         values.ordered("probability", "top")?;
     }
@@ -152,7 +154,7 @@ enum Pace {
 /// The law.
 #[derive(Clone, Debug)]
 pub struct Ared {
-    red: Detector,
+    red: Form,
     stream: Stream,
     pace: Pace,
     /// The average queue below and above which the maximum probability moves.
@@ -165,7 +167,7 @@ pub struct Ared {
 impl Ared {
     /// Adaptive RED from resolved values.
     pub fn new(values: &Values, site: Site) -> Self {
-        let red = Detector::new(values, site.rate);
+        let red = Form::new(values, site.rate);
         let (min, max) = red.band();
         let interval = values.time("interval");
         Self {
@@ -271,7 +273,7 @@ impl LawRow for Ared {
         year: 2001,
         marks: true,
         params: PARAMS,
-        fixed: &["dialect", "mode", "mean_packet", "target_delay"],
+        fixed: &["dialect", "mode", "mean_packet", "target_delay", "average_overflow"],
         gauges: red::GAUGES,
         uses_rate: registry::always,
         resolve,

@@ -19,6 +19,8 @@
 //! - `ns2`: after idle the average decays once more and whole slots only; nothing is signalled at a queue of one packet
 //!   or less, nor the first packet in the band; byte mode scales after the spacing, and spaces by bytes.
 //! - `linux`: one stored draw for each signal, and never the first packet in the band. Not its fixed-point arithmetic.
+//! - `altq`: ALTQ's whole numbers, idle times and spacing, which [`altq`] states. For [`red`](self) and
+//!   [`ared`](super::ared) alone.
 //!
 //! Deviations. The hard limit is the queue's own and comes first; a packet it refuses enters the average and restarts
 //! the spacing, which the paper leaves open. ns-2 and Linux judge first, and so do their dialects here: the packet
@@ -26,6 +28,8 @@
 //! not taken. The packet in transmission is not part of the queue. The paper's byte mode scales by the largest packet,
 //! here as everywhere since by the mean one.
 
+pub mod altq;
+pub mod form;
 pub mod param;
 
 use super::average::{Average, Idle};
@@ -37,6 +41,7 @@ use crate::packet::{Backlog, Cause};
 use crate::param::{Length, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Ecn, Rate, Stream, Time};
+use form::Form;
 
 const PAPER: &str = "Floyd and Jacobson 1993";
 
@@ -58,6 +63,12 @@ pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
     ordered("gentle_end", max, end, "max")?;
     if values.word("mark_until") == "end" && !values.flag("gentle") {
         return Err(Refusal::new("mark_until", "max or full: without gentle there is no slope to mark through"));
+    }
+    if dialect == "altq" {
+        return altq::resolve(values);
+    }
+    if values.find_flag("average_overflow") == Some(true) {
+        return Err(Refusal::new("average_overflow", "false: the dialect altq alone has such an average"));
     }
     Ok(())
 }
@@ -96,14 +107,14 @@ const OUTSIDE: i64 = -1;
 /// The law.
 #[derive(Clone, Debug)]
 pub struct Red {
-    detector: Detector,
+    form: Form,
     stream: Stream,
 }
 
 impl Red {
     /// RED from resolved values.
     pub fn new(values: &Values, site: Site) -> Self {
-        Self { detector: Detector::new(values, site.rate), stream: site.stream }
+        Self { form: Form::new(values, site.rate), stream: site.stream }
     }
 }
 
@@ -373,25 +384,25 @@ impl Detector {
 impl Law for Red {
     #[inline]
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
-        self.detector.observe(arrival.backlog, now);
-        self.detector.judge(arrival, &mut self.stream)
+        self.form.observe(arrival.backlog, now);
+        self.form.judge(arrival, &mut self.stream)
     }
 
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
-        self.detector.observe(arrival.backlog, now);
-        self.detector.overflow(arrival, &mut self.stream);
+        self.form.observe(arrival.backlog, now);
+        self.form.overflow(arrival, &mut self.stream);
     }
 
     fn on_idle(&mut self, now: Time) {
-        self.detector.idle_from(now);
+        self.form.idle_from(now);
     }
 
     fn gauges(&self) -> Gauges {
-        self.detector.gauges()
+        self.form.gauges()
     }
 
     fn retune(&mut self, values: &Values, rate: Rate, _now: Time) {
-        self.detector = Detector::new(values, rate).instead_of(&self.detector);
+        self.form = Form::new(values, rate).instead_of(&self.form);
     }
 }
 
@@ -406,7 +417,7 @@ impl LawRow for Red {
         params: &[
             registry::limit("1000p", "the interface's txqueuelen; tc-red(8) wants it stated"),
             registry::ECN,
-            param::DIALECT,
+            param::DIALECT_OR_ALTQ,
             param::MIN,
             param::MAX,
             param::PROBABILITY,
@@ -418,11 +429,12 @@ impl LawRow for Red {
             param::WAIT,
             param::MARK_UNTIL,
             param::MARK_P,
+            param::AVERAGE_OVERFLOW,
             registry::CAPACITY,
         ],
-        fixed: &["dialect", "mode", "mean_packet"],
+        fixed: &["dialect", "mode", "mean_packet", "average_overflow"],
         gauges: GAUGES,
-        uses_rate: registry::always,
+        uses_rate: |values| values.word("dialect") != "altq",
         resolve,
     };
 

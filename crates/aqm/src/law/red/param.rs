@@ -100,3 +100,21 @@ pub const DIALECT: Param = Param {
     doc: "Whose details: the paper's, those of ns-2.35's queue/red.cc, or those of Linux sch_red.",
     source: PAPER,
 };
+/// Which RED, for those that have ALTQ's.
+pub const DIALECT_OR_ALTQ: Param = Param {
+    kind: Kind::Word(&["paper", "ns2", "linux", "altq"]),
+    doc: "Whose details: the paper's, those of ns-2.35's queue/red.cc, of Linux sch_red, or of ALTQ's altq_red.c, with \
+          its whole numbers. altq has packet mode alone, no wait, and weights that are powers of 1/2: wq becomes the \
+          nearest.",
+    ..DIALECT
+};
+/// Whether ALTQ's numbers wrap around.
+pub const AVERAGE_OVERFLOW: Param = Param {
+    name: "average_overflow",
+    kind: Kind::Flag,
+    default: "false",
+    range: Param::ANY,
+    doc: "In the dialect altq, keep the average, its thresholds and what is reckoned with them in 32 bits, as ALTQ \
+          does; at a weight of 1/8192 an average of 64 packets is one too many, and becomes -64.",
+    source: "altq_red.c has 32 bits; without, for weights and thresholds that it cannot hold",
+};
