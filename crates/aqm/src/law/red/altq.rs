@@ -87,7 +87,7 @@ pub fn resolve(values: &mut Values) -> Result<(), Refusal> {
         return Err(Refusal::new("wait", "false: ALTQ draws for every packet in the band but the first"));
     }
     let weight = 1.0 / f64::from(1_u32 << shift(values.number("wq")));
-    values.0.insert("wq", Value::Number(weight));
+    values.0.insert("wq".into(), Value::Number(weight));
     Ok(())
 }
 
