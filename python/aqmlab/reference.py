@@ -83,9 +83,14 @@ def uncongested(tree: Tree, on: Rates, origin: str = "<scenario>") -> Tree:
     return result
 
 
+def is_endless(block: Mapping[str, Any]) -> bool:
+    """Whether the flows of a block of traffic, resolved or not, send for as long as the run lasts."""
+    return block.get("kind") == "bulk" and block.get("size", "endless") == "endless"
+
+
 def _hold(tree: Tree, own: Mapping[str, Rates]) -> None:
     """Holds each endless flow to its share of the real link, packet by packet; of several links the least share."""
-    endless = [(block, _flows(block)) for block in tree.get("traffic", ()) if _is_endless(block)]
+    endless = [(block, _flows(block)) for block in tree.get("traffic", ()) if is_endless(block)]
     together: Counter[tuple[str, str]] = Counter()
     for block, flows in endless:
         for way, number in flows.items():
@@ -106,10 +111,6 @@ def _hold(tree: Tree, own: Mapping[str, Rates]) -> None:
 
 def _bps(rate: str) -> float:
     return units.rate_bps(rate, "max_pacing_rate")
-
-
-def _is_endless(block: Mapping[str, Any]) -> bool:
-    return block.get("kind") == "bulk" and block.get("size", "endless") == "endless"
 
 
 def _flows(block: Mapping[str, Any]) -> dict[str, int]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import links, units
+from aqmlab import links, reference, units
 
 if TYPE_CHECKING:
     from aqmlab.json_files import Json
@@ -52,7 +52,7 @@ def foreseen(tree: Mapping[str, Any]) -> list[str]:
     most = {number: _allowed_bps(tree, block) for number, block in blocks}
     lines = []
     for direction in ("forward", "reverse"):
-        asked = [_asked_bps(block, direction) for block in tree["traffic"] if not _is_endless(block)]
+        asked = [_asked_bps(block, direction) for block in tree["traffic"] if not reference.is_endless(block)]
         here = {number: most[number] for number, block in blocks if block["direction"] == direction}
         capacity = sum(_rates_bps(links.first(tree), direction))
         if not here or None in asked or None in here.values():
@@ -94,11 +94,7 @@ def _seen(tree: Mapping[str, Any], number: int, shares: Json, summary: Mapping[s
 
 
 def _endless(tree: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    return ((number, block) for number, block in enumerate(tree["traffic"]) if _is_endless(block))
-
-
-def _is_endless(block: Mapping[str, Any]) -> bool:
-    return bool(block["kind"] == "bulk" and block.get("size", "endless") == "endless")
+    return ((number, block) for number, block in enumerate(tree["traffic"]) if reference.is_endless(block))
 
 
 def _allowed_bps(tree: Mapping[str, Any], block: Mapping[str, Any]) -> float | None:
