@@ -1,4 +1,7 @@
-"""What the command line says of what there is: disciplines, stacks, models of traffic, measures, files of vectors."""
+"""These functions print what `aqmlab list` and `aqmlab explain` say of disciplines, stacks, traffic and measures.
+
+They also describe a file of connection vectors, and say what a capture was converted to.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _NUMBER = re.compile(r"([0-9]+\.[0-9]+)([a-z]*)")
 
 
 def registry(out: Console, title: str, rows: Sequence[Row]) -> None:
-    """What there is of one kind."""
+    """Prints a table of what there is of one kind: a name and a line each, for disciplines with the year and ECN."""
     table = short_table(title)
     # The less between the columns, the more for the last one, where the words are.
     table.padding = (0, 1, 0, 0)
@@ -48,7 +51,7 @@ def registry(out: Console, title: str, rows: Sequence[Row]) -> None:
 
 
 def explanation(out: Console, row: Row) -> None:
-    """One discipline, stack or traffic model with all its numbers."""
+    """Prints one discipline, stack or traffic model, with all its parameters and the sources of their defaults."""
     out.print(_head(row))
     out.print(row["doc"], markup=False)
     if row.get("source"):
@@ -72,7 +75,7 @@ def explanation(out: Console, row: Row) -> None:
 
 
 def measures(out: Console, rows: Sequence[Row]) -> None:
-    """The catalogue of measures, a line each."""
+    """Prints the catalogue of measures: a line each, with unit and formula."""
     table = short_table("measures")
     table.padding = (0, 1, 0, 0)
     table.add_column("name", style="bold", no_wrap=True)
@@ -86,7 +89,7 @@ def measures(out: Console, rows: Sequence[Row]) -> None:
 
 
 def measure(out: Console, row: Row) -> None:
-    """One measure: what it is, of what it is worked out, where it stands, how it is asked for."""
+    """Prints one measure: its unit and formula, its source, its key in summary.json, and how a claim asks for it."""
     out.print(Text.assemble((row["name"], "bold"), f" · {row['title']}", f" · {row['unit']}" if row["unit"] else ""))
     out.print(_plain(row["formula"]), markup=False)
     out.print(Text(f"Worked out of: {_plain(row['source'])}", style="dim"))
@@ -106,7 +109,7 @@ def measure(out: Console, row: Row) -> None:
 
 
 def _plain(text: str) -> str:
-    """Words of the documentation without its links and backticks."""
+    """Strips links and backticks from a text of the documentation."""
     return _LINK.sub(r"\1", text).replace("`", "")
 
 
@@ -117,7 +120,7 @@ def _default_of(parameter: Parameter) -> str:
 
 
 def worked_out(out: Console, found: WorkedOut) -> None:
-    """A discipline's parameters before a link: first what was computed, then what was given, then the defaults."""
+    """Prints the parameters that a discipline has before a link: those computed, those given, then the defaults."""
     out.print(Text.assemble(_head(found.row), f", before a link of {units.say_rate(found.rate_bps)}"))
     others = tuple(key for key in found.values if key not in (*found.given, *found.computed))
     groups = [("computed", found.computed), ("given", found.given), ("default", others)]
@@ -157,7 +160,7 @@ def _equilibrium(out: Console, found: WorkedOut, at: dict[str, float]) -> None:
 
 
 def quantities(out: Console, rows: Sequence[Row]) -> None:
-    """What is drawn: a line for each quantity, and for sizes how mice and elephants share the bytes."""
+    """Prints the distributions of a traffic model: mean and quantiles of each quantity, for sizes who has the bytes."""
     if not rows:
         return
     table = short_table()
@@ -210,7 +213,7 @@ def _measured(value: float, unit: str) -> str:
 
 
 def described(out: Console, path: Path, found: Row) -> None:
-    """A set of connection vectors."""
+    """Describes a set of connection vectors: how many, over what time, with how many bytes."""
     both = found["initiator_bytes"] + found["acceptor_bytes"]
     out.print(Text.assemble((str(path), "bold")))
     out.print(
@@ -222,7 +225,7 @@ def described(out: Console, path: Path, found: Row) -> None:
 
 
 def converted(out: Console, found: Converted) -> None:
-    """What became of a capture, in a few lines."""
+    """Says in a few lines what a capture was converted to, and what was left out."""
     count = {name: f"{value:,}" for name, value in found.as_dict().items() if isinstance(value, int)}
     out.print(
         f"{count['sequential']} sequential and {count['concurrent']} concurrent connections of "
@@ -275,7 +278,10 @@ def _entries(
     lines: Sequence[tuple[str, str, str]],
     notes: Sequence[tuple[str, str | None]],
 ) -> None:
-    """One entry after another, name first, with what is to be said of it in full lines below: at any width readable."""
+    """Prints entries one after another: name, default and range, and below in full lines what the entry is.
+
+    So it can be read at any width of the terminal. `notes` has text and source of each line.
+    """
     first, second = (max(len(line[column]) for line in (titles, *lines)) for column in (0, 1))
 
     def line(cells: tuple[str, str, str], styles: tuple[str, str, str]) -> Table:
@@ -302,7 +308,7 @@ def _default(param: Row) -> str:
 
 
 def range_text(param: Row) -> str:
-    """What may be written: `0 to 4e9 packets or bytes`, `1us to 10s`."""
+    """Says what a parameter may be set to, as in `0 to 4e9 packets or bytes` or `1us to 10s`."""
     if words := param.get("words"):
         return ", ".join(words)
     low, high = param.get("range") or (None, None)
@@ -330,7 +336,7 @@ def _scaled(x: float, sizes: Sequence[tuple[str, float]]) -> str:
 
 
 def _short(x: float) -> str:
-    """A number as people write it, with an exponent where zeros would have to be counted."""
+    """Writes a number as people do, with an exponent where one would have to count zeros."""
     if x == 0 or 1e-3 <= abs(x) < 1e5:
         return f"{x:.12g}"
     mantissa, exponent = f"{x:.12e}".split("e")
@@ -338,7 +344,7 @@ def _short(x: float) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value of a scenario to be read: numbers to four digits, units as they are written."""
+    """Writes a value of a scenario for a reader: numbers to four digits, units as they stand in the scenario."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
