@@ -23,9 +23,9 @@
 //!   default, makes both true: a flow that sends `n` packets in `T_dec` settles at a count of `n` and is forwarded
 //!   `p_ref` of them. Counting arrivals, the count of a flow above the share, and with it the probability, grows from
 //!   period to period for as long as the flow does not give way.
-//! - Whether counts are reduced together, or each in its own time. Here each has its own time, from when the flow became
-//!   known. If they were reduced together, all flows would be signalled less at the same instant, and the queue would
-//!   swing with a period of `T_dec`.
+//! - Whether counts are reduced together, or each in its own time. Here each has its own time, from when the flow
+//!   became known. If they were reduced together, all flows would be signalled less at the same instant, and the queue
+//!   would swing with a period of `T_dec`.
 //! - Gains, `T_update`, the clearing interval and the sizes of the tables. These are parameters, with a reason at each.
 //!
 //! Deviations. The share is kept from winding up. Above the largest count of this and the last `tdec` it has no effect,

@@ -1,14 +1,15 @@
 //! These are the two REDs of RIO as ns-2's Diffserv module has them (diffserv/dsredq.cc of ns-2.35; modes RIO-C and
 //! RIO-D), for runs that are compared with it. They differ from [`pair`](super::pair) in ways that results show:
 //!
-//! - A class becomes idle when the last packet that its average counts begins to be sent, even while the link is busy with
-//!   the other class. It stays idle until one of its packets is accepted. An arrival decays the average by the whole
-//!   slots since then and once more, and then samples. If it is dropped, the class stays idle, and the next arrival
-//!   decays by all of that time again.
-//! - Between the thresholds a packet is dropped with p / (1 - count p), as in the paper. Count p may pass 1, if p rises in
-//!   the moment in which the drop has become due. The quotient is then negative, and nothing is dropped until the average
-//!   is above the upper threshold, where everything is, or not above the lower one.
-//! - The law does not see packets that a full queue refuses. ECN-capable packets are marked wherever others are dropped.
+//! - A class becomes idle when the last packet that its average counts begins to be sent, even while the link is busy
+//!   with the other class. It stays idle until one of its packets is accepted. An arrival decays the average by the
+//!   whole slots since then and once more, and then samples. If it is dropped, the class stays idle, and the next
+//!   arrival decays by all of that time again.
+//! - Between the thresholds a packet is dropped with p / (1 - count p), as in the paper. Count p may pass 1, if p rises
+//!   in the moment in which the drop has become due. The quotient is then negative, and nothing is dropped until the
+//!   average is above the upper threshold, where everything is, or not above the lower one.
+//! - The law does not see packets that a full queue refuses. ECN-capable packets are marked wherever others are
+//!   dropped.
 //!
 //! Deviations. Averages are not kept in single precision. A draw that cannot decide is not taken.
 
