@@ -1,9 +1,8 @@
 //! This file calls foreign laws, and has all unsafe code of that.
 //!
 //! A comment beside each piece says why it is sound. Nobody can promise that foreign code keeps to the header: a law
-//! that
-//! writes beyond its state breaks the process. Whoever runs shared libraries should therefore give them a process of
-//! their own.
+//! that writes beyond its state breaks the process. Whoever runs shared libraries should therefore give them a process
+//! of their own.
 #![expect(unsafe_code, reason = "foreign functions are called here and nowhere else")]
 
 use crate::abi::{self, Facts};

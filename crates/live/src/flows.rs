@@ -2,10 +2,8 @@
 //!
 //! The delay is the one that the flow's host announced ([`crate::paths`]). A flow that nobody announced, such as a
 //! foreign program's, has the route of the first block of traffic. Its delay is drawn from the path's distribution, by
-//! a
-//! random stream that is named by the flow. When a port is used again, a new connection opens: at its SYN the delay
-//! that
-//! was announced last becomes the flow's.
+//! a random stream that is named by the flow. When a port is used again, a new connection opens: at its SYN the delay
+//! that was announced last becomes the flow's.
 //!
 //! The flows stand in a hash table with a fixed hash and chains through a slab. A flow that has been silent for a while
 //! may be forgotten if its delay is not needed any more or can be drawn again: its connection has ended, or nobody
@@ -164,8 +162,7 @@ impl Flows {
     }
 
     /// Draws the propagation delay of a flow that nobody announced. If the scenario spreads delays evenly over its
-    /// flows,
-    /// it is drawn uniformly, since the number of flows is not known here.
+    /// flows, it is drawn uniformly, since the number of flows is not known here.
     fn draw(&self, key: FlowKey) -> Span {
         self.ways.rtt.at(Stream::named(self.seed, &format!("live/flow/{:016x}/rtt", key.0)).open_unit()) / 2
     }

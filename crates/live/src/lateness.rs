@@ -42,9 +42,8 @@ pub const STALL: Span = Span::from_ms(1);
 /// written to the device.
 ///
 /// The time from a host's sending a packet to the router's reading it is not part of this, since the device does not
-/// say
-/// when a packet came. Two other figures bound it. The router knows since when it had not looked, and a packet that it
-/// then finds has lain there no longer. The kernel says how long the thread waited for a processor, which bounds how
+/// say when a packet came. Two other figures bound it. The router knows since when it had not looked, and a packet that
+/// it then finds has lain there no longer. The kernel says how long the thread waited for a processor, which bounds how
 /// late packets woke it; this is judged second by second.
 #[derive(Clone, Debug)]
 pub struct Lateness {

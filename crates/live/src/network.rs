@@ -118,8 +118,7 @@ impl Network {
 
     /// Lets packets go through the kernel's disciplines instead of ours, one for each port. From then on the network
     /// says which packets the kernel is to have ([`Leaving::is_for_kernel`]). It has to be told of packets that come
-    /// out
-    /// ([`Network::leave_kernel`]) and of the kernel's counts ([`Network::tell`]).
+    /// out ([`Network::leave_kernel`]) and of the kernel's counts ([`Network::tell`]).
     ///
     /// # Panics
     /// When there are not as many passages as ports.
@@ -165,8 +164,7 @@ impl Network {
     }
 
     /// Takes a packet in: the first `size` bytes at `place`, which came from `side` at `now`. Call it with instants
-    /// that
-    /// never go back.
+    /// that never go back.
     ///
     /// # Errors
     /// The bytes are no packet. That is counted, and the place given back.
@@ -223,8 +221,8 @@ impl Network {
 
     /// When the network must be called next so that no packet is handed over later than by `slack`. Events before the
     /// next hand-over can wait for it, since they are done in the order of their own times. While a link sends a
-    /// packet,
-    /// the earliest hand-over of its direction is that of this packet, or of the smallest possible one right behind it.
+    /// packet, the earliest hand-over of its direction is that of this packet, or of the smallest possible one right
+    /// behind it.
     #[inline]
     pub fn due(&self, slack: Span) -> Time {
         if self.passages.is_some() {
@@ -254,8 +252,7 @@ impl Network {
     }
 
     /// Does what is due at or before `now` until a packet has arrived, and returns that packet. Call it until it
-    /// returns
-    /// `None`.
+    /// returns `None`.
     #[inline]
     pub fn advance(&mut self, now: Time, sink: &mut dyn Sink) -> Option<Leaving> {
         loop {
@@ -349,8 +346,7 @@ impl Network {
     }
 
     /// Whether the kernel is to take a packet that is due at a link. A packet that the kernel would not forward goes
-    /// past
-    /// it.
+    /// past it.
     #[inline]
     fn is_for_kernel(&self, frame: &Frame) -> bool {
         self.passages.is_some() && {
@@ -389,8 +385,7 @@ impl Network {
     }
 
     /// Takes `packet`, which the kernel has let go of at `now` at the port of index `at`. A packet that never went in
-    /// is
-    /// dropped.
+    /// is dropped.
     pub fn leave_kernel(&mut self, packet: &[u8], at: usize, now: Time, sink: &mut dyn Sink) {
         let Some(passages) = &mut self.passages else { return };
         let port = Port::at(at);

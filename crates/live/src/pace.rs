@@ -2,11 +2,9 @@
 //!
 //! In its own time the bottleneck always keeps its rate. On the clock of the hosts it may not: the router may fall
 //! behind, catch up, or hand over a packet that nobody takes. So the rate is measured on that clock, over busy
-//! stretches
-//! in which the bottleneck sends one packet right behind the other. It is the bytes that the hosts took, of packets
-//! that
-//! followed another one, over the time from hand-over to hand-over. That time is what the link takes for these bytes,
-//! plus the lateness of the last packet less that of the first.
+//! stretches in which the bottleneck sends one packet right behind the other. It is the bytes that the hosts took, of
+//! packets that followed another one, over the time from hand-over to hand-over. That time is what the link takes for
+//! these bytes, plus the lateness of the last packet less that of the first.
 //!
 //! The error is relative to the link's rate. Over a whole run it is next to nothing unless packets are refused, since a
 //! router that falls behind for ever breaks the budget of lateness first. So the worst [`JUDGED`] of backlog is judged,
@@ -69,8 +67,7 @@ impl Pace {
     }
 
     /// Notes a packet of `size` bytes of a link that is not ours and has a clock of its own. It should have sent the
-    /// next
-    /// packet after `takes`, and did so after `took`.
+    /// next packet after `takes`, and did so after `took`.
     #[inline]
     pub fn followed(&mut self, size: u32, takes: Span, took: Span) {
         self.add(takes.ns() as i64, took.ns() as i64 - takes.ns() as i64, size, true);

@@ -1,10 +1,8 @@
 //! Before the first packet of a connection leaves, its host tells the router whose it is, and its propagation delay.
 //!
 //! Each thread of hosts has an [`Announcer`], with a ring into which only it writes and which only the router reads.
-//! The
-//! router never waits for a host to finish writing, even if it is more urgent than its hosts. It sees an announcement
-//! by
-//! the time it reads a packet that was sent afterwards.
+//! The router never waits for a host to finish writing, even if it is more urgent than its hosts. It sees an
+//! announcement by the time it reads a packet that was sent afterwards.
 
 use base::{FlowKey, Span};
 use std::cell::Cell;

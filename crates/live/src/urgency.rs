@@ -1,11 +1,9 @@
 //! This file tells the scheduler how urgent the thread of the router is.
 //!
 //! A router that waits for a processor behind its hosts is late. If it may (root, or CAP_SYS_NICE), its thread takes
-//! the
-//! real-time class SCHED_FIFO, and so comes before all ordinary threads as soon as something is due (sched(7)). The
+//! the real-time class SCHED_FIFO, and so comes before all ordinary threads as soon as something is due (sched(7)). The
 //! kernel still leaves these a twentieth of the time (sched_rt_runtime_us), so that a router that is never done does
-//! not
-//! take the machine away. Otherwise the thread takes the lowest nice value that it gets.
+//! not take the machine away. Otherwise the thread takes the lowest nice value that it gets.
 
 use std::ffi::c_int;
 use std::fs;

@@ -11,8 +11,7 @@ pub trait Watch<P>: Driver<P> {
     /// Hears that `packet` has come to the port. The discipline has not seen it yet.
     fn offered(&mut self, packet: &P, now: Time);
     /// Hears that a packet has left. At `arrives` it is behind the delay of the link: at the next link, or at the
-    /// access
-    /// link of its host.
+    /// access link of its host.
     fn delivered(&mut self, delivery: &Delivery<P>, arrives: Time);
 }
 

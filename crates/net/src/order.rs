@@ -72,8 +72,7 @@ impl Towards {
 }
 
 /// Packets on their way, for a driver that has no other events pending. They come out by time, then by [`Rank`], then
-/// in
-/// the order in which they were put in.
+/// in the order in which they were put in.
 #[derive(Debug)]
 pub struct Underway<T> {
     /// Those towards hosts, then those towards each port.

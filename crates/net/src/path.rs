@@ -105,8 +105,7 @@ impl Path {
     }
 
     /// Takes a packet that left the last link at `left_at`. Returns when it has crossed the access link of `side`,
-    /// which
-    /// receives it.
+    /// which receives it.
     #[inline]
     pub fn receive(&mut self, side: usize, takes: Span, left_at: Time) -> Time {
         self.receives[side].carry(takes, left_at + self.behind[1 - side])

@@ -1,6 +1,5 @@
 //! [`Receivers`] stands for the access links of all receivers behind one port, so that a packet's arrival need not
-//! fetch
-//! its connection.
+//! fetch its connection.
 //!
 //! Where the access links are no slower than the link, packets never pile up at them. Still a small packet may follow
 //! right behind a large one of its connection, and has to wait until that has crossed. Few packets cross at one time,

@@ -25,8 +25,7 @@ pub fn table_quantity(name: &str, text: &str) -> Result<Value, scenario::Error> 
 }
 
 /// The connection vectors in a text. Each has its start, whether it is concurrent, windows, round-trip time, losses,
-/// and
-/// its units as end, wait and size.
+/// and its units as end, wait and size.
 pub fn vectors(text: &str) -> Result<Value, Malformed> {
     let set = reading::read(text)?;
     let rows = set.iter().map(|vector| {

@@ -16,8 +16,7 @@ pub fn registry() -> Arc<Registry> {
 }
 
 /// Brings the law of the library `library`, for scenarios that name the file `path`. Returns JSON with its
-/// `disciplines`
-/// and what it was `built_with`. The library stays loaded.
+/// `disciplines` and what it was `built_with`. The library stays loaded.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
 pub fn bring_library(library: PathBuf, path: PathBuf, sha256: &str) -> PyResult<String> {

@@ -1,6 +1,5 @@
 //! This crate is what Python sees of aqmlab: bindings and nothing else. Structured values cross as JSON text, and
-//! tables
-//! are files.
+//! tables are files.
 
 mod answer;
 mod catalogues;
@@ -197,8 +196,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Resolves without holding the interpreter, so that other threads can use it while large files are read and
-/// populations
-/// are found.
+/// populations are found.
 fn resolved(py: Python<'_>, text: &str, origin: &str, overrides: &[(String, String)]) -> PyResult<scenario::Resolved> {
     py.detach(|| scenario::resolve_with(&laws::registry(), text, origin, overrides, &beside(origin))).map_err(refused)
 }

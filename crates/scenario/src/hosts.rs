@@ -1,8 +1,7 @@
 //! This file reads `[tcp]`: a stack profile and what a scenario changes of it.
 //!
 //! One table, [`TABLE`], has every key, with how it is read into a profile and how it is written back. To make a value
-//! of
-//! [`tcp::Config`] a key takes a row of the table and nothing else.
+//! of [`tcp::Config`] a key takes a row of the table and nothing else.
 
 use crate::document::Data;
 use crate::error::Error;
@@ -296,8 +295,7 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
 
 /// Reads the window, and with it the repair that the stack has beside it unless `repair` says otherwise. `newreno` and
 /// `sack`, the literature's names of whole TCPs, mean Reno's window and that repair. So does `reno`, except under
-/// Linux,
-/// where it names a window and nothing else. `cubic` is the stack's own CUBIC.
+/// Linux, where it names a window and nothing else. `cubic` is the stack's own CUBIC.
 fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     const NEWRENO: &str = "newreno";
     const SACK: &str = "sack";

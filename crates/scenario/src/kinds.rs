@@ -115,8 +115,7 @@ pub(crate) trait Kind: Demand + Sized {
 /// A block that was read by its kind.
 pub(crate) struct Asked<W> {
     /// What the block asks for. If its users are still to be found for a load, this is the load, with an error that
-    /// says
-    /// so.
+    /// says so.
     pub workload: Result<W, (Rate, Error)>,
     /// The keys with their values.
     pub written: Fields,
@@ -201,9 +200,8 @@ pub struct Model {
 /// A part of the sentence that describes a block: a condition, and a text that is said if it holds.
 ///
 /// The condition is a list with commas: `key=value`, `key!=value`, `key` for a key that is given, `!key` for one that
-/// is
-/// not. The text has keys in braces: `{key}` becomes the value for people to read, `{key|noun}` so many of these, and
-/// `{key: text}` a text that is said if the value is more than one.
+/// is not. The text has keys in braces: `{key}` becomes the value for people to read, `{key|noun}` so many of these,
+/// and `{key: text}` a text that is said if the value is more than one.
 pub type Words = (&'static str, &'static str);
 
 /// A key of a block.

@@ -1,6 +1,5 @@
 //! `[live]` says how a run between real hosts is made, and how late it may be. The simulator does not use it, so that
-//! it
-//! is written only where it is given.
+//! it is written only where it is given.
 
 use crate::bounds::MOST_CAPTURES;
 use crate::error::Error;

@@ -6,8 +6,7 @@ use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
 /// The place in `text` from which on tables and lists lie too deep, be they brackets or parts of a dotted key. Text
-/// that
-/// is no TOML may count as deeper than it is.
+/// that is no TOML may count as deeper than it is.
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
     // Dots of the current key, and of the keys that led to each open bracket.
     let (mut dots, mut around) = (0, Vec::new());

@@ -165,8 +165,7 @@ pub struct Built<P, D> {
 
 impl Scenario {
     /// Builds the network of this scenario, idle, for both drivers. `own` makes the driver's own data at a port from
-    /// the
-    /// access links of the receivers behind it.
+    /// the access links of the receivers behind it.
     pub fn network<P: Packet + Send + 'static, D>(&self, own: impl Fn(Receivers) -> D) -> Built<P, D> {
         let mut routes = Routes::default();
         let steps = self.traffic.iter().map(|block| {

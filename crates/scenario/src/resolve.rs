@@ -84,8 +84,7 @@ impl Resolved {
     }
 
     /// The files that the resolved scenario still needs, in the order of their first mention. Keep them beside the
-    /// text,
-    /// so that it can be resolved again.
+    /// text, so that it can be resolved again.
     pub fn files(&self) -> &[KeptFile] {
         &self.files
     }

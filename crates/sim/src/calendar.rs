@@ -1,8 +1,7 @@
 //! A [`Calendar`] holds packets on their way to a link or to hosts, and gives them out in their order.
 //!
 //! The order is `(time, source, order of putting in)`. Each day of the calendar is an unsorted list, to which a packet
-//! is
-//! added without a look at the others. A day is sorted once, when it comes and is opened:
+//! is added without a look at the others. A day is sorted once, when it comes and is opened:
 //!
 //! ```text
 //!   number  opened        + 1      + 2      + 3                  + DAYS - 1

@@ -1,6 +1,5 @@
 //! This crate is the discrete-event simulator. It drives the network of [`net`], as the live router does, but in
-//! virtual
-//! time.
+//! virtual time.
 //!
 //! - [`simulation`] has the loop, and what hosts do when a segment arrives.
 //! - [`queue`] gives pending events out in their total order.

@@ -1,6 +1,5 @@
 //! This file has packets on their way, in two parts. A [`Parcel`] is what a router sees; it moves with events and
-//! through
-//! links. The segment that it carries waits in a slab ([`Segments`]) for the host that it reaches.
+//! through links. The segment that it carries waits in a slab ([`Segments`]) for the host that it reaches.
 
 use aqm::Packet;
 use base::{Ecn, FlowKey};

@@ -4,12 +4,9 @@
 //! their source, then by when they were asked for. Nothing depends on how the wheel stores them.
 //!
 //! The wheel has three levels of slots. An event sits in the finest level if that reaches it from now. Otherwise it
-//! sits
-//! in the finest coarser level whose current turn includes it, and moves down when its slot comes. A slot is sorted
-//! when
-//! it is opened. Events are linked nodes of one slab, so that nothing is allocated once the slab has grown to the
-//! largest
-//! number of pending events.
+//! sits in the finest coarser level whose current turn includes it, and moves down when its slot comes. A slot is
+//! sorted when it is opened. Events are linked nodes of one slab, so that nothing is allocated once the slab has grown
+//! to the largest number of pending events.
 
 use base::Time;
 use net::Rank;

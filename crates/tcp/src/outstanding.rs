@@ -220,9 +220,8 @@ impl Outstanding {
     }
 
     /// Notes that everything before `ack` arrived. Returns when the newest segment of it was sent, if that gives a
-    /// round
-    /// trip. It gives none if any of these segments was sent twice, as the data behind a repaired hole had arrived long
-    /// before, nor if the newest was reported or deemed lost already.
+    /// round trip. It gives none if any of these segments was sent twice, as the data behind a repaired hole had
+    /// arrived long before, nor if the newest was reported or deemed lost already.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64) -> Option<Time> {
         let (mut newest, mut states) = (None, 0);
@@ -264,8 +263,7 @@ impl Outstanding {
     }
 
     /// Notes that everything before `ack` arrived, where everything outstanding [is plain](Self::is_plain). It does
-    /// what
-    /// [`Outstanding::begin`] and [`Outstanding::acknowledge`] do together.
+    /// what [`Outstanding::begin`] and [`Outstanding::acknowledge`] do together.
     #[inline]
     pub fn acknowledge_plainly(&mut self, ack: u64, now: Time) -> Plain {
         let mut plain = Plain { records: 0, first_at: now, last_at: now };

@@ -63,8 +63,7 @@ enum First {
 }
 
 /// Up to three blocks of data that the receiver holds beyond the cumulative acknowledgement (RFC 2018), newest first,
-/// as
-/// distances from it. The first block may tell of data that came twice instead (RFC 2883).
+/// as distances from it. The first block may tell of data that came twice instead (RFC 2883).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
     /// Start and end of each in two halves of 16 bits, so that a segment with its connection fills one cache line.

@@ -15,10 +15,8 @@
 //! powers of ten.
 //!
 //! **Pareto** here is ns-2's: scale times u^(-1/shape), with the scale set so that the mean is as stated. Objects with
-//! a
-//! mean of 4 therefore begin at 0.67. Rounding them up makes their mean 1 + s^a ζ(a), with s the scale, a the shape and
-//! ζ
-//! Riemann's function: 4.44 instead of 4, 3.61 instead of 3.
+//! a mean of 4 therefore begin at 0.67. Rounding them up makes their mean 1 + s^a ζ(a), with s the scale, a the shape
+//! and ζ Riemann's function: 4.44 instead of 4, 3.61 instead of 3.
 //!
 //! No tail is cut off. At shape 1.2 the mean of a sample therefore stays below that of the distribution, by about 12 %
 //! for the sizes in runs as long as the studies', because the rest lies in objects so large that few runs have one. So

@@ -87,10 +87,8 @@ impl Piecewise {
     }
 
     /// Draws the remainder, at a random instant, of a span of this distribution. This first wait makes a renewal
-    /// process
-    /// stationary (Feller 1971, vol. II §XI.4). The span under way is drawn in proportion to its length, and the
-    /// instant
-    /// uniformly within it.
+    /// process stationary (Feller 1971, vol. II §XI.4). The span under way is drawn in proportion to its length, and
+    /// the instant uniformly within it.
     pub fn draw_residual(&self, stream: &mut Stream) -> f64 {
         let (mass, place) = (stream.open_unit() * self.mean, stream.open_unit());
         let piece = self.pieces.iter().rfind(|p| p.mass_below <= mass).unwrap_or(&self.pieces[0]);

@@ -1,8 +1,6 @@
 //! This file replays a recording of demands: everything is asked for again at the recorded instants, whatever becomes
-//! of
-//! earlier answers. So every discipline meets the same demands. Kuzmanovic (SIGCOMM 2005, §5) did this with the
-//! requests
-//! of a closed loop that he recorded on an uncongested link.
+//! of earlier answers. So every discipline meets the same demands. Kuzmanovic (SIGCOMM 2005, §5) did this with the
+//! requests of a closed loop that he recorded on an uncongested link.
 //!
 //! - An exchange is asked for at its recorded instant on its recorded connection. The first exchange opens the
 //!   connection.

@@ -161,8 +161,7 @@ impl Session {
     }
 
     /// Begins the page or the object that is due, since a [`Command::Think`] is over. Call it once for each such
-    /// command,
-    /// in the order of their ends.
+    /// command, in the order of their ends.
     pub fn wake(&mut self, now: Time, model: &SessionModel, out: &mut Vec<Command>) {
         let first = (0..self.unfinished.len()).min_by_key(|&i| self.unfinished[i].due);
         match first.filter(|&i| self.unfinished[i].due < self.next_page) {

@@ -3,8 +3,7 @@
 //! A **connection vector** describes one TCP connection: when it began, what each end wrote, and how long it thought
 //! before writing. It also has the conditions of the connection: its round-trip time, both receive windows, and the
 //! share of packets lost each way. The *initiator* opens the connection, the *acceptor* is the other end. The bytes
-//! that
-//! one end writes at a time are a **data unit** (ADU).
+//! that one end writes at a time are a **data unit** (ADU).
 //!
 //! - In a **sequential** vector the ends take turns. A unit is written a think time after the unit before it: after its
 //!   arrival if that was the other end's, and after its writing if it was the same end's. An *epoch* is a unit of the

@@ -6,9 +6,8 @@
 //! packets wait in one line, this holds for packets of any flow.
 //!
 //! Packets therefore stand in lines, one for all or one for each flow, in the order in which they went in. A packet
-//! that
-//! comes out is looked for from the head of its line, and those passed over on the way are lost. Each packet is passed
-//! over once, so that a packet costs the same however many wait.
+//! that comes out is looked for from the head of its line, and those passed over on the way are lost. Each packet is
+//! passed over once, so that a packet costs the same however many wait.
 
 use crate::frame::Frame;
 use crate::wire::Header;
@@ -17,8 +16,7 @@ use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 /// The number of chains of the hash table of lines; a power of two. There are at most as many lines as packets, so a
-/// few
-/// a chain.
+/// few a chain.
 const CHAINS: usize = 1 << 14;
 /// How many entries of packets that have gone may be left in the list of ages, beside as many as there are packets.
 const LEFT_AMONG_AGES: usize = 1024;

@@ -11,12 +11,10 @@ use aqm::{Backlog, Cause, Counts, Delivery, Packet, Standing, Tap};
 use base::{Ecn, Rate, Span, Time};
 
 /// Disciplines of Linux that hold all packets in one line. Among them sfb keeps its packets in one fifo, and choke
-/// drops
-/// packets from the middle of one.
+/// drops packets from the middle of one.
 const ONE_LINE: [&str; 9] = ["pfifo", "bfifo", "pfifo_head_drop", "red", "ared", "choke", "codel", "pie", "sfb"];
 /// After so long a packet counts as lost although nothing has overtaken it, most likely as the last of its flow. No
-/// more
-/// packets count so than the kernel says are lost.
+/// more packets count so than the kernel says are lost.
 const LOST_AFTER: Span = Span::from_secs(30);
 
 /// How many of the last answers tell how many packets are missing. Several do, because a packet on its way at the
@@ -24,8 +22,7 @@ const LOST_AFTER: Span = Span::from_secs(30);
 const ASKED: usize = 4;
 
 /// How long a link must have been busy before its rate is judged. While it was idle, the shaper's bucket has filled
-/// with
-/// up to a millisecond's worth, which goes at once.
+/// with up to a millisecond's worth, which goes at once.
 const FILLED: Span = Span::from_ms(2);
 
 /// A discipline of the kernel's, and the packets that are inside.
@@ -193,10 +190,9 @@ impl Passage {
     }
 
     /// How many packets are missing: they went in, did not come out, and the kernel says neither that they wait nor
-    /// that
-    /// they are lost. They were lost on the way to the discipline or from it. This is the least of the kernel's last
-    /// answers, since a packet that comes out while the kernel is asked is missing in one answer, and a lost one in
-    /// all.
+    /// that they are lost. They were lost on the way to the discipline or from it. This is the least of the kernel's
+    /// last answers, since a packet that comes out while the kernel is asked is missing in one answer, and a lost one
+    /// in all.
     pub fn missing(&self) -> i64 {
         self.missing.iter().copied().min().filter(|_| self.asked > 0).unwrap_or(0)
     }
@@ -254,9 +250,8 @@ fn lose(counts: &mut Counts, told: &Statistics, frame: Frame, now: Time, tap: &m
 }
 
 /// The cause of a loss or mark, chosen so that in the end each cause has as many as the kernel has told. It is the
-/// cause
-/// with the most that were told and not `seen` yet. If there is none, it is the one told most often, or the law if
-/// nothing was told.
+/// cause with the most that were told and not `seen` yet. If there is none, it is the one told most often, or the law
+/// if nothing was told.
 fn cause(told: &ByCause, seen: &ByCause) -> Cause {
     let missing = |cause: Cause| told[cause as usize].saturating_sub(seen[cause as usize]);
     let mut found = Cause::Early;

@@ -1,6 +1,5 @@
 //! A probe is a small real-time flow that is measured packet by packet. Its packets have one size and even distances,
-//! as
-//! speech over IP without silence suppression has (RFC 3432: a periodic stream, for the measurement of delay).
+//! as speech over IP without silence suppression has (RFC 3432: a periodic stream, for the measurement of delay).
 //!
 //! The defaults are G.711 in RTP: 160 bytes of speech every 20 ms (RFC 3551 §4.2, §4.5.14), behind 12 bytes of RTP (RFC
 //! 3550 §5.1), 8 of UDP and 20 of IPv4.

@@ -1,6 +1,5 @@
 //! This file has the feedback of marks: both ends agree on its kind in the handshake, the receiver echoes marks, and
-//! the
-//! sender hears the echoes.
+//! the sender hears the echoes.
 //!
 //! | | `Classic` | `EachMark` |
 //! |---|---|---|

@@ -120,8 +120,7 @@ impl Outstanding {
     }
 
     /// When the segment was sent that gives the current acknowledgement's round trip: the first one that it
-    /// acknowledges,
-    /// or else the first one that it reports (tcp_ack_update_rtt). `None` if neither gives one.
+    /// acknowledges, or else the first one that it reports (tcp_ack_update_rtt). `None` if neither gives one.
     pub fn sampled_at(&self) -> Option<Time> {
         let timed = self.timed.as_ref()?;
         timed.hand.acked_at.filter(|_| !timed.hand.acked_resent).or(timed.hand.reported_at)

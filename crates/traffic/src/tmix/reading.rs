@@ -21,9 +21,8 @@
 //!
 //! # Who closes
 //! A time after the last unit says how long after it the end that wrote it closes. Without such a time it closes after
-//! a
-//! second, ns-2's default. In a concurrent vector each end may have such a time. If neither has, both close after that
-//! second. If one has, the other closes when it has seen that and has nothing left to write.
+//! a second, ns-2's default. In a concurrent vector each end may have such a time. If neither has, both close after
+//! that second. If one has, the other closes when it has seen that and has nothing left to write.
 //!
 //! # Deviations
 //! - `m` is checked and not used: segments are those of the hosts.

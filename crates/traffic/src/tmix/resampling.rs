@@ -20,8 +20,7 @@
 //! out than are taken, since the rest is to resemble the set.
 //!
 //! What a connection offers, and when, is estimated on a network with nothing but propagation delay: a unit takes half
-//! a
-//! round trip, and a whole one more for each further receive window that it fills. Slow start, losses and queues make
+//! a round trip, and a whole one more for each further receive window that it fills. Slow start, losses and queues make
 //! it later.
 
 use super::{INITIATOR, Vector, Vectors};

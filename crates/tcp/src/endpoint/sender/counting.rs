@@ -1,8 +1,8 @@
 //! This file recovers from losses without reports where the window comes down gradually: it is NewReno as in Linux.
 //!
 //! Each duplicate acknowledgement stands for a segment that arrived, although nobody knows which. It therefore no
-//! longer
-//! counts as being in the network, so that limited transmit and proportional rate reduction work as with reports.
+//! longer counts as being in the network, so that limited transmit and proportional rate reduction work as with
+//! reports.
 //!
 //! - Three duplicates say that the first segment is lost. It takes more of them once there were more duplicates than
 //!   segments that could have caused them, since that is a sign of reordering.
@@ -21,8 +21,7 @@
 //!
 //! # Deviations
 //! - A recovery, or the time after a timeout, ends at once when it proves needless. Linux waits until something that
-//!   was
-//!   sent after its start is acknowledged.
+//!   was sent after its start is acknowledged.
 //! - `reordering` does not come down again after a timeout.
 
 use super::repair::{DUP_THRESH, Repair};

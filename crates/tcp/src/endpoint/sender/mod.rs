@@ -22,9 +22,8 @@
 //! - RFC 6582: every partial acknowledgement restarts the timer, not the first alone. This is the variant that its §4
 //!   calls "slow but steady"; BSD has it too.
 //! - RFC 6675: a segment is deemed lost when three segments above it are reported; bytes are not counted. Rule 3 of
-//!   `NextSeg` is not there; rule 4, the rescue, is (`probe.rs`). The sender remembers over a timeout what was
-//! reported,
-//!   since receivers here never discard what they have reported.
+//!   `NextSeg` is not there; rule 4, the rescue, is (`probe.rs`). The sender remembers over a timeout what
+//!   was reported, since receivers here never discard what they have reported.
 //! - RFC 6298: fast retransmit restarts the timer, as BSD and Linux do. Where every acknowledgement is measured, an
 //!   acknowledgement of new data ends the back-off, with timestamps or without.
 //! - RFC 5681 §3.1: FlightSize is never more than the window. Otherwise a second reduction, or a timeout during

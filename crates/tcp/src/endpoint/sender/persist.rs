@@ -1,8 +1,7 @@
 //! While the peer's window is closed, the sender asks from time to time whether there is room again (window probes).
 //!
 //! It asks only if it may send nothing and no acknowledgement is to come that could open the window. It asks first
-//! after
-//! a retransmission timeout, then after twice that, and so on (RFC 9293 §3.8.6.1). It goes on as long as it is
+//! after a retransmission timeout, then after twice that, and so on (RFC 9293 §3.8.6.1). It goes on as long as it is
 //! answered.
 //!
 //! # Deviations

@@ -2,8 +2,7 @@
 //!
 //! It does what `acks.rs` and `sending.rs` do, without the questions whose answer is known here. Everything outstanding
 //! was sent once and is neither reported nor deemed lost. So all of it is in the network, and there is nothing to
-//! repair
-//! and nothing to take back.
+//! repair and nothing to take back.
 
 use super::sending::room_of;
 use super::{Outlet, Phase, Sender};

@@ -85,8 +85,7 @@ impl Sender {
     }
 
     /// Deems lost the segments that a later one has overtaken by more than the reordering window, and sets the timer
-    /// for
-    /// those within it.
+    /// for those within it.
     pub(super) fn find_losses_by_time(&mut self, config: &Config, now: Time) {
         // RFC 8985 §6.2 step 4
         let is_sure = matches!(self.phase, Phase::Recovery | Phase::Timeout) || self.outstanding.has_three_sacked();
@@ -157,8 +156,7 @@ impl Sender {
     }
 
     /// Takes an acknowledgement while a probe is out (RFC 8985 §7.4). If it acknowledges more than the probe, a probe
-    /// of
-    /// old data has repaired a loss, and the window comes down for it.
+    /// of old data has repaired a loss, and the window comes down for it.
     pub(super) fn settle_probe(&mut self, probe: Probe, ack: u64, is_duplicate: bool, config: &Config, now: Time) {
         if ack < probe.end {
             return;

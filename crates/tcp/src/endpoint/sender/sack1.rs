@@ -6,8 +6,7 @@
 //! |----------------------------|----------------------------------------------------------------------------------|
 //! | `highest_ack_`, `maxseq_`  | `snd_una`, `snd_nxt`, each less one segment                                      |
 //! | `t_seqno_`                 | `back_at`, or `snd_nxt`                                                          |
-//! | `fastrecov_`, `timeout_`   | [`Phase::Recovery`]; [`Phase::Timeout`], which the next acknowledgement of new data
-//! ends |
+//! | `fastrecov_`, `timeout_`   | [`Phase::Recovery`]; [`Phase::Timeout`], until new data are acknowledged         |
 //! | `recover_`, `dupacks_`     | `recover`, `duplicate_acks`                                                      |
 //! | `pipe_`, `scb_`            | `pipe`, `reported`; what of `scb_` was sent again is all before `repaired`       |
 //!
@@ -19,15 +18,13 @@
 //!   outstanding then.
 //! - After a timeout everything is sent again, reported or not, in slow start. Reports count again once new data was
 //!   acknowledged. They start a recovery only once everything is acknowledged that was outstanding at the timeout;
-//! until
-//!   then, reports beyond the second let nothing out.
+//!   until then, reports beyond the second let nothing out.
 //!
 //! # Deviations
 //! - An echo of a mark reduces nothing during a recovery, nor while the first retransmission after a timeout is out. In
 //!   ns-2 an echo that acknowledges something sent during the recovery does, and prolongs the recovery.
 //! - A segment that carries data says that a segment left only if it reports something new. In ns-2, agents send one
-//!   way
-//!   only.
+//!   way only.
 
 use super::repair::{DUP_THRESH, Repair};
 use super::{Outlet, Phase, Sender, Timing};
@@ -221,8 +218,7 @@ impl Sender {
     }
 
     /// Sends the next segment if it ends at most `window` bytes beyond `snd_una`. This is an old one while everything
-    /// is
-    /// being sent again, and else a new one. Returns whether it sent one.
+    /// is being sent again, and else a new one. Returns whether it sent one.
     fn send_onward(&mut self, window: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
         let Some(at) = self.sack1().back_at else {
             let in_flight = self.snd_nxt - self.snd_una;
