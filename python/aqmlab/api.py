@@ -40,11 +40,17 @@ def run(
     uncongested_rate: str | None = None,
     monitor: Monitor | None = None,
 ) -> Result:
-    """Runs a scenario: a path, its text, or its tables.
+    """Runs a scenario in the simulator. `scenario` is a path, the text of a file, or its tables.
 
-    `reps` runs with the seeds seed, seed + 1, ... are independent of each other. `set` changes dotted keys of the
-    scenario. Without `out` the tables live as long as the result. A load is calibrated first, once, with the first
-    seed. `resume` goes on with an interrupted `out`.
+    - `seed` takes the place of the scenario's. `reps` independent runs have the seeds seed, seed + 1, ...
+    - `set` changes keys of the scenario by their dotted names: `{"link.qdisc.qref": "24p"}`.
+    - `out` is the folder of the result. Without it, the tables exist as long as the returned object does.
+    - `jobs` runs are made at a time, by default one a core.
+    - `resume` goes on with an `out` whose runs were interrupted.
+    - `uncongested_rate` is the rate of the link on which loads are calibrated, as in "1gbit"; by default ten times the
+      scenario's. A load is calibrated once, before the runs, with the first seed.
+
+    Raises `BadInput` if the scenario or an argument is wrong, and `Interrupted` after Ctrl-C.
     """
     monitor, at_once = monitor or Silent(), _jobs(jobs)
     _check_reps(reps)
@@ -85,11 +91,18 @@ def live(
     monitor: Monitor | None = None,
     view: View | None = None,
 ) -> Result:
-    """Runs a scenario between real TCP stacks: this machine's in real time, or in a kernel of `virtual` time.
+    """Runs a scenario between real TCP stacks: this machine's in real time, or those of a kernel in `virtual` time.
 
-    As `run`, one run at a time; a load is calibrated by the simulator. `capture` says where packets are written down:
-    "off", "before" or "after" the queue, or "both". `command` is a program that runs inside, on one `side`, beside the
-    scenario's `traffic` or without. `view` hears of the live runs, `monitor` of the calibration.
+    Arguments that `run` has too mean the same here. Runs are made one at a time. The simulator calibrates loads, and
+    `jobs` says how many of its runs are made at a time.
+
+    - `capture` says where packets are captured: "off", "before" or "after" the queue, or "both".
+    - `command` is a program that runs inside, on `side` "left" or "right".
+    - `traffic` says whether the scenario's own traffic runs too; without it there must be a command.
+    - `view` is told of the live runs, `monitor` of the calibration.
+
+    Raises `BadInput` if the scenario or an argument is wrong, `CannotRun` if this machine cannot make live runs, and
+    `Interrupted` after Ctrl-C. A run that was too late is returned; its `void` says why it does not count.
     """
     monitor, view = monitor or Silent(), view or Unseen()
     if capture is not None and capture not in CAPTURES:
@@ -137,15 +150,24 @@ def compare(
     monitor: Monitor | None = None,
     view: View | None = None,
 ) -> Comparison:
-    """Compares under the same demands.
+    """Compares disciplines, scenarios or results under the same demands.
 
-    `what` is a comparison file (a scenario with `[[variant]]` tables); or a scenario followed by disciplines in `tc`'s
-    words ("pi qref 24p ecn", or "fq_codel / pfifo" forward and in reverse) or "uncongested"; or several scenarios; or
-    several results or their folders.
+    `what` is one of four:
 
-    Beside the simulator there are other witnesses: each variant but the uncongested one `live`, between this machine's
-    TCP stacks in real time; in a kernel of `virtual` time; and with the `kernel`'s own queue discipline in place of
-    ours, in virtual time if that is asked for, else in real time.
+    - A comparison file, which is a scenario with `[[variant]]` tables.
+    - A scenario, then disciplines in `tc`'s words ("pi qref 24p ecn"; "fq_codel / pfifo" is forward and in reverse), or
+      "uncongested" for the reference.
+    - Several scenarios.
+    - Several results, or their folders.
+
+    Arguments that `run` has too mean the same here. `baseline` names the column that the others are compared with.
+
+    The simulator runs every variant. Each but the uncongested one can be run by other witnesses too: `live` between
+    this machine's TCP stacks in real time; `virtual` in a kernel of virtual time; `kernel` with the kernel's own queue
+    discipline in place of aqmlab's, in virtual time if `virtual` is given, else in real time.
+
+    Raises `BadInput` if something of `what` or an argument is wrong, `CannotRun` if this machine cannot make live runs,
+    and `Interrupted` after Ctrl-C.
     """
     asked = witnesses.asked_for(live, virtual, kernel)
     if not what:
@@ -213,7 +235,11 @@ def calibrate(
     fresh: bool = False,
     monitor: Monitor | None = None,
 ) -> list[Calibration]:
-    """Finds the population for every block of traffic that asks for a load; `fresh` leaves the cache unread."""
+    """Finds the population for every block of traffic that asks for a load, and returns one entry a block.
+
+    Arguments that `run` has too mean the same here. What was found before comes from a cache, unless `fresh` is set.
+    Raises `BadInput` if the scenario is wrong or no block asks for a load.
+    """
     source = _source(scenario, set, seed)
     if variants.has_variants(source):
         source = variants.from_file(source)[0].source
@@ -233,10 +259,12 @@ def record(
     uncongested_rate: str | None = None,
     monitor: Monitor | None = None,
 ) -> Recording:
-    """Records who asks for how much when on the uncongested link, into `out` and a scenario beside it that replays it.
+    """Records what the traffic of a scenario asks for on the uncongested link: who asks, when, and for how much.
 
-    Loads are calibrated first. Of a comparison file, the scenario without its variants is recorded; they stay beside
-    the replay.
+    The recording is the file `out`. A scenario beside it replays the recording. If `scenario` is a comparison file, it
+    is recorded without its variants, and the new scenario has them. Arguments that `run` has too mean the same here.
+    Loads are calibrated first. Raises `BadInput` if the scenario is wrong, and `Interrupted` after Ctrl-C; then nothing
+    is written.
     """
     monitor, at_once = monitor or Silent(), _jobs(jobs)
     given = _source(scenario, set, seed)
@@ -252,7 +280,10 @@ def record(
 
 
 def load(folder: str | Path) -> Result | Comparison:
-    """Opens a result folder: of a run, of replications, or of a comparison."""
+    """Opens the folder of a result: a comparison gives a `Comparison`, one run or several repetitions a `Result`.
+
+    Raises `BadInput` if there is no such folder.
+    """
     place = Path(folder)
     if not place.is_dir():
         raise BadInput(f"{place}: no such folder; expected a result folder")

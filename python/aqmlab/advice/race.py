@@ -1,15 +1,17 @@
 """A race of candidates on the same seeds: runs go to those that may still be the best.
 
-A blocked race (Maron and Moore 1997, "The racing algorithm"; the blocks: Moore and Lee 1994): all who are left run
-under the same seed, and who is worse than another beyond doubt leaves. The bound is Student's t on the differences of
-pairs.
+It is a blocked race (Maron and Moore 1997, "The racing algorithm"; the blocks: Moore and Lee 1994). In each round, all
+candidates that are left run under the same seed. A candidate that is worse than another beyond doubt leaves the race.
+The bound is Student's t on the differences of pairs.
 
-The guarantee, for K candidates, looks fixed in advance and an error of 5 %. Let B be the best in the mean. The
-one-sided bounds on "B less another", of which there are K - 1 for each look, hold all together with 95 % where each is
-taken at 5 % / ((K - 1) looks) (Bonferroni). While they hold, B never leaves, and no choice is further below B than its
-stated shortfall, whichever was chosen and after whichever look. It rests on differences whose mean is near normal:
-scores lie between 0 and 1, and with few pairs that is an assumption. Where all differences are the same it would
-promise everything, and is not made: the bound is then that of a share of runs of which none was seen.
+The guarantee holds for K candidates, looks that are fixed in advance, and an error of 5 %. Let B be the candidate that
+is best in the mean. Each look has K - 1 one-sided bounds, on the difference between B and another candidate. If each is
+taken at 5 % / ((K - 1) looks), all of them hold together with 95 % (Bonferroni). While they hold, B never leaves, and
+no choice is further below B than its stated shortfall, whichever was chosen and after whichever look.
+
+The guarantee needs differences whose mean is nearly normal. Scores lie between 0 and 1, and with few pairs this is an
+assumption. If all differences are equal, Student's bound would have no width. The bound is then that of a share of runs
+of which none was seen.
 """
 
 import math

@@ -6,27 +6,29 @@ The verdict follows from the 95 % interval of the difference alone:
 - differs: all of it lies beyond;
 - undecided: it crosses the tolerance, or there is none.
 
-Where the interval comes from (`pairs`, `gap` and `distance_gap`):
+The interval comes from the runs (`pairs`, `gap` and `distance_gap`):
 
-- Under one seed both have the same users with the same demands, most of what makes two runs differ. Runs are then taken
-  in pairs, and the interval is Student's over the differences.
-- Else, and of fewer than `FEW` pairs where one witness has `FEW` runs or more besides, they are two independent sets of
-  runs: Welch's interval. One witness's runs may be few, for they are dear. Of fewer than `FEW` the spread is hardly
-  known, so that both are taken to scatter alike, as the same network under the same chance does, and the spread is that
-  of both together, Student's pooled one: with a single run, that of the other's runs. Where the few visibly scatter
-  more, by a factor of `MORE`, it is Welch's interval all the same.
-- With fewer than `FEW` runs of both and only one of either there is no interval, and the verdict is open.
-- Of a few pairs under the same demands, where the simulator has *twins*: its own runs once more, under the same demands
-  and with a disturbance too small to matter, so that what differs is chance alone. How far twins lie apart is how far a
-  pair may, and the interval is Student's with that spread (`twin_gap` and `twin_distance_gap`).
+- Under one seed, both witnesses have the same users with the same demands, which is most of what makes two runs differ.
+  Their runs are then pairs, and the interval is Student's over the differences.
+- Otherwise the runs are two independent sets, and the interval is Welch's. The same holds of fewer than `FEW` pairs, if
+  one witness has at least `FEW` runs besides.
+- A set may have few runs, because live runs take long. The spread of fewer than `FEW` runs is hardly known. Both sets
+  are then taken to have the same spread, since they are the same network under the same chance, and the interval is
+  Student's pooled one. If one set is a single run, the spread is that of the other set. If the smaller set visibly
+  scatters more, by a factor of `MORE`, the interval is Welch's after all.
+- If both sets have fewer than `FEW` runs and one of them has a single run, there is no interval, and the verdict is
+  undecided.
+- The simulator may have *twins*: its own runs once more, under the same demands and with a disturbance too small to
+  matter, so that only chance makes them differ. They say how far a pair may lie apart. For a few pairs under the same
+  demands, the interval is then Student's with the spread of the twins (`twin_gap` and `twin_distance_gap`).
 
-Distributions are compared by the largest distance between them (Kolmogorov and Smirnov), with a distance as tolerance,
-for with some ten thousand exchanges a test of significance finds any difference. Its interval has the run as unit too:
-exchanges of a run meet in one queue. By the triangle inequality the distance of two estimated distributions is off by
-no more than the largest error of their difference at any time; and the quantile of that largest error is Student's,
-taken over all times at once, by Gaussian multipliers of the runs' deviations (van der Vaart and Wellner 1996, Weak
-Convergence and Empirical Processes, 2.9; Chernozhukov, Chetverikov and Kato 2013) over the root of a chi-square. At a
-single time that is the very interval that is taken of any other quantity.
+Distributions are compared by the largest distance between them (Kolmogorov and Smirnov). The tolerance is a distance
+too, because with some ten thousand exchanges a test of significance finds any difference. The unit of the interval is
+the run, because the exchanges of a run meet in one queue. By the triangle inequality, the distance of two estimated
+distributions is off by no more than the largest error of their difference at any time. The quantile of that largest
+error is Student's, taken over all times at once. It is found by Gaussian multipliers of the runs' deviations (van der
+Vaart and Wellner 1996, Weak Convergence and Empirical Processes, 2.9; Chernozhukov, Chetverikov and Kato 2013), divided
+by the root of a chi-square. At a single time this is the same interval as that of any other quantity.
 """
 
 import itertools

@@ -51,10 +51,11 @@ def parameter(
     high: float | str | None = None,
     unit: str = "",
 ) -> Any:
-    """A parameter of a law, from its default: 0.5, 3, True, "5ms", "170hz", "10mbit", "1500b".
+    """Declares a parameter of a law. The default says its kind: 0.5, 3, True, "5ms", "170hz", "10mbit" or "1500b".
 
-    The law reads a time in whole nanoseconds, a rate in bits a second, a size in bytes, a frequency in hertz. Bounds
-    are written as the default is.
+    The law reads a time in whole nanoseconds, a rate in bits a second, a size in bytes, a frequency in hertz. `doc`
+    says what the parameter is for. `low` and `high` are the bounds of its values, written as the default is. `unit` is
+    the unit that `aqmlab explain` shows for a plain number. Raises `BadInput` if the default has no kind.
     """
     kind, number = quantity(default)
     bounds = [None if bound is None else quantity(bound)[1] for bound in (low, high)]
@@ -159,10 +160,16 @@ def law(
 ) -> Any:
     """Declares a class to be a law of queue management.
 
-    `tick` says how often the method of that name is called: a time such as "15ms", or the name of a parameter that is a
-    time or a frequency. `gauges` are fields to be shown over time, each with what it is; one called `probability` is
-    shown in any case. `compiled=False` runs the methods in the interpreter, with any library in them. `hosts` asks for
-    the hosts of arriving packets.
+    - `name` is the law's name; by default it is made from that of the class: `MyLaw` is `my_law`.
+    - `compiled=False` runs the methods in the interpreter, where they can use any library.
+    - `tick` says how often the method `tick` is called: a time such as "15ms", or the name of a parameter that is a
+      time or a frequency.
+    - `marks=False` says that the law never marks; it then has no parameter `ecn`.
+    - `hosts=True` tells the law the hosts of arriving packets.
+    - `gauges` names fields that reports draw over time, and says of each what it is. `probability` is drawn anyway.
+    - `source` and `year` say where the law comes from.
+
+    Raises `BadInput` if the class cannot be a law.
     """
 
     def declare(cls: Class) -> Class:

@@ -103,7 +103,10 @@ class Result:
 
     @cached_property
     def tcp(self) -> pl.DataFrame:
-        """What the kernel said of some connections of live runs; with several runs a column `rep` says which."""
+        """What senders did: one row a sample of a connection; with several runs a column `rep` says which.
+
+        Live runs have this table, and simulated runs with `record.flows`.
+        """
         return self._tables([run.tcp for run in self.runs])
 
     @cached_property

@@ -97,7 +97,7 @@ class Run:
 
     @property
     def tcp(self) -> pl.DataFrame:
-        """What the kernel said of some connections of a live run, one row a sample."""
+        """What senders did: one row a sample of a connection. Live runs have it, and others with `record.flows`."""
         return self._table("tcp")
 
     def _table(self, name: str) -> pl.DataFrame:
