@@ -85,6 +85,7 @@ def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str:
         if key not in known:
             raise ScenarioError(f"{origin}: link.qdisc.{key}: unknown key; expected one of {', '.join(known)}")
     link["qdisc"] = {**known, **qdisc}
+    tree["path"] = {"access": "connection", **tree.get("path", {})}
     tree["tcp"] = {
         "stack": "freebsd4",
         "cc": "reno",
