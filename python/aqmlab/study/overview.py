@@ -12,7 +12,7 @@ from aqmlab.claims.verdict import bound_words
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
-from aqmlab.study import definition, found, page, witnessed
+from aqmlab.study import definition, found, page, published, witnessed
 from aqmlab.study.definition import FULL, Study
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ _HEAD = """# The studies, claim by claim
 
 What five published studies claim, asked of runs made here. How to run them, and what the words mean: \
 [studies](guide/studies.md). This page is written by `make studies` from `claims.toml` and `found.json` in each folder \
-of [studies](../studies).
+of [studies](../studies). What the papers state and the runs leave out: [not modelled](studies/not-modelled.md). What \
+was changed once results were known: [changes](studies/changes.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \
 whole interval; it does not hold where one lies outside with its whole interval, which of k numbers is one of \
@@ -147,6 +148,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
     parts = [f"## {_title(study)}\n", f"{study.paper}. [What it did, and what we chose](../studies/{study.id}).\n"]
     takes = kept.takes(study.claims)
     parts += [f"{_made(take)}\n" for take in takes] or ["Not run yet.\n"]
+    if numbers := published.markdown(study, kept.scales):
+        parts.append(numbers)
     parts.append(
         "| claim | what is claimed | found | bound | published | verdict | scale |\n|---|---|---|---|---|---|---|"
     )
