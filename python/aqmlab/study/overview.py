@@ -148,8 +148,6 @@ def _of_study(study: Study, kept: _Kept) -> str:
     parts = [f"## {_title(study)}\n", f"{study.paper}. [What it did, and what we chose](../studies/{study.id}).\n"]
     takes = kept.takes(study.claims)
     parts += [f"{_made(take)}\n" for take in takes] or ["Not run yet.\n"]
-    if numbers := published.markdown(study, kept.scales):
-        parts.append(numbers)
     parts.append(
         "| claim | what is claimed | found | bound | published | verdict | scale |\n|---|---|---|---|---|---|---|"
     )
@@ -168,6 +166,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
         )
         cells = (text.id, _said(text), ours, _cell(_bounds(text)), theirs, said, scale)
         parts.append(f"| {' | '.join(cells)} |")
+    if numbers := published.markdown(study, kept.scales):
+        parts.append(f"\n{numbers.rstrip()}")
     explained = [text for text in study.claims if text.explained and kept.verdict(text) in (FAILS, OPEN)]
     if explained:
         parts.append("\nWhat explains those that do not hold or cannot be decided:\n")
