@@ -34,7 +34,7 @@ def test_a_number_stands_once_with_ours_of_the_first_scale_that_asked_it(study):
     scales = {"full": answered(text, "88 %"), "quick": answered(text, "70 %")}
     page = published.markdown(SimpleNamespace(claims=[text, study.claims[1]]), scales)
     assert "at the scale full" in page and "PI: 88 %" in page and "70 %" not in page
-    assert [line.split(" | ")[0] for line in page.splitlines()[4:]] == [f"| {text.id}"]
+    assert [line.split(" | ")[-1] for line in page.splitlines()[4:]] == [f"{text.id} |"]
 
 
 def test_numbers_of_a_claim_that_was_changed_or_not_run_are_not_ours(study):

@@ -24,11 +24,11 @@ def markdown(study: Study, scales: Mapping[str, Json]) -> str:
     scale = next((name for name in scales if any(ours[name].values())), None)
     lines = [
         f"The numbers that the paper's text has, and ours{f' at the scale {scale}' if scale else ''}:\n",
-        "| claim | number of | published | ours |\n|---|---|---|---|",
+        "| number of | published | ours | claim |\n|---|---|---|---|",
     ]
     for text, numbers in asked:
         here = [] if scale is None else ours[scale][text.id]
-        cells = (text.id, text.says.replace("|", "\\|"), " and ".join(numbers), "<br>".join(here) or NOT_THERE)
+        cells = (text.says.replace("|", "\\|"), " and ".join(numbers), "<br>".join(here) or NOT_THERE, text.id)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
