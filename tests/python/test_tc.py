@@ -178,6 +178,12 @@ def test_what_only_comes_near_is_said():
     assert "not expressed: the rtt of traffic.0 (bulk): 9ms" in own.text and "cc = cubic" in own.text
 
 
+def test_an_emulator_at_the_clients_and_links_that_hosts_share_have_no_line():
+    traffic = [{"kind": "bulk", "rtt_at": "clients"}]
+    own = written(path={"rtt": "80ms", "access": "host"}, traffic=traffic)
+    assert "not expressed: traffic.0.rtt_at, path.access; half of the delay lies on each way here" in own.text
+
+
 def test_a_device_queue_has_no_line():
     link = {**BASE["link"], "device_queue": "64p", "qdisc": {"kind": "pfifo"}}
     assert "not expressed: link.device_queue; htb keeps the port's own ring short" in written(link=link).text

@@ -150,6 +150,7 @@ def test_the_examples_are_written(name, capsys):
     ("arguments", "said"),
     [
         (["--dev", "eth7"], "--dev eth7: the ports of a network have their links' names; expected no --dev"),
+        (["--set", "traffic.0.rtt_at=clients"], 'traffic.0.rtt_at = "clients": lines for a network: expected senders,'),
         (["--set", "links.core.qdisc.kind=pi"], "links.core.qdisc.kind: 'pi': Linux has no such qdisc; nearest: pie"),
     ],
 )

@@ -37,13 +37,11 @@ def check(resolved: Resolved, *, is_virtual: bool) -> None:
 def _refuse_emulated_hosts(resolved: Resolved) -> None:
     """What of hosts only the simulator has: links that their connections share, delays that come by their clocks."""
     scenario = resolved.scenario
-    said = [("path.access", scenario["path"].get("access", "connection"), "connection")]
-    said += [
-        (f"traffic.{position}.rtt_at", block.get("rtt_at", "senders"), "clients")
-        for position, block in enumerate(scenario["traffic"])
-    ]
-    for key, value, word in said:
-        if (value == word) == (word == "clients"):
+    asked = {"path.access": (scenario["path"].get("access"), "host")}
+    for position, block in enumerate(scenario["traffic"]):
+        asked[f"traffic.{position}.rtt_at"] = (block.get("rtt_at"), "clients")
+    for key, (value, refused) in asked.items():
+        if value == refused:
             raise BadInput(
                 f'{resolved.origin}: {key} = "{value}": is not made between real hosts; expected a live run without it'
             )

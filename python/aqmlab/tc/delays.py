@@ -22,6 +22,10 @@ def of_paths(tree: Tree, traffic: list[Tree], dev: str, reverse_dev: str) -> lis
     own = [f"traffic.{n} ({b['kind']}): {_said(b['rtt'])}" for n, b in enumerate(traffic) if "rtt" in b]
     if own:
         remarks.append(f"not expressed: the rtt of {', '.join(own)}")
+    emulated = [f"traffic.{n}.rtt_at" for n, b in enumerate(traffic) if b.get("rtt_at") == "clients"]
+    shared = ["path.access"] if tree["path"].get("access") == "host" else []
+    if emulated or shared:
+        remarks.append(f"not expressed: {', '.join(emulated + shared)}; half of the delay lies on each way here")
     remarks.append(f"access_rate {tree['path']['access_rate']}: the hosts' own ports")
     losses = [float(tree["path"].get(key, 0.0)) for key in ("loss", "reverse_loss")]
     if "reorder" in tree["path"]:

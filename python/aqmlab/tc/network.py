@@ -70,6 +70,7 @@ def write(resolved: Resolved) -> Setup:
         refuse_what_linux_lacks(link, origin, links.key(tree, name))
     there = _placed(tree, blocks)
     _refuse_places_passed_twice(there, tree, blocks, origin)
+    _refuse_emulators(blocks, origin)
     sections = [
         ("ports", _namespaces(there, blocks)),
         *(("ports", _wires(link)) for link in there.values()),
@@ -137,6 +138,15 @@ def _refuse_places_passed_twice(there: Mapping[str, _Link], tree: Tree, blocks: 
                     f"{origin}: traffic.{number}.{links.ROUTES[way]}: {', '.join(route)}: lines for a network: "
                     f"expected a route that comes by no place twice; by the other routes two of its ends are one place"
                 )
+
+
+def _refuse_emulators(blocks: Sequence[Tree], origin: str) -> None:
+    """netem has no clock of the clients' to work by."""
+    for number, block in enumerate(blocks):
+        if block.get("rtt_at") == "clients":
+            raise BadInput(
+                f'{origin}: traffic.{number}.rtt_at = "clients": lines for a network: expected senders, left or right'
+            )
 
 
 def _place(number: int) -> str:
@@ -262,8 +272,6 @@ def _delays_of_blocks(there: Mapping[str, _Link], tree: Tree, blocks: Sequence[T
     for number, block in enumerate(blocks):
         rtt = block.get("rtt", path["rtt"])
         at = block.get("rtt_at", "senders")
-        if at == "clients":
-            raise BadInput(f'traffic.{number}.rtt_at = "clients": expected senders, left or right, as netem has it')
         lines: list[Line] = []
         for side in (0, 1):
             # By whom the packets pass that this host sends, or the one on the other side.
