@@ -96,7 +96,7 @@ const TABLE: &[Key] = &[
     words!("hystart", hystart, HYSTART),
     flag!("pacing", pacing),
     count!("pacing_burst", pacing_burst, 1..=65_535),
-    words!("ecn", ecn, ECN),
+    Key { name: "ecn", read: read_ecn, write: |config| name_of(&ECN, config.ecn) },
     flag!("ecn_fallback", ecn_fallback),
     flag!("abe", abe),
     words!("ect", ect, ECT),
@@ -163,8 +163,13 @@ pub(crate) const STACK: &str = "stack";
 /// The profile of a scenario that names none: the usual hosts of today.
 const DEFAULT_STACK: &str = "linux";
 const HYSTART: [(&str, Hystart); 3] = [("off", Hystart::Off), ("linux", Hystart::Linux), ("plus", Hystart::Plus)];
-const ECN: [(&str, EcnMode); 4] =
-    [("off", EcnMode::Off), ("on", EcnMode::On), ("plus", EcnMode::Plus), ("plus-tryonce", EcnMode::PlusTryOnce)];
+const ECN: [(&str, EcnMode); 5] = [
+    ("off", EcnMode::Off),
+    ("on", EcnMode::On),
+    ("plus", EcnMode::Plus),
+    ("plus-tryonce", EcnMode::PlusTryOnce),
+    ("accurate", EcnMode::Accurate),
+];
 /// The field of ECN-capable packets.
 const ECT: [(&str, Ecn); 2] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
 const REDUCTION: [(&str, Reduction); 2] = [("at-once", Reduction::AtOnce), ("prr", Reduction::Proportional)];
@@ -263,8 +268,11 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
         let expected = "receive_buffer 0b without delayed_ack_adapts, which alone lets it grow";
         return blame(["receive_buffer", "delayed_ack_adapts"], expected.to_owned());
     }
-    if config.control == Control::Dctcp && config.ecn != EcnMode::On {
-        return blame(["ecn", "cc"], "ecn on, without which there is no dctcp".to_owned());
+    if config.control == Control::Dctcp && !matches!(config.ecn, EcnMode::On | EcnMode::Accurate) {
+        return blame(["ecn", "cc"], "ecn on or accurate, without which there is no dctcp".to_owned());
+    }
+    if config.ecn == EcnMode::Accurate && !matches!(config.repair, Repair::Sack | Repair::Rack) {
+        return blame(["repair", "ecn"], "repair sack or rack with ecn accurate".to_owned());
     }
     if config.control.models_path() {
         if !matches!(config.repair, Repair::Sack | Repair::Rack) {
@@ -323,6 +331,13 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
         config.ecn = EcnMode::On;
         (config.ect_on_retransmit, config.ect_on_control) = (true, true);
     }
+    Ok(())
+}
+
+/// Reads what hosts do about ECN. Accurate feedback brings reports of data that came twice (RFC 9768 §3.1.1).
+fn read_ecn(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
+    config.ecn = entry.word(&ECN)?;
+    config.dsack |= config.ecn == EcnMode::Accurate;
     Ok(())
 }
 

@@ -379,7 +379,7 @@ fn hosts() {
             ("hystart = true", "s.toml:2: tcp.hystart = true: expected one of off, linux, plus"),
             (
                 "cc = \"dctcp\"\necn = \"off\"",
-                "s.toml:3: tcp.ecn = \"off\": expected ecn on, without which there is no dctcp",
+                "s.toml:3: tcp.ecn = \"off\": expected ecn on or accurate, without which there is no dctcp",
             ),
             (
                 "stack = \"freebsd4\"\nreceive_buffer = \"64kb\"",
@@ -392,7 +392,11 @@ fn hosts() {
                  which alone lets it grow",
             ),
             ("ect = 1", "s.toml:2: tcp.ect = 1: expected one of ect0, ect1"),
-            ("ecn = true", "s.toml:2: tcp.ecn = true: expected one of off, on, plus, plus-tryonce"),
+            ("ecn = true", "s.toml:2: tcp.ecn = true: expected one of off, on, plus, plus-tryonce, accurate"),
+            (
+                "ecn = \"accurate\"\nrepair = \"newreno\"",
+                "s.toml:3: tcp.repair = \"newreno\": expected repair sack or rack with ecn accurate",
+            ),
             (
                 "window = \"1000b\"",
                 "s.toml:2: tcp.window = \"1000b\": expected a window of at least one segment of 1448 bytes",

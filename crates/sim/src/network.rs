@@ -419,7 +419,7 @@ impl Headers<Parcel> for Gate<'_> {
             count += 1;
         }
         let is_pure = *payload == 0 && !flags.has(Flags::FIN);
-        let echo = u8::from(flags.has(Flags::ECE)) | u8::from(flags.has(Flags::CWR)) << 1;
+        let echo = flags.ace() as u8;
         Some(Ack { is_pure, echo, number: *ack as u32, blocks, count })
     }
 }

@@ -23,6 +23,8 @@ pub struct Record {
     state: u8,
 }
 
+/// Of so many marked segments an accurate acknowledgement can tell.
+const MOST_COUNTED: usize = 7;
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// Sent again since it was deemed lost.
@@ -73,6 +75,7 @@ pub struct Plain {
 #[derive(Clone, Debug, Default)]
 struct Scoreboard {
     sacked_bytes: u64,
+    sacked_records: u32,
     lost_bytes: u64,
     resent_bytes: u64,
     /// One past the serials of the three highest SACKed records, highest first; 0 where there are fewer.
@@ -97,6 +100,7 @@ impl Scoreboard {
     fn forget(&mut self, record: &Record) {
         let len = u64::from(record.len);
         self.sacked_bytes -= if record.is(SACKED) { len } else { 0 };
+        self.sacked_records -= u32::from(record.is(SACKED));
         self.lost_bytes -= if record.is(LOST) { len } else { 0 };
         self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
     }
@@ -211,6 +215,17 @@ impl Outstanding {
     #[inline]
     pub fn sacked_bytes(&self) -> u64 {
         self.board.as_ref().map_or(0, |board| board.sacked_bytes)
+    }
+
+    /// Segments that the receiver reported beyond a hole.
+    #[inline]
+    pub fn sacked_records(&self) -> u32 {
+        self.board.as_ref().map_or(0, |board| board.sacked_records)
+    }
+
+    /// Whether an acknowledgement of `ack` covers no more segments than marks of which three bits can count.
+    pub fn covers_few(&self, ack: u64) -> bool {
+        self.records.get(MOST_COUNTED).is_none_or(|record| record.end() > ack)
     }
 
     /// Whether the receiver reported data beyond a hole.
@@ -347,6 +362,7 @@ impl Outstanding {
             }
             board.forget(record);
             board.sacked_bytes += u64::from(record.len);
+            board.sacked_records += 1;
             record.state = (record.state & EVER_RESENT) | SACKED;
             board.touch(record);
             let mark = self.first + index as u64 + 1;

@@ -21,6 +21,8 @@ impl Flags {
     pub const CWR: Self = Self(16);
     /// The last of what the application wrote: nothing more may be coming soon.
     pub const PSH: Self = Self(32);
+    /// Accurate ECN (RFC 9768); the nonce sum of old.
+    pub const AE: Self = Self(64);
 
     /// Whether all of `flags` are set.
     #[inline]

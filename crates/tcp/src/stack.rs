@@ -89,6 +89,9 @@ pub enum EcnMode {
     Plus,
     /// ECN+/TryOnce (RFC 5562): a marked SYN/ACK is sent again at once without being ECN-capable.
     PlusTryOnce,
+    /// Accurate feedback (RFC 9768) where both ends have it, and what an older peer has otherwise. What is ECN-capable
+    /// is as with `On`.
+    Accurate,
 }
 
 /// When a round-trip time is measured.

@@ -60,7 +60,13 @@ fn talk() -> impl Strategy<Value = Talk> {
 fn config() -> impl Strategy<Value = Config> {
     let stacks = prop_oneof![Just("freebsd4"), Just("ns2"), Just("linux"), Just("plain"), Just("delayed")];
     let repairs = prop::sample::select(Repair::WORDS.map(|(_, repair)| repair).to_vec());
-    let modes = prop_oneof![Just(EcnMode::Off), Just(EcnMode::On), Just(EcnMode::Plus), Just(EcnMode::PlusTryOnce)];
+    let modes = prop_oneof![
+        Just(EcnMode::Off),
+        Just(EcnMode::On),
+        Just(EcnMode::Plus),
+        Just(EcnMode::PlusTryOnce),
+        Just(EcnMode::Accurate)
+    ];
     let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp), Just(Control::Bbr)];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
     (stacks, repairs, modes, controls, samplings, any::<[bool; 7]>(), any::<[bool; 9]>()).prop_map(
@@ -70,9 +76,10 @@ fn config() -> impl Strategy<Value = Config> {
                 "delayed" => delayed(),
                 name => stack(name),
             };
-            // A controller that models the path needs reports of what arrived.
+            // A controller that models the path needs reports of what arrived, and so do counts of marks.
             let has_reports = matches!(repair, Repair::Sack | Repair::Rack);
-            let repair = if control.models_path() && !has_reports { Repair::Sack } else { repair };
+            let repair =
+                if (control.models_path() || ecn == EcnMode::Accurate) && !has_reports { Repair::Sack } else { repair };
             Config {
                 repair,
                 ecn,

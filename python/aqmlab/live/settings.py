@@ -158,7 +158,9 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
     for place, own in usual.items():
         if own is not tcp and own == tcp:
             continue
-        if str(own["ecn"]) not in ("off", "on", "True", "False"):
+        if str(own["ecn"]) == "accurate":
+            found.append(f"{place}.ecn = accurate: real hosts are asked for the feedback of RFC 3168")
+        elif str(own["ecn"]) not in ("off", "on", "True", "False"):
             found.append(f"{place}.ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
         if other := hosts.another_repair(own):
             found.append(f"{place}.repair = {own['repair']}: Linux repairs as {other}")

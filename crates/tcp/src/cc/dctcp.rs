@@ -65,9 +65,7 @@ impl Controller for Dctcp {
 
     fn delivered(&mut self, _window: &mut Window, delivery: &Delivery) {
         self.acked += delivery.bytes;
-        if delivery.is_marked {
-            self.marked += delivery.bytes;
-        }
+        self.marked += delivery.marked;
         if self.ends_early && self.window_end == 0 {
             // The acknowledgement that opens the connection begins the first one (dctcp_init).
             self.window_end = delivery.nxt;
@@ -77,7 +75,7 @@ impl Controller for Dctcp {
             return;
         }
         // §3.3 steps 4 to 8, once a window
-        let share = if self.acked > 0 { self.marked as f64 / self.acked as f64 } else { 0.0 };
+        let share = if self.acked > 0 { (self.marked as f64 / self.acked as f64).min(1.0) } else { 0.0 };
         self.alpha += GAIN * (share - self.alpha);
         (self.acked, self.marked) = (0, 0);
         self.window_end = delivery.nxt;
@@ -108,22 +106,15 @@ mod tests {
 
     /// A segment, with ten more outstanding.
     fn delivery(una: u64) -> Delivery {
-        Delivery {
-            bytes: 1_000,
-            is_marked: false,
-            una,
-            nxt: una + 10_000,
-            rtt: None,
-            mss: 1_000.0,
-            now: base::Time::ZERO,
-        }
+        Delivery { bytes: 1_000, marked: 0, una, nxt: una + 10_000, rtt: None, mss: 1_000.0, now: base::Time::ZERO }
     }
 
     /// A window of ten segments, the last `marked` of them marked.
     fn window(dctcp: &mut Dctcp, una: &mut u64, marked: u64) {
         for k in 0..10 {
             *una += 1_000;
-            dctcp.delivered(&mut { IDLE }, &Delivery { is_marked: k >= 10 - marked, ..delivery(*una) });
+            let marked = if k >= 10 - marked { 1_000 } else { 0 };
+            dctcp.delivered(&mut { IDLE }, &Delivery { marked, ..delivery(*una) });
         }
     }
 

@@ -58,8 +58,8 @@ pub struct Acked {
 pub struct Delivery {
     /// Bytes newly acknowledged or newly reported.
     pub bytes: u64,
-    /// Whether it echoes a mark.
-    pub is_marked: bool,
+    /// Bytes of these that were marked, as far as it is told. Control packets may be marked beside them.
+    pub marked: u64,
     /// Oldest sequence number not acknowledged now.
     pub una: u64,
     /// Next sequence number never sent.

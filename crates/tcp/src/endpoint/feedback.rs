@@ -1,16 +1,17 @@
-//! This file has the feedback of marks: both ends agree on its kind in the handshake, the receiver echoes marks, and
-//! the sender hears the echoes.
+//! This file has the feedback of marks: both ends agree on its kind in the handshake, the receiver tells of marks, and
+//! the sender hears of them.
 //!
-//! | | `Classic` | `EachMark` |
-//! |---|---|---|
-//! | rule | RFC 3168 §6.1 | RFC 8257 §3.2 |
-//! | an acknowledgement echoes | from a mark on, until the sender has reduced | if what it acknowledges was marked |
-//! | CWR | ends the echo | is only acknowledged at once |
-//! | a mark on the SYN/ACK | is echoed (RFC 5562) | is not: marks are of data alone |
+//! | | `Classic` | `EachMark` | `Accurate` |
+//! |---|---|---|---|
+//! | rule | RFC 3168 §6.1 | RFC 8257 §3.2 | RFC 9768 |
+//! | an acknowledgement | echoes a mark, until the sender has reduced | echoes, if what it is for was marked | counts |
+//! | CWR | ends the echo | is only acknowledged at once | is a bit of the count |
+//! | a mark on the SYN/ACK | is echoed (RFC 5562) | is not: marks are of data alone | is told, and counted |
 //!
-//! The controller of the hosts decides which of the two they use. Each half keeps its own part: the receiver an
-//! [`Echo`], the sender what it has [`Heard`].
+//! The configuration of the hosts and, without accurate feedback, their controller decide which of these they use. Each
+//! half keeps its own part: the receiver an [`Echo`], the sender what it has [`Heard`].
 
+use super::accurate::{self, INITIAL, newly_marked};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::{Emit, Endpoint};
@@ -27,11 +28,43 @@ pub(super) enum Feedback {
     Classic,
     /// Each acknowledgement tells of what it acknowledges.
     EachMark,
+    /// Each acknowledgement tells how many packets were marked.
+    Accurate,
 }
 
 impl Feedback {
-    /// The kind of feedback that these hosts use, if the peer `agrees` to ECN.
-    pub fn agreed(agrees: bool, config: &Config) -> Self {
+    /// The feedback of hosts that all are as configured here.
+    pub fn both(config: &Config) -> Self {
+        match config.ecn {
+            EcnMode::Off => Self::Off,
+            EcnMode::Accurate => Self::Accurate,
+            EcnMode::On | EcnMode::Plus | EcnMode::PlusTryOnce => Self::classic(true, config),
+        }
+    }
+
+    /// What a server takes from the flags of a SYN (RFC 9768 §3.1.2 and §3.1.3).
+    pub fn of_syn(flags: Flags, config: &Config) -> Self {
+        match (config.ecn, flags.ace()) {
+            (EcnMode::Accurate, accurate::NONE | accurate::ASKS_CLASSIC) | (EcnMode::Off, _) => {
+                Self::classic(flags.has(Flags::ECE), config)
+            }
+            (EcnMode::Accurate, _) => Self::Accurate,
+            _ => Self::classic(flags.has(Flags::ECE.with(Flags::CWR)), config),
+        }
+    }
+
+    /// What a client takes from the flags of a SYN/ACK.
+    pub fn of_synack(flags: Flags, config: &Config) -> Self {
+        match (config.ecn, flags.ace()) {
+            (EcnMode::Accurate, accurate::NONE | accurate::BROKEN) => Self::Off,
+            (EcnMode::Accurate, accurate::CLASSIC) => Self::classic(true, config),
+            (EcnMode::Accurate, _) => Self::Accurate,
+            _ => Self::classic(flags.has(Flags::ECE), config),
+        }
+    }
+
+    /// The kind of feedback that these hosts use, if the peer `agrees` to ECN as it was before RFC 9768.
+    fn classic(agrees: bool, config: &Config) -> Self {
         if !agrees || config.ecn == EcnMode::Off {
             Self::Off
         } else if config.control.echoes_each_mark() {
@@ -40,101 +73,274 @@ impl Feedback {
             Self::Classic
         }
     }
+
+    /// The field of ECN-capable packets.
+    fn field(self, config: &Config) -> Ecn {
+        if self == Self::Off { Ecn::NotEct } else { config.ect }
+    }
 }
 
 /// A receiver's part: what its acknowledgements say of marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Echo {
-    /// The ends do no ECN.
-    Off,
-    /// The value says whether acknowledgements echo a mark now.
-    Classic(bool),
-    /// The value says whether the last data that came was marked.
-    EachMark(bool),
+pub(super) struct Echo {
+    kind: Feedback,
+    /// The flags that acknowledgements carry now, ACK among them.
+    pub told: Flags,
+    /// The field of ECN-capable packets.
+    ect: Ecn,
+    /// The field of the last packet that came (RFC 9768).
+    last: Ecn,
+    /// A SYN/ACK was marked, and counted (RFC 9768 §3.2.2.2).
+    has_counted_synack: bool,
+    /// Marked packets since the last acknowledgement, and in all: `r.cep` (RFC 9768).
+    pub pending: u8,
+    cep: u32,
 }
 
 impl Echo {
-    /// Whether both ends do ECN.
+    /// The ends do no ECN.
+    pub const OFF: Self = Self {
+        kind: Feedback::Off,
+        told: Flags::ACK,
+        ect: Ecn::NotEct,
+        last: Ecn::NotEct,
+        has_counted_synack: false,
+        pending: 0,
+        cep: INITIAL,
+    };
+
+    /// Whether acknowledgements count marks.
     #[inline]
-    pub fn is_on(self) -> bool {
-        self != Self::Off
+    pub fn is_accurate(&self) -> bool {
+        self.kind == Feedback::Accurate
     }
 
-    /// Whether acknowledgements carry ECE now.
+    /// Whether acknowledgements echo a mark now.
     #[inline]
-    pub fn echoes(self) -> bool {
-        matches!(self, Self::Classic(true) | Self::EachMark(true))
+    pub fn echoes(&self) -> bool {
+        !self.is_accurate() && self.told.has(Flags::ECE)
     }
 
-    /// Notes that a SYN/ACK was marked.
-    pub fn note_marked_synack(&mut self) {
-        if let Self::Classic(echoes) = self {
-            *echoes = true;
+    /// How many marked packets it has counted.
+    pub fn counted(&self) -> Option<u32> {
+        self.is_accurate().then(|| self.cep - INITIAL)
+    }
+
+    /// Notes with which field a SYN came.
+    pub fn note_syn(&mut self, field: Ecn) {
+        self.last = field;
+    }
+
+    /// The flags of a SYN/ACK (RFC 9768, Table 2).
+    pub fn synack_flags(&self) -> Flags {
+        match self.kind {
+            Feedback::Off => Flags::NONE,
+            Feedback::Classic | Feedback::EachMark => Flags::ECE,
+            Feedback::Accurate => Flags::of_ace(accurate::code_of(self.last)),
         }
+    }
+
+    /// Notes with which field a SYN/ACK came. A classic echo tells of its mark, an accurate one counts it, but once.
+    pub fn note_synack(&mut self, field: Ecn) {
+        let is_marked = field == Ecn::Ce;
+        match self.kind {
+            Feedback::Classic if is_marked => self.told = Flags::ACK.with(Flags::ECE),
+            Feedback::Accurate => {
+                self.last = field;
+                if is_marked && !self.has_counted_synack {
+                    self.has_counted_synack = true;
+                    self.cep += 1;
+                }
+                // Table 3: the acknowledgement of a SYN/ACK says this in the place of the counter.
+                self.told = Flags::ACK.with(Flags::of_ace(accurate::code_of(field)));
+            }
+            _ => {}
+        }
+    }
+
+    /// From now on, acknowledgements say the counter.
+    pub fn tell_count(&mut self) {
+        if self.is_accurate() {
+            self.told = Flags::ACK.with(Flags::of_ace(self.cep));
+        }
+    }
+
+    /// Sends no ECN-capable packets any more.
+    pub fn forbid_ect(&mut self) {
+        self.ect = Ecn::NotEct;
     }
 
     /// The ECN field of what a receiver sends, where its kind `may` be ECN-capable.
     #[inline]
-    pub fn field(self, may: bool, config: &Config) -> Ecn {
-        if may && self.is_on() { config.ect } else { Ecn::NotEct }
+    pub fn field(&self, may: bool) -> Ecn {
+        if may { self.ect } else { Ecn::NotEct }
     }
+
+    /// Counts a packet by its field. Returns the field of the packet before.
+    fn count(&mut self, field: Ecn) -> Ecn {
+        if field == Ecn::Ce {
+            self.cep += 1;
+            self.pending = self.pending.saturating_add(1);
+            self.told = Flags::ACK.with(Flags::of_ace(self.cep));
+        }
+        std::mem::replace(&mut self.last, field)
+    }
+}
+
+/// How a sender hears of marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hears {
+    /// Of none: the ends do no ECN, or the peer's feedback is not to be believed.
+    Nothing,
+    /// By ECE.
+    Echoes,
+    /// By counts.
+    Counts,
 }
 
 /// A sender's part: whether it hears of marks, and whether it has to answer one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Heard {
-    /// The ends do no ECN.
-    Off,
-    /// The ends do ECN.
-    On {
-        /// The next new segment carries CWR.
-        owes_cwr: bool,
-    },
+pub(super) struct Heard {
+    kind: Hears,
+    /// The next new segment carries CWR.
+    owes_cwr: bool,
+    /// The field of ECN-capable packets.
+    ect: Ecn,
+    /// The flags of a segment that tells of nothing new.
+    pub plain: Flags,
+    /// The segment in hand was sent later than all before.
+    is_newer: bool,
+    /// Packets that the segment in hand tells were marked, and in all: `s.cep` (RFC 9768).
+    newly: u32,
+    cep: u32,
 }
 
 impl Heard {
-    /// Whether `segment` tells that data was marked.
+    /// The ends do no ECN.
+    pub const OFF: Self = Self {
+        kind: Hears::Nothing,
+        owes_cwr: false,
+        ect: Ecn::NotEct,
+        plain: Flags::ACK,
+        is_newer: false,
+        newly: 0,
+        cep: INITIAL,
+    };
+
+    /// Whether it hears of marks by counts.
     #[inline]
-    pub fn hears(self, segment: &Segment) -> bool {
-        segment.flags.has(Flags::ECE) && self != Self::Off
+    pub fn is_accurate(&self) -> bool {
+        self.kind == Hears::Counts
+    }
+
+    /// Whether `segment`, the one in hand, tells that something was marked.
+    #[inline]
+    pub fn hears(&self, segment: &Segment) -> bool {
+        match self.kind {
+            Hears::Nothing => false,
+            Hears::Echoes => segment.flags.has(Flags::ECE),
+            Hears::Counts => self.newly > 0,
+        }
+    }
+
+    /// How many packets the segment in hand tells were marked, where that is told.
+    #[inline]
+    pub fn marked_packets(&self) -> Option<u32> {
+        self.is_accurate().then_some(self.newly)
+    }
+
+    /// How many marked packets it has heard of.
+    pub fn counted(&self) -> Option<u32> {
+        self.is_accurate().then(|| self.cep - INITIAL)
+    }
+
+    /// Takes a segment in hand, which was sent later than all before if it `is_newer`.
+    pub fn begin(&mut self, is_newer: bool) {
+        self.is_newer = is_newer;
+    }
+
+    /// Reads the count in `segment`, which tells that `packets` more arrived. One that tells of nothing new and was not
+    /// sent later is ignored: another may have superseded it (RFC 9768 §3.2.2.2).
+    pub fn count(&mut self, segment: &Segment, packets: u32) {
+        if self.is_newer || packets > 0 {
+            self.newly = newly_marked(segment.flags.ace(), self.cep, packets);
+            self.note(self.newly);
+        }
+    }
+
+    /// Adds to the count.
+    fn note(&mut self, packets: u32) {
+        self.cep += packets;
+        self.plain = Flags::ACK.with(Flags::of_ace(self.cep));
+    }
+
+    /// Lets go of the segment in hand.
+    #[inline]
+    pub fn end(&mut self) {
+        (self.is_newer, self.newly) = (false, 0);
+    }
+
+    /// Notes that a SYN/ACK was marked. Returns the flags that count this.
+    pub fn count_synack(&mut self, is_marked: bool) -> Flags {
+        self.note(u32::from(is_marked));
+        self.plain
+    }
+
+    /// Believes no feedback any more (RFC 9768, note 1 of Table 4).
+    pub fn disbelieve(&mut self) {
+        // No segment has these flags, so that none is plain.
+        (self.kind, self.plain) = (Hears::Nothing, Flags::NONE);
+    }
+
+    /// Sends no ECN-capable packets any more.
+    pub fn forbid_ect(&mut self) {
+        self.ect = Ecn::NotEct;
     }
 
     /// Notes that the window was reduced. The peer is told of every reduction, whatever its cause (RFC 3168 §6.1.2).
     pub fn owe_cwr(&mut self) {
-        if let Self::On { owes_cwr } = self {
-            *owes_cwr = true;
-        }
+        self.owes_cwr = self.kind == Hears::Echoes;
     }
 
     /// Notes that the reduction was taken back before the peer was told.
     pub fn forgive_cwr(&mut self) {
-        self.pay_cwr();
+        self.owes_cwr = false;
     }
 
     /// Whether the new segment about to be sent carries CWR. The one after it does not.
     #[inline]
     pub fn pay_cwr(&mut self) -> bool {
-        match self {
-            Self::Off => false,
-            Self::On { owes_cwr } => std::mem::take(owes_cwr),
-        }
+        std::mem::take(&mut self.owes_cwr)
     }
 
     /// The ECN field of what a sender sends, where its kind `may` be ECN-capable.
     #[inline]
-    pub fn field(self, may: bool, config: &Config) -> Ecn {
-        if may && self != Self::Off { config.ect } else { Ecn::NotEct }
+    pub fn field(&self, may: bool) -> Ecn {
+        if may { self.ect } else { Ecn::NotEct }
     }
 }
 
 impl Endpoint {
     /// Lets both halves do what the handshake agreed on.
-    pub(super) fn agree(&mut self, feedback: Feedback) {
-        (self.receiver.echo, self.sender.heard) = match feedback {
-            Feedback::Off => (Echo::Off, Heard::Off),
-            Feedback::Classic => (Echo::Classic(false), Heard::On { owes_cwr: false }),
-            Feedback::EachMark => (Echo::EachMark(false), Heard::On { owes_cwr: false }),
+    pub(super) fn agree(&mut self, feedback: Feedback, config: &Config) {
+        let ect = feedback.field(config);
+        let kind = match feedback {
+            Feedback::Off => Hears::Nothing,
+            Feedback::Classic | Feedback::EachMark => Hears::Echoes,
+            Feedback::Accurate => Hears::Counts,
         };
+        self.receiver.echo = Echo { kind: feedback, ect, ..Echo::OFF };
+        self.sender.heard = Heard { kind, ect, ..Heard::OFF };
+        if feedback == Feedback::Accurate {
+            self.receiver.echo.tell_count();
+            self.sender.heard.count_synack(false);
+        }
+    }
+
+    /// Sends no ECN-capable packets any more.
+    pub(super) fn forbid_ect(&mut self) {
+        self.receiver.echo.forbid_ect();
+        self.sender.heard.forbid_ect();
     }
 }
 
@@ -149,15 +355,17 @@ impl Receiver {
         now: Time,
         out: &mut impl Emit,
     ) {
-        match self.echo {
-            Echo::Off => {}
-            Echo::Classic(echoes) => self.on_marks_classic(echoes, segment, config),
-            Echo::EachMark(before) => self.on_marks_each(before, segment, sender, config, now, out),
+        match self.echo.kind {
+            Feedback::Off => {}
+            Feedback::Classic => self.on_marks_classic(segment, config),
+            Feedback::EachMark => self.on_marks_each(segment, sender, config, now, out),
+            Feedback::Accurate => self.on_marks_accurate(segment, config),
         }
     }
 
     #[inline(never)]
-    fn on_marks_classic(&mut self, mut echoes: bool, segment: &Segment, config: &Config) {
+    fn on_marks_classic(&mut self, segment: &Segment, config: &Config) {
+        let mut echoes = self.echo.echoes();
         let hurries = config.delayed_ack.hurries_for_ecn;
         if segment.flags.has(Flags::CWR) {
             echoes = false;
@@ -171,28 +379,20 @@ impl Receiver {
             }
             echoes = true;
         }
-        self.echo = Echo::Classic(echoes);
+        self.echo.told = Flags::ACK.with_if(Flags::ECE, echoes);
     }
 
     /// Sends the delayed acknowledgement of earlier data when marks begin or end, since that data was of the other
     /// kind.
     /// The change itself is acknowledged at once too, as in Linux.
     #[inline(never)]
-    fn on_marks_each(
-        &mut self,
-        before: bool,
-        segment: &Segment,
-        sender: &Sender,
-        config: &Config,
-        now: Time,
-        out: &mut impl Emit,
-    ) {
+    fn on_marks_each(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         let is_marked = segment.ecn == Ecn::Ce;
-        if is_marked != before {
+        if is_marked != self.echo.echoes() {
             if self.delayed_ack_at.is_set() {
                 self.acknowledge(sender, config, now, out);
             }
-            self.echo = Echo::EachMark(is_marked);
+            self.echo.told = Flags::ACK.with_if(Flags::ECE, is_marked);
             self.make_due();
             self.quick_acks_left = self.quick_acks_left.max(1);
         }
@@ -201,4 +401,43 @@ impl Receiver {
             self.make_due();
         }
     }
+
+    /// Counts a mark on data. It is acknowledged at once if the packet before had none, and every second one is
+    /// (RFC 9768 §3.2.2.5.1). Linux acknowledges every change of the field at once (tcp_ecn_received_counters).
+    #[inline(never)]
+    fn on_marks_accurate(&mut self, segment: &Segment, config: &Config) {
+        let before = self.echo.count(segment.ecn);
+        let is_told = segment.ecn == Ecn::Ce || config.delayed_ack.hurries_for_ecn;
+        if segment.ecn != before && is_told || self.echo.pending >= MOST_PENDING {
+            self.acknowledge_next();
+        }
+    }
+
+    /// Whether the field of `segment`, which brings no data, is to be counted.
+    #[inline]
+    pub(super) fn heeds(&self, segment: &Segment) -> bool {
+        self.echo.is_accurate() && (segment.ecn == Ecn::Ce || segment.ecn != self.echo.last)
+    }
+
+    /// Counts a mark on a segment without data. Every third one is acknowledged, although there is nothing to
+    /// acknowledge, and every second one if there is (RFC 9768 §3.2.2.5.1).
+    #[inline(never)]
+    pub(super) fn on_control_marks(
+        &mut self,
+        segment: &Segment,
+        sender: &Sender,
+        config: &Config,
+        now: Time,
+        out: &mut impl Emit,
+    ) {
+        self.echo.count(segment.ecn);
+        let most = if self.delayed_ack_at.is_set() { MOST_PENDING } else { MOST_PENDING_IN_VAIN };
+        if self.echo.pending >= most {
+            self.acknowledge(sender, config, now, out);
+        }
+    }
 }
+
+/// So many marked packets are acknowledged at once, the first where data waits to be acknowledged.
+const MOST_PENDING: u8 = 2;
+const MOST_PENDING_IN_VAIN: u8 = 3;

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | acknowledgements, repair, windows, timers, pacing | `sender/` |
 //! | reassembly, delayed acknowledgements, windows offered, the echo of marks | `receiver/` |
-//! | what the two ends tell each other of marks, in both halves | `feedback.rs` |
+//! | what the two ends tell each other of marks, in both halves | `feedback.rs`, `accurate.rs` |
 //! | opening | `handshake.rs` |
 //! | what can be seen from outside | `observing.rs` |
 //! | the short way for most segments | `plain.rs` |
@@ -27,6 +27,7 @@
 //! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
 //! - The deviations of loss recovery and of the timer are listed in `sender/mod.rs`.
 
+mod accurate;
 mod feedback;
 mod handshake;
 mod observing;
@@ -39,7 +40,7 @@ pub(crate) use sender::{BURSTS, MOST_BURST};
 
 use crate::segment::{Flags, Segment};
 use crate::stack::Config;
-use base::Time;
+use base::{Ecn, Time};
 use feedback::Feedback;
 use receiver::Receiver;
 use sender::{Outlet, Sender};
@@ -82,6 +83,8 @@ pub struct Endpoint {
     syn_tries: u8,
     /// How often the SYN or SYN/ACK was sent again, for whatever reason.
     syn_repeats: u8,
+    /// The ECN field of the last SYN or SYN/ACK that was sent.
+    sent_field: Ecn,
     sender: Sender,
     receiver: Receiver,
 }
@@ -94,6 +97,7 @@ impl Endpoint {
             is_one_way: config.one_way,
             syn_tries: 0,
             syn_repeats: 0,
+            sent_field: Ecn::NotEct,
             sender: Sender::new(config),
             receiver: Receiver::new(config),
         }
@@ -102,7 +106,7 @@ impl Endpoint {
     /// Becomes a new endpoint, as [`Endpoint::new`] makes it, but keeps the memory it has.
     pub fn reset(&mut self, config: &Config) {
         (self.state, self.is_one_way) = (State::Listen, config.one_way);
-        (self.syn_tries, self.syn_repeats) = (0, 0);
+        (self.syn_tries, self.syn_repeats, self.sent_field) = (0, 0, Ecn::NotEct);
         self.sender.reset(config);
         self.receiver.reset(config);
     }
@@ -127,7 +131,7 @@ impl Endpoint {
     fn establish_at_once(&mut self, config: &Config) {
         self.state = State::Established;
         (self.sender.snd_una, self.sender.snd_nxt, self.receiver.rcv_nxt) = (1, 1, 1);
-        self.agree(Feedback::agreed(true, config));
+        self.agree(Feedback::both(config), config);
     }
 
     /// Gives back what an idle connection does not need and the next segment brings again; what is outstanding stays.
@@ -193,12 +197,12 @@ impl Endpoint {
             State::Established if !segment.flags.has(Flags::SYN) => self.process(segment, config, now, out),
             State::Established if config.one_way => self.answer_one_way(config, now, out),
             // The acknowledgement of a SYN/ACK was lost: say it again.
-            State::Established => self.receiver.acknowledge(&self.sender, config, now, out),
+            State::Established => self.acknowledge_synack(segment.ecn, config, now, out),
             State::Listen if segment.flags.has(Flags::SYN) => self.on_syn(segment, config, now, out),
             State::SynSent if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {
                 self.on_synack(segment, config, now, out);
             }
-            State::SynReceived if segment.flags.has(Flags::SYN) => self.repeat_handshake(config, now, out),
+            State::SynReceived if segment.flags.has(Flags::SYN) => self.on_syn_again(segment, config, now, out),
             State::SynReceived => self.on_handshake_ack(segment, config, now, out),
             State::Listen | State::SynSent | State::Aborted => {}
         }
@@ -208,6 +212,9 @@ impl Endpoint {
     fn process(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         let Self { sender, receiver, .. } = self;
         let mut may_send = false;
+        if sender.heard.is_accurate() {
+            sender.heard.begin(receiver.is_newer(segment, config));
+        }
         receiver.note_stamp(segment, config);
         if receiver.has_stopped() {
             receiver.answer_probe(segment, sender, config, now, out);
@@ -217,8 +224,11 @@ impl Endpoint {
         }
         if segment.payload > 0 || segment.flags.has(Flags::FIN) {
             receiver.on_data(segment, sender, config, now, out);
+        } else if receiver.echo.is_accurate() {
+            receiver.on_control_marks(segment, sender, config, now, out);
         }
         receiver.note_echo(segment);
+        sender.heard.end();
         if may_send {
             sender.push(config, now, &mut Outlet { receiver, emit: out });
         }

@@ -91,6 +91,16 @@ impl Endpoint {
         self.state == State::Aborted
     }
 
+    /// How many packets came marked, where the ends count these (RFC 9768).
+    pub fn marks_received(&self) -> Option<u32> {
+        self.receiver.echo.counted()
+    }
+
+    /// Of how many of its packets that came marked it was told, where the ends count these (RFC 9768).
+    pub fn marks_heard(&self) -> Option<u32> {
+        self.sender.heard.counted()
+    }
+
     /// What it has done so far.
     pub fn stats(&self) -> &Stats {
         &self.sender.stats

@@ -44,6 +44,9 @@ pub enum Fate {
     Mark,
     /// Arrives this much later than the others do.
     Late(Span),
+    /// Its ECN field, or the bits AE, CWR and ECE, become so on the way.
+    Field(Ecn),
+    Bits(u32),
 }
 
 /// A packet as it was sent.
@@ -63,7 +66,9 @@ impl fmt::Display for Packet {
         let Packet { at, from, kind, number, segment, fate } = self;
         write!(f, "{:>12.3} ms  {}", at.secs_f64() * 1e3, if *from == CLIENT { "client ->" } else { "<- server" })?;
         write!(f, "  {kind:?} {number}: {}..{}", segment.seq, segment.end())?;
-        for (flag, name) in [(Flags::SYN, "SYN"), (Flags::FIN, "FIN"), (Flags::ECE, "ECE"), (Flags::CWR, "CWR")] {
+        for (flag, name) in
+            [(Flags::SYN, "SYN"), (Flags::FIN, "FIN"), (Flags::AE, "AE"), (Flags::CWR, "CWR"), (Flags::ECE, "ECE")]
+        {
             if segment.flags.has(flag) {
                 write!(f, " {name}")?;
             }
@@ -402,6 +407,15 @@ impl Bench {
             Fate::Lose => return,
             Fate::Pass => arrives,
             Fate::Late(by) => arrives + by,
+            Fate::Field(field) => {
+                segment.ecn = field;
+                arrives
+            }
+            Fate::Bits(bits) => {
+                let others = segment.flags.without(Flags::of_ace(7));
+                segment.flags = others.with(Flags::of_ace(bits));
+                arrives
+            }
             Fate::Mark => {
                 segment.ecn = if segment.ecn.is_ect() { Ecn::Ce } else { segment.ecn };
                 arrives

@@ -166,6 +166,14 @@ impl Receiver {
         }
     }
 
+    /// The data in hand is to be acknowledged at once, and is no reason for hurry beyond that.
+    pub(in crate::endpoint) fn acknowledge_next(&mut self) {
+        match &mut self.delaying {
+            Some(delaying) => delaying.is_due = true,
+            None => self.quick_acks_left = self.quick_acks_left.max(1),
+        }
+    }
+
     /// Acknowledges new data or a FIN in order, or lets it wait; it closed a gap if `fills_gap`.
     pub(super) fn acknowledge_adaptively(
         &mut self,

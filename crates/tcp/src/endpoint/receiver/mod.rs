@@ -74,7 +74,7 @@ impl Receiver {
             quick_acks_left: if config.delayed_ack.adapts { 0 } else { config.delayed_ack.quick },
             delayed_ack_at: Time::NEVER,
             delaying,
-            echo: Echo::Off,
+            echo: Echo::OFF,
             peer_stamp: 0,
             peer_echo: 0,
             reading: None,
@@ -114,6 +114,11 @@ impl Receiver {
         if config.timestamps && segment.seq <= self.rcv_nxt.saturating_sub(u64::from(self.unacked)) {
             self.peer_stamp = segment.stamp;
         }
+    }
+
+    /// Whether the peer sent `segment` later than all that came before, as far as stamps say it.
+    pub fn is_newer(&self, segment: &Segment, config: &Config) -> bool {
+        config.timestamps && (segment.stamp.wrapping_sub(self.peer_stamp) as i16) > 0
     }
 
     /// Remembers the stamp that `segment` echoes, when all else in it was looked at.
@@ -209,7 +214,7 @@ impl Receiver {
         if !config.dsack || !config.repair.has_sack() || segment.payload == 0 {
             return self.acknowledge(sender, config, now, out);
         }
-        let mut ack = self.segment(sender.snd_nxt, 0, Flags::NONE, self.control_ecn(config), config, now);
+        let mut ack = self.segment(sender.snd_nxt, 0, Flags::NONE, self.echo.field(config.ect_on_control), config, now);
         let held = std::mem::take(&mut ack.sacks);
         ack.sacks.push_duplicate(segment.seq, segment.end(), ack.ack);
         held.above(ack.ack).for_each(|(start, end)| ack.sacks.push(start - ack.ack, end - ack.ack));
@@ -225,14 +230,8 @@ impl Receiver {
 
     /// Sends a pure acknowledgement.
     pub fn acknowledge(&mut self, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
-        let segment = self.segment(sender.snd_nxt, 0, Flags::NONE, self.control_ecn(config), config, now);
+        let segment = self.segment(sender.snd_nxt, 0, Flags::NONE, self.echo.field(config.ect_on_control), config, now);
         out.emit(segment);
-    }
-
-    /// The ECN field of packets without data.
-    #[inline]
-    fn control_ecn(&self, config: &Config) -> Ecn {
-        self.echo.field(config.ect_on_control, config)
     }
 
     /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.
@@ -242,6 +241,7 @@ impl Receiver {
             self.note_ack_sent(config);
         }
         self.unacked = 0;
+        self.echo.pending = 0;
         self.delayed_ack_at = Time::NEVER;
         let has_sacks = config.repair.has_sack() && !self.held.is_empty();
         let sacks = if has_sacks { self.held.blocks(self.rcv_nxt) } else { SackBlocks::default() };
@@ -254,7 +254,7 @@ impl Receiver {
             echo: self.peer_stamp,
             payload: payload as u16,
             size: (payload + config.header + sacks.option_bytes()) as u16,
-            flags: flags.with(Flags::ACK).with_if(Flags::ECE, self.echo.echoes()),
+            flags: flags.with(self.echo.told),
             ecn,
         }
     }

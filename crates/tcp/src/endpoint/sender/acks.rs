@@ -108,6 +108,7 @@ impl Sender {
         let before = Before { pipe: self.pipe(), ever_lost: self.outstanding.ever_lost_bytes() };
         self.outstanding.begin(now, Self::echo_of(segment, config));
         let reported = self.outstanding.sacked_bytes();
+        let reported_records = self.outstanding.sacked_records();
         let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
         let bytes = segment.ack.saturating_sub(self.snd_una);
         let twice = match segment.sacks.duplicate(segment.ack) {
@@ -117,6 +118,9 @@ impl Sender {
         let records = self.outstanding.len();
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
         let (mss, records) = (u64::from(config.mss), (records - self.outstanding.len()) as u32);
+        if self.heard.is_accurate() {
+            self.heard.count(segment, records + self.outstanding.sacked_records() - reported_records);
+        }
         let sacked = self.outstanding.sacked_bytes();
         let (mut delivered, mut segments_bytes) = (bytes + sacked - reported + twice, mss * u64::from(records));
         if self.repair.is_counted() && bytes > 0 {
@@ -179,7 +183,7 @@ impl Sender {
         if self.controller.watches() {
             let delivery = Delivery {
                 bytes: delivered,
-                is_marked: self.heard.hears(segment),
+                marked: self.marked_bytes(segment, delivered, config),
                 una: self.snd_una.max(segment.ack),
                 nxt: self.snd_nxt,
                 rtt,
@@ -193,6 +197,15 @@ impl Sender {
         {
             let is_duplicate = delivered == 0 && segment.payload == 0;
             self.settle_probe(probe, segment.ack, is_duplicate, config, now);
+        }
+    }
+
+    /// How many bytes were marked, as an acknowledgement of `delivered` bytes says or lets suppose.
+    fn marked_bytes(&self, segment: &Segment, delivered: u64, config: &Config) -> u64 {
+        match self.heard.marked_packets() {
+            Some(packets) => u64::from(packets) * u64::from(config.mss),
+            None if self.heard.hears(segment) => delivered,
+            None => 0,
         }
     }
 

@@ -53,7 +53,7 @@ use crate::cc::{Chosen, Window};
 use crate::outstanding::Outstanding;
 use crate::rtt::RttEstimator;
 use crate::segment::Flags;
-use crate::stack::Config;
+use crate::stack::{Config, EcnMode};
 use base::{Ecn, Time};
 pub(crate) use pacing::{BURSTS, MOST_BURST};
 use reduction::Descent;
@@ -184,7 +184,7 @@ impl Sender {
     fn holding(outstanding: Outstanding, config: &Config) -> Self {
         let (controller, repair) = (Chosen::new(config), Repair::new(config));
         let descent = Descent::new(&repair, config);
-        let needs_deliveries = descent.is_gradual() || repair.is_rack();
+        let needs_deliveries = descent.is_gradual() || repair.is_rack() || config.ecn == EcnMode::Accurate;
         Self {
             written: 1,
             closing: false,
@@ -198,7 +198,7 @@ impl Sender {
             controller,
             used: idle::Use::default(),
             descent,
-            heard: Heard::Off,
+            heard: Heard::OFF,
             ecn_recover: 0,
             held_until: Time::NEVER,
             phase: Phase::Open,

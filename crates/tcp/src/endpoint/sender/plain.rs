@@ -39,6 +39,7 @@ impl Sender {
             segment.ack == self.snd_una && is_other && self.duplicate_acks == 0 && !self.controller.heeds_silence()
         };
         (is_new || is_window())
+            && (!self.heard.is_accurate() || self.outstanding.covers_few(segment.ack))
             && self.is_calm()
             && self.outstanding.is_plain(self.snd_una)
             && self.pacer.is_none()

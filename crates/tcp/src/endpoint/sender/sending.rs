@@ -184,7 +184,7 @@ impl Sender {
         let flags = Flags::NONE.with_if(Flags::FIN, has_fin).with_if(Flags::CWR, tells_reduction);
         let flags = flags.with_if(Flags::PSH, self.pushes(seq, len, config));
         // RFC 3168 §6.1.4: data is ECN-capable, a FIN alone is a pure ACK.
-        let ecn = self.heard.field(len > 0, config);
+        let ecn = self.heard.field(len > 0);
         let sequence_len = len + u32::from(has_fin);
         self.fin_sent |= has_fin;
         self.snd_nxt += u64::from(sequence_len);
@@ -222,7 +222,7 @@ impl Sender {
         self.stats.retransmitted += 1;
         self.note_sent(record.len, now);
         let payload = record.len - u32::from(record.fin);
-        let ecn = self.heard.field(config.ect_on_retransmit, config);
+        let ecn = self.heard.field(config.ect_on_retransmit);
         let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
         let flags = flags.with_if(Flags::PSH, self.pushes(record.seq, payload, config));
         out.send(record.seq, payload, flags, ecn, config, now);
