@@ -274,15 +274,19 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     if config.ecn == EcnMode::Accurate && !matches!(config.repair, Repair::Sack | Repair::Rack) {
         return blame(["repair", "ecn"], "repair sack or rack with ecn accurate".to_owned());
     }
+    if config.control.needs_counts() && config.ecn != EcnMode::Accurate {
+        return blame(["ecn", "cc"], "ecn accurate, without which there is no prague".to_owned());
+    }
     if config.control.models_path() {
+        let (word, _) = Control::WORDS.iter().find(|row| row.1 == config.control).expect("every window has a word");
         if !matches!(config.repair, Repair::Sack | Repair::Rack) {
-            return blame(["repair", "cc"], "repair sack or rack, without which there is no bbr".to_owned());
+            return blame(["repair", "cc"], format!("repair sack or rack, without which there is no {word}"));
         }
         if !config.pacing {
-            return blame(["pacing", "cc"], "pacing true, without which there is no bbr".to_owned());
+            return blame(["pacing", "cc"], format!("pacing true, without which there is no {word}"));
         }
         if config.hystart != Hystart::Off {
-            return blame(["hystart", "cc"], "hystart off with bbr, which has a start of its own".to_owned());
+            return blame(["hystart", "cc"], format!("hystart off with {word}, which has a start of its own"));
         }
     }
     if config.pacing && config.repair == Repair::Ns2Sack1 {
@@ -329,6 +333,11 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     if control == Control::Dctcp {
         // RFC 8257: there is no DCTCP without ECN, and in its networks every packet is ECN-capable.
         config.ecn = EcnMode::On;
+        (config.ect_on_retransmit, config.ect_on_control) = (true, true);
+    }
+    if control.needs_counts() {
+        // Linux makes all packets of a controller that needs ECN ECN-capable, and these ECT(1).
+        (config.ecn, config.ect, config.dsack) = (EcnMode::Accurate, Ecn::Ect1, true);
         (config.ect_on_retransmit, config.ect_on_control) = (true, true);
     }
     Ok(())

@@ -357,8 +357,12 @@ fn hosts() {
             ),
             (
                 "cc = \"vegas\"",
-                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, bbr, \
+                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, prague, bbr, \
              cubic-rfc, cubic-linux",
+            ),
+            (
+                "cc = \"prague\"\necn = \"on\"",
+                "s.toml:3: tcp.ecn = \"on\": expected ecn accurate, without which there is no prague",
             ),
             (
                 "cc = \"bbr\"\npacing = false",

@@ -67,7 +67,13 @@ fn config() -> impl Strategy<Value = Config> {
         Just(EcnMode::PlusTryOnce),
         Just(EcnMode::Accurate)
     ];
-    let controls = prop_oneof![Just(Control::Reno), Just(Control::Cubic), Just(Control::Dctcp), Just(Control::Bbr)];
+    let controls = prop_oneof![
+        Just(Control::Reno),
+        Just(Control::Cubic),
+        Just(Control::Dctcp),
+        Just(Control::Bbr),
+        Just(Control::Prague)
+    ];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
     (stacks, repairs, modes, controls, samplings, any::<[bool; 7]>(), any::<[bool; 9]>()).prop_map(
         |(name, repair, ecn, control, rtt_sampling, [a, b, c, d, e, f, g], [h, j, k, l, m, n, o, p, q])| {

@@ -47,7 +47,9 @@ QDISCS = {
 }
 """Queue disciplines of Linux that belong before a bottleneck, with what `tc` insists on."""
 
-CONTROLLERS = "reno cubic bbr dctcp bic cdg highspeed htcp hybla illinois lp nv scalable vegas veno westwood yeah"
+CONTROLLERS = (
+    "reno cubic bbr dctcp bic cdg highspeed htcp hybla illinois lp nv prague scalable vegas veno westwood yeah"
+)
 
 WAKE_UPS = 2000
 PAUSE_S = 500e-6

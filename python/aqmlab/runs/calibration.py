@@ -195,8 +195,8 @@ def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tr
         # The scenario's own, which is about to go, may be what this congestion control rests on.
         block.setdefault("ecn", tcp.get("ecn", "off"))
     for table in (tcp, block):
-        # Nothing is ever marked where nothing queues; but there is no DCTCP without ECN.
-        if "ecn" in table and table.get("cc", tcp.get("cc")) != "dctcp":
+        # Nothing is ever marked where nothing queues; but there is no DCTCP and no Prague without ECN.
+        if "ecn" in table and table.get("cc", tcp.get("cc")) not in ("dctcp", "prague"):
             table["ecn"] = "off"
     if "record" in base:
         # Only throughput is asked for.

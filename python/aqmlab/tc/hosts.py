@@ -32,7 +32,7 @@ _WITH_SACK = {"sack", "rack", "ns2-sack1"}
 _KERNEL_S = {"newreno", "sack", "rack"}
 """Those that settings of a kernel make: without SACK it repairs as NewReno."""
 
-_ECN = {"off": 0}
+_ECN = {"off": 0, "accurate": 3}
 _USUAL = {"dscp": "CS0", "hosts": "own"}
 _EXPRESSED = {
     *("stack", "cc", "repair", "ecn", "window", "mss", "header", "syn_header"),
@@ -101,7 +101,9 @@ def _sysctls(tcp: Tree) -> list[Line]:
             _ECN.get(ecn, 1),
             *(
                 [f"ecn = {ecn}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168"]
-                if ecn not in ("off", "on")
+                if ecn.startswith("plus")
+                else ["ecn = accurate: Linux 7.3 has it, 6.12 has not"]
+                if ecn == "accurate"
                 else []
             ),
         ),

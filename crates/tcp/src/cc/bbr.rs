@@ -449,6 +449,7 @@ impl Controller for Bbr {
         Some(Steer {
             bytes_per_second: self.pacing_rate,
             least_burst: self.least_burst(),
+            bursts_per_second: None,
             hides_rate: self.mode == Mode::ProbeRtt,
         })
     }

@@ -8,6 +8,7 @@ pub mod cubic_linux;
 pub mod dctcp;
 pub mod hystart;
 pub mod hystart_pp;
+pub mod prague;
 mod registry;
 pub mod reno;
 pub mod windowed;
@@ -175,6 +176,29 @@ pub struct Sample {
     pub now: Time,
 }
 
+/// What an acknowledgement tells a controller that sets window and rate by itself, and needs no rate of delivery.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Bytes newly acknowledged or newly reported.
+    pub bytes: u64,
+    /// Bytes of these that were marked, where marks are counted (RFC 9768).
+    pub marked: Option<u64>,
+    /// Oldest sequence number not acknowledged now.
+    pub una: u64,
+    /// Next sequence number never sent.
+    pub nxt: u64,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Span>,
+    /// Whether the window limits the sender, and not the application.
+    pub is_window_used: bool,
+    /// Loss recovery.
+    pub stage: Stage,
+    /// Payload of a full segment.
+    pub mss: f64,
+    /// Now.
+    pub now: Time,
+}
+
 /// What a controller that models the path asks of the frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steer {
@@ -182,17 +206,24 @@ pub struct Steer {
     pub bytes_per_second: f64,
     /// The least number of segments to send at once.
     pub least_burst: u64,
+    /// How many bursts a second there are at this rate, if not as many as the stack sends by itself.
+    pub bursts_per_second: Option<f64>,
     /// Whether the sender, not the network, limits what is in the network now.
     pub hides_rate: bool,
 }
 
 /// A congestion controller: it is told what happens, and sets the window.
 pub trait Controller {
-    /// Whether it sets window and rate by itself, by a model of the path, with every acknowledgement: neither growth
-    /// nor a gradual reduction is asked for then, and what is sent is paced.
+    /// Whether it sets window and rate by itself with every acknowledgement, most by a model of the path: neither
+    /// growth nor a gradual reduction is asked for then, and what is sent is paced.
     const MODELS_PATH: bool = false;
     /// Whether its receiver echoes each mark, its sender tells marks and losses apart (RFC 8257).
     const ECHOES_EACH_MARK: bool = false;
+    /// Whether one that sets window and rate by itself wants the rate of delivery ([`Controller::sampled`]). Otherwise
+    /// it is [told](Controller::told) less.
+    const SAMPLES_RATE: bool = Self::MODELS_PATH;
+    /// Whether it needs counts of marks (RFC 9768). Without these, what it sends is ECT(0).
+    const NEEDS_COUNTS: bool = false;
 
     /// A new controller for a connection with this configuration.
     fn new(config: &Config) -> Self;
@@ -228,6 +259,9 @@ pub trait Controller {
     /// Takes an acknowledgement after loss detection, if it models the path.
     fn sampled(&mut self, _window: &mut Window, _sample: &Sample) {}
 
+    /// Takes an acknowledgement after loss detection, if it sets window and rate by itself without a rate of delivery.
+    fn told(&mut self, _window: &mut Window, _told: &Told) {}
+
     /// Learns that data is about to be sent after the application had nothing to send, if it models the path.
     fn restarted(&mut self, _window: &mut Window, _mss: f64, _now: Time) {}
 
@@ -240,6 +274,8 @@ pub trait Controller {
 impl<C: Controller> Controller for Box<C> {
     const MODELS_PATH: bool = C::MODELS_PATH;
     const ECHOES_EACH_MARK: bool = C::ECHOES_EACH_MARK;
+    const SAMPLES_RATE: bool = C::SAMPLES_RATE;
+    const NEEDS_COUNTS: bool = C::NEEDS_COUNTS;
 
     fn new(config: &Config) -> Self {
         Self::new(C::new(config))
@@ -279,6 +315,10 @@ impl<C: Controller> Controller for Box<C> {
 
     fn sampled(&mut self, window: &mut Window, sample: &Sample) {
         C::sampled(self, window, sample);
+    }
+
+    fn told(&mut self, window: &mut Window, told: &Told) {
+        C::told(self, window, told);
     }
 
     fn restarted(&mut self, window: &mut Window, mss: f64, now: Time) {

@@ -1,6 +1,6 @@
 //! The registry lists all controllers with their words and types, and defines one type that is any of them.
 
-use super::{Acked, Congestion, Controller, Delivery, Sample, Steer, Window, bbr, cubic, dctcp, reno};
+use super::{Acked, Congestion, Controller, Delivery, Sample, Steer, Told, Window, bbr, cubic, dctcp, prague, reno};
 use crate::stack::Config;
 use base::{Span, Time};
 
@@ -28,6 +28,22 @@ macro_rules! controllers {
             pub const fn echoes_each_mark(self) -> bool {
                 match self {
                     $(Self::$name => <$state as Controller>::ECHOES_EACH_MARK,)+
+                }
+            }
+        }
+
+        impl Control {
+            /// Whether it wants the rate of delivery ([`Controller::SAMPLES_RATE`]).
+            pub const fn samples_rate(self) -> bool {
+                match self {
+                    $(Self::$name => <$state as Controller>::SAMPLES_RATE,)+
+                }
+            }
+
+            /// Whether it needs counts of marks ([`Controller::NEEDS_COUNTS`]).
+            pub const fn needs_counts(self) -> bool {
+                match self {
+                    $(Self::$name => <$state as Controller>::NEEDS_COUNTS,)+
                 }
             }
         }
@@ -102,6 +118,12 @@ macro_rules! controllers {
                 }
             }
 
+            fn told(&mut self, window: &mut Window, told: &Told) {
+                match self {
+                    $(Self::$name(state) => state.told(window, told),)+
+                }
+            }
+
             fn restarted(&mut self, window: &mut Window, mss: f64, now: Time) {
                 match self {
                     $(Self::$name(state) => state.restarted(window, mss, now),)+
@@ -124,6 +146,8 @@ controllers! {
     Cubic(cubic::Cubic): "cubic";
     /// Decrease in proportion to the share of marks, each of which is echoed (RFC 8257).
     Dctcp(Box<dctcp::Dctcp>): "dctcp";
+    /// Decrease in proportion to the share of marks, which are counted, whatever the round trip: L4S (RFC 9330).
+    Prague(Box<prague::Prague>): "prague";
     /// BBR v1: rate and window from a model of the path.
     Bbr(Box<bbr::Bbr>): "bbr";
 }

@@ -76,7 +76,12 @@ impl Feedback {
 
     /// The field of ECN-capable packets.
     fn field(self, config: &Config) -> Ecn {
-        if self == Self::Off { Ecn::NotEct } else { config.ect }
+        match self {
+            Self::Off => Ecn::NotEct,
+            // RFC 9331 §4.1: ECT(1) is for a scalable answer, which needs these counts.
+            Self::Classic | Self::EachMark if config.control.needs_counts() => Ecn::Ect0,
+            Self::Classic | Self::EachMark | Self::Accurate => config.ect,
+        }
     }
 }
 

@@ -120,7 +120,8 @@ impl Endpoint {
             self.forbid_ect();
         }
         // For a controller that counts marks, those of data count.
-        arrived == Some(Ecn::Ce) && !config.control.echoes_each_mark()
+        let counts_marks = config.control.echoes_each_mark() || config.control.needs_counts();
+        arrived == Some(Ecn::Ce) && !counts_marks
     }
 
     /// Begins with one segment, since a packet of the handshake was marked.

@@ -86,7 +86,7 @@ impl Sender {
             self.reduce_by(arrived.delivered, goes_well, config);
         }
         if self.pacer.is_some() {
-            self.steer(&arrived.before, arrived.bytes, config, now);
+            self.steer(&arrived.before, [arrived.bytes, arrived.delivered], config, now);
         }
         true
     }

@@ -14,7 +14,7 @@
 //!   waits in the host's own queue (TSQ).
 
 use super::{Outlet, Phase, Sender};
-use crate::cc::{Algorithm, Controller, Sample, Stage, Window};
+use crate::cc::{Algorithm, Controller, Sample, Stage, Told, Window};
 use crate::delivery::Sampler;
 use crate::endpoint::Emit;
 use crate::outstanding::Outstanding;
@@ -40,6 +40,8 @@ pub(super) struct Pacer {
     /// Payload bytes a second; infinite before it is known.
     rate: f64,
     least_burst: u64,
+    /// Bursts a second, where the controller says how many.
+    bursts: Option<f64>,
     /// When the next burst may depart: `tcp_wstamp_ns`.
     departs_at: Time,
     /// Bytes sent at `sent_at`, which `departs_at` does not yet account for.
@@ -58,6 +60,7 @@ impl Pacer {
         Self {
             rate: f64::INFINITY,
             least_burst: LEAST_BURST,
+            bursts: None,
             departs_at: Time::ZERO,
             unsettled: 0,
             sent_at: Time::ZERO,
@@ -111,6 +114,9 @@ impl Pacer {
 
     /// How many segments a burst has.
     fn burst(&self, min_rtt: Option<Span>, mss: u64, most: u32) -> u64 {
+        if let Some(bursts) = self.bursts {
+            return ((self.rate / bursts) as u64 / mss).max(self.least_burst).min(u64::from(most));
+        }
         let mut bytes = ((self.rate / BURSTS) as u64).min(MOST_BURST);
         // tcp_tso_rtt_log: near peers get larger bursts. The addition halves with every 2^9 us of round-trip time.
         let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
@@ -127,7 +133,7 @@ impl Sender {
 
     /// `outstanding`, with the rate of delivery sampled where the controller asks for it.
     pub(super) fn sampled(mut outstanding: Outstanding, config: &Config) -> Outstanding {
-        outstanding.sampler = config.control.models_path().then(|| Box::new(Sampler::new(config.mss)));
+        outstanding.sampler = config.control.samples_rate().then(|| Box::new(Sampler::new(config.mss)));
         outstanding
     }
 
@@ -209,6 +215,7 @@ impl Sender {
         pacer.settle();
         if let Some(steer) = self.controller.algorithm().steer() {
             (pacer.rate, pacer.least_burst) = (steer.bytes_per_second, steer.least_burst);
+            pacer.bursts = steer.bursts_per_second;
         } else if let Some(srtt) = self.rtt.srtt() {
             let Window { cwnd, ssthresh } = self.window;
             let ratio = if cwnd < ssthresh / 2.0 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
@@ -225,17 +232,45 @@ impl Sender {
 
     /// Brings the rate up to date after an acknowledgement of `bytes`; `before` is the state before it.
     #[inline(never)]
-    pub(super) fn steer(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
-        if config.control.models_path() {
+    pub(super) fn steer(&mut self, before: &Before, [bytes, delivered]: [u64; 2], config: &Config, now: Time) {
+        if config.control.samples_rate() {
             self.sample(before, bytes, config, now);
+        } else if config.control.models_path() {
+            self.tell(delivered, config, now);
         }
         self.set_pacing_rate(config);
+    }
+
+    /// Tells the controller that `delivered` more bytes arrived, and how many of them were marked.
+    fn tell(&mut self, delivered: u64, config: &Config, now: Time) {
+        let told = Told {
+            bytes: delivered,
+            marked: self.heard.marked_packets().map(|packets| u64::from(packets) * u64::from(config.mss)),
+            una: self.snd_una,
+            nxt: self.snd_nxt,
+            srtt: self.rtt.srtt(),
+            is_window_used: !config.cwnd_validation || self.is_window_used(),
+            stage: self.stage(),
+            mss: f64::from(config.mss),
+            now,
+        };
+        self.controller.algorithm_mut().told(&mut self.window, &told);
+    }
+
+    /// Loss recovery, as a controller sees it.
+    fn stage(&self) -> Stage {
+        match self.phase {
+            Phase::Open | Phase::Reducing => Stage::Open,
+            Phase::Recovery => Stage::Recovery,
+            Phase::Timeout => Stage::Timeout,
+        }
     }
 
     fn sample(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
         let mss = u64::from(config.mss);
         let in_flight = self.pipe().div_ceil(mss);
         let lost = self.outstanding.ever_lost_bytes();
+        let stage = self.stage();
         let departs_at = self.pacer.as_mut().map_or(now, |pacer| pacer.departs_at());
         let Some(sampler) = &mut self.outstanding.sampler else { return };
         let rate = sampler.sample();
@@ -256,11 +291,7 @@ impl Sender {
                 && rate.is_none_or(|rate| rate.prior + 1 == sampler.delivered()),
             srtt: self.rtt.srtt(),
             departs_at,
-            stage: match self.phase {
-                Phase::Open | Phase::Reducing => Stage::Open,
-                Phase::Recovery => Stage::Recovery,
-                Phase::Timeout => Stage::Timeout,
-            },
+            stage,
             mss: f64::from(config.mss),
             now,
         };

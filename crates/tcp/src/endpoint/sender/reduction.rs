@@ -103,7 +103,7 @@ impl Sender {
             // The reduction for the echo goes on, and so does the window that it is for.
             self.recover = self.ecn_recover;
             self.forbid_undoing();
-            if config.control.echoes_each_mark() {
+            if config.control.echoes_each_mark() || config.control.needs_counts() {
                 self.set_threshold(Cause::Loss, config, now);
             }
         } else {
