@@ -51,6 +51,7 @@ from pathlib import Path
 from typing import Any
 
 import adaptive
+import dualpi2
 from packets import Case, frame, packets, rate_bps
 
 HERE = Path(__file__).resolve().parent
@@ -84,7 +85,7 @@ class Inside:
         fcntl.ioctl(self.holder, 0x400454CA, struct.pack("16sH22x", DEVICE.encode(), 0x1001))
         self.commands = [*self.under_htb(case), *(f"tc {words.replace('DEV', DEVICE)}" for words in case.more)]
         for command in self.commands:
-            tc(command)
+            (dualpi2.add if dualpi2.is_one(command) else tc)(command)
         if case.adapting:
             adaptive.start(DEVICE, 0x10001, 0x100000, *case.adapting)
         tc(f"ip link set {DEVICE} up")
@@ -126,6 +127,8 @@ class Inside:
 
     def stats(self) -> list[dict[str, Any]]:
         """What `tc -s` says of the discipline under test and what is below it."""
+        if self.case.name.startswith("dualpi2-"):
+            return [dualpi2.stats(DEVICE)]
         told: list[dict[str, Any]] = json.loads(tc(f"tc -s -j qdisc show dev {DEVICE}"))
         return [one for one in told if one["kind"] != "htb"]
 

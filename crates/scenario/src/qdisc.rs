@@ -32,7 +32,8 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("nodrop", REDS, "tc's nodrop is not here: what cannot be marked is dropped"),
     ("typical_rtt", &["dualpi2"], "tc computes alpha and beta from typical_rtt and max_rtt; max_rtt alone is here"),
     ("l4s_ect", &["dualpi2"], "tc's l4s_ect is not here: ECT(1) and CE are L4S"),
-    ("min_qlen_step", &["dualpi2"], "of the step it is not here; th_len is that of the ramp"),
+    ("drop_enqueue", &["dualpi2"], "tc's drop_enqueue is drop_early = true here"),
+    ("memlimit", &["dualpi2"], "there is no limit on memory; limit may be in bytes of packets"),
     ("th_len", &["step"], "th_len is min_qlen_step here, as in tc"),
     ("rio_d", &[], "RIO-D is kind = \"rio\" with dialect = \"decoupled\""),
 ];

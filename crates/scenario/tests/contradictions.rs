@@ -247,8 +247,17 @@ fn words_of_tc_and_of_papers_say_what_to_write_here() {
         ),
         (
             "kind = \"dualpi2\"\nmin_qlen_step = 1",
-            "s.toml:3: link.qdisc.min_qlen_step = 1: unknown key: of the step it is not here; th_len is that of \
-                 the ramp (dualpi2)",
+            "s.toml:3: link.qdisc.min_qlen_step = 1: expected 0 with the ramp, which has th_len (dualpi2)",
+        ),
+        (
+            "kind = \"dualpi2\"\ndrop_early = true",
+            "s.toml:3: link.qdisc.drop_early = true: expected false in the rfc dialect, which decides when packets \
+                 leave (dualpi2)",
+        ),
+        (
+            "kind = \"dualpi2\"\nmemlimit = \"1mb\"",
+            "s.toml:3: link.qdisc.memlimit = \"1mb\": unknown key: there is no limit on memory; limit may be in bytes \
+                 of packets (dualpi2)",
         ),
         (
             "kind = \"step\"\nth_len = 1",

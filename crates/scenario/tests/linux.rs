@@ -43,6 +43,18 @@ fn drr() {
     agree("drr-");
 }
 
+/// Where nothing is drawn: turns, the step, the limit.
+#[test]
+fn dualpi2() {
+    agree("dualpi2-sure-");
+}
+
+/// Of Linux 7.3: some cases again.
+#[test]
+fn fq_codel_of_7_3() {
+    agree("7.3/fq_codel-");
+}
+
 /// Replays all records of a discipline, prints the table and tells the story of each first difference.
 fn agree(beginning: &str) {
     let records = kernel::records(beginning);

@@ -11,6 +11,7 @@
 
 mod kernel;
 
+use base::Ecn;
 use kernel::htb::Outcome;
 use kernel::{Fate, Record};
 use std::fmt::Write;
@@ -76,6 +77,11 @@ fn fq_pie() {
 #[test]
 fn sfb() {
     agree("sfb-");
+}
+
+#[test]
+fn dualpi2() {
+    agree("dualpi2-drawn-");
 }
 
 /// Prints the table of all records of a discipline, and wants every figure within the bound.
@@ -150,6 +156,30 @@ fn figures(record: &Record, outcome: &Outcome) -> Vec<(String, f64)> {
     figures.push(("lost of flow 0".into(), count(&|i| is_lost(i) && record.arrivals[i].flow == 0)));
     figures.push(("runs of losses".into(), count(&|i| is_lost(i) && (i == 0 || !is_lost(i - 1)))));
     figures.push(("small packets lost".into(), count(&|i| is_lost(i) && record.arrivals[i].size <= 40)));
+    if record.case.starts_with("dualpi2-") {
+        figures.extend(of_each_queue(record, outcome));
+    }
+    figures
+}
+
+/// The same of each queue of DualPI2: losses, marks, the mean wait; and its packets must leave in order.
+fn of_each_queue(record: &Record, outcome: &Outcome) -> Vec<(String, f64)> {
+    let mut figures = Vec::new();
+    for (queue, fields) in [("L", [Ecn::Ect1, Ecn::Ce]), ("C", [Ecn::NotEct, Ecn::Ect0])] {
+        let of_queue: Vec<usize> =
+            (0..outcome.fates.len()).filter(|&i| fields.contains(&record.arrivals[i].ecn)).collect();
+        if of_queue.is_empty() {
+            continue;
+        }
+        let count = |fate| of_queue.iter().filter(|&&i| outcome.fates[i] == fate).count() as f64;
+        let left: Vec<(u64, u64)> =
+            of_queue.iter().filter_map(|&i| Some((record.arrivals[i].at.ns(), outcome.left[i]?.ns()))).collect();
+        let waited: u64 = left.iter().map(|(came, left)| left.saturating_sub(*came)).sum();
+        assert!(left.is_sorted_by_key(|(_, left)| *left), "{}: the {queue}-queue is out of order", record.case);
+        figures.push((format!("lost in {queue}"), count(Fate::Lost)));
+        figures.push((format!("set to CE in {queue}"), count(Fate::Marked)));
+        figures.push((format!("mean wait in {queue}, us"), waited as f64 / 1e3 / left.len() as f64));
+    }
     figures
 }
 

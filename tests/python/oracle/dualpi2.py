@@ -12,7 +12,8 @@ L           max(ramp, k p'); from overload on p'^2 drops,  k p'; beyond overload
             and of the rest k p' is marked                 then the step
 overload    k p' >= 1                                      k p' > 1
 ramp, step  0 up to 0.8 ms, 1 from 1.2 ms on, 0 for the    marks what waited longer than ``step_thresh``, or left
-            only packet of the L-queue                     more packets behind
+            only packet of the L-queue                     more packets behind, unless the packet found
+                                                           fewer than ``min_qlen_step`` L-packets
 ==========  =============================================  =====================================================
 
 The scheduler keeps a credit: what leaves while both queues hold packets is charged, L-packets up by the Classic weight,
@@ -47,6 +48,8 @@ DEFAULTS: dict[str, Written] = {
     "range": "400us",
     "th_len": 1,
     "step_thresh": "1ms",
+    "min_qlen_step": 0,
+    "drop_early": False,
     "mtu": "1500b",
 }
 
@@ -74,6 +77,10 @@ class DualPi2(Discipline):
         self.uniform = uniform
         self.step_ns = parameters.time_ns("step_thresh") if parameters.is_time("step_thresh") else None
         self.step_packets = None if self.step_ns is not None else parameters.length("step_thresh").amount
+
+        self.step_least = parameters.number("min_qlen_step")
+        self.drops_early = parameters.flag("drop_early")
+        self.spared: set[int] = set()
 
         self.has_ramp = parameters.word("native") == "ramp"
         self.ramp_from_ns = parameters.time_ns("min_th")
@@ -111,10 +118,18 @@ class DualPi2(Discipline):
         packet.arrived_ns = now_ns
         if self._is_full(packet):
             return [Told("drop", "tail", packet.number)]
-        (self.l_queue if self.marks and is_scalable(packet) else self.c_queue).append(packet)
+        is_l = self.marks and is_scalable(packet)
+        signal = None
+        if self.drops_early:
+            signal = self.control_l(packet) if is_l else self.control_c(packet)
+            if signal is not None and signal.word == "drop":
+                return [signal]
+        if is_l and len(self.l_queue) < self.step_least:
+            self.spared.add(packet.number)
+        (self.l_queue if is_l else self.c_queue).append(packet)
         self.waiting.packets += 1
         self.waiting.bytes += packet.size
-        return [Told("accept", number=packet.number)]
+        return [*([] if signal is None else [signal]), Told("accept", number=packet.number)]
 
     def take(self, now_ns: int) -> list[Told]:
         """The link asks for a packet; what is told."""
@@ -160,6 +175,17 @@ class DualPi2(Discipline):
 
     def serve_l_as_linux(self, packet: Packet, now_ns: int) -> Told | None:
         """must_drop with dualpi2_scalable_marking, and do_step_aqm."""
+        if not self.drops_early and (signal := self.control_l(packet)) is not None:
+            return signal
+        if not self.has_ramp:
+            return Told("mark", "forced", packet.number) if self.is_above_step(packet, now_ns) else None
+        native = self.ramp(packet, now_ns)
+        if not chance(native, self.uniform):
+            return None
+        return Told("mark", "forced" if native >= 1.0 else "early", packet.number)
+
+    def control_l(self, packet: Packet) -> Told | None:
+        """What the controller does to an L-packet (must_drop with dualpi2_scalable_marking)."""
         if self.waiting.bytes >= 2 * self.mtu:
             if self.is_overload:
                 if self.draws_twice():
@@ -167,12 +193,7 @@ class DualPi2(Discipline):
                 return Told("mark", "early", packet.number)
             if chance(self.controller.coupled, self.uniform):
                 return Told("mark", "early", packet.number)
-        if not self.has_ramp:
-            return Told("mark", "forced", packet.number) if self.is_above_step(packet, now_ns) else None
-        native = self.ramp(packet, now_ns)
-        if not chance(native, self.uniform):
-            return None
-        return Told("mark", "forced" if native >= 1.0 else "early", packet.number)
+        return None
 
     def ramp(self, packet: Packet, now_ns: int) -> float:
         """The probability of the L-queue's own marks, 0 while it holds no more than ``th_len``, this one included."""
@@ -185,6 +206,8 @@ class DualPi2(Discipline):
 
     def is_above_step(self, packet: Packet, now_ns: int) -> bool:
         """Whether a packet stayed longer than the step's time, or leaves more packets behind."""
+        if packet.number in self.spared:
+            return False
         if self.step_ns is not None:
             return now_ns - packet.arrived_ns > self.step_ns
         assert self.step_packets is not None
@@ -192,6 +215,10 @@ class DualPi2(Discipline):
 
     def serve_c(self, packet: Packet, now_ns: int) -> Told | None:
         """What happens to a Classic packet that leaves."""
+        return None if self.drops_early else self.control_c(packet)
+
+    def control_c(self, packet: Packet) -> Told | None:
+        """What the controller does to a Classic packet."""
         if self.is_linux:
             is_signalled = self.waiting.bytes >= 2 * self.mtu and self.draws_twice()
         else:

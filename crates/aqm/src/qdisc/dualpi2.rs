@@ -30,9 +30,9 @@
 //! | the controller spares a queue | never | below two packets of `mtu` |
 //!
 //! Deviations. A probability above 1 is summed up as 1. With `ecn` off every packet is Classic, and dropped where it is
-//! signalled. The RFC refuses a packet when an MTU would not fit, here when the packet does not. No `min_qlen_step` (0
-//! in Linux), no filters, and drops on the way out only. The RFC's waiting time of the L-queue is read as that of the
-//! packet in hand.
+//! signalled. The RFC refuses a packet when an MTU would not fit, here when the packet does not. No filters, no limit on
+//! memory, and no segments to split. Linux's gains are whole multiples of 1/275 Hz, p' and a step of it of 2^-32. The
+//! RFC's waiting time of the L-queue is read as that of the packet in hand.
 
 use super::fifo::Limit;
 use super::{Held, Qdisc, Taken};
@@ -141,6 +141,22 @@ const PARAMS: &[Param] = &[
         source: "tc-dualpi2(8)",
     },
     Param {
+        name: "min_qlen_step",
+        kind: Kind::Integer,
+        default: "0",
+        range: (0.0, 1e6),
+        doc: "The step spares a packet that finds fewer than this in the L-queue when it arrives.",
+        source: "tc-dualpi2(8)",
+    },
+    Param {
+        name: "drop_early",
+        kind: Kind::Flag,
+        default: "false",
+        range: Param::ANY,
+        doc: "The controller decides about arriving packets, not about leaving ones; in the linux dialect.",
+        source: "tc-dualpi2(8): drop_dequeue",
+    },
+    Param {
         name: "mtu",
         kind: Kind::Size,
         default: "1500b",
@@ -236,6 +252,12 @@ fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     if !dialect.has_ramp && values.word("native") == "ramp" {
         return Err(Refusal::new("native", "step in the linux dialect, which has no ramp"));
     }
+    if values.word("native") == "ramp" && values.integer("min_qlen_step") > 0 {
+        return Err(Refusal::new("min_qlen_step", "0 with the ramp, which has th_len"));
+    }
+    if dialect.has_ramp && values.flag("drop_early") {
+        return Err(Refusal::new("drop_early", "false in the rfc dialect, which decides when packets leave"));
+    }
     if values.find_time("max_rtt").is_some() {
         values.ordered("tupdate", "max_rtt")?;
     }
@@ -253,6 +275,27 @@ enum Native {
     Ramp { min_th: Span, range: Span, th_len: u32 },
     StepTime(Span),
     StepPackets(u32),
+}
+
+/// Which packets of the L-queue the step spares: those that found fewer than `least` packets in it.
+#[derive(Clone, Debug, Default)]
+struct Spares {
+    least: usize,
+    /// Of each packet of the queue, in order, whether it is spared; none where none can be.
+    spared: VecDeque<bool>,
+}
+
+impl Spares {
+    fn hear_arrival(&mut self, found: usize) {
+        if self.least > 0 {
+            self.spared.push_back(found < self.least);
+        }
+    }
+
+    fn hear_departure(&mut self) -> bool {
+        // A queue that was filled under another setting has packets without a word of theirs.
+        self.spared.pop_front().unwrap_or(false)
+    }
 }
 
 impl Native {
@@ -310,6 +353,8 @@ pub struct DualPi2<P> {
     clock: Clock,
     coupling: Coupling,
     native: Native,
+    spares: Spares,
+    drops_early: bool,
     ecn_enabled: bool,
     dialect: Dialect,
     mtu: u64,
@@ -344,6 +389,8 @@ impl<P: Packet> DualPi2<P> {
             clock: Clock::every(values.time("tupdate")),
             coupling: Coupling::new(values),
             native,
+            spares: Spares { least: values.integer("min_qlen_step") as usize, spared: VecDeque::new() },
+            drops_early: values.flag("drop_early"),
             ecn_enabled: values.flag("ecn"),
             dialect: Dialect::of(values),
             mtu,
@@ -406,20 +453,28 @@ impl<P: Packet> DualPi2<P> {
         })
     }
 
-    /// Decides about a Scalable packet: whether it is dropped, and why; `None` passes.
-    fn decide_scalable(&mut self, waited: Span, behind: u32) -> Option<(bool, Cause)> {
-        let native = self.native.probability(waited, behind);
-        let cause = if native >= 1.0 { Cause::Forced } else { Cause::Early };
-        let coupled = self.coupling.scalable();
-        let (is_spared, is_overloaded) = (self.is_spared(), self.is_overloaded());
-        if is_overloaded && !is_spared && self.is_signalled_as_classic(true) {
+    /// What the controller alone decides about a Scalable packet, where its marks are apart.
+    fn decide_coupled(&mut self) -> Option<(bool, Cause)> {
+        if self.is_spared() {
+            return None;
+        }
+        if self.is_overloaded() && self.is_signalled_as_classic(true) {
             return Some((true, Cause::Overload));
         }
+        self.is_signalled(true, self.coupling.scalable()).then_some((false, Cause::Early))
+    }
+
+    /// Decides about a Scalable packet: whether it is dropped, and why; `None` passes.
+    fn decide_scalable(&mut self, waited: Span, behind: u32, is_spared: bool) -> Option<(bool, Cause)> {
+        let native = if is_spared { 0.0 } else { self.native.probability(waited, behind) };
+        let cause = if native >= 1.0 { Cause::Forced } else { Cause::Early };
         if self.dialect.marks_apart {
-            if !is_spared && self.is_signalled(true, coupled) {
-                return Some((false, Cause::Early));
-            }
-            return self.is_signalled(true, native).then_some((false, cause));
+            let coupled = if self.drops_early { None } else { self.decide_coupled() };
+            return coupled.or_else(|| self.is_signalled(true, native).then_some((false, cause)));
+        }
+        let (coupled, is_overloaded) = (self.coupling.scalable(), self.is_overloaded());
+        if is_overloaded && self.is_signalled_as_classic(true) {
+            return Some((true, Cause::Overload));
         }
         // In an overload the controller's marks are all that there are.
         let (p, cause) = if is_overloaded { (coupled, Cause::Early) } else { (native.max(coupled), cause) };
@@ -428,15 +483,32 @@ impl<P: Packet> DualPi2<P> {
 }
 
 impl<P: Packet> Qdisc<P> for DualPi2<P> {
-    fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
+    fn offer(&mut self, mut packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         if !self.limit.admits(self.held, size) {
             return driver.dropped(packet, Cause::Tail, now);
         }
+        let is_scalable = self.ecn_enabled && coupling::is_scalable(packet.ecn());
+        if self.drops_early {
+            let signal = match is_scalable {
+                true => self.decide_coupled(),
+                false => self.decide_classic(self.ecn_enabled && packet.ecn().is_ect()),
+            };
+            match signal {
+                None => {}
+                Some((false, cause)) => {
+                    packet.mark();
+                    driver.marked(&packet, cause, now);
+                }
+                Some((true, cause)) => return driver.dropped(packet, cause, now),
+            }
+        }
         driver.accepted(&packet, now);
         self.held.packets += 1;
         self.held.bytes += u64::from(size);
-        let is_scalable = self.ecn_enabled && coupling::is_scalable(packet.ecn());
+        if is_scalable {
+            self.spares.hear_arrival(self.scalable.packets.len());
+        }
         let queue = if is_scalable { &mut self.scalable } else { &mut self.classic };
         queue.packets.push_back(Held { packet, enqueued: now });
     }
@@ -455,7 +527,11 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
             self.held.packets -= 1;
             self.held.bytes -= u64::from(size);
             let signal = match is_scalable {
-                true => self.decide_scalable(now.since(enqueued), behind),
+                true => {
+                    let is_spared = self.spares.hear_departure();
+                    self.decide_scalable(now.since(enqueued), behind, is_spared)
+                }
+                false if self.drops_early => None,
                 false => self.decide_classic(self.ecn_enabled && packet.ecn().is_ect()),
             };
             match signal {
@@ -504,6 +580,12 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
         let mut fresh = Self::new(values, self.stream.clone());
         std::mem::swap(&mut fresh.scalable, &mut self.scalable);
         std::mem::swap(&mut fresh.classic, &mut self.classic);
+        // Packets that wait were spared or not when they came; where none can be, nothing was written down of them.
+        if self.spares.least > 0 {
+            fresh.spares.spared = std::mem::take(&mut self.spares.spared);
+        } else if fresh.spares.least > 0 {
+            fresh.spares.spared = vec![false; fresh.scalable.packets.len()].into();
+        }
         let clock = fresh.clock.instead_of(self.clock, now);
         let coupling = fresh.coupling.clone().instead_of(&self.coupling);
         let is_same = (fresh.mtu, fresh.weights) == (self.mtu, self.weights);

@@ -79,10 +79,11 @@ pub struct Replay {
 }
 
 /// The records whose names begin so, in the order of their names: those that are kept, or those in the folder that the
-/// variable `LINUX_RECORDS` names.
+/// variable `LINUX_RECORDS` names. A folder in it may stand before the name.
 pub fn records(beginning: &str) -> Vec<Record> {
     let kept = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux");
-    let folder = std::env::var_os("LINUX_RECORDS").map_or_else(kept, PathBuf::from);
+    let (within, beginning) = beginning.rsplit_once('/').unwrap_or(("", beginning));
+    let folder = std::env::var_os("LINUX_RECORDS").map_or_else(kept, PathBuf::from).join(within);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());
     let is_wanted = |path: &PathBuf| {
