@@ -88,6 +88,7 @@ def live(
     jobs: int | None = None,
     resume: bool = False,
     uncongested_rate: str | None = None,
+    kernel: str | None = None,
     monitor: Monitor | None = None,
     view: View | None = None,
 ) -> Result:
@@ -99,6 +100,7 @@ def live(
     - `capture` says where packets are captured: "off", "before" or "after" the queue, or "both".
     - `command` is a program that runs inside, on `side` "left" or "right".
     - `traffic` says whether the scenario's own traffic runs too; without it there must be a command.
+    - `kernel` names one of several kernels of virtual time, such as "7.3".
     - `view` is told of the live runs, `monitor` of the calibration.
 
     Raises `BadInput` if the scenario or an argument is wrong, `CannotRun` if this machine cannot make live runs, and
@@ -109,6 +111,8 @@ def live(
         raise BadInput(f"capture: {capture}: expected one of {', '.join(CAPTURES)}")
     if side not in SIDES:
         raise BadInput(f"side: {side}: expected one of {', '.join(SIDES)}")
+    if kernel is not None and not virtual:
+        raise BadInput(f"kernel: {kernel}: expected a run in virtual time with it")
     if not traffic and not command:
         raise BadInput("traffic: none, and no command either; expected a program to run, after --")
     source = _source(scenario, set, seed)
@@ -119,7 +123,7 @@ def live(
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
     store.claim(folder, resume)
-    bed = Bed(virtual, capture, tuple(command), side, traffic)
+    bed = Bed(virtual, capture, tuple(command), side, traffic, kernel)
     asked = Job(resolved.name, resolved, folder, bed=bed)
     runs.check([asked])
     view.say(runs.remarks([asked]))

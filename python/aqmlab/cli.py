@@ -122,6 +122,10 @@ def live(
     virtual: Annotated[
         bool, typer.Option("--virtual", help="In a kernel of virtual time: never late, as long as it takes.")
     ] = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="With --virtual: which kernel, as named by kernel build, such as 7.3.", metavar="NAME"),
+    ] = None,
     capture: Annotated[
         str | None, typer.Option(help="Write packets down: off, before or after the queue, both.", metavar="WHERE")
     ] = None,
@@ -154,6 +158,7 @@ def live(
             out=folder,
             set=changes,
             virtual=virtual,
+            kernel=kernel,
             capture=capture,
             command=command or (),
             side=side,

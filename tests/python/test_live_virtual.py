@@ -12,7 +12,7 @@ import pytest
 
 from aqmlab import cli
 from aqmlab.errors import BadInput, CannotRun
-from aqmlab.live import kernel, probe, registry, virtual
+from aqmlab.live import kernel, kernel_source, probe, registry, virtual
 from aqmlab.runs import calibration
 
 KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
@@ -249,11 +249,73 @@ def test_what_is_no_source_is_named(capsys, tmp_path, source):
 
 
 def test_without_source_and_rights_a_line_says_what_to_install(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(kernel, "SOURCES", str(tmp_path))
+    monkeypatch.setattr(kernel_source, "SOURCES", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert cli.invoke(["kernel", "build"]) == 3
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1 and "apt-get install linux-source-6.12 make gcc" in said
+
+
+def made(folder: Path, release: str) -> None:
+    folder.mkdir(parents=True)
+    facts = {"release": release, "source": "x", "options": [], "changes": [], "built": "now", "seconds": 1.0}
+    (folder / "kernel.json").write_text(json.dumps(facts))
+    (folder / "linux").write_text("")
+    (folder / "linux").chmod(0o755)
+
+
+def test_kernels_lie_side_by_side(capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv(kernel.VARIABLE, raising=False)
+    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path)
+    made(tmp_path / "kernels/7.3", "7.3.4")
+    made(tmp_path / "kernels/prague", "6.1.0-l4s")
+    made(tmp_path / "kernel", "6.12.0")
+    assert kernel.names() == ["7.3", "prague"]
+    releases = {name: kernel.needed(name).release for name in (None, "7.3", "prague")}
+    assert releases == {None: "6.12.0", "7.3": "7.3.4", "prague": "6.1.0-l4s"}
+    monkeypatch.setenv(kernel.VARIABLE, "prague")
+    assert kernel.needed().release == "6.1.0-l4s" and kernel.needed("7.3").release == "7.3.4"
+    asked = virtual.machine(tmp_path, ["python"], {}, "7.3")
+    assert json.loads((tmp_path / "machine.json").read_text())["kernel"] == str(tmp_path / "kernels/7.3/linux")
+    assert asked[-1] == str(tmp_path)
+    # One that is there by this name is not built again.
+    assert cli.invoke(["kernel", "build", "--release", "7.3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "7.3"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            ["show", "8.1"],
+            "kernel 8.1: none is called so; there is none with a name; aqmlab kernel build --release 8.1",
+        ),
+        (["show", "../7"], "kernel '../7': expected a name of letters, digits, dots and hyphens"),
+        (["build", "--release", "seven"], "--release seven: expected a release of Linux such as 7.3"),
+        (["build", "--release", "7.3", "--source", "x"], "--release with --source: expected one of them"),
+        (["build", "--name", "mine", "-o", "x"], "--name with --out: expected one of them"),
+    ],
+)
+def test_wrong_names_of_kernels_get_one_line(capsys, monkeypatch, tmp_path, asked, said):
+    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path)
+    assert cli.invoke(["kernel", *asked]) == 2
+    told = capsys.readouterr().err
+    assert said in told and len(told.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("sources.list", "# deb http://old/debian x main\ndeb http://mirror/debian bookworm main\n", "http://mirror/debian"),
+        ("sources.list.d/a.sources", "Types: deb\nURIs: https://near/debian/\nSuites: x\n", "https://near/debian"),
+        ("sources.list.d/b.sources", "URIs: http://other/debian-security\n", kernel_source.MIRROR),
+        ("sources.list.d/c.list", "deb [arch=amd64] http://own/tools stable main\n", kernel_source.MIRROR),
+    ],
+)  # fmt: skip
+def test_a_newer_source_comes_from_the_mirror_of_this_machine(tmp_path, name, text, found):
+    (tmp_path / "sources.list.d").mkdir()
+    (tmp_path / name).write_text(text)
+    assert kernel_source.mirror(tmp_path) == found
 
 
 def test_a_kernel_that_is_there_is_not_built_again(capsys, tmp_path):

@@ -33,16 +33,23 @@ def build(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to put it; else the user's cache folder.", metavar="DIR")
     ] = None,
+    release: Annotated[
+        str | None, typer.Option(help="Debian's source of a newer Linux, downloaded, such as 7.3.", metavar="VERSION")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What live --kernel calls it; else the release.", metavar="NAME")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Also where there is one already.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build Linux as a program with virtual time, from its source: some minutes, once.
 
-    The source is that of Debian's package (linux-source-6.12), which is installed if need be and if this is root.
+    The source is that of Debian's package (linux-source-6.12), which is installed if need be and if this is root; with
+    --release that of a newer Linux, which is downloaded from Debian's mirror, and nothing is installed.
     """
     from aqmlab.live import kernel
 
-    found = kernel.build(source, out, _say, fresh)
+    found = kernel.build(source, out, _say, fresh, release=release, name=name)
     if as_json:
         _print_json(found.as_dict())
         return
@@ -52,12 +59,14 @@ def build(
 
 
 @kernels.command("show")
-def show(as_json: AsJson = False) -> None:
-    """Show the kernel of virtual time: where it is, its version, what it was built with."""
+def show(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None, as_json: AsJson = False
+) -> None:
+    """Show a kernel of virtual time: where it is, its version, what it was built with; and the names of the others."""
     from aqmlab.command import terminal
     from aqmlab.live import kernel
 
-    found = kernel.needed()
+    found = kernel.needed(name)
     if as_json:
         _print_json(found.as_dict())
         return
@@ -70,6 +79,8 @@ def show(as_json: AsJson = False) -> None:
         names = [name.removeprefix(prefix).lower() for name in found.options if name.startswith(prefix)]
         if names:
             out.print(f"{title}: {', '.join(names)}", markup=False, soft_wrap=True)
+    if others := [one for one in kernel.names() if one != found.name]:
+        out.print(f"kernels with names: {', '.join(others)}", markup=False, soft_wrap=True)
 
 
 def examine(

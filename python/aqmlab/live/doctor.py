@@ -95,8 +95,11 @@ def examine() -> Diagnosis:
     timing = list(_timing(here))
     networking = list(_networking(here))
     machine = _virtual(inside)
+    named = [
+        _virtual(_tried(virtual_time=True, name=name), f"kernel {name} of virtual time") for name in kernel.names()
+    ]
     return Diagnosis(
-        (*basics, *networking, *timing, machine),
+        (*basics, *networking, *timing, machine, *named),
         {
             "real time": _verdict("real time", basics, [*networking, *timing]),
             "virtual time": Finding("virtual time", machine.found, machine.good, machine.remedy),
@@ -105,11 +108,11 @@ def examine() -> Diagnosis:
     )
 
 
-def _tried(virtual_time: bool) -> Json:
+def _tried(virtual_time: bool, name: str | None = None) -> Json:
     """What the probe says, here or in the kernel of virtual time."""
     probe = [sys.executable, "-I", str(Path(__file__).with_name("probe.py"))]
     with scratch.folder("doctor") as folder:
-        words = virtual.machine(folder, [*probe, "--virtual"], {}) if virtual_time else probe
+        words = virtual.machine(folder, [*probe, "--virtual"], {}, name) if virtual_time else probe
         try:
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
         except subprocess.TimeoutExpired:
@@ -237,8 +240,7 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _virtual(inside: Json) -> Finding:
-    what = "kernel of virtual time"
+def _virtual(inside: Json, what: str = "kernel of virtual time") -> Finding:
     if inside.get("missing"):
         return Finding(what, f"none in {kernel.folder()}", NO, "aqmlab kernel build: some minutes, once")
     if "failed" in inside:
@@ -247,6 +249,8 @@ def _virtual(inside: Json) -> Finding:
         return Finding(what, f"{inside['release']} has no TUN or namespaces", NO, "aqmlab kernel build --fresh")
     qdiscs = sum(inside["qdiscs"].values())
     found = f"{inside['release']}, {len(inside['controllers'])} congestion controllers, {qdiscs} queue disciplines"
+    found += ", DualPI2" if inside["qdiscs"].get("dualpi2") else ", no DualPI2"
+    found += ", AccECN" if inside.get("accurate_ecn") else ", no AccECN"
     return Finding(what, found, YES)
 
 

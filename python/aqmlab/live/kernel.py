@@ -12,6 +12,8 @@ Three things in the source are changed:
   from the seed that a run gives it, so that runs repeat.
 - It is compiled for speed rather than size, with every congestion control that the source has, and
   every queue discipline but a few.
+
+Several kernels may lie side by side, each in a folder of its own under a name; one has no name.
 """
 
 from __future__ import annotations
@@ -32,20 +34,15 @@ from pathlib import Path
 
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json
+from aqmlab.live import kernel_source
 from aqmlab.results import store
 from aqmlab.runs import calibration
 
 VARIABLE = "AQMLAB_KERNEL"
-"""Names a kernel to be used in place of the one in the cache."""
+"""Names a kernel, or the program of one, to be used in place of the one in the cache that has no name."""
 
-PACKAGE = "linux-source-6.12"
-"""Debian's package of the source that this was made with; other versions that have time-travel mode do as well."""
-
-SOURCES = "/usr/src"
-"""Where that package puts its archive, linux-source-VERSION.tar.xz."""
-
-TOOLS = {"make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc", "tar": "tar", "xz": "xz-utils"}
-"""Programs that compiling needs, and Debian's packages of them."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""What a kernel may be called: a version or a word, which is the name of a folder."""
 
 WANTED = (
     "UML_TIME_TRAVEL_SUPPORT HIGH_RES_TIMERS NO_HZ_IDLE HOSTFS PROC_FS SYSFS TMPFS DEVTMPFS DEVTMPFS_MOUNT MAGIC_SYSRQ "
@@ -75,6 +72,8 @@ class Kernel:
     """A kernel that is there."""
 
     path: str
+    name: str | None
+    """As `--kernel` calls it; none for the one without a name, or one that is somewhere else."""
     release: str
     """As `uname -r` says it inside."""
     source: str | None
@@ -89,19 +88,35 @@ class Kernel:
         return asdict(self)
 
 
-def folder() -> Path:
-    """Where it is kept."""
-    return calibration.cache_folder() / "kernel"
+def folder(name: str | None = None) -> Path:
+    """Where the kernel of a name is kept, or the one without a name."""
+    if name is None:
+        return calibration.cache_folder() / "kernel"
+    if NAME.fullmatch(name) is None:
+        raise BadInput(f"kernel {name!r}: expected a name of letters, digits, dots and hyphens such as 7.3")
+    return calibration.cache_folder() / "kernels" / name
 
 
-def find() -> Kernel | None:
-    """The kernel there is: that of AQMLAB_KERNEL, or that in the cache."""
-    named = os.environ.get(VARIABLE)
-    path = Path(named) if named else folder() / "linux"
+def names() -> list[str]:
+    """The names of the kernels that lie beside the one without a name."""
+    found = (calibration.cache_folder() / "kernels").glob("*/linux")
+    return sorted(path.parent.name for path in found if os.access(path, os.X_OK))
+
+
+def find(name: str | None = None) -> Kernel | None:
+    """The kernel of this name; without one that of AQMLAB_KERNEL, or that in the cache which has none."""
+    named = os.environ.get(VARIABLE) if name is None else None
+    if named and "/" not in named:
+        name, named = named, None
+    path = Path(named) if named else folder(name) / "linux"
     if not path.is_file() or not os.access(path, os.X_OK):
         if named:
             raise BadInput(f"{VARIABLE}: {named}: expected a kernel built as a program (aqmlab kernel build makes one)")
         return None
+    return _at(path, None if named else name)
+
+
+def _at(path: Path, name: str | None) -> Kernel:
     facts: Json = {}
     with contextlib.suppress(OSError, ValueError):
         facts = json.loads(path.with_name("kernel.json").read_text(encoding="utf-8"))
@@ -109,6 +124,7 @@ def find() -> Kernel | None:
         facts = {"release": _release(path)}
     return Kernel(
         path=str(path),
+        name=name,
         release=str(facts["release"]),
         source=facts.get("source"),
         options=tuple(facts.get("options", ())),
@@ -118,36 +134,60 @@ def find() -> Kernel | None:
     )
 
 
-def needed() -> Kernel:
-    """The kernel there is, or a line that says how to get one."""
-    found = find()
-    if found is None:
+def needed(name: str | None = None) -> Kernel:
+    """The kernel of this name, or a line that says how to get one."""
+    found = find(name)
+    if found is not None:
+        return found
+    if name is None and not os.environ.get(VARIABLE):
         raise CannotRun(f"virtual time: no kernel in {folder()}: aqmlab kernel build makes one in some minutes")
-    return found
+    name = name or os.environ[VARIABLE]
+    there = ", ".join(names()) or "none with a name"
+    raise BadInput(
+        f"kernel {name}: none is called so; there is {there}; aqmlab kernel build --release {name}, or --name {name} "
+        "with --source, makes one"
+    )
 
 
-def build(source: Path | None, out: Path | None, say: Callable[[str], None], fresh: bool = False) -> Kernel:
-    """Builds the kernel, where there is none yet; `say` hears what is being done.
+def build(
+    source: Path | None,
+    out: Path | None,
+    say: Callable[[str], None],
+    fresh: bool = False,
+    *,
+    release: str | None = None,
+    name: str | None = None,
+) -> Kernel:
+    """Builds a kernel, where there is none yet; `say` hears what is being done.
+
+    From `source`, or from Debian's source of a `release` such as 7.3, or from its source of 6.12. It gets the `name`,
+    or that of the release.
 
     Raises: BadInput for a source that is none, CannotRun where something is missing or the compiler fails.
     """
-    final = out if out is not None else folder()
+    if release is not None and source is not None:
+        raise BadInput("kernel build: --release with --source: expected one of them")
+    if out is not None and name is not None:
+        raise BadInput("kernel build: --name with --out: expected one of them")
+    if release is not None:
+        kernel_source.check_release(release)
+    name = name or release
+    final = out if out is not None else folder(name)
     final.mkdir(parents=True, exist_ok=True)
     with _alone(final):
         if not fresh and (final / "linux").is_file() and (final / "kernel.json").is_file():
             say(f"{final / 'linux'} is there already")
         else:
-            _build(source, final, say)
-    facts = json.loads((final / "kernel.json").read_text(encoding="utf-8"))
-    return Kernel(**{**facts, "path": str(final / "linux"), "options": tuple(facts["options"])})
+            with contextlib.ExitStack() as held:
+                _build(kernel_source.found(source, release, final, held, say), final, say)
+    return _at(final / "linux", name if out is None else None)
 
 
-def _build(source: Path | None, final: Path, say: Callable[[str], None]) -> None:
+def _build(source: Path, final: Path, say: Callable[[str], None]) -> None:
     began = time.monotonic()
-    source = _source(source, say)
     if source.is_dir():
         _need_linux(source, source)
-    _need_tools()
+    kernel_source.need_tools()
     log = final / "build.log"
     with tempfile.TemporaryDirectory(prefix=".building-", dir=final) as name, log.open("w", encoding="utf-8") as file:
         steps = _Steps(Path(name), log, file.fileno(), say)
@@ -239,47 +279,9 @@ class _Steps:
             self._say(f"compiled {compiled} of about {OBJECTS} files")
 
 
-def _source(given: Path | None, say: Callable[[str], None]) -> Path:
-    """The archive or folder to build from; fetched where that is possible."""
-    if given is not None:
-        if not given.exists():
-            raise BadInput(f"--source {given}: expected an archive or folder of the Linux kernel's source")
-        return given
-    if (found := _packaged()) is not None:
-        return found
-    packages = [PACKAGE, *TOOLS.values()]
-    install = f"apt-get install {' '.join(packages)}"
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise CannotRun(
-            f"kernel build: no source in {SOURCES}: expected, as root, {install}; or --source with an archive of Linux"
-        )
-    say(install)
-    words = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
-    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode or (found := _packaged()) is None:
-        last = (done.stderr.strip().splitlines() or ["no archive came"])[-1]
-        raise CannotRun(f"kernel build: {install}: {last}; or give --source with an archive of Linux")
-    return found
-
-
-def _packaged() -> Path | None:
-    """The newest archive of the distribution's package."""
-
-    def version(path: Path) -> list[int]:
-        return [int(number) for number in re.findall(r"\d+", path.name)]
-
-    return max(Path(SOURCES).glob("linux-source-*.tar.*"), key=version, default=None)
-
-
 def _need_linux(tree: Path, source: Path) -> None:
     if not (tree / "arch/um/Kconfig").is_file():
         raise BadInput(f"--source {source}: expected the source of the Linux kernel (arch/um/Kconfig in it)")
-
-
-def _need_tools() -> None:
-    missing = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
-    if missing:
-        raise CannotRun(f"kernel build: expected {', '.join(missing)}: as root, apt-get install {' '.join(missing)}")
 
 
 def _change(tree: Path) -> list[str]:

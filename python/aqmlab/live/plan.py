@@ -13,7 +13,7 @@ from aqmlab.live import kernel_qdisc, preflight, virtual
 from aqmlab.live.settings import missing_controllers, refuse_missing, settings
 
 
-def check(resolved: Resolved, *, is_virtual: bool) -> None:
+def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None) -> None:
     """Makes sure, before anything runs, that this machine can do it; one line says what is missing."""
     for position, block in enumerate(resolved.scenario["traffic"]):
         if rate := block.get("max_pacing_rate"):
@@ -24,7 +24,7 @@ def check(resolved: Resolved, *, is_virtual: bool) -> None:
     _refuse_emulated_hosts(resolved)
     kernel_qdisc.settings(resolved, is_virtual=is_virtual)  # says where Linux has no such discipline
     if is_virtual:
-        virtual.check()
+        virtual.check(kernel)
         return  # that kernel has every controller that its source has, and says so itself where one is missing
     preflight.check()
     kernel_qdisc.check(resolved)

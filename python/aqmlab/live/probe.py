@@ -61,6 +61,8 @@ def main() -> None:
     # Before the namespaces: a user namespace's root may not ask for real-time scheduling either.
     if not found["is_virtual"]:
         found["lateness_s"] = lateness()
+    # RFC 9768: a setting that kernels without it do not have.
+    found["accurate_ecn"] = Path("/proc/sys/net/ipv4/tcp_ecn_option").exists()
     found["namespaces"] = said = enter()
     found["tun"] = tun() if said is None else said
     found["qdiscs"] = {name: said is None and takes(name, words) for name, words in QDISCS.items()}

@@ -39,10 +39,10 @@ time once a virtual second, in which tens of thousands of packets may pass at so
 LOOK_S = 0.1
 
 
-def arguments(directory: Path, is_virtual: bool) -> list[str]:
+def arguments(directory: Path, is_virtual: bool, kernel: str | None = None) -> list[str]:
     """The command that runs the test bed over a folder."""
     if is_virtual:
-        return virtual.command(directory)
+        return virtual.command(directory, kernel)
     return [sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(directory)]
 
 

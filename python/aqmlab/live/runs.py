@@ -28,7 +28,7 @@ def check(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if job.bed is None or runner.is_finished(job):
             continue
-        plan.check(job.resolved, is_virtual=job.bed.is_virtual)
+        plan.check(job.resolved, is_virtual=job.bed.is_virtual, kernel=job.bed.kernel)
         if job.bed.command and shutil.which(job.bed.command[0]) is None:
             raise BadInput(f"live: {job.bed.command[0]}: no such program; expected one to run inside, after --")
 
@@ -94,7 +94,7 @@ def _observed(job: Job, bed: Bed, place: Path, view: View, stop: threading.Event
 
     try:
         outcome = process.run(
-            process.arguments(place.absolute(), bed.is_virtual),
+            process.arguments(place.absolute(), bed.is_virtual, bed.kernel),
             place.absolute(),
             stop,
             heard,

@@ -29,26 +29,26 @@ PATIENCE_S = 540
 directions takes about half a minute."""
 
 
-def check() -> None:
+def check(name: str | None = None) -> None:
     """Raises CannotRun, in a line, where there is no kernel for virtual time, or not what it runs."""
-    kernel.needed()
+    kernel.needed(name)
     preflight.check_programs()
 
 
-def command(directory: Path) -> list[str]:
+def command(directory: Path, name: str | None = None) -> list[str]:
     """The words of the one process that runs child.py over `directory` in virtual time, to be started after the
     scenario lies there.
 
     Its exit code is the child's, or 3 with an error.json. Killing it ends the kernel and all that runs in it.
     """
     tree = tomllib.loads((directory / "scenario.toml").read_text(encoding="utf-8"))
-    return machine(directory, [sys.executable, "-I", str(HERE / "child.py"), str(directory)], tree)
+    return machine(directory, [sys.executable, "-I", str(HERE / "child.py"), str(directory)], tree, name)
 
 
-def machine(directory: Path, program: list[str], tree: dict[str, Any]) -> list[str]:
+def machine(directory: Path, program: list[str], tree: dict[str, Any], name: str | None = None) -> list[str]:
     """A kernel of virtual time for any program whose first word is a Python interpreter."""
     asked = {
-        "kernel": str(Path(kernel.needed().path).absolute()),
+        "kernel": str(Path(kernel.needed(name).path).absolute()),
         "memory_mb": memory_mb(tree),
         "seed": int(tree.get("seed", 1)),
         "program": program,

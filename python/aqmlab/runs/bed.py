@@ -21,6 +21,8 @@ class Bed:
     """Which one; forward goes from left to right."""
     has_traffic: bool = True
     """Whether the scenario's own traffic runs too."""
+    kernel: str | None = None
+    """The name of the kernel of virtual time, if not the one without a name."""
 
     def as_dict(self, captured: str) -> dict[str, Any]:
         """For a manifest: what makes a run another one; `captured` is what the scenario says of captures."""
@@ -30,6 +32,7 @@ class Bed:
             "side": self.side if self.command else None,
             "traffic": self.has_traffic,
             "capture": self.capture or captured,
+            **({"kernel_name": self.kernel} if self.kernel else {}),
         }
 
     @property
