@@ -57,11 +57,14 @@ class Case:
     segments: int
     rules: tuple[str, ...] = ()
     ecn: bool = False
+    accurate: bool = False
+    """Whether ECN is accurate (RFC 9768): Linux 7.3 has that."""
 
     @property
     def file(self) -> str:
         """The record that it is kept in."""
-        return f"{self.cc}{'-ecn' if self.ecn and self.cc != 'dctcp' else ''}-{self.route.name}"
+        kind = "-accecn" if self.accurate else "-ecn" if self.ecn and self.cc != "dctcp" else ""
+        return f"{self.cc}{kind}-{self.route.name}"
 
     @property
     def sends_bursts(self) -> bool:
@@ -94,6 +97,7 @@ def cases() -> Iterator[Case]:
     for cc in ("reno", "cubic", "dctcp"):
         for route in (FAST, NEAR):
             yield from marks(route, cc)
+            yield from marks(route, cc, accurate=True)
     for route in ROUTES:
         for segments in SIZES:
             yield from losses(route, "bbr", segments)
@@ -166,12 +170,12 @@ def disorder(route: Route, cc: str) -> Iterator[Case]:
         yield case("lost acknowledgement", "2 to 5", "lose ack 2,3,4,5")
 
 
-def marks(route: Route, cc: str) -> Iterator[Case]:
+def marks(route: Route, cc: str, accurate: bool = False) -> Iterator[Case]:
     """ECN: marks instead of losses, and losses of the packets that tell of them."""
     for segments in (10, 100, 1000):
 
         def case(group: str, name: str, *rules: str, segments: int = segments) -> Case:
-            return Case(f"{group}, {segments}", f"{name}, {segments}", route, cc, segments, rules, ecn=True)
+            return Case(f"{group}, {segments}", f"{name}, {segments}", route, cc, segments, rules, True, accurate)
 
         yield case("ECN, no mark", "no mark")
         for marked in (1, 5, 10):

@@ -68,7 +68,7 @@ def record(first: Case, told: dict[str, Any]) -> str:
     head = {
         "kernel": told["kernel"],
         "cc": first.cc,
-        "ecn": first.ecn,
+        "ecn": "accurate" if first.accurate else first.ecn,
         "gso": first.sends_bursts,
         "rate_bps": route.rate_bps,
         "rtt_ms": route.rtt_ms,

@@ -31,7 +31,7 @@ HOSTS = ("C", "S")
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
 PORT = 5201
 TCP_CLOSE = 7
-FIN, SYN, ACK, ECE, CWR = 0x01, 0x02, 0x10, 0x40, 0x80
+FIN, SYN, ACK, ECE, CWR, AE = 0x01, 0x02, 0x10, 0x40, 0x80, 0x100
 PATIENCE_NS = 200_000_000_000
 """Longer than any timer of TCP that is met here."""
 
@@ -132,7 +132,7 @@ class Numbers:
             return None
         at = (raw[0] & 15) * 4
         seq, ack = struct.unpack_from("!II", raw, at + 4)
-        end, flags = at + (raw[at + 12] >> 4) * 4, raw[at + 13]
+        end, flags = at + (raw[at + 12] >> 4) * 4, raw[at + 13] | (raw[at + 12] & 1) << 8
         if flags & SYN:
             self.first[sender] = seq
         base = self.first[1 - sender]
@@ -232,7 +232,9 @@ class Transfer:
     def socket_on(self, end: int) -> socket.socket:
         """A socket of a host."""
         enter(HOSTS[end])
-        Path("/proc/sys/net/ipv4/tcp_ecn").write_text(str(int(self.case.ecn)))
+        Path("/proc/sys/net/ipv4/tcp_ecn").write_text("3" if self.case.accurate else str(int(self.case.ecn)))
+        if self.case.accurate:
+            Path("/proc/sys/net/ipv4/tcp_ecn_option").write_text("0")
         Path("/proc/sys/net/ipv4/tcp_sack").write_text(str(int(self.case.has_sack)))
         made = socket.socket()
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case.controller.encode())
@@ -457,6 +459,6 @@ def since_before(words: list[tuple[int, str]]) -> str:
 
 
 def tail_of(packet: Packet, do: str) -> str:
-    """Flags and fate: FIN, E for ECE, W for CWR, x for lost, m for marked, d for delayed."""
-    flags = "".join(name for bit, name in ((FIN, "F"), (ECE, "E"), (CWR, "W")) if packet.flags & bit)
+    """Flags and fate: FIN, E for ECE, W for CWR, A for AE, x for lost, m for marked, d for delayed."""
+    flags = "".join(name for bit, name in ((FIN, "F"), (ECE, "E"), (CWR, "W"), (AE, "A")) if packet.flags & bit)
     return flags + {"lose": "x", "mark": "m", "late": "d", "hold": "d", "stall": "d"}.get(do, "")

@@ -2,6 +2,7 @@
 
 use crate::path::Replay;
 use crate::record::{Record, Transfer, Word};
+use std::collections::BTreeMap;
 
 /// A completion time agrees within this share of the kernel's, or within [`CLOSE_US`].
 const CLOSE: f64 = 0.03;
@@ -52,6 +53,22 @@ impl Pair<'_> {
             (None, None) => panic!("{}: no packets were kept", self.transfer.name),
         };
         (data(theirs), data(ours))
+    }
+
+    /// The packets of the client that both have, as many times each, by what they acknowledge and report: how many have
+    /// the same flags, and which have not.
+    pub fn counts(&self) -> (usize, Vec<String>) {
+        let Some(theirs) = &self.transfer.client else { return (0, vec![]) };
+        let (theirs, ours) = (by_number(theirs), by_number(&self.ours.client));
+        let (mut same, mut others) = (0, vec![]);
+        for (number, flags) in theirs {
+            match ours.get(number) {
+                Some(own) if own.len() == flags.len() && *own == flags => same += own.len(),
+                Some(own) if own.len() == flags.len() => others.push(format!("{number}: {flags:?} and {own:?}")),
+                _ => {}
+            }
+        }
+        (same, others)
     }
 
     /// The mean difference between the windows while the answer was on its way, as a share of the kernel's mean.
@@ -129,6 +146,18 @@ fn line(at: &str, [a, b, c, d, e, f]: &[&str; 6]) -> String {
 /// Whether two completion times agree.
 pub fn is_close(theirs: f64, ours: f64) -> bool {
     (theirs - ours).abs() <= (CLOSE * theirs).max(CLOSE_US)
+}
+
+/// The flags of each packet, by what it acknowledges and reports.
+fn by_number(words: &[Word]) -> BTreeMap<&str, Vec<&str>> {
+    let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for word in words {
+        // A SYN and the request begin with a letter.
+        let flags = word.what[1..].find(|c: char| c.is_ascii_alphabetic()).map_or(word.what.len(), |at| at + 1);
+        let (number, flags) = word.what.split_at(flags);
+        all.entry(number).or_default().push(flags);
+    }
+    all
 }
 
 fn data(words: &[Word]) -> Vec<&Word> {

@@ -3,7 +3,7 @@
 use crate::record::{Record, Transfer, Word};
 use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
-use tcp::{Config, Control, EcnMode, Emit, Endpoint, Flags, Hystart, Repair, Segment};
+use tcp::{Config, Control, Emit, Endpoint, Flags, Hystart, Repair, Segment};
 
 /// Bytes of the request.
 const REQUEST: u64 = 300;
@@ -33,13 +33,16 @@ pub fn stack(record: &Record) -> Option<Config> {
         "bbr" => Control::Bbr,
         _ => return None,
     };
-    let ecn = if record.ecn { EcnMode::On } else { EcnMode::Off };
+    let ecn = record.ecn;
     // HyStart is CUBIC's (tcp_cubic.c).
     let hystart = if control == Control::Cubic { linux.hystart } else { Hystart::Off };
     // Where the kernel's device parted the segments of a burst, it sent bursts; elsewhere gso_max_segs was 1.
     let pacing_burst = if record.sends_bursts { linux.pacing_burst } else { 1 };
     // Linux without SACK is NewReno.
     let repair = if record.cc == "newreno" { Repair::NewReno } else { Repair::Rack };
+    // tcp_ca_needs_ecn: every packet of such a controller is ECN-capable.
+    let is_capable = control == Control::Dctcp;
+    let linux = Config { ect_on_control: is_capable, ect_on_retransmit: is_capable, ..linux };
     Some(Config { repair, control, hystart, pacing_burst, ecn, ..linux })
 }
 
@@ -197,7 +200,7 @@ impl<'a> Path<'a> {
     fn write_down(&mut self, segment: &Segment, from: usize, fate: Fate) {
         let (mss, at_us) = (u64::from(self.config.mss), in_us(self.now));
         let mut tail = String::new();
-        let flags = [(Flags::FIN, 'F'), (Flags::ECE, 'E'), (Flags::CWR, 'W')];
+        let flags = [(Flags::FIN, 'F'), (Flags::ECE, 'E'), (Flags::CWR, 'W'), (Flags::AE, 'A')];
         tail.extend(flags.iter().filter(|(flag, _)| segment.flags.has(*flag)).map(|(_, name)| name));
         tail.push_str(match fate {
             Fate::Pass => "",

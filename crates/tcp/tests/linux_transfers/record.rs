@@ -4,6 +4,7 @@
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use tcp::EcnMode;
 
 /// The transfers of one controller over one path.
 pub struct Record {
@@ -13,8 +14,8 @@ pub struct Record {
     pub kernel: String,
     /// Congestion control.
     pub cc: String,
-    /// Whether both ends do ECN.
-    pub ecn: bool,
+    /// What both ends do about ECN.
+    pub ecn: EcnMode,
     /// Whether the kernel handed several segments at once to the device (GSO).
     pub sends_bursts: bool,
     /// Of the link, each way.
@@ -72,7 +73,14 @@ fn read(path: &Path) -> Record {
         name: path.file_stem().expect("a record has a name").to_string_lossy().into_owned(),
         kernel: text_of(&value["kernel"]),
         cc: text_of(&value["cc"]),
-        ecn: value["ecn"].as_bool().expect("a truth"),
+        ecn: match &value["ecn"] {
+            Value::Bool(true) => EcnMode::On,
+            Value::Bool(false) => EcnMode::Off,
+            accurate => {
+                assert_eq!(accurate, "accurate");
+                EcnMode::Accurate
+            }
+        },
         sends_bursts: value["gso"] == true,
         rate_bps: whole(&value["rate_bps"]),
         rtt_ms: whole(&value["rtt_ms"]),
