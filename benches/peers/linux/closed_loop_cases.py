@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 REFERENCE = Path(__file__).resolve().parent / "closed_loop_reference.json"
+NEWER = Path(__file__).resolve().parent / "closed_loop_reference_7_3.json"
+"""Of the cases with DualPI2, which Linux has from 6.17 on."""
 
 START_S = 1.0
 """Flows start within this time."""
@@ -31,6 +33,7 @@ class Case:
     rtts_ms: list[float]
     """The flows take them in turn."""
     cc: str
+    """`cubic+dctcp`: one in turn for each round-trip time."""
     ecn: bool = False
     seconds: float = 50.0
     runs: int = 3
@@ -38,6 +41,15 @@ class Case:
     bucket: int = 10
     """Of HTB, bytes. After a pause two packets leave at once with 1600, one after the other with 10, as from a link;
     but what its timer is late is lost then. So: 1600 where the link is hardly ever idle or is fast."""
+
+    def cc_at(self, number: int) -> str:
+        """What the flows of a round-trip time have."""
+        words = self.cc.split("+")
+        return words[number % len(words)]
+
+    def ecn_at(self, number: int) -> bool:
+        """Whether they have ECN. Beside others, only DCTCP has: ECN is what names the queue there."""
+        return self.ecn and ("+" not in self.cc or self.cc_at(number) == "dctcp")
 
     @property
     def rate_bps(self) -> float:
@@ -207,3 +219,30 @@ CASES: tuple[Case, ...] = tuple(
     replace(case, bucket=1600) if WIDE.match(case.name) else case
     for case in (*reno5(), *cubic10(), *others(), *few_and_many(), *bbr())
 )
+
+
+def dualpi2() -> tuple[Case, ...]:
+    """DualPI2. Linux's DCTCP sends ECT(0), so that the kernel's L-queue takes that too (`any_ect`); Reno and CUBIC are
+    without ECN beside it. Here DCTCP sends ECT(1), which is the same to the discipline."""
+    ours = {"kind": "dualpi2", "dialect": "linux"}
+
+    def of(flows: str, rtts_ms: list[float], **more: Any) -> Case:
+        number, cc, rate = flows.split(", ")
+        delays = f"{rtts_ms[0]:g} ms"
+        title = f"{number} {cc}, {delays}, {rate} Mb/s: dualpi2"
+        name = f"{cc.replace('+', '-')}{number}-{rate}-dualpi2"
+        words, has_ecn = ("dualpi2 any_ect", True) if "dctcp" in cc else ("dualpi2", False)
+        return Case(name, title, words, ours, f"{rate}mbit", int(number), rtts_ms, cc, has_ecn, bucket=1600, **more)
+
+    return (
+        of("2, dctcp, 20", [20.0], seconds=30.0),
+        of("2, reno, 20", [20.0], seconds=40.0),
+        of("4, cubic+dctcp, 40", [20.0, 20.0], seconds=30.0),
+        of("4, reno+dctcp, 40", [20.0, 20.0], seconds=30.0),
+        of("5, cubic, 50", [20.0], seconds=30.0),
+        of("10, cubic+dctcp, 100", [20.0, 20.0], seconds=20.0),
+        of("4, dctcp, 200", [20.0], seconds=16.0),
+    )
+
+
+CASES_7_3 = dualpi2()

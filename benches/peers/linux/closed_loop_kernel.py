@@ -2,7 +2,8 @@
 
     python benches/peers/linux/closed_loop_kernel.py KERNEL [CASE ...]
 
-measures closed_loop_reference.json anew, or the cases that are named. KERNEL is the program that `build`, beside this
+measures closed_loop_reference.json anew, or the cases that are named; those with DualPI2 are in
+closed_loop_reference_7_3.json and need Linux 6.17 or newer. KERNEL is the program that `build`, beside this
 file, makes: Linux as a process whose clock stands still while anything works, so that hosts, delays and queues are as
 exact as the kernel's own timers on any machine. closed_loop.py sets aqmlab beside it.
 
@@ -28,10 +29,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from closed_loop_cases import CASES, REFERENCE, SETTLE_S, START_S, Case
+import dualpi2
+from closed_loop_cases import CASES, CASES_7_3, NEWER, REFERENCE, SETTLE_S, START_S, Case
 
 HERE = Path(__file__).resolve()
 PORT = 5201
@@ -104,10 +107,17 @@ def build(case: Case) -> list[str]:
     # Hosts may use what is allowed here.
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text("reno cubic dctcp bbr")
     Path("/proc/sys/net/ipv4/tcp_mem").write_text("1000000 1000000 1000000")
-    for host in ("R", *senders, "B"):
-        on_host(host, lambda: configure(case.cc, ecn=case.ecn))
+    for number, host in enumerate(senders):
+        on_host(host, partial(configure, case.cc_at(number), ecn=case.ecn_at(number)))
+    # Whoever receives from DCTCP has to answer as DCTCP does.
+    last = "dctcp" if "dctcp" in case.cc else case.cc
+    for host in ("R", "B"):
+        on_host(host, partial(configure, last, ecn=case.ecn))
     for words in bottleneck(case):
-        shell(words.replace("tc ", "tc -n R ", 1))
+        if dualpi2.is_one(words):
+            on_host("R", partial(dualpi2.add, words))
+        else:
+            shell(words.replace("tc ", "tc -n R ", 1))
     return senders
 
 
@@ -178,16 +188,21 @@ def receive(address: str = RECEIVER) -> None:
                     key.fileobj.close()
 
 
-def send(start: float, end: float, address: str = RECEIVER) -> dict[str, float]:
+def send(start: float, end: float, address: str = RECEIVER, settled: float = 0.0) -> dict[str, float]:
     """A sender: data without end. Returns what TCP_INFO says of it."""
     time.sleep(max(0.0, start - time.time()))
     flow = socket.create_connection((address, PORT))
     flow.settimeout(0.5)
     chunk = bytes(1 << 18)
-    while time.time() < end:
+    before = None
+    while (now := time.time()) < end:
+        if before is None and now >= settled:
+            before = now, tcp_info(flow)["bytes_acked"]
         with contextlib.suppress(TimeoutError):
             flow.send(chunk)
-    return tcp_info(flow)
+    told = tcp_info(flow)
+    since, acked = before or (start, 0)
+    return told | {"goodput_bps": (told["bytes_acked"] - acked) * 8 / (time.time() - since)}
 
 
 def tcp_info(flow: socket.socket) -> dict[str, float]:
@@ -230,7 +245,10 @@ def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def stats() -> dict[str, Any]:
     """What `tc -s` says of the discipline."""
-    told = json.loads(shell("tc -s -j qdisc show dev r1"))
+    text = shell("tc -s -j qdisc show dev r1")
+    if '"dualpi2"' in text:  # tc before 6.17 breaks off there
+        return dualpi2.stats("r1")
+    told = json.loads(text)
     return next(one for one in told if one.get("handle") == "10:")
 
 
@@ -245,15 +263,35 @@ def run(case: Case, seed: int) -> dict[str, Any]:
     starts = [began + draw.uniform(0.0, START_S) for _ in range(case.flows)]
 
     def flow(start: float) -> Callable[[], Any]:
-        return lambda: send(start, end)
+        return lambda: send(start, end, settled=began + SETTLE_S)
 
     flows = [Child(senders[n % len(senders)], flow(start)) for n, start in enumerate(starts)]
+    counter = Child("B", lambda: marks(began, end))
     measured: dict[str, Any] = on_host("R", lambda: watch(case.rate_bps, began, end))
+    marked = counter.result()
+    if "dualpi2" in case.qdisc:
+        # Its own counter has a packet twice that the controller and the step mark.
+        measured |= {"marked": marked, "mark_ratio": marked / measured["packets"]}
     told = [child.result() for child in flows]
     receiver.stop()
     measured["retransmits"] = sum(one["retransmits"] for one in told)
     measured["bytes_acked"] = [one["bytes_acked"] for one in told]
+    measured["goodput_bps"] = [one["goodput_bps"] for one in told]
     return measured
+
+
+def marks(began: float, end: float) -> int:
+    """A receiver: how many packets come with CE in the measured time."""
+
+    def seen() -> int:
+        lines = Path("/proc/net/netstat").read_text().splitlines()
+        names, values = (line.split() for line in lines if line.startswith("IpExt:"))
+        return int(values[names.index("InCEPkts")])
+
+    time.sleep(began + SETTLE_S - time.time())
+    before = seen()
+    time.sleep(end - SAMPLE_S - time.time())
+    return seen() - before
 
 
 def watch(rate_bps: float, began: float, end: float) -> dict[str, Any]:
@@ -325,17 +363,23 @@ def outside(kernel: str, asked: dict[str, Any], script: Path = HERE) -> dict[str
 
 
 def measure_all(kernel: str, names: Sequence[str]) -> None:
-    """Measures the cases that are named, or all, and keeps them in closed_loop_reference.json."""
-    kept: dict[str, Any] = json.loads(REFERENCE.read_text()) if REFERENCE.exists() else {}
-    for case in CASES:
-        if names and case.name not in names:
+    """Measures the cases that are named, and keeps them."""
+    measure(kernel, [name for name in names if name in {case.name for case in CASES}], CASES, REFERENCE)
+    measure(kernel, [name for name in names if name in {case.name for case in CASES_7_3}], CASES_7_3, NEWER)
+
+
+def measure(kernel: str, names: Sequence[str], cases: Sequence[Case], file: Path) -> None:
+    """Measures those of some cases that are named, and keeps them in their file."""
+    kept: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    for case in cases:
+        if case.name not in names:
             continue
         began = time.monotonic()
         told = [outside(kernel, {"case": vars(case), "seed": seed}) for seed in range(1, case.runs + 1)]
         runs = [one["run"] for one in told]
         kept[case.name] = {"kernel": told[0]["kernel"], "tc": bottleneck(case), "runs": runs}
-        ordered = {one.name: kept[one.name] for one in CASES if one.name in kept}
-        REFERENCE.write_text(json.dumps(ordered, indent=1) + "\n")
+        ordered = {one.name: kept[one.name] for one in cases if one.name in kept}
+        file.write_text(json.dumps(ordered, indent=1) + "\n")
         print(f"{case.name}: {time.monotonic() - began:.0f} s")
 
 
@@ -344,11 +388,11 @@ def main() -> None:
     if len(sys.argv) == 3 and sys.argv[1] == "--inside":
         inside(Path(sys.argv[2]))
         return
-    names = {case.name for case in CASES}
+    names = {case.name for case in (*CASES, *CASES_7_3)}
     unknown = [word for word in sys.argv[2:] if word not in names]
     if len(sys.argv) < 2 or unknown:
         raise SystemExit(f"{unknown[0]}: expected one of {', '.join(sorted(names))}" if unknown else __doc__)
-    measure_all(sys.argv[1], sys.argv[2:])
+    measure_all(sys.argv[1], sys.argv[2:] or [case.name for case in CASES])
 
 
 if __name__ == "__main__":
