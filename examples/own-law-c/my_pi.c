@@ -10,6 +10,7 @@
 struct my_pi {
     double qref, a, b, w;       /* parameters: the engine writes them */
     double probability, before; /* what the law has learnt: zero at first */
+    double error;               /* what it shows besides */
 };
 
 static int32_t on_arrival(void *state, const struct aqmlab_facts *facts)
@@ -25,6 +26,7 @@ static int32_t tick(void *state, const struct aqmlab_facts *facts)
     double p = pi->probability + (pi->a * (queue - pi->qref) - pi->b * (pi->before - pi->qref));
     pi->probability = p < 0 ? 0 : p > 1 ? 1 : p;
     pi->before = queue;
+    pi->error = queue - pi->qref;
     return 0;
 }
 
@@ -39,7 +41,7 @@ static const struct aqmlab_param params[] = {
 
 static const struct aqmlab_gauge gauges[] = {
     {"probability", "Probability of a signal.", "", FIELD(probability), 0},
-    {"queue", "The queue at the last tick.", "packets", FIELD(before), 0},
+    {"error", "Distance of the queue from qref at the last tick.", "packets", FIELD(error), 0},
 };
 
 static const struct aqmlab_law law = {

@@ -81,15 +81,30 @@ def run(link, qdisc, **keys):
 BUILT_IN = {"pi": {}, "codel": {}, "pie": {}, "red": {"dialect": "ns2"}}
 
 
+def library(name: str, folder: Path, *words: str, source: Path | None = None) -> Path:
+    """A shared library of an example in C, or of a source."""
+    made = folder / f"{name}.so"
+    flags = ["-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", aqmlab.include()]
+    source = source or ROOT / f"examples/own-law-c/{name}.c"
+    subprocess.run(["cc", *flags, *words, "-o", str(made), str(source), "-lm"], check=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def of_c(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("libraries")
+    return {name: library(f"my_{name}", folder) for name in BUILT_IN}
+
+
 @pytest.mark.parametrize("ecn", [False, True])
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_laws_as_users_write_them_make_the_same_runs_as_those_built_in(link, tmp_path, name, ecn):
+def test_laws_as_users_write_them_make_the_same_runs_as_those_built_in(link, tmp_path, of_c, name, ecn):
     compiled = ROOT / f"examples/laws/my_{name}.py"
     plain = tmp_path / f"plain_{name}.py"
     plain.write_text(compiled.read_text().replace("@aqmlab.law(", "@aqmlab.law(compiled=False, "))
     theirs = run(link, {"kind": name, "ecn": ecn, **BUILT_IN[name]})
     assert theirs.summary["forward"]["marked_packets" if ecn else "dropped_packets"] > 20
-    for path, how in ((compiled, "compiled"), (plain, "interpreted")):
+    for path, how in ((compiled, "compiled"), (plain, "interpreted"), (of_c[name], "library")):
         ours = run(link, {"kind": str(path), "ecn": ecn})
         assert ours.digest == theirs.digest
         (law,) = ours.manifest["laws"]
@@ -97,27 +112,31 @@ def test_laws_as_users_write_them_make_the_same_runs_as_those_built_in(link, tmp
         assert ("cost" in law) == (how == "interpreted") == bool(ours.manifest["findings"])
 
 
+@pytest.mark.parametrize(("how", "seeds"), [("compiled", 500), ("library", 500), ("interpreted", 10)])
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_laws_as_users_write_them_decide_as_those_built_in_on_random_traces(name):
-    law = brought.of_file(ROOT / f"examples/laws/my_{name}.py")
+def test_laws_as_users_write_them_decide_as_those_built_in_on_random_traces(tmp_path, of_c, name, how, seeds):
+    """1000 traces compiled and as a library; interpreted 20, which take as long."""
+    path = of_c[name] if how == "library" else ROOT / f"examples/laws/my_{name}.py"
+    if how == "interpreted":
+        plain = path.read_text().replace("@aqmlab.law(", "@aqmlab.law(compiled=False, ")
+        path = tmp_path / f"plain_{name}.py"
+        path.write_text(plain)
+    law = brought.of_file(path)
+    assert law.how == how
     kinds = [{"kind": name, **BUILT_IN[name]}, {"kind": law.name, "law": {"file": "x.py", "sha256": law.sha256}}]
     signals = 0
     for ecn, limit in ((False, "60p"), (True, "200p")):
         theirs, ours = (law_check.before_a_link({**kind, "ecn": ecn, "limit": limit}) for kind in kinds)
-        for seed in range(125):
+        for seed in range(seeds):
             first, second = (engine.drive(each, seed, 2000) for each in (theirs, ours))
             assert {**first, "ns": 0} == {**second, "ns": 0}, f"seed {seed}"
             signals += first["lost"] + first["marked"]
-    assert signals > 250, "in each trace one and more"
+    assert signals > seeds, "there is something to agree on"
 
 
 def test_a_library_is_compared_by_its_file_and_its_name(link, tmp_path):
-    library = tmp_path / "my_pi.so"
-    words = ["cc", "-O2", "-ffp-contract=off", "-shared", "-fPIC", "-I", aqmlab.include(), "-o", str(library)]
-    subprocess.run([*words, str(ROOT / "examples/own-law-c/my_pi.c")], check=True)
-    found = aqmlab.compare(
-        link, f"{library} qref 20 ecn", "fq_my_pi qref 20", "pi qref 20p ecn", set={"duration": "6s"}
-    )
+    made = library("my_pi", tmp_path)
+    found = aqmlab.compare(link, f"{made} qref 20 ecn", "fq_my_pi qref 20", "pi qref 20p ecn", set={"duration": "6s"})
     assert [column.name for column in found.columns] == ["my_pi qref 20 ecn", "fq_my_pi qref 20", "pi qref 20p ecn"]
     ours, fair, theirs = (column.result for column in found.columns)
     packets = ("offered_packets", "dropped_packets", "marked_packets", "queue_delay_mean_s")
@@ -213,11 +232,52 @@ def test_a_law_that_misbehaves_is_named_and_loses_no_finished_run(link, tmp_path
     assert (out / "pfifo/manifest.json").exists()
 
 
-def test_a_law_that_never_ends_is_named(link, tmp_path, monkeypatch):
+@pytest.mark.parametrize("how", ["", "(compiled=False)"])
+def test_a_law_that_never_ends_is_named(link, tmp_path, monkeypatch, how):
     monkeypatch.setattr(apart, "SILENCE_S", 1.5)
-    path = own(tmp_path, "while self.seen > 500: pass", "(compiled=False)")
+    path = own(tmp_path, "while self.seen > 500: pass", how)
     with pytest.raises(Misbehaved, match=r"gave no sign of life for 1.5 s after .* it ran the code of mine \("):
-        run(link, str(path))
+        aqmlab.compare(link, "pfifo", str(path), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
+    assert (tmp_path / "out/pfifo/manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "is_straight"),
+    [
+        ("self.seen = max(self.seen, int(math.sqrt(4.0)) + halved(3))", True),
+        ("while self.seen > 500: pass", False),
+        ("for _ in range(3): self.seen += 0", False),
+        ("self.seen += endless(3)", False),
+        ("self.seen += TABLE[2]", False),
+    ],
+)
+def test_a_compiled_law_runs_in_this_process_where_each_call_surely_ends(tmp_path, body, is_straight):
+    path = own(tmp_path, body)
+    functions = "def halved(n):\n    return n // 2\n\n\ndef endless(n):\n    return 0 if n < 0 else endless(n + 1)\n"
+    path.write_text(
+        path.read_text().replace(
+            "import aqmlab\n", f"import math\n\nimport aqmlab\n\nTABLE = (1, 2, 3)\n\n\n{functions}"
+        )
+    )
+    assert brought.of_file(path).runs_apart is not is_straight
+
+
+@pytest.mark.parametrize(
+    "verb", ["tc", "shell", "run", "record", "calibrate", "compare", "live", "study", "sweep", "evaluate"]
+)
+def test_every_verb_that_reads_scenarios_can_be_allowed_to_run_their_code(verb, capsys):
+    cli.invoke([verb, "--help"])
+    assert "--allow-code" in capsys.readouterr().out
+
+
+def test_tc_loads_no_code_unasked(link, tmp_path, capsys):
+    path = own(tmp_path, how="(compiled=False)")
+    path.write_text(f"__import__('pathlib').Path({str(tmp_path / 'ran')!r}).touch()\n" + path.read_text())
+    link.write_text(SCENARIO.replace('"pfifo"', '"./mine.py"'))
+    assert cli.invoke(["tc", str(link)]) == 2
+    assert "expected --allow-code" in capsys.readouterr().err and not (tmp_path / "ran").exists()
+    cli.invoke(["tc", str(link), "--allow-code"])
+    assert "--allow-code" not in capsys.readouterr().err and (tmp_path / "ran").exists()
 
 
 def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
@@ -228,10 +288,9 @@ def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
         'static const struct aqmlab_law law = {.version = AQMLAB_LAW_VERSION, .name = "breaks", .tick_param = -1,\n'
         ".on_arrival = arrival};\nconst struct aqmlab_law *aqmlab_law_table(void) { return &law; }\n"
     )
-    library = code.with_suffix(".so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-I", aqmlab.include(), "-o", str(library), str(code)], check=True)
+    made = library("breaks", tmp_path, "-Wno-unused-parameter", source=code)
     with pytest.raises(Misbehaved) as failed:
-        aqmlab.compare(link, "pfifo", str(library), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
+        aqmlab.compare(link, "pfifo", str(made), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
     assert "was ended by SIGSEGV" in str(failed.value) and "breaks (" in str(failed.value)
     assert (tmp_path / "out/pfifo/manifest.json").exists()
 

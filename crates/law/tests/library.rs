@@ -65,7 +65,7 @@ fn it_is_tuned_while_a_run_goes_on() {
     (1..=10).for_each(|tick| qdisc.tick(ms(10 * tick)));
     assert_eq!(qdisc.next_tick(), ms(110));
     // Ten ticks 50 packets below the reference, and no probability below 0.
-    assert_eq!((qdisc.gauges().probability, qdisc.gauges().control), (Some(0.0), Some(0.0)));
+    assert_eq!((qdisc.gauges().probability, qdisc.gauges().control), (Some(0.0), Some(-50.0)));
     spec.set("w", "25hz", Some(rate)).expect("it is in range");
     qdisc.retune(&spec.values, rate, ms(105));
     assert_eq!(qdisc.next_tick(), ms(140), "a period after the last tick");
@@ -102,7 +102,7 @@ fn its_row_says_what_its_table_says() {
     assert_eq!(params[5], "w 170hz a frequency such as 170hz, from 0.1 to 1000000 hz");
     assert_eq!(row.params[2].doc, "The queue to settle at (packets).");
     assert!(row.marks && row.gauges.len() == 2 && entry.is_law());
-    // A state of 48 bytes, and some hundred around it.
+    // A state of 56 bytes, and some hundred around it.
     let registry = Registry::builtin().with(entry.clone()).expect("the name is free");
     let fair = registry.find("fq_my_pi").expect("it has the form");
     let held = |queues: u64| {

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from aqmlab import scenario
-from aqmlab.command.verbs import AsJson, Settings, complain, print_json
+from aqmlab.command.verbs import AllowCode, AsJson, Settings, complain, print_json
 from aqmlab.errors import BadInput
 from aqmlab.tc.lines import PARTS
 
@@ -31,6 +31,7 @@ def tc(
         typer.Option(metavar="PART", help=f"Only the lines of a part: {', '.join(PARTS)}. May be repeated."),
     ] = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the tc, ip route and sysctl lines for Linux, or read tc's output.

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab import scenario
+from aqmlab.command.verbs import AllowCode
 from aqmlab.errors import CannotRun
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
@@ -138,6 +139,7 @@ def prompt(
         list[str],
         typer.Option("--set", help="Change a key of the scenario: --set link.qdisc.qref=24p", metavar="KEY=VALUE"),
     ] = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     as_json: Annotated[
         bool,
         typer.Option(

@@ -15,6 +15,7 @@ import typer
 from aqmlab import scenario
 from aqmlab.command import completion
 from aqmlab.command.verbs import (
+    AllowCode,
     AsJson,
     Fresh,
     Jobs,
@@ -66,6 +67,7 @@ def study(
         typer.Option(metavar="NAME", help="The study's test bed of that name, in the place of the bare model."),
     ] = None,
     settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     resume: Resume = False,

@@ -18,6 +18,7 @@ from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import compiled, interpreted, table
 from aqmlab.laws.declared import Declaration
+from aqmlab.laws.straight import is_straight
 
 ENDINGS = (".py", ".so")
 QUEUES = ("qdisc", "reverse_qdisc")
@@ -36,6 +37,8 @@ class Brought:
     built_with: str
     rows: tuple[dict[str, Any], ...]
     """Its rows in the registry: alone, and under fair queueing."""
+    runs_apart: bool
+    """Whether its runs need a process of their own: it could end this one, never end, or hold up the interpreter."""
 
     @property
     def name(self) -> str:
@@ -128,14 +131,14 @@ def of_file(path: Path) -> Brought:
     if sha256 in _BROUGHT and (str(path), sha256) in _PLACES:
         return _BROUGHT[sha256]
     if path.suffix == ".so":
-        how, said = LIBRARY, _library(content, path, sha256)
+        how, apart, said = LIBRARY, True, _library(content, path, sha256)
     else:
         declared = declaration(content, path)
         how, kind = (COMPILED, compiled) if declared.compiled else (INTERPRETED, interpreted)
         at = table.address_of(declared, kind.functions(declared), kind.built_with())
-        said = engine.bring_table(at, path, sha256)
+        apart, said = not (declared.compiled and is_straight(declared)), engine.bring_table(at, path, sha256)
     _BROUGHT.pop(sha256, None)
-    found = _BROUGHT[sha256] = Brought(path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]))
+    found = _BROUGHT[sha256] = Brought(path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart)
     _PLACES[str(path), sha256] = None
     return found
 
@@ -195,8 +198,8 @@ def spelled(words: str) -> str:
 
 
 def runs_apart(resolved: Resolved) -> bool:
-    """Whether a run is made in a process of its own: its laws could end this one, or hold up the interpreter."""
-    return any(found.how != COMPILED for found in of(resolved.scenario))
+    """Whether a run is made in a process of its own, because one of its laws needs that."""
+    return any(found.runs_apart for found in of(resolved.scenario))
 
 
 def handed_on(tree: Tree) -> list[dict[str, str]]:

@@ -22,11 +22,12 @@ from aqmlab.runs import starter
 
 PROGRAM = "from aqmlab.runs.apart import main; main()"
 
-TICK, DONE, REFUSED = "tick", "done", "refused"
+READY, TICK, DONE, REFUSED = "ready", "tick", "done", "refused"
 KINDS = {kind.__name__: kind for kind in (AqmlabError, BadInput, CannotRun, Misbehaved)}
 
 SILENCE_S = 60.0
-"""Time without a sign of life after which a law is taken not to end: a run speaks ten times a second."""
+"""Time without a sign of life after which a law is taken not to end: a run whose laws are compiled speaks ten
+times a second."""
 
 LOOK_S = 0.1
 """How often the one who waits is asked whether it still does, when nothing is heard."""
@@ -43,17 +44,21 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Mapping[st
         its.close()
     last: Mapping[str, Any] = {"time_s": 0.0, "duration_s": 0.0, "bottleneck_packets": 0, "wall_s": 0.0}
     began = heard = time.monotonic()
+    is_ready = False
     try:
         ours.send((resolved.toml, resolved.origin, str(directory), brought.handed_on(resolved.scenario)))
         while True:
             if not ours.poll(LOOK_S):
                 now = time.monotonic()
-                if now - heard > SILENCE_S:
+                if is_ready and now - heard > SILENCE_S:
                     raise Misbehaved(_said(resolved, f"gave no sign of life for {SILENCE_S:g} s", last))
                 progress({**last, "wall_s": now - began})
                 continue
             heard = time.monotonic()
             kind, *said = ours.recv()
+            if kind == READY:
+                is_ready = True
+                continue
             if kind == DONE:
                 found: Json = said[0]
                 return found
@@ -82,6 +87,7 @@ def serve(connection: "Connection[Any, Any]") -> None:
     try:
         brought.take_over(laws)
         resolved = engine.resolve(toml, origin)
+        connection.send((READY,))
         summary = engine.simulate(resolved, Path(directory), lambda tick: connection.send((TICK, dict(tick))))
         costs = {name: {"calls": cost.calls, "s": cost.ns / 1e9} for name, cost in interpreted.COSTS.items()}
         connection.send((DONE, {**summary, "laws": costs} if costs else summary))
