@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import aqmlab
@@ -386,6 +387,28 @@ def test_the_guide_can_be_followed(tmp_path, monkeypatch):
     for words in shown:
         more = [] if words[1] in ("check", "new") else short
         assert cli.invoke([*(word for word in words[1:] if word != "--report"), *more]) == 0, words
+
+
+def test_the_way_from_a_law_to_a_paper_can_be_followed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, guide = ((ROOT / f"docs/guide/{name}.md").read_text() for name in ("laws", "from-law-to-paper"))
+    (written,) = re.findall(r"^```python\n(.*?)^```", first, re.DOTALL | re.MULTILINE)
+    Path("my_law.py").write_text(written)
+    (grid,) = re.findall(r"^```toml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    Path("grid.toml").write_text(grid)
+    shown = [
+        shlex.split(line)[1:]
+        for block in re.findall(r"^```sh\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+    ]
+    assert [words[0] for words in shown] == ["sweep", "new", "compare", "figures"]
+    short = ["--set", "duration=6s", "--set", "warmup=2s"]
+    fewer = {"sweep": short, "compare": [*short, "--set", "link.rate=5mbit", "--set", "traffic.0.load=3mbit"]}
+    for words in shown:
+        assert cli.invoke([*words, *fewer.get(words[0], [])]) == 0, words
+    assert pl.read_parquet("sweep/runs.parquet").height == 3 * 2 * 3
+    assert sorted(path.name for path in Path("figures").iterdir()) == ["queue.pdf", "response-cdf.pdf"]
+    assert list((tmp_path / "paper-runs").rglob("*my_law.py"))
 
 
 def test_a_law_is_explained_as_any_other(tmp_path, capsys):
