@@ -2,7 +2,9 @@
 
 import html
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,7 @@ def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"homes": 3, "users": 3}, "--homes, --users, --mix: expected one of them"),
         ({"users": 1000}, "no discipline makes room; expected at most 43 at a time"),
         ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, ethernet, lte"),
-        ({"platform": "windows"}, "--on windows: expected one of linux, openwrt, freebsd, router-without-aqm"),
+        ({"platform": "windows"}, "--on windows: expected one of linux, openwrt, freebsd, systemd-networkd, mikrotik"),
         ({"what_for": "chess"}, "'chess': expected calls, web, games, downloads"),
         ({"what_for": "web=-1"}, "'web=-1': expected calls, web, games, downloads"),
     ],
@@ -196,7 +198,7 @@ def test_a_screen_and_a_page_have_the_verdict(capsys: pytest.CaptureFixture[str]
     assert invoke(["advise", *asked, "--rounds", "2", "-o", str(tmp_path / "mine")]) == 2
 
 
-@pytest.mark.parametrize("platform", ["linux", "openwrt", "freebsd"])
+@pytest.mark.parametrize("platform", ["linux", "openwrt", "freebsd", "systemd-networkd", "mikrotik"])
 @pytest.mark.parametrize("access", ["docsis", "dsl", "ethernet", "lte"])
 def test_every_candidate_has_lines(platform: str, access: str) -> None:
     asked = question.read("50mbit", "2mbit", "20ms..60ms", access=access, platform=platform)
@@ -209,6 +211,36 @@ def test_every_candidate_has_lines(platform: str, access: str) -> None:
         # CoDel's target is one and a half full frames at least: 1.5 * 1514 * 8 bit / 1.84 Mb/s = 9.87 ms.
         if one.name == "fq_codel" and access == "dsl":
             assert "9.874ms" in text or "9874us" in text
+
+
+NETWORKD = Path("/lib/systemd/systemd-networkd")
+
+ALONE = """
+mount -t tmpfs none /run && mount -t sysfs -o ro none /sys
+mkdir -p /etc/systemd/network && mount -t tmpfs none /etc/systemd/network && cp "$1"/*.network /etc/systemd/network
+SYSTEMD_LOG_LEVEL=debug timeout 2 "$2" 2>&1
+"""
+"""systemd-networkd reads files, in namespaces of its own."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not NETWORKD.exists(), reason="needs root and systemd-networkd")
+def test_systemd_reads_its_lines_back(tmp_path: Path) -> None:
+    for access in ("docsis", "dsl", "ethernet", "lte"):
+        asked = question.read("50mbit", "2mbit", "20ms..160ms", access=access, platform="systemd-networkd")
+        for number, one in enumerate(candidates.of("systemd-networkd", access, 0.06)):
+            if one.settings is not None and not one.in_modem:
+                for port, sections in enumerate(lines.of(asked, one).split("# In the .network file of ")[1:]):
+                    text = f"[Match]\nName=port{port}\n\n# {sections}"
+                    (tmp_path / f"{access}{number}{port}.network").write_text(text, encoding="utf-8")
+    (tmp_path / "wrong.network").write_text("[Match]\nName=x\n[CAKE]\nNoSuchKey=1\n", encoding="utf-8")
+
+    call = ["unshare", "--net", "--mount", "bash", "-c", ALONE, "bash", str(tmp_path), str(NETWORKD)]
+    said = subprocess.run(call, capture_output=True, text=True, timeout=20).stdout
+    refused = [line for line in said.splitlines() if ".network:" in line]
+    assert any("NoSuchKey" in line for line in refused), said
+    # Older ones do not know two keys, which the lines say.
+    unknown = ("NoSuchKey", "'RTTSec' in section [CAKE]", "'AckFilter' in section [CAKE]")
+    assert [line for line in refused if not any(key in line for key in unknown)] == []
 
 
 def test_rounds_follow_from_what_is_carried_not_from_the_clock() -> None:

@@ -100,11 +100,14 @@ PLATFORMS: Mapping[str, Sequence[str]] = {
     "linux": tuple(_SHAPED),
     "openwrt": ("fq_codel", "cake", "cake rtt as here", "cake ack-filter"),
     "freebsd": ("fq_codel", "codel", "pie", "fq_pie", "short fifo"),
+    "systemd-networkd": ("fq_codel", "cake", "cake rtt as here", "cake ack-filter", "codel", "pie", "fq_pie"),
+    "mikrotik": ("fq_codel", "cake", "cake rtt as here", "cake ack-filter"),
     "router-without-aqm": (),
 }
-"""What can be configured where: on Linux by tc, on OpenWrt by its sqm-scripts, on FreeBSD by dummynet."""
+"""What can be configured where: on Linux by tc, on OpenWrt by its sqm-scripts, on FreeBSD by dummynet, on Linux again
+by systemd.network(5), on MikroTik's routers by RouterOS 7."""
 
-LINUX_KERNELS = ("linux", "openwrt")
+LINUX_KERNELS = ("linux", "openwrt", "systemd-networkd", "mikrotik")
 
 
 def of(platform: str, access: str, rtt_s: float) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""What is advised as the lines of a platform: `tc`, OpenWrt's SQM, FreeBSD's `ipfw`."""
+"""What is advised as the lines of a platform: `tc`, OpenWrt's SQM, FreeBSD's `ipfw`, systemd-networkd, RouterOS."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from aqmlab import engine, toml_text, units
 from aqmlab.advice import situation
 from aqmlab.advice.candidates import Candidate
 from aqmlab.advice.question import Question
+from aqmlab.tc.table import ETHERNET_HEADER
 from aqmlab.tc.write import write
 
 LINE = ("lan", "wan")
@@ -21,7 +22,8 @@ def of(question: Question, candidate: Candidate) -> str:
             "# Nothing to set on the router. Ask the provider to turn on the modem's DOCSIS-PIE (RFC 8034), upstream.\n"
         )
     link = situation.router(question, candidate, question.access.margin)
-    return {"linux": _tc, "openwrt": _sqm, "freebsd": _ipfw}[question.platform](question, link)
+    written = {"linux": _tc, "openwrt": _sqm, "freebsd": _ipfw, "systemd-networkd": _networkd, "mikrotik": _routeros}
+    return written[question.platform](question, link)
 
 
 def _resolved(link: dict[str, Any]) -> engine.Resolved:
@@ -70,7 +72,7 @@ def _ipfw(question: Question, link: dict[str, Any]) -> str:
         (1, "qdisc", "rate", "in recv em0"),
         (2, "reverse_qdisc", "reverse_rate", "out xmit em0"),
     ):
-        values = _resolved(link).scenario["link"].get(key, link[key]) | link[key]
+        values = _whole_of(link, key)
         kind, bw = values["kind"], f"bw {_kbit(link[rate])}Kbit/s"
         if kind == "bfifo":
             size = max(1, round(int(values["limit"].removesuffix("b")) / 1024))
@@ -93,6 +95,87 @@ def _ipfw(question: Question, link: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+SECTIONS = {
+    "fq_codel": "FairQueueingControlledDelay",
+    "codel": "ControlledDelay",
+    "pie": "PIE",
+    "fq_pie": "FlowQueuePIE",
+}
+"""The sections of systemd.network(5) for what stands below a shaper."""
+
+CAKE_RTT_S = 0.1
+"""CAKE's own, which systemd 252 and older cannot change."""
+
+
+def _networkd(question: Question, link: dict[str, Any]) -> str:
+    """Sections of systemd.network(5) for the two ports; each shapes what it sends."""
+    ways = ((LINE[0], "qdisc", "rate"), (LINE[1], "reverse_qdisc", "reverse_rate"))
+    return "\n".join(_sections(question, port, _whole_of(link, key), _kbit(link[rate])) for port, key, rate in ways)
+
+
+def _sections(question: Question, port: str, values: dict[str, Any], kbit: str) -> str:
+    rows = [f"# In the .network file of {port}; then: networkctl reload"]
+    if values["kind"] == "cake":
+        own = {}
+        if units.seconds(values["rtt"], "rtt") != CAKE_RTT_S:
+            own["RTTSec"] = values["rtt"]
+        if values["ack_filter"] == "on":
+            own["AckFilter"] = "yes"
+        if own:
+            rows.append(f"# systemd 252 and older do not know {' and '.join(f'{key}=' for key in own)}")
+        rows += ["[CAKE]", "Parent=root", f"Bandwidth={kbit}K", f"OverheadBytes={values['overhead']}"]
+        if values["mpu"]:
+            rows.append(f"MPUBytes={values['mpu']}")
+        if values["framing"] != "noatm":
+            rows.append(f"CompensationMode={values['framing']}")
+        rows.append(f"PriorityQueueingPreset={values['diffserv']}")
+        rows += [f"{key}={value}" for key, value in own.items()]
+        return "\n".join(rows) + "\n"
+    rows += ["[HierarchyTokenBucket]", "Parent=root", "Handle=0001", "DefaultClass=0001", ""]
+    rows += ["[HierarchyTokenBucketClass]", "Parent=root", "ClassId=0001:0001", f"Rate={kbit}K"]
+    if (beyond_frame := question.access.overhead_bytes - ETHERNET_HEADER) > 0:
+        rows.append(f"OverheadBytes={beyond_frame}")
+    rows += ["", f"[{SECTIONS[values['kind']]}]", "Parent=0001:0001", "Handle=0010"]
+    if values["kind"].endswith("codel"):
+        rows += [f"TargetSec={_whole(values['target'])}", f"IntervalSec={_whole(values['interval'])}"]
+        rows.append(f"ECN={_yes(values['ecn'])}")
+    return "\n".join(rows) + "\n"
+
+
+def _routeros(question: Question, link: dict[str, Any]) -> str:
+    """Queue types and trees of RouterOS 7: each port's tree shapes what it sends."""
+    rows = [
+        "# RouterOS 7, where ether1 is the port towards the line and bridge that towards the users.",
+        "# FastTrack goes past queues: turn its firewall rule off.",
+    ]
+    ways = (("down", "bridge", "qdisc", "rate"), ("up", "ether1", "reverse_qdisc", "reverse_rate"))
+    for way, port, key, rate in ways:
+        values, kbit, name = _whole_of(link, key), _kbit(link[rate]), f"advice-{way}"
+        tree = f"/queue tree add name={name} parent={port} packet-mark=no-mark queue={name}"
+        if values["kind"] == "cake":
+            words = [f"cake-bandwidth={kbit}k", f"cake-overhead={values['overhead']}"]
+            words += [f"cake-mpu={values['mpu']}"] if values["mpu"] else []
+            words += [f"cake-atm={values['framing']}"] if values["framing"] != "noatm" else []
+            words += [f"cake-diffserv={values['diffserv']}", f"cake-rtt={_whole(values['rtt'])}"]
+            words += ["cake-ack-filter=filter"] if values["ack_filter"] == "on" else []
+            rows += [" ".join((f"/queue type add name={name} kind=cake", *words)), tree]
+        else:
+            words = [f"fq-codel-{one}={_whole(values[one])}" for one in ("target", "interval")]
+            words.append(f"fq-codel-ecn={_yes(values['ecn'])}")
+            rows += [" ".join((f"/queue type add name={name} kind=fq-codel", *words)), f"{tree} max-limit={kbit}k"]
+    return "\n".join(rows) + "\n"
+
+
+def _whole_of(link: dict[str, Any], key: str) -> dict[str, Any]:
+    """All values of a direction's discipline, those too that nobody gave."""
+    found: dict[str, Any] = _resolved(link).scenario["link"].get(key, link[key])
+    return {**found, **link[key]}
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"
+
+
 def _law(values: dict[str, Any]) -> str:
     """The words of CoDel's or PIE's own parameters, as ipfw(8) has them."""
     names = (
@@ -105,7 +188,7 @@ def _law(values: dict[str, Any]) -> str:
 
 
 def _whole(text: str) -> str:
-    """A time as a whole number of its unit, for ipfw(8) reads no other; gains are as they are."""
+    """A time as a whole number of its unit, which ipfw(8) and others want; gains are as they are."""
     if text.endswith("ms") and "." in text:
         return f"{round(units.seconds(text, 'target') * 1e6)}us"
     return text

@@ -69,8 +69,9 @@ class Question:
 
     @property
     def shaper_overhead_bytes(self) -> int:
-        """What the platform's shaper counts to a packet beyond its IP size: dummynet counts nothing."""
-        return 0 if self.platform == "freebsd" else self.access.overhead_bytes
+        """What the platform's shaper counts to a packet beyond its IP size: dummynet and RouterOS's trees count
+        nothing."""
+        return 0 if self.platform in ("freebsd", "mikrotik") else self.access.overhead_bytes
 
     def __post_init__(self) -> None:
         fits, asked = most_users(self.down_bps), self.mix.users[1] * USER_BPS

@@ -158,7 +158,7 @@ def checks(question: Question) -> list[str]:
     said = [
         "flent rrul -l 60 -H A-NETPERF-SERVER -p all_scaled -o rrul.png     # before and after: the ping under load"
     ]
-    if question.platform in ("linux", "openwrt"):
+    if question.platform in ("linux", "openwrt", "systemd-networkd"):
         said.append("tc -s qdisc show > dump.txt && aqmlab tc --read dump.txt     # is it what was advised?")
     return said
 

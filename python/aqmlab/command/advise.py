@@ -47,7 +47,7 @@ def advise(
         str,
         typer.Option(
             "--on",
-            help="What shapes: linux, openwrt, freebsd, router-without-aqm.",
+            help="What shapes: linux, openwrt, freebsd, systemd-networkd, mikrotik, router-without-aqm.",
             autocompletion=completion.platforms,
         ),
     ] = "linux",
