@@ -55,6 +55,33 @@ fn a_law_in_a_library_does_what_the_law_built_in_does() {
 }
 
 #[test]
+fn the_example_in_rust_is_built_out_of_tree_and_does_what_it_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies in crates/");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-law-rust");
+    let words = ["build", "--quiet", "--offline", "--locked", "--manifest-path"];
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(words).arg(root.join("examples/own-law-rust/Cargo.toml")).arg("--target-dir").arg(&target);
+    assert!(cargo.status().expect("cargo has built this test").success(), "is its Cargo.lock that of these crates?");
+    let (entry, _) = law::open(&target.join("debug/libmy_law.so")).expect("it is a law");
+    let registry = Registry::builtin().with(entry).expect("the name is free");
+    let lost = |threshold: &str| {
+        let text = format!(
+            "[link]\nrate = \"10mbit\"\nqdisc = {{ kind = \"half_beyond\", threshold = \"{threshold}\" }}\n\
+             [[traffic]]\nkind = \"bulk\""
+        );
+        let resolved = resolve_with(&registry, &text, "s.toml", &[], &|_| Err(String::new())).expect("it resolves");
+        let link = resolved.scenario().expect("no load").links[0].clone();
+        let (entry, values) = (&link.qdiscs[0].entry, &link.qdiscs[0].values);
+        law::check::drive(entry, values, link.rates[0], 1, 20_000, true).expect("it keeps its promises")
+    };
+    assert_eq!(lost("10s").lost, 0, "a full queue of 1000 packets at 10 Mb/s waits for 1.2 s");
+    // Each packet that arrives and waits goes on, or is lost; no two in a row are. A threshold of nothing loses every
+    // second of those that waited at all.
+    let counts = lost("0ms");
+    assert!(counts.lost > 1000 && counts.lost <= counts.taken + 1, "{counts:?}");
+}
+
+#[test]
 fn it_is_tuned_while_a_run_goes_on() {
     let registry = Registry::builtin().with(example()).expect("the name is free");
     let text = "[link]\nrate = \"10mbit\"\nqdisc = { kind = \"my_pi\", w = \"100hz\" }\n[[traffic]]\nkind = \"bulk\"";
