@@ -23,6 +23,7 @@ import pytest
 
 from aqmlab import cli, engine, sweep
 from aqmlab.errors import AqmlabError, CannotRun
+from aqmlab.laws import brought
 from aqmlab.progress import Silent, Size
 from aqmlab.sweep import cluster, cluster_worker, grid, local, plan
 from aqmlab.sweep.maker import sources_sha256
@@ -182,6 +183,22 @@ def test_files_that_a_scenario_names_are_sent_along(reached, tmp_path):
     assert there.keys() == alone.keys() and all(same(there[key], alone[key]) for key in alone)
     (tmp_path / "sample.cvec").unlink()
     assert len(list(reached.each(wanted, Silent()))) == 2, "sent to each worker once"
+
+
+def test_a_law_is_sent_along(reached, tmp_path, monkeypatch):
+    """Workers have no law of this process; they run the file that it sent, which is its user's."""
+    monkeypatch.setattr(brought, "_ALLOWED", set())
+    shutil.copy(ROOT / "examples/laws/my_codel.py", tmp_path / "my_codel.py")
+    brought.allow(tmp_path / "my_codel.py")
+    tree = tomllib.loads(GRID.format(duration="12s"))
+    tree["scenario"]["link"]["qdisc"] = {"kind": "./my_codel.py"}
+    tree["scenario"]["traffic"] = [{"kind": "bulk", "flows": 4}]
+    tree["grid"] = [{"axis": [{"name": "target", "key": "link.qdisc.target", "values": ["2ms", "9ms"]}]}]
+    (one,) = grid.read(tree, str(tmp_path / "grid.toml"))
+    wanted = plan.plan([(point, 1) for point in one.points])
+    there = dict(sweep.run(wanted, executor=reached))
+    alone = {task.key: found for task, found in sweep.InProcess().each(wanted, Silent())}
+    assert len(there) == 2 and there.keys() == alone.keys() and all(same(there[key], alone[key]) for key in alone)
 
 
 def test_a_complaint_of_a_worker_names_it_and_keeps_its_kind(reached):
