@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import aqmlab
+import studies
 from aqmlab import cli, engine
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.laws import brought
@@ -155,6 +156,51 @@ def test_code_that_a_scenario_names_is_not_run_unasked(link, tmp_path, capsys):
     assert "link.toml:6: link.qdisc" in capsys.readouterr().err
     own(tmp_path)
     assert cli.invoke(["run", str(link), "--set", "duration=3s", "--allow-code", "-o", str(tmp_path / "out")]) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "link.toml"],
+        ["live", "link.toml"],
+        ["compare", "link.toml", "pie"],
+        ["calibrate", "link.toml"],
+        ["record", "link.toml", "-o", "recorded"],
+        ["tc", "link.toml"],
+        ["shell", "link.toml"],
+        ["sweep", "grid.toml"],
+        ["study", "own"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_verb_runs_code_that_a_scenario_names(link, tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    own(tmp_path).write_text("open('ran', 'w')\n" + COUNTS.format(body="pass", how="(compiled=False)"))
+    link.write_text(SCENARIO.replace('"pfifo"', '"./mine.py"'))
+    (tmp_path / "grid.toml").write_text(
+        'scenario = "link.toml"\n[[grid]]\nname = "n"\n[[grid.axis]]\nname = "s"\nkey = "seed"\nvalues = [1]\n'
+    )
+    content = (tmp_path / "mine.py").read_text()
+    studies.write(tmp_path / "own", studies.STUDY.replace('kind = "pi", qref = "24p"', 'kind = "./mine.py"'))
+    (tmp_path / "own/mine.py").write_text(content)
+    assert cli.invoke(words) == 2
+    said = capsys.readouterr().err
+    assert "names code, which is not run unasked: expected --allow-code" in said and said.count("\n") == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_results_are_read_without_their_code(link, tmp_path, capsys):
+    """Reports and figures of a result that somebody else sent."""
+    path = own(tmp_path, how="(compiled=False)")
+    sent = tmp_path / "sent"
+    aqmlab.run(link, set={"link.qdisc.kind": str(path), "duration": "3s"}, out=sent)
+    (kept,) = sent.glob("**/*.py")
+    kept.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n" + kept.read_text())
+    for words in (["report", str(sent)], ["figures", str(sent)]):
+        program = [sys.executable, "-m", "aqmlab", *words]
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, env=ENVIRONMENT)
+        assert "Traceback" not in done.stderr, done.stderr
+    assert not (tmp_path / "ran").exists()
 
 
 def test_another_file_of_the_name_that_was_asked_for_does_not_run(link, tmp_path, monkeypatch):
