@@ -17,8 +17,12 @@ import studies
 from aqmlab import cli, engine
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.laws import brought
-from aqmlab.runs import apart, law_check
+from aqmlab.live import kernel
+from aqmlab.runs import apart, calibration, law_check
 from conftest import NATIVE, ROOT
+
+KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
+"""Looked for before tests have a cache of their own."""
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
 
@@ -340,6 +344,22 @@ def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
         aqmlab.compare(link, "pfifo", str(made), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
     assert "was ended by SIGSEGV" in str(failed.value) and "breaks (" in str(failed.value)
     assert (tmp_path / "out/pfifo/manifest.json").exists()
+
+
+@pytest.mark.skipif(not os.access(KERNEL, os.X_OK), reason="left out: no kernel of virtual time (aqmlab kernel build)")
+@pytest.mark.parametrize("how", ["compiled", "interpreted"])
+def test_a_law_decides_between_real_stacks_in_virtual_time(link, tmp_path, monkeypatch, how):
+    monkeypatch.setenv(kernel.VARIABLE, KERNEL)
+    path = own(tmp_path, how="(compiled=False)" if how == "interpreted" else "")
+    traffic = [{"kind": "cbr", "rate": "10mbit", "packet": "1000b"}]
+    keys = {"duration": "3s", "warmup": "0s", "tcp.ecn": "off", "traffic": traffic, "link.qdisc.kind": str(path)}
+    found = aqmlab.live(link, set=keys, virtual=True)
+    (law,) = found.manifest["laws"]
+    assert (law["name"], law["how"]) == ("mine", how)
+    # It loses one arrival in 50, none of which leaves the queue full: half of the link's rate is asked for.
+    forward = found.summary["forward"]
+    assert forward["offered_packets"] > 3000
+    assert forward["dropped_by_cause"]["early"] == forward["dropped_packets"] == forward["offered_packets"] // 50
 
 
 @pytest.mark.parametrize(
