@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import polars as pl
@@ -14,11 +15,13 @@ import pytest
 
 import aqmlab
 import studies
-from aqmlab import cli, engine
+from aqmlab import cli, engine, sweep
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.laws import brought
 from aqmlab.live import kernel
+from aqmlab.progress import Silent
 from aqmlab.runs import apart, calibration, law_check
+from aqmlab.sweep import grid, plan
 from conftest import NATIVE, ROOT
 
 KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
@@ -290,6 +293,8 @@ def test_a_law_that_never_ends_is_named(link, tmp_path, monkeypatch, how):
     with pytest.raises(Misbehaved, match=r"gave no sign of life for 1.5 s after .* it ran the code of mine \("):
         aqmlab.compare(link, "pfifo", str(path), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
     assert (tmp_path / "out/pfifo/manifest.json").exists()
+    with pytest.raises(Misbehaved, match=r"gave no sign of life for 1.5 s after .* it ran the code of mine \("):
+        list(sweep.InProcess().each(of_a_sweep(link, path), Silent()))
 
 
 @pytest.mark.parametrize(
@@ -344,6 +349,18 @@ def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
         aqmlab.compare(link, "pfifo", str(made), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
     assert "was ended by SIGSEGV" in str(failed.value) and "breaks (" in str(failed.value)
     assert (tmp_path / "out/pfifo/manifest.json").exists()
+    with pytest.raises(Misbehaved, match=r"was ended by SIGSEGV .* it ran the code of breaks \("):
+        list(sweep.Processes(1).each(of_a_sweep(link, made), Silent()))
+
+
+def of_a_sweep(link: Path, law: Path) -> list[plan.Task]:
+    """The one run of a sweep over a law."""
+    tree = {"name": "one", "scenario": tomllib.loads(link.read_text()) | {"duration": "3s"}}
+    tree["scenario"]["link"]["qdisc"] = {"kind": law.name}
+    tree["grid"] = [{"axis": [{"name": "limit", "key": "link.qdisc.limit", "values": ["50p"]}]}]
+    brought.allow(law)
+    (one,) = grid.read(tree, str(law.parent / "grid.toml"))
+    return plan.plan([(point, 1) for point in one.points])
 
 
 @pytest.mark.skipif(not os.access(KERNEL, os.X_OK), reason="left out: no kernel of virtual time (aqmlab kernel build)")

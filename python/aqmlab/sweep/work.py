@@ -12,6 +12,7 @@ from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.laws import brought
 from aqmlab.results import store
 from aqmlab.results.run import Run
+from aqmlab.runs import apart
 from aqmlab.runs.watchdog import Watchdog
 from aqmlab.sweep import condensed
 from aqmlab.sweep.condensed import Condensed
@@ -55,7 +56,8 @@ def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most
     with scratch.folder("run", within) as place:
         folder = place / "run"
         with store.making(folder) as partial:
-            summary = engine.simulate(resolved, partial, heard)
+            make = apart.simulate if brought.runs_apart(resolved) else engine.simulate
+            summary = make(resolved, partial, heard)
             store.finish_run(partial, folder, resolved, summary, task.calibrations, time.monotonic() - started)
         found = condensed.of_run(Run(folder), task.key, {"simulated_s": task.size.simulated_s})
     found.facts["wall_s"] = time.monotonic() - started

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
-from aqmlab.errors import AqmlabError, BadInput, CannotRun
+from aqmlab.errors import AqmlabError, BadInput, CannotRun, Misbehaved
 from aqmlab.sweep.maker import maker
 from aqmlab.sweep.work import do, resident_bytes
 
 READY, TICK, DONE, REFUSED, BROKEN = "ready", "tick", "done", "refused", "broken"
 """What a worker says: that it is there; how far a run is; what was found; a complaint of one line; a traceback."""
 
-KINDS: dict[str, type[AqmlabError]] = {kind.__name__: kind for kind in (AqmlabError, BadInput, CannotRun)}
+KINDS: dict[str, type[AqmlabError]] = {kind.__name__: kind for kind in (AqmlabError, BadInput, CannotRun, Misbehaved)}
 """Complaints keep their kind, which is the exit code."""
 
 
