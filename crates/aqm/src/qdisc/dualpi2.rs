@@ -30,8 +30,8 @@
 //! | the controller spares a queue | never | below two packets of `mtu` |
 //!
 //! Deviations. A probability above 1 is summed up as 1. With `ecn` off every packet is Classic, and dropped where it is
-//! signalled. The RFC refuses a packet when an MTU would not fit, here when the packet does not. No filters, no limit on
-//! memory, and no segments to split. Linux's gains are whole multiples of 1/275 Hz, p' and a step of it of 2^-32.
+//! signalled. The RFC refuses a packet when an MTU would not fit, here when the packet does not. No filters, no limit
+//! on memory, and no segments to split. Linux's gains are whole multiples of 1/275 Hz, p' and a step of it of 2^-32.
 //! The RFC's waiting time of the L-queue is read as that of the packet in hand.
 
 use super::fifo::Limit;
