@@ -71,12 +71,14 @@ def small(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(preflight, "check", lambda: None)
     monkeypatch.setattr(preflight, "beside", list)  # other tests run beside this one
     monkeypatch.setattr(preflight, "controllers", lambda: ["reno"])
-    monkeypatch.setattr(plan.virtual, "check", lambda: None)
+    monkeypatch.setattr(plan.virtual, "check", lambda kernel: None)
     # Which disciplines a kernel has, and how they are set up there, is not the stand-in's to know.
     monkeypatch.setattr(plan.kernel_qdisc, "check", lambda resolved: None)
     monkeypatch.setattr(plan.kernel_qdisc, "settings", lambda resolved, is_virtual: None)
     monkeypatch.setattr(plan.kernel_qdisc, "remarks", lambda resolved: [])
-    monkeypatch.setattr(process, "arguments", lambda folder, is_virtual: [sys.executable, str(CHILD), str(folder)])
+    monkeypatch.setattr(
+        process, "arguments", lambda folder, is_virtual, kernel=None: [sys.executable, str(CHILD), str(folder)]
+    )
     monkeypatch.delenv("FAKE_CHILD", raising=False)
     return base
 

@@ -35,8 +35,10 @@ def test_bed(monkeypatch):
     monkeypatch.setattr(preflight, "check", lambda: None)
     monkeypatch.setattr(preflight, "beside", list)  # other tests run beside this one
     monkeypatch.setattr(preflight, "controllers", lambda: ["reno", "cubic"])
-    monkeypatch.setattr(plan.virtual, "check", lambda: None)
-    monkeypatch.setattr(process, "arguments", lambda folder, is_virtual: [sys.executable, str(CHILD), str(folder)])
+    monkeypatch.setattr(plan.virtual, "check", lambda kernel: None)
+    monkeypatch.setattr(
+        process, "arguments", lambda folder, is_virtual, kernel=None: [sys.executable, str(CHILD), str(folder)]
+    )
     monkeypatch.setattr(process, "LOOK_S", 0.01)
     monkeypatch.delenv("FAKE_CHILD", raising=False)
 

@@ -3,13 +3,14 @@ nothing, and uses nothing from elsewhere but `math`. Such a law can neither hold
 """
 
 import dis
-import math
 from collections.abc import Iterator, Mapping
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import aqmlab
 from aqmlab.laws.declared import Declaration
+
+MODULES = ("math", "aqmlab")
+"""What a law may name: functions that end, and words of verdicts."""
 
 INDEXES = ("BINARY_SUBSCR", "BINARY_SLICE", "STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
 
@@ -33,7 +34,7 @@ def is_straight(declared: Declaration) -> bool:
 
 
 def _is_known(item: Any) -> bool:
-    return item is math or item is aqmlab or isinstance(item, FunctionType | int | float)
+    return isinstance(item, FunctionType | int | float) or (isinstance(item, ModuleType) and item.__name__ in MODULES)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
