@@ -26,12 +26,15 @@ const EXCUSED: &[(&str, &str)] = &[
     ),
     ("cubic-accecn-100m-20ms: mark 3, lose 7, 100", NEWER),
     ("cubic-accecn-10m-40ms: mark 10, 100", NEWER),
-    ("cubic-accecn-10m-40ms: mark all of 11 to 90, 100", NEWER),
-    ("reno-accecn-10m-40ms: mark all of 11 to 90, 100", NEWER),
+    ("cubic-accecn-10m-40ms: mark all of 11 to 90, 100", NEWER_AND_SLOW),
+    ("reno-accecn-10m-40ms: mark all of 11 to 90, 100", NEWER_AND_SLOW),
 ];
 /// Of transfers of a later release than the profile's.
 const NEWER: &str = "Linux 7.3 acknowledges fewer segments at once while the receiver's window grows than 6.12, which the \
-                     profile is like; it does so with the ECN of RFC 3168 too";
+                     profile is like; with the ECN of RFC 3168 this transfer takes the same other time in 7.3";
+const NEWER_AND_SLOW: &str = "Linux 7.3 begins to acknowledge every second segment earlier than 6.12, which the profile \
+                              is like, and from then on a window of two segments is acknowledged at once; with the ECN \
+                              of RFC 3168 this does not show";
 /// The sizes that are columns of the table, in segments.
 const SIZES: [u64; 5] = [1, 3, 10, 100, 1000];
 
@@ -127,9 +130,8 @@ fn accurate_ecn_says_what_linuxs_does() {
             seen += 1;
         }
     }
-    println!("{} of {} packets of clients have an equal in ours", told[0], told[1]);
-    assert_eq!(seen, 198);
-    assert!(told[0] * 10 > told[1] * 9, "{told:?}");
+    // What docs/validation.md says of them: of so many packets of clients, how many have an equal in ours.
+    assert_eq!((seen, told), (198, [6_366, 6_450]));
 }
 
 /// A line of the table.
