@@ -388,8 +388,7 @@ impl Receiver {
     }
 
     /// Sends the delayed acknowledgement of earlier data when marks begin or end, since that data was of the other
-    /// kind.
-    /// The change itself is acknowledged at once too, as in Linux.
+    /// kind. The change itself is acknowledged at once too, as in Linux.
     #[inline(never)]
     fn on_marks_each(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         let is_marked = segment.ecn == Ecn::Ce;

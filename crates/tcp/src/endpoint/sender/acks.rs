@@ -202,11 +202,13 @@ impl Sender {
 
     /// How many bytes were marked, as an acknowledgement of `delivered` bytes says or lets suppose.
     fn marked_bytes(&self, segment: &Segment, delivered: u64, config: &Config) -> u64 {
-        match self.heard.marked_packets() {
-            Some(packets) => u64::from(packets) * u64::from(config.mss),
-            None if self.heard.hears(segment) => delivered,
-            None => 0,
-        }
+        let supposed = || if self.heard.hears(segment) { delivered } else { 0 };
+        self.counted_bytes(config).unwrap_or_else(supposed)
+    }
+
+    /// How many bytes were marked, where the segment in hand counts that: by full segments.
+    pub(super) fn counted_bytes(&self, config: &Config) -> Option<u64> {
+        self.heard.marked_packets().map(|packets| u64::from(packets) * u64::from(config.mss))
     }
 
     /// Takes an acknowledgement of new data.

@@ -245,7 +245,7 @@ impl Sender {
     fn tell(&mut self, delivered: u64, config: &Config, now: Time) {
         let told = Told {
             bytes: delivered,
-            marked: self.heard.marked_packets().map(|packets| u64::from(packets) * u64::from(config.mss)),
+            marked: self.counted_bytes(config),
             una: self.snd_una,
             nxt: self.snd_nxt,
             srtt: self.rtt.srtt(),
