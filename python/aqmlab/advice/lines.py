@@ -72,7 +72,7 @@ def _ipfw(question: Question, link: dict[str, Any]) -> str:
         (1, "qdisc", "rate", "in recv em0"),
         (2, "reverse_qdisc", "reverse_rate", "out xmit em0"),
     ):
-        values = _whole_of(link, key)
+        values = _all_values(link, key)
         kind, bw = values["kind"], f"bw {_kbit(link[rate])}Kbit/s"
         if kind == "bfifo":
             size = max(1, round(int(values["limit"].removesuffix("b")) / 1024))
@@ -110,7 +110,7 @@ CAKE_RTT_S = 0.1
 def _networkd(question: Question, link: dict[str, Any]) -> str:
     """Sections of systemd.network(5) for the two ports; each shapes what it sends."""
     ways = ((LINE[0], "qdisc", "rate"), (LINE[1], "reverse_qdisc", "reverse_rate"))
-    return "\n".join(_sections(question, port, _whole_of(link, key), _kbit(link[rate])) for port, key, rate in ways)
+    return "\n".join(_sections(question, port, _all_values(link, key), _kbit(link[rate])) for port, key, rate in ways)
 
 
 def _sections(question: Question, port: str, values: dict[str, Any], kbit: str) -> str:
@@ -150,7 +150,7 @@ def _routeros(question: Question, link: dict[str, Any]) -> str:
     ]
     ways = (("down", "bridge", "qdisc", "rate"), ("up", "ether1", "reverse_qdisc", "reverse_rate"))
     for way, port, key, rate in ways:
-        values, kbit, name = _whole_of(link, key), _kbit(link[rate]), f"advice-{way}"
+        values, kbit, name = _all_values(link, key), _kbit(link[rate]), f"advice-{way}"
         tree = f"/queue tree add name={name} parent={port} packet-mark=no-mark queue={name}"
         if values["kind"] == "cake":
             words = [f"cake-bandwidth={kbit}k", f"cake-overhead={values['overhead']}"]
@@ -166,7 +166,7 @@ def _routeros(question: Question, link: dict[str, Any]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _whole_of(link: dict[str, Any], key: str) -> dict[str, Any]:
+def _all_values(link: dict[str, Any], key: str) -> dict[str, Any]:
     """All values of a direction's discipline, those too that nobody gave."""
     found: dict[str, Any] = _resolved(link).scenario["link"].get(key, link[key])
     return {**found, **link[key]}
