@@ -3,6 +3,7 @@
 
 mod common;
 
+use aqm::fault::caught;
 use aqm::param::Values;
 use aqm::qdisc::brought::{Arriving, Handle, Next, Scheduler, Signals};
 use aqm::registry::{self, Entry, Row, Site, as_given};
@@ -10,6 +11,7 @@ use aqm::{Cause, Egress, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
 use common::{Parcel, Recorder, Told};
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
 /// On it 1000 bytes take a millisecond.
 const RATE: Rate = Rate::from_bps(8_000_000);
@@ -135,8 +137,10 @@ fn one_entry_serves_packets_of_every_type() {
 enum Fault {
     Forgets,
     SendsTwice,
+    SendsWhatItLost,
     LosesWhatItSent,
     MarksWhatCannotBe,
+    Stands,
 }
 
 struct Broken(Fault, VecDeque<Handle>, Option<Handle>);
@@ -150,9 +154,11 @@ impl Scheduler for Broken {
         }
     }
 
-    fn take(&mut self, _now: Time, signals: &mut dyn Signals) -> Next {
+    fn take(&mut self, now: Time, signals: &mut dyn Signals) -> Next {
         let before = std::mem::replace(&mut self.2, self.1.front().copied());
         match (self.0, before) {
+            (Fault::SendsWhatItLost, Some(_)) => signals.drop(*self.1.front().expect("two wait"), Cause::Early),
+            (Fault::Stands, Some(_)) => return Next::Later(now),
             (Fault::SendsTwice, Some(handle)) => return Next::Packet(handle),
             (Fault::LosesWhatItSent, Some(handle)) => signals.drop(handle, Cause::Early),
             _ => {}
@@ -164,7 +170,7 @@ impl Scheduler for Broken {
 }
 
 /// Three packets into a discipline with a fault; what it is told then.
-fn complaint(fault: Fault) -> String {
+fn complaint(fault: Fault) -> aqm::Fault {
     let entry = Entry::qdisc(ROW, |_| 0, move |_, _| Box::new(Broken(fault, VecDeque::new(), None)));
     let run = move || {
         let mut link: Egress<Parcel> = Egress::new(RATE, built(&entry));
@@ -175,18 +181,58 @@ fn complaint(fault: Fault) -> String {
             link.advance(end, &mut told);
         }
     };
-    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).expect_err("it is caught");
-    *payload.downcast::<String>().expect("a message")
+    caught(run).expect_err("it is caught")
 }
 
 #[test]
 fn a_discipline_that_does_not_keep_its_packets_is_named() {
-    for (fault, what) in [
-        (Fault::Forgets, "says that nothing waits, but packets are held for it: 1"),
-        (Fault::SendsTwice, "sends a packet that it does not hold: it has left before"),
-        (Fault::LosesWhatItSent, "loses a packet that it does not hold: it has left before"),
-        (Fault::MarksWhatCannotBe, "marks a packet that is not ECN-capable"),
+    for (fault, packet, what) in [
+        (Fault::Forgets, 3, "says that nothing waits, but holds packet 3"),
+        (Fault::SendsTwice, 1, "sends packet 1, which it does not hold: it was sent before"),
+        (Fault::SendsWhatItLost, 2, "sends packet 2, which it does not hold: it was lost before"),
+        (Fault::LosesWhatItSent, 1, "loses packet 1, which it does not hold: it was sent before"),
+        (Fault::MarksWhatCannotBe, 1, "marks packet 1, which is not ECN-capable"),
+        (Fault::Stands, 0, "sends nothing and asks to be asked again at a time that is not later"),
     ] {
-        assert_eq!(complaint(fault), format!("the discipline shortest_first {what}"));
+        let said = complaint(fault);
+        assert_eq!(said.message(), format!("the discipline shortest_first {what}"));
+        assert_eq!(said.packet().unwrap_or(0), packet);
     }
+}
+
+#[test]
+fn a_handle_is_one_number_and_in_the_order_of_arrivals() {
+    let seen = Arc::new(Mutex::new(vec![]));
+    let handles = Arc::clone(&seen);
+    let entry = Entry::qdisc(ROW, |_| 0, move |_, _| Box::new(Writes(Arc::clone(&handles), VecDeque::new())));
+    let (mut queue, mut told) = (built::<Parcel>(&entry), Recorder::default());
+    // Places are used again after a while.
+    for number in 1..=400 {
+        queue.offer(parcel(number, 1000, Ecn::NotEct), Time::ZERO, &mut told);
+        if number % 2 == 0 {
+            queue.take(Time::ZERO, &mut told).packet().expect("it sends the newest");
+        }
+    }
+    let seen = seen.lock().expect("nobody panicked with it");
+    assert_eq!(seen.iter().map(|handle: &Handle| handle.number()).collect::<Vec<_>>(), (1..=400).collect::<Vec<_>>());
+    let words: Vec<i64> = seen.iter().map(|handle| handle.word().expect("it fits")).collect();
+    assert!(words.is_sorted() && words[0] > 0, "{words:?}");
+    assert!(words.iter().zip(seen.iter()).all(|(word, handle)| Handle::of_word(*word) == *handle));
+}
+
+/// Sends the newest first, and writes down the handles.
+struct Writes(Arc<Mutex<Vec<Handle>>>, VecDeque<Handle>);
+
+impl Scheduler for Writes {
+    fn offer(&mut self, arriving: &Arriving, _now: Time, signals: &mut dyn Signals) {
+        assert_eq!(signals.held().packets, arriving.backlog.packets + 1);
+        self.0.lock().expect("nobody panicked with it").push(arriving.handle);
+        self.1.push_back(arriving.handle);
+    }
+
+    fn take(&mut self, _now: Time, _signals: &mut dyn Signals) -> Next {
+        self.1.pop_back().map_or(Next::Empty, Next::Packet)
+    }
+
+    fn retune(&mut self, _values: &Values, _rate: Rate, _now: Time) {}
 }

@@ -338,7 +338,7 @@ impl Brought {
     #[cold]
     fn misbehaves(&self, what: &str, did: &str) -> ! {
         let at = Span::from_ns(self.instance.facts_now().now_ns as u64).secs_f64();
-        Fault { law: self.plan.name.clone(), what: format!("{did} (in {what}, at {at:.6} s)") }.raise()
+        Fault::of_law(&*self.plan.name, format!("{did} (in {what}, at {at:.6} s)")).raise()
     }
 }
 
