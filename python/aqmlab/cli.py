@@ -23,6 +23,7 @@ from aqmlab.command import evaluate as evaluate_commands
 from aqmlab.command import live as live_commands
 from aqmlab.command import study as study_commands
 from aqmlab.command import sweep as sweep_commands
+from aqmlab.command import watch as watch_command
 from aqmlab.command.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
 from aqmlab.command.verbs import (
     AllowCode,
@@ -37,6 +38,7 @@ from aqmlab.command.verbs import (
     viewed,
     watched,
 )
+from aqmlab.command.watch import Opens, followed
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ def run(
     resume: Resume = False,
     uncongested_rate: Uncongested = None,
     with_report: WithReport = False,
+    opens: Opens = False,
 ) -> None:
     """Simulate a scenario and keep its tables."""
     from aqmlab import api
@@ -84,7 +87,7 @@ def run(
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "run")))
     _foresee(source, as_json)
-    with watched(as_json) as monitor:
+    with watched(as_json) as bars, followed(folder, bars, opens=opens) as (monitor, _):
         found = api.run(
             Path(scenario_file),
             seed=seed,
@@ -137,6 +140,7 @@ def live(
     resume: Resume = False,
     uncongested_rate: Uncongested = None,
     with_report: WithReport = False,
+    opens: Opens = False,
 ) -> None:
     """Run a scenario between real TCP stacks, with the queue discipline between them.
 
@@ -150,7 +154,11 @@ def live(
     source = scenario.read(Path(scenario_file)).with_changes(changes)
     folder = _folder(out, resume, str(source.tree.get("name", "live")))
     _foresee(source, as_json)
-    with watched(as_json) as monitor, viewed(as_json, monitor, bool(command)) as view:
+    with (
+        watched(as_json) as bars,
+        viewed(as_json, bars, bool(command)) as screen,
+        followed(folder, bars, screen, opens) as (monitor, view),
+    ):
         found = api.live(
             Path(scenario_file),
             seed=seed,
@@ -203,6 +211,7 @@ def compare(
         bool, typer.Option("--kernel", help="With --live or --virtual: also with the kernel's own discipline.")
     ] = False,
     with_report: WithReport = False,
+    opens: Opens = False,
 ) -> None:
     """Compare disciplines under the same demands.
 
@@ -231,7 +240,11 @@ def compare(
         # Drawers get ready beside the runs, but for those in real time, which nobody is to disturb.
         is_free = with_report and not live and not are_folders
         ready = held.enter_context(pages.drawers(jobs or default_jobs())) if is_free else None
-        with watched(as_json) as monitor, viewed(as_json, monitor) as view:
+        with (
+            watched(as_json) as bars,
+            viewed(as_json, bars) as screen,
+            followed(folder, bars, screen, opens) as (monitor, view),
+        ):
             found = api.compare(
                 *([Path(what[0]), *what[1:]] if not are_folders else what),
                 seed=seed,
@@ -414,6 +427,7 @@ capture_commands.add_to(app)
 study_commands.add_to(app)
 evaluate_commands.add_to(app)
 sweep_commands.add_to(app)
+watch_command.add_to(app)
 
 
 def _say_version(wanted: bool) -> None:

@@ -81,18 +81,20 @@ fn simulate(
     if scenario.record.demands {
         tables = tables.with_demands(&directory);
     }
+    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
     let mut failure = None;
     let outcome = py.detach(|| {
         #[expect(clippy::disallowed_methods, reason = "a driver reads the clock to say how fast it was")]
         let (started, cpu) = (Instant::now(), ThreadTime::now());
         let mut reported = Duration::ZERO;
-        let mut report = |pulse: sim::Pulse| {
+        let mut report = |simulation: &sim::Simulation<'_>| {
             let wall = started.elapsed();
             if wall < reported + REPORT_EVERY {
                 return true;
             }
             reported = wall;
             let Some(callback) = &progress else { return true };
+            let (pulse, glance) = (simulation.pulse(), simulation.glance());
             let told = Python::attach(|py| -> PyResult<()> {
                 py.check_signals()?;
                 let news = PyDict::new(py);
@@ -102,6 +104,23 @@ fn simulate(
                 news.set_item("events", pulse.events)?;
                 news.set_item("ticks", pulse.ticks)?;
                 news.set_item("wall_s", wall.as_secs_f64())?;
+                news.set_item("exchanges", glance.exchanges)?;
+                let times = PyDict::new(py);
+                for (index, name) in ["p50", "p95", "p99"].into_iter().enumerate() {
+                    times.set_item(name, glance.response_s.map(|seconds| seconds[index]))?;
+                }
+                news.set_item("response_s", times)?;
+                news.set_item("links", &names)?;
+                let of_ports = |of: fn(&sim::PortGlance) -> u64| glance.ports.iter().map(of).collect::<Vec<_>>();
+                news.set_item("port_bytes", of_ports(|port| port.passed.bytes))?;
+                news.set_item("port_packets", of_ports(|port| port.delivered))?;
+                news.set_item("port_wait_ns", of_ports(|port| port.passed.wait_ns))?;
+                news.set_item("port_drops", of_ports(|port| port.dropped))?;
+                news.set_item("port_marks", of_ports(|port| port.marked))?;
+                news.set_item("port_queue_packets", of_ports(|port| u64::from(port.backlog.packets)))?;
+                news.set_item("port_queue_bytes", of_ports(|port| port.backlog.bytes))?;
+                let waits = glance.ports.iter().map(|port| port.waits_s.map(Vec::from));
+                news.set_item("port_waits_s", waits.collect::<Vec<_>>())?;
                 callback.call1(py, (news,)).map(drop)
             });
             failure = told.err();

@@ -18,7 +18,7 @@ mod summary;
 mod tally;
 mod window;
 
-pub use meter::Meter;
+pub use meter::{Meter, Passed};
 pub use probes::Probes;
 pub use responses::Responses;
 pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};

@@ -15,8 +15,19 @@ pub struct Meter {
     interval: QueueRow,
     interval_wait_ns: u64,
     interval_wait_max_ns: u64,
+    /// Of the intervals that are over.
+    past: Passed,
     /// Losses in a row so far.
     run: u32,
+}
+
+/// What left a link since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Bytes.
+    pub bytes: u64,
+    /// Sum of the waits, ns.
+    pub wait_ns: u64,
 }
 
 /// What was counted within the measured window.
@@ -125,6 +136,7 @@ impl Meter {
             interval: QueueRow::default(),
             interval_wait_ns: 0,
             interval_wait_max_ns: 0,
+            past: Passed::default(),
             run: 0,
         }
     }
@@ -150,6 +162,14 @@ impl Meter {
     /// What was counted within the measured window.
     pub fn window(&self) -> &Counts {
         &self.window
+    }
+
+    /// What left since the run began, the interval under way included.
+    pub fn passed(&self) -> Passed {
+        Passed {
+            bytes: self.past.bytes + self.interval.delivered_bytes,
+            wait_ns: self.past.wait_ns + self.interval_wait_ns,
+        }
     }
 
     /// Counts a packet of this direction that was lost before it arrived at the link.
@@ -259,6 +279,7 @@ impl Meter {
             gauges,
             ..self.interval
         };
+        self.past = self.passed();
         self.interval = QueueRow::default();
         self.interval_wait_ns = 0;
         self.interval_wait_max_ns = 0;
@@ -299,7 +320,15 @@ impl Counts {
 
     /// The time waited that the fraction `q` of packets did not exceed, seconds.
     pub fn wait_quantile_s(&self, q: f64) -> Option<f64> {
-        (self.delivered > 0).then(|| seconds((self.waits.histogram().value_at_quantile(q) * WAIT_UNIT_NS) as f64))
+        self.wait_quantiles_s([q]).map(|[wait]| wait)
+    }
+
+    /// The same for several fractions at once.
+    pub fn wait_quantiles_s<const N: usize>(&self, q: [f64; N]) -> Option<[f64; N]> {
+        (self.delivered > 0).then(|| {
+            let waits = self.waits.histogram();
+            q.map(|q| seconds((waits.value_at_quantile(q) * WAIT_UNIT_NS) as f64))
+        })
     }
 
     /// Mean length of runs of consecutive losses; `None` if there was none.
@@ -313,6 +342,19 @@ impl Counts {
 mod tests {
     use super::*;
     use base::Stream;
+
+    /// What left is counted through the ends of intervals.
+    #[test]
+    fn what_left_is_summed_over_intervals() {
+        let mut meter = Meter::new();
+        let none = Backlog { packets: 0, bytes: 0 };
+        for interval in 1..=3_u64 {
+            meter.delivered(1000, Span::from_ms(5));
+            assert_eq!(meter.passed(), Passed { bytes: 1000 * interval, wait_ns: 5_000_000 * interval });
+            meter.take_interval(Time::ZERO, Port::new(0, 0), none, Gauges::default());
+            assert_eq!(meter.passed(), Passed { bytes: 1000 * interval, wait_ns: 5_000_000 * interval });
+        }
+    }
 
     /// Quantiles read from the bins are those of a histogram that was given each wait.
     #[test]

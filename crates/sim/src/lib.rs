@@ -9,6 +9,7 @@
 //! - [`probes`] measures single packets; [`watching`] looks at connections now and then.
 //! - [`mod@memory`] estimates, before a run, the memory that it will need.
 //! - [`mod@run`] makes a whole run, with its warm-up, its rows and its summary.
+//! - [`glance`] is what somebody sees who looks at a run while it goes on.
 //! - [`stepping`] lets somebody look into a run and steer it while it goes on.
 //!
 //! A run is a function of its scenario: the same scenario gives the same bytes on any machine.
@@ -17,6 +18,7 @@ mod asking;
 mod calendar;
 mod connection;
 mod datagrams;
+mod glance;
 mod memory;
 mod network;
 mod packets;
@@ -29,7 +31,8 @@ mod tmix;
 mod totals;
 mod watching;
 
+pub use glance::{Glance, PortGlance};
 pub use memory::{Need, memory};
-pub use run::{Outcome, Pulse, run};
+pub use run::{Listener, Outcome, Pulse, run};
 pub use simulation::Simulation;
 pub use stepping::Observation;

@@ -60,12 +60,16 @@ pub struct Pulse {
 /// second of real time.
 pub(crate) const PULSE_EVENTS: u64 = 1 << 16;
 
+/// Somebody who hears of a run while it goes on, who may look at it ([`Simulation::pulse`], [`Simulation::glance`]) and
+/// answers whether it is to go on.
+pub type Listener<'a> = &'a mut dyn FnMut(&Simulation<'_>) -> bool;
+
 /// Runs `scenario` to its end. `progress` hears how far the run has come, at least once an interval of the queue table.
 /// If it answers `false`, the run is broken off and there is no outcome.
 ///
 /// # Panics
 /// If packets were not conserved: that is a defect of this crate.
-pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> Option<Outcome> {
+pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: Listener<'_>) -> Option<Outcome> {
     let [from, to, _] = scenario.edges();
     let mut window = Window::new(scenario.edges(), scenario.record.interval);
     let mut simulation = Simulation::new(scenario);
@@ -100,7 +104,7 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pu
             if simulation.is_measuring {
                 simulation.look_at_endless_flows();
             }
-            if !progress(simulation.pulse()) {
+            if !progress(&simulation) {
                 return None;
             }
         }
@@ -136,7 +140,7 @@ impl Simulation<'_> {
     }
 
     /// How far the run has come.
-    pub(crate) fn pulse(&self) -> Pulse {
+    pub fn pulse(&self) -> Pulse {
         Pulse {
             now: self.now(),
             bottleneck_packets: self.bottleneck_packets(),

@@ -5,7 +5,7 @@ use crate::datagrams::Kept;
 use crate::network::{Around, Network, Sender};
 use crate::packets::{Carried, Parcel, What};
 use crate::queue::Event;
-use crate::run::{PULSE_EVENTS, Pulse};
+use crate::run::{Listener, PULSE_EVENTS};
 use crate::tmix::Players;
 use crate::totals::Totals;
 use crate::watching::Watched;
@@ -123,7 +123,7 @@ impl<'s> Simulation<'s> {
     /// ```
     ///
     /// Where there is no lookahead, events are taken one by one.
-    pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink, progress: &mut dyn FnMut(Pulse) -> bool) -> bool {
+    pub fn run_until(&mut self, until: Time, sink: &mut dyn Sink, progress: Listener<'_>) -> bool {
         let end = until + Span::from_ns(1);
         loop {
             let Around { deliveries, queue, .. } = &self.network.around;
@@ -141,7 +141,7 @@ impl<'s> Simulation<'s> {
             }
             if self.events >= self.next_pulse {
                 self.next_pulse += PULSE_EVENTS;
-                if !progress(self.pulse()) {
+                if !progress(self) {
                     return false;
                 }
             }

@@ -16,8 +16,8 @@ fn pulses(most: usize) -> (Vec<Pulse>, bool) {
     let resolved = scenario::resolve(TICKING, "test.toml", &[], &none).expect("a scenario");
     let scenario = resolved.scenario().expect("nothing to calibrate");
     let mut seen = Vec::new();
-    let outcome = sim::run(scenario, &mut Kept::default(), &mut |pulse| {
-        seen.push(pulse);
+    let outcome = sim::run(scenario, &mut Kept::default(), &mut |simulation| {
+        seen.push(simulation.pulse());
         seen.len() < most
     });
     (seen, outcome.is_some())

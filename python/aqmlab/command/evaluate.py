@@ -25,6 +25,7 @@ from aqmlab.command.verbs import (
     say,
     watched,
 )
+from aqmlab.command.watch import Opens, followed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,6 +67,7 @@ def evaluate(
     fresh: Fresh = False,
     out: Out = None,
     as_json: AsJson = False,
+    opens: Opens = False,
 ) -> None:
     """Evaluate a discipline as RFC 7928 asks: its scenarios, beside drop-tail and others, on one page."""
     from aqmlab.command import terminal
@@ -80,7 +82,11 @@ def evaluate(
     given = answering.read(answers)
     folder = out or Path("results") / (f"evaluate-{among[0].name}{'-quick' if quick else ''}{'-part' if only else ''}")
     asked = template.study(folder, what, others, quick=quick, seeds=seeds, only=only or ())
-    with watched(as_json) as monitor, cluster.connected(scheduler) as executor:
+    with (
+        watched(as_json) as bars,
+        cluster.connected(scheduler) as executor,
+        followed(folder, bars, opens=opens) as (monitor, _),
+    ):
         (done,) = runs.run(
             {folder: asked},
             jobs=jobs,

@@ -30,6 +30,7 @@ from aqmlab.command.verbs import (
     viewed,
     watched,
 )
+from aqmlab.command.watch import Opens, followed
 from aqmlab.errors import BadInput
 from aqmlab.study import folders
 
@@ -80,6 +81,7 @@ def study(
     virtual: Annotated[
         bool, typer.Option("--virtual", help="Also the study's comparison between real TCP stacks, in virtual time.")
     ] = False,
+    opens: Opens = False,
 ) -> None:
     """Run a published study, check its claims, write its report.
 
@@ -103,9 +105,10 @@ def study(
         overview.claim_folder(base)
     witnesses = [flag for flag, is_wanted in (("live", live), ("virtual", virtual)) if is_wanted]
     with (
-        watched(as_json) as monitor,
+        watched(as_json) as bars,
         cluster.connected(scheduler) as executor,
-        _view(as_json, monitor, bool(witnesses)) as view,
+        _view(as_json, bars, bool(witnesses)) as screen,
+        followed(base, bars, screen, opens) as (monitor, view),
     ):
         done = runs.run(
             places,

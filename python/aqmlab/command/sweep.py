@@ -22,6 +22,7 @@ from aqmlab.command.verbs import (
     print_json,
     watched,
 )
+from aqmlab.command.watch import Opens, followed
 from aqmlab.laws import brought
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def sweep(
     ] = [],  # noqa: B006 - typer copies it
     allow_code: AllowCode = False,
     as_json: AsJson = False,
+    opens: Opens = False,
 ) -> None:
     """Run a scenario at every point of a grid of changes to it.
 
@@ -85,7 +87,11 @@ def sweep(
     brought.allow_in(changes.values())
     asked = sweeps.read(file, seeds, changes)
     folder = out or _folder(asked.name, resume)
-    with watched(as_json) as monitor, cluster.connected(scheduler) as executor:
+    with (
+        watched(as_json) as bars,
+        cluster.connected(scheduler) as executor,
+        followed(folder, bars, opens=opens) as (monitor, _),
+    ):
         found = sweeps.run(asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor)
     if as_json:
         print_json(found.as_dict())

@@ -21,6 +21,7 @@ from aqmlab.json_files import Json
 from aqmlab.progress import Both, Monitor, Silent, View, clock_text
 from aqmlab.results import store
 from aqmlab.runs.calibration import Calibration
+from aqmlab.runs.noted import Noted
 from aqmlab.study import found, live, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
@@ -202,7 +203,8 @@ def _make(
 
 def _heard(monitor: Monitor, say: Callable[[str], None], what: str) -> Monitor:
     """Lines beside a monitor that draws no bars."""
-    return monitor if isinstance(monitor, Bars) else Both(monitor, Lines(say, what))
+    shown = monitor.heard if isinstance(monitor, Noted) else monitor
+    return monitor if isinstance(shown, Bars) else Both(monitor, Lines(say, what))
 
 
 def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: float) -> Effort:
