@@ -28,10 +28,16 @@ def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"down": "0mbit"}, "--down 0mbit: expected 256kbit at least"),
-        ({"up": "0kbit"}, "--up 0kbit: expected 256kbit at least"),
+        ({"down": "0mbit"}, "--down 0mbit: expected 256kbit to 10gbit"),
+        ({"up": "0kbit"}, "--up 0kbit: expected 256kbit to 10gbit"),
         ({"down": "50"}, "--down: '50': expected a number with one of the units"),
         ({"up": "60mbit"}, "--up 60mbit: exceeds --down 50mbit; expected the rate towards the users as --down"),
+        ({"up": "60mbit"}, "no more: --down 60mbit --up 50mbit?"),
+        ({"down": "500gbit"}, "--down 500gbit: expected 256kbit to 10gbit: what was bought or"),
+        ({"down": "1e400mbit"}, "--down 1e400mbit: expected 256kbit to 10gbit"),
+        ({"rtt": "20ms.."}, "--rtt 20ms..: expected both ends, as 20ms..60ms, or one time"),
+        ({"homes": 1000}, "--homes 1000, of which 30% browse: 300 people who browse ask for"),
+        ({"seed": 10**13}, "--seed 10000000000000: expected a number from 0 to 1000000000000"),
         ({"rtt": "60ms..20ms"}, "--rtt 60ms..20ms: expected the shortest and the longest"),
         ({"rtt": "0ms"}, "--rtt 0ms: expected the shortest"),
         ({"homes": 0}, "--homes 0: expected 1 at least"),
@@ -56,7 +62,19 @@ def test_a_mix_says_who_does_what(tmp_path: Path) -> None:
     assert mix.downloads == question.Mix().downloads
 
 
-@pytest.mark.parametrize("text", ["user = 3", "users = -1", "users = [3, 2]", "users = 1.5", "bbr = 2", "users = true"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user = 3",
+        "users = -1",
+        "users = [3, 2]",
+        "users = 1.5",
+        "bbr = 2",
+        "users = true",
+        "users = inf",
+        "users = nan",
+    ],
+)
 def test_a_mix_that_is_none_names_its_key(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mix.toml"
     file.write_text(text)

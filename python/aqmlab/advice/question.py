@@ -34,6 +34,15 @@ MOST_OF_PAGES = 0.8
 SLOWEST_BPS = 256e3
 """Below, a call alone is a third of the link."""
 
+FASTEST_BPS = 10e9
+"""Beyond, no shaper of these platforms keeps up, and one run takes minutes."""
+
+MOST_SEED = 10**12
+"""Each round has a seed of its own, a hundred thousand to one of these."""
+
+OF_HOMES = 0.3
+"""The most of all homes that browse at a time, in the busy hour."""
+
 
 def most_users(down_bps: float) -> int:
     """How many may browse at a time; one may always, who then waits for each page before the next."""
@@ -74,12 +83,7 @@ class Question:
         return 0 if self.platform in ("freebsd", "mikrotik") else self.access.overhead_bytes
 
     def __post_init__(self) -> None:
-        fits, asked = most_users(self.down_bps), self.mix.users[1] * USER_BPS
-        if self.mix.users[1] > fits:
-            raise BadInput(
-                f"{self.mix.users[1]:g} people who browse ask for {units.say_rate(asked)} of pages in the mean, of "
-                f"{units.say_rate(self.down_bps)}: no discipline makes room; expected at most {fits} at a time"
-            )
+        _fits(self.down_bps, self.mix)
 
 
 def read(
@@ -101,14 +105,19 @@ def read(
         raise BadInput(f"--access {access}: expected one of {', '.join(ACCESS)}")
     if platform not in PLATFORMS:
         raise BadInput(f"--on {platform}: expected one of {', '.join(PLATFORMS)}")
+    if not 0 <= seed <= MOST_SEED:
+        raise BadInput(f"--seed {seed}: expected a number from 0 to {MOST_SEED}")
     rates = _rates(down, up)
+    fits = most_users(rates[0])
     if mix is not None:
-        crowd = _mix_of(mix)
+        crowd, who = _mix_of(mix), f"{mix}: "
     elif homes is not None:
-        crowd = _of_homes(_at_least_one(homes, "--homes"))
+        crowd, who = _of_homes(_at_least_one(homes, "--homes")), f"--homes {homes}, of which {OF_HOMES:.0%} browse: "
     else:
-        usual = Mix(users=(1, min(4, most_users(rates[0]))))
+        usual = Mix(users=(1, min(4, fits)))
         crowd = usual if users is None else _of_users(_at_least_one(users, "--users"))
+        who = f"--users {users}: "
+    _fits(rates[0], crowd, who)
     return Question(
         *rates,
         rtt_s=RTT_S if rtt is None else _rtt(rtt),
@@ -124,16 +133,26 @@ def _rates(down: str, up: str) -> tuple[float, float]:
     found = []
     for option, text in (("--down", down), ("--up", up)):
         bps = units.rate_bps(text, option)
-        if bps < SLOWEST_BPS:
-            raise BadInput(
-                f"{option} {text}: expected {units.rate_text(SLOWEST_BPS)} at least: what was bought, or measured"
-            )
+        if not SLOWEST_BPS <= bps <= FASTEST_BPS:
+            ends = f"{units.rate_text(SLOWEST_BPS)} to {units.rate_text(FASTEST_BPS)}"
+            raise BadInput(f"{option} {text}: expected {ends}: what was bought or, better, what was measured")
         found.append(bps)
     if found[1] > found[0]:
         raise BadInput(
-            f"--up {up}: exceeds --down {down}; expected the rate towards the users as --down, and as --up no more"
+            f"--up {up}: exceeds --down {down}; expected the rate towards the users as --down, and as --up no more: "
+            f"--down {up} --up {down}?"
         )
     return found[0], found[1]
+
+
+def _fits(down_bps: float, mix: Mix, who: str = "") -> None:
+    """Refuses more people than the link has pages for; `who` says where they were asked for."""
+    fits, asked = most_users(down_bps), mix.users[1] * USER_BPS
+    if mix.users[1] > fits:
+        raise BadInput(
+            f"{who}{mix.users[1]:g} people who browse ask for {units.say_rate(asked)} of pages in the mean, of "
+            f"{units.say_rate(down_bps)}: no discipline makes room; expected at most {fits} at a time"
+        )
 
 
 def _at_least_one(number: int, option: str) -> int:
@@ -144,6 +163,8 @@ def _at_least_one(number: int, option: str) -> int:
 
 def _rtt(text: str) -> Range:
     low, separator, high = text.partition("..")
+    if separator and not (low.strip() and high.strip()):
+        raise BadInput(f"--rtt {text}: expected both ends, as 20ms..60ms, or one time")
     found = units.seconds(low.strip(), "--rtt"), units.seconds((high if separator else low).strip(), "--rtt")
     if not 0 < found[0] <= found[1] <= 2:
         raise BadInput(f"--rtt {text}: expected the shortest and the longest, as 20ms..60ms, above 0 and up to 2s")
@@ -152,7 +173,7 @@ def _rtt(text: str) -> Range:
 
 def _of_homes(homes: int) -> Mix:
     """In the busy hour: of ten homes one to three browse at a time, and of five one downloads."""
-    return _of_users_between(max(1, homes // 10), max(2, round(homes * 0.3)))
+    return _of_users_between(max(1, homes // 10), max(2, round(homes * OF_HOMES)))
 
 
 def _of_users(users: int) -> Mix:
@@ -179,7 +200,7 @@ def _mix_of(path: Path) -> Mix:
         ends = value if isinstance(value, list) else [value, value]
         most = 1 if key == "bbr" else 1000
         numbers = [end for end in ends if isinstance(end, (int, float)) and not isinstance(end, bool)]
-        whole = key == "bbr" or all(number == int(number) for number in numbers)
+        whole = key == "bbr" or all(float(number).is_integer() for number in numbers)
         if len(ends) != 2 or len(numbers) != 2 or not whole or not 0 <= numbers[0] <= numbers[1] <= most:
             kind = "a share" if key == "bbr" else "a whole number"
             raise BadInput(f"{path}: {key} = {value!r}: expected {kind} from 0 to {most}, or two as [least, most]")
