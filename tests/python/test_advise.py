@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 from aqmlab import engine
-from aqmlab.advice import advising, applications, candidates, lines, question, situation, words
+from aqmlab.advice import advising, applications, candidates, costs, lines, question, situation, words
 from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
-from conftest import NATIVE
+from conftest import NATIVE, ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -276,3 +276,34 @@ def test_cells_have_the_units_of_their_application() -> None:
 
 def applications_interval(value: float) -> advising.Interval:
     return advising.Interval(value, None, 1, "none")
+
+
+def test_the_wrong_rate_is_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["advise", "--down", "2mbit", "--up", "1mbit", "--on", "openwrt", "--rounds", "2", "--json"]
+    found = {}
+    for percent in ("0", "10", "100"):
+        assert invoke([*words, "--for", "calls", "--rate-error", percent]) == 0
+        found[percent] = json.loads(capsys.readouterr().out)
+    assert found["0"]["too_fast"] is None and found["100"]["rate_error"] == 1.0
+    assert found["0"]["recommended"] == found["100"]["recommended"]
+    harm = [found[percent]["too_fast"]["calls_mos"]["value"] for percent in ("10", "100")]
+    assert harm[0] != harm[1]
+
+
+def test_costs_are_those_of_the_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import advice_costs
+
+    assert advice_costs.TARGET.read_text(encoding="utf-8") == advice_costs.text()
+
+
+@pytest.mark.parametrize("platform", candidates.PLATFORMS)
+def test_every_candidate_has_a_cost_but_what_there_is(platform: str) -> None:
+    asked = question.read("50mbit", "10mbit", access="docsis", platform=platform)
+    found = {one.name: costs.of(asked, one) for one in candidates.of(platform, "docsis", 0.06)}
+    assert [name for name, cost in found.items() if cost is None] == [TODAY]
+    for cost in filter(None, found.values()):
+        # 60 Mb/s in frames of 1518 bytes: 4,941 a second.
+        assert cost.packets_per_s[0] == pytest.approx(60e6 / 8 / 1518)
+        assert cost.share_of_core[0] == pytest.approx(max(0, cost.ns) * 60e6 / 8 / 1518 / 1e9)
+        assert cost.share_of_core[1] >= cost.share_of_core[0]

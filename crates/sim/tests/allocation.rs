@@ -70,7 +70,8 @@ fn asked_after(text: &str, settled_s: u64) -> Asked {
     let settled = Time::from_ns(settled_s * 1_000_000_000);
     let before = ASKED.get();
     let (mut first, mut last) = (None, (0, 0));
-    let outcome = sim::run(scenario, &mut Discard, &mut |pulse| {
+    let outcome = sim::run(scenario, &mut Discard, &mut |simulation| {
+        let pulse = simulation.pulse();
         last = (ASKED.get(), pulse.bottleneck_packets);
         if pulse.now >= settled {
             first.get_or_insert(last);

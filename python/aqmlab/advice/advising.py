@@ -27,8 +27,8 @@ FEWEST_ROUNDS, MOST_ROUNDS = 6, 40
 CLOSE = 0.01
 """A hundredth of the score is nothing that somebody would notice."""
 
-TOO_FAST = 1.1
-"""The wrong setting that is tried: a shaper 10 % above the line's rate."""
+RATE_ERROR = 0.1
+"""The wrong setting that is tried: by how much a shaper's rates exceed the line's."""
 
 WRONG_ROUNDS = 6
 
@@ -47,11 +47,17 @@ class Advice:
     too_fast: list[Row] = field(default_factory=list)
     """Those of the first with its shaper too fast, in the first rounds."""
     runs: int = 0
+    rate_error: float = RATE_ERROR
+    """How much too fast that is, as a share of the line's rates."""
 
     @property
     def first(self) -> Candidate:
         """What is recommended."""
-        return next(one for one in self.candidates if one.name == self.race.first)
+        return self.candidate(self.race.first)
+
+    def candidate(self, name: str) -> Candidate:
+        """The candidate of a name."""
+        return next(one for one in self.candidates if one.name == name)
 
     @property
     def ties(self) -> list[str]:
@@ -102,12 +108,17 @@ def advise(
     rounds: int | None = None,
     monitor: Monitor = SILENT,
     told: Callable[[Race], None] = lambda race: None,
+    rate_error: float = RATE_ERROR,
 ) -> Advice:
-    """Races the candidates; `told` hears of the race after each look."""
+    """Races the candidates; `told` hears of the race after each look.
+
+    The first is tried once more with its shaper too fast by `rate_error`, a share of the line's rates; 0 leaves that
+    out.
+    """
     field_of = candidates.of(question.platform, question.access.name, question.rtt_s[1])
     most = rounds_for(question, len(field_of)) if rounds is None else rounds
     race = Race([one.name for one in field_of], looks(most), CLOSE)
-    found = Advice(question, field_of, race, {one.name: [] for one in field_of})
+    found = Advice(question, field_of, race, {one.name: [] for one in field_of}, rate_error=rate_error)
     at_once = jobs or runner.default_jobs()
     since = 0
     for look in race.looks:
@@ -124,8 +135,8 @@ def advise(
         told(race)
         if decided:
             break
-    if found.first.settings is not None and not found.first.in_modem:
-        wrong = [(found.first, seed, TOO_FAST) for seed in range(min(WRONG_ROUNDS, since))]
+    if rate_error and found.first.settings is not None and not found.first.in_modem:
+        wrong = [(found.first, seed, 1 + rate_error) for seed in range(min(WRONG_ROUNDS, since))]
         found.too_fast = made(wrong, question, at_once, monitor)
         found.runs += len(found.too_fast)
     return found

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from aqmlab import units
-from aqmlab.advice import lines
-from aqmlab.advice.advising import TOO_FAST, Advice
+from aqmlab.advice import costs, lines
+from aqmlab.advice.advising import Advice
 from aqmlab.advice.applications import FIGURES, Figure
 from aqmlab.advice.candidates import TODAY
+from aqmlab.advice.costs import Cost
 from aqmlab.advice.question import APPLICATIONS, Question
 from aqmlab.statistics import Interval
 
@@ -115,9 +116,36 @@ def field(advice: Advice) -> list[dict[str, Any]]:
             "rounds": len(race.scores[name]),
             "state": "first" if name == race.first else "out" if name in race.left else "tie",
             "cells": [cell(one, advice.value(name, one)) for one in FIGURES],
+            "cost": _cost_cell(costs.of(advice.question, advice.candidate(name))),
         }
         for name in advice.ranking
     ]
+
+
+def _cost_cell(cost: Cost | None) -> str:
+    return "–" if cost is None else f"{max(0.0, cost.ns):.0f}"
+
+
+def cost(advice: Advice) -> list[str]:
+    """What the first costs a processor, and those that cannot be told from it, a sentence each."""
+    found = costs.of(advice.question, advice.first)
+    if found is None:
+        return []
+    usual, most = found.share_of_core
+    rate = units.say_rate(advice.question.down_bps + advice.question.up_bps)
+    said = [
+        f"{advice.first.name} costs {max(0.0, found.ns):.0f} ns and {max(0.0, found.instructions):,.0f} instructions a "
+        f"packet over drop-tail: {_share(usual)} of a core at {rate} of full frames, {_share(most)} of packets of "
+        f"{costs.SHORT_BYTES} bytes. Measured in the simulator's code on {costs.measured_on()}; the shaper and the "
+        "rest of a router's work on a packet come on top."
+    ]
+    others = [(name, costs.of(advice.question, advice.candidate(name))) for name in advice.ties]
+    ties = [f"{name} {max(0.0, one.ns):.0f} ns" for name, one in others if one is not None]
+    return [*said, f"The others that may be the best: {', '.join(ties)}."] if ties else said
+
+
+def _share(share: float) -> str:
+    return f"{share:.2g}" if share >= 1 else f"{share * 100:.2g} %"
 
 
 def unknown(question: Question) -> list[str]:
@@ -150,7 +178,7 @@ def weights(question: Question) -> str:
 
 def wrong(advice: Advice) -> str:
     """What the wrong setting is, or nothing where none was tried."""
-    return f"{round((TOO_FAST - 1) * 100)} % too fast" if advice.too_fast else ""
+    return f"{advice.rate_error * 100:g} % too fast" if advice.too_fast else ""
 
 
 def checks(question: Question) -> list[str]:
@@ -197,7 +225,11 @@ def as_dict(advice: Advice) -> dict[str, Any]:
             }
             for name in advice.ranking
         },
+        "rate_error": advice.rate_error,
         "too_fast": {one.key: said(advice.harm(one)) for one in FIGURES} if advice.too_fast else None,
+        "costs": {
+            one.name: found.as_dict() for one in advice.candidates if (found := costs.of(question, one)) is not None
+        },
         "verdict": verdict(advice),
         "lines": lines.of(question, first),
     }

@@ -63,6 +63,15 @@ def advise(
     rounds: Annotated[
         int | None, typer.Option(help="Runs of each candidate at most; by default what a minute is enough for.", min=2)
     ] = None,
+    rate_error: Annotated[
+        float,
+        typer.Option(
+            metavar="PERCENT",
+            help="What if the shaper's rates are so much above the line's? 0: it is not tried.",
+            min=0,
+            max=100,
+        ),
+    ] = 10.0,
     jobs: Jobs = None,
     out: Out = None,
     with_report: Annotated[bool, typer.Option("--report", help="Write a page as well, with all candidates.")] = False,
@@ -79,7 +88,13 @@ def advise(
     if out is not None and out.exists():
         raise BadInput(f"-o {out}: is there already; expected a folder that is not")
     asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed)
-    found = advising.advise(asked, jobs, rounds, told=lambda race: None if as_json else _provisional(race))
+    found = advising.advise(
+        asked,
+        jobs,
+        rounds,
+        told=lambda race: None if as_json else _provisional(race),
+        rate_error=rate_error / 100,
+    )
     page = _page(found, out) if with_report or out is not None else None
     if as_json:
         print_json(words.as_dict(found))
@@ -151,6 +166,9 @@ def _screen(out: Console, found: Advice) -> None:
         cells = [cell.partition(" ±")[0] for cell in row["cells"]]
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)
     out.print(table)
+    for sentence in words.cost(found):
+        out.print(sentence)
+    out.print()
     out.print(lines.of(found.question, found.first), soft_wrap=True)
     for check in words.checks(found.question):
         out.print(check, style="dim", soft_wrap=True)

@@ -35,6 +35,7 @@ def write(found: Advice, command: str, folder: Path) -> Path:
         worth=words.worth(found),
         headings=[words.title(one) for one in FIGURES],
         rows=words.field(found),
+        costs=words.cost(found),
         drawn=drawn,
         lines=lines.of(found.question, found.first),
         checks=[*words.checks(found.question), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
