@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import engine
+from aqmlab.evaluation import answers, known, outcome, template
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
 from aqmlab.study import found
@@ -17,43 +18,71 @@ from aqmlab.study import found
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "docs" / "evaluations"
 COSTS = ROOT / "benches" / "decisions.json"
-FACTS = (
-    *("title", "version", "engine", "date", "digest", "command", "runs", "cpu_h", "simulated_h"),
-    *("profile", "choices", "evaluation"),
-)
-HELD_AGAINST = ("pie", "codel", "fq_codel")
-SHOWN = ("5.1.1", "6.2", "8.2.2 to 8.2.4", "9.1")
-"""Sections that the table over all disciplines shows."""
+DROP_TAIL = "pfifo"
+"""The kind that every evaluation calls drop-tail."""
+SHOWN = known.AMONG
+"""Requirements that the table over all disciplines shows."""
 
 
 def keep(folder: Path) -> Path:
-    """Keeps the numbers of a whole evaluation."""
+    """Keeps the numbers of a whole evaluation, and those of drop-tail, which must be the same in all of them."""
     facts = read_json(folder / found.RESULT)
     if "evaluation" not in facts or not facts["complete"] or facts["only"] or facts["self_checks"]["failed"]:
         raise SystemExit(f"{folder}: expected a whole evaluation, without self-checks that failed")
-    path = PLACE / f"{facts['evaluation']['subject']['name']}.json"
-    PLACE.mkdir(exist_ok=True)
-    store.write_json(path, {key: facts[key] for key in FACTS})
+    kept = known.condensed(facts)
+    kind = str(kept["subject"]["label"])
+    if kind not in {row["name"] for row in engine.disciplines()}:
+        raise SystemExit(f"{folder}: expected a discipline that comes along, with its defaults, not {kind}")
+    known.PLACE.mkdir(exist_ok=True)
+    path = known.PLACE / f"{kind}.json"
+    write(path, kept)
+    tail, tail_path = known.baseline(facts), known.PLACE / f"{DROP_TAIL}.json"
+    if tail_path.is_file():
+        _agree(folder, read_json(tail_path), tail)
+    else:
+        write(tail_path, tail)
+    known.every.cache_clear()
     return path
 
 
-def page(facts: Json, cost: float | None) -> str:
+def write(path: Path, kept: Json) -> None:
+    """A line for each requirement, so that a change of one shows as one."""
+    requirements = ",\n".join(json.dumps(one, ensure_ascii=False) for one in kept["requirements"])
+    facts = {key: value for key, value in kept.items() if key != "requirements"}
+    text = json.dumps(facts, indent=1, ensure_ascii=False)
+    store.write_text(path, f'{text[:-2]},\n "requirements": [\n{requirements}\n ]\n}}\n')
+
+
+def _agree(folder: Path, before: Json, now: Json) -> None:
+    """Refuses numbers of drop-tail that are not those which other evaluations found: they are of another engine."""
+    at = {one["id"]: one.get("cases", []) for one in before["requirements"]}
+    for one in now["requirements"]:
+        for case in one.get("cases", []):
+            other = next((known_case for known_case in at[one["id"]] if known_case["at"] == case["at"]), case)
+            if other != case:
+                raise SystemExit(f"{folder}: drop-tail at {one['id']}, {case['label']}: other numbers than before")
+
+
+def page(kept: Json, every: Mapping[str, Json], cost: float | None) -> str:
     """The page of one discipline."""
-    evaluation = facts["evaluation"]
-    names = [evaluation["subject"]["label"], *evaluation["against"]]
-    rows = [row for one in evaluation["requirements"] for row in _rows(one, names, evaluation["subject"]["name"])]
+    subject = kept["subject"]
+    columns = [
+        kept,
+        *(every[name] for name in (DROP_TAIL, *known.AGAINST) if name in every and every[name] is not kept),
+    ]
+    rows = [row for asked in template.template()["requirement"] for row in _rows(asked, kept, columns)]
     said = "not measured" if cost is None else f"{max(cost, 0):.0f} ns a packet beyond drop-tail"
-    minutes, file = 60 * facts["cpu_h"], f"{evaluation['subject']['name']}.json"
+    names = " | ".join(one["subject"]["label"] for one in columns)
     lines = [
-        f"# {facts['title']}",
+        f"# {subject['label']} after RFC 7928",
         "",
-        f"What `{facts['command']}` found: mean goodput and queueing delay with intervals of 95 %, and in how many",
+        f"What `{kept['command']}` found: mean goodput and queueing delay with intervals of 95 %, and in how many",
         "cases of a section they are less or more than drop-tail's. [How it is made](../guide/evaluate.md).",
         "",
-        facts["profile"]["says"].strip(),
+        kept["profile"]["says"].strip(),
         "",
-        f"| section | case | {' | '.join(names)} | beside drop-tail |",
-        f"|{'---|' * (3 + len(names))}",
+        f"| section | case | {names} | beside drop-tail |",
+        f"|{'---|' * (3 + len(columns))}",
         *rows,
         "",
         f"Implementation cost (11.2) of a decision: {said}, measured as",
@@ -61,66 +90,73 @@ def page(facts: Json, cost: float | None) -> str:
         "",
         "What no simulation answers:",
         "",
-        *(f"- {q['section']}: {q['asks']} {q['answer'] or '**Unanswered.**'}" for q in evaluation["questions"]),
+        *(f"- {q['section']}: {q['asks']} **Unanswered.**" for q in answers.questions({})),
         "",
-        f"{facts['runs']} runs, {minutes:.1f} minutes of processor time, on {facts['date']}.",
-        f"Digest `{facts['digest']}`.",
-        f"All numbers: [{file}]({file}).",
+        f"{kept['runs']} runs, on {kept['date']}. Digest `{kept['digest']}`.",
+        f"All numbers: `python/aqmlab/evaluation/known/{subject['label']}.json`.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _rows(one: Json, names: Sequence[str], subject: str) -> list[str]:
-    head = f"{one['section']}: {one['title']}"
-    if one["status"] != "run":
-        why = one["missing"] or "The discipline has nothing of the kind."
-        return [f"| {head} | {why} | {' | '.join('' for _ in names)} | |"]
-    rows = []
-    for k, case in enumerate(one["shown"]):
-        of = {names[0] if d["name"] == subject else d["label"]: d for d in case["disciplines"]}
-        cells = [_cell(of.get(name)) for name in names]
-        beside = one["beside_drop_tail"]
-        goodput = f"{beside['goodput_is']} {_said(beside['goodput'])}"
-        counted = f"of {beside['cases']}: delay {_said(beside['delay'])}; {goodput}"
-        rows.append(
-            f"| {head if k == 0 else ''} | {case['label']} | {' | '.join(cells)} | {counted if k == 0 else ''} |"
-        )
+def _rows(asked: Json, kept: Json, columns: Sequence[Json]) -> list[str]:
+    id = template.id_of(asked)
+    one = next(found for found in kept["requirements"] if found["id"] == id)
+    head = f"{asked['section']}: {asked['title']}"
+    if one["status"] != outcome.RUN:
+        why = asked.get("missing") or "The discipline has nothing of the kind."
+        return [f"| {head} | {why} | {' | '.join('' for _ in columns)} | |"]
+    rows, beside = [], one["beside_drop_tail"]
+    goodput = f"{beside['goodput_is']} {_said(beside['goodput'])}"
+    counted = f"of {beside['cases']}: delay {_said(beside['delay'])}; {goodput}"
+    for k, case in enumerate(one["cases"]):
+        cells = [_cell(known.standing(column, id, case["at"])) for column in columns]
+        first = k == 0
+        rows.append(f"| {head if first else ''} | {case['label']} | {' | '.join(cells)} | {counted if first else ''} |")
     return rows
 
 
-def _cell(found: Json | None) -> str:
-    if found is None:
+def _cell(case: Json | None) -> str:
+    if case is None:
         return ""
-    return "; ".join(f"{found[key]['text']} {found[key]['width_text']}".strip() for key in ("goodput", "delay"))
+    numbers = [outcome.number(**case[kind]) for kind in known.KINDS]
+    return "; ".join(f"{one['text']} {one['width_text']}".strip() for one in numbers)
 
 
 def _said(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
 
 
-def overview(every: Mapping[str, Json], costs: Mapping[str, Any], known: Sequence[str]) -> str:
+def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequence[str]) -> str:
     """The page over all of them, with what is not there yet."""
+    asked = {template.id_of(one): one for one in template.template()["requirement"]}
+    sections = " | ".join(asked[id]["section"] for id in SHOWN)
     lines = [
         "# Evaluations after RFC 7928",
         "",
         "Disciplines with their defaults, in the scenarios that [RFC 7928 asks for](../guide/evaluate.md):",
         "goodput and mean queueing delay of one case of some sections, at the first rate. The counts are of all cases.",
+        "A discipline of one's own is shown among these on the page of its evaluation.",
         "",
-        f"| discipline | {' | '.join(SHOWN)} | delay less than drop-tail's | goodput less | cost, ns a packet |",
+        f"| discipline | {sections} | delay less than drop-tail's | goodput less | cost, ns a packet |",
         f"|{'---|' * (4 + len(SHOWN))}",
     ]
-    for name, facts in every.items():
-        by_section = {one["section"]: one for one in facts["evaluation"]["requirements"]}
-        firsts = [_brief(by_section[section]["shown"][0]["disciplines"][0]) for section in SHOWN]
-        run = [one["beside_drop_tail"] for one in by_section.values() if one["status"] == "run" and not one["is_again"]]
+    for name, kept in every.items():
+        firsts = [_brief(known.standing(kept, id)) for id in SHOWN]
+        label = kept["subject"]["label"]
+        if name == DROP_TAIL:
+            lines.append(f"| {label} | {' | '.join(firsts)} | | | 0 |")
+            continue
+        run = [
+            one["beside_drop_tail"]
+            for one in kept["requirements"]
+            if one["status"] == outcome.RUN and not asked[one["id"]].get("is_again")
+        ]
         cases = sum(one["cases"] for one in run)
-        less = [sum(one[key]["less"] for one in run) for key in ("delay", "goodput")]
+        counted = " | ".join(f"{sum(one[kind]['less'] for one in run)} of {cases}" for kind in ("delay", "goodput"))
         cost = costs.get(name, {}).get("ns_per_packet")
         last = "not measured" if cost is None else f"{max(cost, 0):.0f}"
-        counted = " | ".join(f"{count} of {cases}" for count in less)
-        file = facts["evaluation"]["subject"]["name"]
-        lines.append(f"| [{name}]({file}.md) | {' | '.join(firsts)} | {counted} | {last} |")
-    missing = [name for name in known if name not in every and name != "pfifo"]
+        lines.append(f"| [{label}]({name}.md) | {' | '.join(firsts)} | {counted} | {last} |")
+    missing = [name for name in names if name not in every]
     lines += (
         [
             "",
@@ -129,7 +165,7 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], known: Sequenc
             f"{', '.join(f'`{name}`' for name in missing)}. For each of them:",
             "",
             "```sh",
-            f"aqmlab evaluate {missing[0]} --against {','.join(HELD_AGAINST)} --quick",
+            f"aqmlab evaluate {missing[0]} --against {','.join(known.AGAINST)} --quick",
             f"python tools/evaluation_pages.py results/evaluate-{missing[0]}-quick",
             "```",
         ]
@@ -139,21 +175,23 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], known: Sequenc
     return "\n".join(lines) + "\n"
 
 
-def _brief(one: Json) -> str:
-    return f"{one['goodput']['text']}, {one['delay']['text']}"
+def _brief(case: Json | None) -> str:
+    if case is None:
+        return "not run"
+    return ", ".join(outcome.number(**case[kind])["text"] for kind in known.KINDS)
 
 
 def pages() -> dict[Path, str]:
     """Every page, made of the numbers that are kept."""
     costs = json.loads(COSTS.read_text(encoding="utf-8"))["disciplines"]
-    every = [read_json(path) for path in sorted(PLACE.glob("*.json"))]
-    kept = {str(facts["evaluation"]["subject"]["label"]): facts for facts in every}
+    every = known.every()
     made = {
-        PLACE / f"{facts['evaluation']['subject']['name']}.md": page(facts, costs.get(name, {}).get("ns_per_packet"))
-        for name, facts in kept.items()
+        PLACE / f"{name}.md": page(kept, every, costs.get(name, {}).get("ns_per_packet"))
+        for name, kept in every.items()
+        if name != DROP_TAIL
     }
-    known = [row["name"] for row in engine.disciplines() if row["name"] in costs]
-    return {**made, PLACE / "README.md": overview(kept, costs, known)}
+    names = [row["name"] for row in engine.disciplines() if row["name"] in costs]
+    return {**made, PLACE / "README.md": overview(every, costs, names)}
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from aqmlab import cli, engine, sweep, toml_text, units
 from aqmlab.errors import BadInput
-from aqmlab.evaluation import answers, outcome, template
+from aqmlab.evaluation import among, answers, known, outcome, template
 from aqmlab.json_files import read_json
 from aqmlab.statistics import Interval
 from aqmlab.study import figures
@@ -155,6 +155,13 @@ def test_an_evaluation_is_run_said_and_written(here, capsys):
     page = (folder / "report.html").read_text()
     assert "Nothing need be set." in page and page.count('class="unanswered"') == len(questions) - 1
     assert (folder / "figures/figure-5-1-1.svg").exists()
+    # Among all that come along, in the one section of those four that was run.
+    (field,) = known.fields(facts)
+    assert field.section == "5.1.1" and {"pie", "drop-tail", "codel", "fq_codel"} <= {
+        one.label for one in field.standings
+    }
+    assert f"5.1.1, access, 20 Mb/s: number {field.place('pie')} of {len(field.standings)} by mean delay" in said
+    assert (folder / "figures/figure-among.svg").exists() and page.count('class="own"') == 1
     rows = list(csv.DictReader((folder / "tables/table-5-1-1.csv").read_text().splitlines()))
     (delay,) = [row for row in rows if row["row"] == "pie" and row["measure"] == "delay, mean"]
     assert float(delay["value"]) == pytest.approx(pie["delay"]["value"])
@@ -196,6 +203,69 @@ def test_a_tradeoff_of_something_unknown_is_refused():
 def test_a_law_of_ones_own_is_called_by_its_name(here):
     subject, *others = template.chosen(str(ROOT / "examples/laws/my_codel.py"), [])
     assert subject.label == "my_codel" and others == [template.Discipline("drop-tail", "drop-tail", {"kind": "pfifo"})]
+
+
+def evaluated(name: str, delay_ms: float | None, section: str = "8-2-2-to-8-2-4") -> dict:
+    """What an evaluation found, as far as `known.fields` reads it."""
+    at = {"rate": "access", "level": "medium"}
+    row = {
+        "name": name,
+        "label": name,
+        "goodput": outcome.number(19.0, 0.1, 3, "Mb/s"),
+        "delay": outcome.number(delay_ms, 0.1, 3, "ms"),
+    }
+    case = {"at": at, "label": "access, 20 Mb/s, medium", "disciplines": [row]}
+    one = {"id": section, "section": "8.2.2", "title": "Congestion", "status": "run", "shown": [case]}
+    return {"evaluation": {"subject": {"name": name, "label": name}, "requirements": [one]}}
+
+
+@pytest.mark.parametrize(("delay_ms", "place"), [(0.001, "first"), (1e6, "last"), (None, "nowhere")])
+def test_a_law_of_ones_own_stands_among_those_that_come_along(delay_ms, place):
+    (field,) = known.fields(evaluated("mine", delay_ms))
+    delays = [one.delay["value"] for one in field.standings]
+    assert delays == sorted(delays) and len(field.standings) == len(known.every()) + (place != "nowhere")
+    assert field.place("mine") == {"first": 1, "last": len(field.standings), "nowhere": 0}[place]
+    # Every other number is the one that is kept.
+    for one in (one for one in field.standings if one.name != "mine"):
+        kept = next(kept for kept in known.every().values() if kept["subject"]["label"] == one.label)
+        assert one.delay == outcome.number(
+            **known.standing(kept, field.id, {"rate": "access", "level": "medium"})["delay"]
+        )
+    rows = among.rows([field])
+    assert [row["label"] for row in rows] == [one.label for one in field.standings]
+
+
+def test_a_discipline_that_comes_along_is_not_there_twice():
+    (field,) = known.fields(evaluated("pie", 7.0))
+    assert [one.delay["value"] for one in field.standings if one.label == "pie"] == [7.0]
+
+
+def test_a_requirement_by_which_nobody_is_placed_has_no_field():
+    assert known.fields(evaluated("mine", 1.0, "5-2")) == [] and among.drawn([], "mine") is None
+
+
+def kept_at(place: Path, tail_ms: float) -> Path:
+    """A result folder of an evaluation of PIE in which drop-tail had such a delay."""
+    found = evaluated("pie", 7.0)
+    case = found["evaluation"]["requirements"][0]["shown"][0]
+    tail = {"name": "drop-tail", "label": "drop-tail", "delay": outcome.number(tail_ms, 0.1, 3, "ms")}
+    case["disciplines"].append({**case["disciplines"][0], **tail})
+    found["evaluation"]["requirements"][0]["beside_drop_tail"] = {}
+    facts = dict.fromkeys(("version", "engine", "date", "command", "digest", "runs", "cpu_h", "profile"), "")
+    place.mkdir(parents=True)
+    written = {**found, **facts, "complete": True, "only": [], "self_checks": {"failed": []}}
+    (place / "study.json").write_text(json.dumps(written))
+    return place
+
+
+def test_numbers_of_another_engine_are_not_kept(here, monkeypatch):
+    monkeypatch.setattr(known, "PLACE", here / "known")
+    evaluation_pages.keep(kept_at(here / "one", 79.0))
+    assert known.standing(read_json(here / "known/pie.json"), "8-2-2-to-8-2-4")["delay"]["value"] == 7.0
+    assert known.standing(read_json(here / "known/pfifo.json"), "8-2-2-to-8-2-4")["delay"]["value"] == 79.0
+    with pytest.raises(SystemExit, match=r"drop-tail at 8-2-2-to-8-2-4, .*: other numbers than before"):
+        evaluation_pages.keep(kept_at(here / "two", 79.5))
+    known.every.cache_clear()
 
 
 def test_the_evaluations_that_come_along_are_as_their_numbers_have_them(monkeypatch):

@@ -113,6 +113,8 @@ def show(out: Console, found: Json) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from aqmlab.evaluation import known
+
     evaluation = found["evaluation"]
     label = evaluation["subject"]["label"]
     table = Table(title=found["title"], title_justify="left", title_style="bold", box=None, pad_edge=False)
@@ -134,6 +136,10 @@ def show(out: Console, found: Json) -> None:
             _counts(beside["goodput"]),
         )
     out.print(table)
+    for field in known.fields(found):
+        place, count = field.place(evaluation["subject"]["name"]), len(field.standings)
+        said = f"{field.section}, {field.case}: number {place} of {count} by mean delay, the shortest first."
+        out.print(Text(said), soft_wrap=True)
     open_ones = [question for question in evaluation["questions"] if not question["answer"]]
     if open_ones:
         out.print(

@@ -85,14 +85,19 @@ def _shown(cells: Sequence[Cell], case: object, goodput: Asked, delay: Asked) ->
 def as_json(asked: Asked, cell: Cell) -> Json:
     """A number with its interval, as it is read and with every digit; null where there is none."""
     found = asked.of(cell)
-    value, width = _finite(found.value), _finite(found.half_width)
+    return number(_finite(found.value), _finite(found.half_width), found.n, asked.unit)
+
+
+def number(value: float | None, half_width_95: float | None, n: int, unit: str) -> Json:
+    """A mean over `n` runs with the half width of its interval, in words beside."""
+    width = half_width_95
     return {
-        "text": "–" if value is None else f"{_brief(value)} {asked.unit}".strip(),
+        "text": "–" if value is None else f"{_brief(value)} {unit}".strip(),
         "width_text": "" if value is None or width is None or _is_alike(value, width) else f"± {_brief(width, 2)}",
         "value": value,
         "half_width_95": width,
-        "n": found.n,
-        "unit": asked.unit,
+        "n": n,
+        "unit": unit,
     }
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from aqmlab import figures as files
 from aqmlab.agreement.agreements import Agreement
-from aqmlab.evaluation import answers, outcome
+from aqmlab.evaluation import among as together
+from aqmlab.evaluation import answers, known, outcome
 from aqmlab.evaluation.template import Discipline
 from aqmlab.figures.drawn import pictures
 from aqmlab.json_files import Json
@@ -29,7 +30,10 @@ def writer(
             "requirements": outcome.requirements(study, cells),
             "questions": answers.questions(given),
         }
-        drawn = {one.name: one for one in map(pictures, figures.draw(study.figures, cells.find, cells.left_out))}
+        fields = known.fields(found)
+        every = together.drawn(fields, among[0].name)
+        figured = figures.draw(study.figures, cells.find, cells.left_out)
+        drawn = {one.name: one for one in map(pictures, [*figured, *([every] if every else [])])}
         made = {one.name: one for one in tables.build(study.tables, cells.find, cells.left_out)}
         files.save(list(drawn.values()), folder / "figures")
         if made:
@@ -49,7 +53,15 @@ def writer(
         text = (
             environment()
             .get_template("evaluation/evaluation.html.j2")
-            .render(facts=found, evaluation=found["evaluation"], shown=shown, quick=study.profile.says)
+            .render(
+                facts=found,
+                evaluation=found["evaluation"],
+                shown=shown,
+                quick=study.profile.says,
+                fields=fields,
+                rows=together.rows(fields),
+                every=drawn.get(every.name) if every else None,
+            )
         )
         store.write_text(folder / PAGE, text)
         return folder / PAGE

@@ -1,0 +1,129 @@
+"""What came out for the disciplines that come along, and how one stands among them.
+
+`known/NAME.json` has what a quick evaluation of each found, with its defaults: one case of each requirement at each
+rate, and the counts beside drop-tail. `tools/evaluation_pages.py` writes these files and `docs/evaluations`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from aqmlab import engine
+from aqmlab.evaluation import outcome, template
+from aqmlab.evaluation.template import BASELINE
+from aqmlab.json_files import Json, read_json
+
+PLACE = Path(__file__).with_name("known")
+AGAINST = ("pie", "codel", "fq_codel")
+"""What all of them were held against, besides drop-tail."""
+AMONG = ("5-1-1", "6-2", "8-2-2-to-8-2-4", "9-1")
+"""The requirements by which a discipline is placed among the others."""
+KINDS = ("goodput", "delay")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A discipline in one case."""
+
+    name: str
+    label: str
+    goodput: Json
+    delay: Json
+
+
+@dataclass(frozen=True)
+class Field:
+    """All disciplines in one case of a requirement, the shortest delay first."""
+
+    id: str
+    section: str
+    title: str
+    case: str
+    standings: Sequence[Standing]
+
+    def place(self, name: str) -> int:
+        """The place of a discipline by its mean delay, from 1; 0 if it is not there."""
+        return next((at for at, one in enumerate(self.standings, 1) if one.name == name), 0)
+
+
+@cache
+def every() -> Mapping[str, Json]:
+    """What is kept of each discipline, by its kind, in the order of the registry."""
+    names = [str(row["name"]) for row in engine.disciplines()]
+    return {name: read_json(path) for name in names if (path := PLACE / f"{name}.json").is_file()}
+
+
+def condensed(found: Json) -> Json:
+    """What is kept of an evaluation's `study.json`: the discipline's own numbers.
+
+    Those of the others are in files of their own.
+    """
+    evaluation = found["evaluation"]
+    name = evaluation["subject"]["name"]
+    facts = {key: found[key] for key in ("version", "engine", "date", "command", "digest", "runs", "cpu_h", "profile")}
+    return {
+        **facts,
+        "subject": evaluation["subject"],
+        "requirements": [_kept(one, name) for one in evaluation["requirements"]],
+    }
+
+
+def baseline(found: Json) -> Json:
+    """Drop-tail's own numbers in an evaluation, in the form of `condensed`."""
+    facts = {key: found[key] for key in ("version", "engine", "date", "profile")}
+    kept = [_kept(one, BASELINE) for one in found["evaluation"]["requirements"]]
+    for one in kept:
+        one.pop("beside_drop_tail", None)
+    subject = {"name": BASELINE, "label": BASELINE, "parameters": []}
+    return {**facts, "subject": subject, "requirements": kept}
+
+
+def _kept(one: Json, name: str) -> Json:
+    kept = {"id": one["id"], "status": one["status"]}
+    if one["status"] != outcome.RUN:
+        return kept
+    rows = [(case, row) for case in one["shown"] for row in case["disciplines"] if row["name"] == name]
+    cases = [
+        {"at": case["at"], "label": case["label"], **{kind: _bare(row[kind]) for kind in KINDS}} for case, row in rows
+    ]
+    return {**kept, "cases": cases, "beside_drop_tail": one["beside_drop_tail"]}
+
+
+def _bare(number: Json) -> Json:
+    return {key: number[key] for key in ("value", "half_width_95", "n", "unit")}
+
+
+def standing(kept: Json, id: str, at: Json | None = None) -> Json | None:
+    """The numbers of a discipline in a case of a requirement, the first if none is said; None where it was not run."""
+    cases = next((one.get("cases", []) for one in kept["requirements"] if one["id"] == id), [])
+    return next((case for case in cases if at in (None, case["at"])), None)
+
+
+def fields(found: Json) -> list[Field]:
+    """A discipline that was evaluated among those that come along, in the first case of each of `AMONG`.
+
+    What it was held against stands there with its numbers of this evaluation, as they may have settings of their own.
+    Requirements that were not run are left out.
+    """
+    requirements = {one["id"]: one for one in found["evaluation"]["requirements"]}
+    subject = found["evaluation"]["subject"]["name"]
+    made = []
+    for asked in template.template()["requirement"]:
+        one = requirements.get(template.id_of(asked), {})
+        if one.get("id") not in AMONG or one["status"] != outcome.RUN:
+            continue
+        case = one["shown"][0]
+        here = {
+            row["label"]: Standing(row["name"], row["label"], row["goodput"], row["delay"])
+            for row in case["disciplines"]
+        }
+        others = [
+            Standing(name, kept["subject"]["label"], *(outcome.number(**there[kind]) for kind in KINDS))
+            for name, kept in every().items()
+            if (there := standing(kept, one["id"], case["at"])) and kept["subject"]["label"] not in here
+        ]
+        standings = [row for row in (*here.values(), *others) if row.delay["value"] is not None]
+        standings.sort(key=lambda row: (row.delay["value"], row.name != subject))
+        made.append(Field(one["id"], one["section"], one["title"], case["label"], standings))
+    return made
