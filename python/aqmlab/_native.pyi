@@ -18,6 +18,46 @@ def bring_library(library: str, path: str, sha256: str) -> str:
 def bring_table(address: int, path: str, sha256: str) -> str:
     """The same of a law whose table stands at an address of this process, for good."""
 
+def bring_policy(
+    name: str,
+    doc: str,
+    source: str,
+    step_ns: int,
+    memory: int,
+    made: Callable[[], Callable[[tuple[Any, ...]], float]],
+    path: str,
+    sha256: str,
+) -> str:
+    """Brings a law that what `made` makes steers in each queue, for scenarios that name the file `path`.
+
+    It is asked at the start and every `step_ns` with what was seen since, and answers with a probability. `memory` is
+    how many steps back it knows. JSON as of `bring_library`.
+    """
+
+_Passed = tuple[tuple[Any, ...], tuple[int, int, int, float]]
+
+class Stepped:
+    """A run of a scenario, a step at a time."""
+
+    def __init__(self, text: str, origin: str, link: str, way: int, laws: list[str] | None = None) -> None: ...
+    def advance(self, until_ns: int) -> _Passed:
+        """Lets everything happen that does before this instant, without the interpreter lock; what was seen since."""
+
+    def steer(self, probability: float) -> None:
+        """Packets are signalled with this probability from now on."""
+
+    def choose(self, law: int) -> None:
+        """The law of this number decides from now on."""
+
+    def set(self, link: str, way: int, name: str, text: str) -> None:
+        """Sets a parameter of a discipline from now on."""
+
+    def close(self) -> None:
+        """Ends the run."""
+
+def advance_all(runs: list[Stepped], until_ns: list[int], threads: int) -> list[_Passed]:
+    """Lets several runs pass at once on so many threads: what `Stepped.advance` does of each."""
+
 def drive(text: str, origin: str, seed: int, operations: int, tells: bool) -> str:
     """Puts the forward discipline of a resolved scenario through random operations.
 

@@ -484,7 +484,8 @@ def _variants(
             )
         bounds.check_plan(len(source.tree["variant"]) * reps, f"{source.origin}: variant")
         return source, variants.from_file(source)
-    others = [item for item in rest if not isinstance(item, Result)]
+    # A policy is called by its file.
+    others = [str(item) if brought.is_file(str(item)) else item for item in rest if not isinstance(item, Result)]
     if all(not isinstance(item, str) or _names_file(item) for item in others):
         return None, variants.from_files([source, *(_source(item, changes, None) for item in others)])
     written = variants.written_out(source, [str(item) for item in others])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aqmlab import _native as native
 from aqmlab import files as reading
@@ -17,6 +17,13 @@ Tree = dict[str, Any]
 
 Tick = dict[str, float]
 """Progress of a run: `time_s`, `duration_s`, `bottleneck_packets`, `wall_s`."""
+
+
+Passed = tuple[tuple[Any, ...], tuple[int, int, int, float]]
+"""What was seen of a step: of a queue, as `aqmlab.laws.observed.Seen` has it; of hosts their connections, exchanges
+under way, those completed within the step, and the sum of their response times in seconds."""
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,76 @@ def bring_library(library: str, path: Path, sha256: str) -> dict[str, Any]:
 def bring_table(address: int, path: Path, sha256: str) -> dict[str, Any]:
     """Brings a law whose table stands at an address of this process, for good."""
     return _brought(native.bring_table, address, path, sha256)
+
+
+def bring_policy(
+    name: str,
+    doc: str,
+    source: str,
+    step_ns: int,
+    memory: int,
+    made: Callable[[], Callable[[tuple[Any, ...]], float]],
+    path: Path,
+    sha256: str,
+) -> dict[str, Any]:
+    """Brings a law that what `made` makes steers in each queue; it is asked every `step_ns`, and knows `memory` steps.
+
+    It is told the fields of `aqmlab.laws.observed.Seen`, and answers with a probability.
+    """
+    try:
+        found: dict[str, Any] = json.loads(
+            native.bring_policy(name, doc, source, step_ns, memory, made, str(path), sha256)
+        )
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
+    return found
+
+
+class Stepped:
+    """A run that is made a step at a time, looked into and steered.
+
+    `text` is a scenario. One direction (`way`: 0 forward, 1 in reverse) of its link `link` is looked at. Where `laws`
+    are given, the discipline there is called `steered`: it signals by a probability if there are none, else one of
+    these decides, each the forward discipline of a scenario. Raises `BadInput` if the scenario makes no sense.
+    """
+
+    def __init__(self, text: str, origin: str, link: str, way: int, laws: Sequence[str] | None = None) -> None:
+        given = None if laws is None else list(laws)
+        self._run = _asked(lambda: native.Stepped(text, origin, link, way, given))
+
+    def advance(self, until_ns: int) -> Passed:
+        """Lets everything happen that does before this instant; what was seen since this was asked last."""
+        return _asked(lambda: self._run.advance(until_ns))
+
+    def steer(self, probability: float) -> None:
+        """Packets are signalled with this probability from now on."""
+        self._run.steer(probability)
+
+    def choose(self, law: int) -> None:
+        """The law of this number decides from now on."""
+        self._run.choose(law)
+
+    def set(self, link: str, way: int, name: str, text: str) -> None:
+        """Sets a parameter of a discipline, written as in a scenario; `BadInput` if it does not take it."""
+        _asked(lambda: self._run.set(link, way, name, text))
+
+    def close(self) -> None:
+        """Ends the run."""
+        self._run.close()
+
+
+def advance_all(runs: Sequence[Stepped], until_ns: Sequence[int], threads: int) -> list[Passed]:
+    """Lets several runs pass at once on so many threads, as `Stepped.advance` does each."""
+    return _asked(lambda: native.advance_all([run._run for run in runs], list(until_ns), threads))
+
+
+def _asked(ask: Callable[[], Answer]) -> Answer:
+    try:
+        return ask()
+    except native.ScenarioError as error:
+        raise BadInput(str(error)) from None
+    except native.LawError as error:
+        raise Misbehaved(str(error)) from None
 
 
 def drive(resolved: Resolved, seed: int, operations: int, tells: bool = False) -> dict[str, Any]:

@@ -27,6 +27,10 @@ macro_rules! disciplines {
             [$(<$discipline as Discipline>::build::<P>),*][index]
         }
 
+        fn law_of(index: usize) -> Lone {
+            [$(<$discipline as Discipline>::lone_law),*][index]
+        }
+
         fn build_fair<P: Packet + Send + 'static>(index: usize) -> Option<Build<P>> {
             [$(disciplines!(@fair $kind $discipline, P)),*][index]
         }
@@ -41,6 +45,7 @@ macro_rules! disciplines {
 
 type Built<P> = Box<dyn Qdisc<P> + Send>;
 type Build<P> = fn(&Values, Site) -> Built<P>;
+type Lone = fn(&Values, Site) -> Option<Box<dyn Law + Send>>;
 type StateBytes = fn(&Values) -> usize;
 /// How many bytes a discipline that was brought from outside holds with given values.
 type OwnBytes = Arc<dyn Fn(&Values) -> usize + Send + Sync>;
@@ -270,6 +275,17 @@ impl Entry {
         }
     }
 
+    /// Makes the law without its queue, for another law that holds it, if the discipline is a law in a
+    /// first-in-first-out queue; for drop-tail the law that lets everything pass. Values are as for [`Entry::build`].
+    pub fn lone_law(&self, values: &Values, mut site: Site) -> Option<Box<dyn Law + Send>> {
+        site.rate = values.rate_at(site.rate);
+        match &self.form {
+            Form::Own(at) => law_of(*at)(values, site),
+            Form::Brought(make, _) => Some(make(values, site)),
+            Form::Fair(_) | Form::BroughtFair(..) | Form::BroughtQueue(..) => None,
+        }
+    }
+
     /// How many bytes the discipline holds before the first packet: its state, times its queues if each has one. Values
     /// are as for [`Entry::build`].
     pub fn state_bytes(&self, values: &Values) -> usize {
@@ -336,6 +352,11 @@ pub trait Discipline {
     fn state_bytes(_values: &Values) -> usize {
         SMALL_STATE
     }
+
+    /// Makes its law without the queue, if it is a law in a first-in-first-out queue.
+    fn lone_law(_values: &Values, _site: Site) -> Option<Box<dyn Law + Send>> {
+        None
+    }
 }
 
 /// How many bytes a discipline holds at most if no parameter makes its state larger.
@@ -365,6 +386,10 @@ impl<L: LawRow> Discipline for L {
 
     fn state_bytes(values: &Values) -> usize {
         SMALL_STATE + size_of::<L>() + L::own_bytes(values)
+    }
+
+    fn lone_law(values: &Values, site: Site) -> Option<Box<dyn Law + Send>> {
+        Some(Box::new(L::made(values, site)))
     }
 }
 

@@ -145,7 +145,8 @@ impl Plan {
     }
 }
 
-fn check_name(what: &str, name: &str) -> Result<(), String> {
+/// Checks that something is called as disciplines and parameters are.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), String> {
     let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if name.is_empty() || !name.chars().all(is_fit) || name.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(format!("{what} is {name:?}: expected small letters, digits and _"));

@@ -7,10 +7,12 @@
 //! | `foreign` | All that is unsafe: tables of functions, libraries, states. |
 //! | `check` | The trial of a new law. |
 //! | `entry` | A law of the interface as a row of the registry, and as an [`aqm::Law`]. |
+//! | `steered` | A law whose decisions somebody outside makes, a step at a time: an agent that learns, or a policy. |
 
 pub mod abi;
 pub mod check;
 pub mod entry;
 mod foreign;
+pub mod steered;
 
 pub use entry::{at, open};

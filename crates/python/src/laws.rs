@@ -32,7 +32,8 @@ pub fn bring_table(address: usize, path: PathBuf, sha256: &str) -> PyResult<Stri
     bring(unsafe { law::at(address) }, &path, sha256)
 }
 
-fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) -> PyResult<String> {
+/// Brings a law, or refuses it with its path.
+pub fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) -> PyResult<String> {
     let refused = |why: String| ScenarioError::new_err(format!("{}: {why}", path.display()));
     let (entry, built_with) = found.map_err(refused)?;
     let mut current = REGISTRY.lock().expect("nobody panics with it");

@@ -7,6 +7,7 @@ mod demand;
 mod files;
 mod laws;
 mod live;
+mod stepped;
 
 use base::Span;
 use cpu_time::ThreadTime;
@@ -211,6 +212,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(laws::bring_table, module)?)?;
     module.add_function(wrap_pyfunction!(laws::drive, module)?)?;
     module.add_function(wrap_pyfunction!(live::live, module)?)?;
+    stepped::add_to(module)?;
     Ok(())
 }
 

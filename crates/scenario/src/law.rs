@@ -17,10 +17,10 @@ use std::path::Path;
 /// The key that names the file of a law.
 pub(crate) const KEY: &str = "law";
 
-/// The endings of files of laws: code of Python, and shared libraries.
-const ENDINGS: [&str; 2] = [".py", ".so"];
+/// The endings of files of laws: code of Python, shared libraries, and policies that an agent has learnt.
+const ENDINGS: [&str; 3] = [".py", ".so", ".onnx"];
 
-const FILE: &str = "the file of a law, such as \"./my_law.py\" or \"./my_law.so\"";
+const FILE: &str = "the file of a law, such as \"./my_law.py\", \"./my_law.so\" or \"./policy.onnx\"";
 
 /// Reads the law whose file the discipline in `section` names, if it names any.
 pub(crate) fn read<'a>(section: &Section<'a>) -> Result<Option<(&'a Registered, KeptFile)>, Error> {

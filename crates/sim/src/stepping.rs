@@ -2,6 +2,7 @@
 //! that learns.
 
 use crate::simulation::Simulation;
+use base::Rate;
 use net::Port;
 use record::QueueRow;
 use scenario::Error;
@@ -12,6 +13,8 @@ pub struct Observation {
     /// What happened at each port since the last observation, and what waits there now. Ports stand by link, forward
     /// before reverse.
     pub ports: Vec<QueueRow>,
+    /// The rate of the link at each port now.
+    pub rates: Vec<Rate>,
     /// Connections of each block of traffic that are not over.
     pub connections: Vec<u32>,
     /// Exchanges and transfers under way on them.
@@ -26,13 +29,14 @@ impl Simulation<'_> {
             at.meter.take_interval(now, Port::at(index), egress.backlog(), egress.gauges())
         });
         let ports = ports.collect();
+        let rates = self.network.net.ports().map(|(egress, _)| egress.rate()).collect();
         let mut connections = vec![0; self.scenario.traffic.len()];
         let mut under_way = connections.clone();
         for connection in self.connections.live() {
             connections[usize::from(connection.block)] += 1;
             under_way[usize::from(connection.block)] += u32::from(connection.is_under_way());
         }
-        Observation { ports, connections, under_way }
+        Observation { ports, rates, connections, under_way }
     }
 
     /// Sets a parameter of a discipline from this instant on. The discipline is that of a link one `way`: 0 forward, 1

@@ -22,7 +22,7 @@ Words = list[tuple[str, str]]
 
 def what_is_compared(incomplete: str) -> Words:
     """Scenarios and disciplines."""
-    return [*_files(incomplete, ".toml", ".py", ".so"), *_beginning(incomplete, _named(engine.disciplines))]
+    return [*_files(incomplete, ".toml", ".py", ".so", ".onnx"), *_beginning(incomplete, _named(engine.disciplines))]
 
 
 def queues(incomplete: str) -> Words:

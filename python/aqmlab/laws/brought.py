@@ -1,4 +1,4 @@
-"""Files of laws: which may be loaded, and the laws that they have brought to the engine.
+"""Files of laws and policies: which may be loaded, and the laws that they have brought to the engine.
 
 Code runs when somebody asked for it: the user names a file on the command line or in Python, or says `--allow-code` for
 what a scenario names. A file is read once; what is loaded is what was read, and goes by its digest from then on.
@@ -16,14 +16,14 @@ from typing import Any
 from aqmlab import engine, files, links
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.laws import compiled, interpreted, table
+from aqmlab.laws import compiled, interpreted, policy, table
 from aqmlab.laws.declared import Declaration
 from aqmlab.laws.straight import is_straight
 
-ENDINGS = (".py", ".so")
+ENDINGS = (".py", ".so", policy.ENDING)
 QUEUES = ("qdisc", "reverse_qdisc")
 
-COMPILED, INTERPRETED, LIBRARY = "compiled", "interpreted", "library"
+COMPILED, INTERPRETED, LIBRARY, POLICY = "compiled", "interpreted", "library", "policy"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Brought:
     path: Path
     sha256: str
     how: str
-    """`compiled` and `interpreted` Python, or a `library`."""
+    """`compiled` and `interpreted` Python, a `library`, or a `policy`."""
     built_with: str
     rows: tuple[dict[str, Any], ...]
     """Its rows in the registry: alone, and under fair queueing."""
@@ -132,6 +132,9 @@ def of_file(path: Path) -> Brought:
         return _BROUGHT[sha256]
     if path.suffix == ".so":
         how, apart, said = LIBRARY, True, _library(content, path, sha256)
+    elif path.suffix == policy.ENDING:
+        how, apart, said = POLICY, True, policy.bring(content, path, sha256)
+        said["built_with"] = policy.built_with()
     else:
         declared = declaration(content, path)
         how, kind = (COMPILED, compiled) if declared.compiled else (INTERPRETED, interpreted)

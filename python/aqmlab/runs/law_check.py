@@ -152,7 +152,7 @@ def _tell(found: Checked, law: Brought, resolved: Resolved, seed: int) -> None:
 
 def _cost(law: Brought) -> float:
     """Nanoseconds of a decision beyond what the queue takes without a law."""
-    operations = OPERATIONS if law.how == brought.INTERPRETED else 20 * OPERATIONS
+    operations = OPERATIONS if law.how in (brought.INTERPRETED, brought.POLICY) else 20 * OPERATIONS
     pair = [before_a_link({**one, "limit": "60p"}) for one in ({"kind": law.name, **_named(law)}, {"kind": "pfifo"})]
     best = [float("inf")] * 2
     for _ in range(TIMED):

@@ -76,6 +76,10 @@ impl Discipline for Pfifo {
     fn build<P: Packet + Send + 'static>(values: &Values, _site: Site) -> Box<dyn Qdisc<P> + Send> {
         Box::new(Fifo::around(Pass, values))
     }
+
+    fn lone_law(_values: &Values, _site: Site) -> Option<Box<dyn Law + Send>> {
+        Some(Box::new(Pass))
+    }
 }
 
 /// Drop-tail with a limit in bytes by default.

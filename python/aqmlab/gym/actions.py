@@ -1,0 +1,164 @@
+"""What an agent may do at a step: say a probability, set parameters, or choose among laws."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from aqmlab import units
+from aqmlab.engine import Stepped, Tree
+from aqmlab.errors import BadInput
+from aqmlab.laws import brought
+from aqmlab.laws.observed import PROBABILITY, Range
+from aqmlab.scenario import Source
+from aqmlab.tc import words
+
+PROBABILITY_NAME = "probability"
+STEERED = "steered"
+"""What the engine calls a discipline that is steered."""
+
+ActionLike = str | Mapping[str, Sequence[Any]] | Sequence[str]
+
+_UNITS = {"s": "s", "bytes": "b", "packets": "p", "bit/s": "bit", "Hz": "hz", "%": "%", "": ""}
+_EXAMPLE = '{"target": ("1ms", "50ms", "log")}'
+
+
+class Action(Protocol):
+    """What an agent may do."""
+
+    space: spaces.Space[Any]
+    laws: list[Source] | None
+    """Laws to choose among; none where a probability is said; None where the scenario's discipline stays."""
+    values: dict[str, float | str]
+    """What was last done, for people."""
+
+    def begin(self, run: Stepped) -> None:
+        """Takes over a run at its start."""
+
+    def apply(self, run: Stepped, action: Any) -> None:
+        """Does what an agent says."""
+
+
+class Probability:
+    """A number from -1 to 1 stands for the probability with which arriving packets are signalled."""
+
+    def __init__(self, scale: Range) -> None:
+        self.range = scale
+        self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self.laws: list[Source] | None = []
+        self.values: dict[str, float | str] = {PROBABILITY_NAME: 0.0}
+
+    def begin(self, run: Stepped) -> None:
+        """Nothing is signalled before the first action."""
+        self.values = {PROBABILITY_NAME: 0.0}
+
+    def apply(self, run: Stepped, action: Any) -> None:
+        """Signals with the probability that the action stands for."""
+        probability = self.range.value(float(np.asarray(action, np.float32).reshape(-1)[0]))
+        self.values = {PROBABILITY_NAME: probability}
+        run.steer(probability)
+
+
+class Parameters:
+    """Numbers from -1 to 1 stand for values of the discipline's parameters."""
+
+    def __init__(self, ranges: Mapping[str, tuple[Range, str]], link: str, way: int) -> None:
+        self.ranges, self.link, self.way = ranges, link, way
+        self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (len(ranges),), np.float32)
+        self.laws: list[Source] | None = None
+        self.values: dict[str, float | str] = {}
+
+    def begin(self, run: Stepped) -> None:
+        """Tries both ends of every range, so that what cannot be set is said before anything runs."""
+        for name, (scale, unit) in self.ranges.items():
+            for end in (scale.high, scale.low):
+                run.set(self.link, self.way, name, _written(end, unit))
+        self.values = {name: _written(scale.low, unit) for name, (scale, unit) in self.ranges.items()}
+
+    def apply(self, run: Stepped, action: Any) -> None:
+        """Sets the parameters to the values that the action stands for."""
+        numbers = np.asarray(action, np.float32).reshape(-1)
+        for (name, (scale, unit)), number in zip(self.ranges.items(), numbers, strict=True):
+            written = _written(scale.value(float(number)), unit)
+            if written != self.values[name]:
+                run.set(self.link, self.way, name, written)
+                self.values[name] = written
+
+
+class Choice:
+    """A number says which of several laws decides."""
+
+    def __init__(self, names: Sequence[str], laws: list[Source]) -> None:
+        self.names = names
+        self.space: spaces.Space[Any] = spaces.Discrete(len(names))
+        self.laws: list[Source] | None = laws
+        self.values: dict[str, float | str] = {"law": names[0]}
+
+    def begin(self, run: Stepped) -> None:
+        """The first decides before the first action."""
+        self.values = {"law": self.names[0]}
+
+    def apply(self, run: Stepped, action: Any) -> None:
+        """Lets the law of this number decide."""
+        number = int(action)
+        self.values = {"law": self.names[number]}
+        run.choose(number)
+
+
+def read(asked: ActionLike, link: str, way: int) -> Action:
+    """What an agent may do, as the argument `action` has it; raises `BadInput` where that makes no sense."""
+    if isinstance(asked, str):
+        if asked != PROBABILITY_NAME:
+            raise BadInput(
+                f"action: {asked!r}: expected {PROBABILITY_NAME!r}, a parameter with its range as in {_EXAMPLE}, or a "
+                f"list of laws to choose among"
+            )
+        return Probability(PROBABILITY)
+    if isinstance(asked, Mapping):
+        ranges = {str(name): _range(str(name), item) for name, item in asked.items()}
+        if not ranges:
+            raise BadInput(f"action: nothing; expected parameters with their ranges, as in {_EXAMPLE}")
+        if PROBABILITY_NAME not in ranges:
+            return Parameters(ranges, link, way)
+        scale, unit = ranges[PROBABILITY_NAME]
+        if len(ranges) > 1 or unit or not 0.0 <= scale.low < scale.high <= 1.0:
+            raise BadInput("action: probability: expected it alone, with a range from 0 to 1")
+        return Probability(scale)
+    if not isinstance(asked, Sequence) or len(asked) < 2 or not all(isinstance(item, str) for item in asked):
+        raise BadInput(f"action: {asked!r}: expected two or more laws to choose among, as in ['pie', 'codel']")
+    return Choice(list(asked), [_law(item) for item in asked])
+
+
+def _range(name: str, item: Any) -> tuple[Range, str]:
+    if isinstance(item, str) or not isinstance(item, Sequence) or len(item) not in (2, 3):
+        raise BadInput(f"action: {name}: {item!r}: expected the lowest and the highest value, and a scale if it is to "
+                       f"be another than linear, as in {_EXAMPLE}")  # fmt: skip
+    ends = [units.quantity(str(end)) for end in item[:2]]
+    found = [end for end in ends if end is not None]
+    if len(found) != 2 or found[0][1] != found[1][1]:
+        raise BadInput(f"action: {name}: {item!r}: expected two values of one unit, as in {_EXAMPLE}")
+    scale = Range(found[0][0], found[1][0], str(item[2]) if len(item) == 3 else "linear")
+    scale.check(f"action: {name}")
+    return scale, found[0][1]
+
+
+def _written(value: float, unit: str) -> str:
+    """A value as a scenario has it: exact, in the base unit; times and sizes are whole nanoseconds and bytes."""
+    if unit == "s":
+        return f'"{round(value * 1e9)}ns"'
+    if unit in ("bytes", "packets", "bit/s"):
+        return f'"{round(value)}{_UNITS[unit]}"'
+    return f'"{value:.12g}{_UNITS[unit]}"' if unit else f"{value:.12g}"
+
+
+def _law(spec: str) -> Source:
+    """A scenario whose forward discipline is this law."""
+    qdisc = words.parse(brought.spelled(spec))
+    return Source({"link": {"rate": "1gbit", "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}, "action")
+
+
+def steered(qdisc: Tree) -> Tree:
+    """The discipline that is steered in place of another: with its limit, its capacity, and whether it marks."""
+    kept: Tree = {key: qdisc[key] for key in ("limit", "ecn", "capacity") if key in qdisc}
+    return {"kind": STEERED, **kept}

@@ -1,0 +1,210 @@
+"""The environment: a link whose discipline an agent steers, a step of simulated time after the other."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from aqmlab import links, toml_text, units
+from aqmlab.engine import Passed, Stepped
+from aqmlab.errors import BadInput
+from aqmlab.gym import actions, measures
+from aqmlab.gym.actions import ActionLike
+from aqmlab.gym.measures import Hosts, RewardLike
+from aqmlab.laws import brought, observed
+from aqmlab.laws.observed import Eyes, Seen
+from aqmlab.scenario import ScenarioLike, Source
+from aqmlab.scenario import read as read_scenario
+
+QUEUES = ("qdisc", "reverse_qdisc")
+
+DEFAULT_REWARD = {"utilisation": 1.0, "wait_ms": -0.01, "losses": -1.0}
+"""A full link is worth as much as 100 ms of wait."""
+
+HALF = 20.0
+"""Exchanges under way, or connections, that are seen as one half."""
+
+OF_HOSTS: Mapping[str, int] = {"connections": 0, "exchanges": 1}
+"""What no law can see, by its place in `Hosts`: n connections that are not over, or n exchanges and transfers under
+way, as n / (n + 20)."""
+
+_SEEDS = 2**31
+
+
+class Link(gymnasium.Env[Any, Any]):
+    """A link of a scenario whose discipline an agent steers: `gymnasium.make("aqmlab/Link-v0", scenario=...)`.
+
+    - `scenario` is a path, the text of a file, its tables, or several of these, of which each episode draws one.
+    - `set` changes keys of the scenarios by their dotted names.
+    - `step` is the control interval, `warmup` what is simulated before an episode, `duration` how long one is.
+    - `observe` names what is seen of each step, `windows` how many steps back are seen.
+    - `action` is "probability", parameters with ranges, or a list of laws to choose among.
+    - `reward` is a measure, weights of measures, or a function of all measures of a step.
+    - `link` and `way` ("forward" or "reverse") say which discipline is steered; by default the first link's, forward.
+
+    Observations are vectors of numbers from 0 to 1, the newest step first. An episode ends by truncation. The seed of
+    `reset` is that of the scenario; without one, seeds follow from the last that was given. The guide has all names
+    (docs/guide/agents.md). Raises `BadInput` if an argument or the scenario is wrong.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium has it
+
+    def __init__(
+        self,
+        scenario: ScenarioLike | Sequence[ScenarioLike],
+        *,
+        set: Mapping[str, Any] | None = None,
+        step: str = "10ms",
+        warmup: str = "0s",
+        duration: str = "20s",
+        observe: Sequence[str] = observed.DEFAULT,
+        windows: int = observed.WINDOWS,
+        action: ActionLike = "probability",
+        reward: RewardLike | None = None,
+        link: str | None = None,
+        way: str = "forward",
+    ) -> None:
+        if way not in links.WAYS:
+            raise BadInput(f"way: {way!r}: expected forward or reverse")
+        self.way = links.WAYS.index(way)
+        self.step_ns, self.warmup_ns, self.duration_ns = (
+            round(units.seconds(text, key) * 1e9)
+            for key, text in (("step", step), ("warmup", warmup), ("duration", duration))
+        )
+        if self.step_ns < 1000:
+            raise BadInput(f"step: {step}: expected a microsecond or more")
+        if self.duration_ns < self.step_ns:
+            raise BadInput(f"duration: {duration}: expected a step or more, {step}")
+        names = (observe,) if isinstance(observe, str) else tuple(observe)
+        observed.check_names(names, [*observed.QUANTITIES, *OF_HOSTS], "observe")
+        observed.check_windows(windows, "windows")
+        # The last step is a whole one too.
+        self.duration_ns = -(-self.duration_ns // self.step_ns) * self.step_ns
+        self.observe, self.windows = names, windows
+        self.step_s = self.step_ns * 1e-9
+        self._eyes = Eyes(self.step_s, [name for name in names if name in observed.QUANTITIES], windows)
+        self._of_hosts = [OF_HOSTS[name] for name in names if name in OF_HOSTS]
+        self.reward = measures.reward(DEFAULT_REWARD if reward is None else reward)
+
+        sources = _sources(scenario, dict(set or {}))
+        self.link = link if link is not None else next(iter(links.of(sources[0].tree)))
+        self.action = actions.read(action, self.link, self.way)
+        brought.allow_in((set or {}).values())
+        self._laws = None if self.action.laws is None else [law.resolve().toml for law in self.action.laws]
+        self._scenarios = [self._prepared(source) for source in sources]
+
+        size = windows * (len(names) - len(self._of_hosts)) + len(self._of_hosts)
+        self.observation_space = spaces.Box(0.0, 1.0, (size,), np.float32)
+        self.action_space = self.action.space
+        self._run: Stepped | None = None
+        self._now_ns = self._end_ns = self._chosen = 0
+        self._ahead: Passed | None = None
+        for number in range(len(self._scenarios)):
+            # What cannot be run or steered is said now.
+            self._begun(number, 1).close()
+
+    def _prepared(self, source: Source) -> tuple[str, str]:
+        """The text of a scenario whose discipline can be steered, and where it comes from."""
+        tree = source.tree
+        if self.link not in links.of(tree):
+            raise BadInput(f"link: {self.link!r}: expected one of {', '.join(links.of(tree))}, of {source.origin}")
+        whole = f"{self.warmup_ns + self.duration_ns}ns"
+        changed = source.with_changes({"duration": whole, "warmup": "0s", "cooldown": "0s"})
+        resolved = changed.resolve()
+        if resolved.loads:
+            raise BadInput(
+                f"{source.origin}: traffic: asks for a load; expected its users, which aqmlab calibrate finds"
+            )
+        found = read_scenario(resolved.toml)
+        if self.action.laws is not None:
+            link = links.of(found.tree)[self.link]
+            key = QUEUES[self.way] if QUEUES[self.way] in link else QUEUES[0]
+            place = f"{links.key(found.tree, self.link)}.{QUEUES[self.way]}"
+            found = found.with_changes({place: actions.steered(link[key])})
+        return toml_text.dumps(found.tree), source.origin
+
+    def _begun(self, number: int, seed: int) -> Stepped:
+        text, origin = self._scenarios[number]
+        text = toml_text.dumps({**toml_text.loads(text, origin), "seed": seed})
+        run = Stepped(text, origin, self.link, self.way, self._laws)
+        self.action.begin(run)
+        return run
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode, after the warm-up.
+
+        `options` may say which `scenario` is run, by its number. The answer is what is seen and, in `info`, the time,
+        the number and the seed of the scenario.
+        """
+        super().reset(seed=seed)
+        drawn = int(self.np_random.integers(_SEEDS))
+        number = int(self.np_random.integers(len(self._scenarios)))
+        if options and "scenario" in options:
+            number = options["scenario"]
+            if not isinstance(number, int) or not 0 <= number < len(self._scenarios):
+                raise BadInput(f"scenario: {number!r}: expected a number from 0 to {len(self._scenarios) - 1}")
+        self.close()
+        self._chosen, scenario_seed = number, drawn if seed is None else seed
+        self._run = self._begun(number, scenario_seed)
+        self._eyes.begin()
+        self._ahead = None
+        self._now_ns, self._end_ns = self.warmup_ns, self.warmup_ns + self.duration_ns
+        # Of the warm-up the last steps are seen.
+        steps = min(self.windows - 1, self.warmup_ns // self.step_ns)
+        passed = self._run.advance(self.warmup_ns - steps * self.step_ns)
+        for left in range(steps - 1, -1, -1):
+            self._eyes.look(Seen(*passed[0]))
+            passed = self._run.advance(self.warmup_ns - left * self.step_ns)
+        seen, hosts = Seen(*passed[0]), passed[1]
+        return self._look(seen, hosts), {"time_s": self._now_ns * 1e-9, "scenario": number, "seed": scenario_seed}
+
+    def begin(self, action: Any) -> tuple[Stepped, int]:
+        """Does what the agent says. The answer is the run, and the instant until which it then is to pass.
+
+        Whoever calls this lets it pass, and hands what was seen to `passed` before the next `step`.
+        """
+        if self._run is None or self._now_ns >= self._end_ns:
+            raise gymnasium.error.ResetNeeded("the episode is over: expected reset before step")
+        self.action.apply(self._run, action)
+        self._now_ns += self.step_ns
+        return self._run, self._now_ns
+
+    def passed(self, passed: Passed) -> None:
+        """Takes what was seen of a step that `begin` has begun."""
+        self._ahead = passed
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Does what the agent says, and lets a step pass.
+
+        The answer is what is seen, the reward, and whether the episode has ended: never by termination, at its
+        duration by truncation. `info` has all measures of the step, `time_s` and `action`, what the agent said in
+        words.
+        """
+        if self._ahead is None:
+            run, until_ns = self.begin(action)
+            self._ahead = run.advance(until_ns)
+        (counts, hosts), self._ahead = self._ahead, None
+        seen = Seen(*counts)
+        found = measures.of(seen, hosts, self.step_s)
+        info = {**found, "time_s": self._now_ns * 1e-9, "scenario": self._chosen, "action": dict(self.action.values)}
+        reward = float(self.reward(found))
+        return self._look(seen, hosts), reward, False, self._now_ns >= self._end_ns, info
+
+    def _look(self, seen: Seen, hosts: Hosts) -> Any:
+        return self._eyes.look(seen, [hosts[at] / (hosts[at] + HALF) for at in self._of_hosts])
+
+    def close(self) -> None:
+        """Ends the episode; its memory is free."""
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
+
+def _sources(scenario: ScenarioLike | Sequence[ScenarioLike], changes: Mapping[str, Any]) -> list[Source]:
+    several = isinstance(scenario, Sequence) and not isinstance(scenario, str)
+    given: Sequence[Any] = scenario if several else [scenario]  # type: ignore[assignment]
+    if not given:
+        raise BadInput("scenario: none; expected one or more")
+    return [read_scenario(one).with_changes(changes) for one in given]

@@ -1,0 +1,162 @@
+"""Policies that were learnt, as files of ONNX that are disciplines."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from aqmlab.errors import BadInput, CannotRun
+from aqmlab.gym.actions import Probability
+from aqmlab.gym.link import Link
+from aqmlab.laws import observed, policy
+from aqmlab.laws.policy import About, Network
+from aqmlab.scratch import Folder
+
+Layer = tuple[npt.ArrayLike, npt.ArrayLike, str]
+"""Weights (a row for each number that comes out), biases, and what follows: `tanh`, `relu` or `none`."""
+
+ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu", "none": None}
+"""By our names, those of ONNX."""
+
+OPSET, IR = 17, 9
+"""Of ONNX: read by every onnxruntime since 1.13."""
+
+NAME = re.compile("[a-z_][a-z0-9_]*")
+
+
+class Policy:
+    """A policy in memory: what its file has in it.
+
+    `Policy.of` makes it. `act` answers for an observation of its environment. `save` writes the file, which is a
+    discipline wherever the file of a law is. In Python a policy itself is one too:
+    `aqmlab.compare("web.toml", policy, "pie")`.
+    """
+
+    def __init__(self, content: bytes, where: str = "policy") -> None:
+        self.content = content
+        self._network = Network(content, where)
+        self._folder: Folder | None = None
+
+    @classmethod
+    def of(
+        cls, model: Any, env: Any, *, name: str = "policy", doc: str = "A policy that an agent has learnt."
+    ) -> "Policy":
+        """The policy of a model that has learnt in `env`, a `Link` or what wraps one.
+
+        `model` is an agent of stable-baselines3 whose policy is a network of layers (PPO, A2C; without VecNormalize),
+        which then does what is most likely, or a list of `Layer`. `name` is what the law is called. Raises `BadInput`
+        if a law could not see what the agent sees or do what it does, and where the model is none of these.
+        """
+        link = getattr(env, "unwrapped", env)
+        if not isinstance(link, Link):
+            raise BadInput(f"policy: {type(link).__name__}: expected the environment that it has learnt in, a Link")
+        if not isinstance(link.action, Probability):
+            raise BadInput("policy: a law answers with a probability; expected an environment with that action")
+        unseen = [each for each in link.observe if each not in observed.QUANTITIES]
+        if unseen:
+            raise BadInput(f"policy: no law sees {', '.join(unseen)}; expected of {', '.join(observed.QUANTITIES)}")
+        if NAME.fullmatch(name) is None:
+            raise BadInput(f"policy: name: {name!r}: expected small letters, digits and _")
+        about = About(name, " ".join(doc.split()), link.step_ns, link.observe, link.windows, link.action.range)
+        about.check("policy")
+        return cls(_content(_layers(model), about))
+
+    @property
+    def about(self) -> About:
+        """What the file says of the policy."""
+        return self._network.about
+
+    def act(self, observation: Any) -> npt.NDArray[np.float32]:
+        """The action for an observation, as `Link.step` takes it: from -1 to 1."""
+        return np.array([self._network.answer(np.asarray(observation, np.float32))], np.float32).clip(-1.0, 1.0)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the policy's file, whose name ends in `.onnx`."""
+        place = Path(path)
+        if place.suffix != policy.ENDING:
+            raise BadInput(f"{place}: expected a name that ends in {policy.ENDING}")
+        place.write_bytes(self.content)
+        return place
+
+    def __str__(self) -> str:
+        """The name of a file that has the policy, for as long as this object is there: what `compare` takes."""
+        if self._folder is None:
+            self._folder = Folder("policy")
+            self.save(self._folder.path / f"{self.about.name}.onnx")
+        return str(self._folder.path / f"{self.about.name}.onnx")
+
+
+def save_policy(path: str | Path, model: Any, env: Any, *, name: str = "policy", doc: str = "") -> Policy:
+    """Writes the policy of a model that has learnt in `env` to a file, as `Policy.of` and `Policy.save` do."""
+    made = Policy.of(model, env, name=name, **({"doc": doc} if doc else {}))
+    made.save(path)
+    return made
+
+
+def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], str]]:
+    expected = "expected a PPO or A2C of stable-baselines3 with an MlpPolicy, or layers of weights and biases"
+    if isinstance(model, Sequence):
+        given = [(np.asarray(w, np.float32), np.asarray(b, np.float32), kind) for w, b, kind in model]
+    else:
+        try:
+            modules = [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
+        except AttributeError:
+            raise BadInput(f"policy: {type(model).__name__}: {expected}") from None
+        given = []
+        for module in modules:
+            kind = type(module).__name__
+            if kind == "Linear":
+                weights, bias = (each.detach().cpu().numpy() for each in (module.weight, module.bias))
+                given.append((weights, bias, "none"))
+            elif kind.lower() in ACTIVATIONS and given:
+                given[-1] = (*given[-1][:2], kind.lower())
+            else:
+                raise BadInput(f"policy: a layer {kind}; expected Linear, Tanh and ReLU")
+    for weights, bias, kind in given:
+        if weights.ndim != 2 or bias.shape != weights.shape[:1] or kind not in ACTIVATIONS:
+            raise BadInput(f"policy: a layer {weights.shape}, {bias.shape}, {kind!r}; {expected}")
+        if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
+            raise BadInput("policy: weights that are no numbers; expected a model that has learnt")
+    if not given or given[-1][0].shape[0] != 1:
+        raise BadInput(f"policy: no single number comes out; {expected}")
+    return given
+
+
+def _content(layers: Sequence[tuple[Any, Any, str]], about: About) -> bytes:
+    """The file: layer after layer of y = W x + b."""
+    try:
+        from onnx import TensorProto, helper, numpy_helper
+    except ImportError:
+        raise CannotRun(f"onnx is not installed; expected {policy.EXTRA}, to write policies") from None
+
+    nodes, weights, last = [], [], policy.INPUT
+    for number, (weight, bias, kind) in enumerate(layers):
+        names = [f"weight{number}", f"bias{number}"]
+        weights += [numpy_helper.from_array(each, name) for each, name in zip((weight, bias), names, strict=True)]
+        sums, activation = f"sum{number}", ACTIVATIONS[kind]
+        is_last = number == len(layers) - 1
+        nodes.append(helper.make_node("Gemm", [last, *names], [sums], transB=1))
+        last = sums
+        if activation is not None:
+            last = f"layer{number}"
+            nodes.append(helper.make_node(activation, [sums], [last]))
+        if is_last:
+            nodes.append(helper.make_node("Identity", [last], [policy.OUTPUT]))
+    came, said = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, size])
+        for name, size in ((policy.INPUT, about.size), (policy.OUTPUT, 1))
+    )
+    if layers[0][0].shape[1] != about.size:
+        raise BadInput(
+            f"policy: takes {layers[0][0].shape[1]} numbers; expected the {about.size} of the environment's observation"
+        )
+    graph = helper.make_graph(nodes, about.name, [came], [said], weights)
+    made = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="aqmlab"
+    )
+    helper.set_model_props(made, {policy.KEY: about.as_text()})
+    content: bytes = made.SerializeToString(deterministic=True)
+    return content

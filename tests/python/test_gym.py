@@ -1,0 +1,484 @@
+"""A link as an environment for agents that learn, and policies that are disciplines. Needs the compiled engine."""
+
+import importlib.util
+import itertools
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import polars as pl
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import aqmlab
+import aqmlab.gym
+from aqmlab import cli, engine
+from aqmlab.errors import BadInput, Misbehaved
+from aqmlab.gym import Link, Policy
+from aqmlab.laws import brought, observed, policy
+from aqmlab.laws.observed import QUANTITIES, Eyes, Range, Seen
+from conftest import NATIVE, ROOT
+
+SCENARIO = """
+duration = "12s"
+warmup = "2s"
+[link]
+rate = "20mbit"
+qdisc = { kind = "pie", limit = "200p", ecn = true }
+reverse_qdisc = "pfifo"
+[path]
+rtt = { uniform = ["20ms", "60ms"] }
+[tcp]
+ecn = "on"
+[[traffic]]
+kind = "bulk"
+flows = 6
+[[traffic]]
+kind = "cbr"
+rate = "4mbit"
+packet = "1200b"
+"""
+WEB = SCENARIO.replace('kind = "bulk"\nflows = 6', 'kind = "poisson"\narrivals = "40hz"\nsize = "30kb"')
+NAME = "aqmlab/Link-v0"
+
+
+@pytest.fixture(autouse=True)
+def compiled(stand_in, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    monkeypatch.setattr(brought, "_ALLOWED", set())
+
+
+def random_actions(env, steps: int, seed: int = 1) -> list:
+    env.action_space.seed(seed)
+    return [env.action_space.sample() for _ in range(steps)]
+
+
+def episode(env, seed: int, actions) -> list:
+    seen = [env.reset(seed=seed)[0]]
+    for action in actions:
+        observation, reward, terminated, truncated, info = env.step(action)
+        seen.append((observation, reward, terminated, truncated, info))
+    return seen
+
+
+def are_equal(one, other) -> bool:
+    return all(
+        np.array_equal(a[0], b[0]) and a[1:] == b[1:] if isinstance(a, tuple) else np.array_equal(a, b)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+ACTIONS = [
+    "probability",
+    {"probability": (0, 0.2, "square")},
+    {"target": ("1ms", "50ms", "log"), "alpha": (0.01, 0.5)},
+    ["pie", "codel target 5ms", "pfifo"],
+]
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=str)
+def test_the_environment_passes_the_checker_of_gymnasium(action):
+    with gymnasium.make(NAME, scenario=SCENARIO, action=action, duration="2s") as env:
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=str)
+def test_the_environment_passes_the_checker_of_stable_baselines3(action):
+    if importlib.util.find_spec("stable_baselines3") is None:
+        pytest.skip("left out: stable_baselines3 is not installed")
+    from stable_baselines3.common.env_checker import check_env as check
+
+    check(Link(SCENARIO, action=action, duration="2s"))
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=str)
+def test_the_same_seed_and_actions_make_the_same_episode(action):
+    env, other = (Link([SCENARIO, WEB], action=action, duration="1s") for _ in range(2))
+    actions = random_actions(env, 100)
+    first = episode(env, 5, actions)
+    assert are_equal(first, episode(other, 5, actions)) and are_equal(first, episode(env, 5, actions))
+    assert not are_equal(first, episode(env, 6, actions))
+    assert [step[3] for step in first[1:]] == [False] * 99 + [True]
+    assert all(np.isfinite(step[0]).all() and step[0] in env.observation_space for step in first[1:])
+
+
+def test_a_seed_draws_one_of_several_links_and_is_that_of_the_scenario():
+    env = Link([SCENARIO, WEB], duration="1s")
+    drawn = [env.reset(seed=seed)[1] for seed in range(20)]
+    assert {info["scenario"] for info in drawn} == {0, 1}
+    assert [info["seed"] for info in drawn] == list(range(20))
+    assert env.reset(seed=3, options={"scenario": 1})[1]["scenario"] == 1
+    # Without a seed, seeds follow from the last.
+    later = [[env.reset(seed=9)[1], env.reset()[1], env.reset()[1]] for _ in range(2)]
+    assert later[0] == later[1] and len({info["seed"] for info in later[0]}) == 3
+
+
+def test_what_an_agent_does_can_be_seen():
+    env = Link(SCENARIO, duration="10s", step="100ms", reward="wait_ms")
+    waits = {}
+    for action in (-1.0, -0.5):
+        env.reset(seed=1)
+        waits[action] = np.mean([env.step(np.array([action], np.float32))[1] for _ in range(100)][50:])
+    # 200 packets of at most 1500 bytes take 120 ms at 20 Mb/s; a probability of 1/16 empties the queue.
+    assert waits[-1.0] > 60 and waits[-0.5] < 20
+    env = Link(SCENARIO, duration="10s", step="100ms", reward="wait_ms", action={"target": ("1ms", "100ms", "log")})
+    for action in (-1.0, 1.0):
+        env.reset(seed=1)
+        waits[action] = np.mean([env.step(np.array([action], np.float32))[1] for _ in range(100)][70:])
+    assert waits[-1.0] < 20 < 50 < waits[1.0]
+
+
+def test_a_parameter_that_is_set_does_what_the_scenario_with_it_does():
+    """The least value of the range is what the first run has all the time, the other by its text."""
+    sums = []
+    for text, action in ((SCENARIO, -1.0), (SCENARIO.replace('"pie"', '"pie", target = "40ms"'), 0.0)):
+        env = Link(text, duration="5s", action={"target": ("40ms", "80ms") if action else ("20ms", "60ms")})
+        env.reset(seed=4)
+        sums.append([env.step(np.array([action], np.float32))[4] for _ in range(500)])
+    for one, other in zip(*sums, strict=True):
+        assert one == other
+    assert sums[0][0]["action"] == {"target": '"40000000ns"'}
+
+
+def test_measures_are_what_they_say():
+    env = Link(WEB, duration="20s", step="100ms", reward=lambda measures: measures["rate_mbps"] - measures["losses"])
+    env.reset(seed=2)
+    steps = [env.step(np.array([-1.0], np.float32)) for _ in range(200)]
+    infos = [info for *_, info in steps]
+    assert all(reward == info["rate_mbps"] - info["losses"] for _, reward, *_, info in steps)
+    # 40 transfers of 30 kB a second, Poisson: 800 in all, within five standard deviations.
+    completed = sum(info["completed"] for info in infos)
+    assert abs(completed - 800) < 5 * 800**0.5
+    mean_mbps = np.mean([info["rate_mbps"] for info in infos])
+    assert abs(mean_mbps - (4 + completed * 30 * 1024 * 8 / 20e6)) < 1.0
+    assert infos[50]["utilisation"] == pytest.approx(infos[50]["rate_mbps"] / 20)
+    slowest = max(info["response_ms"] for info in infos)
+    assert 20 < min(info["response_ms"] for info in infos if info["completed"]) < slowest
+
+
+def test_observations_are_what_the_guide_says():
+    seen = Seen(20, 10, 10_000, 4, 2, 5, 2_500, 200_000_000, 30_000_000, 10_000_000, 0.25)
+    # A wait of 20 ms; 80 kbit of 100 kbit; 20 arrivals of 8.33; 20 kbit wait 2 ms; 4 and 2 of 20; the root of 1/4.
+    expected = {
+        "wait": 0.5,
+        "wait_max": 0.6,
+        "rate": 0.8,
+        "arrivals": 20 / (20 + 100 / 12),
+        "backlog": 2 / 22,
+        "losses": 0.2,
+        "marks": 0.1,
+        "probability": 0.5,
+    }
+    assert expected.keys() == QUANTITIES.keys()
+    eyes = Eyes(0.01, list(expected), 2)
+    first = eyes.look(seen)
+    assert first.tolist() == pytest.approx([*expected.values()] + [0.0] * 8)
+    second = eyes.look(Seen(*[0] * 9, 10_000_000, 0.0), [0.5])
+    assert second.tolist() == pytest.approx([0.0] * 8 + [*expected.values()] + [0.5])
+
+
+def test_actions_stand_for_values():
+    assert [Range(0, 1, "square").value(action) for action in (-1, 0, 1, 7, float("nan"))] == [0, 0.25, 1, 1, 0]
+    assert [Range(2, 4).value(action) for action in (-1, 0, 1)] == [2, 3, 4]
+    assert [Range(1e-3, 1e-1, "log").value(action) for action in (-1, 0, 1)] == pytest.approx([1e-3, 1e-2, 1e-1])
+
+
+def test_exchanges_under_way_are_seen():
+    env = Link(WEB, observe=("exchanges", "wait"), windows=3, duration="2s")
+    env.reset(seed=1)
+    found = [env.step(np.array([-1.0], np.float32)) for _ in range(200)]
+    assert env.observation_space.shape == (4,)
+    assert all(seen[-1] == np.float32(info["under_way"] / (info["under_way"] + 20)) for seen, *_, info in found)
+    assert len({info["under_way"] for *_, info in found}) > 3
+
+
+def test_links_in_threads_do_as_each_does_alone():
+    arguments = {"scenario": [SCENARIO, WEB], "duration": "500ms"}
+    vector = gymnasium.make_vec(NAME, num_envs=3, threads=2, **arguments)
+    assert isinstance(vector, aqmlab.gym.ThreadedVector)
+    alone = [Link(**arguments) for _ in range(3)]
+    observations, _ = vector.reset(seed=11)
+    for number, link in enumerate(alone):
+        assert np.array_equal(observations[number], link.reset(seed=11 + number)[0])
+    rng = np.random.default_rng(1)
+    is_over = [False] * 3
+    for _ in range(120):
+        actions = rng.uniform(-1, 1, (3, 1)).astype(np.float32)
+        observations, rewards, terminated, truncated, _ = vector.step(actions)
+        for number, link in enumerate(alone):
+            if is_over[number]:
+                seen, reward, cut = link.reset()[0], 0.0, False
+            else:
+                seen, reward, _, cut, _ = link.step(actions[number])
+            assert np.array_equal(observations[number], seen)
+            assert (rewards[number], truncated[number], terminated[number]) == (reward, cut, False)
+            is_over[number] = cut
+    vector.close()
+
+
+def test_choosing_one_law_for_good_is_that_law():
+    chosen = Link(SCENARIO, action=["pie ecn", "codel"], duration="5s")
+    chosen.reset(seed=3)
+    counts = [chosen.step(0)[4] for _ in range(500)]
+    result = aqmlab.run(
+        SCENARIO, seed=3, set={"duration": "5s", "warmup": "0s", "record.interval": "10ms", "record.drops": True}
+    )
+    drops = pl.read_parquet(result.folder / "drops.parquet").filter(pl.col("direction") == 0)
+    signals = sum(round(info["losses"] + info["marks"] > 0) for info in counts)
+    at = drops.filter(pl.col("time_s") < 5.0)["time_s"].to_numpy()
+    assert signals == len(set(np.floor(at / 0.01 + 1e-9))) > 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"step": "10"}, "step: '10': expected a number with one of the units"),
+        ({"step": "10ns"}, "step: 10ns: expected a microsecond or more"),
+        ({"duration": "1ms"}, "duration: 1ms: expected a step or more, 10ms"),
+        ({"observe": ()}, "observe: nothing; expected one or more of wait"),
+        ({"observe": ("wait", "weight")}, "observe: 'weight': expected of wait"),
+        ({"windows": 0}, "windows: 0: expected how many steps back"),
+        ({"windows": True}, "windows: True: expected"),
+        ({"action": "target"}, "action: 'target': expected 'probability', a parameter with its range"),
+        ({"action": {}}, "action: nothing"),
+        ({"action": {"target": "5ms"}}, "action: target: '5ms': expected the lowest and the highest"),
+        ({"action": {"target": ("5ms", "20p")}}, "expected two values of one unit"),
+        ({"action": {"target": ("5ms", "1ms")}}, "expected a lower value before a higher one"),
+        ({"action": {"target": ("0ms", "1ms", "log")}}, "expected a lowest value above 0"),
+        ({"action": {"target": ("1ms", "2ms", "cubic")}}, "'cubic': expected a scale of linear, log, square"),
+        ({"action": {"tarhet": ("1ms", "2ms")}}, "target"),
+        ({"action": {"target": (1, 2)}}, "target"),
+        ({"action": {"probability": (0, 2)}}, "action: probability: expected it alone, with a range from 0 to 1"),
+        ({"action": ["pie"]}, "expected two or more laws to choose among"),
+        ({"action": ["pie", "fq_codel"]}, "fq_codel: has queues of its own"),
+        ({"action": ["pie", "pei"]}, "pei"),
+        ({"reward": "speed"}, "reward: 'speed': expected of utilisation"),
+        ({"reward": {"wait_ms": "much"}}, "reward: wait_ms: 'much': expected a number"),
+        ({"reward": 3}, "reward: 3: expected a measure"),
+        ({"link": "core"}, "link: 'core': expected one of link"),
+        ({"way": "up"}, "way: 'up': expected forward or reverse"),
+        ({"scenario": []}, "scenario: none; expected one or more"),
+        ({"scenario": "link = 3"}, "link"),
+        ({"scenario": WEB.replace('"poisson"', '"web"')}, "traffic"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused_in_a_line(arguments, said):
+    with pytest.raises(BadInput) as refused:
+        Link(**{"scenario": SCENARIO, **arguments})
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_load_is_refused_and_steps_need_an_episode():
+    load = SCENARIO.replace('kind = "bulk"\nflows = 6', 'kind = "web"\nmodel = "unc2001"\nload = "5mbit"')
+    with pytest.raises(BadInput, match="asks for a load; expected its users, which aqmlab calibrate finds"):
+        Link(load)
+    env = Link(SCENARIO, duration="10ms")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(env.action_space.sample())
+    env.reset(seed=1)
+    env.step(env.action_space.sample())
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(env.action_space.sample())
+    with pytest.raises(BadInput, match="scenario: 7: expected a number from 0 to 0"):
+        env.reset(options={"scenario": 7})
+    with pytest.raises(BadInput, match="num_envs: 0: expected 1 or more"):
+        gymnasium.make_vec(NAME, num_envs=0, scenario=SCENARIO)
+
+
+def test_aqmlab_is_imported_without_gymnasium():
+    code = "import sys, aqmlab, aqmlab.cli; assert not {'gymnasium', 'onnxruntime', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(ROOT / "python")})
+
+
+# ---- policies ----
+
+
+def layers(env: Link, seed: int = 1) -> list:
+    """A network that answers with many probabilities, all small."""
+    rng = np.random.default_rng(seed)
+    size = env.observation_space.shape[0]
+    return [
+        (rng.normal(0, 0.5, (8, size)), rng.normal(0, 0.1, 8), "tanh"),
+        (rng.normal(0, 0.02, (1, 8)), [-0.8], "none"),
+    ]
+
+
+@pytest.fixture
+def saved(tmp_path) -> Path:
+    env = Link(SCENARIO)
+    return Policy.of(layers(env), env, name="learnt").save(tmp_path / "learnt.onnx")
+
+
+def test_a_policy_does_as_a_law_what_it_does_in_its_environment(saved, tmp_path):
+    """The same probabilities, to the bit, over a whole run; and the same packets were lost and marked."""
+    (tmp_path / "link.toml").write_text(SCENARIO)
+    keys = {"duration": "12s", "warmup": "0s", "cooldown": "0s", "record.interval": "10ms"}
+    as_law = {"link.qdisc": {"kind": str(saved), "limit": "200p", "ecn": True}}
+    found = aqmlab.run(tmp_path / "link.toml", seed=8, set={**keys, **as_law})
+    env = Link(SCENARIO, duration="12s")
+    learnt = Policy(saved.read_bytes())
+    observation, _ = env.reset(seed=8)
+    infos = []
+    for _ in range(1200):
+        observation, _, _, _, info = env.step(learnt.act(observation))
+        infos.append(info)
+    queue = pl.read_parquet(found.folder / "queue.parquet").filter(pl.col("direction") == 0)
+    assert len(set(queue["probability"])) > 1000
+    # A row of the table is written at the end of its interval, when the law has been asked again.
+    assert queue["probability"].to_list()[:1199] == [info["probability"] for info in infos[1:]]
+    forward = found.summary["forward"]
+    assert (forward["dropped_packets"] > 50) and (forward["marked_packets"] > 20)
+    assert forward["dropped_packets"] == queue["dropped_packets"].sum()
+    (law,) = found.manifest["laws"]
+    assert (law["name"], law["how"]) == ("learnt", "policy") and law["built_with"].startswith("onnxruntime ")
+    assert list(found.folder.rglob("*learnt.onnx"))
+
+
+def test_a_policy_is_compared_swept_checked_and_explained(saved, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("link.toml").write_text(SCENARIO.replace("duration", "duration", 1).replace('"12s"', '"4s"'))
+    found = aqmlab.compare("link.toml", "learnt.onnx", "learnt ecn limit 100p", "fq_learnt", "pie")
+    assert [column.name for column in found.columns] == ["learnt", "learnt ecn limit 100p", "fq_learnt", "pie"]
+    assert cli.invoke(["check", "learnt.onnx", "--json"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert (checked["name"], checked["how"], checked["problem"]) == ("learnt", "policy", "")
+    assert cli.invoke(["explain", "learnt.onnx", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "learnt"
+
+
+def test_a_policy_that_a_scenario_names_is_not_run_unasked(saved, tmp_path):
+    (tmp_path / "link.toml").write_text(SCENARIO.replace('"pie"', '"./learnt.onnx"'))
+    with pytest.raises(BadInput, match="names code, which is not run unasked: expected --allow-code"):
+        aqmlab.run(tmp_path / "link.toml")
+    brought.allow_all()
+    result = aqmlab.run(tmp_path / "link.toml", set={"duration": "3s"}, out=tmp_path / "out")
+    again = aqmlab.run(tmp_path / "out/scenario.toml")
+    assert again.digest == result.digest
+
+
+def test_a_policy_in_python_is_a_discipline(tmp_path):
+    (tmp_path / "link.toml").write_text(SCENARIO.replace('"12s"', '"4s"'))
+    env = gymnasium.make(NAME, scenario=SCENARIO)
+    learnt = Policy.of(layers(env.unwrapped), env)
+    for others in (["pie"], []):
+        found = aqmlab.compare(tmp_path / "link.toml", learnt, *others, "pfifo")
+        assert len(found.columns) == 2 + len(others)
+        assert found.columns[0].result.manifest["laws"][0]["name"] == "policy"
+    assert -1 <= float(learnt.act(np.zeros(24))[0]) <= 1
+
+
+def test_the_network_in_the_file_is_the_layers():
+    env = Link(SCENARIO)
+    made = layers(env)
+    learnt = Policy.of(made, env)
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        observation = rng.uniform(0, 1, env.observation_space.shape).astype(np.float32)
+        (first, bias, _), (second, last, _) = made
+        expected = second @ np.tanh(first @ observation + bias) + last
+        assert learnt.act(observation) == pytest.approx(np.clip(expected, -1, 1), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"observe": ("wait", "exchanges")}, "policy: no law sees exchanges; expected of wait"),
+        ({"action": ["pie", "codel"]}, "policy: a law answers with a probability"),
+        ({"action": {"target": ("1ms", "2ms")}}, "policy: a law answers with a probability"),
+        ({"windows": 2}, "policy: takes 24 numbers; expected the 12 of the environment's observation"),
+    ],
+)
+def test_what_no_law_can_see_or_do_is_not_saved(arguments, said):
+    made = layers(Link(SCENARIO))
+    with pytest.raises(BadInput, match=said):
+        Policy.of(made, Link(SCENARIO, **arguments))
+
+
+def test_what_is_no_policy_is_refused(saved, tmp_path):
+    env = Link(SCENARIO)
+    for model, said in (
+        (object(), "policy: object: expected a PPO or A2C"),
+        ([], "no single number comes out"),
+        ([(np.zeros((1, 24)), [0.0, 1.0], "none")], "policy: a layer"),
+        ([(np.full((1, 24), np.nan), [0.0], "none")], "weights that are no numbers"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            Policy.of(model, env)
+    with pytest.raises(BadInput, match="expected small letters"):
+        Policy.of(layers(env), env, name="My policy")
+    with pytest.raises(BadInput, match=r"expected a name that ends in \.onnx"):
+        Policy.of(layers(env), env).save(tmp_path / "policy.pt")
+    content = saved.read_bytes()
+    for number, (bad, said) in enumerate(
+        (
+            (b"nothing", "expected a network that onnxruntime reads"),
+            (content.replace(b'"version": 1', b'"version": 2'), "version 2 of a policy; expected 1"),
+            (content.replace(b'"aqmlab', b'"xqmlab').replace(b"\x06aqmlab\x12", b"\x06xqmlab\x12"), "no metadata"),
+            (content.replace(b'"scale": "square"', b'"scale": "squire"'), "'squire': expected a scale"),
+            (content.replace(b'"windows": 4', b'"windows": 5'), "expected one input of shape [1, 30]"),
+            (content.replace(b'"wait"', b'"waif"'), "observe: 'waif': expected of wait"),
+            (content.replace(b'"step_ns"', b'"step_xs"'), "cannot be read"),
+        )
+    ):
+        path = tmp_path / f"bad{number}.onnx"
+        path.write_bytes(bad)
+        with pytest.raises(BadInput) as refused:
+            brought.of_file(path)
+        assert said in str(refused.value) and "\n" not in str(refused.value), number
+
+
+def test_a_policy_that_fails_names_itself(saved, monkeypatch):
+    class Broken(policy.Network):
+        def answer(self, observation):
+            raise KeyError("weights")
+
+    monkeypatch.setattr(policy, "Network", Broken)
+    brought.of_file(saved)
+    with pytest.raises(Misbehaved, match=r"the law learnt failed: KeyError: 'weights' \(in tick, at 0.000000 s\)"):
+        tree = tomllib.loads(SCENARIO)
+        tree["link"]["qdisc"] = {"kind": str(saved)}
+        brought.allow(saved)
+        from aqmlab.scenario import read
+
+        resolved = read(tree).resolve()
+        engine.simulate(resolved, saved.parent)
+
+
+def test_the_guide_can_be_followed(tmp_path, monkeypatch, capsys):
+    """Training as the guide has it, with fewer steps where there is stable-baselines3, else with what it has saved."""
+    monkeypatch.chdir(tmp_path)
+    guide = (ROOT / "docs/guide/agents.md").read_text()
+    (written,) = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    exec(compile(written, "look.py", "exec"), {})
+    assert re.fullmatch(r"(0\.\d\d|1\.00) of the link in use, \d+\.\d ms of wait\n", capsys.readouterr().out)
+    blocks = re.findall(r"^```sh\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    (train,) = (words for words in lines if words[0] == "python")
+    if importlib.util.find_spec("stable_baselines3") is None:
+        Path("policy.onnx").write_bytes((ROOT / "examples/agent/policy.onnx").read_bytes())
+    else:
+        program = [sys.executable, str(ROOT / train[1]), *train[2:], "--steps", "4000"]
+        subprocess.run(program, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    keys = ("duration=4s", "warmup=1s", "link.rate=5mbit", 'traffic=[{ kind = "bulk", flows = 8 }]')
+    short = [word for key in keys for word in ("--set", key)]
+    shown = [words[1:] for words in lines if words[0] == "aqmlab"]
+    assert [words[0] for words in shown] == ["check", "new", "compare", "run"]
+    for words in shown:
+        more = [] if words[0] in ("check", "new") else short
+        assert cli.invoke([*(word for word in words if word != "--report"), *more]) == 0, words
+
+
+def test_the_guide_has_every_name():
+    text = (ROOT / "docs/guide/agents.md").read_text()
+    names = itertools.chain(observed.QUANTITIES, aqmlab.gym.link.OF_HOSTS, aqmlab.gym.MEASURES)
+    tables = text[text.index("### What the agent sees") :]
+    rows = re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)
+    assert sorted(rows) == sorted(names)
