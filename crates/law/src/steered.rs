@@ -127,7 +127,7 @@ pub fn policy(
     let row = row(&about.name, &about.doc, &about.source);
     let about = Arc::new(about);
     let make = move |values: &Values, site: Site| -> Box<dyn Law + Send> {
-        let ask = made().unwrap_or_else(|what| Fault { law: about.name.clone(), what }.raise());
+        let ask = made().unwrap_or_else(|what| Fault::of_law(&about.name, what).raise());
         let hand = Hand { about: Arc::clone(&about), ask, clock: Clock::every(about.step), asked: 0, quiet: 0 };
         Box::new(Steered::new(values, site, Helm::default(), Vec::new(), Some(hand)))
     };
@@ -231,7 +231,7 @@ impl Steered {
             let seen = self.helm.take();
             let raise = |what: String| -> ! {
                 let what = format!("{what} (in tick, at {:.6} s)", at.secs_f64());
-                Fault { law: hand.about.name.clone(), what }.raise()
+                Fault::of_law(&hand.about.name, what).raise()
             };
             let said = (hand.ask)(&seen).unwrap_or_else(|what| raise(what));
             if !(0.0..=1.0).contains(&said) {
