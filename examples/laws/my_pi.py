@@ -15,6 +15,9 @@ class MyPi:
     before = 0.0
     error = 0.0
 
+    def prepare(self, link):
+        self.error = self.before - self.qref
+
     def on_arrival(self, packet):
         return aqmlab.SIGNAL if packet.chance(self.probability) else aqmlab.PASS
 

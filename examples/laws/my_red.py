@@ -6,6 +6,8 @@ import aqmlab
 
 BUSY = -1
 OUTSIDE = -1
+LEAST = 2.2250738585072014e-308
+"""The least normal number. An average below it is as good as 0, and processors are slow with such numbers."""
 
 
 def decayed(value, keep, slots):
@@ -46,6 +48,8 @@ class MyRed:
             idle = (packet.now_ns - self.idle_since) * 1e-9
             if idle > 0.0 and self.average != 0.0:
                 self.average = decayed(self.average, 1.0 - self.wq, int(idle / self.slot * (1.0 + 1e-12)))
+                if self.average < LEAST and self.low > 0.0:
+                    self.average = 0.0
         self.idle_since = BUSY
         self.average += self.wq * (float(packet.backlog_packets) - self.average)
         if self.average < self.low:

@@ -13,6 +13,14 @@ struct my_pi {
     double error;               /* what it shows besides */
 };
 
+static int32_t prepare(void *state, const struct aqmlab_facts *facts)
+{
+    struct my_pi *pi = state;
+    (void)facts;
+    pi->error = pi->before - pi->qref;
+    return 0;
+}
+
 static int32_t on_arrival(void *state, const struct aqmlab_facts *facts)
 {
     const struct my_pi *pi = state;
@@ -58,6 +66,7 @@ static const struct aqmlab_law law = {
     .gauges = gauges,
     .gauges_count = sizeof gauges / sizeof *gauges,
     .tick_param = 3, /* w */
+    .prepare = prepare,
     .on_arrival = on_arrival,
     .tick = tick,
 };

@@ -5,6 +5,7 @@
  *   aqmlab compare web.toml ./my_red.so red
  */
 #include "aqmlab_law.h"
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,6 +49,8 @@ static void observe(struct my_red *red, const struct aqmlab_facts *facts)
         double idle = (double)(facts->now_ns - red->idle_since) * 1e-9;
         if (idle > 0.0 && red->average != 0.0)
             red->average = decayed(red->average, 1.0 - red->wq, (int64_t)(idle / red->slot * (1.0 + 1e-12)));
+        if (red->average < DBL_MIN && red->low > 0.0) /* as good as 0, and processors are slow with such numbers */
+            red->average = 0.0;
     }
     red->is_busy = true;
     red->average += red->wq * ((double)facts->backlog_packets - red->average);

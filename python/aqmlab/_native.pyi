@@ -65,6 +65,12 @@ def drive(text: str, origin: str, seed: int, operations: int, tells: bool) -> st
     law misbehaves, with `fault` and its `story`.
     """
 
+def replay(text: str, origin: str, seed: int, ops: str) -> str:
+    """Puts the forward discipline of a resolved scenario through a story of offers, takes and looks.
+
+    JSON with the `decisions`, one a step; or, where a law misbehaves, with the `fault`.
+    """
+
 def version() -> str:
     """Version of the engine."""
 

@@ -220,6 +220,20 @@ def drive(resolved: Resolved, seed: int, operations: int, tells: bool = False) -
     return found
 
 
+def replay(resolved: Resolved, seed: int, ops: list[list[Any]]) -> list[Any]:
+    """What the forward discipline decides in a story.
+
+    Its steps are `["offer", ns, bytes, ecn, flow]`, `["take", ns]` and `["look", ns]`. The words of offers and takes
+    are those of testdata/vectors; a look finds the backlog and what the discipline shows.
+    Random numbers are those of the stream `vector` of the seed. Raises `Misbehaved` if a law breaks a promise.
+    """
+    found = json.loads(native.replay(resolved.toml, resolved.origin, seed, json.dumps(ops)))
+    if "fault" in found:
+        raise Misbehaved(found["fault"])
+    decisions: list[Any] = found["decisions"]
+    return decisions
+
+
 def _brought(bring: Callable[..., str], what: str | int, path: Path, sha256: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(bring(what, str(path), sha256))

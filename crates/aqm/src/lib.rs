@@ -16,6 +16,7 @@ pub mod param;
 pub mod qdisc;
 pub mod redopt;
 pub mod registry;
+pub mod replay;
 mod row;
 
 mod device;

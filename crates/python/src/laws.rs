@@ -2,9 +2,13 @@
 //! resolved afterwards may name their files.
 
 use crate::{LawError, ScenarioError, catalogues};
-use aqm::registry::{Entry, Registry};
+use aqm::registry::{Entry, Registry, Site};
+use aqm::replay::{Deed, Outcome, Step};
+use base::{Ecn, FlowKey, Stream, Time};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -68,6 +72,57 @@ pub fn drive(py: Python<'_>, text: &str, origin: &str, seed: u64, operations: u3
         }
         .to_string())
     })
+}
+
+/// A step of a story as Python writes it: `["offer", AT_NS, SIZE, ECN, FLOW]`, `["take", AT_NS]` or `["look", AT_NS]`.
+#[derive(Deserialize)]
+struct Op(String, u64, #[serde(default)] u32, #[serde(default)] String, #[serde(default)] u64);
+
+impl Op {
+    fn step(&self) -> Step {
+        let Self(word, at_ns, size, ecn, flow) = self;
+        let ecn = match ecn.as_str() {
+            "ect0" => Ecn::Ect0,
+            "ect1" => Ecn::Ect1,
+            "ce" => Ecn::Ce,
+            _ => Ecn::NotEct,
+        };
+        let deed = match word.as_str() {
+            "offer" => Deed::Offer { size: *size, ecn, flow: FlowKey(*flow) },
+            "take" => Deed::Take,
+            _ => Deed::Look,
+        };
+        Step { at: Time::from_ns(*at_ns), deed }
+    }
+}
+
+/// Puts the forward discipline of a resolved scenario, which draws from the stream `vector` of `seed`, through the
+/// story `ops`. Returns JSON with what came of each step, or with the `fault`.
+#[pyfunction]
+pub fn replay(py: Python<'_>, text: &str, origin: &str, seed: u64, ops: &str) -> PyResult<String> {
+    let resolved = crate::resolved(py, text, origin, &[])?;
+    let scenario = resolved.scenario().map_err(crate::refused)?;
+    let (link, qdisc) = (&scenario.links[0], &scenario.links[0].qdiscs[0]);
+    let ops: Vec<Op> = serde_json::from_str(ops).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let site = Site { rate: link.rates[0], stream: Stream::named(seed, "vector") };
+    py.detach(|| {
+        let run = || aqm::replay::replay(&mut *qdisc.entry.build(&qdisc.values, site), ops.iter().map(Op::step));
+        Ok(match aqm::fault::caught(run) {
+            Ok(outcomes) => json!({ "decisions": outcomes.into_iter().map(decision).collect::<Vec<_>>() }),
+            Err(fault) => json!({ "fault": fault.message() }),
+        }
+        .to_string())
+    })
+}
+
+fn decision(outcome: Outcome) -> Value {
+    match outcome {
+        Outcome::Told(told) => json!(told),
+        Outcome::State(backlog, gauges) => json!({
+            "packets": backlog.packets, "bytes": backlog.bytes,
+            "probability": gauges.probability, "control": gauges.control,
+        }),
+    }
 }
 
 /// The exception for a law that has ended a run.

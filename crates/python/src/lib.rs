@@ -211,6 +211,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(laws::bring_library, module)?)?;
     module.add_function(wrap_pyfunction!(laws::bring_table, module)?)?;
     module.add_function(wrap_pyfunction!(laws::drive, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::replay, module)?)?;
     module.add_function(wrap_pyfunction!(live::live, module)?)?;
     stepped::add_to(module)?;
     Ok(())

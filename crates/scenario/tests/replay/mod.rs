@@ -1,9 +1,10 @@
 //! Runs a trace of offers and takes through a discipline and writes down what it decides. The protocol, one JSON
 //! object a line each way, is in `tests/python/oracle/README.md`.
 
+use aqm::Qdisc;
 use aqm::param::{Kind, Param, Text};
 use aqm::registry::{self, Row, Site};
-use aqm::{Cause, Headers, Packet, Qdisc, Tap};
+use aqm::replay::{Deed, Numbered, Outcome, Step};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
 use serde_json::{Value, json};
 
@@ -49,94 +50,27 @@ fn param(param: &Param<Text>) -> Value {
     })
 }
 
-/// A packet of a trace: numbered from 1 in the order of offers.
-struct Numbered {
-    number: u64,
-    size: u32,
-    ecn: Ecn,
-    flow: FlowKey,
-}
-
-impl Packet for Numbered {
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn ecn(&self) -> Ecn {
-        self.ecn
-    }
-
-    fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
-    }
-
-    fn flow(&self) -> FlowKey {
-        self.flow
-    }
-}
-
-/// What was told during one operation.
-#[derive(Default)]
-struct Told(Vec<String>);
-
-impl Tap<Numbered> for Told {
-    fn accepted(&mut self, packet: &Numbered, _: Time) {
-        self.0.push(format!("accept #{}", packet.number));
-    }
-
-    fn dropped(&mut self, packet: Numbered, cause: Cause, _: Time) {
-        self.0.push(format!("drop {} #{}", cause.name(), packet.number));
-    }
-
-    fn marked(&mut self, packet: &Numbered, cause: Cause, _: Time) {
-        self.0.push(format!("mark {} #{}", cause.name(), packet.number));
-    }
-}
-
-impl Headers<Numbered> for Told {}
-
 /// The decisions of a trace, or why it cannot be run.
 fn replay(request: &Value) -> Result<Vec<Value>, String> {
     let kind = request["kind"].as_str().ok_or("kind: a name")?;
     let rate_bps = request["rate_bps"].as_u64().ok_or("rate_bps: a whole number")?;
     let seed = request["seed"].as_u64().ok_or("seed: a whole number")?;
     let mut qdisc = build(kind, &request["params"], rate_bps, seed)?;
-    let mut decisions = Vec::new();
-    let mut offers = 0;
-    for op in request["ops"].as_array().ok_or("ops: an array")? {
-        let (deed, at_ns) = op[0].as_str().zip(op[1].as_u64()).ok_or("an operation: a word and nanoseconds")?;
-        let now = Time::from_ns(at_ns);
-        while qdisc.next_tick() <= now {
-            let due = qdisc.next_tick();
-            qdisc.tick(due);
-        }
-        let mut told = Told::default();
-        decisions.push(match deed {
-            "offer" => {
-                offers += 1;
-                qdisc.offer(packet(offers, op)?, now, &mut told);
-                json!(told.0.join(", "))
-            }
-            "take" => {
-                match qdisc.take(now, &mut told).packet() {
-                    Some(held) => told.0.push(format!("send #{}", held.packet.number)),
-                    None => told.0.push("none".into()),
-                }
-                json!(told.0.join(", "))
-            }
-            "look" => {
-                let (backlog, gauges) = (qdisc.backlog(), qdisc.gauges());
-                json!({
-                    "packets": backlog.packets,
-                    "bytes": backlog.bytes,
-                    "probability": gauges.probability,
-                    "control": gauges.control,
-                })
-            }
-            other => return Err(format!("{other}: expected offer, take or look")),
-        });
+    let steps: Result<Vec<Step>, String> = request["ops"].as_array().ok_or("ops: an array")?.iter().map(step).collect();
+    let outcomes = aqm::replay::replay(&mut *qdisc, steps?);
+    Ok(outcomes.into_iter().map(decision).collect())
+}
+
+fn decision(outcome: Outcome) -> Value {
+    match outcome {
+        Outcome::Told(told) => json!(told),
+        Outcome::State(backlog, gauges) => json!({
+            "packets": backlog.packets,
+            "bytes": backlog.bytes,
+            "probability": gauges.probability,
+            "control": gauges.control,
+        }),
     }
-    Ok(decisions)
 }
 
 /// The discipline as a scenario would have it, on the random stream that the vectors use.
@@ -155,7 +89,18 @@ fn build(kind: &str, params: &Value, rate_bps: u64, seed: u64) -> Result<Box<dyn
     Ok(qdisc.entry.build(&qdisc.values, site))
 }
 
-fn packet(number: u64, op: &Value) -> Result<Numbered, String> {
+fn step(op: &Value) -> Result<Step, String> {
+    let (deed, at_ns) = op[0].as_str().zip(op[1].as_u64()).ok_or("an operation: a word and nanoseconds")?;
+    let deed = match deed {
+        "offer" => offer(op)?,
+        "take" => Deed::Take,
+        "look" => Deed::Look,
+        other => return Err(format!("{other}: expected offer, take or look")),
+    };
+    Ok(Step { at: Time::from_ns(at_ns), deed })
+}
+
+fn offer(op: &Value) -> Result<Deed, String> {
     let size = op[2].as_u64().and_then(|size| u32::try_from(size).ok()).ok_or("an offer: a size in bytes")?;
     let ecn = match op[3].as_str() {
         Some("not-ect") => Ecn::NotEct,
@@ -165,5 +110,5 @@ fn packet(number: u64, op: &Value) -> Result<Numbered, String> {
         _ => return Err("an offer: not-ect, ect0, ect1 or ce".into()),
     };
     let flow = FlowKey(op[4].as_u64().ok_or("an offer: a flow's number")?);
-    Ok(Numbered { number, size, ecn, flow })
+    Ok(Deed::Offer { size, ecn, flow })
 }
