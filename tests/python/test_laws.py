@@ -5,9 +5,11 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +19,7 @@ import aqmlab
 import studies
 from aqmlab import cli, engine, sweep
 from aqmlab.errors import BadInput, Misbehaved
-from aqmlab.laws import brought
+from aqmlab.laws import brought, patience
 from aqmlab.live import kernel
 from aqmlab.progress import Silent
 from aqmlab.runs import apart, calibration, law_check
@@ -406,6 +408,47 @@ def test_what_is_no_law_is_refused(link, tmp_path, text, said):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(BadInput, match=said):
         run(link, str(tmp_path / "mine.py"))
+
+
+@pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(60)"])
+def test_a_file_that_never_ends_while_it_is_imported_is_refused(tmp_path, monkeypatch, code):
+    monkeypatch.setattr(patience, "LOADING_S", 0.3)
+    (tmp_path / "mine.py").write_text(f"{code}\n")
+    said = r"mine.py: still runs 0.3 s after it was loaded; expected a file whose own code ends"
+    with pytest.raises(BadInput, match=said):
+        brought.of_file(tmp_path / "mine.py")
+    if "sleep" not in code:
+        with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match=said):
+            pool.submit(brought.of_file, tmp_path / "mine.py").result()
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("__builtin_trap();", "was ended by SIG(ILL|TRAP) while it was loaded; expected a library that can be loaded"),
+        ("for (volatile int k = 0;;) k++;", "still runs 1 s after it was loaded"),
+    ],
+)
+@pytest.mark.parametrize("where", ["int aqmlab_law_table", "__attribute__((constructor)) static int begins"])
+def test_a_library_that_breaks_or_never_ends_while_it_is_loaded_is_refused(tmp_path, monkeypatch, code, said, where):
+    monkeypatch.setattr(patience, "LOADING_S", 1.0)
+    (tmp_path / "bad.c").write_text(f"{where}(void) {{ {code} return 0; }}\n")
+    made = library("bad", tmp_path, source=tmp_path / "bad.c")
+    with pytest.raises(BadInput, match=f"bad.so: {said}"):
+        brought.of_file(made)
+
+
+@pytest.mark.parametrize(
+    "words", [["check"], ["explain"], ["compare", "link.toml", "pfifo"]], ids=lambda words: words[0]
+)
+def test_a_scenario_is_no_law(link, monkeypatch, capsys, words):
+    monkeypatch.chdir(link.parent)
+    assert cli.invoke([*words, "link.toml"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "link.toml" in said and "expected" in said, said
+    if words == ["check"]:
+        assert said.endswith("link.toml: is no law; expected a file whose name ends in .py, .so, .onnx\n")
 
 
 def checked(path: Path, capsys) -> tuple[int, dict]:

@@ -1,7 +1,7 @@
 """Laws of one's own: declared in Python, compiled or as they are, or of shared libraries.
 
 `declared` has the decorator, `table` the binary interface, `compiled` and `interpreted` fill it in, `brought` says
-which files may be loaded and brings their laws to the engine.
+which files may be loaded and brings their laws to the engine, `patience` ends code that never ends while it is loaded.
 """
 
 from aqmlab.laws.declared import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, law, parameter

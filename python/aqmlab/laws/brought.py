@@ -16,7 +16,7 @@ from typing import Any
 from aqmlab import engine, files, links
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.laws import compiled, interpreted, policy, table
+from aqmlab.laws import compiled, interpreted, patience, policy, table
 from aqmlab.laws.declared import Declaration
 from aqmlab.laws.straight import is_straight
 
@@ -126,6 +126,8 @@ def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
 
 def of_file(path: Path) -> Brought:
     """Brings the law of a file; raises `BadInput` where it is none."""
+    if path.suffix not in ENDINGS:
+        raise BadInput(f"{path}: is no law; expected a file whose name ends in {', '.join(ENDINGS)}")
     content = files.content(path, files.LAW)
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 in _BROUGHT and (str(path), sha256) in _PLACES:
@@ -151,6 +153,7 @@ def _library(content: bytes, path: Path, sha256: str) -> dict[str, Any]:
     with tempfile.NamedTemporaryFile(suffix=".so") as copy:
         copy.write(content)
         copy.flush()
+        patience.try_library(copy.name, path)
         return engine.bring_library(copy.name, path, sha256)
 
 
@@ -160,7 +163,8 @@ def declaration(content: bytes, path: Path) -> Declaration:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     try:
-        exec(compile(content, str(path), "exec"), module.__dict__)
+        with patience.ends_in_time(path):
+            exec(compile(content, str(path), "exec"), module.__dict__)
     except BadInput:
         raise
     except SyntaxError as error:
