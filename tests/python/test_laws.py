@@ -382,6 +382,9 @@ def test_a_law_decides_between_real_stacks_in_virtual_time(link, tmp_path, monke
     [
         ("open('x')", r"mine.py:14: Mine.on_arrival cannot be compiled"),
         ("self.other = 3", r"mine.py:14: Mine has no field other; expected it in the class"),
+        ("self.seen += packet.sojourn", r"mine.py:14: packet has no sojourn; expected one of now_ns, .*sojourn_ns"),
+        ("return aqmlab.SIGNL", r"mine.py:14: Mine.on_arrival cannot be compiled: .*SIGNL"),
+        ("return 'drop'", r"mine.py:\d+: Mine.on_arrival answers .*; expected a verdict on every way through it"),
     ],
 )
 def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, said):
@@ -397,6 +400,22 @@ def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, 
         ("import nothing_of_the_kind\n", "ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
         (COUNTS.format(body="pass", how="").replace("on_arrival", "on_arival"), "expected a method on_arrival or"),
         (COUNTS.format(body="pass", how='(tick="5ms")'), "expected a method tick and how often it is called"),
+        (
+            COUNTS.format(body="pass", how="") + "\n    def on_departur(self, packet): return 0\n",
+            "mine.py:17: Mine.on_departur: expected a method that the engine calls, which are prepare, on_arrival",
+        ),
+        (
+            COUNTS.format(body="pass", how="") + "\n    def on_idle(self): pass\n",
+            r"mine.py:17: Mine.on_idle\(self\): expected \(self, queue\)",
+        ),
+        (
+            COUNTS.format(body="pass", how='(tick="often")') + "\n    def tick(self, queue): pass\n",
+            "Mine: tick: often: expected a time such as 15ms, or the name of a parameter",
+        ),
+        (
+            COUNTS.format(body="pass", how="").replace("(50,", "('20 parsecs',"),
+            "mine.py:10: parameter: '20 parsecs': expected a number, or a text such as 5ms",
+        ),
         (COUNTS.format(body="pass", how='(name="pi")'), "called pi, as one that is built in: expected another name"),
         (
             COUNTS.format(body="pass", how="").replace("seen = 0", "seen = []"),

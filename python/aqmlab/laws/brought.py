@@ -7,6 +7,7 @@ what a scenario names. A file is read once; what is loaded is what was read, and
 import hashlib
 import sys
 import tempfile
+import traceback
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -165,8 +166,11 @@ def declaration(content: bytes, path: Path) -> Declaration:
     try:
         with patience.ends_in_time(path):
             exec(compile(content, str(path), "exec"), module.__dict__)
-    except BadInput:
-        raise
+    except BadInput as error:
+        if str(path) in str(error):
+            raise
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        raise BadInput(f"{path}:{lines[-1]}: {error}" if lines else f"{path}: {error}") from None
     except SyntaxError as error:
         raise BadInput(f"{path}:{error.lineno}: {error.msg}; expected Python") from None
     except Exception as error:

@@ -15,7 +15,10 @@ from typing import Any
 
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.laws.declared import DECIDES, METHODS, Declaration, place_of
-from aqmlab.laws.table import FAILED, Facts
+from aqmlab.laws.table import FAILED, FIELDS, Facts
+
+FACTS = (*FIELDS, "sojourn_ns", "rate_bps")
+"""What a law may read of the argument of a call."""
 
 EXTRA = 'pip install "aqmlab[laws]"'
 """What brings Numba."""
@@ -76,17 +79,40 @@ class _refusing:  # noqa: N801 - it reads as a verb
 
         if isinstance(error, KeyError):  # what Numba says of a field that a record has not
             name = str(error.args[0])
+            if (asked := _asked_for(name, self.declared)) not in (None, "self"):
+                facts = ", ".join([*FACTS, "chance", "uniform"])
+                raise BadInput(
+                    f"{_use_of(name, self.declared)}: {asked} has no {name}; expected one of {facts}"
+                ) from None
             raise BadInput(
                 f"{_use_of(name, self.declared)}: {self.declared.cls.__name__} has no field {name}; expected it in the "
                 f"class, with the number it begins with, as in {name} = 0.0"
             ) from None
-        if error is None or not isinstance(error, NumbaError | NotImplementedError | TypeError):
+        if error is None or not isinstance(error, NumbaError | NotImplementedError | TypeError | AttributeError):
             return
         place, reason = _reason(error, self.declared.methods.get(self.method))
+        if isinstance(error, AttributeError) and error.name:
+            place = _use_of(error.name, self.declared)
+        if self.method in DECIDES and (answers := re.search(r"No conversion from (.+?) to int32", reason)):
+            raise BadInput(
+                f"{place}: {self.declared.cls.__name__}.{self.method} answers {answers[1]}; expected a verdict on "
+                f"every way through it: PASS, SIGNAL, MARK or DROP"
+            ) from None
         raise BadInput(
             f"{place}: {self.declared.cls.__name__}.{self.method} cannot be compiled: {reason}; expected numbers, the "
             f"law's own fields and methods, and math, or @aqmlab.law(compiled=False) to run it as it is"
         ) from None
+
+
+def _asked_for(name: str, declared: Declaration) -> str | None:
+    """Of what a field is asked for where it is used first, by its name in the method; `None` if that is not plain."""
+    for method in declared.methods.values():
+        before: Any = None
+        for step in dis.get_instructions(method):
+            if step.argval == name:
+                return before if isinstance(before, str) else None
+            before = step.argval[-1] if isinstance(step.argval, tuple) and step.argval else step.argval
+    return None
 
 
 def _use_of(name: str, declared: Declaration) -> str:

@@ -201,6 +201,17 @@ def _check(found: Declaration, own: Mapping[str, Any]) -> None:
     where = f"{found.place}: {found.cls.__name__}"
     if not any(name in found.methods for name in DECIDES):
         raise BadInput(f"{where}: expected a method {' or '.join(DECIDES)} that answers a verdict")
+    for name, method in found.methods.items():
+        if name.startswith("on_") and name not in METHODS:
+            raise BadInput(
+                f"{place_of(method)}: {found.cls.__name__}.{name}: expected a method that the engine calls, which are "
+                f"{', '.join(METHODS)}, or a name that does not begin with on_"
+            )
+        if name in METHODS and not _takes_one(method):
+            told = {"prepare": "link", "on_idle": "queue", "tick": "queue"}.get(name, "packet")
+            raise BadInput(
+                f"{place_of(method)}: {found.cls.__name__}.{name}{inspect.signature(method)}: expected (self, {told})"
+            )
     known = {*found.parameters, *found.state, *found.methods}
     if found.compiled:
         for name, item in own.items():
@@ -214,5 +225,19 @@ def _check(found: Declaration, own: Mapping[str, Any]) -> None:
             raise BadInput(f"{where}: gauges: {name}: expected one of {', '.join(found.fields)}")
     if ("tick" in found.methods) != (found.tick is not None):
         raise BadInput(f'{where}: expected a method tick and how often it is called, as in @aqmlab.law(tick="15ms")')
-    if found.tick is not None and found.tick not in found.parameters and quantity(found.tick)[0] != "time":
+    if found.tick is not None and found.tick not in found.parameters and not _is_time(found.tick):
         raise BadInput(f"{where}: tick: {found.tick}: expected a time such as 15ms, or the name of a parameter")
+
+
+def _takes_one(method: Callable[..., Any]) -> bool:
+    """Whether a method can be called with what the engine tells it, and no more."""
+    try:
+        inspect.signature(method).bind(None, None)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_time(written: str) -> bool:
+    found = units.quantity(written)
+    return found is not None and found[1] == "s"
