@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aqmlab import deferred, engine
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
-from aqmlab.laws import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, law, parameter
+from aqmlab.laws import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, TAIL, discipline, later, law, parameter
 
 if TYPE_CHECKING:
     from aqmlab.api import calibrate, compare, live, load, record, run
@@ -50,6 +50,7 @@ __all__ = [
     "OVERLOAD",
     "PASS",
     "SIGNAL",
+    "TAIL",
     "AqmlabError",
     "BadInput",
     "Calibration",
@@ -60,7 +61,9 @@ __all__ = [
     "Run",
     "calibrate",
     "compare",
+    "discipline",
     "include",
+    "later",
     "law",
     "live",
     "load",

@@ -58,6 +58,9 @@ class Stepped:
 def advance_all(runs: list[Stepped], until_ns: list[int], threads: int) -> list[_Passed]:
     """Lets several runs pass at once on so many threads: what `Stepped.advance` does of each."""
 
+def bring_discipline(address: int, path: str, sha256: str) -> str:
+    """The same of a discipline that holds packets."""
+
 def drive(text: str, origin: str, seed: int, operations: int, tells: bool) -> str:
     """Puts the forward discipline of a resolved scenario through random operations.
 

@@ -214,6 +214,11 @@ def _asked(ask: Callable[[], Answer]) -> Answer:
         raise Misbehaved(str(error)) from None
 
 
+def bring_discipline(address: int, path: Path, sha256: str) -> dict[str, Any]:
+    """The same of a discipline that holds packets."""
+    return _brought(native.bring_discipline, address, path, sha256)
+
+
 def drive(resolved: Resolved, seed: int, operations: int, tells: bool = False) -> dict[str, Any]:
     """Puts the forward discipline through random operations: counts, or a `fault` and where `tells` its `story`."""
     found: dict[str, Any] = json.loads(native.drive(resolved.toml, resolved.origin, seed, operations, tells))

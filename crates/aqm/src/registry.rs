@@ -137,8 +137,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// Takes over the law of the file at `path`, whose content has this digest. Scenarios name it by the file, so that
-    /// the law's name stays free and the file may have another content each time.
+    /// Takes over the law or discipline of the file at `path`, whose content has this digest. Scenarios name it by the
+    /// file, so that its name stays free and the file may have another content each time.
     ///
     /// # Errors
     /// Its name is another discipline's, in one line.
@@ -147,7 +147,8 @@ impl Registry {
         for entry in [Some(&law), fair.as_ref()].into_iter().flatten() {
             let name = &entry.row.name;
             if self.find(name).is_some() {
-                return Err(format!("the law is called {name}, as one that is built in: expected another name"));
+                let what = if law.is_law() { "law" } else { "discipline" };
+                return Err(format!("the {what} is called {name}, as one that is built in: expected another name"));
             }
         }
         let path = plain(path);

@@ -1,5 +1,5 @@
-//! The binary interface of laws, for whoever writes one, in any language. The header `aqmlab_law.h` is made from
-//! crates/law/src/abi.rs by `make docs`.
+//! The binary interface of laws and disciplines, for whoever writes one, in any language. The header `aqmlab_law.h` is
+//! made from crates/law/src/abi.rs by `make docs`. A law decides about packets; a discipline orders them too.
 //!
 //! What the two sides promise each other:
 //! - The engine owns the state: one block for each queue, aligned to 16 bytes, zeroed, and filled in with the
@@ -29,6 +29,9 @@ pub const EARLY: i32 = 0;
 pub const FORCED: i32 = 16;
 /// Added to `DROP`: congestion is too heavy to mark what could be marked.
 pub const OVERLOAD: i32 = 32;
+
+/// Cause of a discipline alone: the queue is full.
+pub const TAIL: i32 = 8;
 
 /// Answered by any call: the law cannot go on. The run then ends with the law's name.
 pub const FAILED: i32 = -1;
@@ -178,3 +181,51 @@ pub struct Law {
 
 /// What a shared library exports, under the name `aqmlab_law_table`.
 pub type Table = extern "C" fn() -> *const Law;
+
+/// Answered by `take` of a discipline: something is held back (see `later`).
+pub const LATER: i64 = -2;
+
+/// What a discipline learns in a call, and what it may do in it. Packets are handles: positive numbers that the engine
+/// gives to packets as they arrive, later ones greater, none twice. The engine holds the packets.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    /// What a law learns too; `size`, `ecn`, `may_mark`, `flow` and the hosts are those of the arriving packet. The
+    /// backlog is what is held, in `offer` without the arriving packet, and follows what the call loses.
+    pub facts: Facts,
+    /// The arriving packet, in `offer`.
+    pub handle: i64,
+    /// Its Differentiated Services codepoint.
+    pub dscp: i64,
+    /// The parameter `limit`, where it is in packets; `INT64_MAX` where it is not.
+    pub limit_packets: i64,
+    /// The same in bytes.
+    pub limit_bytes: i64,
+    /// Whether the arriving packet goes beyond the limit: it or others have to be lost before `offer` ends.
+    pub is_full: i64,
+    /// Loses a packet that is held, for a cause; in `offer` and `take`. 0, or FAILED where it is not held.
+    pub drop: extern "C" fn(queue: *const Queue, handle: i64, cause: i32) -> i32,
+    /// Marks a packet that is held and may be marked, for a cause; as `drop`.
+    pub mark: extern "C" fn(queue: *const Queue, handle: i64, cause: i32) -> i32,
+    /// What `take` answers where what waits is held back for so many nanoseconds, at least 1. A packet that arrives
+    /// makes the link ask before.
+    pub later: extern "C" fn(queue: *const Queue, ns: i64) -> i64,
+}
+
+/// A call of a discipline.
+pub type QueueCall = Option<extern "C" fn(state: *mut c_void, queue: *const Queue) -> i64>;
+
+/// A discipline: what it is called and what it needs, and what it does.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Discipline {
+    /// Its version, name, state, parameters and gauges, `prepare` and `tick`, as of a law. All other calls are null.
+    pub law: Law,
+    /// A packet arrives. It is held unless it is lost in the call. Answers 0.
+    pub offer: QueueCall,
+    /// Which packet is sent: its handle; 0 if nothing waits; or what `later` answers.
+    pub take: QueueCall,
+}
+
+/// What the shared library of a discipline exports, under the name `aqmlab_discipline_table`.
+pub type DisciplineTable = extern "C" fn() -> *const Discipline;

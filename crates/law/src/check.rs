@@ -1,25 +1,31 @@
-//! This file tries a new law before anything depends on it: with random arrivals and departures, ticks when they are
-//! due, bursts, a full queue, and silence. It counts what the law does. If the law breaks a promise, it tells the last
-//! operations.
+//! This file tries a new law or discipline before anything depends on it: with random arrivals and departures, ticks
+//! when they are due, bursts, a full queue, and silence. It counts what becomes of packets. If a promise is broken, it
+//! tells the last operations, and before them those of the packet that it is about.
 
 use aqm::fault::{Fault, caught};
 use aqm::param::Values;
+use aqm::qdisc::Taken;
 use aqm::registry::{Entry, Site};
 use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 /// How many of the last operations are told.
 const STORY: usize = 8;
 /// Silence after which a law should let a lone packet pass.
 const SILENCE: Span = Span::from_secs(60);
+/// How often a link asks in vain, while nothing arrives, until a discipline is taken to keep packets back for ever.
+const VAIN: u32 = 10_000;
 
 /// A packet of the check.
 #[derive(Clone, Copy, Debug)]
 struct Parcel {
+    /// Which one it is; the first is 1.
+    number: u64,
     size: u32,
     ecn: Ecn,
     flow: u64,
+    dscp: u8,
 }
 
 impl Packet for Parcel {
@@ -34,6 +40,9 @@ impl Packet for Parcel {
     }
     fn flow(&self) -> FlowKey {
         FlowKey(self.flow)
+    }
+    fn dscp(&self) -> u8 {
+        self.dscp
     }
 }
 
@@ -58,10 +67,14 @@ pub struct Counts {
     pub history: u64,
 }
 
-/// Counts what the discipline tells.
+/// Counts what the discipline tells, and keeps the story.
 #[derive(Default)]
 struct Seen {
     counts: Counts,
+    /// Packets that are held.
+    held: BTreeSet<u64>,
+    /// What happened, and to which packet.
+    story: Option<Vec<(u64, String)>>,
 }
 
 impl Seen {
@@ -69,15 +82,32 @@ impl Seen {
         let mixed = FlowKey(self.counts.history ^ now.ns()).hash(what);
         self.counts.history = mixed;
     }
+
+    fn tell(&mut self, packet: u64, now: Time, what: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push((packet, format!("{:.6} s: {}", now.secs_f64(), what())));
+        }
+    }
+
+    /// The last operations, and before them those of a packet.
+    fn told(self, packet: Option<u64>) -> Vec<String> {
+        let mut story = self.story.unwrap_or_default();
+        let last = story.split_off(story.len().saturating_sub(STORY));
+        let its = story.into_iter().filter(|(of, _)| Some(*of) == packet);
+        its.chain(last).map(|(_, line)| line).collect()
+    }
 }
 
 impl Tap<Parcel> for Seen {
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
         let counts = &mut self.counts;
         *(if cause == Cause::Tail { &mut counts.refused } else { &mut counts.lost }) += 1;
+        self.held.remove(&packet.number);
+        self.tell(packet.number, now, || format!("packet {} is lost ({})", packet.number, cause.name()));
         self.note(u64::from(packet.size) + packet.flow + 10_000 * cause as u64, now);
     }
-    fn marked(&mut self, packet: &Parcel, _cause: Cause, now: Time) {
+    fn marked(&mut self, packet: &Parcel, cause: Cause, now: Time) {
+        self.tell(packet.number, now, || format!("packet {} is marked ({})", packet.number, cause.name()));
         self.counts.marked += 1;
         self.note(100_000 + u64::from(packet.size), now);
     }
@@ -89,33 +119,31 @@ impl Headers<Parcel> for Seen {
     }
 }
 
-/// A law in its queue, driven at random.
+/// A discipline, be it a law in its queue, driven at random.
 struct Drive {
     qdisc: Box<dyn Qdisc<Parcel> + Send>,
+    /// What it is called.
+    name: String,
     rate: Rate,
     now: Time,
     seen: Seen,
-    story: VecDeque<String>,
-    tells: bool,
+}
+
+/// What a link that asked for a packet got.
+enum Got {
+    Packet,
+    Later(Time),
+    Nothing,
 }
 
 impl Drive {
-    fn tell(&mut self, what: impl FnOnce() -> String) {
-        if self.tells {
-            if self.story.len() == STORY {
-                self.story.pop_front();
-            }
-            self.story.push_back(format!("{:.6} s: {}", self.now.secs_f64(), what()));
-        }
-    }
-
-    /// Lets time pass, and the law tick when it wants to.
+    /// Lets time pass, and the discipline tick when it wants to.
     fn pass(&mut self, span: Span) {
         let until = self.now + span;
         while self.qdisc.next_tick() <= until {
             self.now = self.qdisc.next_tick().max(self.now);
             let waits = self.qdisc.backlog().packets;
-            self.tell(|| format!("the law ticks; {waits} packets wait"));
+            self.seen.tell(0, self.now, || format!("it ticks; {waits} packets wait"));
             self.seen.counts.ticks += 1;
             self.qdisc.tick(self.now);
         }
@@ -123,30 +151,80 @@ impl Drive {
         self.qdisc.gauges();
     }
 
-    fn offer(&mut self, packet: Parcel) {
+    fn offer(&mut self, mut packet: Parcel) {
         let waits = self.qdisc.backlog().packets;
-        let Parcel { size, ecn, flow } = packet;
-        self.tell(|| format!("a packet of {size} bytes ({ecn:?}, flow {flow}) arrives; {waits} wait"));
         self.seen.counts.offered += 1;
+        packet.number = self.seen.counts.offered;
+        let Parcel { number, size, ecn, flow, .. } = packet;
+        self.seen.tell(number, self.now, || {
+            format!("packet {number} of {size} bytes ({ecn:?}, flow {flow}) arrives; {waits} wait")
+        });
+        self.seen.held.insert(number);
         self.qdisc.offer(packet, self.now, &mut self.seen);
         self.is_conserved();
     }
 
-    /// Takes a packet and sends it; false where none waits.
-    fn take(&mut self) -> bool {
+    /// Takes a packet and sends it.
+    fn ask(&mut self) -> Got {
         let waits = self.qdisc.backlog().packets;
-        self.tell(|| format!("the link asks for a packet; {waits} wait"));
-        let taken = self.qdisc.take(self.now, &mut self.seen).packet();
-        self.is_conserved_after(taken.is_some());
-        let Some(held) = taken else { return false };
+        self.seen.tell(0, self.now, || format!("the link asks for a packet; {waits} wait"));
+        let held = match self.qdisc.take(self.now, &mut self.seen) {
+            Taken::Packet(held) => held,
+            Taken::Later(at) => {
+                self.seen.tell(0, self.now, || format!("it is to ask again at {:.6} s", at.secs_f64()));
+                self.is_conserved();
+                return Got::Later(at);
+            }
+            Taken::Empty => {
+                self.is_conserved();
+                return Got::Nothing;
+            }
+        };
+        self.seen.counts.taken += 1;
+        self.seen.held.remove(&held.packet.number);
+        self.seen.tell(held.packet.number, self.now, || format!("packet {} leaves", held.packet.number));
+        self.is_conserved();
         self.seen.note(200_000 + held.packet.flow, held.enqueued);
         self.pass(Span::from_secs_f64(f64::from(held.packet.size) * 8.0 / self.rate.bps_f64()));
-        true
+        Got::Packet
     }
 
-    fn is_conserved_after(&mut self, is_taken: bool) {
-        self.seen.counts.taken += u64::from(is_taken);
-        self.is_conserved();
+    /// Takes a packet and sends it; false where none is to be had now.
+    fn take(&mut self) -> bool {
+        matches!(self.ask(), Got::Packet)
+    }
+
+    /// Takes what waits until nothing does. Nothing arrives meanwhile.
+    fn drain(&mut self) {
+        let (mut since, mut in_vain) = (self.now, 0);
+        loop {
+            match self.ask() {
+                Got::Nothing => return,
+                Got::Packet => (since, in_vain) = (self.now, 0),
+                Got::Later(at) => {
+                    in_vain += 1;
+                    if in_vain > VAIN || at.since(since) > SILENCE {
+                        self.keeps_back(since, in_vain);
+                    }
+                    self.pass(at.since(self.now));
+                }
+            }
+        }
+    }
+
+    /// A discipline holds packets back and sends nothing.
+    fn keeps_back(&self, since: Time, in_vain: u32) -> ! {
+        let waited = self.now.since(since).secs_f64();
+        let times = if in_vain == 1 { "once".into() } else { format!("{in_vain} times") };
+        let Some(oldest) = self.seen.held.first() else {
+            let what = format!("asked to be asked again though it holds nothing, {times} within {waited:.6} s");
+            Fault::of_discipline(&*self.name, what).raise()
+        };
+        let what = format!(
+            "keeps packet {oldest} back: nothing else arrives, the link asked {times} within {waited:.6} s, and it \
+             sends nothing"
+        );
+        Fault::of_discipline(&*self.name, what).about(*oldest).raise()
     }
 
     fn is_conserved(&self) {
@@ -178,11 +256,13 @@ impl Drive {
                 done += 1;
             }
         }
-        while self.take() {}
+        self.drain();
         self.pass(SILENCE);
         let before = self.seen.counts.lost;
-        self.offer(Parcel { size: 1500, ecn: Ecn::NotEct, flow: 1 });
-        self.take();
+        self.offer(Parcel { number: 0, size: 1500, ecn: Ecn::NotEct, flow: 1, dscp: 0 });
+        if !self.take() {
+            self.drain();
+        }
         self.seen.counts.lost_when_idle += self.seen.counts.lost - before;
     }
 }
@@ -190,7 +270,8 @@ impl Drive {
 fn parcel(random: &mut Stream) -> Parcel {
     let size = [40, 576, 1500][random.below(3) as usize];
     let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][random.below(3) as usize];
-    Parcel { size, ecn, flow: random.below(8) }
+    let flow = random.below(8);
+    Parcel { number: 0, size, ecn, flow, dscp: [0, 8, 46][flow as usize % 3] }
 }
 
 /// Drives a discipline with `values`, before a link of `rate`, through a trial that `seed` determines. Returns its
@@ -208,10 +289,14 @@ pub fn drive(
 ) -> Result<Counts, (Fault, Vec<String>)> {
     let (mut random, stream) = (Stream::named(seed, "check"), Stream::named(seed, "law"));
     let built = caught(|| entry.build(values, Site { rate, stream }));
-    let qdisc = built.map_err(|fault| (fault, vec!["the law is made, and prepare is called".to_owned()]))?;
-    let mut drive = Drive { qdisc, rate, now: Time::ZERO, seen: Seen::default(), story: VecDeque::new(), tells };
+    let qdisc = built.map_err(|fault| (fault, vec!["it is made, and prepare is called".to_owned()]))?;
+    let seen = Seen { story: tells.then(Vec::new), ..Seen::default() };
+    let mut drive = Drive { qdisc, name: entry.row().name.to_string(), rate, now: Time::ZERO, seen };
     match caught(|| drive.run(&mut random, operations)) {
         Ok(()) => Ok(drive.seen.counts),
-        Err(fault) => Err((fault, drive.story.into())),
+        Err(fault) => {
+            let story = drive.seen.told(fault.packet());
+            Err((fault, story))
+        }
     }
 }

@@ -3,18 +3,20 @@
 
 use crate::abi::{self, Facts};
 use crate::foreign::{self, Foreign, Instance};
+use crate::holding::Holding;
 use aqm::fault::Fault;
 use aqm::gauge::{Column, Gauge};
 use aqm::law::clock::Clock;
 use aqm::law::{Arrival, Departure, Gauges, Law, Verdict};
 use aqm::param::{Kind, Param, Text, Value, Values};
+use aqm::qdisc::brought::Scheduler;
 use aqm::registry::{self, Entry, Row, Site, as_given};
 use aqm::{Backlog, Cause};
 use base::{Ecn, FlowKey, Rate, Span, Time, maths};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens the law of a shared library. Returns it, and what it says of how it was built.
+/// Opens the law or the discipline of a shared library. Returns it, and what it says of how it was built.
 ///
 /// # Errors
 /// It cannot be loaded, or its table makes no sense, in a line.
@@ -35,11 +37,31 @@ pub unsafe fn at(address: usize) -> Result<(Entry, String), String> {
     entry(unsafe { Foreign::at(address) }?)
 }
 
+/// Takes the discipline whose table is at `address`, as [`at`].
+///
+/// # Errors
+/// As of [`at`].
+///
+/// # Safety
+/// As of [`at`].
+#[expect(unsafe_code, reason = "an address is the caller's word")]
+pub unsafe fn discipline_at(address: usize) -> Result<(Entry, String), String> {
+    // SAFETY: the caller says so.
+    entry(unsafe { Foreign::discipline_at(address) }?)
+}
+
 fn entry(foreign: Foreign) -> Result<(Entry, String), String> {
     let table = foreign.table();
     let built_with = foreign.text(table.built_with);
     let plan = Arc::new(Plan::of(foreign)?);
     let row = plan.row()?;
+    if plan.foreign.holds_packets() {
+        let bytes = size_of::<Holding>() + Instance::bytes(&plan.foreign);
+        let made = move |values: &Values, site: Site| -> Box<dyn Scheduler + Send> {
+            Box::new(Holding::new(&plan, values, site))
+        };
+        return Ok((Entry::qdisc(row, move |_| bytes, made), built_with));
+    }
     let bytes = size_of::<Brought>() + Instance::bytes(&plan.foreign);
     let made =
         move |values: &Values, site: Site| -> Box<dyn Law + Send> { Box::new(Brought::new(&plan, values, site)) };
@@ -48,9 +70,9 @@ fn entry(foreign: Foreign) -> Result<(Entry, String), String> {
 
 /// What is read of a law's table once, for all its queues.
 #[derive(Debug)]
-struct Plan {
-    foreign: Foreign,
-    name: String,
+pub(crate) struct Plan {
+    pub(crate) foreign: Foreign,
+    pub(crate) name: String,
     /// For each parameter its name, and its place in the state.
     params: Vec<(String, u32)>,
     /// For each gauge its column, its place in the state, and whether it is a whole number there.
@@ -76,7 +98,8 @@ impl Plan {
         for param in foreign.params() {
             let called = foreign.text(param.name);
             check_name(&format!("{name}: a parameter's name"), &called)?;
-            if matches!(called.as_str(), "kind" | "law" | "limit" | "ecn" | "capacity" | "queues" | "quantum") {
+            let of_fair_queueing = matches!(called.as_str(), "queues" | "quantum") && !foreign.holds_packets();
+            if of_fair_queueing || matches!(called.as_str(), "kind" | "law" | "limit" | "ecn" | "capacity") {
                 return Err(format!("{name}: the parameter {called} is the queue's own: expected another name"));
             }
             if !foreign::holds(table, param.offset) {
@@ -107,6 +130,56 @@ impl Plan {
             return Err(format!("{name}: expected tick and how often it is called together"));
         }
         Ok(Self { name, params, gauges, pace, foreign })
+    }
+
+    /// Writes the parameters into a state.
+    pub(crate) fn write(&self, values: &Values, instance: &mut Instance) {
+        for (name, offset) in &self.params {
+            instance.write(*offset, word(&values.0[name.as_str()]));
+        }
+    }
+
+    /// What a state shows.
+    ///
+    /// # Errors
+    /// A number makes no sense.
+    pub(crate) fn shown(&self, instance: &Instance) -> Result<Gauges, String> {
+        let mut gauges = Gauges::default();
+        for (column, offset, is_integer) in &self.gauges {
+            let word = instance.read(*offset);
+            let shown = if *is_integer { i64::from_ne_bytes(word) as f64 } else { f64::from_ne_bytes(word) };
+            let is_fit = match column {
+                Column::Probability => (0.0..=1.0).contains(&shown),
+                Column::TrackedFlows => (0.0..=f64::from(u32::MAX)).contains(&shown),
+                Column::Control => shown.is_finite(),
+            };
+            if !is_fit {
+                return Err(format!("shows {shown} as {}", column.name()));
+            }
+            match column {
+                Column::Probability => gauges.probability = Some(shown),
+                Column::TrackedFlows => gauges.tracked_flows = Some(shown as u32),
+                Column::Control => gauges.control = Some(shown),
+            }
+        }
+        Ok(gauges)
+    }
+
+    /// The clock of its ticks, if it has any.
+    pub(crate) fn clock(&self, values: &Values) -> Option<Clock> {
+        match self.pace {
+            Pace::Never => None,
+            Pace::Every(span) => Some(Clock::every(span)),
+            Pace::As(at) => {
+                let name = self.params[at].0.as_str();
+                Some(values.find_frequency(name).map_or_else(|| Clock::every(values.time(name)), Clock::at_hz))
+            }
+        }
+    }
+
+    /// The clock of its ticks when parameters change.
+    pub(crate) fn clock_instead_of(&self, before: Option<Clock>, values: &Values, now: Time) -> Option<Clock> {
+        self.clock(values).map(|fresh| before.map_or(fresh, |before| fresh.instead_of(before, now)))
     }
 
     fn row(&self) -> Result<Row<Text>, String> {
@@ -249,7 +322,7 @@ struct Brought {
 impl Brought {
     fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
         let instance = Instance::new(&plan.foreign, site.stream);
-        let clock = clock(plan, values);
+        let clock = plan.clock(values);
         let calls = Calls::of(plan.foreign.table());
         let mut law = Self { plan: Arc::clone(plan), calls, instance, ecn_enabled: false, clock };
         law.take_over(values, site.rate, Time::ZERO);
@@ -259,9 +332,7 @@ impl Brought {
     fn take_over(&mut self, values: &Values, rate: Rate, now: Time) {
         self.ecn_enabled = values.flag("ecn");
         self.instance.set_rate(rate);
-        for (name, offset) in &self.plan.params {
-            self.instance.write(*offset, word(&values.0[name.as_str()]));
-        }
+        self.plan.write(values, &mut self.instance);
         self.about_queue(Backlog::default(), now);
         let call = self.calls.prepare;
         self.told("prepare", |instance| instance.call(call));
@@ -343,21 +414,10 @@ impl Brought {
     }
 }
 
-const FAILED: &str = "failed: it raised an exception, or answered that it cannot go on";
+pub(crate) const FAILED: &str = "failed: it raised an exception, or answered that it cannot go on";
 
-fn drew(p: f64) -> String {
+pub(crate) fn drew(p: f64) -> String {
     format!("drew with probability {p}: expected one from 0 to 1")
-}
-
-fn clock(plan: &Plan, values: &Values) -> Option<Clock> {
-    match plan.pace {
-        Pace::Never => None,
-        Pace::Every(span) => Some(Clock::every(span)),
-        Pace::As(at) => {
-            let name = plan.params[at].0.as_str();
-            Some(values.find_frequency(name).map_or_else(|| Clock::every(values.time(name)), Clock::at_hz))
-        }
-    }
 }
 
 impl Law for Brought {
@@ -420,30 +480,11 @@ impl Law for Brought {
     }
 
     fn gauges(&self) -> Gauges {
-        let mut gauges = Gauges::default();
-        for (column, offset, is_integer) in &self.plan.gauges {
-            let word = self.instance.read(*offset);
-            let shown = if *is_integer { i64::from_ne_bytes(word) as f64 } else { f64::from_ne_bytes(word) };
-            let is_fit = match column {
-                Column::Probability => (0.0..=1.0).contains(&shown),
-                Column::TrackedFlows => (0.0..=f64::from(u32::MAX)).contains(&shown),
-                Column::Control => shown.is_finite(),
-            };
-            if !is_fit {
-                self.misbehaves("a gauge", &format!("shows {shown} as {}", column.name()));
-            }
-            match column {
-                Column::Probability => gauges.probability = Some(shown),
-                Column::TrackedFlows => gauges.tracked_flows = Some(shown as u32),
-                Column::Control => gauges.control = Some(shown),
-            }
-        }
-        gauges
+        self.plan.shown(&self.instance).unwrap_or_else(|did| self.misbehaves("a gauge", &did))
     }
 
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
-        self.clock =
-            clock(&self.plan, values).map(|fresh| self.clock.map_or(fresh, |before| fresh.instead_of(before, now)));
+        self.clock = self.plan.clock_instead_of(self.clock, values, now);
         self.take_over(values, rate, now);
     }
 }

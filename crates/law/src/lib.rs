@@ -7,12 +7,14 @@
 //! | `foreign` | All that is unsafe: tables of functions, libraries, states. |
 //! | `check` | The trial of a new law. |
 //! | `entry` | A law of the interface as a row of the registry, and as an [`aqm::Law`]. |
+//! | `holding` | A discipline of the interface, which holds packets. |
 //! | `steered` | A law whose decisions somebody outside makes, a step at a time: an agent that learns, or a policy. |
 
 pub mod abi;
 pub mod check;
 pub mod entry;
 mod foreign;
+mod holding;
 pub mod steered;
 
-pub use entry::{at, open};
+pub use entry::{at, discipline_at, open};

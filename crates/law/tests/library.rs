@@ -197,6 +197,118 @@ fn a_check_tells_the_story_of_what_went_wrong() {
     assert!(story.last().expect("there is one").contains("bytes") && story.len() == 8, "{story:?}");
 }
 
+/// A discipline in C: a first-in-first-out queue that does `body` when it is asked for a packet.
+fn holding(name: &str, body: &str) -> Result<Entry, String> {
+    let code = format!(
+        "#include \"aqmlab_law.h\"\n\
+         #include <stddef.h>\n\
+         struct ring {{ int64_t first, count, handles[1024]; }};\n\
+         static int64_t offer(void *state, const struct aqmlab_queue *queue) {{\n\
+             struct ring *ring = state;\n\
+             if (queue->is_full) return queue->drop(queue, queue->handle, AQMLAB_TAIL);\n\
+             ring->handles[(ring->first + ring->count++) % 1024] = queue->handle;\n\
+             return 0; }}\n\
+         static int64_t take(void *state, const struct aqmlab_queue *queue) {{\n\
+             struct ring *ring = state; (void)queue;\n\
+             if (ring->count == 0) return 0;\n\
+             int64_t handle = ring->handles[ring->first]; {body}\n\
+             ring->count--; ring->first = (ring->first + 1) % 1024;\n\
+             return handle; }}\n\
+         static const struct aqmlab_gauge gauges[] = {{{{ .name = \"flows\", .doc = \"\", .unit = \"\",\n\
+             .offset = offsetof(struct ring, count), .is_integer = 1 }}}};\n\
+         static const struct aqmlab_discipline discipline = {{ .law = {{ .version = AQMLAB_LAW_VERSION,\n\
+             .state_bytes = sizeof(struct ring), .name = \"{name}\", .tick_param = -1, .marks = 1,\n\
+             .gauges = gauges, .gauges_count = 1 }}, .offer = offer, .take = take }};\n\
+         const struct aqmlab_discipline *aqmlab_discipline_table(void) {{ return &discipline; }}\n"
+    );
+    law::open(&written(name, &code)).map(|(entry, _)| entry)
+}
+
+fn driven(entry: &Entry, seed: u64, more: &str) -> Result<law::check::Counts, (aqm::Fault, Vec<String>)> {
+    let builtin = Registry::builtin();
+    let (name, is_known) = (&entry.row().name, builtin.find(&entry.row().name).is_some());
+    let registry = if is_known { builtin } else { builtin.with(entry.clone()).expect("the name is free") };
+    let text = format!(
+        "[link]\nrate = \"10mbit\"\nqdisc = {{ kind = \"{name}\", limit = \"60p\"{more} }}\n[[traffic]]\nkind = \"bulk\""
+    );
+    let resolved = resolve_with(&registry, &text, "s.toml", &[], &|_| Err(String::new())).expect("it resolves");
+    let link = resolved.scenario().expect("no load").links[0].clone();
+    law::check::drive(entry, &link.qdiscs[0].values, link.rates[0], seed, 20_000, true)
+}
+
+#[test]
+fn a_discipline_in_a_library_does_what_the_one_built_in_does() {
+    let ours = holding("my_fifo", "").expect("it is a discipline");
+    assert!(!ours.is_law() && ours.row().marks && ours.row().gauges.len() == 1);
+    let theirs = Registry::builtin().find("pfifo").expect("it is built in").clone();
+    for seed in 1..=20 {
+        let (ours, theirs) = (driven(&ours, seed, ""), driven(&theirs, seed, ""));
+        assert!(ours.as_ref().is_ok_and(|counts| counts.refused > 100), "{ours:?}");
+        assert_eq!(ours, theirs, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_discipline_in_a_library_that_misbehaves_is_named() {
+    let bodies = [
+        (
+            "twice",
+            "if (queue->facts.now_ns > 100000000) return ring->handles[(ring->first + 1023) % 1024];",
+            "sends packet ",
+            "which it does not hold: it was sent before (in take, at ",
+        ),
+        (
+            "blind",
+            "queue->mark(queue, handle, AQMLAB_EARLY);",
+            "marks packet ",
+            "which is not ECN-capable (in take, at ",
+        ),
+        ("odd", "queue->drop(queue, handle, 5);", "loses packet ", "for 5, which is no cause (in take, at "),
+        ("gone", "queue->drop(queue, handle, AQMLAB_EARLY);", "sends packet ", "it was lost before (in take, at "),
+        (
+            "hides",
+            "if (ring->count > 30) return 0;",
+            "says that nothing waits, but holds ",
+            "the longest (in take, at ",
+        ),
+        ("waits", "if (ring->count > 30) return queue->later(queue, 1000);", "keeps packet ", "and it sends nothing"),
+        (
+            "hurries",
+            "if (ring->count > 30) return queue->later(queue, 0);",
+            "wants to be asked again in 0 ns",
+            "in take",
+        ),
+        ("wild", "return -7;", "answered -7, which is no packet", "in take"),
+        ("unborn", "return 1LL << 60;", "sends a packet that never arrived", "in take"),
+        ("gives_up", "return AQMLAB_FAILED;", "failed: it raised an exception, or answered that it", "in take"),
+    ];
+    for (name, body, did, how) in bodies {
+        let entry = holding(name, body).expect("it is a discipline");
+        let (fault, story) = driven(&entry, 1, ", ecn = true").expect_err("it misbehaves");
+        let said = fault.message();
+        assert!(said.starts_with(&format!("the discipline {name} {did}")) && said.contains(how), "{said}");
+        assert!(story.len() >= 8 || said.contains("at 0.000"), "{story:?}");
+        if let Some(number) = fault.packet() {
+            let arrives = format!("packet {number} of ");
+            assert!(story.iter().any(|line| line.contains(&arrives)), "{said}: {story:?}");
+        }
+    }
+    let marks = holding("mute", "queue->mark(queue, handle, AQMLAB_EARLY);").expect("it is a discipline");
+    let (fault, _) = driven(&marks, 1, "").expect_err("ecn is not set");
+    assert!(fault.message().contains("which may not be marked: ecn is not set"), "{}", fault.message());
+}
+
+#[test]
+fn what_is_no_discipline_is_refused() {
+    let code = "#include \"aqmlab_law.h\"\n\
+                static int64_t take(void *s, const struct aqmlab_queue *q) { (void)s; (void)q; return 0; }\n\
+                static const struct aqmlab_discipline d = { .law = { .version = 1, .name = \"half\", .tick_param = -1 },\n\
+                .take = take };\n\
+                const struct aqmlab_discipline *aqmlab_discipline_table(void) { return &d; }\n";
+    let wrong = law::open(&written("half", code)).map(drop).expect_err("it has no offer");
+    assert_eq!(wrong, "is a discipline without offer or take: expected both");
+}
+
 #[test]
 fn what_is_no_law_is_refused() {
     let wrong = misbehaving("of_tomorrow", "AQMLAB_LAW_VERSION + 1", "return 0;").expect_err("another version");

@@ -1,5 +1,5 @@
-//! This file keeps the laws that Python has brought, from libraries or compiled in this process. Scenarios that are
-//! resolved afterwards may name their files.
+//! This file keeps the laws and disciplines that Python has brought, from libraries or compiled in this process.
+//! Scenarios that are resolved afterwards may name their files.
 
 use crate::{LawError, ScenarioError, catalogues};
 use aqm::registry::{Entry, Registry, Site};
@@ -36,6 +36,15 @@ pub fn bring_table(address: usize, path: PathBuf, sha256: &str) -> PyResult<Stri
     bring(unsafe { law::at(address) }, &path, sha256)
 }
 
+/// Brings the discipline whose table is at `address`, as [`bring_table`].
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python hands paths over by value")]
+#[expect(unsafe_code, reason = "an address is Python's word")]
+pub fn bring_discipline(address: usize, path: PathBuf, sha256: &str) -> PyResult<String> {
+    // SAFETY: as above.
+    bring(unsafe { law::discipline_at(address) }, &path, sha256)
+}
+
 /// Brings a law, or refuses it with its path.
 pub fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) -> PyResult<String> {
     let refused = |why: String| ScenarioError::new_err(format!("{}: {why}", path.display()));
@@ -45,8 +54,10 @@ pub fn bring(found: Result<(Entry, String), String>, path: &Path, sha256: &str) 
     registry.bring(path, sha256, entry).map_err(refused)?;
     *current = Arc::new(registry);
     let (_, forms) = current.of_content(sha256).expect("it was just brought");
-    let [own, fair] = forms.map(|form| form.expect("a law has both forms"));
-    let disciplines = [catalogues::discipline(own, None), catalogues::discipline(fair, Some(&*own.row().name))];
+    let [own, fair] = forms;
+    let law = own.map(|own| &*own.row().name);
+    let forms = [(own, None), (fair, law)].into_iter();
+    let disciplines: Vec<_> = forms.filter_map(|(form, law)| Some(catalogues::discipline(form?, law))).collect();
     Ok(json!({ "disciplines": disciplines, "built_with": built_with }).to_string())
 }
 

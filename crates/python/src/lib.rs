@@ -210,6 +210,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(vectors, module)?)?;
     module.add_function(wrap_pyfunction!(laws::bring_library, module)?)?;
     module.add_function(wrap_pyfunction!(laws::bring_table, module)?)?;
+    module.add_function(wrap_pyfunction!(laws::bring_discipline, module)?)?;
     module.add_function(wrap_pyfunction!(laws::drive, module)?)?;
     module.add_function(wrap_pyfunction!(laws::replay, module)?)?;
     module.add_function(wrap_pyfunction!(live::live, module)?)?;

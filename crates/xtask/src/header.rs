@@ -1,4 +1,5 @@
-//! `aqmlab_law.h`, the header for whoever writes a law in C or C++, made from `crates/law/src/abi.rs` by cbindgen.
+//! `aqmlab_law.h`, the header for whoever writes a law or a discipline in C or C++, made from
+//! `crates/law/src/abi.rs` by cbindgen.
 
 use crate::docs::Page;
 use crate::tree;
@@ -15,6 +16,9 @@ const NAMES: &[(&str, &str)] = &[
     ("Gauge", "aqmlab_gauge"),
     ("Call", "aqmlab_call"),
     ("Law", "aqmlab_law"),
+    ("Queue", "aqmlab_queue"),
+    ("QueueCall", "aqmlab_queue_call"),
+    ("Discipline", "aqmlab_discipline"),
     ("VERSION", "AQMLAB_LAW_VERSION"),
     ("PASS", "AQMLAB_PASS"),
     ("DROP", "AQMLAB_DROP"),
@@ -23,7 +27,9 @@ const NAMES: &[(&str, &str)] = &[
     ("EARLY", "AQMLAB_EARLY"),
     ("FORCED", "AQMLAB_FORCED"),
     ("OVERLOAD", "AQMLAB_OVERLOAD"),
+    ("TAIL", "AQMLAB_TAIL"),
     ("FAILED", "AQMLAB_FAILED"),
+    ("LATER", "AQMLAB_LATER"),
 ];
 
 /// What stands at its end: the one function that a library has to export.
@@ -31,8 +37,14 @@ const EXPORT: &str = "
 #ifdef __cplusplus
 extern \"C\"
 #endif
-/** What a shared library exports: its law, which lives as long as the library. */
-const struct aqmlab_law *aqmlab_law_table(void);";
+/** What the shared library of a law exports: the law, which lives as long as the library. */
+const struct aqmlab_law *aqmlab_law_table(void);
+
+#ifdef __cplusplus
+extern \"C\"
+#endif
+/** What the shared library of a discipline exports in its place. */
+const struct aqmlab_discipline *aqmlab_discipline_table(void);";
 
 /// The header as it should be.
 ///
@@ -56,7 +68,7 @@ pub fn page() -> Result<Page, String> {
     config.enumeration.prefix_with_name = true;
     config.enumeration.rename_variants = cbindgen::RenameRule::ScreamingSnakeCase;
     config.export.rename = NAMES.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect();
-    config.export.include = ["Law", "Kind"].map(str::to_owned).into();
+    config.export.include = ["Law", "Kind", "Discipline"].map(str::to_owned).into();
     let bindings = Builder::new().with_src(&source).with_config(config).generate();
     let mut text = Vec::new();
     bindings.map_err(|error| format!("{}: {error}", source.display()))?.write(&mut text);

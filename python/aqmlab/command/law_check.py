@@ -1,4 +1,4 @@
-"""The verb `check`: whether a law of one's own keeps its promises."""
+"""The verb `check`: whether a law or discipline of one's own keeps its promises."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ def add_to(app: typer.Typer) -> None:
 
 
 def check(
-    law: Annotated[Path, typer.Argument(metavar="LAW.py|LAW.so", help="A law in Python, or a shared library.")],
+    law: Annotated[
+        Path, typer.Argument(metavar="LAW.py|LAW.so", help="A law or a discipline in Python, or a shared library.")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Put a law of your own to the test before anything depends on it.
+    """Put a law or a discipline of your own to the test before anything depends on it.
 
     Random arrivals, departures and ticks, a full queue, silence: are verdicts verdicts, probabilities from 0 to 1, the
-    same calls answered alike, and what does a decision cost? Where something is wrong, the last packets tell the story.
+    same calls answered alike, and what does a decision cost? Is every packet that a discipline holds sent once or lost
+    once? Where something is wrong, the last packets tell the story.
     """
     from aqmlab.runs import law_check
 

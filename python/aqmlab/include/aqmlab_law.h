@@ -1,6 +1,6 @@
 /*
- * The binary interface of laws, for whoever writes one, in any language. The header `aqmlab_law.h` is made from
- * crates/law/src/abi.rs by `make docs`.
+ * The binary interface of laws and disciplines, for whoever writes one, in any language. The header `aqmlab_law.h` is
+ * made from crates/law/src/abi.rs by `make docs`. A law decides about packets; a discipline orders them too.
  *
  * What the two sides promise each other:
  * - The engine owns the state: one block for each queue, aligned to 16 bytes, zeroed, and filled in with the
@@ -57,9 +57,19 @@
 #define AQMLAB_OVERLOAD 32
 
 /**
+ * Cause of a discipline alone: the queue is full.
+ */
+#define AQMLAB_TAIL 8
+
+/**
  * Answered by any call: the law cannot go on. The run then ends with the law's name.
  */
 #define AQMLAB_FAILED -1
+
+/**
+ * Answered by `take` of a discipline: something is held back (see `later`).
+ */
+#define AQMLAB_LATER -2
 
 /**
  * What is written for a parameter, and what the engine writes into its field.
@@ -325,10 +335,84 @@ typedef struct aqmlab_law {
   aqmlab_call tick;
 } aqmlab_law;
 
+/**
+ * What a discipline learns in a call, and what it may do in it. Packets are handles: positive numbers that the engine
+ * gives to packets as they arrive, later ones greater, none twice. The engine holds the packets.
+ */
+typedef struct aqmlab_queue {
+  /**
+   * What a law learns too; `size`, `ecn`, `may_mark`, `flow` and the hosts are those of the arriving packet. The
+   * backlog is what is held, in `offer` without the arriving packet, and follows what the call loses.
+   */
+  struct aqmlab_facts facts;
+  /**
+   * The arriving packet, in `offer`.
+   */
+  int64_t handle;
+  /**
+   * Its Differentiated Services codepoint.
+   */
+  int64_t dscp;
+  /**
+   * The parameter `limit`, where it is in packets; `INT64_MAX` where it is not.
+   */
+  int64_t limit_packets;
+  /**
+   * The same in bytes.
+   */
+  int64_t limit_bytes;
+  /**
+   * Whether the arriving packet goes beyond the limit: it or others have to be lost before `offer` ends.
+   */
+  int64_t is_full;
+  /**
+   * Loses a packet that is held, for a cause; in `offer` and `take`. 0, or FAILED where it is not held.
+   */
+  int32_t (*drop)(const struct aqmlab_queue *queue, int64_t handle, int32_t cause);
+  /**
+   * Marks a packet that is held and may be marked, for a cause; as `drop`.
+   */
+  int32_t (*mark)(const struct aqmlab_queue *queue, int64_t handle, int32_t cause);
+  /**
+   * What `take` answers where what waits is held back for so many nanoseconds, at least 1. A packet that arrives
+   * makes the link ask before.
+   */
+  int64_t (*later)(const struct aqmlab_queue *queue, int64_t ns);
+} aqmlab_queue;
+
+/**
+ * A call of a discipline.
+ */
+typedef int64_t (*aqmlab_queue_call)(void *state, const struct aqmlab_queue *queue);
+
+/**
+ * A discipline: what it is called and what it needs, and what it does.
+ */
+typedef struct aqmlab_discipline {
+  /**
+   * Its version, name, state, parameters and gauges, `prepare` and `tick`, as of a law. All other calls are null.
+   */
+  struct aqmlab_law law;
+  /**
+   * A packet arrives. It is held unless it is lost in the call. Answers 0.
+   */
+  aqmlab_queue_call offer;
+  /**
+   * Which packet is sent: its handle; 0 if nothing waits; or what `later` answers.
+   */
+  aqmlab_queue_call take;
+} aqmlab_discipline;
+
 #endif  /* AQMLAB_LAW_H */
 
 #ifdef __cplusplus
 extern "C"
 #endif
-/** What a shared library exports: its law, which lives as long as the library. */
+/** What the shared library of a law exports: the law, which lives as long as the library. */
 const struct aqmlab_law *aqmlab_law_table(void);
+
+#ifdef __cplusplus
+extern "C"
+#endif
+/** What the shared library of a discipline exports in its place. */
+const struct aqmlab_discipline *aqmlab_discipline_table(void);

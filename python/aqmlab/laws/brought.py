@@ -17,7 +17,7 @@ from typing import Any
 from aqmlab import engine, files, links
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.laws import compiled, interpreted, patience, policy, table
+from aqmlab.laws import compiled, holding, interpreted, patience, policy, table
 from aqmlab.laws.declared import Declaration
 from aqmlab.laws.straight import is_straight
 
@@ -37,7 +37,7 @@ class Brought:
     """`compiled` and `interpreted` Python, a `library`, or a `policy`."""
     built_with: str
     rows: tuple[dict[str, Any], ...]
-    """Its rows in the registry: alone, and under fair queueing."""
+    """Its rows in the registry: alone and, of a law, under fair queueing."""
     runs_apart: bool
     """Whether its runs need a process of their own: it could end this one, never end, or hold up the interpreter."""
 
@@ -45,6 +45,11 @@ class Brought:
     def name(self) -> str:
         """What the law is called."""
         return str(self.rows[0]["name"])
+
+    @property
+    def kind(self) -> str:
+        """A `law`, or a `discipline`, which holds packets."""
+        return str(self.rows[0]["kind"])
 
     def as_dict(self) -> dict[str, str]:
         """For a manifest."""
@@ -141,8 +146,10 @@ def of_file(path: Path) -> Brought:
     else:
         declared = declaration(content, path)
         how, kind = (COMPILED, compiled) if declared.compiled else (INTERPRETED, interpreted)
-        at = table.address_of(declared, kind.functions(declared), kind.built_with())
-        apart, said = not (declared.compiled and is_straight(declared)), engine.bring_table(at, path, sha256)
+        functions = (holding if declared.holds else kind).functions(declared)
+        at = table.address_of(declared, functions, kind.built_with())
+        bring = engine.bring_discipline if declared.holds else engine.bring_table
+        apart, said = not (declared.compiled and is_straight(declared)), bring(at, path, sha256)
     _BROUGHT.pop(sha256, None)
     found = _BROUGHT[sha256] = Brought(path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart)
     _PLACES[str(path), sha256] = None
@@ -182,7 +189,7 @@ def declaration(content: bytes, path: Path) -> Declaration:
     ]
     found = list({id(item): item for item in own}.values())
     if len(found) != 1:
-        raise BadInput(f"{path}: declares {len(found)} laws; expected one class with @aqmlab.law")
+        raise BadInput(f"{path}: declares {len(found)} laws; expected one class with @aqmlab.law or @aqmlab.discipline")
     declared: Declaration = found[0]
     return declared
 

@@ -1,4 +1,4 @@
-"""`@aqmlab.law`: what a class says of a law.
+"""`@aqmlab.law`: what a class says of a law. `holding` has what is said of a discipline.
 
 The class has parameters, plain numbers that are its state, and methods that the engine calls. Nothing is compiled or
 loaded here: a declaration is read when a scenario names its file.
@@ -18,6 +18,8 @@ PASS, DROP, MARK, SIGNAL = 0, 1, 2, 3
 """Verdicts: forward; lose; mark; signal as the packet can carry it."""
 EARLY, FORCED, OVERLOAD = 0, 16, 32
 """Causes, added to a verdict: drawn; past the threshold; too heavy to mark."""
+TAIL = 8
+"""Cause of a discipline alone: the queue is full."""
 
 DECIDES = ("on_arrival", "on_departure")
 """Methods that answer a verdict."""
@@ -99,6 +101,8 @@ class Declaration:
     state: Mapping[str, float | int] = field(default_factory=dict)
     """Fields that are no parameters, with what they begin with."""
     methods: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    holds: bool = False
+    """Whether it is a discipline, which holds packets, and no law."""
 
     @property
     def fields(self) -> list[str]:
@@ -173,32 +177,64 @@ def law(
     """
 
     def declare(cls: Class) -> Class:
-        own = {key: item for key, item in vars(cls).items() if not key.startswith("__")}
-        found = Declaration(
-            cls,
-            name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower(),
-            " ".join((cls.__doc__ or "").split()),
-            compiled,
-            tick,
-            marks,
-            hosts,
-            {**({"probability": "Probability of a signal."} if "probability" in own else {}), **(gauges or {})},
-            source,
-            year,
-            {key: item for key, item in own.items() if isinstance(item, Parameter)},
-            {key: item for key, item in own.items() if isinstance(item, bool | int | float)},
-            {key: item for key, item in own.items() if inspect.isfunction(item)},
-        )
-        _check(found, own)
+        found = declared_by(cls, name, compiled, tick, marks, hosts, gauges or {}, source, year)
+        _check(found)
         cls.__aqmlab_law__ = found  # type: ignore[attr-defined]
         return cls
 
     return declare if cls is None else declare(cls)
 
 
-def _check(found: Declaration, own: Mapping[str, Any]) -> None:
+def declared_by(
+    cls: type,
+    name: str | None,
+    compiled: bool,
+    tick: str | None,
+    marks: bool,
+    hosts: bool,
+    gauges: Mapping[str, str],
+    source: str,
+    year: int,
+    holds: bool = False,
+) -> Declaration:
+    """What a class declares; `BadInput` if its gauges or its ticks make no sense."""
+    own = _own(cls)
+    found = Declaration(
+        cls,
+        name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower(),
+        " ".join((cls.__doc__ or "").split()),
+        compiled,
+        tick,
+        marks,
+        hosts,
+        {**({"probability": "Probability of a signal."} if "probability" in own else {}), **gauges},
+        source,
+        year,
+        {key: item for key, item in own.items() if isinstance(item, Parameter)},
+        {key: item for key, item in own.items() if isinstance(item, bool | int | float)},
+        {key: item for key, item in own.items() if inspect.isfunction(item)},
+        holds,
+    )
+    where = f"{found.place}: {cls.__name__}"
+    for gauge in found.gauges:
+        if gauge not in found.fields:
+            there = ", ".join(found.fields) or f"the class's numbers, as in {gauge} = 0"
+            raise BadInput(f"{where}: gauges: {gauge}: expected one of {there}")
+    if ("tick" in found.methods) != (tick is not None):
+        word = "discipline" if holds else "law"
+        raise BadInput(f'{where}: expected a method tick and how often it is called, as in @aqmlab.{word}(tick="15ms")')
+    if tick is not None and tick not in found.parameters and not _is_time(tick):
+        raise BadInput(f"{where}: tick: {tick}: expected a time such as 15ms, or the name of a parameter")
+    return found
+
+
+def _own(cls: type) -> dict[str, Any]:
+    return {key: item for key, item in vars(cls).items() if not key.startswith("__")}
+
+
+def _check(found: Declaration) -> None:
     """Refuses what could not work, each thing in one line with its place."""
-    where = f"{found.place}: {found.cls.__name__}"
+    where, own = f"{found.place}: {found.cls.__name__}", _own(found.cls)
     if not any(name in found.methods for name in DECIDES):
         raise BadInput(f"{where}: expected a method {' or '.join(DECIDES)} that answers a verdict")
     for name, method in found.methods.items():
@@ -220,13 +256,6 @@ def _check(found: Declaration, own: Mapping[str, Any]) -> None:
                     f"{where}.{name}: {type(item).__name__}: expected a plain number, a parameter or a method; "
                     f"@aqmlab.law(compiled=False) takes anything"
                 )
-    for name in found.gauges:
-        if name not in found.fields:
-            raise BadInput(f"{where}: gauges: {name}: expected one of {', '.join(found.fields)}")
-    if ("tick" in found.methods) != (found.tick is not None):
-        raise BadInput(f'{where}: expected a method tick and how often it is called, as in @aqmlab.law(tick="15ms")')
-    if found.tick is not None and found.tick not in found.parameters and not _is_time(found.tick):
-        raise BadInput(f"{where}: tick: {found.tick}: expected a time such as 15ms, or the name of a parameter")
 
 
 def _takes_one(method: Callable[..., Any]) -> bool:

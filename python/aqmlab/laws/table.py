@@ -1,4 +1,4 @@
-"""The binary interface of laws, as `aqmlab_law.h` has it, filled in from a declaration."""
+"""The binary interface of laws and disciplines, as `aqmlab_law.h` has it, filled in from a declaration."""
 
 import ctypes
 from collections.abc import Callable, Mapping
@@ -46,6 +46,22 @@ class Facts(ctypes.Structure):
         return found
 
 
+_SIGNAL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
+_LATER = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+QUEUE_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class QueueFacts(ctypes.Structure):
+    """What a discipline learns in a call: `struct aqmlab_queue`."""
+
+    _fields_ = (
+        *Facts._fields_,
+        *((name, ctypes.c_int64) for name in ("handle", "dscp", "limit_packets", "limit_bytes", "is_full")),
+        *((name, _SIGNAL) for name in ("_drop", "_mark")),
+        ("_later", _LATER),
+    )
+
+
 class _Param(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_char_p) for name in ("name", "doc", "unit")),
@@ -79,6 +95,10 @@ class _Law(ctypes.Structure):
     )
 
 
+class _Discipline(ctypes.Structure):
+    _fields_ = (("law", _Law), *((name, ctypes.c_void_p) for name in ("offer", "take")))
+
+
 _KEPT: list[Any] = []
 """Tables and what they point to: the engine uses them as long as the process lives."""
 
@@ -94,7 +114,7 @@ def state_bytes(declared: Declaration) -> int:
 
 
 def address_of(declared: Declaration, functions: Mapping[str, Any], built_with: str) -> int:
-    """Makes the table of a law out of its functions, Numba's or ctypes'; the answer is where it stands."""
+    """Makes the table of a law or discipline out of its functions, Numba's or ctypes'; returns where it stands."""
     params = (_Param * max(1, len(declared.parameters)))(
         *(
             _Param(
@@ -119,7 +139,8 @@ def address_of(declared: Declaration, functions: Mapping[str, Any], built_with: 
         name: getattr(found, "address", None) or ctypes.cast(found, ctypes.c_void_p).value
         for name, found in functions.items()
     }
-    assert calls.keys() <= set(METHODS), calls
+    of_queue = {name: calls.pop(name) for name in ("offer", "take") if name in calls}
+    assert calls.keys() <= set(METHODS) and bool(of_queue) == declared.holds, calls
     made = _Law(
         version=VERSION,
         state_bytes=state_bytes(declared),
@@ -138,5 +159,6 @@ def address_of(declared: Declaration, functions: Mapping[str, Any], built_with: 
         wants_hosts=declared.hosts,
         **calls,
     )
-    _KEPT.append((made, params, gauges, dict(functions)))
-    return ctypes.addressof(made)
+    whole = _Discipline(made, **of_queue) if declared.holds else made
+    _KEPT.append((whole, params, gauges, dict(functions)))
+    return ctypes.addressof(whole)

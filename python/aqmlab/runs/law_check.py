@@ -50,6 +50,8 @@ class Checked:
     """What is no mistake and may not be meant."""
     decision_ns: float | None = None
     """What a decision costs more than in drop-tail."""
+    kind: str = "law"
+    """Whether it is a law, or a discipline, which holds packets."""
 
     def as_dict(self) -> Json:
         """For `--json`."""
@@ -86,7 +88,7 @@ def check(path: Path) -> Checked:
 
 def _broken(found: Checked | None, path: Path, what: str) -> Checked:
     found = found or Checked(path.stem, str(path), "", "")
-    found.problem = f"the law {found.name} {what}"
+    found.problem = f"the {found.kind} {found.name} {what}"
     return found
 
 
@@ -94,7 +96,7 @@ def serve(connection: "Connection[Any, Any]") -> None:
     """Checks the law whose path comes through the connection."""
     try:
         law = brought.of_file(Path(connection.recv()))
-        found = Checked(law.name, str(law.path), law.how, law.built_with)
+        found = Checked(law.name, str(law.path), law.how, law.built_with, kind=law.kind)
         connection.send((FOUND, (found, False)))
         _check(law, found)
         connection.send((FOUND, (found, True)))
@@ -115,8 +117,8 @@ def _check(law: Brought, found: Checked) -> None:
                         return _tell(found, law, resolved, seed)
                     if engine.drive(resolved, seed, OPERATIONS)["history"] != said["history"]:
                         found.problem = (
-                            f"the law {law.name} gave other answers to the same calls; expected one that keeps all it "
-                            f"knows in its fields and draws by chance and uniform alone"
+                            f"the {law.kind} {law.name} gave other answers to the same calls; expected one that keeps "
+                            f"all it knows in its fields and draws by chance and uniform alone"
                         )
                         return
                     for key in ("offered", "taken", "lost", "refused", "marked", "ticks", "lost_when_idle"):
@@ -124,15 +126,21 @@ def _check(law: Brought, found: Checked) -> None:
     traces = len(law.rows) * len(LIMITS) * len(SEEDS) * (2 if marks else 1)
     found.kept = [
         f"{traces} traces, {totals['offered']:,} arrivals, {totals['taken']:,} departures, {totals['ticks']:,} ticks, "
-        f"alone and under fair queueing: packets are conserved, verdicts are verdicts, probabilities are from 0 to 1",
+        + (
+            "every packet was sent once, lost once or held, and none held back for ever"
+            if law.kind == "discipline"
+            else "alone and under fair queueing: packets are conserved, verdicts are verdicts, probabilities are from "
+            "0 to 1"
+        ),
         "the same calls give the same answers",
         f"a full queue refused {totals['refused']:,} packets",
         f"it lost {totals['lost']:,} packets" + (f" and marked {totals['marked']:,}" if marks else ""),
     ]
-    if totals["lost"] + totals["marked"] == 0:
+    if totals["lost"] + totals["marked"] == 0 and law.kind == "law":
         found.remarks.append("it signalled nothing, however long the queue was")
     elif marks and totals["marked"] == 0:
-        found.remarks.append("it marked nothing where it might; a law that answers DROP alone says marks=False")
+        alone = "a law that answers DROP alone" if law.kind == "law" else "a discipline that never marks"
+        found.remarks.append(f"it marked nothing where it might; {alone} says marks=False")
     if totals["lost_when_idle"]:
         found.remarks.append(
             f"after a minute of silence it lost a lone packet that found an empty queue, in {totals['lost_when_idle']} "
@@ -145,7 +153,7 @@ def _tell(found: Checked, law: Brought, resolved: Resolved, seed: int) -> None:
     """The trace once more, with its story."""
     said = engine.drive(resolved, seed, OPERATIONS, tells=True)
     raised = interpreted.FAILURES.get(law.name)
-    found.problem = str(said.get("fault", f"the law {law.name} failed once, and not again with the same calls"))
+    found.problem = str(said.get("fault", f"the {law.kind} {law.name} failed once, and not again with the same calls"))
     found.problem += f"; {raised}" if raised else ""
     found.story = list(said.get("story", []))
 

@@ -275,6 +275,10 @@ impl<P: Packet> Signals for Passing<'_, P> {
     }
 }
 
+fn in_take(now: Time) -> String {
+    format!(" (in take, at {:.6} s)", now.secs_f64())
+}
+
 impl<P: Packet, S: Scheduler> Qdisc<P> for Brought<P, S> {
     fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let Self { name, scheduler, packets } = self;
@@ -293,12 +297,12 @@ impl<P: Packet, S: Scheduler> Qdisc<P> for Brought<P, S> {
         match scheduler.take(now, &mut Passing { name, packets, now, tap }) {
             Next::Packet(handle) => match packets.remove(handle, Fate::Sent) {
                 Some(held) => Taken::Packet(held),
-                None => packets.not_held(name, "sends", handle).raise(),
+                None => packets.not_held(name, "sends", handle).during(&in_take(now)).raise(),
             },
             Next::Later(ready) if ready > now => Taken::Later(ready),
             Next::Later(_) => {
                 let what = "sends nothing and asks to be asked again at a time that is not later";
-                Fault::of_discipline(&**name, what).raise()
+                Fault::of_discipline(&**name, what).during(&in_take(now)).raise()
             }
             Next::Empty if packets.held.packets == 0 => Taken::Empty,
             Next::Empty => {
@@ -309,7 +313,7 @@ impl<P: Packet, S: Scheduler> Qdisc<P> for Brought<P, S> {
                     format!("{held} packets, packet {oldest} the longest")
                 };
                 let what = format!("says that nothing waits, but holds {those}");
-                Fault::of_discipline(&**name, what).about(oldest).raise()
+                Fault::of_discipline(&**name, what).about(oldest).during(&in_take(now)).raise()
             }
         }
     }
