@@ -75,7 +75,7 @@ class Advice:
 
     def value(self, name: str, figure: Figure) -> Interval | None:
         """A figure of a candidate over its runs; nothing where no run has it."""
-        return _over([row[figure.key] for row in self.rows[name]])
+        return over([row[figure.key] for row in self.rows[name]])
 
     def difference(self, name: str, figure: Figure) -> Interval | None:
         """Its difference to what there is today, run by run."""
@@ -88,10 +88,11 @@ class Advice:
 
 def _difference(rows: Sequence[Row], base: Sequence[Row], figure: Figure) -> Interval | None:
     pairs = [(row[figure.key], other[figure.key]) for row, other in zip(rows, base, strict=False)]
-    return _over([None if a is None or b is None else a - b for a, b in pairs])
+    return over([None if a is None or b is None else a - b for a, b in pairs])
 
 
-def _over(values: Sequence[float | None]) -> Interval | None:
+def over(values: Sequence[float | None]) -> Interval | None:
+    """Mean and interval over runs, of those that have a value."""
     known = [value for value in values if value is not None]
     return across_runs(known) if known else None
 

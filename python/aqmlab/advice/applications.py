@@ -57,7 +57,6 @@ Row = Mapping[str, float | None]
 
 def of_run(folder: Path, summary: Mapping[str, Any], traffic: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """The figures of one run; `traffic` are the blocks of its scenario."""
-    probes = pl.read_parquet(folder / "probes.parquet")
     rates = {"forward": 0.0, "reverse": 0.0}
     found = dict.fromkeys(rates, False)
     for block, held in summary["tcp"]["held_back"].items():
@@ -65,11 +64,19 @@ def of_run(folder: Path, summary: Mapping[str, Any], traffic: Sequence[Mapping[s
         rates[direction] += held["goodput_bps"]
         found[direction] = True
     return {
+        **measured(folder),
+        "down_bps": rates["forward"] if found["forward"] else None,
+        "up_bps": rates["reverse"] if found["reverse"] else None,
+    }
+
+
+def measured(folder: Path) -> dict[str, float | None]:
+    """What tables alone say, of a simulated run and of a live one: calls, pages and games."""
+    probes = pl.read_parquet(folder / "probes.parquet")
+    return {
         "calls_mos": calls(probes.filter(pl.col("traffic") == situation.CALLS)),
         "pages_in_2s": pages(folder),
         "game_p99_s": games(probes.filter(pl.col("traffic") == situation.GAMES)),
-        "down_bps": rates["forward"] if found["forward"] else None,
-        "up_bps": rates["reverse"] if found["reverse"] else None,
     }
 
 
