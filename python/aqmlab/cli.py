@@ -20,6 +20,7 @@ from aqmlab import engine, files, scenario, stopping
 from aqmlab.command import advise, beginnings, completion, explaining, law_check, linux_lines, pages
 from aqmlab.command import capture as capture_commands
 from aqmlab.command import evaluate as evaluate_commands
+from aqmlab.command import flent as flent_command
 from aqmlab.command import live as live_commands
 from aqmlab.command import study as study_commands
 from aqmlab.command import sweep as sweep_commands
@@ -428,6 +429,7 @@ study_commands.add_to(app)
 evaluate_commands.add_to(app)
 sweep_commands.add_to(app)
 watch_command.add_to(app)
+flent_command.add_to(app)
 
 
 def _say_version(wanted: bool) -> None:

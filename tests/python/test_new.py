@@ -64,7 +64,11 @@ def test_every_example_runs(name, tmp_path, monkeypatch, capsys):
     assert cli.invoke(["new", name]) == 0
     file = tmp_path / f"{name}.toml"
     text = re.sub(r'^load = "(\d+)mbit"', r"users = \1", file.read_text(), flags=re.MULTILINE)
-    file.write_text(text.replace("traffic.0.load", "traffic.0.users").replace('["5mbit", "9mbit"]', "[50, 90]"))
+    file.write_text(
+        text.replace("traffic.0.load", "traffic.0.users")
+        .replace('["5mbit", "9mbit"]', "[50, 90]")
+        .replace('start = "5s"', 'start = "1s"')
+    )
     # Between real hosts an example runs where those can be; as a simulation everywhere.
     verb = "run" if beginnings.VERBS[name] == "live" else beginnings.VERBS[name]
     few = ["--seeds", "1"] if verb == "sweep" else []

@@ -25,7 +25,7 @@ from aqmlab.advice.candidates import TODAY, Candidate
 from aqmlab.advice.question import Question
 from aqmlab.agreement import verdicts
 from aqmlab.agreement.verdicts import DELAY_RELATIVE, DISTANCE
-from aqmlab.errors import CannotRun
+from aqmlab.errors import BadInput, CannotRun
 from aqmlab.live import runs as live
 from aqmlab.progress import Unseen, View
 from aqmlab.results.run import Run
@@ -58,6 +58,9 @@ class Finding:
         """`agrees`, `differs`, `undecided`; or nothing where nobody asked for it."""
         if self.gap is None or self.tolerance is None:
             return ""
+        # Two pairs are easily the same by chance: a run has few pages.
+        if self.gap.n < ROUNDS:
+            return verdicts.UNDECIDED
         return verdicts.verdict(self.gap, self.tolerance)
 
     @property
@@ -116,7 +119,7 @@ def verify(found: Advice, rounds: int = ROUNDS, view: View = UNSEEN) -> Verified
                 return Verified(missing=f"runs between real stacks are void: {void[0]}")
             rows = [_row(run) for run in made]
             kernel = str((made[0].manifest.get("live") or {}).get("kernel") or "")
-    except CannotRun as error:
+    except (BadInput, CannotRun) as error:  # a link that no live run has, no kernel
         return Verified(missing=str(error))
     by_name = {one.name: rows[place::2] for place, one in enumerate(pair)}
     findings = [_finding(found, figure, by_name, rounds) for figure in FIGURES]

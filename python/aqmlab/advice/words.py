@@ -10,6 +10,8 @@ from aqmlab.advice.applications import FIGURES, Figure
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.costs import Cost
 from aqmlab.advice.question import APPLICATIONS, Question
+from aqmlab.advice.verified import Verified
+from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED
 from aqmlab.statistics import Interval
 
 
@@ -191,7 +193,49 @@ def checks(question: Question) -> list[str]:
     return said
 
 
-def as_dict(advice: Advice) -> dict[str, Any]:
+def verified(found: Verified) -> list[str]:
+    """Where simulator and real stacks agree, a sentence each."""
+    if found.missing:
+        return [f"Not verified between real stacks: {found.missing}."]
+    by_verdict: dict[str, list[str]] = {}
+    for one in found.findings:
+        by_verdict.setdefault(one.verdict, []).append(one.figure.title)
+    where = f"Linux {found.kernel} in virtual time, {found.rounds} links of the race"
+    said = [f"Verified between real stacks ({where})."]
+    if agreeing := by_verdict.get(AGREES):
+        said.append(f"Simulator and real stacks agree on what it is worth for {_listed(agreeing)}.")
+    if differing := by_verdict.get(DIFFERS):
+        said.append(f"They differ for {_listed(differing)}.")
+    if undecided := by_verdict.get(UNDECIDED):
+        said.append(f"So few links do not decide it for {_listed(undecided)}.")
+    if other := [one.figure.title for one in found.findings if one.same_way is False]:
+        said.append(f"One finds it better and the other worse for {_listed(other)}.")
+    if silent := by_verdict.get(""):
+        said.append(f"Nobody asked on these links for {_listed(silent)}.")
+    return said
+
+
+def witnesses(found: Verified) -> list[dict[str, str]]:
+    """What both say of the difference to today, a row for each figure."""
+    return [
+        {
+            "title": title(one.figure),
+            "simulated": cell(one.figure, one.simulated, signed=True),
+            "live": cell(one.figure, one.live, signed=True),
+            "gap": cell(one.figure, one.gap, signed=True),
+            "tolerance": "–" if one.tolerance is None else _tolerance(one.figure, one.tolerance),
+            "verdict": one.verdict or "–",
+        }
+        for one in found.findings
+    ]
+
+
+def _tolerance(figure: Figure, value: float) -> str:
+    scale, _, digits = SCALES[figure.unit]
+    return f"{value * scale:.{digits}f}"
+
+
+def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
     """For a program: numbers in bits a second, seconds, shares of one."""
     question, race = advice.question, advice.race
     first = advice.first
@@ -231,5 +275,6 @@ def as_dict(advice: Advice) -> dict[str, Any]:
             one.name: found.as_dict() for one in advice.candidates if (found := costs.of(question, one)) is not None
         },
         "verdict": verdict(advice),
+        "verified": None if checked is None else checked.as_dict(),
         "lines": lines.of(question, first),
     }

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab.command import completion
-from aqmlab.command.verbs import AsJson, Jobs, Out, complain, print_json
+from aqmlab.command.verbs import AsJson, Jobs, Out, complain, print_json, viewed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from aqmlab.advice.advising import Advice
     from aqmlab.advice.race import Race
+    from aqmlab.advice.verified import Verified
 
 
 ROOM = 90
@@ -72,6 +73,10 @@ def advise(
             max=100,
         ),
     ] = 10.0,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Try the answer between real TCP stacks in virtual time too; some minutes."),
+    ] = False,
     jobs: Jobs = None,
     out: Out = None,
     with_report: Annotated[bool, typer.Option("--report", help="Write a page as well, with all candidates.")] = False,
@@ -95,24 +100,33 @@ def advise(
         told=lambda race: None if as_json else _provisional(race),
         rate_error=rate_error / 100,
     )
-    page = _page(found, out) if with_report or out is not None else None
+    checked = _verified(found, as_json) if verify else None
+    page = _page(found, out, checked) if with_report or out is not None else None
     if as_json:
-        print_json(words.as_dict(found))
+        print_json(words.as_dict(found, checked))
     else:
         from aqmlab.command import terminal
 
         console = terminal.console()
-        _screen(console, found)
+        _screen(console, found, checked)
         if page is not None:
             console.print(f"\nReport:    {page}", soft_wrap=True)
 
 
-def _page(found: Advice, out: Path | None) -> Path:
+def _verified(found: Advice, as_json: bool) -> Verified:
+    from aqmlab.advice import verified
+    from aqmlab.progress import Silent
+
+    with viewed(as_json, Silent()) as view:
+        return verified.verify(found, view=view)
+
+
+def _page(found: Advice, out: Path | None, checked: Verified | None) -> Path:
     from aqmlab.report import advice as report
     from aqmlab.results import store
 
     folder = out if out is not None else store.free_name(Path("results") / "advice")
-    return report.write(found, "aqmlab " + shlex.join(sys.argv[1:]), folder)
+    return report.write(found, "aqmlab " + shlex.join(sys.argv[1:]), folder, checked)
 
 
 def _provisional(race: Race) -> None:
@@ -128,7 +142,7 @@ def _provisional(race: Race) -> None:
     )
 
 
-def _screen(out: Console, found: Advice) -> None:
+def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     from aqmlab.advice import lines, words
     from aqmlab.advice.applications import FIGURES
     from aqmlab.command.terminal import short_table
@@ -166,9 +180,30 @@ def _screen(out: Console, found: Advice) -> None:
         cells = [cell.partition(" ±")[0] for cell in row["cells"]]
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)
     out.print(table)
+    if checked is not None:
+        _witnesses(out, checked)
     for sentence in words.cost(found):
         out.print(sentence)
     out.print()
     out.print(lines.of(found.question, found.first), soft_wrap=True)
     for check in words.checks(found.question):
         out.print(check, style="dim", soft_wrap=True)
+
+
+def _witnesses(out: Console, found: Verified) -> None:
+    """What it is worth by the simulator and by real stacks."""
+    from aqmlab.advice import words
+    from aqmlab.command.terminal import short_table
+
+    for sentence in words.verified(found):
+        out.print(sentence)
+    if not found.findings:
+        return
+    table = short_table()
+    for position, head in enumerate(("worth", "simulated", "real stacks", "between both", "tolerance", "")):
+        table.add_column(head, justify="right" if 0 < position < 5 else "left", no_wrap=True)
+    for row in words.witnesses(found):
+        table.add_row(*row.values())
+    if out.width < ROOM:
+        table.padding = (0, 0)
+    out.print(table)

@@ -39,6 +39,7 @@ VERBS = {
     "parking-lot": "run",
     "home-and-core": "run",
     "handover": "compare",
+    "rrul": "compare",
 }
 """The examples, and what runs each; those that need other files besides stay out."""
 

@@ -9,13 +9,14 @@ from aqmlab.advice import lines, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
+from aqmlab.advice.verified import Verified
 from aqmlab.figures import advice as drawing
 from aqmlab.results import store
 
 SCENARIOS = ("today.toml", "recommended.toml")
 
 
-def write(found: Advice, command: str, folder: Path) -> Path:
+def write(found: Advice, command: str, folder: Path, verified: Verified | None = None) -> Path:
     """Writes `report.html`, `advice.json`, the figure and the scenarios of the first round into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = figures.pictures(drawing.candidates(found))
@@ -36,6 +37,8 @@ def write(found: Advice, command: str, folder: Path) -> Path:
         headings=[words.title(one) for one in FIGURES],
         rows=words.field(found),
         costs=words.cost(found),
+        verified=[] if verified is None else words.verified(verified),
+        witnesses=[] if verified is None else words.witnesses(verified),
         drawn=drawn,
         lines=lines.of(found.question, found.first),
         checks=[*words.checks(found.question), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
@@ -47,7 +50,7 @@ def write(found: Advice, command: str, folder: Path) -> Path:
         version=engine.version(),
     )
     path = folder / "report.html"
-    store.write_json(folder / "advice.json", words.as_dict(found))
+    store.write_json(folder / "advice.json", words.as_dict(found, verified))
     drawn_by_seed = situation.draw(found.question, 0)
     for name, candidate in zip(SCENARIOS, (found.candidates[0], found.first), strict=True):
         store.write_text(folder / name, situation.scenario(found.question, drawn_by_seed, candidate).toml)
