@@ -1,7 +1,8 @@
 """A run as flent keeps its own: a data file of format version 4, with the series of its test RRUL.
 
 The format is flent's: JSON, gzipped, with `metadata`, `version`, `x_values` (seconds), `results` (a list for each
-series, as long as `x_values`, null where there is nothing) and `raw_values` (samples with `t`, seconds since 1970, and `val`).
+series, as long as `x_values`, null where there is nothing) and `raw_values` (samples with `t`, seconds since 1970, and
+`val`).
 Rates are in Mb/s, pings in ms.
 
 - `TCP download ...` and `TCP upload ...`: what was acknowledged of the endless flows of a class, between two rows of
