@@ -132,6 +132,7 @@ test-kill: $(ENGINE) ## kill commands at random moments and resume them; KILLS: 
 
 bench: $(ENGINE) ## measure the engine: time per packet, memory, scaling
 	$(BIN)/python benches/bench.py
+	PYTHONPATH=python $(BIN)/python benches/steps.py
 
 bench-live: ## measure the live router: packets a second, how late they are, processor time by part; as root or in user namespaces
 	cargo build --locked --release --package aqmlab-live --example flood

@@ -24,6 +24,8 @@ from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import Link, Policy
 from aqmlab.laws import brought, observed, policy
 from aqmlab.laws.observed import QUANTITIES, Eyes, Range, Seen
+from aqmlab.live import kernel
+from aqmlab.runs import calibration
 from conftest import NATIVE, ROOT
 
 SCENARIO = """
@@ -47,6 +49,9 @@ packet = "1200b"
 """
 WEB = SCENARIO.replace('kind = "bulk"\nflows = 6', 'kind = "poisson"\narrivals = "40hz"\nsize = "30kb"')
 NAME = "aqmlab/Link-v0"
+
+KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
+"""Looked for before tests have a cache of their own."""
 
 
 @pytest.fixture(autouse=True)
@@ -221,6 +226,23 @@ def test_links_in_threads_do_as_each_does_alone():
             assert (rewards[number], truncated[number], terminated[number]) == (reward, cut, False)
             is_over[number] = cut
     vector.close()
+
+
+def test_many_links_say_what_the_vector_environment_of_gymnasium_says():
+    arguments = {"scenario": SCENARIO, "duration": "50ms", "action": ["pie", "codel"]}
+    ours = gymnasium.make_vec(NAME, num_envs=2, **arguments)
+    theirs = gymnasium.make_vec(NAME, num_envs=2, vectorization_mode="sync", **arguments)
+    assert ours.reset(seed=1)[0].tolist() == theirs.reset(seed=1)[0].tolist()
+    for _ in range(8):
+        mine, other = ours.step(np.array([0, 1])), theirs.step(np.array([0, 1]))
+        for one, two in zip(mine[:4], other[:4], strict=True):
+            assert np.array_equal(one, two) and one.dtype == two.dtype
+        assert mine[4].keys() == other[4].keys()
+        for name, values in mine[4].items():
+            if name != "action":
+                assert np.array_equal(values, other[4][name]), name
+        if "action" in mine[4]:
+            assert mine[4]["action"]["law"].tolist() == other[4]["action"]["law"].tolist() == ["pie", "codel"]
 
 
 def test_choosing_one_law_for_good_is_that_law():
@@ -450,6 +472,23 @@ def test_a_policy_that_fails_names_itself(saved, monkeypatch):
 
         resolved = read(tree).resolve()
         engine.simulate(resolved, saved.parent)
+
+
+@pytest.mark.skipif(not os.access(KERNEL, os.X_OK), reason="left out: no kernel of virtual time (aqmlab kernel build)")
+def test_a_policy_decides_between_real_stacks_in_virtual_time(saved, tmp_path, monkeypatch):
+    monkeypatch.setenv(kernel.VARIABLE, KERNEL)
+    (tmp_path / "link.toml").write_text(SCENARIO)
+    traffic = [{"kind": "cbr", "rate": "10mbit", "packet": "1000b"}]
+    keys = {"duration": "3s", "warmup": "0s", "traffic": traffic, "link.qdisc.kind": str(saved)}
+    found = aqmlab.live(tmp_path / "link.toml", set=keys, virtual=True)
+    assert found.manifest["laws"][0]["how"] == "policy"
+    queue = pl.read_parquet(found.folder / "queue.parquet").filter(pl.col("direction") == 0)
+    # It is asked every 10 ms, and a row of the table is written every 100 ms.
+    assert len(set(queue["probability"])) > 5
+    forward = found.summary["forward"]
+    # Half of what the link can send, of which no queue comes: all that is lost is lost by the policy.
+    assert forward["offered_packets"] > 3000
+    assert 0 < forward["dropped_by_cause"]["early"] == forward["dropped_packets"]
 
 
 def test_the_guide_can_be_followed(tmp_path, monkeypatch, capsys):

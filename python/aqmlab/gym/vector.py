@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from aqmlab import engine
@@ -34,12 +35,42 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
 
     def step(self, actions: Any) -> Any:
         """As Gymnasium's vector environments do; simulated time passes in threads."""
+        links = [link for link in self.envs if isinstance(link, Link)]
         begun = [
             (link, *link.begin(action))
-            for link, action, over in zip(self.envs, actions, self._autoreset_envs, strict=True)
-            if isinstance(link, Link) and not over
+            for link, action, over in zip(links, actions, self._autoreset_envs, strict=True)
+            if not over
         ]
         runs, until_ns = [run for _, run, _ in begun], [until for *_, until in begun]
         for (link, *_), passed in zip(begun, engine.advance_all(runs, until_ns, self.threads), strict=True):
             link.passed(passed)
-        return super().step(actions)
+        if self.autoreset_mode != AutoresetMode.NEXT_STEP:
+            return super().step(actions)
+        observations, infos = np.empty_like(self._observations), []
+        for number, (link, action) in enumerate(zip(links, actions, strict=True)):
+            if self._autoreset_envs[number]:
+                observations[number], info = link.reset()
+                self._rewards[number], self._truncations[number] = 0.0, False
+            else:
+                observations[number], self._rewards[number], _, self._truncations[number], info = link.step(action)
+            infos.append(info)
+        self._autoreset_envs = self._truncations.copy()
+        return observations, self._rewards.copy(), self._terminations.copy(), self._truncations.copy(), _of_all(infos)
+
+
+def _of_all(infos: list[dict[str, Any]]) -> dict[str, Any]:
+    """What each link says, as Gymnasium has it of several: an array for each name, and which of them have said it."""
+    found: dict[str, Any] = {}
+    alike = all(info.keys() == infos[0].keys() for info in infos)
+    for name in infos[0] if alike else {name: None for info in infos for name in info}:
+        values = [info[name] for info in infos] if alike else [info.get(name) for info in infos]
+        has = np.ones(len(infos), bool) if alike else np.array([name in info for info in infos])
+        example = values[0] if alike else values[int(has.argmax())]
+        if isinstance(example, dict):
+            found[name] = _of_all([value or {} for value in values])
+        else:
+            kind: Any = object if isinstance(example, str) else type(example)
+            empty = None if kind is object else kind()
+            found[name] = np.array(values if alike else [empty if value is None else value for value in values], kind)
+        found[f"_{name}"] = has
+    return found
