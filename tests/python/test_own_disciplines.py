@@ -16,7 +16,7 @@ from aqmlab.live import kernel
 from aqmlab.progress import Silent
 from aqmlab.runs import apart, law_check
 from conftest import NATIVE, ROOT
-from test_laws import KERNEL, SCENARIO, checked, command, of_a_sweep, run
+from test_laws import KERNEL, SCENARIO, checked, command, library, of_a_sweep, run
 
 SOURCE = '''
 import heapq
@@ -96,6 +96,25 @@ def test_disciplines_as_users_write_them_decide_as_those_built_in_on_random_trac
             first, second = (engine.drive(each, seed, 2000) for each in (theirs, ours))
             assert {**first, "ns": 0} == {**second, "ns": 0}, f"seed {seed}"
             assert first["refused"] > 0
+
+
+def test_a_discipline_in_c_makes_the_same_runs_as_the_one_built_in(link, tmp_path, capsys):
+    made = library("my_fifo", tmp_path)
+    ours, theirs = (run(link, {"kind": kind, "limit": "60p"}) for kind in (str(made), "pfifo"))
+    assert ours.digest == theirs.digest and ours.manifest["laws"][0]["how"] == "library"
+    code, found = checked(made, capsys)
+    assert (code, found["problem"], found["kind"]) == (0, "", "discipline")
+
+
+def test_a_discipline_whose_library_breaks_while_it_is_loaded_is_refused(link, tmp_path):
+    code = tmp_path / "breaks.c"
+    code.write_text(
+        '#include "aqmlab_law.h"\nconst struct aqmlab_discipline *aqmlab_discipline_table(void)\n'
+        "{ return *(const struct aqmlab_discipline *volatile *)0; }\n"
+    )
+    made = library("breaks", tmp_path, source=code)
+    with pytest.raises(BadInput, match="was ended by SIGSEGV while it was loaded"):
+        run(link, str(made))
 
 
 FAULTS = [

@@ -15,8 +15,14 @@ from aqmlab.errors import BadInput
 LOADING_S = 30.0
 """How long the file of a law may take to be imported or loaded."""
 
-_TRIAL = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).aqmlab_law_table()"
-"""Runs the constructors of a library, and the function that answers its table."""
+_TRIAL = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+for name in ("aqmlab_law_table", "aqmlab_discipline_table"):
+    if hasattr(library, name):
+        getattr(library, name)()
+"""
+"""Runs the constructors of a library, and the function that answers its table, of a law or of a discipline."""
 
 
 class _TookTooLongError(BaseException):
