@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 
 /// How many of the last operations are told.
 const STORY: usize = 8;
+/// Spans of time between two looks at what the law shows, which runs look at once in many packets too.
+const UNSEEN: u32 = 16;
 /// Silence after which a law should let a lone packet pass.
 const SILENCE: Span = Span::from_secs(60);
 /// How often a link asks in vain, while nothing arrives, until a discipline is taken to keep packets back for ever.
@@ -127,6 +129,7 @@ struct Drive {
     rate: Rate,
     now: Time,
     seen: Seen,
+    passed: u32,
 }
 
 /// What a link that asked for a packet got.
@@ -148,7 +151,10 @@ impl Drive {
             self.qdisc.tick(self.now);
         }
         self.now = until;
-        self.qdisc.gauges();
+        self.passed += 1;
+        if self.passed.is_multiple_of(UNSEEN) {
+            self.qdisc.gauges();
+        }
     }
 
     fn offer(&mut self, mut packet: Parcel) {
@@ -291,7 +297,7 @@ pub fn drive(
     let built = caught(|| entry.build(values, Site { rate, stream }));
     let qdisc = built.map_err(|fault| (fault, vec!["it is made, and prepare is called".to_owned()]))?;
     let seen = Seen { story: tells.then(Vec::new), ..Seen::default() };
-    let mut drive = Drive { qdisc, name: entry.row().name.to_string(), rate, now: Time::ZERO, seen };
+    let mut drive = Drive { qdisc, name: entry.row().name.to_string(), rate, now: Time::ZERO, seen, passed: 0 };
     match caught(|| drive.run(&mut random, operations)) {
         Ok(()) => Ok(drive.seen.counts),
         Err(fault) => {

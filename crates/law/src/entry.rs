@@ -382,13 +382,18 @@ impl Brought {
     #[inline]
     fn asked(&mut self, what: &str, call: abi::Call) -> Verdict {
         let said = self.instance.call(call);
+        if said == abi::PASS && self.instance.refused().is_none() {
+            return Verdict::Pass;
+        }
+        self.signal(what, said)
+    }
+
+    /// The rare answer, away from the common one, which is so a few instructions.
+    #[inline(never)]
+    fn signal(&self, what: &str, said: i32) -> Verdict {
         if let Some(p) = self.instance.refused() {
             self.misbehaves(what, &drew(p));
         }
-        if said == abi::PASS { Verdict::Pass } else { self.signal(what, said) }
-    }
-
-    fn signal(&self, what: &str, said: i32) -> Verdict {
         let may_mark = self.instance.facts_now().may_mark != 0;
         let cause = match said & !3 {
             abi::EARLY => Cause::Early,

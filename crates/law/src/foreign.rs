@@ -346,11 +346,11 @@ impl Instance {
         unsafe { (*self.host).later_ns }
     }
 
-    /// A number that is no probability, if the law drew by one since this was last asked.
+    /// A number that is no probability, if the law drew by one. The run is over then.
     #[inline]
-    pub fn refused(&mut self) -> Option<f64> {
+    pub fn refused(&self) -> Option<f64> {
         // SAFETY: the host lives as long as this, and no call is under way.
-        unsafe { (*self.host).refused.take() }
+        unsafe { (*self.host).refused }
     }
 
     /// Writes eight bytes of the state, at a place that [`holds`] has approved of.
@@ -381,12 +381,15 @@ extern "C" fn chance(facts: *const Facts, probability: f64) -> i32 {
     // SAFETY: the header says that a law hands on the facts of the call it is in; while it lasts nobody else has the
     // host.
     let host = unsafe { &mut *(*facts).host.cast::<Host>() };
+    // The one question for almost every packet; what is left is an end of the range, or none of it.
+    if probability > 0.0 && probability < 1.0 {
+        return i32::from(host.stream.chance(probability));
+    }
     if !(0.0..=1.0).contains(&probability) {
         // No unwinding through foreign frames: it is told when the call is over.
         host.refused = Some(probability);
-        return 0;
     }
-    i32::from(aqm::law::is_drawn(&mut host.stream, probability))
+    i32::from(probability == 1.0)
 }
 
 /// [`Facts::uniform`].
