@@ -82,6 +82,11 @@ def compared(text: str, policy: Path, reps: int, duration: str) -> aqmlab.Compar
     return aqmlab.compare(text, *(f"{word} limit {limit[1]} / pfifo" for word in words), set=keys, reps=reps, seed=2001)
 
 
+def readable(value: float, digits: int) -> str:
+    """A number to so many digits, and what is less than a thousandth as none."""
+    return f"{0 if abs(value) < 1e-3 else float(f'{value:.{digits}g}'):g}"
+
+
 def table(found: dict[str, aqmlab.Comparison], measure: str, title: str, scale: float) -> list[str]:
     """A table: a row for each link, a column for each discipline."""
 
@@ -89,8 +94,8 @@ def table(found: dict[str, aqmlab.Comparison], measure: str, title: str, scale: 
         runs = column.result.runs
         forward = [run.summary["forward"] for run in runs]
         it = column.estimate(measure) if measure in ("p50", "p99") else across_runs([one[measure] for one in forward])
-        width = "" if it.half_width is None else f" ± {it.half_width * scale:.2g}"
-        return f"{it.value * scale:.3g}{width}"
+        width = "" if it.half_width is None else f" ± {readable(it.half_width * scale, 2)}"
+        return f"{readable(it.value * scale, 3)}{width}"
 
     head: Sequence[str] = ("drop-tail", *OTHERS, "learnt")
     rows = [f"| {title} | {' | '.join(head)} |", f"|---|{'--:|' * len(head)}"]
