@@ -3,13 +3,14 @@
 import csv
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from aqmlab import cli, engine, sweep, toml_text, units
 from aqmlab.errors import BadInput
-from aqmlab.evaluation import among, answers, known, outcome, template
+from aqmlab.evaluation import among, answers, controllers, disciplines, known, outcome, template
 from aqmlab.json_files import read_json
 from aqmlab.statistics import Interval
 from aqmlab.study import figures
@@ -33,12 +34,12 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pie(here):
-    return template.study(here / "out", "pie", quick=True)
+    return disciplines.study(here / "out", "pie", quick=True)
 
 
 @pytest.mark.parametrize("words", ["pie target 5ms", "cake", "fq limit 50p"])
 def test_every_scenario_can_be_run_with_any_discipline(here, words):
-    study = template.study(here / "out", words, ["codel"])
+    study = disciplines.study(here / "out", words, ["codel"])
     for point in study.points:
         point.source.resolve()
     grids = {grid.name for grid in study.grids}
@@ -63,7 +64,7 @@ def test_all_queues_of_a_case_have_one_size(pie, grid):
 
 
 def test_a_limit_in_words_stays(here):
-    study = template.study(here / "out", "pie limit 30p")
+    study = disciplines.study(here / "out", "pie limit 30p")
     found = {
         point.at["aqm"]: point.source.tree["link"]["qdisc"]["limit"]
         for point in study.points
@@ -89,7 +90,7 @@ def test_flows_of_the_levels_of_congestion_are_those_of_the_rfc(pie, rate):
 
 
 def test_settings_are_varied_about_the_disciplines_own(here):
-    study = template.study(here / "out", "pie target 10ms")
+    study = disciplines.study(here / "out", "pie target 10ms")
     found = {p.at["aqm"]: p.source.tree["link"]["qdisc"].get("target") for p in study.points if p.grid == "settings"}
     assert found == {
         "pie-target-10ms": "10ms",
@@ -178,6 +179,9 @@ def test_an_evaluation_is_run_said_and_written(here, capsys):
     ("words", "said"),
     [
         (["pia"], "'pia': unknown discipline, did you mean pi"),
+        (["cc:cubik"], "'cc:cubik': unknown congestion controller, expected one of reno, "),
+        (["cc:pia"], "'cc:pia': unknown congestion controller, expected one of reno, "),
+        (["cc:bbr", "--answers", "mine.toml"], "unknown question; expected one of real-time"),
         (["pfifo"], "is the baseline of every evaluation"),
         (["pie / codel"], "expected one discipline"),
         (["pie", "--against", "codel,codel"], "is there twice"),
@@ -201,8 +205,10 @@ def test_a_tradeoff_of_something_unknown_is_refused():
 
 
 def test_a_law_of_ones_own_is_called_by_its_name(here):
-    subject, *others = template.chosen(str(ROOT / "examples/laws/my_codel.py"), [])
-    assert subject.label == "my_codel" and others == [template.Discipline("drop-tail", "drop-tail", {"kind": "pfifo"})]
+    subject, *others = disciplines.chosen(str(ROOT / "examples/laws/my_codel.py"), [])
+    assert subject.label == "my_codel" and others == [
+        disciplines.Discipline("drop-tail", "drop-tail", {"kind": "pfifo"})
+    ]
 
 
 def evaluated(name: str, delay_ms: float | None, section: str = "8-2-2-to-8-2-4") -> dict:
@@ -272,3 +278,63 @@ def test_the_evaluations_that_come_along_are_as_their_numbers_have_them(monkeypa
     monkeypatch.chdir(ROOT)
     before = {path: path.read_text(encoding="utf-8") for path in evaluation_pages.PLACE.glob("*.md")}
     assert before == evaluation_pages.pages()
+
+
+@pytest.mark.parametrize("words", ["cc:cubic", "cc:bbr", "cc:prague", "cc:dctcp"])
+def test_every_scenario_can_be_run_with_any_controller(here, words):
+    study = controllers.study(here / "out", words, ["reno"])
+    for point in study.points:
+        point.source.resolve()
+    asked = {one.get("grid") for one in template.template(template.CONTROLLERS)["requirement"]}
+    assert {grid.name for grid in study.grids} == asked - {None}
+
+
+@pytest.mark.parametrize(("words", "baseline"), [("cc:cubic", "reno"), ("cc:reno", "cubic"), ("cc:bbr", "cubic")])
+def test_the_baseline_of_a_controller_is_cubic_but_of_cubic_reno(words, baseline):
+    found = [one.name for one in controllers.chosen(words, None)]
+    assert found[:2] == [words.removeprefix("cc:"), baseline] and len(found) == len(set(found))
+
+
+def test_a_flow_beside_a_controller_is_the_same_whatever_the_controller(here):
+    study = controllers.study(here / "out", "cc:prague", ["dctcp", "bbr"], only=["mixed/access/cubic/one/*"])
+    others = {p.at["cc"]: tomllib.loads(p.source.resolve().toml) for p in study.points}
+    plain = others["cubic"]["tcp"]
+    for name, tree in others.items():
+        # What a block says comes before what all hosts have.
+        assert {**tree["tcp"], **tree["traffic"][1]} | {"kind": 0} == {
+            **plain,
+            **others["cubic"]["traffic"][1],
+            "kind": 0,
+        }, name
+    assert set(others) == {"prague", "cubic", "dctcp", "bbr"}
+
+
+def test_a_controller_is_evaluated_beside_cubic(here, capsys):
+    words = ["evaluate", "cc:bbr", "--against", "", "--quick", "--only", "mixed/access/reno/quarter/*"]
+    words += ["--only", "buffers/access/four/*"]
+    assert cli.invoke(words) == 0
+    said = capsys.readouterr().out
+    assert "5.1.2" in said and "cubic" in said and "drop-tail" not in said
+    folder = Path("results/evaluate-bbr-quick-part")
+    facts = read_json(folder / "study.json")
+    assert facts["runs"] == 12  # two controllers, two cases, three seeds
+    by_section = {one["section"]: one for one in facts["evaluation"]["requirements"]}
+    assert [by_section[name]["status"] for name in ("5.1.2", "5.2.1", "7.2", "7.5")] == [
+        "run",
+        "run",
+        "not there",
+        "not run",
+    ]
+    # BBR's queue is a few packets, CUBIC fills a buffer of four bandwidth-delay products.
+    bbr, cubic = by_section["5.1.2"]["shown"][0]["controllers"]
+    assert bbr["delay"]["value"] < 100 < cubic["delay"]["value"]
+    assert by_section["5.1.2"]["beside_baseline"]["delay"] == {"less": 1, "more": 0, "undecided": 0}
+    # The quotient is that of the goodputs, which stand in the table; CUBIC takes less from Reno than BBR does.
+    bbr, cubic = by_section["5.2.1"]["shown"][0]["controllers"]
+    assert bbr["also"]["value"] > 2 * cubic["also"]["value"] > 0
+    assert by_section["5.2.1"]["beside_baseline"]["also"] == {"less": 0, "more": 1, "undecided": 0}
+    assert by_section["5.2.1"]["beside_baseline"]["goodput"] == {"less": 1, "more": 0, "undecided": 0}
+    page = (folder / "report.html").read_text()
+    assert "Among all" not in page and "beside cubic" in page and "drop-tail" not in page
+    assert set(toml_text.loads((folder / "answers.toml").read_text(), "answers.toml")) >= {"principles", "deployment"}
+    assert (folder / "figures/figure-5-2-1.svg").exists()

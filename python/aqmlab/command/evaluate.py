@@ -1,4 +1,5 @@
-"""The verb `aqmlab evaluate`: a discipline in the scenarios of RFC 7928, beside others, on one page.
+"""The verb `aqmlab evaluate`: a discipline in the scenarios of RFC 7928, or a congestion controller in those of
+RFC 9743, beside others, on one page.
 
 Exit codes: 1 where a run is not what it claims to be.
 """
@@ -6,6 +7,7 @@ Exit codes: 1 where a run is not what it claims to be.
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,12 +45,18 @@ def add_to(app: typer.Typer) -> None:
 def evaluate(
     what: Annotated[
         str,
-        typer.Argument(metavar="DISCIPLINE", help="In words: pie, 'pie target 5ms'.", autocompletion=completion.queues),
+        typer.Argument(
+            metavar="DISCIPLINE|cc:NAME",
+            help="In words: pie, 'pie target 5ms'; or a congestion controller: cc:bbr.",
+            autocompletion=completion.queues,
+        ),
     ],
     against: Annotated[
         str | None,
         typer.Option(
-            metavar="WORDS,...", help="What it is held against besides drop-tail; codel,fq_codel if not said."
+            metavar="WORDS,...",
+            help="What it is held against besides the baseline, drop-tail or CUBIC; codel,fq_codel if not said, and of "
+            "controllers cc:reno,cc:bbr.",
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter and fewer runs.")] = False,
@@ -69,19 +77,20 @@ def evaluate(
     as_json: AsJson = False,
     opens: Opens = False,
 ) -> None:
-    """Evaluate a discipline as RFC 7928 asks: its scenarios, beside drop-tail and others, on one page."""
+    """Evaluate a discipline as RFC 7928 asks, or a congestion controller as RFC 9743 asks: scenarios on one page."""
     from aqmlab.command import terminal
     from aqmlab.evaluation import answers as answering
-    from aqmlab.evaluation import page, template
+    from aqmlab.evaluation import controllers, disciplines, page
     from aqmlab.study import runs
     from aqmlab.sweep import cluster
 
     either_fresh_or_resumed(fresh, resume)
     others = None if against is None else [word.strip() for word in against.split(",") if word.strip()]
-    among = template.chosen(what, others)
-    given = answering.read(answers)
+    form: ModuleType = controllers if what.startswith(controllers.PREFIX) else disciplines
+    among = form.chosen(what, others)
+    given = answering.read(answers, among[0].form)
     folder = out or Path("results") / (f"evaluate-{among[0].name}{'-quick' if quick else ''}{'-part' if only else ''}")
-    asked = template.study(folder, what, others, quick=quick, seeds=seeds, only=only or ())
+    asked = form.study(folder, what, others, quick=quick, seeds=seeds, only=only or ())
     with (
         watched(as_json) as bars,
         cluster.connected(scheduler) as executor,
@@ -109,37 +118,48 @@ def evaluate(
 
 
 def show(out: Console, found: Json) -> None:
-    """A line a requirement: the case that stands for it, and how often it is better than drop-tail."""
+    """A line a requirement: the case that stands for it, and how often it is less or more than the baseline."""
     from rich.table import Table
     from rich.text import Text
 
-    from aqmlab.evaluation import known
+    from aqmlab.evaluation import known, template
 
     evaluation = found["evaluation"]
+    form, baseline = template.FORMS[evaluation["of"]], evaluation["against"][0]
     label = evaluation["subject"]["label"]
     table = Table(title=found["title"], title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("section", no_wrap=True)
-    for head in ("", f"{label}, first rate", "drop-tail", "delay", "goodput"):
+    for head in (
+        "",
+        f"{label}, first rate",
+        baseline,
+        "delay",
+        "goodput",
+        *(["own"] if form is template.CONTROLLERS else []),
+    ):
         table.add_column(head, no_wrap=True, overflow="ellipsis")
     for one in evaluation["requirements"]:
         if one["status"] != "run":
             table.add_row(one["section"], one["title"], Text(one["status"], style="yellow"), "", "", "")
             continue
-        rows = {row["label"]: row for row in one["shown"][0]["disciplines"]}
-        beside = one["beside_drop_tail"]
+        first = one["shown"][0][form.kinds]
+        rows = {row["label"]: row for row in first}
+        beside = one[form.beside]
         table.add_row(
             one["section"],
             one["title"],
-            _said(rows.get(label) or one["shown"][0]["disciplines"][0]),
-            _said(rows.get("drop-tail")),
+            _said(rows.get(label) or first[0]),
+            _said(rows.get(baseline)),
             _counts(beside["delay"]),
             _counts(beside["goodput"]),
+            *([_counts(beside["also"])] if "also" in beside else []),
         )
     out.print(table)
-    for field in known.fields(found):
+    for field in known.fields(found) if form is template.DISCIPLINES else []:
         place, count = field.place(evaluation["subject"]["name"]), len(field.standings)
         said = f"{field.section}, {field.case}: number {place} of {count} by mean delay, the shortest first."
         out.print(Text(said), soft_wrap=True)
+    own = "; own: the section's third number" if form is template.CONTROLLERS else ""
     open_ones = [question for question in evaluation["questions"] if not question["answer"]]
     if open_ones:
         out.print(
@@ -150,7 +170,8 @@ def show(out: Console, found: Json) -> None:
         )
     out.print(
         Text(
-            f"Goodput and mean queueing delay. In how many cases less (<), more (>) or undecided (?) beside drop-tail. "
+            f"Goodput, mean queueing delay{own}. In how many cases less (<), more (>) or undecided (?) beside "
+            f"{baseline}. "
             f"{found['runs']:,} runs, {found['runs_kept']:,} kept from before.",
             style="dim",
         ),

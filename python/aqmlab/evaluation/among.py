@@ -6,8 +6,8 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from aqmlab.evaluation.disciplines import BASELINE
 from aqmlab.evaluation.known import Field, Standing
-from aqmlab.evaluation.template import BASELINE
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import HUES, INK, REFERENCE
 from aqmlab.figures.sheet import Sheet

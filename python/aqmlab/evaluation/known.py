@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aqmlab import engine
 from aqmlab.evaluation import outcome, template
-from aqmlab.evaluation.template import BASELINE
+from aqmlab.evaluation.disciplines import BASELINE
 from aqmlab.json_files import Json, read_json
 
 PLACE = Path(__file__).with_name("known")

@@ -1,17 +1,21 @@
 """What came out of an evaluation, requirement by requirement: the case that stands for all, and every case beside
-drop-tail.
+the baseline, which is drop-tail or a congestion controller.
 
-Differences to drop-tail are taken seed by seed where both met the same demands, and between independent samples where
-they did not; each is less or more if its 95 % interval says so, else undecided.
+Differences to the baseline are taken seed by seed where both met the same demands, and between independent samples
+where they did not; each is less or more if its 95 % interval says so, else undecided.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aqmlab.claims.samples import contrast, sample
 from aqmlab.evaluation import template
-from aqmlab.evaluation.template import BASELINE
+from aqmlab.evaluation.template import Compared, Form
 from aqmlab.json_files import Json
+from aqmlab.measures import catalogue
+from aqmlab.measures.measure import Formula, Reading
+from aqmlab.measures.subject import Seen
 from aqmlab.statistics import Interval
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import Study
@@ -22,12 +26,12 @@ RUN, NOT_RUN, MISSING, NOTHING = "run", "not run", "not there", "nothing to vary
 LESS, MORE, UNDECIDED = "less", "more", "undecided"
 
 
-def requirements(study: Study, cells: Cells) -> list[Json]:
+def requirements(study: Study, cells: Cells, among: Sequence[Compared]) -> list[Json]:
     """All that the RFC asks to be run, in its order."""
-    return [_requirement(one, study, cells) for one in template.template()["requirement"]]
+    return [_requirement(one, study, cells, among) for one in template.template(among[0].form)["requirement"]]
 
 
-def _requirement(asked: Mapping[str, object], study: Study, cells: Cells) -> Json:
+def _requirement(asked: Mapping[str, Any], study: Study, cells: Cells, among: Sequence[Compared]) -> Json:
     facts: Json = {key: asked.get(key, "") for key in ("section", "title", "asks", "remark", "missing")}
     grid = str(asked.get("grid", ""))
     known = {point.grid for point in study.everything}
@@ -36,6 +40,9 @@ def _requirement(asked: Mapping[str, object], study: Study, cells: Cells) -> Jso
         status = MISSING if not grid else NOTHING if grid not in known else NOT_RUN
         return {**facts, "id": template.id_of(asked), "status": status, "grid": grid or None}
     goodput, delay = (asked_of(one, grid)[0] for one in (template.goodput_of(asked), template.delay_of(asked)))
+    also = _also(asked, grid)
+    numbers = {"goodput": goodput, "delay": delay, **({"also": also} if also else {})}
+    pairs = _pairs(among, there)
     title = next(one.title for one in study.grids if one.name == grid)
     return {
         **facts,
@@ -45,38 +52,70 @@ def _requirement(asked: Mapping[str, object], study: Study, cells: Cells) -> Jso
         "what_was_run": title,
         "is_again": bool(asked.get("is_again", False)),
         "command": f"{study.command} --only '{grid}/*'" if not study.only else study.command,
-        "shown": _shown(there, asked.get("shown", {}), goodput, delay),
-        "beside_drop_tail": {
-            "cases": len(_pairs(study, there)),
-            "delay": _counted(delay, _pairs(study, there)),
-            "goodput": _counted(goodput, _pairs(study, there)),
+        "shown": _shown(there, asked.get("shown", {}), numbers, among[0].form),
+        among[0].form.beside: {
+            "cases": len(pairs),
+            **{kind: _counted(one, pairs) for kind, one in numbers.items()},
             "goodput_is": goodput.title,
+            **({"also_is": also.title} if also else {}),
         },
     }
 
 
-def _place(cell: Cell) -> dict[str, str]:
-    return {axis: value for axis, value in cell.at.items() if axis != "aqm"}
+class Quotient(Reading):
+    """The goodput of one block of traffic divided by that of another, in each run."""
+
+    @property
+    def title(self) -> str:
+        """For the head of a column."""
+        return self.formula.words
+
+    @property
+    def unit(self) -> str:
+        """None: it is a plain number."""
+        return ""
 
 
-def _shown(cells: Sequence[Cell], case: object, goodput: Asked, delay: Asked) -> list[Json]:
-    """The chosen case at each rate, the discipline that is evaluated first; the first case where none is chosen."""
+def _also(asked: Mapping[str, Any], grid: str) -> Asked | None:
+    """The third number of a requirement, beside goodput and delay."""
+    table = asked.get("also")
+    if table is None:
+        return None
+    if "quotient" not in table:
+        return asked_of(table, grid)[0]
+    one, other = (
+        catalogue.read({"measure": "summary", "key": f"tcp.held_back.{block}.goodput_bps"}, grid)[0]
+        for block in table["quotient"]
+    )
+
+    def whole(seen: Seen) -> float:
+        divisor = other.formula.whole(seen)
+        return one.formula.whole(seen) / divisor if divisor > 0 else math.nan
+
+    return Asked(Quotient(one.measure, (), Formula(whole, None, str(table["title"]), "")), str(table["title"]))
+
+
+def _place(cell: Cell, form: Form) -> dict[str, str]:
+    return {axis: value for axis, value in cell.at.items() if axis != form.axis}
+
+
+def _shown(cells: Sequence[Cell], case: object, numbers: Mapping[str, Asked], form: Form) -> list[Json]:
+    """The chosen case at each rate, what is evaluated first; the first case where none is chosen."""
     wanted = case if isinstance(case, Mapping) else {}
     fit = [cell for cell in cells if all(cell.at.get(axis) == value for axis, value in wanted.items())] or list(cells)
-    first = {axis: value for axis, value in _place(fit[0]).items() if axis != "rate"}
+    first = {axis: value for axis, value in _place(fit[0], form).items() if axis != "rate"}
     found: dict[tuple[str, ...], Json] = {}
     for cell in fit:
-        place = _place(cell)
+        place = _place(cell, form)
         if any(place[axis] != value for axis, value in first.items()):
             continue
         label = ", ".join(cell.labels[axis] for axis in place) or "as it is"
-        row = found.setdefault(tuple(place.values()), {"at": place, "label": label, "disciplines": []})
-        row["disciplines"].append(
+        row = found.setdefault(tuple(place.values()), {"at": place, "label": label, form.kinds: []})
+        row[form.kinds].append(
             {
-                "name": cell.at["aqm"],
-                "label": cell.labels["aqm"],
-                "goodput": as_json(goodput, cell),
-                "delay": as_json(delay, cell),
+                "name": cell.at[form.axis],
+                "label": cell.labels[form.axis],
+                **{kind: as_json(one, cell) for kind, one in numbers.items()},
             }
         )
     return list(found.values())
@@ -118,11 +157,11 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _pairs(study: Study, cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
-    """The discipline that is evaluated and drop-tail, in each case that both have."""
-    subject = str(study.id).removeprefix(f"{template.template()['id']}-")
-    of = {name: [cell for cell in cells if cell.at["aqm"] == name] for name in (subject, BASELINE)}
-    return [(one, other) for one in of[subject] for other in of[BASELINE] if _place(one) == _place(other)]
+def _pairs(among: Sequence[Compared], cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
+    """What is evaluated and the baseline, in each case that both have."""
+    form = among[0].form
+    own, base = ([cell for cell in cells if cell.at[form.axis] == one.name] for one in among[:2])
+    return [(one, other) for one in own for other in base if _place(one, form) == _place(other, form)]
 
 
 def _counted(asked: Asked, pairs: Sequence[tuple[Cell, Cell]]) -> dict[str, int]:

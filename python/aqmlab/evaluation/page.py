@@ -7,7 +7,9 @@ from aqmlab import figures as files
 from aqmlab.agreement.agreements import Agreement
 from aqmlab.evaluation import among as together
 from aqmlab.evaluation import answers, known, outcome
-from aqmlab.evaluation.template import Discipline
+from aqmlab.evaluation.controllers import Controller
+from aqmlab.evaluation.disciplines import Discipline
+from aqmlab.evaluation.template import DISCIPLINES, Compared
 from aqmlab.figures.drawn import pictures
 from aqmlab.json_files import Json
 from aqmlab.results import store
@@ -19,18 +21,21 @@ from aqmlab.study.templates import environment
 
 
 def writer(
-    among: Sequence[Discipline], given: Mapping[str, str]
+    among: Sequence[Compared], given: Mapping[str, str]
 ) -> Callable[[Json, Study, Cells, Path, Sequence[Agreement]], Path]:
     """What writes the page, and adds to `study.json` what was evaluated and what came out."""
+    form = among[0].form
 
     def write(found: Json, study: Study, cells: Cells, folder: Path, _: Sequence[Agreement]) -> Path:
         found["evaluation"] = {
+            "of": form.kinds,
+            "rfc": form.rfc,
             "subject": {"name": among[0].name, "label": among[0].label, "parameters": _parameters(cells, among[0])},
             "against": [one.label for one in among[1:]],
-            "requirements": outcome.requirements(study, cells),
-            "questions": answers.questions(given),
+            "requirements": outcome.requirements(study, cells, among),
+            "questions": answers.questions(given, form),
         }
-        fields = known.fields(found)
+        fields = known.fields(found) if form is DISCIPLINES else []
         every = together.drawn(fields, among[0].name)
         figured = figures.draw(study.figures, cells.find, cells.left_out)
         drawn = {one.name: one for one in map(pictures, [*figured, *([every] if every else [])])}
@@ -40,10 +45,11 @@ def writer(
             (folder / "tables").mkdir(parents=True, exist_ok=True)
         for table in made.values():
             store.write_text(folder / "tables" / f"{table.name}.csv", table.csv())
-        answers.write(folder, given)
+        answers.write(folder, given, form)
         shown = [
             {
                 "facts": one,
+                "beside": one.get(form.beside),
                 "cases": [_in_columns(case, among) for case in one.get("shown", [])],
                 "drawn": drawn.get(figures.name_of({"id": one["id"]})),
                 "table": made.get(tables.name_of({"id": one["id"]})),
@@ -56,6 +62,7 @@ def writer(
             .render(
                 facts=found,
                 evaluation=found["evaluation"],
+                form=form,
                 shown=shown,
                 quick=study.profile.says,
                 fields=fields,
@@ -69,16 +76,37 @@ def writer(
     return write
 
 
-def _in_columns(case: Json, among: Sequence[Discipline]) -> Json:
-    """A case with a place for each discipline that is compared, and the labels of what has no such place."""
-    of_name = {one["name"]: one for one in case["disciplines"]}
+def _in_columns(case: Json, among: Sequence[Compared]) -> Json:
+    """A case with a place for each that is compared, and the labels of what has no such place."""
+    of_name = {one["name"]: one for one in case[among[0].form.kinds]}
     names = [one.name for one in among]
-    others = [one["label"] for one in case["disciplines"] if one["name"] not in names]
+    others = [one["label"] for one in case[among[0].form.kinds] if one["name"] not in names]
     return {**case, "columns": [of_name.get(name) for name in names], "others": others}
 
 
-def _parameters(cells: Cells, subject: Discipline) -> list[Json]:
-    """All parameters of the discipline as it stood before the first link that had it, and which were said."""
+def _parameters(cells: Cells, subject: Compared) -> list[Json]:
+    """All parameters of what is evaluated, and which were said."""
+    match subject:
+        case Discipline():
+            return _of_discipline(cells, subject)
+        case Controller():
+            return _of_controller(cells, subject)
+    raise TypeError(subject)
+
+
+def _of_controller(cells: Cells, subject: Controller) -> list[Json]:
+    """The keys of its hosts' TCP in the first grid."""
+    cell = next((one for one in cells if one.at["cc"] == subject.name), None)
+    tcp = {} if cell is None else cell.scenario["tcp"]
+    return [{"name": key, "value": _said(value), "said": key == "cc", "what": ""} for key, value in tcp.items()]
+
+
+def _said(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _of_discipline(cells: Cells, subject: Discipline) -> list[Json]:
+    """Those of the discipline as it stood before the first link that had it."""
     cell = next((one for one in cells if one.at["aqm"] == subject.name and "link" in one.scenario), None)
     if cell is None:
         return []

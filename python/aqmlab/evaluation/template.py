@@ -1,35 +1,21 @@
-"""The scenarios of RFC 7928 with a discipline filled in, and those that it is held against: a study.
+"""What the evaluations after RFCs have in common: the form of each, its grids and requirements as a file has them, and
+the figures, tables and measures that follow from a requirement.
 
-`rfc7928.toml` has the grids without their axis of disciplines. Every queue of a grid has the same limit, unless the
-words of a discipline give it one.
+`rfc7928.toml` is for disciplines, `rfc9743.toml` for congestion controllers; both leave out the axis of what is
+compared.
 """
 
 import copy
-import itertools
-import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from aqmlab import files, scenario, toml_text
-from aqmlab.engine import disciplines
-from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
-from aqmlab.laws import brought
-from aqmlab.study import definition
-from aqmlab.study.definition import FULL, QUICK, Study
-from aqmlab.tc import words
 
-FILE = Path(__file__).with_name("rfc7928.toml")
-AGAINST = ("codel", "fq_codel")
-"""What a discipline is held against besides drop-tail, unless somebody says otherwise."""
-BASELINE = "drop-tail"
-TARGETS = ("target", "qref")
-"""Parameters that are what a discipline controls the queue to."""
-FACTORS = ((0.5, "half"), (2.0, "twice"), (4.0, "4 times"))
 GOODPUT = "goodput_bps"
 DELAY: Json = {"measure": "queue_delay_mean_s", "direction": "forward", "title": "delay, mean"}
 MEASURES: tuple[Json, ...] = (
@@ -38,86 +24,46 @@ MEASURES: tuple[Json, ...] = (
     {"measure": "loss_ratio", "direction": "forward", "title": "loss"},
 )
 """Of every requirement, after its goodput and before its own."""
-_OWN = ("rates", "buffer", "links", "with", "ecn")
 
 
 @dataclass(frozen=True)
-class Discipline:
+class Form:
+    """What is evaluated, and after which RFC."""
+
+    rfc: str
+    kind: str
+    """`discipline` or `controller`."""
+    file: Path
+    axis: str
+    """The axis of every grid on which they stand."""
+    beside: str
+    """The key of a requirement's counts beside the baseline."""
+
+    @property
+    def kinds(self) -> str:
+        """The plural, the key of a case's rows."""
+        return f"{self.kind}s"
+
+
+DISCIPLINES = Form("RFC 7928", "discipline", Path(__file__).with_name("rfc7928.toml"), "aqm", "beside_drop_tail")
+CONTROLLERS = Form("RFC 9743", "controller", Path(__file__).with_name("rfc9743.toml"), "cc", "beside_baseline")
+FORMS = {form.kinds: form for form in (DISCIPLINES, CONTROLLERS)}
+
+
+@dataclass(frozen=True)
+class Compared:
     """One that is evaluated, or held against the one that is."""
 
     name: str
     """Its value on the axis: `pie-target-5ms`."""
     label: str
-    qdisc: Json
-
-    @property
-    def row(self) -> Json:
-        """What the registry says of it."""
-        every: list[Json] = [*disciplines(), *brought.disciplines()]
-        return next(row for row in every if row["name"] == self.qdisc["kind"])
-
-    @property
-    def marks(self) -> bool:
-        """Whether it can mark instead of dropping."""
-        return bool(self.row["marks"])
-
-    @property
-    def target(self) -> tuple[str, str] | None:
-        """The parameter that says to what it controls the queue, and its value; None where there is none."""
-        for param in self.row["params"]:
-            value = self.qdisc.get(param["name"], param["default"])
-            if param["name"] in TARGETS and re.fullmatch(r"[\d.]+[a-z]+", str(value)):
-                return str(param["name"]), str(value)
-        return None
+    form: ClassVar[Form]
 
 
 @cache
-def template() -> Json:
-    """The tables of `rfc7928.toml`."""
-    return toml_text.read(FILE, files.STUDY)
-
-
-def discipline(spec: str) -> Discipline:
-    """What words stand for: a discipline and its parameters, as `aqmlab compare` takes them."""
-    said = " ".join(spec.split())
-    if "/" in said and not brought.is_file(said.split()[0]):
-        raise BadInput(f"{said!r}: expected one discipline, which is that of both directions")
-    spelled = brought.spelled(said)
-    return Discipline(scenario.slug(spelled), spelled, words.parse(spelled))
-
-
-def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
-    """The discipline that is evaluated, drop-tail, and the others that it is held against."""
-    first = discipline(subject)
-    if first.qdisc == {"kind": "pfifo"}:
-        raise BadInput(f"{subject!r}: is the baseline of every evaluation; expected another discipline")
-    others = [discipline(spec) for spec in (AGAINST if against is None else against)]
-    others = [one for one in others if one.qdisc not in (first.qdisc, {"kind": "pfifo"})]
-    found = [first, Discipline(BASELINE, BASELINE, {"kind": "pfifo"}), *others]
-    for one, other in itertools.combinations(found, 2):
-        if one.name == other.name:
-            raise BadInput(f"--against {other.label!r}: is there twice; expected different disciplines")
-    return found
-
-
-def study(
-    folder: Path,
-    subject: str,
-    against: Sequence[str] | None = None,
-    *,
-    quick: bool = False,
-    seeds: int | None = None,
-    only: Sequence[str] = (),
-) -> Study:
-    """The evaluation of a discipline as a study, whose results go to `folder`."""
-    return definition.of_tree(
-        folder,
-        filled(chosen(subject, against)),
-        QUICK if quick else FULL,
-        seeds,
-        only,
-        asked_as=command(subject, against),
-    )
+def template(form: Form = DISCIPLINES) -> Json:
+    """The tables of its file."""
+    return toml_text.read(form.file, files.STUDY)
 
 
 def command(subject: str, against: Sequence[str] | None) -> str:
@@ -126,20 +72,25 @@ def command(subject: str, against: Sequence[str] | None) -> str:
     return shlex.join(["aqmlab", "evaluate", subject, *beside])
 
 
-def filled(among: Sequence[Discipline]) -> Json:
-    """The tables of the study: grids with their disciplines, a figure and a table for each requirement."""
-    tree = copy.deepcopy(template())
+def filled(subject: Compared, fill: Callable[[Json, Mapping[str, Json]], Json | None]) -> Json:
+    """The tables of the study: grids that `fill` completes, a figure and a table for each requirement.
+
+    `fill` takes a grid of the file and the rates, and gives nothing where there is nothing to run in it.
+    """
+    form = subject.form
+    tree = copy.deepcopy(template(form))
     rates, requirements = tree.pop("rates"), tree.pop("requirement")
     tree.pop("question")
-    found = [_grid(table, rates, among) for table in tree["grid"]]
+    tree.pop("against", None)
+    found = [fill(table, rates) for table in tree["grid"]]
     grids = {grid["name"]: grid for grid in found if grid is not None}
     shown = [one for one in requirements if one.get("grid") in grids]
     return {
         **tree,
-        "id": f"{tree['id']}-{among[0].name}",
-        "title": f"{among[0].label} after RFC 7928",
+        "id": f"{tree['id']}-{subject.name}",
+        "title": f"{subject.label} after {form.rfc}",
         "grid": list(grids.values()),
-        "figure": [_figure(one, grids[one["grid"]]) for one in shown if not one.get("is_again")],
+        "figure": [_figure(one, grids[one["grid"]], form) for one in shown if not one.get("is_again")],
         "table": [_table(one) for one in shown],
     }
 
@@ -149,9 +100,9 @@ def id_of(requirement: Mapping[str, Any]) -> str:
     return scenario.slug(str(requirement["section"]))
 
 
-def _figure(requirement: Json, grid: Json) -> Json:
+def _figure(requirement: Json, grid: Json, form: Form) -> Json:
     axes = [axis["name"] for axis in grid["axis"]]
-    along = [name for name in axes if name not in ("rate", "aqm", "ecn")]
+    along = [name for name in axes if name not in ("rate", form.axis, "ecn")]
     return {
         "id": id_of(requirement),
         "title": f"{requirement['section']}: {requirement['title']}",
@@ -160,7 +111,7 @@ def _figure(requirement: Json, grid: Json) -> Json:
         **({"panels": "rate"} if "rate" in axes else {}),
         **({"along": along[0]} if along else {}),
         **({"link": requirement["link"]} if "link" in requirement else {}),
-        **({"y": requirement["goodput"]} if "goodput" in requirement else {}),
+        **({"y": requirement["goodput"]} if isinstance(requirement.get("goodput"), str) else {}),
     }
 
 
@@ -169,7 +120,12 @@ def _table(requirement: Json) -> Json:
         "id": id_of(requirement),
         "title": f"{requirement['section']}: {requirement['title']}",
         "rows": [{"grid": requirement["grid"]}],
-        "measures": [goodput_of(requirement), *_at(requirement, MEASURES), *requirement.get("measures", [])],
+        "measures": [
+            goodput_of(requirement),
+            *_at(requirement, MEASURES),
+            *([also] if "quotient" not in (also := requirement.get("also", {})) and also else []),
+            *requirement.get("measures", []),
+        ],
     }
 
 
@@ -185,87 +141,14 @@ def _at(requirement: Mapping[str, Any], measures: Sequence[Json]) -> list[Json]:
 
 
 def goodput_of(requirement: Mapping[str, Any]) -> Json:
-    """The measure of what comes through; that of what the link sends where all of it is UDP."""
+    """The measure of what comes through; that of what the link sends where all of it is UDP, or one of its own."""
     name = requirement.get("goodput", GOODPUT)
+    if isinstance(name, Mapping):
+        return dict(name)
     return {"measure": name, "direction": "forward", "title": "goodput" if name == GOODPUT else "throughput"}
 
 
-def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Discipline]) -> Json | None:
-    """A grid with the axes of rates and of disciplines; None where there is nothing to run in it."""
-    own = {key: table.pop(key) for key in _OWN if key in table}
-    run = list(_run(own.get("with"), among))
-    if not run:
-        return None
-    names = own.get("rates", [])
-    axis = [{"name": "rate", "value": [_rate(name, rates[name]) for name in names]}] if names else []
-    given = own.get("buffer", {name: rates[name]["buffer"] for name in names} or rates["peering"]["buffer"])
-    buffers: dict[str, str] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names or [""], str(given))
-    if "links" in own:
-        cells = _over_links(own["links"], buffers[""], run)
-        of_aqm: list[Json] = [{"name": one.name, "label": one.label} for one in run]
-    else:
-        cells = _limits(buffers, run)
-        of_aqm = [{"name": one.name, "label": one.label, "link": {"qdisc": one.qdisc}} for one in run]
-    if own.get("ecn"):
-        marking = [one.name for one in run if one.marks]
-        others = [one.name for one in run if not one.marks]
-        cells += [{"at": {"aqm": marking, "ecn": "on"}, "set": {"link.qdisc.ecn": True}}] if marking else []
-        table["skip"] = [{"aqm": others, "ecn": "on"}] if others else []
-    return {
-        **table,
-        "axis": [*axis, *table.get("axis", []), {"name": "aqm", "value": of_aqm}],
-        "cell": [*cells, *table.get("cell", [])],
-    }
-
-
-def _rate(name: str, table: Json) -> Json:
-    return {"name": name, "label": table["label"], "set": table["set"]}
-
-
-def _limits(buffers: Mapping[str, str], run: Sequence[Discipline]) -> list[Json]:
-    """The limit of a rate's queues, but of those that have one of their own."""
-    names = [one.name for one in run if "limit" not in one.qdisc]
-    return [
-        {"at": {"aqm": names, **({"rate": rate} if rate else {})}, "set": {"link.qdisc.limit": limit}}
-        for rate, limit in buffers.items()
-        if names
-    ]
-
-
-def _over_links(at: Mapping[str, Sequence[str]], limit: str, run: Sequence[Discipline]) -> list[Json]:
-    """Each discipline at the links that a place names."""
-    return [
-        {
-            "at": {"aqm": one.name, "at": place},
-            "links": {name: {"qdisc": {**one.qdisc, "limit": one.qdisc.get("limit", limit)}} for name in names},
-        }
-        for one in run
-        for place, names in at.items()
-    ]
-
-
-def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline]:
-    """What a grid runs: all that are compared, or the one that is evaluated in several forms."""
-    subject = among[0]
-    match beside:
-        case "settings":
-            if subject.target is None:
-                return
-            key, value = subject.target
-            yield Discipline(subject.name, f"{subject.label}, {key} {value}", subject.qdisc)
-            number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", value).groups()  # type: ignore[union-attr]
-            for factor, said in FACTORS:
-                changed = f"{factor * float(number):g}{unit}"
-                name = f"{subject.name}-{scenario.slug(said)}"
-                yield Discipline(name, f"{subject.label}, {key} {changed}", {**subject.qdisc, key: changed})
-            yield among[1]
-        case "fair queueing":
-            kind = f"fq_{subject.qdisc['kind']}"
-            if kind not in {row["name"] for row in disciplines()}:
-                return
-            rest = subject.label.split()[1:]
-            yield subject
-            yield discipline(" ".join([kind, *rest]))
-            yield among[1]
-        case _:
-            yield from among
+def axis_of_rates(names: Sequence[str], rates: Mapping[str, Json]) -> list[Json]:
+    """The axis `rate` of a grid that is run at these rates; no axis where it names none."""
+    values = [{"name": name, "label": rates[name]["label"], "set": rates[name]["set"]} for name in names]
+    return [{"name": "rate", "value": values}] if values else []

@@ -1,0 +1,179 @@
+"""The scenarios of RFC 7928 with a discipline filled in, and those that it is held against: a study.
+
+Every queue of a grid has the same limit, unless the words of a discipline give it one.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from aqmlab import scenario
+from aqmlab.engine import disciplines
+from aqmlab.errors import BadInput
+from aqmlab.evaluation import template
+from aqmlab.evaluation.template import Compared, Form
+from aqmlab.json_files import Json
+from aqmlab.laws import brought
+from aqmlab.study import definition
+from aqmlab.study.definition import FULL, QUICK, Study
+from aqmlab.tc import words
+
+AGAINST = ("codel", "fq_codel")
+"""What a discipline is held against besides drop-tail, unless somebody says otherwise."""
+BASELINE = "drop-tail"
+TARGETS = ("target", "qref")
+"""Parameters that are what a discipline controls the queue to."""
+FACTORS = ((0.5, "half"), (2.0, "twice"), (4.0, "4 times"))
+_OWN = ("rates", "buffer", "links", "with", "ecn")
+
+
+@dataclass(frozen=True)
+class Discipline(Compared):
+    """One that is evaluated, or held against the one that is."""
+
+    qdisc: Json
+    form: ClassVar[Form] = template.DISCIPLINES
+
+    @property
+    def row(self) -> Json:
+        """What the registry says of it."""
+        every: list[Json] = [*disciplines(), *brought.disciplines()]
+        return next(row for row in every if row["name"] == self.qdisc["kind"])
+
+    @property
+    def marks(self) -> bool:
+        """Whether it can mark instead of dropping."""
+        return bool(self.row["marks"])
+
+    @property
+    def target(self) -> tuple[str, str] | None:
+        """The parameter that says to what it controls the queue, and its value; None where there is none."""
+        for param in self.row["params"]:
+            value = self.qdisc.get(param["name"], param["default"])
+            if param["name"] in TARGETS and re.fullmatch(r"[\d.]+[a-z]+", str(value)):
+                return str(param["name"]), str(value)
+        return None
+
+
+def discipline(spec: str) -> Discipline:
+    """What words stand for: a discipline and its parameters, as `aqmlab compare` takes them."""
+    said = " ".join(spec.split())
+    if "/" in said and not brought.is_file(said.split()[0]):
+        raise BadInput(f"{said!r}: expected one discipline, which is that of both directions")
+    spelled = brought.spelled(said)
+    return Discipline(scenario.slug(spelled), spelled, words.parse(spelled))
+
+
+def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
+    """The discipline that is evaluated, drop-tail, and the others that it is held against."""
+    first = discipline(subject)
+    if first.qdisc == {"kind": "pfifo"}:
+        raise BadInput(f"{subject!r}: is the baseline of every evaluation; expected another discipline")
+    others = [discipline(spec) for spec in (AGAINST if against is None else against)]
+    others = [one for one in others if one.qdisc not in (first.qdisc, {"kind": "pfifo"})]
+    found = [first, Discipline(BASELINE, BASELINE, {"kind": "pfifo"}), *others]
+    for one, other in itertools.combinations(found, 2):
+        if one.name == other.name:
+            raise BadInput(f"--against {other.label!r}: is there twice; expected different disciplines")
+    return found
+
+
+def study(
+    folder: Path,
+    subject: str,
+    against: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+) -> Study:
+    """The evaluation of a discipline as a study, whose results go to `folder`."""
+    among = chosen(subject, against)
+    return definition.of_tree(
+        folder,
+        template.filled(among[0], partial(_grid, among=among)),
+        QUICK if quick else FULL,
+        seeds,
+        only,
+        asked_as=template.command(subject, against),
+    )
+
+
+def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Discipline]) -> Json | None:
+    """A grid with the axes of rates and of disciplines; None where there is nothing to run in it."""
+    own = {key: table.pop(key) for key in _OWN if key in table}
+    run = list(_run(own.get("with"), among))
+    if not run:
+        return None
+    names = own.get("rates", [])
+    given = own.get("buffer", {name: rates[name]["buffer"] for name in names} or rates["peering"]["buffer"])
+    buffers: dict[str, str] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names or [""], str(given))
+    if "links" in own:
+        cells = _over_links(own["links"], buffers[""], run)
+        of_aqm: list[Json] = [{"name": one.name, "label": one.label} for one in run]
+    else:
+        cells = _limits(buffers, run)
+        of_aqm = [{"name": one.name, "label": one.label, "link": {"qdisc": one.qdisc}} for one in run]
+    if own.get("ecn"):
+        marking = [one.name for one in run if one.marks]
+        others = [one.name for one in run if not one.marks]
+        cells += [{"at": {"aqm": marking, "ecn": "on"}, "set": {"link.qdisc.ecn": True}}] if marking else []
+        table["skip"] = [{"aqm": others, "ecn": "on"}] if others else []
+    return {
+        **table,
+        "axis": [*template.axis_of_rates(names, rates), *table.get("axis", []), {"name": "aqm", "value": of_aqm}],
+        "cell": [*cells, *table.get("cell", [])],
+    }
+
+
+def _limits(buffers: Mapping[str, str], run: Sequence[Discipline]) -> list[Json]:
+    """The limit of a rate's queues, but of those that have one of their own."""
+    names = [one.name for one in run if "limit" not in one.qdisc]
+    return [
+        {"at": {"aqm": names, **({"rate": rate} if rate else {})}, "set": {"link.qdisc.limit": limit}}
+        for rate, limit in buffers.items()
+        if names
+    ]
+
+
+def _over_links(at: Mapping[str, Sequence[str]], limit: str, run: Sequence[Discipline]) -> list[Json]:
+    """Each discipline at the links that a place names."""
+    return [
+        {
+            "at": {"aqm": one.name, "at": place},
+            "links": {name: {"qdisc": {**one.qdisc, "limit": one.qdisc.get("limit", limit)}} for name in names},
+        }
+        for one in run
+        for place, names in at.items()
+    ]
+
+
+def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline]:
+    """What a grid runs: all that are compared, or the one that is evaluated in several forms."""
+    subject = among[0]
+    match beside:
+        case "settings":
+            if subject.target is None:
+                return
+            key, value = subject.target
+            yield Discipline(subject.name, f"{subject.label}, {key} {value}", subject.qdisc)
+            number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", value).groups()  # type: ignore[union-attr]
+            for factor, said in FACTORS:
+                changed = f"{factor * float(number):g}{unit}"
+                name = f"{subject.name}-{scenario.slug(said)}"
+                yield Discipline(name, f"{subject.label}, {key} {changed}", {**subject.qdisc, key: changed})
+            yield among[1]
+        case "fair queueing":
+            kind = f"fq_{subject.qdisc['kind']}"
+            if kind not in {row["name"] for row in disciplines()}:
+                return
+            rest = subject.label.split()[1:]
+            yield subject
+            yield discipline(" ".join([kind, *rest]))
+            yield among[1]
+        case _:
+            yield from among
