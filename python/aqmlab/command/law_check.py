@@ -17,7 +17,10 @@ def add_to(app: typer.Typer) -> None:
 
 def check(
     law: Annotated[
-        Path, typer.Argument(metavar="LAW.py|LAW.so", help="A law or a discipline in Python, or a shared library.")
+        Path,
+        typer.Argument(
+            metavar="LAW.py|LAW.so|POLICY.onnx", help="A law or a discipline in Python, a shared library, or a policy."
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
