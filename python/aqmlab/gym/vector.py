@@ -1,11 +1,13 @@
 """Several links at once: simulated time passes in as many threads as there are cores."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from aqmlab import engine
+from aqmlab.engine import Passed, Stepped
 from aqmlab.errors import BadInput
 from aqmlab.gym.link import Link
 from aqmlab.runs import runner
@@ -31,6 +33,8 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise BadInput(f"{name}: {number!r}: expected 1 or more")
         self.threads = threads or runner.default_jobs()
+        # They live as long as this: to start a thread takes longer than many a step.
+        self._helpers = ThreadPoolExecutor(max(1, self.threads - 1), "aqmlab-link")
         super().__init__([lambda: Link(**arguments)] * num_envs, autoreset_mode=autoreset_mode)
 
     def step(self, actions: Any) -> Any:
@@ -42,7 +46,7 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
             if not over
         ]
         runs, until_ns = [run for _, run, _ in begun], [until for *_, until in begun]
-        for (link, *_), passed in zip(begun, engine.advance_all(runs, until_ns, self.threads), strict=True):
+        for (link, *_), passed in zip(begun, self._passed(runs, until_ns), strict=True):
             link.passed(passed)
         if self.autoreset_mode != AutoresetMode.NEXT_STEP:
             return super().step(actions)
@@ -56,6 +60,22 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
             infos.append(info)
         self._autoreset_envs = self._truncations.copy()
         return observations, self._rewards.copy(), self._terminations.copy(), self._truncations.copy(), _of_all(infos)
+
+    def _passed(self, runs: list[Stepped], until_ns: list[int]) -> list[Passed]:
+        """Lets all runs pass, every so many of them in a thread, the first of these in this one."""
+        parts = [slice(first, None, self.threads) for first in range(min(self.threads, len(runs)))]
+        found: list[Any] = [None] * len(runs)
+        asked = [self._helpers.submit(engine.advance_all, runs[part], until_ns[part], 1) for part in parts[1:]]
+        for part in parts[:1]:
+            found[part] = engine.advance_all(runs[part], until_ns[part], 1)
+        for part, answer in zip(parts[1:], asked, strict=True):
+            found[part] = answer.result()
+        return found
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends all links and threads."""
+        self._helpers.shutdown()
+        super().close_extras(**kwargs)
 
 
 def _of_all(infos: list[dict[str, Any]]) -> dict[str, Any]:
