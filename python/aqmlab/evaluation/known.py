@@ -96,7 +96,7 @@ def _bare(number: Json) -> Json:
 
 def standing(kept: Json, id: str, at: Json | None = None) -> Json | None:
     """The numbers of a discipline in a case of a requirement, the first if none is said; None where it was not run."""
-    cases = next((one.get("cases", []) for one in kept["requirements"] if one["id"] == id), [])
+    cases: list[Json] = next((one.get("cases", []) for one in kept["requirements"] if one["id"] == id), [])
     return next((case for case in cases if at in (None, case["at"])), None)
 
 
