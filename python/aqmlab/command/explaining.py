@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,8 +110,7 @@ def explain(
         _explain_measures(measures, as_json)
         return
     if name not in rows:
-        known = sorted({*rows, *(row["name"] for row in engine.measures())})
-        raise BadInput(f"explain {name}: expected one of {', '.join(known)}, or a file .py, .so, .csv or .cvec")
+        raise BadInput(f"explain {name}: {_expected(name, [*rows, *(row['name'] for row in engine.measures())])}")
     row = rows[name]
     if rate is None and settings:
         raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
@@ -155,6 +156,14 @@ def _explain_measures(rows: list[dict[str, Any]], as_json: bool) -> None:
         if position:
             console.print()
         explanations.measure(console, row)
+
+
+def _expected(name: str, known: Sequence[str]) -> str:
+    """What a name that nobody knows was meant to be."""
+    near = difflib.get_close_matches(name, known, n=2)
+    if near:
+        return f"unknown; did you mean {' or '.join(near)}?"
+    return "expected what aqmlab list names, or a file .py, .so, .csv or .cvec"
 
 
 def _explain_file(path: Path, as_json: bool) -> None:
