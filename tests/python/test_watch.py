@@ -204,6 +204,14 @@ def chromium():
         yield found
 
 
+def until(view, condition: str) -> None:
+    """Waits for a condition of a page whose policy refuses code that is made of text, as a wait of the browser is."""
+    deadline = time.monotonic() + 60
+    while not view.evaluate(condition):
+        assert time.monotonic() < deadline, condition
+        view.evaluate("() => new Promise((drawn) => requestAnimationFrame(drawn))")
+
+
 @pytest.mark.skipif(NATIVE is None, reason="left out: the engine is not built")
 def test_a_browser_draws_a_run_while_it_goes_on(tmp_path, chromium, monkeypatch):
     """A run of the engine, watched by another process: what is drawn is what the run came to."""
@@ -255,7 +263,7 @@ size = "20000b"
         view.on("request", lambda request: asked.append(request.url))
         view.goto(address)
         view.wait_for_selector("figure:nth-child(4) > svg polyline", state="attached", timeout=60_000)
-        view.wait_for_function("[...document.querySelectorAll('polyline')].some((one) => one.points.length > 5)")
+        until(view, "[...document.querySelectorAll('polyline')].some((one) => one.points.length > 5)")
         captions = view.locator("figcaption b").all_inner_texts()
         assert [text.partition(",")[0] for text in captions] == [
             "Queue",
@@ -284,7 +292,7 @@ size = "20000b"
         assert view.locator("#which").input_value() == "1"
         run.send_signal(signal.SIGINT)
         assert run.wait(30) == 130
-        view.wait_for_function("document.getElementById('status').textContent.startsWith('Over')")
+        until(view, "document.getElementById('status').textContent.startsWith('Over')")
         assert watching.wait(30) == 0 and complaints == []
         assert {url.removeprefix(address) for url in asked} == {"", "events"} | {
             u for u in asked if u.startswith("data:")

@@ -128,6 +128,10 @@ class Notes:
                     self.path.unlink()
                 self._file.close()
                 self._file = None
+                # Folders that were made for them and have nothing else go too.
+                with contextlib.suppress(OSError):
+                    self.path.parent.rmdir()
+                    self.path.parent.parent.rmdir()
 
     def expect(self, runs: int, size: Size) -> None:
         """Hears that runs are coming."""
