@@ -1,13 +1,14 @@
 """Help, lists and explanations load nothing that draws or reckons; runs load nothing that draws."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
 import aqmlab
-from aqmlab import capture, study, sweep
+from aqmlab import __main__, capture, cli, stopping, study, sweep
 from conftest import ROOT
 
 HEAVY = ("scipy", "matplotlib", "polars", "numpy", "pandas", "jinja2", "pydantic", "distributed")
@@ -113,3 +114,17 @@ def test_the_function_stands_before_the_package_of_its_name():
 
     assert runs.run_all and capture.__doc__
     assert callable(aqmlab.live) and aqmlab.live is aqmlab.api.live
+
+
+@pytest.mark.parametrize(("said", "then"), [(None, "1"), ("3", "3")])
+def test_a_command_starts_no_threads_for_algebra(monkeypatch, said, then):
+    """A library reads the number as it is loaded, which only the command itself does after this."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if said is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", said)
+    found = []
+    monkeypatch.setattr(stopping, "before_anything_runs", lambda: None)
+    monkeypatch.setattr(cli, "main", lambda: found.append(os.environ["OPENBLAS_NUM_THREADS"]))
+    __main__.main()
+    assert found == [then]
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", then)  # what main put there goes with the test
