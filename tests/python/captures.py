@@ -1,13 +1,43 @@
-"""Writes captures for the tests: packets of connections whose vectors are known, in any file format and link type."""
+"""Captures for the tests: packets of connections whose vectors are known, in any format and link type, and back."""
 
 import struct
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from aqmlab.vectors import ACCEPTOR, INITIATOR, Vector
+from aqmlab.vectors import ACCEPTOR, INITIATOR, Unit, Vector, convert, reading
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MSS = 1000
 US = 1000
+INIT, ACC = INITIATOR, ACCEPTOR
+RTT_US = 80_000
+PLAIN = {"windows": (64_000, 32_000), "rtt_us": RTT_US}
+WEB = Vector(
+    0,
+    False,
+    (Unit(INIT, 0, 350), Unit(ACC, 51_257, 7_200), Unit(INIT, 2_000_000, 90), Unit(ACC, 9, 1), Unit(ACC, 3_000_000, 0)),
+    **PLAIN,  # type: ignore[arg-type]
+)
+MAIL = replace(
+    WEB,
+    units=(
+        Unit(ACC, 0, 80),
+        Unit(INIT, 7, 20),
+        Unit(ACC, 1, 30),
+        Unit(ACC, 700_000, 12),
+        Unit(INIT, 40, 6),
+        Unit(INIT, 2, 0),
+    ),
+)
+PEERS = replace(
+    WEB,
+    is_concurrent=True,
+    units=(
+        *(Unit(INIT, 0, 222), Unit(INIT, 62_436_302, 16), Unit(INIT, 725, 0)),
+        *(Unit(ACC, 0, 726), Unit(ACC, 600_000, 84), Unit(ACC, 99_000_000, 0)),
+    ),
+)
+KNOWN = {"web": WEB, "mail": MAIL, "peers": PEERS}
 
 
 @dataclass(frozen=True)
@@ -199,3 +229,24 @@ def block(order: str, kind: int, body: bytes) -> bytes:
     body += bytes(-len(body) % 4)
     length = struct.pack(order + "I", len(body) + 12)
     return struct.pack(order + "I", kind) + length + body + length
+
+
+def many(count: int, **options: object) -> list[Packet]:
+    """Connections that overlap, the first of them the longest."""
+    made: list[Packet] = []
+    for number in range(count):
+        wait = 10**7 if number == 0 else 1000 * number
+        vector = replace(
+            WEB, start_us=20_000 * number, units=(WEB.units[0], Unit(ACC, wait, 500 + number), WEB.units[-1])
+        )
+        made += packets_of(vector, ports=(1000 + number, 80), **options)
+    return in_order(made)
+
+
+def converted(tmp_path: Path, capture: bytes, form: str = "original", **options: object) -> list[Vector]:
+    """The vectors of a capture, by way of a file."""
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(capture)
+    target.unlink(missing_ok=True)
+    convert(source, target, form, **options)  # type: ignore[arg-type]
+    return reading.read(target)

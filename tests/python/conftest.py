@@ -93,3 +93,9 @@ def hears_ctrl_c() -> None:
     """For `preexec_fn`: what a shell starts in the background, and all it starts, ignores Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@pytest.fixture
+def compiled(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled engine in the place of the stand-in."""
+    monkeypatch.setattr(engine, "native", NATIVE)
