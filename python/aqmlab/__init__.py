@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING
 
 from aqmlab import deferred, engine
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
-from aqmlab.laws import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, TAIL, discipline, later, law, parameter
+from aqmlab.laws import (
+    DROP,
+    EARLY,
+    FORCED,
+    MARK,
+    OVERLOAD,
+    PASS,
+    SIGNAL,
+    TAIL,
+    cause,
+    discipline,
+    later,
+    law,
+    parameter,
+)
 
 if TYPE_CHECKING:
     from aqmlab.api import calibrate, compare, live, load, record, run
@@ -60,6 +74,7 @@ __all__ = [
     "Result",
     "Run",
     "calibrate",
+    "cause",
     "compare",
     "discipline",
     "include",

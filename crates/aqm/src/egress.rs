@@ -14,11 +14,12 @@
 //! If the interface has a queue of its own ([`Egress::with_device_queue`]), a packet leaves the discipline when it
 //! moves there, and waits on until its transmission starts.
 
+use crate::cause::Cause;
 use crate::changes::Changes;
 use crate::device::DeviceQueue;
 use crate::law::Gauges;
 use crate::line::{Due, Line};
-use crate::packet::{Ack, Backlog, Cause, Driver, Headers, Packet, Tap};
+use crate::packet::{Ack, Backlog, Driver, Headers, Packet, Tap};
 use crate::param::Values;
 use crate::qdisc::fifo::Limit;
 use crate::qdisc::{Qdisc, Taken};
@@ -452,11 +453,11 @@ impl<P, T: Tap<P> + ?Sized> Tap<P> for Counting<'_, T> {
     }
     fn dropped(&mut self, packet: P, cause: Cause, now: Time) {
         *self.is_losing = true;
-        self.counts.dropped[cause as usize] += 1;
+        self.counts.dropped[cause.index()] += 1;
         self.tap.dropped(packet, cause, now);
     }
     fn marked(&mut self, packet: &P, cause: Cause, now: Time) {
-        self.counts.marked[cause as usize] += 1;
+        self.counts.marked[cause.index()] += 1;
         self.tap.marked(packet, cause, now);
     }
 }

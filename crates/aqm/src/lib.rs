@@ -8,6 +8,7 @@
 //! Everything is deterministic: time comes in as an argument, and random numbers come from a named [`base::Stream`]
 //! that a law owns since it was made. Nothing here knows that TCP exists.
 
+mod cause;
 pub mod changes;
 pub mod fault;
 pub mod gauge;
@@ -26,10 +27,11 @@ mod packet;
 mod server;
 mod trace;
 
+pub use cause::{Cause, OwnCause};
 pub use egress::{Counts, Delivery, Egress};
 pub use fault::Fault;
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
 pub use line::{Due, Line, Standing};
-pub use packet::{Ack, Backlog, Cause, Driver, Headers, Packet, Tap};
+pub use packet::{Ack, Backlog, Driver, Headers, Packet, Tap};
 pub use qdisc::{Held, Qdisc, Taken};
 pub use trace::Trace;

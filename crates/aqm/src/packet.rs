@@ -1,5 +1,6 @@
 //! This file says what a discipline sees of a packet, and what it tells about it.
 
+use crate::cause::Cause;
 use base::{Ecn, FlowKey, Time};
 
 /// A packet as a router sees it. The simulator's packet is a few words, the live router's is a few words and a buffer.
@@ -58,38 +59,6 @@ pub struct Backlog {
     pub packets: u32,
     /// Bytes.
     pub bytes: u64,
-}
-
-/// Why a packet was lost or marked.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-#[repr(u8)]
-pub enum Cause {
-    /// The hard limit of the queue was reached.
-    Tail = 0,
-    /// The law drew this packet: a random or computed early signal.
-    Early = 1,
-    /// The law's control variable is above the threshold from which it signals every packet.
-    Forced = 2,
-    /// The law drops a packet that it could have marked, because congestion is too heavy for marks.
-    Overload = 3,
-    /// The packet is an acknowledgement that a later one makes superfluous.
-    Filtered = 4,
-}
-
-impl Cause {
-    /// Every cause, in the order of its number.
-    pub const ALL: [Self; 5] = [Self::Tail, Self::Early, Self::Forced, Self::Overload, Self::Filtered];
-
-    /// The word used in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tail => "tail",
-            Self::Early => "early",
-            Self::Forced => "forced",
-            Self::Overload => "overload",
-            Self::Filtered => "filtered",
-        }
-    }
 }
 
 /// Hears what a discipline did. Every loss and every mark comes through here, with its cause. A tap only observes.

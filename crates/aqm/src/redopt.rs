@@ -256,6 +256,7 @@ impl Discipline for RedOpt {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "flows", "rtt", "udp_rate", "boost", "acked", "c1", "c2", "c3"],
         gauges: red::GAUGES,
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

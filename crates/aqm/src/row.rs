@@ -1,6 +1,7 @@
 //! The row of a discipline says what a person and the program need to know of it. It is a constant in the discipline's
 //! file, and a value that owns its texts in a registry.
 
+use crate::cause::OwnCause;
 use crate::gauge::Gauge;
 use crate::law::Gauges;
 use crate::param::{Param, Refusal, Text, Values};
@@ -46,6 +47,8 @@ pub struct Row<T: Storage = &'static str> {
     pub fixed: T::List<T>,
     /// What it shows of itself, at most one in each column of the tables.
     pub gauges: T::List<Gauge<T>>,
+    /// Causes of its own, for which it loses or marks packets.
+    pub causes: T::List<OwnCause>,
     /// Whether the discipline computes anything from the link's rate, when it is resolved or while packets pass. The
     /// values have not been resolved yet. If it ever does, [`CAPACITY`] is among the parameters.
     pub uses_rate: fn(&Values) -> bool,
@@ -56,7 +59,7 @@ pub struct Row<T: Storage = &'static str> {
 
 impl From<Row> for Row<Text> {
     fn from(row: Row) -> Self {
-        let Row { name, aliases, doc, source, year, marks, params, fixed, gauges, uses_rate, resolve } = row;
+        let Row { name, aliases, doc, source, year, marks, params, fixed, gauges, causes, uses_rate, resolve } = row;
         Self {
             name: name.into(),
             aliases: owned(aliases),
@@ -67,6 +70,7 @@ impl From<Row> for Row<Text> {
             params: owned(params),
             fixed: owned(fixed),
             gauges: owned(gauges),
+            causes: causes.to_vec(),
             uses_rate,
             resolve,
         }

@@ -26,6 +26,7 @@ const ROW: Row = Row {
     params: &[registry::limit("3p", "none"), registry::ECN],
     fixed: &[],
     gauges: &[],
+    causes: &[],
     uses_rate: registry::never,
     resolve: as_given,
 };
@@ -43,7 +44,7 @@ impl Scheduler for ShortestFirst {
         self.waiting.sort_by_key(|(size, ..)| *size);
         if self.waiting.len() > self.limit {
             let (_, longest, _) = self.waiting.pop().expect("there is one");
-            signals.drop(longest, Cause::Tail);
+            signals.drop(longest, Cause::TAIL);
         }
     }
 
@@ -53,7 +54,7 @@ impl Scheduler for ShortestFirst {
         }
         let (_, handle, ecn) = self.waiting.remove(0);
         if ecn.is_ect() {
-            signals.mark(handle, Cause::Early);
+            signals.mark(handle, Cause::EARLY);
         }
         Next::Packet(handle)
     }
@@ -90,8 +91,8 @@ fn it_orders_marks_and_loses_the_packets_of_a_link() {
     }
     assert_eq!(left, [(1, Ecn::NotEct, 1000), (3, Ecn::NotEct, 1300), (5, Ecn::NotEct, 1800), (2, Ecn::Ce, 2500)]);
     use Told::{Accepted, Dropped, Marked};
-    let heard = [Accepted(1), Accepted(2), Accepted(3), Accepted(4), Dropped(4, Cause::Tail), Accepted(5)];
-    assert_eq!(told.0, [&heard[..], &[Marked(2, Cause::Early)]].concat());
+    let heard = [Accepted(1), Accepted(2), Accepted(3), Accepted(4), Dropped(4, Cause::TAIL), Accepted(5)];
+    assert_eq!(told.0, [&heard[..], &[Marked(2, Cause::EARLY)]].concat());
 }
 
 /// A packet of another driver, that owns its bytes.
@@ -149,7 +150,7 @@ impl Scheduler for Broken {
     fn offer(&mut self, arriving: &Arriving, _now: Time, signals: &mut dyn Signals) {
         match self.0 {
             Fault::Forgets if !self.1.is_empty() => {}
-            Fault::MarksWhatCannotBe => signals.mark(arriving.handle, Cause::Early),
+            Fault::MarksWhatCannotBe => signals.mark(arriving.handle, Cause::EARLY),
             _ => self.1.push_back(arriving.handle),
         }
     }
@@ -157,10 +158,10 @@ impl Scheduler for Broken {
     fn take(&mut self, now: Time, signals: &mut dyn Signals) -> Next {
         let before = std::mem::replace(&mut self.2, self.1.front().copied());
         match (self.0, before) {
-            (Fault::SendsWhatItLost, Some(_)) => signals.drop(*self.1.front().expect("two wait"), Cause::Early),
+            (Fault::SendsWhatItLost, Some(_)) => signals.drop(*self.1.front().expect("two wait"), Cause::EARLY),
             (Fault::Stands, Some(_)) => return Next::Later(now),
             (Fault::SendsTwice, Some(handle)) => return Next::Packet(handle),
-            (Fault::LosesWhatItSent, Some(handle)) => signals.drop(handle, Cause::Early),
+            (Fault::LosesWhatItSent, Some(handle)) => signals.drop(handle, Cause::EARLY),
             _ => {}
         }
         self.1.pop_front().map_or(Next::Empty, Next::Packet)

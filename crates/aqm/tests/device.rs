@@ -64,7 +64,7 @@ fn before_a_loss_the_ring_and_the_discipline_are_full() {
     let expected: Vec<_> = (0..7).map(|number| (number, (number + 1) * MS, number * MS)).collect();
     assert_eq!(delivered, expected, "in their order, each after those before it");
     let mut events: Vec<_> = (0..7).map(Told::Accepted).collect();
-    events.extend([7, 8].map(|number| Told::Dropped(number, Cause::Tail)));
+    events.extend([7, 8].map(|number| Told::Dropped(number, Cause::TAIL)));
     assert_eq!(told, events);
 }
 

@@ -31,7 +31,7 @@ impl Tap<Parcel> for Losses {
             self.modest += 1;
         } else {
             self.greedy += 1;
-            self.by_law += u64::from(cause != Cause::Tail);
+            self.by_law += u64::from(cause != Cause::TAIL);
         }
     }
     fn marked(&mut self, _packet: &Parcel, _cause: Cause, _now: Time) {}

@@ -12,7 +12,7 @@
 use std::ffi::{c_char, c_void};
 
 /// The version of this interface. The engine takes laws of this version and of no other.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Forward the packet as it is.
 pub const PASS: i32 = 0;
@@ -32,6 +32,10 @@ pub const OVERLOAD: i32 = 32;
 
 /// Cause of a discipline alone: the queue is full.
 pub const TAIL: i32 = 8;
+
+/// Added to a verdict n times: the law's own cause of number n in its table; the first is 1. A discipline gives n times
+/// this as a cause. No other cause is added then.
+pub const OWN: i32 = 256;
 
 /// Answered by any call: the law cannot go on. The run then ends with the law's name.
 pub const FAILED: i32 = -1;
@@ -128,6 +132,18 @@ pub struct Gauge {
     pub is_integer: u32,
 }
 
+/// A cause of a law's own, why it loses or marks packets. Tables and reports show it under its name.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// Its name: small letters, digits and `_`.
+    pub name: *const c_char,
+    /// What it is, in a sentence.
+    pub doc: *const c_char,
+    /// The cause as which it counts where causes are summed up: `EARLY`, `FORCED`, `OVERLOAD`, or `TAIL` of a discipline.
+    pub kind: i32,
+}
+
 /// A call of a law with its state and facts. Calls that decide answer a verdict, all others 0.
 pub type Call = Option<extern "C" fn(state: *mut c_void, facts: *const Facts) -> i32>;
 
@@ -159,12 +175,16 @@ pub struct Law {
     pub gauges_count: u32,
     /// Its gauges.
     pub gauges: *const Gauge,
+    /// Causes of its own.
+    pub causes: *const Cause,
     /// Nanoseconds from one `tick` to the next; 0 for none, or for the time of `tick_param`.
     pub tick_ns: i64,
     /// The parameter, a time or a frequency, that says how often `tick` is called; -1 for none.
     pub tick_param: i32,
     /// Whether it wants to know between which hosts arriving packets go.
     pub wants_hosts: u32,
+    /// How many causes of its own there are.
+    pub causes_count: u32,
     /// Parameters are there, or have changed: computes what follows from them and from the link's rate.
     pub prepare: Call,
     /// Decides about an arriving packet. Not called for one that a full queue refuses.
@@ -219,7 +239,7 @@ pub type QueueCall = Option<extern "C" fn(state: *mut c_void, queue: *const Queu
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Discipline {
-    /// Its version, name, state, parameters and gauges, `prepare` and `tick`, as of a law. All other calls are null.
+    /// Its version, name, state, parameters, gauges and causes, `prepare` and `tick`, as of a law. All other calls are null.
     pub law: Law,
     /// A packet arrives. It is held unless it is lost in the call. Answers 0.
     pub offer: QueueCall,

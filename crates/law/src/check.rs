@@ -103,10 +103,12 @@ impl Seen {
 impl Tap<Parcel> for Seen {
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
         let counts = &mut self.counts;
-        *(if cause == Cause::Tail { &mut counts.refused } else { &mut counts.lost }) += 1;
+        *(if cause.kind() == Cause::TAIL { &mut counts.refused } else { &mut counts.lost }) += 1;
         self.held.remove(&packet.number);
         self.tell(packet.number, now, || format!("packet {} is lost ({})", packet.number, cause.name()));
-        self.note(u64::from(packet.size) + packet.flow + 10_000 * cause as u64, now);
+        // Which number an own cause has differs between processes.
+        let name: u64 = cause.name().bytes().filter(|_| cause.is_own()).map(u64::from).sum();
+        self.note(u64::from(packet.size) + packet.flow + 10_000 * cause.index() as u64 + name, now);
     }
     fn marked(&mut self, packet: &Parcel, cause: Cause, now: Time) {
         self.tell(packet.number, now, || format!("packet {} is marked ({})", packet.number, cause.name()));

@@ -2,8 +2,10 @@
 //! queueing, in sweeps, in reports.
 
 use crate::abi::{self, Facts};
+use crate::causes::Causes;
 use crate::foreign::{self, Foreign, Instance};
 use crate::holding::Holding;
+use aqm::Backlog;
 use aqm::fault::Fault;
 use aqm::gauge::{Column, Gauge};
 use aqm::law::clock::Clock;
@@ -11,7 +13,6 @@ use aqm::law::{Arrival, Departure, Gauges, Law, Verdict};
 use aqm::param::{Kind, Param, Text, Value, Values};
 use aqm::qdisc::brought::Scheduler;
 use aqm::registry::{self, Entry, Row, Site, as_given};
-use aqm::{Backlog, Cause};
 use base::{Ecn, FlowKey, Rate, Span, Time, maths};
 use std::path::Path;
 use std::sync::Arc;
@@ -77,6 +78,7 @@ pub(crate) struct Plan {
     params: Vec<(String, u32)>,
     /// For each gauge its column, its place in the state, and whether it is a whole number there.
     gauges: Vec<(Column, u32, bool)>,
+    pub(crate) causes: Arc<Causes>,
     pace: Pace,
 }
 
@@ -129,7 +131,8 @@ impl Plan {
         if table.tick.is_some() != !matches!(pace, Pace::Never) {
             return Err(format!("{name}: expected tick and how often it is called together"));
         }
-        Ok(Self { name, params, gauges, pace, foreign })
+        let causes = Arc::new(Causes::of(&foreign, &name)?);
+        Ok(Self { name, params, gauges, causes, pace, foreign })
     }
 
     /// Writes the parameters into a state.
@@ -212,6 +215,7 @@ impl Plan {
             params,
             fixed: Vec::new(),
             gauges: gauges.collect(),
+            causes: self.causes.own().to_vec(),
             uses_rate: registry::always,
             resolve: as_given,
         })
@@ -321,7 +325,7 @@ struct Brought {
 
 impl Brought {
     fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
-        let instance = Instance::new(&plan.foreign, site.stream);
+        let instance = Instance::new(&plan.foreign, &plan.causes, site.stream);
         let clock = plan.clock(values);
         let calls = Calls::of(plan.foreign.table());
         let mut law = Self { plan: Arc::clone(plan), calls, instance, ecn_enabled: false, clock };
@@ -395,12 +399,14 @@ impl Brought {
             self.misbehaves(what, &drew(p));
         }
         let may_mark = self.instance.facts_now().may_mark != 0;
-        let cause = match said & !3 {
-            abi::EARLY => Cause::Early,
-            abi::FORCED => Cause::Forced,
-            abi::OVERLOAD => Cause::Overload,
-            _ if said == abi::FAILED => self.misbehaves(what, FAILED),
-            _ => self.misbehaves(what, &format!("answered {said}, which is no verdict")),
+        if said == abi::FAILED {
+            self.misbehaves(what, FAILED);
+        }
+        let no_verdict = || -> ! { self.misbehaves(what, &format!("answered {said}, which is no verdict")) };
+        let cause = match self.plan.causes.find(said & !3) {
+            Ok(cause) => cause,
+            Err(why) if said >= abi::OWN => self.misbehaves(what, &format!("signals for {why}")),
+            Err(_) => no_verdict(),
         };
         match said & 3 {
             abi::DROP => Verdict::Drop(cause),
@@ -408,7 +414,7 @@ impl Brought {
             abi::SIGNAL => Verdict::Mark(cause),
             abi::MARK if may_mark => Verdict::Mark(cause),
             abi::MARK => self.misbehaves(what, "marked a packet that may not be marked: expected SIGNAL, or may_mark"),
-            _ => self.misbehaves(what, &format!("answered {said}, which is no verdict")),
+            _ => no_verdict(),
         }
     }
 

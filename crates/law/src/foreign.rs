@@ -6,10 +6,11 @@
 #![expect(unsafe_code, reason = "foreign functions are called here and nowhere else")]
 
 use crate::abi::{self, Facts, Queue};
+use crate::causes::Causes;
+use aqm::Backlog;
 use aqm::fault::Fault;
 use aqm::qdisc::brought::{Handle, Signals};
 use aqm::qdisc::fifo::Limit;
-use aqm::{Backlog, Cause};
 use base::{Rate, Stream};
 use std::ffi::{CStr, c_char, c_void};
 use std::ops::Range;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 /// Largest state of a law, in bytes.
 pub const LARGEST_STATE: usize = 1 << 20;
-/// Most parameters, and most gauges.
+/// Most parameters, most gauges, and most causes.
 const MOST_ROWS: u32 = 64;
 
 /// The table of a law or of a discipline, checked: pointers in it lead where the header says.
@@ -120,8 +121,8 @@ impl Foreign {
         }
         // SAFETY: of this version it is this struct.
         let table = unsafe { *table };
-        if table.params_count > MOST_ROWS || table.gauges_count > MOST_ROWS {
-            return Err(format!("has more than {MOST_ROWS} parameters or gauges"));
+        if table.params_count.max(table.gauges_count).max(table.causes_count) > MOST_ROWS {
+            return Err(format!("has more than {MOST_ROWS} parameters, gauges or causes"));
         }
         if table.state_bytes as usize > LARGEST_STATE {
             return Err(format!("has a state of {} bytes: expected at most {LARGEST_STATE}", table.state_bytes));
@@ -144,6 +145,12 @@ impl Foreign {
     pub fn gauges(&self) -> &[abi::Gauge] {
         // SAFETY: as above.
         unsafe { slice(self.table.gauges, self.table.gauges_count) }
+    }
+
+    /// Causes of its own.
+    pub fn causes(&self) -> &[abi::Cause] {
+        // SAFETY: as above.
+        unsafe { slice(self.table.causes, self.table.causes_count) }
     }
 
     /// A text of the table; empty for none.
@@ -177,6 +184,7 @@ fn one_line(error: &libloading::Error) -> String {
 /// The engine's side of a call: the data of the functions that a law calls.
 struct Host {
     stream: Stream,
+    causes: Arc<Causes>,
     /// A number that the law drew by and that is no probability.
     refused: Option<f64>,
     /// What a discipline may do to packets, while a call lasts in which it may.
@@ -223,11 +231,12 @@ impl Drop for Instance {
 }
 
 impl Instance {
-    /// A law with a state of zeros that draws from `stream`.
-    pub fn new(foreign: &Foreign, stream: Stream) -> Self {
+    /// A law with a state of zeros that gives `causes` and draws from `stream`.
+    pub fn new(foreign: &Foreign, causes: &Arc<Causes>, stream: Stream) -> Self {
         let blocks = (foreign.table.state_bytes as usize).div_ceil(size_of::<Block>());
         let (signals, arriving, wrong) = (None, None, None);
-        let host = Host { stream, refused: None, signals, may_mark: false, arriving, wrong, later_ns: 0 };
+        let causes = Arc::clone(causes);
+        let host = Host { stream, causes, refused: None, signals, may_mark: false, arriving, wrong, later_ns: 0 };
         let host = Box::into_raw(Box::new(host));
         let facts = Facts {
             now_ns: 0,
@@ -423,16 +432,8 @@ impl Host {
             let what = format!("{what} packet {}: expected that in offer or take alone", handle.number());
             return Err(Wrong::Said(what));
         };
-        let cause = match cause {
-            abi::TAIL => Cause::Tail,
-            abi::EARLY => Cause::Early,
-            abi::FORCED => Cause::Forced,
-            abi::OVERLOAD => Cause::Overload,
-            other => {
-                let what = format!("{what} packet {} for {other}, which is no cause", handle.number());
-                return Err(Wrong::Said(what));
-            }
-        };
+        let found = self.causes.find(cause);
+        let cause = found.map_err(|why| Wrong::Said(format!("{what} packet {} for {why}", handle.number())))?;
         if is_mark && !self.may_mark {
             let what = format!("{what} packet {}, which may not be marked: ecn is not set", handle.number());
             return Err(Wrong::Said(what));

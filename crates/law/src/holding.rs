@@ -25,7 +25,7 @@ pub(crate) struct Holding {
 
 impl Holding {
     pub(crate) fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
-        let instance = Instance::new(&plan.foreign, site.stream);
+        let instance = Instance::new(&plan.foreign, &plan.causes, site.stream);
         let clock = plan.clock(values);
         let mut discipline =
             Self { plan: Arc::clone(plan), instance, limit: Limit::of(values), ecn_enabled: false, clock };

@@ -185,6 +185,7 @@ fn row(name: &str, doc: &str, source: &str) -> Row<Text> {
         ],
         fixed: Vec::new(),
         gauges: vec![Gauge::probability("Probability of a packet.").into()],
+        causes: Vec::new(),
         uses_rate: registry::always,
         resolve: as_given,
     }
@@ -274,7 +275,7 @@ impl Law for Steered {
             None => {
                 let probability = self.helm.bridge().probability;
                 match law::is_drawn(&mut self.stream, probability) {
-                    true => Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early),
+                    true => Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY),
                     false => Verdict::Pass,
                 }
             }

@@ -302,7 +302,7 @@ fn a_discipline_in_a_library_that_misbehaves_is_named() {
 fn what_is_no_discipline_is_refused() {
     let code = "#include \"aqmlab_law.h\"\n\
                 static int64_t take(void *s, const struct aqmlab_queue *q) { (void)s; (void)q; return 0; }\n\
-                static const struct aqmlab_discipline d = { .law = { .version = 1, .name = \"half\", .tick_param = -1 },\n\
+                static const struct aqmlab_discipline d = { .law = { .version = AQMLAB_LAW_VERSION, .name = \"half\", .tick_param = -1 },\n\
                 .take = take };\n\
                 const struct aqmlab_discipline *aqmlab_discipline_table(void) { return &d; }\n";
     let wrong = law::open(&written("half", code)).map(drop).expect_err("it has no offer");
@@ -312,7 +312,8 @@ fn what_is_no_discipline_is_refused() {
 #[test]
 fn what_is_no_law_is_refused() {
     let wrong = misbehaving("of_tomorrow", "AQMLAB_LAW_VERSION + 1", "return 0;").expect_err("another version");
-    assert_eq!(wrong, "is of version 2 of the interface: expected 1");
+    let version = law::abi::VERSION;
+    assert_eq!(wrong, format!("is of version {} of the interface: expected {version}", version + 1));
     let nothing = law::open(&written("nothing", "int nothing;\n")).map(drop).expect_err("it exports nothing");
     assert!(nothing.contains("aqmlab_law_table"), "{nothing}");
     assert!(law::open(Path::new("examples/web.toml")).is_err(), "no library at all");

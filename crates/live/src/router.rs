@@ -450,7 +450,7 @@ mod tests {
             link: 0,
             direction: 0,
             is_mark: false,
-            cause: aqm::Cause::Early,
+            cause: aqm::Cause::EARLY,
             size_bytes: 1500,
             flow: 1,
         };

@@ -152,7 +152,7 @@ fn every_packet_comes_out_of_the_queue_or_is_dropped_with_its_reason() {
         packets.iter().filter(|seen| seen.comment.as_deref() == Some(what)).count() as u64
     };
     for cause in aqm::Cause::ALL {
-        let (drops, marks) = (counts.dropped[cause as usize], counts.marked[cause as usize]);
+        let (drops, marks) = (counts.dropped[cause.index()], counts.marked[cause.index()]);
         assert_eq!(said(&dropped, &format!("dropped: {} (pie)", cause.name())), drops, "{cause:?}");
         assert_eq!(said(&after, &format!("marked: {} (pie)", cause.name())), marks, "{cause:?}");
     }

@@ -54,7 +54,7 @@ impl Model {
     fn offer(&mut self, packet: Vec<u8>) {
         self.seen += 1;
         if self.line.len() == 10 {
-            self.told.dropped[Cause::Tail as usize] += 1;
+            self.told.dropped[Cause::TAIL.index()] += 1;
             return;
         }
         self.line.push_back(packet);
@@ -66,12 +66,12 @@ impl Model {
             let mut packet = self.line.pop_front()?;
             let number = u16::from_be_bytes([packet[4], packet[5]]);
             if number == 2 {
-                self.told.dropped[Cause::Early as usize] += 1;
+                self.told.dropped[Cause::EARLY.index()] += 1;
                 continue;
             }
             if number == 4 {
                 wire::set_ecn(&mut packet, Ecn::Ce);
-                self.told.marked[Cause::Early as usize] += 1;
+                self.told.marked[Cause::EARLY.index()] += 1;
             }
             // A router between has counted a hop.
             packet[8] -= 1;
@@ -123,7 +123,7 @@ fn losses_waits_and_marks_are_those_of_each_packet() {
         assert_eq!(model.seen, 20);
         let counts = network.counts(0);
         assert_eq!((counts.offered, counts.delivered), (20, 10), "{kind}");
-        assert_eq!((counts.dropped[Cause::Tail as usize], counts.dropped[Cause::Early as usize]), (9, 1), "{kind}");
+        assert_eq!((counts.dropped[Cause::TAIL.index()], counts.dropped[Cause::EARLY.index()]), (9, 1), "{kind}");
         assert_eq!((counts.marked_total(), network.held(0).within), (1, 0), "{kind}");
         let expected: Vec<Vec<u8>> = (0..11)
             .filter(|number| *number != 2)
@@ -294,7 +294,7 @@ fn a_fifo_of_the_kernels_holds_what_fits_and_sends_at_its_rate() {
     // more through, one a millisecond.
     let delivered = forward.egress.delivered;
     assert!((11..30).contains(&delivered), "{delivered}");
-    assert_eq!(forward.egress.dropped[Cause::Tail as usize], 30 - delivered);
+    assert_eq!(forward.egress.dropped[Cause::TAIL.index()], 30 - delivered);
     assert_eq!(forward.held.within, 0);
     let mut packet = [0; 2048];
     let mut arrived = Vec::new();

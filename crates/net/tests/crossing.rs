@@ -52,7 +52,7 @@ impl Tap<Numbered> for &mut Told {
         self.accepted += 1;
     }
     fn dropped(&mut self, packet: Numbered, cause: Cause, _now: Time) {
-        assert_eq!(cause, Cause::Tail);
+        assert_eq!(cause, Cause::TAIL);
         self.dropped.push(packet.number);
     }
     fn marked(&mut self, _packet: &Numbered, _cause: Cause, _now: Time) {

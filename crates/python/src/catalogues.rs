@@ -1,5 +1,6 @@
 //! This file gives the registries to Python as JSON, and the equilibrium of a discipline's values.
 
+use aqm::OwnCause;
 use aqm::gauge::Gauge;
 use aqm::param::{Kind, Param, Text};
 use aqm::qdisc::fq_law;
@@ -30,12 +31,17 @@ pub fn discipline(entry: &Entry, law: Option<&str>) -> Value {
         "year": row.year,
         "marks": row.marks,
         "gauges": row.gauges.iter().map(gauge).collect::<Vec<_>>(),
+        "causes": row.causes.iter().map(cause).collect::<Vec<_>>(),
         "params": row.params.iter().map(|param| parameter(param, row.fixed.contains(&param.name))).collect::<Vec<_>>(),
     })
 }
 
 fn gauge(gauge: &Gauge<Text>) -> Value {
     json!({ "name": gauge.name, "unit": gauge.unit, "doc": gauge.doc, "column": gauge.column.name() })
+}
+
+fn cause(own: &OwnCause) -> Value {
+    json!({ "name": own.cause.name(), "kind": own.cause.kind().name(), "doc": own.doc })
 }
 
 fn parameter(param: &Param<Text>, is_fixed: bool) -> Value {

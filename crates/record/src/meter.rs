@@ -43,6 +43,8 @@ pub struct Counts {
     pub dropped: [u64; Cause::ALL.len()],
     /// Packets marked, by cause.
     pub marked: [u64; Cause::ALL.len()],
+    /// Packets lost and packets marked for causes of the discipline's own, which are among the others by their kinds.
+    pub own: Vec<(Cause, [u64; 2])>,
     /// UDP packets that arrived.
     pub udp_offered: u64,
     /// UDP packets lost.
@@ -122,6 +124,7 @@ impl Meter {
                 delivered_bytes: 0,
                 dropped: [0; Cause::ALL.len()],
                 marked: [0; Cause::ALL.len()],
+                own: Vec::new(),
                 udp_offered: 0,
                 udp_lost: 0,
                 lost_before_link: [0; 2],
@@ -220,7 +223,8 @@ impl Meter {
         self.run += 1;
         self.interval.dropped_packets += 1;
         if self.is_measuring {
-            self.window.dropped[cause as usize] += 1;
+            self.window.dropped[cause.index()] += 1;
+            self.window.count_own(cause, 0);
             self.window.udp_lost += u64::from(is_udp);
         }
     }
@@ -228,7 +232,10 @@ impl Meter {
     /// Counts a packet that was marked.
     pub fn marked(&mut self, cause: Cause) {
         self.interval.marked_packets += 1;
-        self.window.marked[cause as usize] += u64::from(self.is_measuring);
+        if self.is_measuring {
+            self.window.marked[cause.index()] += 1;
+            self.window.count_own(cause, 1);
+        }
     }
 
     /// Counts a packet of `bytes` bytes that left after it had waited for `waited`.
@@ -294,6 +301,19 @@ impl Default for Meter {
 }
 
 impl Counts {
+    /// Counts a loss (0) or a mark (1) whose cause is the discipline's own.
+    #[inline]
+    fn count_own(&mut self, cause: Cause, what: usize) {
+        if !cause.is_own() {
+            return;
+        }
+        let at = self.own.iter().position(|(known, _)| *known == cause).unwrap_or_else(|| {
+            self.own.push((cause, [0; 2]));
+            self.own.len() - 1
+        });
+        self.own[at].1[what] += 1;
+    }
+
     /// Packets lost, whatever the cause.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()
@@ -354,6 +374,22 @@ mod tests {
             meter.take_interval(Time::ZERO, Port::new(0, 0), none, Gauges::default());
             assert_eq!(meter.passed(), Passed { bytes: 1000 * interval, wait_ns: 5_000_000 * interval });
         }
+    }
+
+    /// A cause of the discipline's own is counted by itself and in its kind.
+    #[test]
+    fn own_causes_add_up_with_kinds() {
+        let [burst, probe] = ["burst", "probe"].map(|name| Cause::own(name, Cause::EARLY).expect("there is room"));
+        let mut meter = Meter::new();
+        meter.dropped(burst, false);
+        meter.start(0);
+        for cause in [Cause::EARLY, burst, probe, burst, Cause::TAIL] {
+            meter.dropped(cause, false);
+        }
+        meter.marked(probe);
+        let window = meter.window();
+        assert_eq!((window.dropped_total(), window.dropped[Cause::EARLY.index()], window.marked_total()), (5, 4, 1));
+        assert_eq!(window.own, [(burst, [2, 0]), (probe, [1, 1])]);
     }
 
     /// Quantiles read from the bins are those of a histogram that was given each wait.

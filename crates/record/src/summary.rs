@@ -147,7 +147,8 @@ impl Summary<'_> {
             [0, 1].map(|side| {
                 let capacity_bps = scenario.capacity_bps(link, side);
                 let counts = meters[side].window();
-                let way = Way { counts, capacity_bps, overhead_bytes: link.overhead, measured_s };
+                let causes = &link.qdiscs[side].entry.row().causes;
+                let way = Way { counts, causes, capacity_bps, overhead_bytes: link.overhead, measured_s };
                 values(link::ROWS, |value| value(&way))
             })
         };

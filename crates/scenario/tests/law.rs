@@ -24,6 +24,7 @@ fn entry(name: &'static str) -> Entry {
         params: const { &[registry::limit("1000p", "none"), registry::ECN] },
         fixed: &[],
         gauges: &[],
+        causes: &[],
         uses_rate: registry::never,
         resolve: as_given,
     };

@@ -124,7 +124,7 @@ fn difference(record: &Record, replay: &Replay) -> Option<String> {
         let ours = &replay.losses[*number];
         return Some(format!("{head}  the kernel refuses #{number} when it arrives; ours: {ours:?}"));
     }
-    let tail = replay.losses.iter().flatten().filter(|loss| loss.0 == Cause::Tail).count() as u64;
+    let tail = replay.losses.iter().flatten().filter(|loss| loss.0 == Cause::TAIL).count() as u64;
     if let Some(counted) = record.counted("drop_overlimit").filter(|counted| *counted != tail) {
         return Some(format!("{head}  the kernel loses {counted} at the limit, ours {tail}"));
     }

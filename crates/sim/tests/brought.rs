@@ -20,7 +20,7 @@ struct EveryNth {
 impl Law for EveryNth {
     fn on_arrival(&mut self, _arrival: &Arrival, _now: Time) -> Verdict {
         self.arrived += 1;
-        if self.arrived.is_multiple_of(self.n) { Verdict::Drop(Cause::Early) } else { Verdict::Pass }
+        if self.arrived.is_multiple_of(self.n) { Verdict::Drop(Cause::EARLY) } else { Verdict::Pass }
     }
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(1.0 / self.n as f64), ..Gauges::default() }
@@ -50,6 +50,7 @@ fn entry(name: &str) -> Entry {
         params: vec![registry::limit("1000p", "none").into(), registry::ECN.into(), n],
         fixed: vec![],
         gauges: vec![Gauge::probability("One in n.").into()],
+        causes: Vec::new(),
         uses_rate: registry::never,
         resolve: as_given,
     };
@@ -69,7 +70,7 @@ struct DropTail {
 impl Scheduler for DropTail {
     fn offer(&mut self, arriving: &Arriving, _now: Time, signals: &mut dyn Signals) {
         if self.waiting.len() as f64 + 1.0 > self.limit {
-            signals.drop(arriving.handle, Cause::Tail);
+            signals.drop(arriving.handle, Cause::TAIL);
         } else {
             self.waiting.push_back(arriving.handle);
         }
@@ -100,6 +101,7 @@ fn drop_tail() -> Entry {
         params: const { &[registry::limit("1000p", "none"), registry::ECN] },
         fixed: &[],
         gauges: &[],
+        causes: &[],
         uses_rate: registry::never,
         resolve: as_given,
     };
@@ -121,7 +123,7 @@ fn lost(registry: &Registry, qdisc: &str) -> (f64, f64) {
     assert_eq!(again.text(), resolved.text());
     let outcome = sim::run(resolved.scenario().expect("no load"), &mut Discard, &mut |_| true).expect("it ends");
     let counts = outcome.meters[0].window();
-    (counts.offered as f64, counts.dropped[Cause::Early as usize] as f64)
+    (counts.offered as f64, counts.dropped[Cause::EARLY.index()] as f64)
 }
 
 #[test]

@@ -82,7 +82,8 @@ impl Sink for Digest {
     }
 
     fn drop(&mut self, row: &DropRow) {
-        let what = [u64::from(row.is_mark), row.cause as u64, u64::from(row.size_bytes), u64::from(row.direction)];
+        let what =
+            [u64::from(row.is_mark), row.cause.index() as u64, u64::from(row.size_bytes), u64::from(row.direction)];
         self.add(2, &[&what[..], &[row.time.ns(), row.flow]].concat());
     }
 }

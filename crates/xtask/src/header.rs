@@ -14,6 +14,7 @@ const NAMES: &[(&str, &str)] = &[
     ("Kind", "aqmlab_kind"),
     ("Param", "aqmlab_param"),
     ("Gauge", "aqmlab_gauge"),
+    ("Cause", "aqmlab_cause"),
     ("Call", "aqmlab_call"),
     ("Law", "aqmlab_law"),
     ("Queue", "aqmlab_queue"),
@@ -28,6 +29,7 @@ const NAMES: &[(&str, &str)] = &[
     ("FORCED", "AQMLAB_FORCED"),
     ("OVERLOAD", "AQMLAB_OVERLOAD"),
     ("TAIL", "AQMLAB_TAIL"),
+    ("OWN", "AQMLAB_OWN"),
     ("FAILED", "AQMLAB_FAILED"),
     ("LATER", "AQMLAB_LATER"),
 ];

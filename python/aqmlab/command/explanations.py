@@ -64,6 +64,9 @@ def explanation(out: Console, row: Row) -> None:
         if gauges := row.get("gauges"):
             shown = [(g["name"], g["unit"] or "–", g["column"]) for g in gauges]
             _entries(out, ("it shows", "unit", "column of queue.parquet"), shown, [(g["doc"], None) for g in gauges])
+        if causes := row.get("causes"):
+            told = [(cause["name"], cause["kind"], "") for cause in causes]
+            _entries(out, ("its own cause", "counts as", ""), told, [(cause["doc"], None) for cause in causes])
     elif values := row.get("values"):
         table = short_table()
         table.add_column("value of", style="bold", no_wrap=True)

@@ -19,7 +19,7 @@
 /**
  * The version of this interface. The engine takes laws of this version and of no other.
  */
-#define AQMLAB_LAW_VERSION 1
+#define AQMLAB_LAW_VERSION 2
 
 /**
  * Forward the packet as it is.
@@ -60,6 +60,12 @@
  * Cause of a discipline alone: the queue is full.
  */
 #define AQMLAB_TAIL 8
+
+/**
+ * Added to a verdict n times: the law's own cause of number n in its table; the first is 1. A discipline gives n times
+ * this as a cause. No other cause is added then.
+ */
+#define AQMLAB_OWN 256
 
 /**
  * Answered by any call: the law cannot go on. The run then ends with the law's name.
@@ -177,6 +183,24 @@ typedef struct aqmlab_gauge {
    */
   uint32_t is_integer;
 } aqmlab_gauge;
+
+/**
+ * A cause of a law's own, why it loses or marks packets. Tables and reports show it under its name.
+ */
+typedef struct aqmlab_cause {
+  /**
+   * Its name: small letters, digits and `_`.
+   */
+  const char *name;
+  /**
+   * What it is, in a sentence.
+   */
+  const char *doc;
+  /**
+   * The cause as which it counts where causes are summed up: `EARLY`, `FORCED`, `OVERLOAD`, or `TAIL` of a discipline.
+   */
+  int32_t kind;
+} aqmlab_cause;
 
 /**
  * What a law learns in a call. What has no meaning in the call is 0.
@@ -298,6 +322,10 @@ typedef struct aqmlab_law {
    */
   const struct aqmlab_gauge *gauges;
   /**
+   * Causes of its own.
+   */
+  const struct aqmlab_cause *causes;
+  /**
    * Nanoseconds from one `tick` to the next; 0 for none, or for the time of `tick_param`.
    */
   int64_t tick_ns;
@@ -309,6 +337,10 @@ typedef struct aqmlab_law {
    * Whether it wants to know between which hosts arriving packets go.
    */
   uint32_t wants_hosts;
+  /**
+   * How many causes of its own there are.
+   */
+  uint32_t causes_count;
   /**
    * Parameters are there, or have changed: computes what follows from them and from the link's rate.
    */
@@ -390,7 +422,7 @@ typedef int64_t (*aqmlab_queue_call)(void *state, const struct aqmlab_queue *que
  */
 typedef struct aqmlab_discipline {
   /**
-   * Its version, name, state, parameters and gauges, `prepare` and `tick`, as of a law. All other calls are null.
+   * Its version, name, state, parameters, gauges and causes, `prepare` and `tick`, as of a law. All other calls are null.
    */
   struct aqmlab_law law;
   /**

@@ -5,7 +5,7 @@ disciplines that hold packets, `brought` says which files may be loaded and brin
 ends code that never ends while it is loaded.
 """
 
-from aqmlab.laws.declared import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, TAIL, law, parameter
+from aqmlab.laws.declared import DROP, EARLY, FORCED, MARK, OVERLOAD, PASS, SIGNAL, TAIL, cause, law, parameter
 from aqmlab.laws.holding import discipline, later
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "PASS",
     "SIGNAL",
     "TAIL",
+    "cause",
     "discipline",
     "later",
     "law",

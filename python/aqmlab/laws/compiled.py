@@ -50,6 +50,8 @@ def functions(declared: Declaration) -> dict[str, Any]:
     numba = _numba()
     fields = [(name, np.int64 if declared.is_integer(name) else np.float64) for name in declared.fields]
     kind, state = _record(declared.cls.__name__, [*fields, ("_begun", np.int64)])
+    for word in declared.causes:
+        _constant_on(kind, word, declared.number_of(word))
     facts, methods = _facts(), {}
     shared = _scope(declared.methods, numba)
     for name, method in declared.methods.items():
@@ -204,6 +206,11 @@ def _callable_on(kind: Any, name: str, method: Any) -> None:
     _numba().extending.overload_method(kind, name)(
         lambda self, *words: lambda self, *words: method(self, *words),
     )
+
+
+def _constant_on(kind: Any, name: str, number: int) -> None:
+    """Lets a law read a word of its class that is the same in every state."""
+    _numba().extending.overload_attribute(kind, name)(lambda self: lambda self: number)
 
 
 def _scope(methods: Mapping[str, Callable[..., Any]], numba: Any) -> dict[str, Any]:

@@ -20,6 +20,8 @@ EARLY, FORCED, OVERLOAD = 0, 16, 32
 """Causes, added to a verdict: drawn; past the threshold; too heavy to mark."""
 TAIL = 8
 """Cause of a discipline alone: the queue is full."""
+OWN = 256
+"""Causes of a law's own are multiples of this: the first is once this."""
 
 DECIDES = ("on_arrival", "on_departure")
 """Methods that answer a verdict."""
@@ -84,6 +86,24 @@ def quantity(written: float | int | bool | str) -> tuple[str, float]:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """A cause of a law's own: what `cause` makes."""
+
+    doc: str
+    kind: int
+
+
+def cause(doc: str = "", *, kind: int = EARLY) -> Any:
+    """Declares a cause for which a law loses or marks packets, as in `BURST = aqmlab.cause("Too many at once.")`.
+
+    A verdict is given it as in `aqmlab.DROP + self.BURST`. Its name in tables is that of the class's word in small
+    letters. `doc` says what it is. `kind` is the cause as which it counts where causes are summed up: EARLY, FORCED or
+    OVERLOAD, or TAIL of a discipline.
+    """
+    return Cause(doc, kind)
+
+
+@dataclass(frozen=True)
 class Declaration:
     """What a class says of a law."""
 
@@ -103,6 +123,8 @@ class Declaration:
     methods: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     holds: bool = False
     """Whether it is a discipline, which holds packets, and no law."""
+    causes: Mapping[str, Cause] = field(default_factory=dict)
+    """Causes of its own, by their words in the class."""
 
     @property
     def fields(self) -> list[str]:
@@ -113,6 +135,10 @@ class Declaration:
         """Whether a field is a whole number in the state."""
         found = self.parameters.get(name)
         return isinstance(self.state.get(name), int) if found is None else found.kind not in ("number", "frequency")
+
+    def number_of(self, cause: str) -> int:
+        """What is added to a verdict for a cause of its own."""
+        return OWN * (1 + list(self.causes).index(cause))
 
     @property
     def place(self) -> str:
@@ -214,12 +240,18 @@ def declared_by(
         {key: item for key, item in own.items() if isinstance(item, bool | int | float)},
         {key: item for key, item in own.items() if inspect.isfunction(item)},
         holds,
+        {key: item for key, item in own.items() if isinstance(item, Cause)},
     )
     where = f"{found.place}: {cls.__name__}"
     for gauge in found.gauges:
         if gauge not in found.fields:
             there = ", ".join(found.fields) or f"the class's numbers, as in {gauge} = 0"
             raise BadInput(f"{where}: gauges: {gauge}: expected one of {there}")
+    kinds = {"EARLY": EARLY, "FORCED": FORCED, "OVERLOAD": OVERLOAD, **({"TAIL": TAIL} if holds else {})}
+    for word, one in found.causes.items():
+        if one.kind not in kinds.values():
+            raise BadInput(f"{where}.{word}: kind: {one.kind!r}: expected aqmlab.{', aqmlab.'.join(kinds)}")
+        setattr(cls, word, found.number_of(word))
     if ("tick" in found.methods) != (tick is not None):
         word = "discipline" if holds else "law"
         raise BadInput(f'{where}: expected a method tick and how often it is called, as in @aqmlab.{word}(tick="15ms")')
@@ -248,13 +280,13 @@ def _check(found: Declaration) -> None:
             raise BadInput(
                 f"{place_of(method)}: {found.cls.__name__}.{name}{inspect.signature(method)}: expected (self, {told})"
             )
-    known = {*found.parameters, *found.state, *found.methods}
+    known = {*found.parameters, *found.state, *found.causes, *found.methods}
     if found.compiled:
         for name, item in own.items():
             if name not in known:
                 raise BadInput(
-                    f"{where}.{name}: {type(item).__name__}: expected a plain number, a parameter or a method; "
-                    f"@aqmlab.law(compiled=False) takes anything"
+                    f"{where}.{name}: {type(item).__name__}: expected a plain number, a parameter, a cause or a "
+                    f"method; @aqmlab.law(compiled=False) takes anything"
                 )
 
 

@@ -170,7 +170,7 @@ class Queue:
     rate_bps = property(lambda self: self._facts.rate_bps, doc="The rate of the link, in bits a second.")
 
     def drop(self, packet: Packet, cause: int = EARLY) -> None:
-        """Loses a packet that waits, or the arriving one, for a cause: EARLY, FORCED, OVERLOAD or TAIL."""
+        """Loses a packet that waits, or the arriving one, for a cause: EARLY, FORCED, OVERLOAD, TAIL or its own."""
         if self._drop(self._own(packet), cause):
             raise _RefusedError(f"drop of {packet!r}")
 

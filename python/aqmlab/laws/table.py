@@ -7,7 +7,7 @@ from typing import Any
 
 from aqmlab.laws.declared import KINDS, METHODS, Declaration, quantity
 
-VERSION = 1
+VERSION = 2
 """Of the interface."""
 
 FAILED = -1
@@ -77,6 +77,10 @@ class _Gauge(ctypes.Structure):
     )
 
 
+class _Cause(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("doc", ctypes.c_char_p), ("kind", ctypes.c_int32))
+
+
 class _Law(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_uint32) for name in ("version", "state_bytes")),
@@ -85,9 +89,11 @@ class _Law(ctypes.Structure):
         ("params", ctypes.POINTER(_Param)),
         *((name, ctypes.c_uint32) for name in ("params_count", "gauges_count")),
         ("gauges", ctypes.POINTER(_Gauge)),
+        ("causes", ctypes.POINTER(_Cause)),
         ("tick_ns", ctypes.c_int64),
         ("tick_param", ctypes.c_int32),
         ("wants_hosts", ctypes.c_uint32),
+        ("causes_count", ctypes.c_uint32),
         *(
             (name, ctypes.c_void_p)
             for name in ("prepare", "on_arrival", "on_overflow", "on_departure", "on_idle", "tick")
@@ -134,6 +140,9 @@ def address_of(declared: Declaration, functions: Mapping[str, Any], built_with: 
             for name, doc in declared.gauges.items()
         )
     )
+    causes = (_Cause * max(1, len(declared.causes)))(
+        *(_Cause(word.lower().encode(), found.doc.encode(), found.kind) for word, found in declared.causes.items())
+    )
     by_parameter = declared.tick in declared.parameters
     calls = {
         name: getattr(found, "address", None) or ctypes.cast(found, ctypes.c_void_p).value
@@ -154,11 +163,13 @@ def address_of(declared: Declaration, functions: Mapping[str, Any], built_with: 
         params_count=len(declared.parameters),
         gauges_count=len(declared.gauges),
         gauges=gauges,
+        causes=causes,
         tick_ns=0 if declared.tick is None or by_parameter else int(quantity(declared.tick)[1]),
         tick_param=list(declared.parameters).index(declared.tick) if by_parameter and declared.tick else -1,
         wants_hosts=declared.hosts,
+        causes_count=len(declared.causes),
         **calls,
     )
     whole = _Discipline(made, **of_queue) if declared.holds else made
-    _KEPT.append((whole, params, gauges, dict(functions)))
+    _KEPT.append((whole, params, gauges, causes, dict(functions)))
     return ctypes.addressof(whole)

@@ -167,6 +167,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
+        "own_causes": _own_causes(columns),
         "transport": _transport(columns),
         "findings": held_back.of_results([(c.label, c.result) for c in columns if not c.uncongested]),
         "calibrations": _calibrations(columns),
@@ -354,6 +355,22 @@ def _directions(column: Column) -> Json:
             for port in by_link.ports(column.scenario, column.result.summary)
         ],
     }
+
+
+def _own_causes(columns: Sequence[Column]) -> list[tuple[str, str, str, list[Cell]]]:
+    """What disciplines lost and marked for causes of their own: variant, place, cause and kind, and the counts."""
+    rows = []
+    for column in columns:
+        for port in by_link.ports(column.scenario, column.result.summary):
+            place = f"{port.link}, {port.way}" if links.are_several(column.scenario) else port.way
+            for name, own in (port.figures.get("own_causes") or {}).items():
+                counts = [(key, own[key]) for key in ("dropped", "marked")]
+                cells = [
+                    Cell(readable.say(count, "count"), "", measure=f"{port.key}.own_causes.{name}.{key}")
+                    for key, count in counts
+                ]
+                rows.append((column.label, place, f"{name} ({own['kind']})", cells))
+    return rows
 
 
 def _waits(columns: Sequence[Column]) -> Json:

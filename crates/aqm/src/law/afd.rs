@@ -23,8 +23,9 @@ use super::clock::Clock;
 use super::flows::FlowTable;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Stream, Time};
@@ -205,7 +206,7 @@ impl Law for Afd {
         let p = 1.0 - self.share / self.count(arrival.flow);
         let is_signalled = super::is_drawn(&mut self.stream, p);
         self.sample(arrival.flow, arrival.size);
-        if is_signalled { Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early) } else { Verdict::Pass }
+        if is_signalled { Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY) } else { Verdict::Pass }
     }
 
     fn on_overflow(&mut self, arrival: &Arrival, _now: Time) {
@@ -256,6 +257,7 @@ impl LawRow for Afd {
             ),
             Gauge::flows("Flows in the shadow buffer."),
         ],
+        causes: &[],
         uses_rate,
         resolve,
     };

@@ -275,6 +275,7 @@ impl LawRow for Ared {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet", "target_delay", "average_overflow"],
         gauges: red::GAUGES,
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

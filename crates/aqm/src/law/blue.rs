@@ -20,8 +20,8 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Stream, Time};
@@ -138,7 +138,7 @@ impl Law for Blue {
             self.overflowed(now);
         }
         if super::is_drawn(&mut self.stream, self.probability) {
-            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early);
+            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY);
         }
         Verdict::Pass
     }
@@ -182,6 +182,7 @@ impl LawRow for Blue {
         params: PARAMS,
         fixed: &["dialect"],
         gauges: &[Gauge::probability("Probability of a packet.")],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };

@@ -31,8 +31,8 @@
 
 use super::codel;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::Cause;
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Stream, Time};
@@ -213,9 +213,9 @@ impl Cobalt {
             self.drop_next = now;
         }
         match (is_dropped && departure.backlog.packets > 0, is_marked) {
-            (true, _) if is_blue && is_capable => Verdict::Drop(Cause::Overload),
-            (true, _) => Verdict::Drop(Cause::Early),
-            (false, true) => Verdict::Mark(Cause::Early),
+            (true, _) if is_blue && is_capable => Verdict::Drop(Cause::OVERLOAD),
+            (true, _) => Verdict::Drop(Cause::EARLY),
+            (false, true) => Verdict::Mark(Cause::EARLY),
             (false, false) => Verdict::Pass,
         }
     }
@@ -327,6 +327,7 @@ impl LawRow for CobaltLaw {
             Gauge::probability("BLUE's probability of a loss."),
             Gauge::control("count", "signals", "CoDel's count."),
         ],
+        causes: &[],
         uses_rate: registry::always,
         resolve: codel::resolve,
     };

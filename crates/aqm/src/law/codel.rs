@@ -40,8 +40,8 @@
 //! from Linux's decisions (times do not wrap around after 36 minutes; a machine just started was idle for ever before).
 
 use super::{Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Time};
@@ -302,7 +302,7 @@ impl Codel {
         if self.is_dropping && now < due {
             return Verdict::Pass;
         }
-        let signal = Verdict::signal(self.ecn_enabled, departure.ecn, Cause::Early);
+        let signal = Verdict::signal(self.ecn_enabled, departure.ecn, Cause::EARLY);
         let is_drop = matches!(signal, Verdict::Drop(_));
         if self.is_dropping {
             self.set_count(self.count.wrapping_add(1));
@@ -354,7 +354,7 @@ impl Law for Codel {
         let is_late = self.ce_threshold.is_some_and(|threshold| waited > threshold);
         let may_mark = departure.ecn.is_ect() && (self.ecn_enabled || !self.dialect.wants_ecn);
         if verdict == Verdict::Pass && is_late && may_mark {
-            return Verdict::Mark(Cause::Forced);
+            return Verdict::Mark(Cause::FORCED);
         }
         verdict
     }
@@ -413,6 +413,7 @@ impl LawRow for Codel {
             "signals",
             "Signals in this dropping state and what the last one left; 0 outside of one.",
         )],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };
@@ -534,7 +535,7 @@ mod tests {
                         let departure = Departure { size, ecn: Ecn::NotEct, flow: FlowKey(0), enqueued, backlog };
                         match law.on_departure(&departure, now) {
                             Verdict::Pass => break Some((enqueued, size)),
-                            verdict => assert_eq!(verdict, Verdict::Drop(Cause::Early)),
+                            verdict => assert_eq!(verdict, Verdict::Drop(Cause::EARLY)),
                         }
                     };
                     assert_eq!((sent, queue.len()), (expected, puller.queue.len()), "at {now:?}");

@@ -39,8 +39,9 @@ use super::clock::Clock;
 use super::flows::FlowTable;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Span, Stream, Time};
@@ -295,7 +296,7 @@ impl Law for Dcn {
         // A count of 0 makes it minus infinity or no number: never drawn.
         let p = 1.0 - self.share / heavy.count;
         let verdict = if super::is_drawn(&mut self.stream, p) {
-            Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early)
+            Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY)
         } else {
             Verdict::Pass
         };
@@ -364,6 +365,7 @@ impl LawRow for Dcn {
             Gauge::control("share", "packets", "Share of a flow in tdec."),
             Gauge::flows("High-bandwidth flows."),
         ],
+        causes: &[],
         uses_rate,
         resolve,
     };

@@ -22,8 +22,9 @@ use super::clock::Clock;
 use super::pie::{self, Controller};
 use super::spacing::Accumulator;
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::qdisc::fifo::Limit;
 use crate::registry::{self, LawRow, Row, Site};
@@ -256,7 +257,7 @@ impl Law for DocsisPie {
             self.state = State::Active;
             self.burst = self.max_burst;
         }
-        Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early)
+        Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY)
     }
 
     fn on_overflow(&mut self, _arrival: &Arrival, _now: Time) {
@@ -303,6 +304,7 @@ impl LawRow for DocsisPie {
             Gauge::probability("Probability of a packet of mean size, 0.85 at most."),
             Gauge::control("unbounded", "", "The same probability without that bound."),
         ],
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

@@ -169,6 +169,7 @@ impl LawRow for FengRed {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: red::GAUGES,
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

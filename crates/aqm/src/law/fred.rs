@@ -20,8 +20,9 @@
 use super::flows::FlowTable;
 use super::red::{self, Detector};
 use super::{Arrival, Departure, Gauges, Law, Verdict, measure};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Stream, Time};
@@ -95,7 +96,7 @@ impl Fred {
                 share >= most || is_above && share > 2.0 * mean_share || share >= mean_share && flow.strikes > 1;
             if is_too_much {
                 flow.strikes += 1;
-                return Verdict::Drop(Cause::Forced);
+                return Verdict::Drop(Cause::FORCED);
             }
         }
         if average >= self.min && !is_above && share < self.minq.max(mean_share) {
@@ -171,6 +172,7 @@ impl LawRow for Fred {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: &[red::GAUGES[0], red::GAUGES[1], Gauge::flows("Flows with packets in the queue.")],
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

@@ -21,8 +21,9 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Time};
@@ -191,7 +192,7 @@ impl Law for Gsp {
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
         self.accumulate(now);
         let verdict = if self.is_above && self.is_due(now) {
-            Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early)
+            Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY)
         } else {
             Verdict::Pass
         };
@@ -248,6 +249,7 @@ impl LawRow for Gsp {
         params: PARAMS,
         fixed: &["dialect"],
         gauges: &[Gauge::control("interval", "s", "Least time between two signals.")],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };

@@ -32,7 +32,8 @@ pub mod sred;
 pub mod step;
 pub mod threshold;
 
-use crate::packet::{Backlog, Cause};
+use crate::cause::Cause;
+use crate::packet::Backlog;
 use crate::param::Values;
 use crate::qdisc::fifo::{End, Limit};
 use base::{Ecn, FlowKey, Rate, Stream, Time};

@@ -69,6 +69,7 @@ impl Discipline for Pfifo {
         ],
         fixed: &["dialect"],
         gauges: &[],
+        causes: &[],
         uses_rate: registry::never,
         resolve: registry::as_given,
     };

@@ -21,8 +21,9 @@
 use super::clock::Clock;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Stream, Time};
@@ -188,7 +189,7 @@ impl Law for Pi {
     #[inline]
     fn on_arrival(&mut self, arrival: &Arrival, _now: Time) -> Verdict {
         if super::is_drawn(&mut self.stream, self.probability * self.measure.weight(arrival.size)) {
-            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early);
+            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY);
         }
         Verdict::Pass
     }
@@ -235,6 +236,7 @@ impl LawRow for Pi {
             Gauge::probability("Probability of a packet of mean size."),
             Gauge::control("error", "packets", "Distance of the queue from qref at the last update."),
         ],
+        causes: &[],
         uses_rate,
         resolve,
     };

@@ -21,8 +21,9 @@ use super::clock::Clock;
 use super::coupling::{self, Coupling};
 use super::pie;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Stream, Time};
@@ -66,19 +67,19 @@ impl Law for Pi2 {
         let is_capable = self.ecn_enabled && arrival.ecn.is_ect();
         if is_capable && coupling::is_scalable(arrival.ecn) {
             if is_overloaded && self.is_drawn_twice() {
-                return Verdict::Drop(Cause::Overload);
+                return Verdict::Drop(Cause::OVERLOAD);
             }
             return if super::is_drawn(&mut self.stream, scalable) {
-                Verdict::Mark(Cause::Early)
+                Verdict::Mark(Cause::EARLY)
             } else {
                 Verdict::Pass
             };
         }
         match self.is_drawn_twice() {
             false => Verdict::Pass,
-            true if !is_capable => Verdict::Drop(Cause::Early),
-            true if is_overloaded => Verdict::Drop(Cause::Overload),
-            true => Verdict::Mark(Cause::Early),
+            true if !is_capable => Verdict::Drop(Cause::EARLY),
+            true if is_overloaded => Verdict::Drop(Cause::OVERLOAD),
+            true => Verdict::Mark(Cause::EARLY),
         }
     }
 
@@ -149,6 +150,7 @@ impl LawRow for Pi2 {
             Gauge::probability("Probability of a Classic signal, the square of p'."),
             Gauge::control("linear", "", "The controller's p'."),
         ],
+        causes: &[],
         uses_rate: registry::never,
         resolve: registry::as_given,
     };

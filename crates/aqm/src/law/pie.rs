@@ -43,8 +43,9 @@ use super::clock::Clock;
 use super::drain::{Drain, Measure};
 use super::spacing::Accumulator;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Stream, Time};
@@ -412,13 +413,13 @@ impl Law for Pie {
         if self.burst > Span::ZERO || self.is_spared(arrival.backlog) || !self.is_signalled(arrival.size) {
             return Verdict::Pass;
         }
-        let signal = Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early);
-        if signal != Verdict::Mark(Cause::Early) {
+        let signal = Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY);
+        if signal != Verdict::Mark(Cause::EARLY) {
             return signal;
         }
         let p = self.probability;
         if p > self.ecn_prob || p == self.ecn_prob && !self.dialect.marks_at_ecn_prob {
-            return Verdict::Drop(Cause::Overload);
+            return Verdict::Drop(Cause::OVERLOAD);
         }
         if let (true, Some(spacing)) = (self.dialect.resumes_after_mark, &mut self.spacing) {
             spacing.resume();
@@ -504,6 +505,7 @@ impl LawRow for Pie {
             Gauge::probability("Probability of a packet."),
             Gauge::control("delay", "s", "Waiting time at the last step."),
         ],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };

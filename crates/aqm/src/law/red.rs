@@ -36,8 +36,9 @@ use super::average::{Average, Idle};
 use super::curve::Curve;
 use super::measure::{self, Measure};
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Length, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Ecn, Rate, Stream, Time};
@@ -228,7 +229,7 @@ impl Detector {
         }
         self.count = 0;
         self.count_bytes = 0;
-        self.signal(arrival.ecn, Cause::Early, average, p)
+        self.signal(arrival.ecn, Cause::EARLY, average, p)
     }
 
     /// Lets a packet pass that arrives in the band, and counts it in the spacing, without a draw.
@@ -312,7 +313,7 @@ impl Detector {
             Dialect::Linux => OUTSIDE,
         };
         self.count_bytes = 0;
-        self.signal(ecn, Cause::Forced, average, p)
+        self.signal(ecn, Cause::FORCED, average, p)
     }
 
     /// Whether ns-2 signals nothing because the queue is so short: one packet or, where it counts bytes, one byte.
@@ -375,7 +376,7 @@ impl Detector {
     fn signal(&self, ecn: Ecn, cause: Cause, average: f64, p: f64) -> Verdict {
         let is_light = average < self.mark_below && p <= self.mark_p;
         match Verdict::signal(self.ecn_enabled, ecn, cause) {
-            Verdict::Mark(_) if !is_light => Verdict::Drop(Cause::Overload),
+            Verdict::Mark(_) if !is_light => Verdict::Drop(Cause::OVERLOAD),
             verdict => verdict,
         }
     }
@@ -434,6 +435,7 @@ impl LawRow for Red {
         ],
         fixed: &["dialect", "mode", "mean_packet", "average_overflow"],
         gauges: GAUGES,
+        causes: &[],
         uses_rate: |values| values.word("dialect") != "altq",
         resolve,
     };

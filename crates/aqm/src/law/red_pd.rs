@@ -26,8 +26,9 @@
 use super::flows::FlowTable;
 use super::red::{self, Detector};
 use super::{Arrival, Gauges, Law, Verdict, measure};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Span, Stream, Time};
@@ -284,7 +285,7 @@ impl Law for RedPd {
     #[inline]
     fn on_arrival(&mut self, arrival: &Arrival, now: Time) -> Verdict {
         if self.is_filtered(arrival) {
-            return Verdict::Drop(Cause::Early);
+            return Verdict::Drop(Cause::EARLY);
         }
         self.arrived += 1;
         self.red.observe(arrival.backlog, now);
@@ -350,6 +351,7 @@ impl LawRow for RedPd {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: &[red::GAUGES[0], red::GAUGES[1], Gauge::flows("Flows that are filtered.")],
+        causes: &[],
         uses_rate: registry::always,
         resolve: red::resolve,
     };

@@ -20,8 +20,9 @@
 use super::clock::Clock;
 use super::measure::{self, Measure};
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Stream, Time, maths};
@@ -141,7 +142,7 @@ impl Law for Rem {
     fn on_arrival(&mut self, arrival: &Arrival, _now: Time) -> Verdict {
         self.count(arrival.size);
         if !self.marks_at_departure && self.is_chosen(arrival.size) {
-            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early);
+            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY);
         }
         Verdict::Pass
     }
@@ -153,7 +154,7 @@ impl Law for Rem {
     #[inline]
     fn on_departure(&mut self, departure: &Departure, _now: Time) -> Verdict {
         if self.marks_at_departure && departure.ecn.is_ect() && self.is_chosen(departure.size) {
-            return Verdict::Mark(Cause::Early);
+            return Verdict::Mark(Cause::EARLY);
         }
         Verdict::Pass
     }
@@ -201,6 +202,7 @@ impl LawRow for Rem {
             Gauge::probability("Probability of a packet of mean size."),
             Gauge::control("price", "", "Price at the last update."),
         ],
+        causes: &[],
         uses_rate: registry::always,
         resolve: registry::as_given,
     };

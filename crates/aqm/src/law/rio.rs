@@ -185,6 +185,7 @@ impl LawRow for Rio {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: pair::GAUGES,
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

@@ -237,6 +237,7 @@ impl LawRow for RioPs {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: &[pair::GAUGES[0], pair::GAUGES[1], Gauge::flows("Active flows.")],
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

@@ -38,8 +38,8 @@
 //! rounded to 1/65536 as in Linux, and a `penalty_rate` of 0 allows one burst (Linux: nothing).
 
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::Cause;
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Span, Stream, Time, maths};
@@ -320,14 +320,14 @@ impl Sfb {
         let (least, packets) = self.meet(self.current, places[self.current]);
         self.least = least;
         if packets >= self.max {
-            return Verdict::Drop(Cause::Tail);
+            return Verdict::Drop(Cause::TAIL);
         }
         if least >= 1.0 {
             if self.is_warming {
                 let next = 1 - self.current;
                 self.meet(next, places[next]);
             }
-            return if self.penalty.admits(now) { Verdict::Pass } else { Verdict::Drop(Cause::Forced) };
+            return if self.penalty.admits(now) { Verdict::Pass } else { Verdict::Drop(Cause::FORCED) };
         }
         if least <= 0.0 {
             return Verdict::Pass;
@@ -336,9 +336,9 @@ impl Sfb {
         if draw >= least {
             return Verdict::Pass;
         }
-        match Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early) {
+        match Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY) {
             Verdict::Mark(_) if self.dialect.loses_above_half && draw < 2.0 * (least - 0.5) => {
-                Verdict::Drop(Cause::Overload)
+                Verdict::Drop(Cause::OVERLOAD)
             }
             verdict => verdict,
         }
@@ -443,6 +443,7 @@ impl LawRow for Sfb {
         params: PARAMS,
         fixed: &["dialect", "levels", "bins"],
         gauges: &[Gauge::probability("Probability of the last packet: the least of its bins.")],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };

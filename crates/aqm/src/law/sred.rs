@@ -17,8 +17,9 @@
 //! for very many flows. Zombies have no count and no time stamp: nothing that is signalled depends on them.
 
 use super::{Arrival, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Length, Param, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{FlowKey, Rate, Stream, Time};
@@ -141,7 +142,7 @@ impl Law for Sred {
         self.by_queue = self.by_queue(arrival.backlog);
         let p = self.probability(is_hit);
         if super::is_drawn(&mut self.stream, p) {
-            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::Early);
+            return Verdict::signal(self.ecn_enabled, arrival.ecn, Cause::EARLY);
         }
         Verdict::Pass
     }
@@ -176,6 +177,7 @@ impl LawRow for Sred {
             Gauge::probability("Probability of a packet that is no hit."),
             Gauge::control("hit_rate", "", "Share of packets that hit a zombie: about one over the number of flows."),
         ],
+        causes: &[],
         uses_rate: registry::never,
         resolve: registry::as_given,
     };

@@ -18,8 +18,9 @@
 
 use super::threshold::Threshold;
 use super::{Arrival, Departure, Gauges, Law, Verdict};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::packet::{Backlog, Cause};
+use crate::packet::Backlog;
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Ecn, Rate, Time};
@@ -98,7 +99,7 @@ impl Step {
         if !self.is_beyond {
             return Verdict::Pass;
         }
-        match Verdict::signal(self.ecn_enabled, ecn, Cause::Forced) {
+        match Verdict::signal(self.ecn_enabled, ecn, Cause::FORCED) {
             Verdict::Drop(_) if !self.drops => Verdict::Pass,
             verdict => verdict,
         }
@@ -167,6 +168,7 @@ impl LawRow for Step {
                 "What the last packet was judged by: the queue, or its time in it.",
             ),
         ],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };

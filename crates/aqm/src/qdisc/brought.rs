@@ -3,9 +3,10 @@
 //! waits while it holds one, the run ends with its name ([`Fault`]).
 
 use super::{Held, Qdisc, Taken};
+use crate::cause::Cause;
 use crate::fault::Fault;
 use crate::law::Gauges;
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Text, Values};
 use base::{Ecn, FlowKey, Rate, Time};
 use std::collections::VecDeque;

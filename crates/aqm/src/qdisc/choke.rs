@@ -25,9 +25,10 @@
 use super::fifo::Limit;
 use super::thinned::Thinned;
 use super::{Held, Qdisc, Taken};
+use crate::cause::Cause;
 use crate::law::red::{self, Detector};
 use crate::law::{Arrival, Gauges, Verdict, measure};
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{FlowKey, Rate, Stream, Time};
@@ -90,7 +91,7 @@ impl Spacing {
         let (average, (min, max)) = (red.average(), red.band());
         if average <= min || average > max {
             self.count = None;
-            return (average > max).then_some(Cause::Forced);
+            return (average > max).then_some(Cause::FORCED);
         }
         let Some(before) = self.count else {
             *self = Self { count: Some(0), draw: stream.unit() };
@@ -104,7 +105,7 @@ impl Spacing {
             return None;
         }
         *self = Self { count: Some(0), draw: stream.unit() };
-        Some(Cause::Early)
+        Some(Cause::EARLY)
     }
 }
 
@@ -163,7 +164,7 @@ impl<P: Packet> Choke<P> {
             let met = if self.linux.is_some() { self.take_like_linux(flow) } else { self.take_like(flow) };
             if let Some(Held { packet, .. }) = met {
                 self.bytes -= u64::from(packet.size());
-                tap.dropped(packet, Cause::Early, now);
+                tap.dropped(packet, Cause::EARLY, now);
                 has_met = true;
             }
         }
@@ -196,7 +197,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.backlog() };
         self.observe(arrival.backlog, now);
         if self.red.average() > self.min && self.meets_its_like(arrival.flow, now, driver) {
-            return driver.dropped(packet, Cause::Early, now);
+            return driver.dropped(packet, Cause::EARLY, now);
         }
         let has_room = self.limit.admits(self.backlog(), size);
         let verdict = match &mut self.linux {
@@ -206,7 +207,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
             },
             None if !has_room => {
                 self.red.restart();
-                return driver.dropped(packet, Cause::Tail, now);
+                return driver.dropped(packet, Cause::TAIL, now);
             }
             None => self.red.judge(&arrival, &mut self.stream),
         };
@@ -214,7 +215,7 @@ impl<P: Packet> Qdisc<P> for Choke<P> {
             return driver.dropped(packet, cause, now);
         }
         if !has_room {
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         if let Verdict::Mark(cause) = verdict {
             packet.mark();
@@ -264,6 +265,7 @@ impl Discipline for ChooseAndKeep {
         params: PARAMS,
         fixed: &["dialect", "mode", "mean_packet"],
         gauges: red::GAUGES,
+        causes: &[],
         uses_rate: registry::always,
         resolve,
     };

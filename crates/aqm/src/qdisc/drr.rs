@@ -30,9 +30,10 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, Taken};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
 use crate::law::Gauges;
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{FlowKey, Rate, Time};
@@ -149,7 +150,7 @@ impl<P: Packet> Drr<P> {
             if victim != own {
                 self.rest_if_empty(victim);
             }
-            tap.dropped(held.packet, Cause::Tail, now);
+            tap.dropped(held.packet, Cause::TAIL, now);
         }
         true
     }
@@ -243,7 +244,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     fn offer(&mut self, packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         if !self.limit.admits(Backlog::default(), size) {
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         let index = self.index(packet.flow());
         if !self.turns.is_listed(index) {
@@ -251,7 +252,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         }
         if !self.limit.admits(self.limited(index), size) && !self.make_room(size, index, now, driver) {
             self.rest_if_empty(index);
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         driver.accepted(&packet, now);
         let flow = &mut self.flows[index as usize];
@@ -296,6 +297,7 @@ impl Discipline for DeficitRoundRobin {
         params: PARAMS,
         fixed: &["dialect", "flows"],
         gauges: &[Gauge::flows("Queues of flows that hold packets or have a turn.")],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };

@@ -36,11 +36,12 @@
 
 use super::fifo::Limit;
 use super::{Held, Qdisc, Taken};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
 use crate::law::clock::Clock;
 use crate::law::coupling::{self, Coupling};
 use crate::law::{self, Gauges, pie};
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Kind, Length, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{Rate, Span, Stream, Time};
@@ -447,9 +448,9 @@ impl<P: Packet> DualPi2<P> {
             return None;
         }
         self.is_signalled_as_classic(false).then_some(match is_capable {
-            true if self.is_overloaded() => (true, Cause::Overload),
-            true => (false, Cause::Early),
-            false => (true, Cause::Early),
+            true if self.is_overloaded() => (true, Cause::OVERLOAD),
+            true => (false, Cause::EARLY),
+            false => (true, Cause::EARLY),
         })
     }
 
@@ -459,25 +460,25 @@ impl<P: Packet> DualPi2<P> {
             return None;
         }
         if self.is_overloaded() && self.is_signalled_as_classic(true) {
-            return Some((true, Cause::Overload));
+            return Some((true, Cause::OVERLOAD));
         }
-        self.is_signalled(true, self.coupling.scalable()).then_some((false, Cause::Early))
+        self.is_signalled(true, self.coupling.scalable()).then_some((false, Cause::EARLY))
     }
 
     /// Decides about a Scalable packet: whether it is dropped, and why; `None` passes.
     fn decide_scalable(&mut self, waited: Span, behind: u32, is_spared: bool) -> Option<(bool, Cause)> {
         let native = if is_spared { 0.0 } else { self.native.probability(waited, behind) };
-        let cause = if native >= 1.0 { Cause::Forced } else { Cause::Early };
+        let cause = if native >= 1.0 { Cause::FORCED } else { Cause::EARLY };
         if self.dialect.marks_apart {
             let coupled = if self.drops_early { None } else { self.decide_coupled() };
             return coupled.or_else(|| self.is_signalled(true, native).then_some((false, cause)));
         }
         let (coupled, is_overloaded) = (self.coupling.scalable(), self.is_overloaded());
         if is_overloaded && self.is_signalled_as_classic(true) {
-            return Some((true, Cause::Overload));
+            return Some((true, Cause::OVERLOAD));
         }
         // In an overload the controller's marks are all that there are.
-        let (p, cause) = if is_overloaded { (coupled, Cause::Early) } else { (native.max(coupled), cause) };
+        let (p, cause) = if is_overloaded { (coupled, Cause::EARLY) } else { (native.max(coupled), cause) };
         self.is_signalled(true, p).then_some((false, cause))
     }
 }
@@ -486,7 +487,7 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
     fn offer(&mut self, mut packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let size = packet.size();
         if !self.limit.admits(self.held, size) {
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         let is_scalable = self.ecn_enabled && coupling::is_scalable(packet.ecn());
         if self.drops_early {
@@ -612,6 +613,7 @@ impl Discipline for Dual {
             Gauge::probability("Probability of a Classic signal, the square of p'."),
             Gauge::control("linear", "", "The controller's p'."),
         ],
+        causes: &[],
         uses_rate,
         resolve,
     };

@@ -4,8 +4,9 @@
 //! The hard limit is checked before the law is asked, and counts the packets that wait, not the one in transmission.
 
 use super::{Held, Qdisc, Taken};
+use crate::cause::Cause;
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Length, Values};
 use base::{Rate, Time};
 use std::collections::VecDeque;
@@ -113,7 +114,7 @@ impl<P: Packet, L> Fifo<P, L> {
         while !self.limit.admits(self.held(), size) {
             let Held { packet, .. } = self.queue.pop_front().expect("an empty queue has room");
             self.bytes -= u64::from(packet.size());
-            tap.dropped(packet, Cause::Tail, now);
+            tap.dropped(packet, Cause::TAIL, now);
         }
     }
 }
@@ -128,7 +129,7 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog: self.held() };
         if !self.limit.admits(arrival.backlog, size) {
             self.law.on_overflow(&arrival, now);
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         if self.law.wants_hosts() {
             self.law.hear_hosts(driver.hosts(&packet));

@@ -27,9 +27,10 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::tournament::Tournament;
 use super::{Held, Qdisc, Taken};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
 use crate::law::{Gauges, flows::FlowTable};
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{Ecn, FlowKey, Rate, Time};
@@ -248,7 +249,7 @@ impl<P: Packet> Fq<P> {
                 self.reference.active.raise(longest, -flow.finish);
             }
             self.count_out(longest, &held);
-            tap.dropped(held.packet.packet, Cause::Tail, now);
+            tap.dropped(held.packet.packet, Cause::TAIL, now);
         }
         true
     }
@@ -317,7 +318,7 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
         self.serve(now, false);
         let size = packet.size();
         if !self.limit.admits(self.held, size) && !self.make_room(size, packet.flow(), now, driver) {
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         driver.accepted(&packet, now);
         let index = self.find(packet.flow());
@@ -378,6 +379,7 @@ impl Discipline for FairQueueing {
         params: PARAMS,
         fixed: &["dialect"],
         gauges: &[Gauge::flows("Flows that the imagined link has not finished.")],
+        causes: &[],
         uses_rate: registry::always,
         resolve: registry::as_given,
     };

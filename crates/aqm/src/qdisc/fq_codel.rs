@@ -38,6 +38,7 @@ impl Discipline for FqCodel {
         ],
         fixed: &["dialect", "flows"],
         gauges: fq_frame::GAUGES,
+        causes: &[],
         uses_rate: registry::never,
         resolve: codel::resolve,
     };

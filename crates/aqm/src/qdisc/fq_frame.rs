@@ -33,9 +33,10 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, Taken, fifo::Limit};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
 use crate::law::{Arrival, Departure, Gauges, Law, Verdict};
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Values};
 use crate::registry;
 use base::{FlowKey, Rate, Stream, Time};
@@ -283,7 +284,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
                 true => lost >= before.bytes / 2,
                 false => packets >= before.packets.div_ceil(2),
             };
-            tap.dropped(held.packet, Cause::Tail, now);
+            tap.dropped(held.packet, Cause::TAIL, now);
         }
         self.flows[fattest].law.on_eviction(packets, now);
     }
@@ -332,7 +333,7 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         if self.full == Full::RefuseArriving && !self.limit.admits(self.held, size) {
             self.flows[index].law.on_overflow(&arrival, now);
             self.flows[index].stays_empty(now);
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         let flow = &mut self.flows[index];
         if !flow.is_awake && self.pace.next_tick().is_set() {

@@ -49,6 +49,7 @@ impl Discipline for FqPie {
         ],
         fixed: &["dialect", "flows"],
         gauges: fq_frame::GAUGES,
+        causes: &[],
         uses_rate: registry::never,
         resolve: pie::resolve,
     };

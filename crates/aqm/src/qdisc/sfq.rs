@@ -26,9 +26,10 @@ use super::heap::Heap;
 use super::pool::{Pool, Queue};
 use super::rota::Rota;
 use super::{Held, Qdisc, Taken, fq_frame};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
 use crate::law::Gauges;
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::{Kind, Param, Refusal, Value, Values};
 use crate::registry::{self, Discipline, Row, Site};
 use base::{FlowKey, Rate, Span, Stream, Time};
@@ -288,7 +289,7 @@ impl<P: Packet> Sfq<P> {
             }
             let held = self.pop(victim, self.loses).expect("only the arrival's own queue may be empty");
             self.shrink(victim);
-            tap.dropped(held.packet, Cause::Tail, now);
+            tap.dropped(held.packet, Cause::TAIL, now);
         }
         true
     }
@@ -321,7 +322,7 @@ impl<P: Packet> Sfq<P> {
                 index => self.slots[index as usize].length >= self.depth,
             };
             if is_lost {
-                tap.dropped(held.packet, Cause::Tail, now);
+                tap.dropped(held.packet, Cause::TAIL, now);
             } else {
                 let index = self.grow(bucket);
                 self.push(index, held);
@@ -378,19 +379,19 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
             self.is_welcome(queue, size)
         };
         if !is_welcome || !self.limit.admits(Backlog::default(), size) {
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         let index = if is_deep {
             // An exchange; to Linux the length has not changed.
             let held = self.pop(index, End::Head).expect("a full queue holds packets");
-            driver.dropped(held.packet, Cause::Tail, now);
+            driver.dropped(held.packet, Cause::TAIL, now);
             index
         } else {
             self.grow(bucket)
         };
         if !self.make_room(size, index, now, driver) {
             self.shrink(index);
-            return driver.dropped(packet, Cause::Tail, now);
+            return driver.dropped(packet, Cause::TAIL, now);
         }
         driver.accepted(&packet, now);
         self.push(index, Held { packet, enqueued: now });
@@ -435,6 +436,7 @@ impl Discipline for StochasticFairness {
         params: PARAMS,
         fixed: &["dialect", "flows", "divisor"],
         gauges: &[Gauge::flows("Queues of flows that hold packets or have a turn.")],
+        causes: &[],
         uses_rate: registry::never,
         resolve,
     };

@@ -358,7 +358,7 @@ impl Model {
             match told {
                 Told::Dropped(number, cause) => {
                     self.remove(number);
-                    assert!(self.row.marks || cause == Cause::Tail, "drop-tail drops at its limit only");
+                    assert!(self.row.marks || cause == Cause::TAIL, "drop-tail drops at its limit only");
                 }
                 Told::Marked(number, _) => {
                     assert!(self.marks, "marks only with ecn");

@@ -24,6 +24,8 @@ pub use places::Captures;
 
 use crate::wire;
 use aqm::Cause;
+use aqm::param::Text;
+use aqm::registry::Row;
 use base::{Ecn, Span, Time};
 use scenario::{Link, Scenario};
 use serde_json::{Value, json};
@@ -67,8 +69,8 @@ pub struct Capture {
     snap: usize,
     points: [[Point; POINTS]; 2],
     comments: [Comments; 2],
-    /// Of the packets that wait, by the place of their bytes: 1 + the number of the cause they were marked for.
-    marks: Vec<u8>,
+    /// Of the packets that wait, by the place of their bytes: the cause they were marked for.
+    marks: Vec<Option<Cause>>,
     chunk: Vec<u8>,
     /// When the first packet of the chunk came.
     began: Time,
@@ -92,11 +94,8 @@ struct Point {
     missed: u64,
 }
 
-/// What is said of a packet, by cause.
-struct Comments {
-    dropped: [String; Cause::ALL.len()],
-    marked: [String; Cause::ALL.len()],
-}
+/// What is said of a packet that was dropped or marked, for each cause that its discipline may have.
+struct Comments(Vec<(Cause, [String; 2])>);
 
 /// What a capture came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +166,7 @@ impl Capture {
             sides,
             snap: snap as usize,
             points,
-            comments: qdiscs.each_ref().map(|qdisc| Comments::new(qdisc.kind())),
+            comments: qdiscs.each_ref().map(|qdisc| Comments::new(qdisc.entry.row())),
             marks: Vec::new(),
             chunk: chunk(),
             began: Time::ZERO,
@@ -192,16 +191,16 @@ impl Capture {
     /// Writes down that the packet at `place` was lost.
     pub fn dropped(&mut self, side: usize, place: u32, packet: &[u8], cause: Cause, now: Time) {
         self.take_mark(place);
-        self.put(side, DROPPED, packet, None, Some((DROPPED, cause as usize)), now);
+        self.put(side, DROPPED, packet, None, Some((DROPPED, cause)), now);
     }
 
     /// Notes that the packet at `place` was marked, for when it leaves.
     pub fn marked(&mut self, place: u32, cause: Cause) {
         let place = place as usize;
         if self.marks.len() <= place {
-            self.marks.resize((place + 1).next_power_of_two(), 0);
+            self.marks.resize((place + 1).next_power_of_two(), None);
         }
-        self.marks[place] = cause as u8 + 1;
+        self.marks[place] = Some(cause);
     }
 
     /// Writes down that the packet at `place` has left the link with `ecn` in its header.
@@ -213,10 +212,9 @@ impl Capture {
         }
     }
 
-    /// Takes out the number of the cause that the packet at `place` was marked for.
-    fn take_mark(&mut self, place: u32) -> Option<usize> {
-        let mark = self.marks.get_mut(place as usize)?;
-        usize::from(std::mem::take(mark)).checked_sub(1)
+    /// Takes out the cause that the packet at `place` was marked for.
+    fn take_mark(&mut self, place: u32) -> Option<Cause> {
+        self.marks.get_mut(place as usize)?.take()
     }
 
     #[inline]
@@ -226,7 +224,7 @@ impl Capture {
         at: usize,
         packet: &[u8],
         ecn: Option<Ecn>,
-        said: Option<(usize, usize)>,
+        said: Option<(usize, Cause)>,
         now: Time,
     ) {
         self.points[side][at].seen += 1;
@@ -236,7 +234,7 @@ impl Capture {
             self.points[side][at].missed += 1;
             return;
         }
-        let comment = said.map(|(point, cause)| self.comments[side].of(point)[cause].as_str());
+        let comment = said.map(|(point, cause)| self.comments[side].of(point, cause));
         let kept = &packet[..packet.len().min(self.snap)];
         let kept = pcapng::packet(&mut self.chunk, interface, now, kept, packet.len() as u32, comment);
         if let Some(ecn) = ecn
@@ -319,13 +317,18 @@ impl Drop for Capture {
 }
 
 impl Comments {
-    fn new(kind: &str) -> Self {
-        let said = |what: &str| Cause::ALL.map(|cause| format!("{what}: {} ({kind})", cause.name()));
-        Self { dropped: said("dropped"), marked: said("marked") }
+    fn new(row: &Row<Text>) -> Self {
+        let own = row.causes.iter().map(|own| own.cause);
+        let said = |what: &str, cause: Cause| format!("{what}: {} ({})", cause.name(), row.name);
+        let of = |cause| (cause, [said("dropped", cause), said("marked", cause)]);
+        Self(Cause::ALL.into_iter().chain(own).map(of).collect())
     }
 
-    fn of(&self, point: usize) -> &[String; Cause::ALL.len()] {
-        if point == DROPPED { &self.dropped } else { &self.marked }
+    fn of(&self, point: usize, cause: Cause) -> &str {
+        let known = self.0.iter().find(|(known, _)| *known == cause);
+        // A cause that its row does not have is told by its kind.
+        let (_, said) = known.unwrap_or(&self.0[cause.index()]);
+        &said[usize::from(point != DROPPED)]
     }
 }
 
@@ -365,4 +368,23 @@ fn write_down(
     }
     file.flush()?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aqm::OwnCause;
+    use aqm::registry::Registry;
+
+    #[test]
+    fn what_is_said_names_causes_of_the_disciplines_own() {
+        let [burst, other] = ["burst", "other"].map(|name| Cause::own(name, Cause::FORCED).expect("there is room"));
+        let mut row = Registry::builtin().find("pie").expect("it is there").row().clone();
+        row.causes.push(OwnCause { cause: burst, doc: String::new() });
+        let comments = Comments::new(&row);
+        assert_eq!(comments.of(DROPPED, burst), "dropped: burst (pie)");
+        assert_eq!(comments.of(AFTER, burst), "marked: burst (pie)");
+        assert_eq!(comments.of(AFTER, Cause::EARLY), "marked: early (pie)");
+        assert_eq!(comments.of(DROPPED, other), "dropped: forced (pie)");
+    }
 }

@@ -107,7 +107,7 @@ impl Passage {
         if header.ecn == Ecn::Ce && frame.ecn != Ecn::Ce {
             frame.mark();
             let cause = cause(&self.told.marked, &self.counts.marked);
-            self.counts.marked[cause as usize] += 1;
+            self.counts.marked[cause.index()] += 1;
             tap.marked(&frame, cause, now);
         }
         self.counts.delivered += 1;
@@ -245,7 +245,7 @@ fn add(backlog: &mut Backlog, frame: &Frame) {
 
 fn lose(counts: &mut Counts, told: &Statistics, frame: Frame, now: Time, tap: &mut dyn Tap<Frame>) {
     let cause = cause(&told.dropped, &counts.dropped);
-    counts.dropped[cause as usize] += 1;
+    counts.dropped[cause.index()] += 1;
     tap.dropped(frame, cause, now);
 }
 
@@ -253,10 +253,10 @@ fn lose(counts: &mut Counts, told: &Statistics, frame: Frame, now: Time, tap: &m
 /// cause with the most that were told and not `seen` yet. If there is none, it is the one told most often, or the law
 /// if nothing was told.
 fn cause(told: &ByCause, seen: &ByCause) -> Cause {
-    let missing = |cause: Cause| told[cause as usize].saturating_sub(seen[cause as usize]);
-    let mut found = Cause::Early;
+    let missing = |cause: Cause| told[cause.index()].saturating_sub(seen[cause.index()]);
+    let mut found = Cause::EARLY;
     for cause in Cause::ALL {
-        if (missing(cause), told[cause as usize]) > (missing(found), told[found as usize]) {
+        if (missing(cause), told[cause.index()]) > (missing(found), told[found.index()]) {
             found = cause;
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! These are the figures that `tc -s qdisc show` prints. One message asks for them and is answered at once, without a
 //! program in between. The generic part (`struct gnet_stats_queue`) says how much was lost and what waits. Each
-//! discipline's own structure says why: it may tell losses for want of room ([`Cause::Tail`]) from those that the law
-//! wanted ([`Cause::Early`]). If a discipline's structure is not known here, all its losses count as the law's.
+//! discipline's own structure says why: it may tell losses for want of room ([`Cause::TAIL`]) from those that the law
+//! wanted ([`Cause::EARLY`]). If a discipline's structure is not known here, all its losses count as the law's.
 
 use aqm::{Backlog, Cause, Gauges};
 
@@ -86,16 +86,16 @@ fn read_own(mut told: Statistics, kind: &[u8], own: &[u8], dropped: u64) -> Stat
                 let tins = attributes(tins).filter_map(|(_, tin)| word(attribute(tin, kind)?, 0));
                 tins.map(u64::from).sum()
             };
-            told.dropped[Cause::Filtered as usize] = sum(6);
+            told.dropped[Cause::FILTERED.index()] = sum(6);
             (0, sum(8), 0)
         }
         _ => (0, 0, 0),
     };
-    let filtered = told.dropped[Cause::Filtered as usize];
-    told.dropped[Cause::Tail as usize] = tail.min(dropped);
-    told.dropped[Cause::Early as usize] = dropped.saturating_sub(tail + filtered);
-    told.marked[Cause::Early as usize] = early;
-    told.marked[Cause::Forced as usize] = forced;
+    let filtered = told.dropped[Cause::FILTERED.index()];
+    told.dropped[Cause::TAIL.index()] = tail.min(dropped);
+    told.dropped[Cause::EARLY.index()] = dropped.saturating_sub(tail + filtered);
+    told.marked[Cause::EARLY.index()] = early;
+    told.marked[Cause::FORCED.index()] = forced;
     told
 }
 
@@ -172,14 +172,14 @@ mod tests {
         ] {
             let told = answer(&description(kind, &own)).expect("a description");
             assert_eq!(told.backlog, Backlog { packets: 5, bytes: 7000 });
-            let dropped = |cause: Cause| told.dropped[cause as usize];
-            let marked = |cause: Cause| told.marked[cause as usize];
+            let dropped = |cause: Cause| told.dropped[cause.index()];
+            let marked = |cause: Cause| told.marked[cause.index()];
             let found = [
-                dropped(Cause::Tail),
-                dropped(Cause::Early),
-                dropped(Cause::Filtered),
-                marked(Cause::Early),
-                marked(Cause::Forced),
+                dropped(Cause::TAIL),
+                dropped(Cause::EARLY),
+                dropped(Cause::FILTERED),
+                marked(Cause::EARLY),
+                marked(Cause::FORCED),
             ];
             assert_eq!(found, expected, "{kind}");
             let is_quarter = told.gauges.probability.is_some_and(|probability| (probability - 0.25).abs() < 1e-15);

@@ -3,13 +3,15 @@
 use super::Row;
 use crate::meter::Counts;
 use crate::seconds::seconds;
-use aqm::Cause;
+use aqm::{Cause, OwnCause};
 use serde_json::{Map, Value, json};
 
 /// What the measures of one direction of a link are worked out of.
 pub struct Way<'a> {
     /// What was counted.
     pub counts: &'a Counts,
+    /// Causes of the discipline's own.
+    pub causes: &'a [OwnCause],
     /// What the link carries, in the mean over the window, bits a second.
     pub capacity_bps: f64,
     /// What framing adds to each packet, bytes.
@@ -33,8 +35,19 @@ impl Way<'_> {
 }
 
 fn by_cause(counts: &[u64; Cause::ALL.len()]) -> Value {
-    let named = Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), json!(counts[cause as usize])));
+    let named = Cause::ALL.iter().map(|&cause| (cause.name().to_owned(), json!(counts[cause.index()])));
     Value::Object(named.collect::<Map<_, _>>())
+}
+
+/// The counts of each cause of the discipline's own; null for disciplines that have none.
+fn by_own_cause(way: &Way<'_>) -> Value {
+    let counted = |cause: Cause| way.counts.own.iter().find(|(known, _)| *known == cause).map_or([0; 2], |(_, n)| *n);
+    let told = way.causes.iter().map(|own| {
+        let [dropped, marked] = counted(own.cause);
+        let kind = own.cause.kind().name();
+        (own.cause.name().to_owned(), json!({ "kind": kind, "dropped": dropped, "marked": marked }))
+    });
+    if way.causes.is_empty() { Value::Null } else { Value::Object(told.collect()) }
 }
 
 /// The parameters of a measure that is a quotient of sums over both directions unless one is named.
@@ -128,6 +141,15 @@ pub const ROWS: &[Row<OfWay>] = &[
         source: "`cause` of drops.parquet",
         parameters: None,
         value: |way| by_cause(&way.counts.marked),
+    },
+    Row {
+        name: "own_causes",
+        title: "own causes",
+        unit: "packets",
+        formula: "packets lost and marked for each [cause of the discipline's own](laws.md#causes-of-its-own), which are counted in its kind too",
+        source: "`cause` of drops.parquet",
+        parameters: None,
+        value: by_own_cause,
     },
     Row {
         name: "loss_ratio",

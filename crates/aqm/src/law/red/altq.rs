@@ -27,7 +27,8 @@
 //! at a weight of 1/8192 is negative. Without, no number does.
 
 use super::{Arrival, Gauges, OUTSIDE, Verdict};
-use crate::packet::{Backlog, Cause};
+use crate::cause::Cause;
+use crate::packet::Backlog;
 use crate::param::{Length, Refusal, Value, Values};
 use base::{Ecn, Span, Stream, Time, maths};
 
@@ -161,7 +162,7 @@ impl Altq {
         }
         if zone == Zone::Above {
             self.count = self.count.min(0);
-            return self.signal(arrival.ecn, Cause::Forced, zone);
+            return self.signal(arrival.ecn, Cause::FORCED, zone);
         }
         if self.count == OUTSIDE {
             self.count = 1;
@@ -172,7 +173,7 @@ impl Altq {
             return Verdict::Pass;
         }
         self.count = 0;
-        self.signal(arrival.ecn, Cause::Early, zone)
+        self.signal(arrival.ecn, Cause::EARLY, zone)
     }
 
     /// The queue refused an arriving packet, after [`Altq::observe`]. ALTQ judges first: the band is entered or left
@@ -312,7 +313,7 @@ impl Altq {
     fn signal(&self, ecn: Ecn, cause: Cause, zone: Zone) -> Verdict {
         let is_light = zone <= self.mark_until && self.probability() <= self.mark_p;
         match Verdict::signal(self.ecn_enabled, ecn, cause) {
-            Verdict::Mark(_) if !is_light => Verdict::Drop(Cause::Overload),
+            Verdict::Mark(_) if !is_light => Verdict::Drop(Cause::OVERLOAD),
             verdict => verdict,
         }
     }

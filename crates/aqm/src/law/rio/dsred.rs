@@ -13,8 +13,8 @@
 //!
 //! Deviations. Averages are not kept in single precision. A draw that cannot decide is not taken.
 
+use crate::cause::Cause;
 use crate::law::{Arrival, Gauges, Verdict, average, measure};
-use crate::packet::Cause;
 use crate::param::{Length, Refusal, Value, Values};
 use base::{Rate, Stream, Time, maths};
 
@@ -190,7 +190,7 @@ impl Class {
         }
         if self.average > self.setting.max {
             self.count = 0;
-            return Verdict::signal(ecn_enabled, arrival.ecn, Cause::Forced);
+            return Verdict::signal(ecn_enabled, arrival.ecn, Cause::FORCED);
         }
         self.count += 1;
         let p = self.setting.probability(self.average);
@@ -200,6 +200,6 @@ impl Class {
             return Verdict::Pass;
         }
         self.count = 0;
-        Verdict::signal(ecn_enabled, arrival.ecn, Cause::Early)
+        Verdict::signal(ecn_enabled, arrival.ecn, Cause::EARLY)
     }
 }

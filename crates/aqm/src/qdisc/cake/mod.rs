@@ -42,10 +42,11 @@ use super::fifo::Limit;
 use super::heap::Heap;
 use super::pool::Pool;
 use super::{Held, Qdisc, Taken};
+use crate::cause::Cause;
 use crate::gauge::Gauge;
 use crate::law::cobalt::{self, Setting};
 use crate::law::{Departure, Gauges, Verdict};
-use crate::packet::{Backlog, Cause, Driver, Packet, Tap};
+use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::Values;
 use crate::registry::{Discipline, Row, SMALL_STATE, Site};
 use ack_filter::AckFilter;
@@ -200,7 +201,7 @@ impl<P: Packet> Cake<P> {
         if self.is_ingress {
             self.charge(tin, size, false, now);
         }
-        tap.dropped(held.packet, Cause::Tail, now);
+        tap.dropped(held.packet, Cause::TAIL, now);
     }
 
     /// The tin to serve while packets wait: by its clock and priority on a shaped link, else by turns of bytes.
@@ -317,7 +318,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
             if self.is_ingress {
                 self.charge(index, older.size(), false, now);
             }
-            driver.dropped(older, Cause::Filtered, now);
+            driver.dropped(older, Cause::FILTERED, now);
         }
         driver.accepted(&packet, now);
         let size = packet.size();
@@ -391,6 +392,7 @@ impl Discipline for CakeRow {
             Gauge::control("bulk_flows", "flows", "Flows that send all they may."),
             Gauge::flows("Flows that wait for a turn, sparse and bulk."),
         ],
+        causes: &[],
         uses_rate: crate::registry::never,
         resolve: param::resolve,
     };
