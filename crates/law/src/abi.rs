@@ -140,7 +140,8 @@ pub struct Cause {
     pub name: *const c_char,
     /// What it is, in a sentence.
     pub doc: *const c_char,
-    /// The cause as which it counts where causes are summed up: `EARLY`, `FORCED`, `OVERLOAD`, or `TAIL` of a discipline.
+    /// The cause as which it counts where causes are summed up: `EARLY`, `FORCED`, `OVERLOAD`; of a discipline also
+    /// `TAIL`.
     pub kind: i32,
 }
 
@@ -239,7 +240,8 @@ pub type QueueCall = Option<extern "C" fn(state: *mut c_void, queue: *const Queu
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Discipline {
-    /// Its version, name, state, parameters, gauges and causes, `prepare` and `tick`, as of a law. All other calls are null.
+    /// Its version, name, state, parameters, gauges and causes, `prepare` and `tick`, as of a law. All other calls are
+    /// null.
     pub law: Law,
     /// A packet arrives. It is held unless it is lost in the call. Answers 0.
     pub offer: QueueCall,

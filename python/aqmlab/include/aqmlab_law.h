@@ -197,7 +197,8 @@ typedef struct aqmlab_cause {
    */
   const char *doc;
   /**
-   * The cause as which it counts where causes are summed up: `EARLY`, `FORCED`, `OVERLOAD`, or `TAIL` of a discipline.
+   * The cause as which it counts where causes are summed up: `EARLY`, `FORCED`, `OVERLOAD`; of a discipline also
+   * `TAIL`.
    */
   int32_t kind;
 } aqmlab_cause;
@@ -422,7 +423,8 @@ typedef int64_t (*aqmlab_queue_call)(void *state, const struct aqmlab_queue *que
  */
 typedef struct aqmlab_discipline {
   /**
-   * Its version, name, state, parameters, gauges and causes, `prepare` and `tick`, as of a law. All other calls are null.
+   * Its version, name, state, parameters, gauges and causes, `prepare` and `tick`, as of a law. All other calls are
+   * null.
    */
   struct aqmlab_law law;
   /**
