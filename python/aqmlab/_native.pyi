@@ -55,8 +55,24 @@ class Stepped:
     def close(self) -> None:
         """Ends the run."""
 
-def advance_all(runs: list[Stepped], until_ns: list[int], threads: int) -> list[_Passed]:
-    """Lets several runs pass at once on so many threads: what `Stepped.advance` does of each."""
+class Crew:
+    """So many threads of the engine, in which runs pass."""
+
+    def __init__(self, threads: int) -> None: ...
+    def batch(self) -> Batch:
+        """A batch without runs."""
+
+    def close(self) -> None:
+        """Ends the threads once they have done what they were given."""
+
+class Batch:
+    """Runs that pass at once. Iterating gives their numbers and what `Stepped.advance` returns of them."""
+
+    def begin(self, number: int, run: Stepped, until_ns: int) -> None:
+        """Hands over a run that is to pass until this instant."""
+
+    def __iter__(self) -> Batch: ...
+    def __next__(self) -> tuple[int, _Passed]: ...
 
 def bring_discipline(address: int, path: str, sha256: str) -> str:
     """The same of a discipline that holds packets."""

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -200,9 +200,35 @@ class Stepped:
         self._run.close()
 
 
-def advance_all(runs: Sequence[Stepped], until_ns: Sequence[int], threads: int) -> list[Passed]:
-    """Lets several runs pass at once on so many threads, as `Stepped.advance` does each."""
-    return _asked(lambda: native.advance_all([run._run for run in runs], list(until_ns), threads))
+class Crew:
+    """So many threads of the engine, in which runs pass while Python does something else."""
+
+    def __init__(self, threads: int) -> None:
+        self._crew = native.Crew(threads)
+
+    def batch(self) -> "Batch":
+        """A batch without runs."""
+        return Batch(self._crew.batch())
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._crew.close()
+
+
+class Batch:
+    """Runs that pass at once."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def begin(self, number: int, run: Stepped, until_ns: int) -> None:
+        """Hands over a run, which is to pass until this instant, by a number."""
+        self._batch.begin(number, run._run, until_ns)
+
+    def passed(self) -> Iterator[tuple[int, Passed]]:
+        """Of each run its number and what `Stepped.advance` returns, whichever is there first."""
+        while (found := _asked(lambda: next(self._batch, None))) is not None:
+            yield found
 
 
 def _asked(ask: Callable[[], Answer]) -> Answer:

@@ -228,6 +228,47 @@ def test_links_in_threads_do_as_each_does_alone():
     vector.close()
 
 
+@pytest.mark.parametrize("threads", [1, 3, 9])
+def test_the_number_of_threads_changes_nothing_in_any_mode(threads):
+    def found(threads: int, mode: str) -> list[bytes]:
+        vector = gymnasium.make_vec(
+            NAME, num_envs=5, threads=threads, scenario=WEB, duration="100ms", autoreset_mode=mode
+        )
+        rng, kept = np.random.default_rng(2), [vector.reset(seed=4)[0].tobytes()]
+        for _ in range(25):
+            seen, rewards, _, cut, _ = vector.step(rng.uniform(-1, 1, (5, 1)).astype(np.float32))
+            kept += [seen.tobytes(), rewards.tobytes(), cut.tobytes()]
+        vector.close()
+        return kept
+
+    for mode in ("NextStep", "SameStep"):
+        assert found(threads, mode) == found(2, mode)
+
+
+def test_after_a_step_that_failed_all_links_begin_again():
+    failing = [True]
+
+    def reward(measures):
+        if failing[0] and measures["rate_mbps"] > 0:
+            raise RuntimeError("no reward")
+        return measures["rate_mbps"]
+
+    arguments = {"scenario": SCENARIO, "duration": "1s", "reward": reward}
+    vector = gymnasium.make_vec(NAME, num_envs=6, threads=2, **arguments)
+    vector.reset(seed=1)
+    with pytest.raises(RuntimeError, match="no reward"):
+        for _ in range(50):
+            vector.step(np.zeros((6, 1), np.float32))
+    failing[0] = False
+    again = gymnasium.make_vec(NAME, num_envs=6, threads=1, **arguments)
+    assert np.array_equal(vector.reset(seed=1)[0], again.reset(seed=1)[0])
+    for _ in range(50):
+        mine, other = (each.step(np.zeros((6, 1), np.float32)) for each in (vector, again))
+        assert all(np.array_equal(one, two) for one, two in zip(mine[:4], other[:4], strict=True))
+    vector.close()
+    again.close()
+
+
 def test_many_links_say_what_the_vector_environment_of_gymnasium_says():
     arguments = {"scenario": SCENARIO, "duration": "50ms", "action": ["pie", "codel"]}
     ours = gymnasium.make_vec(NAME, num_envs=2, **arguments)

@@ -3,6 +3,7 @@
 
 mod answer;
 mod catalogues;
+mod crew;
 mod demand;
 mod files;
 mod laws;
@@ -214,6 +215,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(laws::drive, module)?)?;
     module.add_function(wrap_pyfunction!(laws::replay, module)?)?;
     module.add_function(wrap_pyfunction!(live::live, module)?)?;
+    crew::add_to(module)?;
     stepped::add_to(module)?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! steers. Simulated time passes without the interpreter's lock, so that several runs go on in as many threads.
 
 use crate::{ScenarioError, files::beside, laws};
+use aqm::Fault;
 use base::{Span, Time};
 use law::steered::{self, HELD, Helm, Pilot, Policy, Seen};
 use net::Port;
@@ -12,7 +13,7 @@ use scenario::{Resolved, Scenario};
 use self_cell::self_cell;
 use sim::Simulation;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 self_cell!(
@@ -73,7 +74,7 @@ impl Sink for Completed {
 }
 
 /// A run under way, and the port of it that is looked at.
-struct Held {
+pub struct Held {
     run: Run,
     port: Port,
     helm: Option<Helm>,
@@ -90,7 +91,7 @@ impl Held {
     }
 
     /// What happened since this was asked last.
-    fn take(&mut self) -> (Counts, Hosts) {
+    fn take(&mut self) -> Passed {
         let observed = self.run.with_dependent_mut(|_, simulation| simulation.observe());
         let at = self.port.index();
         let seen = match &self.helm {
@@ -103,15 +104,46 @@ impl Held {
     }
 }
 
+/// A run that may be over, as several threads have it.
+pub struct Shared {
+    held: Mutex<Option<Held>>,
+    /// The thread of a crew in which it passed last, by a number of its own.
+    pub home: AtomicUsize,
+}
+
+/// What was seen of a step.
+pub type Passed = (Counts, Hosts);
+
+/// Lets everything happen that does before the instant `until_ns`. Returns what happened since this was asked last;
+/// nothing if the run is over. A fault of a law ends it.
+pub fn pass(run: &Shared, until_ns: u64) -> Option<Result<Passed, Fault>> {
+    let mut held = run.held.lock().unwrap_or_else(PoisonError::into_inner);
+    let passed = held.as_mut().map(|held| {
+        aqm::fault::caught(|| {
+            held.advance(Time::from_ns(until_ns));
+            held.take()
+        })
+    });
+    if matches!(passed, Some(Err(_))) {
+        *held = None;
+    }
+    passed
+}
+
 /// A run of a scenario, a step at a time.
 #[pyclass(frozen, module = "aqmlab._native")]
-pub struct Stepped(Mutex<Option<Held>>);
+pub struct Stepped(Arc<Shared>);
 
 impl Stepped {
+    /// The run, for a thread that lets it pass.
+    pub fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.0)
+    }
+
     /// Does something with the run, without the interpreter's lock. A fault of a law ends the run.
     fn with<T: Send>(&self, py: Python<'_>, what: impl FnOnce(&mut Held) -> T + Send) -> PyResult<T> {
         py.detach(|| {
-            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(run) = held.as_mut() else {
                 return Err(over());
             };
@@ -132,15 +164,15 @@ impl Stepped {
     #[pyo3(signature = (text, origin, link, way, laws=None))]
     #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
     fn new(py: Python<'_>, text: &str, origin: &str, link: &str, way: u8, laws: Option<Vec<String>>) -> PyResult<Self> {
-        py.detach(|| begun(text, origin, link, way, laws.as_deref())).map(|held| Self(Mutex::new(Some(held))))
+        py.detach(|| begun(text, origin, link, way, laws.as_deref())).map(|held| {
+            let home = AtomicUsize::new(usize::MAX);
+            Self(Arc::new(Shared { held: Mutex::new(Some(held)), home }))
+        })
     }
 
     /// Lets everything happen that does before the instant `until_ns`. Returns what happened since this was asked last.
-    fn advance(&self, py: Python<'_>, until_ns: u64) -> PyResult<(Counts, Hosts)> {
-        self.with(py, |held| {
-            held.advance(Time::from_ns(until_ns));
-            held.take()
-        })
+    fn advance(&self, py: Python<'_>, until_ns: u64) -> PyResult<Passed> {
+        py.detach(|| pass(&self.0, until_ns)).ok_or_else(over)?.map_err(laws::misbehaved)
     }
 
     /// Packets are signalled with this probability from now on.
@@ -163,11 +195,11 @@ impl Stepped {
 
     /// Ends the run: its memory is free.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        py.detach(|| drop(self.0.held.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 }
 
-fn over() -> PyErr {
+pub fn over() -> PyErr {
     PyValueError::new_err("the run is over")
 }
 
@@ -245,45 +277,6 @@ pub fn bring_policy(
     laws::bring(entry, &path, sha256)
 }
 
-/// Lets several runs pass at once, on `threads` threads: what [`Stepped::advance`] does and returns of each.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
-pub fn advance_all(
-    py: Python<'_>,
-    runs: Vec<Py<Stepped>>,
-    until_ns: Vec<u64>,
-    threads: usize,
-) -> PyResult<Vec<(Counts, Hosts)>> {
-    let runs: Vec<&Stepped> = runs.iter().map(Py::get).collect();
-    let work: Vec<_> = runs.iter().zip(&until_ns).map(|(run, until)| (run, *until, Mutex::new(None))).collect();
-    let next = AtomicUsize::new(0);
-    let serve = || {
-        while let Some((run, until, found)) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut held = run.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let passed = held.as_mut().map(|held| {
-                aqm::fault::caught(|| {
-                    held.advance(Time::from_ns(*until));
-                    held.take()
-                })
-            });
-            if matches!(passed, Some(Err(_))) {
-                *held = None;
-            }
-            *found.lock().unwrap_or_else(PoisonError::into_inner) = passed;
-        }
-    };
-    py.detach(|| {
-        std::thread::scope(|scope| {
-            for _ in 1..threads.min(work.len()) {
-                scope.spawn(serve);
-            }
-            serve();
-        });
-    });
-    let found = work.into_iter().map(|(.., found)| found.into_inner().unwrap_or_else(PoisonError::into_inner));
-    found.map(|passed| passed.ok_or_else(over)?.map_err(laws::misbehaved)).collect()
-}
-
 /// What Python raised, in a line.
 fn raised(py: Python<'_>, error: &PyErr) -> String {
     let what = error.value(py).to_string();
@@ -294,6 +287,5 @@ fn raised(py: Python<'_>, error: &PyErr) -> String {
 /// What this file adds to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Stepped>()?;
-    module.add_function(wrap_pyfunction!(advance_all, module)?)?;
     module.add_function(wrap_pyfunction!(bring_policy, module)?)
 }

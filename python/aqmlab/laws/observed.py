@@ -6,7 +6,6 @@ what it has learnt with.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -106,22 +105,23 @@ class Eyes:
         import numpy as np  # commands begin without it
 
         self.step_s = step_s
-        self._vector = partial(np.array, dtype=np.float32)
         self._quantities = [QUANTITIES[name][1] for name in names]
-        self._windows = windows
-        self._steps: deque[list[float]] = deque()
-        self.begin()
+        self._steps = np.zeros(len(names) * windows, np.float32)
+        self._joined = partial(np.concatenate, dtype=np.float32)
 
     def begin(self) -> None:
         """Forgets what was seen: steps before the first are all zero."""
-        empty = [0.0] * len(self._quantities)
-        self._steps = deque([empty] * self._windows, self._windows)
+        self._steps[:] = 0.0
 
     def look(self, seen: Seen, more: Sequence[float] = ()) -> "Vector":
         """Sees a step: a vector of `windows` times the quantities, in their order, and `more` behind them."""
-        self._steps.appendleft([quantity(seen, self.step_s) for quantity in self._quantities])
-        numbers = [number for step in self._steps for number in step]
-        found: Vector = self._vector([*numbers, *more])
+        steps, count = self._steps, len(self._quantities)
+        if count < len(steps):
+            steps[count:] = steps[:-count]
+        steps[:count] = [quantity(seen, self.step_s) for quantity in self._quantities]
+        if not more:
+            return steps.copy()
+        found: Vector = self._joined((steps, more))
         return found
 
 
