@@ -11,6 +11,7 @@ A curve is one of these numbers: it fails by the band that holds all of it (`spr
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from aqmlab.claims.spread import among
@@ -260,8 +261,11 @@ class Finding:
 
     @property
     def published_number(self) -> str | None:
-        """`8.40 Mb/s`, as the study has it."""
-        return None if self.published is None else f"{self._text(self.published, self._is_signed)} {self.unit}".rstrip()
+        """`8.4 Mb/s`, with the digits that the study has."""
+        if self.published is None:
+            return None
+        sign = "+" if self._is_signed and self.published > 0 else ""
+        return f"{sign}{_plain(scale_of(self.unit) * self.published)} {self.unit}".rstrip()
 
     @property
     def bound(self) -> str:
@@ -325,6 +329,11 @@ def _is_above(value: float, bound: float) -> bool:
     return value - bound > ROUNDING * max(abs(value), abs(bound))
 
 
+def _plain(value: float) -> str:
+    """A number as people write it, in up to six digits: `10,000,000`, `0.05`."""
+    return f"{Decimal(f'{value:.6g}').normalize():,f}".replace("-", "−")
+
+
 def bound_words(low: float, high: float, unit: str, stretch: float | None = None, elsewhere: float = -math.inf) -> str:
     """Bounds in words: `above 0`, `within 3 points`, `between 85 and 95 % of exchanges`."""
     if stretch is not None:
@@ -332,7 +341,7 @@ def bound_words(low: float, high: float, unit: str, stretch: float | None = None
         return f"{words} on {100 * stretch:g} % of the curve, {behind} on all of it"
 
     def said(value: float, with_unit: bool = True) -> str:
-        number = f"{scale_of(unit) * value:.6g}".replace("-", "−")
+        number = _plain(scale_of(unit) * value)
         if not with_unit or not unit:
             return number
         return f"{number} {'point' if unit == POINTS and number in ('1', '−1') else unit}"
