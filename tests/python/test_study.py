@@ -208,7 +208,10 @@ def test_a_point_left_out_of_a_profile_decides_nothing(here, capsys):
             ["tiny", "--set", "link.qdisc.kind=red", "--live"],
             "--set link.qdisc.kind=red: changes simulated runs; expected",
         ),
-        (["tiny", "--only", "web/*", "--set", "link.rate=10mbit"], "--set link.rate = 10mbit: changes none of its 6 p"),
+        (
+            ["tiny", "--only", "web/*", "--set", "link.rate=10mbit"],
+            "--set link.rate = 10mbit: changes none of the points asked for (4), whose axes say otherwise",
+        ),
         (["tiny", "--only", "web/pie/*"], "study tiny: --only 'web/pie/*': matches none of its 6 points; expected a"),
         (["tiny", "--bed", "lab"], "study tiny: --bed lab: expected none: this study has no other test bed"),
         (["all", "--bed", "lab"], "--bed lab: names a test bed of one study; expected its id in the place of all"),

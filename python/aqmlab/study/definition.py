@@ -213,10 +213,12 @@ def of_tree(
         chosen = replace(chosen, set={**chosen.set, **on.set}, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
     of_bed = {} if on is None else on.set
     of_profile = _grids(tree, path, profile, {**of_bed, **changes})
+    where = f"study {tree['id']}"
+    parts = _parts(of_profile, only, where) if only else of_profile
     if changes:
-        words = _changed_words(of_profile, _grids(tree, path, profile, of_bed), changes, f"study {tree['id']}")
+        unchanged = _grids(tree, path, profile, of_bed)
+        words = _changed_words(parts, _parts(unchanged, only, where) if only else unchanged, changes, where)
         chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
-    parts = _parts(of_profile, only, f"study {tree['id']}") if only else of_profile
     if only:
         chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
     claims = folder / CLAIMS
@@ -271,7 +273,9 @@ def _changed_words(now: Sequence[Grid], was: Sequence[Grid], changes: Mapping[st
     pairs = [(one, other) for a, b in zip(now, was, strict=True) for one, other in zip(a.points, b.points, strict=True)]
     differ = sum(one.source.tree != other.source.tree for one, other in pairs)
     if differ == 0:
-        raise BadInput(f"{where}: --set {said}: changes none of its {len(pairs)} points, whose axes say otherwise")
+        raise BadInput(
+            f"{where}: --set {said}: changes none of the points asked for ({len(pairs)}), whose axes say otherwise"
+        )
     return f"Not as the study was: {said}, in {differ} of {len(pairs)} points."
 
 
