@@ -511,15 +511,16 @@ def test_the_check_remarks_what_may_not_be_meant(tmp_path, capsys):
 def test_the_guide_can_be_followed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     guide = (ROOT / "docs/guide/laws.md").read_text()
-    (written,) = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    written, careful = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
     Path("my_law.py").write_text(written)
+    Path("careful.py").write_text(careful)
     lines = [
         line
         for block in re.findall(r"^```sh\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
         for line in block.splitlines()
     ]
     shown = [shlex.split(line, comments=True) for line in lines if line.startswith("aqmlab ")]
-    assert [words[1] for words in shown] == ["check", "new", "compare", "run", "compare"]
+    assert [words[1] for words in shown] == ["check", "new", "compare", "run", "compare", "compare"]
     keys = ("duration=6s", "warmup=1s", "link.rate=5mbit", 'traffic=[{ kind = "bulk", flows = 8 }]')
     short = [word for key in keys for word in ("--set", key)]
     Path("my_pi.c").write_text((ROOT / "examples/own-law-c/my_pi.c").read_text())
@@ -533,7 +534,7 @@ def test_the_guide_can_be_followed(tmp_path, monkeypatch):
 def test_the_way_from_a_law_to_a_paper_can_be_followed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, guide = ((ROOT / f"docs/guide/{name}.md").read_text() for name in ("laws", "from-law-to-paper"))
-    (written,) = re.findall(r"^```python\n(.*?)^```", first, re.DOTALL | re.MULTILINE)
+    written, _ = re.findall(r"^```python\n(.*?)^```", first, re.DOTALL | re.MULTILINE)
     Path("my_law.py").write_text(written)
     (grid,) = re.findall(r"^```toml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
     Path("grid.toml").write_text(grid)
