@@ -170,7 +170,7 @@ def test_they_are_the_same_however_the_law_is_written(link, tmp_path):
 
 
 def test_no_other_discipline_has_any(link):
-    assert aqmlab.run(link, set={"link.qdisc": "red"}).summary["forward"]["own_causes"] is None
+    assert aqmlab.run(link, set={"link.qdisc": "red"}).summary["forward"]["own_causes"] == {}
 
 
 def test_they_are_explained_and_shown(link, tmp_path, capsys, monkeypatch):
@@ -222,3 +222,16 @@ def test_sweeps_and_other_processes_have_them(link, tmp_path):
     here = a_run(link, law, limit="80p").summary["forward"]["own_causes"]
     found = aqmlab.compare(link, f"{law} limit 80p", "pfifo", reps=2, jobs=2, out=tmp_path / "compared")
     assert found.columns[0].result.runs[0].summary["forward"]["own_causes"] == here
+
+
+def test_a_sweep_has_a_column_of_each(link, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, LAW.replace("{how}", ""))
+    link.write_text(SCENARIO.replace('"12s"', '"4s"'))
+    laws = '{ name = "mine", set = { "link.qdisc" = { kind = "./careful.py", limit = "80p" } } }, { name = "other" }'
+    grid = f'name = "g"\nscenario = "link.toml"\n[[grid]]\nname = "g"\n[[grid.axis]]\nname = "aqm"\nvalue = [{laws}]\n'
+    Path("grid.toml").write_text(grid)
+    assert cli.invoke(["sweep", "grid.toml", "--allow-code", "-o", "out"]) == 0
+    mine, other = pl.read_parquet("out/runs.parquet").sort("aqm").iter_rows(named=True)
+    assert mine["forward_own_causes_burst_dropped"] == mine["forward_dropped_by_cause_early"] > 0
+    assert other["forward_own_causes_burst_dropped"] is None and "forward_own_causes" not in mine

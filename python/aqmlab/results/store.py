@@ -426,7 +426,7 @@ def _found(summary: Json) -> Json:
 def _lasting(value: Any) -> Any:
     if isinstance(value, dict):
         # Who has no causes of its own is as before there were any.
-        kept = ((key, item) for key, item in value.items() if (key, item) != ("own_causes", None))
+        kept = ((key, item) for key, item in value.items() if (key, item) != ("own_causes", {}))
         return {key: _lasting(item) for key, item in kept if key not in VOLATILE}
     return value
 

@@ -39,7 +39,7 @@ fn by_cause(counts: &[u64; Cause::ALL.len()]) -> Value {
     Value::Object(named.collect::<Map<_, _>>())
 }
 
-/// The counts of each cause of the discipline's own; null for disciplines that have none.
+/// The counts of each cause of the discipline's own.
 fn by_own_cause(way: &Way<'_>) -> Value {
     let counted = |cause: Cause| way.counts.own.iter().find(|(known, _)| *known == cause).map_or([0; 2], |(_, n)| *n);
     let told = way.causes.iter().map(|own| {
@@ -47,7 +47,7 @@ fn by_own_cause(way: &Way<'_>) -> Value {
         let kind = own.cause.kind().name();
         (own.cause.name().to_owned(), json!({ "kind": kind, "dropped": dropped, "marked": marked }))
     });
-    if way.causes.is_empty() { Value::Null } else { Value::Object(told.collect()) }
+    Value::Object(told.collect())
 }
 
 /// The parameters of a measure that is a quotient of sums over both directions unless one is named.
