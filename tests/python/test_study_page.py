@@ -114,7 +114,7 @@ def test_a_report_says_everything(written):
     for expected in (
         *("Some study", "Somebody, Somewhere 2001", "What was asked .", "Quick profile. Runs are short."),
         *("s-1 section 4, figure 8 ✓ holds", "s-2", "✗ does not hold", "s-3", "? cannot be decided"),
-        *("PI is better than &lt;drop-tail&gt;.", "+3.00 ± 0.40 points", "above 0", "an order", "50.00 % of exchanges"),
+        *("PI is better than &lt;drop-tail&gt;.", "+3.00 ± 0.40 points", "above 0", "an order", "50 % of exchanges"),
         "s-1 holds much at 8.4 instead of 10 points: cannot be decided",
         *("What explains it: The gamma that is not stated turns it.", "Otherwise than the known outcome"),
         "Runs that show it: web/pi-24/off/90 and 2 more that are not run in this profile.",
