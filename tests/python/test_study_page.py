@@ -181,7 +181,7 @@ def test_of_many_numbers_those_that_do_not_hold_are_shown_first():
 def test_a_published_number_that_all_share_is_said_once():
     both = [finding("A", published=0.3, width=0.004), finding("B", published=0.3)]
     shown = verdicts.shown(claim("s", *both))
-    assert shown.published == "+30.00 points" and not shown.has_published
+    assert shown.published == "+30 points" and not shown.has_published
     different = verdicts.shown(claim("s", finding("A", published=0.3), finding("B", published=0.4)))
     assert not different.published and different.has_published
 
