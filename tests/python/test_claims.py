@@ -141,7 +141,7 @@ def test_bounds_in_words(low, high, unit, words):
         (0.00013, 0.000045, "points", "+0.0130 ± 0.0045 points"),
         (0.3, 0.12, "points", "+30 ± 12 points"),
         (0.93, 2e-9, "% of exchanges", "93.00000000 ± 0.00000020 % of exchanges"),
-        (0.3, None, "points", "+30 points"),
+        (0.3, None, "points", "+30.00 points"),
         (16.7, None, "times", "16.70 times"),
         (float("nan"), None, "times", "no data"),
     ],
