@@ -195,6 +195,11 @@ def test_actions_stand_for_values():
     assert [Range(1e-3, 1e-1, "log").value(action) for action in (-1, 0, 1)] == pytest.approx([1e-3, 1e-2, 1e-1])
 
 
+def test_every_measure_that_is_described_is_reckoned_in_its_order():
+    nothing = observed.Seen(*[0] * 10, 0.0)
+    assert list(aqmlab.gym.measures.of(nothing, (0, 0, 0, 0.0), 0.01)) == list(aqmlab.gym.MEASURES)
+
+
 def test_exchanges_under_way_are_seen():
     env = Link(WEB, observe=("exchanges", "wait"), windows=3, duration="2s")
     env.reset(seed=1)

@@ -217,7 +217,7 @@ def test_a_cause_of_no_kind_is_refused(tmp_path):
         brought.of_file(in_c(tmp_path, causes='{"odd", "Odd.", 9}, {"long"'))
 
 
-def test_sweeps_and_other_processes_have_them(link, tmp_path):
+def test_other_processes_have_them(link, tmp_path):
     law = written(tmp_path, LAW.replace("{how}", "(compiled=False)"))
     here = a_run(link, law, limit="80p").summary["forward"]["own_causes"]
     found = aqmlab.compare(link, f"{law} limit 80p", "pfifo", reps=2, jobs=2, out=tmp_path / "compared")
