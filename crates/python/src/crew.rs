@@ -8,13 +8,13 @@ use aqm::Fault;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What came of a run, and its number in the batch; nothing if it was over.
-type Answer = (usize, Option<Result<Passed, Fault>>);
+/// What came of a run, and its number in the batch: nothing if it was over, and what was said if the thread panicked.
+type Answer = (usize, std::thread::Result<Option<Result<Passed, Fault>>>);
 
 /// What is there of a batch and was not asked for.
 #[derive(Default)]
@@ -33,8 +33,8 @@ struct Job {
 
 impl Job {
     fn serve(self) {
-        // Nobody shall wait for a thread that has panicked: its run counts as over.
-        let passed = catch_unwind(AssertUnwindSafe(|| pass(&self.run, self.until_ns))).unwrap_or(None);
+        // Nobody shall wait for a thread that has panicked: whoever asks panics then.
+        let passed = catch_unwind(AssertUnwindSafe(|| pass(&self.run, self.until_ns)));
         locked(&self.answers.list).push_back((self.number, passed));
         self.answers.more.notify_one();
     }
@@ -201,10 +201,11 @@ impl Batch {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<(usize, Passed)>> {
         let less = |begun: usize| begun.checked_sub(1);
-        let Ok(_) = self.begun.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) else {
+        if self.begun.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
             return Ok(None);
-        };
+        }
         let (number, passed) = py.detach(|| self.next());
+        let passed = passed.unwrap_or_else(|payload| resume_unwind(payload));
         Ok(Some((number, passed.ok_or_else(over)?.map_err(laws::misbehaved)?)))
     }
 }
