@@ -96,6 +96,7 @@ def test_the_known_outcome_may_be_another_thing_in_one_profile():
     (text,) = read(CLAIM | {"known_outcome": {"quick": "does not hold"}, "explained": "it is too short"})
     assert [text.in_profile(name).known_outcome for name in ("full", "quick")] == ["holds", "does not hold"]
     (text,) = read(CLAIM | {"known_outcome": "does not hold", "explained": "why"})
+    assert not text.cause_unknown
     assert [text.in_profile(name).known_outcome for name in ("full", "quick")] == ["does not hold", "does not hold"]
 
 
@@ -167,6 +168,15 @@ TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
         (CLAIM | {"parts": "yes"}, "claims.toml: x-1: parts: 'yes': expected true or false"),
         (CLAIM | {"known_outcome": "fails"}, "x-1: known_outcome: 'fails': expected one of 'holds', 'does not hold'"),
         (CLAIM | {"known_outcome": "does not hold"}, "x-1: explained: missing; expected what explains it"),
+        (CLAIM | {"cause": "unknown"}, "x-1: cause: 'unknown': expected beside known_outcome = 'does not hold'"),
+        (
+            CLAIM | {"known_outcome": "cannot be decided", "explained": "why", "cause": "unknown"},
+            "x-1: cause: 'unknown': expected beside known_outcome = 'does not hold'",
+        ),
+        (
+            CLAIM | {"known_outcome": "does not hold", "explained": "why", "cause": "the hosts"},
+            "x-1: cause: 'the hosts': expected 'unknown', or no such key",
+        ),
         (CLAIM | {"known_outcome": {"quick": "does not hold"}}, "x-1: explained: missing; expected what explains it"),
         (
             CLAIM | {"known_outcome": {"quick": "fails"}},

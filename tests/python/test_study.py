@@ -284,7 +284,7 @@ def test_numbers_are_kept_with_the_study_and_make_its_page(folder, here):
     kept = found.keep(Path("results/study-tiny-quick"), folder)
     assert kept == folder / "found.json" and set(read_json(kept)) == {"quick"}
     page = overview.markdown([folder])
-    assert "| [tiny](#tiny-web-users-over-short-queues) | 2 | 1 | 1 | 0 | 0 | 0 | 8 |" in page
+    assert "| [tiny](#tiny-web-users-over-short-queues) | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 8 |" in page
     assert "\n## tiny: Web users over short queues\n" in page and "Runs of 20 s instead of 30 s." in page
     assert "- **tiny-2**: The stand-in has fewer timeouts with ECN." in page
     row = next(line for line in page.splitlines() if line.startswith("| tiny-1 |"))
@@ -295,7 +295,15 @@ def test_numbers_are_kept_with_the_study_and_make_its_page(folder, here):
     # At the published scale, once that was run.
     assert cli.invoke(["study", "tiny"]) == 0
     found.keep(Path("results/study-tiny"), folder)
-    assert "| 2 | 1 | 1 | 0 | 0 | 2 | 15 |" in overview.markdown([folder])
+    assert "| 2 | 1 | 1 | 0 | 0 | 0 | 2 | 15 |" in overview.markdown([folder])
+    # Where no run shows why, in other words.
+    claims = studies.WRONG.replace("explained =", 'cause = "unknown"\nexplained =')
+    (folder / "claims.toml").write_text(studies.CLAIMS + claims)
+    page = overview.markdown([folder])
+    assert "| 2 | 1 | 0 | 1 | 0 | 0 | 2 | 15 |" in page
+    assert (
+        " | **not reproduced, cause unknown** | full |" in page and "- **tiny-2** (cause unknown): The stand-in" in page
+    )
     with pytest.raises(BadInput, match="expected that of a finished study"):
         (here / "half").mkdir()
         (here / "half/study.json").write_text('{"kind": "study", "complete": false}')
@@ -311,7 +319,7 @@ def test_an_answer_to_another_claim_is_not_shown(folder, here):
     page = overview.markdown([folder])
     row = next(line for line in page.splitlines() if line.startswith("| tiny-1 |"))
     assert "| not run since the claim was changed |" in row and "±" not in row and "above 10 points" in row
-    assert "| 2 | 0 | 1 | 0 | 1 | 0 | 8 |" in page
+    assert "| 2 | 0 | 1 | 0 | 0 | 1 | 0 | 8 |" in page
     # Other words are no other claim.
     claims.write_text(studies.CLAIMS.replace("serves users better", "is better to users") + studies.WRONG)
     assert "is better to users" in overview.markdown([folder]) and "changed" not in overview.markdown([folder])

@@ -43,6 +43,9 @@ CLAIMS = [
     ),
     claim("s-3", finding(width=0.05), finding("REM", unit=SHARE, published=0.5)),
 ]
+UNEXPLAINED = claim(
+    "s-4", finding(value=-0.05), explained="Two targets were tried.", evidence=("gamma/1",), cause_unknown=True
+)
 
 FOUND = {
     "id": "some2001",
@@ -329,3 +332,22 @@ def test_prose_is_escaped_and_links_only_go_where_they_can():
     assert '<a href="https://a.org/b">paper</a>, file.' in said
     assert "<tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr>" in said
     assert str(prose.html("1. one\n   more\n2. two")) == "<ol><li>one more</li><li>two</li></ol>"
+
+
+def test_a_claim_that_no_run_explains_is_called_so(tmp_path):
+    facts = {**FOUND, "claims": [*CLAIMS, UNEXPLAINED], "report": "report.html"}
+    assert [one["verdict"] for one in facts["claims"]] == [
+        "holds",
+        "does not hold",
+        "cannot be decided",
+        "does not hold",
+    ]
+    assert verdicts.counts(CLAIMS)[1:3] == [("does not hold", "✗", "fails", 1), ("cannot be decided", "?", "open", 1)]
+    report = page.html(facts, STUDY, [], [], [], tmp_path)
+    for text in (report, overview_page.html([facts])):
+        said = words(text)
+        assert "✗ 1 does not hold ✗ 1 not reproduced, cause unknown ? 1 cannot be decided" in said
+        assert "What was tried" in said and "Two targets were tried." in said
+    assert "Runs of it: gamma/1" in words(report)
+    # What is pressed is looked for word by word, and so neither shows the other.
+    assert report.count('data-verdict="fails unknown"') == 2 and report.count('data-verdict="fails"') == 2

@@ -11,6 +11,6 @@ The studies print curves, hardly any numbers, so words had to be given sizes. Th
 study's `claims.toml`.
 """
 
-from aqmlab.claims.verdict import FAILS, HOLDS, NOT_RUN, OPEN, VERDICTS, Claim, Finding
+from aqmlab.claims.verdict import FAILS, HOLDS, NOT_RUN, OPEN, UNEXPLAINED, VERDICTS, Claim, Finding
 
-__all__ = ["FAILS", "HOLDS", "NOT_RUN", "OPEN", "VERDICTS", "Claim", "Finding"]
+__all__ = ["FAILS", "HOLDS", "NOT_RUN", "OPEN", "UNEXPLAINED", "VERDICTS", "Claim", "Finding"]

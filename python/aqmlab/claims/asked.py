@@ -67,6 +67,7 @@ def ask(
         known_outcome=text.known_outcome,
         explained=text.explained,
         evidence=text.evidence,
+        cause_unknown=text.cause_unknown,
         digest=text.digest,
         of=len(text.questions),
         doubts=tuple(doubts.values()),

@@ -11,6 +11,7 @@ seeds = 3                             # fewest runs of a point for a verdict
 parts = false                         # whether the parts of one run's window will do
 known_outcome = "holds"               # what comes out; { quick = "does not hold" }: what comes out in that profile
 explained = "..."                     # why, where that is not that it holds
+cause = "unknown"                     # where no run shows why it does not hold; explained says what was tried
 evidence = [{ grid = "...", ... }]    # the points whose runs show it
 [[claim.check]]                       # a claim holds when all of its checks do
 measure = "ahead"                     # with its parameters beside it; one that is a list makes a curve, one number
@@ -53,7 +54,10 @@ from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
 
 FILE_KEYS = ("paper", "claim")
-CLAIM_KEYS = ("id", "says", "source", "reason", "seeds", "parts", "known_outcome", "explained", "evidence", "check")
+CLAIM_KEYS = (
+    *("id", "says", "source", "reason", "seeds", "parts"),
+    *("known_outcome", "explained", "cause", "evidence", "check"),
+)
 CHECK_KEYS = (
     "of",
     "than",
@@ -72,6 +76,8 @@ CHECK_KEYS = (
     "window_s",
 )
 TERM_KEYS = ("weight", "at")
+UNKNOWN_CAUSE = "unknown"
+"""Of a claim that does not hold and that no run explains."""
 FEWEST_SEEDS = 3
 """Two runs have an interval as well, but one that is 12.7 standard errors to either side."""
 
@@ -97,6 +103,8 @@ class ClaimText:
     known_outcome_in: Mapping[str, str]
     """What comes out in profiles where it is something else."""
     explained: str | None
+    cause_unknown: bool
+    """Whether no run shows why it does not hold."""
     evidence: tuple[str, ...]
     """Names of points."""
     questions: tuple[Question, ...] = field(repr=False)
@@ -159,6 +167,7 @@ def _claim(table: Json, where: str, paper: str, points: Sequence[Point]) -> Clai
     explained = _text(table, "explained", where) if "explained" in table else None
     if explained is None and {known, *known_in.values()} != {HOLDS}:
         raise BadInput(f"{where}: explained: missing; expected what explains it, as it is known not to hold")
+    cause_unknown = _cause(table, where, {known, *known_in.values()}, explained)
     evidence = _selectors(table.get("evidence", []), f"{where}: evidence")
     shown = [point.name for k, one in enumerate(evidence) for point in select(points, one, f"{where}: evidence.{k}")]
     checks = _tables(table, "check", where)
@@ -174,9 +183,24 @@ def _claim(table: Json, where: str, paper: str, points: Sequence[Point]) -> Clai
         known_outcome=known,
         known_outcome_in=known_in,
         explained=None if explained is None else " ".join(explained.split()),
+        cause_unknown=cause_unknown,
         evidence=tuple(dict.fromkeys(shown)),
         questions=tuple(asked),
     )
+
+
+def _cause(table: Json, where: str, known: set[str], explained: str | None) -> bool:
+    """Whether no run shows why the claim does not hold."""
+    if "cause" not in table:
+        return False
+    if table["cause"] != UNKNOWN_CAUSE:
+        raise BadInput(f"{where}: cause: {table['cause']!r}: expected {UNKNOWN_CAUSE!r}, or no such key")
+    if FAILS not in known or explained is None:
+        raise BadInput(
+            f"{where}: cause: {table['cause']!r}: expected beside known_outcome = {FAILS!r} and explained, which says "
+            "what was tried"
+        )
+    return True
 
 
 def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> list[Question]:

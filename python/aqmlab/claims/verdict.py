@@ -26,6 +26,8 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided"
 NOT_RUN = "not run in this profile"
 """Of a number whose points were not run, and of a claim that has no others."""
 VERDICTS = (HOLDS, FAILS, OPEN, NOT_RUN)
+UNEXPLAINED = "not reproduced, cause unknown"
+"""What a claim is called that does not hold, where no run shows why. Its verdict is the same."""
 SHOWN = 2
 """Numbers of the published scale that are shown beside a verdict."""
 
@@ -365,6 +367,11 @@ def verdict_of(findings: Sequence[Finding]) -> str:
     return verdicts.pop() if len(verdicts) == 1 else OPEN
 
 
+def called(verdict: str, cause_unknown: bool) -> str:
+    """What people read: a claim that does not hold is one that was not reproduced where no run shows why."""
+    return UNEXPLAINED if verdict == FAILS and cause_unknown else verdict
+
+
 @dataclass(frozen=True)
 class Claim:
     """One claim of a study, and what the data say to it."""
@@ -384,6 +391,8 @@ class Claim:
     """Why, where that is not that it holds."""
     evidence: tuple[str, ...] = ()
     """The points whose runs show it."""
+    cause_unknown: bool = False
+    """Whether no run shows why it does not hold."""
     digest: str = ""
     """Of what is asked and of the bounds: an answer with another one is that to another question."""
     of: int | None = None
@@ -401,6 +410,11 @@ class Claim:
     def verdict(self) -> str:
         """`holds`, `does not hold`, `cannot be decided`, or that nothing of it was run."""
         return verdict_of(self.findings)
+
+    @property
+    def called(self) -> str:
+        """The verdict as people read it."""
+        return called(self.verdict, self.cause_unknown)
 
     @property
     def asked(self) -> int:
@@ -457,6 +471,7 @@ class Claim:
             "bound": self.bound,
             "reason": self.reason,
             "verdict": self.verdict,
+            "called": self.called,
             "holds": {HOLDS: True, FAILS: False}.get(self.verdict),
             "number": self.number,
             "remark": self.remark,

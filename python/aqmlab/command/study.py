@@ -180,7 +180,7 @@ def _claims(out: Console, one: Finished) -> None:
         show_header=False,
     )
     rows = [
-        (claim["id"], claim["verdict"] + ("" if claim["as_known"] else f" (known: {claim['known_outcome']})"), claim)
+        (claim["id"], claim["called"] + ("" if claim["as_known"] else f" (known: {claim['known_outcome']})"), claim)
         for claim in facts["claims"]
         if claim["verdict"] != NOT_RUN
     ]

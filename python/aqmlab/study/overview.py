@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
+from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, UNEXPLAINED
 from aqmlab.claims.reading import ClaimText
-from aqmlab.claims.verdict import bound_words
+from aqmlab.claims.verdict import bound_words, called
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
@@ -22,7 +22,9 @@ PAGE = "index.html"
 NOWHERE = "–"
 """The scale of a claim that was not run."""
 CHANGED = "not run since the claim was changed"
-_WORDS = {HOLDS: "holds", FAILS: "**does not hold**", OPEN: "cannot be decided"}
+_WORDS = {
+    HOLDS: "holds", FAILS: "**does not hold**", UNEXPLAINED: f"**{UNEXPLAINED}**", OPEN: "cannot be decided",
+}  # fmt: skip
 
 
 def claim_folder(base: Path) -> None:
@@ -69,8 +71,8 @@ Bounds that were set anew after results: [a list](studies/changes.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \
 whole interval; it does not hold where one lies outside with its whole interval, which of k numbers is one of \
-1 − 0.05/k; else it cannot be decided. Bounds were fixed before the runs, and stand with their reasons in each \
-`claims.toml`.
+1 − 0.05/k; else it cannot be decided. Where it does not hold and no run shows why, it is called not reproduced, \
+cause unknown. Bounds were fixed before the runs, and stand with their reasons in each `claims.toml`.
 """
 
 
@@ -109,6 +111,10 @@ class _Kept:
             return CHANGED
         return NOT_RUN if self.scales else "not run"
 
+    def called(self, text: ClaimText) -> str:
+        """The same as people read it: of what does not hold, whether a run shows why."""
+        return called(self.verdict(text), text.cause_unknown)
+
     def takes(self, texts: Sequence[ClaimText]) -> list[Json]:
         """The takes whose numbers stand on the page, in the order of their scales."""
         used = [answered for answered in map(self.answer, texts) if answered is not None]
@@ -118,13 +124,14 @@ class _Kept:
 
 def _summary(read: Sequence[tuple[Study, _Kept]]) -> str:
     lines = [
-        "| study | claims | hold | do not hold | cannot be decided | not run | at full scale | runs | CPU hours |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| study | claims | hold | do not hold | not reproduced, cause unknown | cannot be decided | not run "
+        "| at full scale | runs | CPU hours |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    sums = [0] * 6
+    sums = [0] * 7
     for study, kept in read:
-        verdicts = [kept.verdict(text) for text in study.claims]
-        decided = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
+        verdicts = [kept.called(text) for text in study.claims]
+        decided = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, UNEXPLAINED, OPEN)]
         full = sum(answer is not None and answer[0] == FULL for answer in map(kept.answer, study.claims))
         row = [len(verdicts), *decided, len(verdicts) - sum(decided), full]
         sums = [a + b for a, b in zip(sums, row, strict=True)]
@@ -159,7 +166,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
         theirs = "<br>".join(dict.fromkeys(_cell(f["published_number"]) for f in findings if f["published_number"]))
         verdict = kept.verdict(text)
         remark = _remark(study, verdict, answer)
-        said = _WORDS.get(verdict, verdict) + (f" ({_cell(remark)})" if remark else "")
+        word = kept.called(text)
+        said = _WORDS.get(word, word) + (f" ({_cell(remark)})" if remark else "")
         said += "".join(
             f"<br>{_cell(other['title'])}: {_WORDS.get(other['verdict'], other['verdict'])} ({other['profile']})"
             for other in beside.get(text.id, [])
@@ -171,9 +179,9 @@ def _of_study(study: Study, kept: _Kept) -> str:
     explained = [text for text in study.claims if text.explained and kept.verdict(text) in (FAILS, OPEN)]
     if explained:
         parts.append("\nWhat explains those that do not hold or cannot be decided:\n")
-        parts += [f"- **{text.id}**: {_line(text.explained)}" for text in explained]
+        parts += [f"- **{text.id}**{_unknown(kept, text)}: {_line(text.explained)}" for text in explained]
     if hanging := [(text, found.hangs_on(answered[1])) for text in study.claims if (answered := kept.answer(text))]:
-        lines = [f"- **{text.id}**, {kept.verdict(text)}: {'; '.join(turns)}" for text, turns in hanging if turns]
+        lines = [f"- **{text.id}**, {kept.called(text)}: {'; '.join(turns)}" for text, turns in hanging if turns]
         parts += (
             ["\nVerdicts that depend on the size of a word, swept over half to twice its size:\n", *lines]
             if lines
@@ -182,6 +190,11 @@ def _of_study(study: Study, kept: _Kept) -> str:
     if between := witnessed.markdown(study.folder, f"{study.id} between real TCP stacks"):
         parts.append(f"\n{between}")
     return "\n".join(parts) + "\n"
+
+
+def _unknown(kept: _Kept, text: ClaimText) -> str:
+    """That what follows explains nothing, and says what was tried."""
+    return " (cause unknown)" if kept.called(text) == UNEXPLAINED else ""
 
 
 def _remark(study: Study, verdict: str, answer: Json | None) -> str:

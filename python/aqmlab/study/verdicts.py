@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, VERDICTS
+from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, UNEXPLAINED
 from aqmlab.json_files import Json
 
 MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?", NOT_RUN: "–"}
 CLASSES = {HOLDS: "holds", FAILS: "fails", OPEN: "open", NOT_RUN: "unrun"}
+CALLED = {
+    HOLDS: (MARKS[HOLDS], "holds"), FAILS: (MARKS[FAILS], "fails"), UNEXPLAINED: (MARKS[FAILS], "fails unknown"),
+    OPEN: (MARKS[OPEN], "open"), NOT_RUN: (MARKS[NOT_RUN], "unrun"),
+}  # fmt: skip
+"""Mark and classes of what claims are called; those of which no run shows the cause are apart."""
 TALLIED = {HOLDS: "within the bounds", FAILS: "outside", OPEN: "undecided", NOT_RUN: "not run"}
 WORST_FIRST = (FAILS, OPEN, HOLDS, NOT_RUN)
 FEW = 6
@@ -28,6 +33,8 @@ class Shown:
     facts: Json
     css: str
     mark: str
+    called: str
+    """The verdict as people read it."""
     first: list[Json]
     """Findings that are shown at once, each with `strip`, `css`, `mark` and `why`."""
     rest: list[Json]
@@ -45,6 +52,11 @@ class Shown:
     """The points that show it, as far as they were run."""
     evidence_note: str
     """Of those that were not."""
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether no run shows why it does not hold."""
+        return self.called == UNEXPLAINED
 
 
 def shown(claim: Json, few: int = FEW, run: Collection[str] | None = None) -> Shown:
@@ -75,11 +87,14 @@ def shown(claim: Json, few: int = FEW, run: Collection[str] | None = None) -> Sh
     evidence = [name for name in claim.get("evidence") or [] if run is None or name in run]
     without = len(claim.get("evidence") or []) - len(evidence)
     no_data = claim.get("no_data") or 0
+    called = str(claim.get("called") or claim["verdict"])
+    mark, css = CALLED.get(called, ("?", "open"))
     remarks = [claim.get("remark") or "", f"{no_data} without data though they were run" if no_data else ""]
     return Shown(
         facts=claim,
-        css=CLASSES.get(claim["verdict"], "open"),
-        mark=MARKS.get(claim["verdict"], "?"),
+        css=css,
+        mark=mark,
+        called=called,
         first=first,
         rest=rest,
         tally=f"{len(findings)} numbers: {tally}" if len(findings) > 1 else "",
@@ -125,9 +140,10 @@ def beside(column: Json) -> Json:
 
 
 def counts(claims: Sequence[Json]) -> list[tuple[str, str, str, int]]:
-    """Verdict, mark, class and how many, of each verdict."""
-    verdicts = [claim["verdict"] for claim in claims]
-    return [(verdict, MARKS[verdict], CLASSES[verdict], verdicts.count(verdict)) for verdict in VERDICTS]
+    """What claims are called, mark, classes and how many, of each; without claims of an unknown cause none is said."""
+    words = [claim.get("called") or claim["verdict"] for claim in claims]
+    shown = [(word, *looks, words.count(word)) for word, looks in CALLED.items()]
+    return [row for row in shown if row[0] != UNEXPLAINED or row[3]]
 
 
 def strip(finding: Json, span: tuple[float, float] | None) -> Markup:
