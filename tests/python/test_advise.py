@@ -44,7 +44,7 @@ def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"rtt": "60ms..20ms"}, "--rtt 60ms..20ms: expected the shortest and the longest"),
         ({"rtt": "0ms"}, "--rtt 0ms: expected the shortest"),
         ({"homes": 0}, "--homes 0: expected 1 at least"),
-        ({"homes": 3, "users": 3}, "--homes, --users, --mix: expected one of them"),
+        ({"homes": 3, "users": 3}, "--homes, --users, --mix, --capture: expected one of them"),
         ({"users": 1000}, "no discipline makes room; expected at most 43 at a time"),
         ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, ethernet, lte"),
         ({"platform": "windows"}, "--on windows: expected one of linux, openwrt, freebsd, systemd-networkd, mikrotik"),

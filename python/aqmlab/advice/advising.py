@@ -11,7 +11,7 @@ from aqmlab import scratch
 from aqmlab.advice import applications, candidates, situation
 from aqmlab.advice.applications import Figure, Row
 from aqmlab.advice.candidates import TODAY, Candidate
-from aqmlab.advice.question import Question
+from aqmlab.advice.question import DURATION_S, Question
 from aqmlab.advice.race import Race, looks
 from aqmlab.engine import Resolved
 from aqmlab.progress import Monitor, Silent
@@ -49,6 +49,11 @@ class Advice:
     runs: int = 0
     rate_error: float = RATE_ERROR
     """How much too fast that is, as a share of the line's rates."""
+
+    @property
+    def figures(self) -> Sequence[Figure]:
+        """What is said of each candidate."""
+        return applications.figures(self.question)
 
     @property
     def first(self) -> Candidate:
@@ -99,7 +104,7 @@ def over(values: Sequence[float | None]) -> Interval | None:
 
 def rounds_for(question: Question, number: int) -> int:
     """How many rounds the budget has for so many candidates."""
-    bits = (question.down_bps + question.up_bps) * situation.DURATION_S * number
+    bits = (question.down_bps + question.up_bps) * DURATION_S * number
     return max(FEWEST_ROUNDS, min(MOST_ROUNDS, int(BUDGET_BITS / bits)))
 
 
@@ -166,8 +171,9 @@ def _run(
     monitor: Monitor,
     stop: Event,
 ) -> Row:
-    resolved: Resolved = situation.scenario(question, situation.draw(question, seed), candidate, too_fast)
+    drawn = situation.draw(question, seed)
+    resolved: Resolved = situation.scenario(question, drawn, candidate, too_fast)
     folder.mkdir()
     summary: dict[str, Any]
     summary, _ = runner.observed(resolved, folder, candidate.name, stop, monitor)
-    return applications.of_run(folder, summary, resolved.scenario["traffic"])
+    return applications.of_run(folder, summary, resolved.scenario["traffic"], drawn.piece)

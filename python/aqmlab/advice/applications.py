@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab.advice import situation
+from aqmlab.advice import captured, situation
+from aqmlab.advice.captured import Piece
 from aqmlab.advice.emodel import Call, opinion, rating
-from aqmlab.advice.question import Question
+from aqmlab.advice.question import DURATION_S, Question
 
 PAGE_IN_S = 2.0
 """A page is in time within so long."""
@@ -51,12 +52,36 @@ FIGURES = (
     Figure("up_bps", "uploads", "up", "bps", 1),
 )
 
+OF_CAPTURE = (
+    FIGURES[0],
+    Figure("answers_in_2s", "answers within 2 s", "answers", "share", 1),
+    FIGURES[2],
+    Figure("down_bps", "goodput down", "down", "bps", 1),
+    Figure("up_bps", "goodput up", "up", "bps", 1),
+)
+"""Where the traffic is that of a capture."""
+
+
+def figures(question: Question) -> Sequence[Figure]:
+    """What is said of a question's applications."""
+    return FIGURES if question.captured is None else OF_CAPTURE
+
+
 Row = Mapping[str, float | None]
 """A figure each; nothing where nobody asked."""
 
 
-def of_run(folder: Path, summary: Mapping[str, Any], traffic: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The figures of one run; `traffic` are the blocks of its scenario."""
+def of_run(
+    folder: Path, summary: Mapping[str, Any], traffic: Sequence[Mapping[str, Any]], piece: Piece | None = None
+) -> dict[str, float | None]:
+    """The figures of one run; `traffic` are the blocks of its scenario, `piece` what it has of a capture."""
+    if piece is not None:
+        tcp = summary["tcp"]
+        return {
+            **measured(folder, piece),
+            "down_bps": tcp["forward_goodput_bps"],
+            "up_bps": tcp["reverse_goodput_bps"],
+        }
     rates = {"forward": 0.0, "reverse": 0.0}
     found = dict.fromkeys(rates, False)
     for block, held in summary["tcp"]["held_back"].items():
@@ -70,12 +95,12 @@ def of_run(folder: Path, summary: Mapping[str, Any], traffic: Sequence[Mapping[s
     }
 
 
-def measured(folder: Path) -> dict[str, float | None]:
-    """What tables alone say, of a simulated run and of a live one: calls, pages and games."""
+def measured(folder: Path, piece: Piece | None = None) -> dict[str, float | None]:
+    """What tables alone say, of a simulated run and of a live one: calls, pages or answers, and games."""
     probes = pl.read_parquet(folder / "probes.parquet")
     return {
         "calls_mos": calls(probes.filter(pl.col("traffic") == situation.CALLS)),
-        "pages_in_2s": pages(folder),
+        **({"pages_in_2s": pages(folder)} if piece is None else {"answers_in_2s": answers(folder, piece)}),
         "game_p99_s": games(probes.filter(pl.col("traffic") == situation.GAMES)),
     }
 
@@ -86,16 +111,36 @@ def pages(folder: Path) -> float | None:
     if not demands.exists():  # nobody asked, in all of the run
         return None
     asked = pl.read_csv(demands, comment_prefix="#", schema_overrides={"at_s": pl.Float64})
-    window = pl.col("at_s").is_between(situation.WARMUP_S, situation.DURATION_S - PAGE_IN_S)
+    window = pl.col("at_s").is_between(situation.WARMUP_S, DURATION_S - PAGE_IN_S)
     total = asked.filter(window).height
     if not total:
         return None
     answered = pl.read_parquet(folder / "exchanges.parquet").filter(pl.col("traffic") == situation.WEB)
     in_time = answered.filter(
-        pl.col("start_s").is_between(situation.WARMUP_S, situation.DURATION_S - PAGE_IN_S)
+        pl.col("start_s").is_between(situation.WARMUP_S, DURATION_S - PAGE_IN_S)
         & (pl.col("response_time_s") <= PAGE_IN_S)
     ).height
     return in_time / total
+
+
+def answers(folder: Path, piece: Piece) -> float | None:
+    """The share of a capture's answers that were there in time, of all that could have been."""
+    could = {
+        key: answer
+        for key, answer in captured.answers(piece.vectors).items()
+        if answer.begun_s >= situation.WARMUP_S and answer.ends_s <= DURATION_S - PAGE_IN_S
+    }
+    if not could:
+        return None
+    rows = pl.read_parquet(folder / "exchanges.parquet").filter(pl.col("traffic") == situation.WEB)
+    in_time = 0
+    order: dict[int, int] = {}
+    for source, took_s in rows.sort("source", "start_ns").select("source", "response_time_s").rows():
+        place = order.get(source, 0)
+        order[source] = place + 1
+        answer = could.get((source, place))
+        in_time += answer is not None and took_s - answer.thought_s <= PAGE_IN_S
+    return in_time / len(could)
 
 
 def calls(probes: pl.DataFrame) -> float:
@@ -142,7 +187,7 @@ def score(question: Question, row: Row) -> float:
     """All applications as one number from 0 to 1, by their weights; one that nobody used has none."""
     parts: dict[str, Sequence[float]] = {
         "calls": [(mos - 1) / 3.41 for mos in _known(row, "calls_mos")],
-        "web": _known(row, "pages_in_2s"),
+        "web": [*_known(row, "pages_in_2s"), *_known(row, "answers_in_2s")],
         "games": [1 - min(delay, GAME_UNPLAYABLE_S) / GAME_UNPLAYABLE_S for delay in _known(row, "game_p99_s")],
         "downloads": [
             *(bps / question.down_bps for bps in _known(row, "down_bps")),
@@ -155,5 +200,5 @@ def score(question: Question, row: Row) -> float:
 
 
 def _known(row: Row, key: str) -> list[float]:
-    value = row[key]
+    value = row.get(key)
     return [] if value is None else [value]

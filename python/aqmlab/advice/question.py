@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aqmlab import files, toml_text, units
+from aqmlab.advice import captured
 from aqmlab.advice.access import ACCESS, Access
 from aqmlab.advice.candidates import PLATFORMS
+from aqmlab.advice.captured import Captured
 from aqmlab.errors import BadInput
 
 APPLICATIONS = ("calls", "web", "games", "downloads")
@@ -40,6 +42,9 @@ FASTEST_BPS = 10e9
 MOST_SEED = 10**12
 """Each round has a seed of its own, a hundred thousand to one of these."""
 
+DURATION_S = 24.0
+"""A run of the race, warm-up included; a piece of a capture is as long."""
+
 OF_HOMES = 0.3
 """The most of all homes that browse at a time, in the busy hour."""
 
@@ -63,6 +68,10 @@ class Mix:
     """Share of downloads and uploads that BBR controls; CUBIC controls the others."""
 
 
+OF_CAPTURE = Mix(users=(0, 0), downloads=(0, 0), uploads=(0, 0), bbr=(0, 0))
+"""Beside the traffic of a capture a call and a game look on."""
+
+
 @dataclass(frozen=True)
 class Question:
     """A link, and what is to be known of it."""
@@ -75,6 +84,10 @@ class Question:
     platform: str = "linux"
     weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(APPLICATIONS, 1.0))
     seed: int = 1
+    captured: Captured | None = None
+    """Traffic of the link's own, in place of people who browse, download and upload."""
+    own_rtt: bool = False
+    """Whether its connections have the round trips that were seen of them."""
 
     @property
     def shaper_overhead_bytes(self) -> int:
@@ -97,10 +110,14 @@ def read(
     platform: str = "linux",
     what_for: str | None = None,
     seed: int = 1,
+    capture: Path | None = None,
+    begun_in: str | None = None,
 ) -> Question:
     """The question that words ask; `BadInput` with one line that says what to do."""
-    if sum(one is not None for one in (homes, users, mix)) > 1:
-        raise BadInput("--homes, --users, --mix: expected one of them")
+    if sum(one is not None for one in (homes, users, mix, capture)) > 1:
+        raise BadInput("--homes, --users, --mix, --capture: expected one of them")
+    if begun_in is not None and capture is None:
+        raise BadInput(f"--from {begun_in}: expected with --capture, of which it says where the users are")
     if access not in ACCESS:
         raise BadInput(f"--access {access}: expected one of {', '.join(ACCESS)}")
     if platform not in PLATFORMS:
@@ -109,7 +126,13 @@ def read(
         raise BadInput(f"--seed {seed}: expected a number from 0 to {MOST_SEED}")
     rates = _rates(down, up)
     fits = most_users(rates[0])
-    if mix is not None:
+    weights = _weights(what_for)
+    round_trips = None if rtt is None else _rtt(rtt)
+    seen = None
+    if capture is not None:
+        crowd, who = OF_CAPTURE, ""
+        seen = captured.read(capture, begun_in, DURATION_S)
+    elif mix is not None:
         crowd, who = _mix_of(mix), f"{mix}: "
     elif homes is not None:
         crowd, who = _of_homes(_at_least_one(homes, "--homes")), f"--homes {homes}, of which {OF_HOMES:.0%} browse: "
@@ -120,12 +143,14 @@ def read(
     _fits(rates[0], crowd, who)
     return Question(
         *rates,
-        rtt_s=RTT_S if rtt is None else _rtt(rtt),
+        rtt_s=round_trips or (RTT_S if seen is None else seen.rtt_s),
         mix=crowd,
         access=ACCESS[access],
         platform=platform,
-        weights=_weights(what_for),
+        weights=weights,
         seed=seed,
+        captured=seen,
+        own_rtt=seen is not None and round_trips is None,
     )
 
 

@@ -20,7 +20,7 @@ import polars as pl
 from aqmlab import scratch
 from aqmlab.advice import applications, situation
 from aqmlab.advice.advising import Advice, over
-from aqmlab.advice.applications import FIGURES, Figure, Row
+from aqmlab.advice.applications import Figure, Row
 from aqmlab.advice.candidates import TODAY, Candidate
 from aqmlab.advice.question import Question
 from aqmlab.agreement import verdicts
@@ -117,12 +117,12 @@ def verify(found: Advice, rounds: int = ROUNDS, view: View = UNSEEN) -> Verified
             made = [Run(job.folder) for job in jobs]
             if void := [run.void for run in made if run.void]:
                 return Verified(missing=f"runs between real stacks are void: {void[0]}")
-            rows = [_row(run) for run in made]
+            rows = [_row(found.question, place // len(pair), run) for place, run in enumerate(made)]
             kernel = str((made[0].manifest.get("live") or {}).get("kernel") or "")
     except (BadInput, CannotRun) as error:  # a link that no live run has, no kernel
         return Verified(missing=str(error))
     by_name = {one.name: rows[place::2] for place, one in enumerate(pair)}
-    findings = [_finding(found, figure, by_name, rounds) for figure in FIGURES]
+    findings = [_finding(found, figure, by_name, rounds) for figure in found.figures if figure.key in rows[0]]
     return Verified("", kernel, rounds, by_name, findings)
 
 
@@ -133,10 +133,13 @@ def _job(question: Question, candidate: Candidate, seed: int, above: Path) -> Jo
     return Job(f"{candidate.name}, link {seed + 1}", resolved, folder, bed=Bed(is_virtual=True))
 
 
-def _row(run: Run) -> Row:
-    """The figures of a live run; goodputs from what the kernel says of the senders."""
+def _row(question: Question, seed: int, run: Run) -> Row:
+    """The figures of a live run; goodputs from what the kernel says of the senders, which it says of endless ones."""
     traffic = run.scenario["traffic"]
-    found = applications.measured(run.folder)
+    piece = situation.draw(question, seed).piece
+    found = applications.measured(run.folder, piece)
+    if piece is not None:
+        return found
     sent = pl.read_parquet(run.folder / "tcp.parquet").filter(pl.col("time_s") >= situation.WARMUP_S)
     for key, direction in (("down_bps", "forward"), ("up_bps", "reverse")):
         blocks = [

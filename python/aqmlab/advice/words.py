@@ -6,7 +6,7 @@ from typing import Any
 from aqmlab import units
 from aqmlab.advice import costs, lines
 from aqmlab.advice.advising import Advice
-from aqmlab.advice.applications import FIGURES, Figure
+from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.costs import Cost
 from aqmlab.advice.question import APPLICATIONS, Question
@@ -38,7 +38,7 @@ def verdict(advice: Advice) -> list[str]:
         )
     else:
         said.append(f"With 95 % it is the best of the {number} candidates.")
-    worse = [one for one in FIGURES if _judged(one, advice.difference(race.first, one)) == "worse"]
+    worse = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "worse"]
     if worse:
         said.append(f"It is worse than today for {_listed([one.title for one in worse])}.")
     if question.access.lowest < 1:
@@ -47,6 +47,48 @@ def verdict(advice: Advice) -> list[str]:
             f"that falls to {question.access.lowest:.0%} of its rate for seconds. What yours does is not known here."
         )
     return said
+
+
+def captured(question: Question) -> list[str]:
+    """What runs have of a capture, and what they have not, a sentence each."""
+    found = question.captured
+    if found is None:
+        return []
+    said = [
+        f"Traffic of {found.capture}: {found.connections} TCP connections of {units.say_seconds(found.duration_s)}, in "
+        f"{len(found.pieces)} piece{'s' * (len(found.pieces) != 1)} of {units.say_seconds(found.piece_s)}, which ask "
+        f"for {_rates(found.down_bps)} down and {_rates(found.up_bps)} up; and a call and a game that look on."
+    ]
+    if found.down_bps[1] < SLIGHT * question.down_bps and found.up_bps[1] < SLIGHT * question.up_bps:
+        said.append("This is little for the link: where no queue fills, no discipline makes a difference.")
+    left_out = []
+    if found.other_frames >= 0.005:
+        left_out.append(f"{found.other_frames:.0%} of its frames, which are not TCP: calls, games and QUIC are such")
+    if found.unseen:
+        left_out.append(f"{found.unseen} connections that had begun before the capture")
+    if found.elsewhere:
+        left_out.append(f"{found.elsewhere} that were opened elsewhere")
+    if left_out:
+        said.append(f"Not played: {_listed(left_out)}.")
+    if max(found.lost) >= SOME_LOSS:
+        up, down = found.lost
+        said.append(
+            f"In the capture {down:.1%} of data segments were lost on the way down and {up:.1%} up. Runs lose only "
+            "what their queues drop: whether the line itself loses packets is not known here."
+        )
+    return said
+
+
+SLIGHT = 0.2
+"""A share of the rate that hardly fills a queue."""
+
+SOME_LOSS = 0.001
+"""A share of lost segments that is worth a word."""
+
+
+def _rates(ends: tuple[float, float]) -> str:
+    low, high = (units.say_rate(round(one)) for one in ends)
+    return low if low == high else f"{low} to {high}"
 
 
 def _shaped(advice: Advice) -> str:
@@ -104,7 +146,7 @@ def worth(advice: Advice) -> list[dict[str, Any]]:
             "harm": cell(one, advice.harm(one), signed=True),
             "harm_judged": _judged(one, advice.harm(one)),
         }
-        for one in FIGURES
+        for one in advice.figures
     ]
 
 
@@ -117,7 +159,7 @@ def field(advice: Advice) -> list[dict[str, Any]]:
             "score": f"{race.mean(name):.3f}",
             "rounds": len(race.scores[name]),
             "state": "first" if name == race.first else "out" if name in race.left else "tie",
-            "cells": [cell(one, advice.value(name, one)) for one in FIGURES],
+            "cells": [cell(one, advice.value(name, one)) for one in advice.figures],
             "cost": _cost_cell(costs.of(advice.question, advice.candidate(name))),
         }
         for name in advice.ranking
@@ -153,15 +195,18 @@ def _share(share: float) -> str:
 def unknown(question: Question) -> list[str]:
     """What was not known, and between which ends each run drew it."""
     mix, access = question.mix, question.access
-    ranges = {
-        "people who browse": mix.users,
-        "downloads": mix.downloads,
-        "uploads": mix.uploads,
-        "calls": mix.calls,
-        "games": mix.games,
-    }
-    said = [f"{name}: {_between(*ends)}" for name, ends in ranges.items()]
-    said.append(f"share of BBR in downloads and uploads, CUBIC has the rest: {mix.bbr[0]:.0%} to {mix.bbr[1]:.0%}")
+    if question.captured is not None:
+        said = [f"which of {len(question.captured.pieces)} pieces of the capture is asked for again, under CUBIC"]
+    else:
+        ranges = {
+            "people who browse": mix.users,
+            "downloads": mix.downloads,
+            "uploads": mix.uploads,
+            "calls": mix.calls,
+            "games": mix.games,
+        }
+        said = [f"{name}: {_between(*ends)}" for name, ends in ranges.items()]
+        said.append(f"share of BBR in downloads and uploads, CUBIC has the rest: {mix.bbr[0]:.0%} to {mix.bbr[1]:.0%}")
     for name, ends in (("down", access.down_queue_s), ("up", access.up_queue_s)):
         said.append(
             f"what today's queue {name} holds: {ends[0] * 1e3:.0f} to {ends[1] * 1e3:.0f} ms at the line's rate"
@@ -253,6 +298,7 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
             "weights": dict(question.weights),
             "mix": {name: list(getattr(question.mix, name)) for name in question.mix.__dataclass_fields__},
             "seed": question.seed,
+            "capture": None if question.captured is None else question.captured.as_dict(),
         },
         "recommended": race.first,
         "ties": advice.ties,
@@ -264,17 +310,17 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
                 "score": race.mean(name),
                 "rounds": len(race.scores[name]),
                 "left_after": race.left.get(name),
-                "figures": {one.key: said(advice.value(name, one)) for one in FIGURES},
-                "difference_to_today": {one.key: said(advice.difference(name, one)) for one in FIGURES},
+                "figures": {one.key: said(advice.value(name, one)) for one in advice.figures},
+                "difference_to_today": {one.key: said(advice.difference(name, one)) for one in advice.figures},
             }
             for name in advice.ranking
         },
         "rate_error": advice.rate_error,
-        "too_fast": {one.key: said(advice.harm(one)) for one in FIGURES} if advice.too_fast else None,
+        "too_fast": {one.key: said(advice.harm(one)) for one in advice.figures} if advice.too_fast else None,
         "costs": {
             one.name: found.as_dict() for one in advice.candidates if (found := costs.of(question, one)) is not None
         },
-        "verdict": verdict(advice),
+        "verdict": [*verdict(advice), *captured(question)],
         "verified": None if checked is None else checked.as_dict(),
         "lines": lines.of(question, first),
     }

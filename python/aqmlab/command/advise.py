@@ -41,6 +41,14 @@ def advise(
         Path | None,
         typer.Option(metavar="FILE", help="Who does what, in TOML: users, downloads, uploads, calls, games, bbr."),
     ] = None,
+    capture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Traffic of the link's own: a pcap or pcapng file, in place of a mix."),
+    ] = None,
+    begun_in: Annotated[
+        str | None,
+        typer.Option("--from", metavar="NETWORK", help="Where the users of the capture are, as 192.168.0.0/16."),
+    ] = None,
     access: Annotated[
         str, typer.Option(help="The line: docsis, dsl, ethernet, lte.", autocompletion=completion.lines)
     ] = "ethernet",
@@ -92,7 +100,7 @@ def advise(
 
     if out is not None and out.exists():
         raise BadInput(f"-o {out}: is there already; expected a folder that is not")
-    asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed)
+    asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed, capture, begun_in)
     found = advising.advise(
         asked,
         jobs,
@@ -144,11 +152,10 @@ def _provisional(race: Race) -> None:
 
 def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     from aqmlab.advice import lines, words
-    from aqmlab.advice.applications import FIGURES
     from aqmlab.command.terminal import short_table
 
     out.print(words.link(found.question), style="bold", soft_wrap=True)
-    for sentence in words.verdict(found):
+    for sentence in (*words.verdict(found), *words.captured(found.question)):
         out.print(sentence)
     out.print()
     table = short_table()
@@ -174,7 +181,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
         table.add_column(
             head, justify="left" if head in ("candidate", "") else "right", vertical="bottom", no_wrap=True
         )
-    for one in FIGURES:
+    for one in found.figures:
         table.add_column(words.head(one), justify="right", no_wrap=True)
     for row in words.field(found):
         cells = [cell.partition(" ±")[0] for cell in row["cells"]]

@@ -6,7 +6,6 @@ from matplotlib.figure import Figure
 
 from aqmlab.advice import words
 from aqmlab.advice.advising import Advice
-from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import HUES, INK, REFERENCE
@@ -25,15 +24,15 @@ def candidates(advice: Advice) -> Drawn:
 def _panels(advice: Advice, sheet: Sheet) -> Figure:
     names = advice.ranking[::-1]
     colours = [_colour(advice, name) for name in names]
-    down = len(FIGURES) if sheet.is_narrow else 2
+    down = len(advice.figures) if sheet.is_narrow else 2
     across = 1 if sheet.is_narrow else 3
     figure = Figure(figsize=sheet.size(down * (0.9 + 0.24 * len(names))), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     for position, panel in enumerate(grid.flat):
-        if position >= len(FIGURES):
+        if position >= len(advice.figures):
             panel.set_visible(False)
             continue
-        one = FIGURES[position]
+        one = advice.figures[position]
         scale = words.SCALES[one.unit][0]
         for at, (name, colour) in enumerate(zip(names, colours, strict=True)):
             found = advice.value(name, one)

@@ -1,5 +1,6 @@
 """The page of an advice, and what lies beside it: its numbers, its figure, two scenarios to go on with."""
 
+import shutil
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -7,13 +8,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from aqmlab import engine, figures
 from aqmlab.advice import lines, situation, words
 from aqmlab.advice.advising import Advice
-from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.verified import Verified
 from aqmlab.figures import advice as drawing
 from aqmlab.results import store
 
 SCENARIOS = ("today.toml", "recommended.toml")
+
+VECTORS = "traffic.cvec"
+"""What these ask for, where the traffic is that of a capture."""
 
 
 def write(found: Advice, command: str, folder: Path, verified: Verified | None = None) -> Path:
@@ -29,12 +32,13 @@ def write(found: Advice, command: str, folder: Path, verified: Verified | None =
     )
     page = environment.get_template("advice.html.j2").render(
         link=words.link(found.question),
-        verdict=words.verdict(found),
+        verdict=[*words.verdict(found), *words.captured(found.question)],
+        own_traffic=found.question.captured is not None,
         first=found.race.first,
         today=TODAY,
         wrong=words.wrong(found),
         worth=words.worth(found),
-        headings=[words.title(one) for one in FIGURES],
+        headings=[words.title(one) for one in found.figures],
         rows=words.field(found),
         costs=words.cost(found),
         verified=[] if verified is None else words.verified(verified),
@@ -52,8 +56,11 @@ def write(found: Advice, command: str, folder: Path, verified: Verified | None =
     path = folder / "report.html"
     store.write_json(folder / "advice.json", words.as_dict(found, verified))
     drawn_by_seed = situation.draw(found.question, 0)
+    if drawn_by_seed.piece is not None:
+        shutil.copyfile(drawn_by_seed.piece.vectors, folder / VECTORS)
     for name, candidate in zip(SCENARIOS, (found.candidates[0], found.first), strict=True):
-        store.write_text(folder / name, situation.scenario(found.question, drawn_by_seed, candidate).toml)
+        made = situation.scenario(found.question, drawn_by_seed, candidate, None, str(folder / name), VECTORS)
+        store.write_text(folder / name, made.toml)
     store.write_text(path, page)
     figures.save([drawn], folder / "figures")
     return path
