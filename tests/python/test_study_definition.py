@@ -100,3 +100,54 @@ def test_the_studies_that_come_along_can_be_read(name, profile):
     study = definition.read(folders.find(name), profile)
     assert study.id == name and study.claims
     assert all(len(seeds) >= 3 for seeds in study.seeds.values()), "fewer than three runs decide nothing"
+
+
+BED = """
+[[bed]]
+name = "tuned"
+title = "tuned"
+set = { "path.access_rate" = "50mbit" }
+[[bed.point]]
+of = { grid = "web", aqm = "pi" }
+set = { "link.qdisc.qref" = "30p" }
+"""
+
+
+def test_a_test_bed_sets_in_some_points_what_axes_say(tmp_path):
+    folder = studies.write(tmp_path / "tiny", studies.STUDY + BED)
+    study = definition.read(folder, bed="tuned")
+    trees = {point.name: point.source.tree for point in study.points}
+    targets = {name: tree["link"]["qdisc"].get("qref") for name, tree in trees.items()}
+    assert targets["web/pi/off"] == targets["web/pi/on"] == "30p" and targets["web/pfifo/off"] is None
+    assert {tree["path"]["access_rate"] for tree in trees.values()} == {"50mbit"}
+    bare = {point.name: point.source.tree["link"]["qdisc"].get("qref") for point in definition.read(folder).points}
+    assert bare["web/pi/off"] == "24p"
+    # Of a bed that sets nothing else, other points are the runs of the bare model.
+    alone = studies.write(tmp_path / "alone", studies.STUDY + BED.replace('set = { "path', "# ", 1))
+    same = {point.name: point.source.tree for point in definition.read(alone).points}
+    there = {point.name: point.source.tree for point in definition.read(alone, bed="tuned").points}
+    assert {name for name in same if same[name] != there[name]} == {"web/pi/off", "web/pi/on"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('aqm = "pi"', 'aqm = "pie"', r"study.toml: bed tuned: point.0.of.aqm: 'pie': expected one of"),
+        ("of = ", "on = ", r"study.toml: bed.0.point.0: on: unknown key; expected one of of, set"),
+        ('set = { "link.qdisc.qref" = "30p" }', "", r"study.toml: bed.0.point.0: expected of and set"),
+        ('title = "tuned"', "", r"study.toml: bed.0.title: missing; expected a test bed with name, title and set or"),
+        ("[[bed.point]]", "[bed.point]", r"study.toml: bed.0.point: expected \[\[bed.point\]\] tables"),
+    ],
+)
+def test_what_is_wrong_with_a_test_bed_is_said_in_a_line_whichever_is_asked(tmp_path, old, new, complaint):
+    assert old in BED
+    folder = studies.write(tmp_path / "tiny", studies.STUDY + BED.replace(old, new, 1))
+    with pytest.raises(BadInput, match=complaint) as caught:
+        definition.read(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_test_bed_says_what_is_otherwise(tmp_path):
+    folder = studies.write(tmp_path / "tiny", studies.STUDY + '[[bed]]\nname = "lab"\ntitle = "lab"\n')
+    with pytest.raises(BadInput, match=r"study.toml: bed.0.set: missing; expected what is otherwise on this test bed"):
+        definition.read(folder)

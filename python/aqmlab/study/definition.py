@@ -39,7 +39,8 @@ _KEYS = (
     *("profiles", "bed", "scenario", "grid", "choice", "figure", "table", "live"),
 )
 _PROFILE_KEYS = ("seeds", "set", "says")
-_BED_KEYS = ("name", "title", "set", "says")
+_BED_KEYS = ("name", "title", "set", "point", "says")
+_BED_POINT_KEYS = ("of", "set")
 _GRID_KEYS = ("seeds", "set", "only")
 _SELECTORS = {"figure": ("curves",), "table": ("rows",)}
 
@@ -69,9 +70,11 @@ class Bed:
     title: str
     """In words, as the head of a column."""
     set: Json
-    """Dotted keys of the scenario."""
+    """Dotted keys of the scenario, beneath what axes and cells say."""
     says: str
     """What is set, and how it is known."""
+    points: tuple[tuple[Json, Json], ...] = ()
+    """Selectors of points, each with dotted keys that are set above what axes and cells say."""
 
 
 @dataclass(frozen=True)
@@ -212,11 +215,11 @@ def of_tree(
     if on is not None:
         chosen = replace(chosen, set={**chosen.set, **on.set}, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
     of_bed = {} if on is None else on.set
-    of_profile = _grids(tree, path, profile, {**of_bed, **changes})
+    of_profile = _on_bed(_grids(tree, path, profile, {**of_bed, **changes}), on, everything, path)
     where = f"study {tree['id']}"
     parts = _parts(of_profile, only, where) if only else of_profile
     if changes:
-        unchanged = _grids(tree, path, profile, of_bed)
+        unchanged = _on_bed(_grids(tree, path, profile, of_bed), on, everything, path)
         words = _changed_words(parts, _parts(unchanged, only, where) if only else unchanged, changes, where)
         chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
     if only:
@@ -311,12 +314,47 @@ def _beds(tree: Json, path: Path) -> list[Bed]:
     for position, table in enumerate(_tables(tree, path, "bed")):
         where = f"{path}: bed.{position}"
         _check_keys(table, _BED_KEYS, where)
-        for key in ("name", "title", "set"):
+        for key in ("name", "title"):
             if not table.get(key):
-                raise BadInput(f"{where}.{key}: missing; expected a test bed with name, title and set")
-        settings = _settings(table["set"], f"{where}.set")
-        found.append(Bed(str(table["name"]), str(table["title"]), settings, str(table.get("says", ""))))
+                raise BadInput(f"{where}.{key}: missing; expected a test bed with name, title and set or point")
+        settings = _settings(table.get("set", {}), f"{where}.set")
+        points = _bed_points(table, where)
+        if not settings and not points:
+            raise BadInput(f"{where}.set: missing; expected what is otherwise on this test bed, as set or point")
+        found.append(Bed(str(table["name"]), str(table["title"]), settings, str(table.get("says", "")), points))
     return found
+
+
+def _bed_points(table: Json, where: str) -> tuple[tuple[Json, Json], ...]:
+    """What a test bed sets in some points alone."""
+    rows = table.get("point", [])
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise BadInput(f"{where}.point: expected [[bed.point]] tables")
+    found = []
+    for k, row in enumerate(rows):
+        place = f"{where}.point.{k}"
+        _check_keys(row, _BED_POINT_KEYS, place)
+        settings = _settings(row.get("set", {}), f"{place}.set")
+        if not isinstance(row.get("of"), Mapping) or not settings:
+            raise BadInput(f'{place}: expected of and set, as in of = {{ aqm = "pi-24" }}')
+        found.append((dict(row["of"]), settings))
+    return tuple(found)
+
+
+def _on_bed(grids_: Sequence[Grid], bed: Bed | None, everything: Sequence[Point], path: Path) -> list[Grid]:
+    """The grids with what a test bed sets in some points alone."""
+    if bed is None:
+        return list(grids_)
+    above: dict[str, Json] = {}
+    for k, (selector, settings) in enumerate(bed.points):
+        for point in select(everything, selector, f"{path}: bed {bed.name}: point.{k}.of"):
+            above[point.name] = {**above.get(point.name, {}), **settings}
+
+    def set_(point: Point) -> Point:
+        changes = above.get(point.name)
+        return point if changes is None else replace(point, source=point.source.with_changes(changes))
+
+    return [replace(grid, points=tuple(set_(point) for point in grid.points)) for grid in grids_]
 
 
 def _bed(tree: Json, path: Path, name: str) -> Bed:
@@ -424,6 +462,8 @@ def _check_selectors(study: Study, path: Path) -> None:
                 for point in select(study.everything, selector, f"{where}.{key}.{k}")
             ]
             check_axes(table, points, where)
+    for bed in study.beds:
+        _on_bed([], bed, study.everything, path)
     live = study.tree.get("live")
     if live is not None:
         if not isinstance(live, Mapping) or not isinstance(live.get("file"), str):
