@@ -296,6 +296,15 @@ def test_numbers_are_kept_with_the_study_and_make_its_page(folder, here):
     assert cli.invoke(["study", "tiny"]) == 0
     found.keep(Path("results/study-tiny"), folder)
     assert "| 2 | 1 | 1 | 0 | 0 | 0 | 2 | 15 |" in overview.markdown([folder])
+    # With what the users offered, where that was asked for.
+    load = {"least": 0.992, "most": 1.014, "known": 2, "of": 4}
+    facts = read_json(Path("results/study-tiny/study.json"))
+    facts["claims"][0]["offered"] = load
+    Path("results/study-tiny/study.json").write_text(json.dumps(facts))
+    found.keep(Path("results/study-tiny"), folder)
+    page = overview.markdown([folder])
+    assert page.count("<br>load offered: 99.2 to 101.4 % of what was asked for in the 2 of 4 runs") == 1
+    assert page.count("load offered") == 1
     # Where no run shows why, in other words.
     claims = studies.WRONG.replace("explained =", 'cause = "unknown"\nexplained =')
     (folder / "claims.toml").write_text(studies.CLAIMS + claims)

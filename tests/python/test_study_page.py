@@ -277,6 +277,16 @@ def test_the_report_says_which_demands_populations_were_made_for(tmp_path):
     assert "scatters by ± 3.1 %; known demands are 97.0 to 100.0 % of the load" in said
 
 
+def test_pages_say_beside_a_verdict_what_load_was_offered(tmp_path):
+    load = {"least": 0.992, "most": 1.014, "known": 2, "of": 4}
+    facts = {**FOUND, "claims": [{**CLAIMS[0], "offered": load}, {**CLAIMS[1], "offered": None}]}
+    expected = "99.2 to 101.4 % of what was asked for in the 2 of 4 runs of which it is known"
+    said = words(page.html(facts, STUDY, [], [], [], tmp_path))
+    assert said.count(f"Load offered: {expected}.") == said.count("Load offered:") == 1
+    said = words(overview_page.html([facts]))
+    assert said.count(f"load offered: {expected}") == said.count("load offered:") == 1
+
+
 @dataclass
 class Seen:
     """A variant of a live comparison, as one witness has it."""

@@ -240,6 +240,30 @@ def test_a_study_says_which_populations_it_had_and_what_the_seeds_offer():
     assert offered.of_runs([(run.as_asked([]), False) for run, _ in runs]) is None
 
 
+def test_a_set_of_runs_says_what_was_offered_as_far_as_it_is_known():
+    tasks = planned()
+    found = dict(sweep.run(tasks))
+    runs = [(found[task.key].as_asked(task.calibrations), "uncongested" in task.point) for task in tasks]
+    both, first = offered.Offered(), offered.Offered()
+    for run, uncongested in runs:
+        both.add(run, uncongested)
+        first.add(run, False)
+    asked = [run for run, uncongested in runs if not uncongested]
+    shares = both.shares(asked)
+    assert (shares.known, shares.of) == (len(asked), len(asked))
+    # The first seed was calibrated; the other offers what it does, which only the uncongested link tells.
+    of_first = first.shares(asked)
+    assert (of_first.known, of_first.of) == (sum(run.seed == 1 for run in asked), len(asked))
+    assert shares.least <= of_first.least <= of_first.most <= shares.most and shares.least < shares.most
+    assert of_first.least == pytest.approx(1, rel=checks.LOAD_TOLERANCE)
+    assert both.shares([run.as_asked([]) for run in asked]) is None and both.shares([]) is None
+    assert offered.said(None) == ""
+    assert offered.said(offered.Shares(None, None, 0, 4).as_dict()) == "not known of these 4 runs"
+    some = offered.Shares(0.9917, 1.0143, 10, 20).as_dict()
+    assert offered.said(some) == "99.2 to 101.4 % of what was asked for in the 10 of 20 runs of which it is known"
+    assert offered.said(offered.Shares(1.0, 1.0, 4, 4).as_dict()) == "100.0 % of what was asked for in all 4 runs"
+
+
 def without_reference(file):
     file.write_text(GRID.replace('    { name = "uncongested", uncongested = true },\n', ""))
     return file

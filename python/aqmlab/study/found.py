@@ -55,6 +55,7 @@ class Effort:
 def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort) -> Json:
     """All there is to say of a finished study."""
     runs = [run for cell in cells for run in cell.runs]
+    loads = _loads(study, cells)
     different = {run.key: run for run in runs}
     checks = [(cell, run, check) for cell in cells for run in cell.runs for check in run.self_checks]
     return {
@@ -104,9 +105,10 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
         ],
         "calibration": offered.of_runs((run, cell.uncongested) for cell in cells for run in cell.runs),
         "claims": [
-            judged(claim, study.profile.name, bool(study.only))
+            judged(claim, study.profile.name, bool(study.only)) | {"offered": loads[claim.id]}
             if study.bed is None
-            else {**claim.as_dict(), "as_known": True}  # what is known to come out is of the bare model
+            # What is known to come out is of the bare model.
+            else {**claim.as_dict(), "as_known": True, "offered": loads[claim.id]}
             for claim in claims
         ],
         "column": BARE if study.bed is None else study.bed.title,
@@ -121,6 +123,20 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
         },
         "live": None,
     }
+
+
+def _loads(study: Study, cells: Cells) -> dict[str, Json | None]:
+    """What the users offer in the runs that each claim asks of, without those on the uncongested link."""
+    known, by_name = offered.Offered(), cells.by_name
+    for cell in cells:
+        for run in cell.runs:
+            known.add(run, cell.uncongested)
+    found: dict[str, Json | None] = {}
+    for text in study.claims:
+        asked = [by_name[name] for name in sorted(text.points) if name in by_name]
+        shares = known.shares([run for cell in asked if not cell.uncongested for run in cell.runs])
+        found[text.id] = None if shares is None else shares.as_dict()
+    return found
 
 
 def judged(claim: Claim, profile: str, is_part: bool = False) -> Json:
@@ -184,6 +200,7 @@ def _answer(claim: Json, take: str) -> Json:
         "remark": claim["remark"],
         "unbelieved": claim["unbelieved"],
         "hangs_on": claim.get("hangs_on", []),
+        **({"offered": claim["offered"]} if claim.get("offered") else {}),
         "findings": [{key: finding.get(key) for key in _KEPT_FINDING} for finding in claim["findings"]],
     }
 

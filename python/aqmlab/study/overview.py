@@ -14,6 +14,7 @@ from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
 from aqmlab.study import definition, found, page, published, witnessed
 from aqmlab.study.definition import FULL, Study
+from aqmlab.sweep import offered
 
 if TYPE_CHECKING:
     from aqmlab.study.runs import Finished
@@ -168,6 +169,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
         remark = _remark(study, verdict, answer)
         word = kept.called(text)
         said = _WORDS.get(word, word) + (f" ({_cell(remark)})" if remark else "")
+        if load := offered.said((answer or {}).get("offered")):
+            said += f"<br>load offered: {load}"
         said += "".join(
             f"<br>{_cell(other['title'])}: {_WORDS.get(other['verdict'], other['verdict'])} ({other['profile']})"
             for other in beside.get(text.id, [])

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, UNEXPLAINED
 from aqmlab.json_files import Json
+from aqmlab.sweep import offered
 
 MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?", NOT_RUN: "–"}
 CLASSES = {HOLDS: "holds", FAILS: "fails", OPEN: "open", NOT_RUN: "unrun"}
@@ -46,6 +47,8 @@ class Shown:
     """Whether findings have published numbers of their own."""
     remark: str
     """What to know beside the verdict."""
+    offered: str
+    """What the users offered in the runs that it asks of."""
     explained: str
     """Why it is not that it holds; empty where it holds or was not run."""
     evidence: list[str]
@@ -99,6 +102,7 @@ def shown(claim: Json, few: int = FEW, run: Collection[str] | None = None) -> Sh
         rest=rest,
         tally=f"{len(findings)} numbers: {tally}" if len(findings) > 1 else "",
         remark="; ".join(filter(None, remarks)),
+        offered=offered.said(claim.get("offered")) if claim["verdict"] != NOT_RUN else "",
         explained=str(claim.get("explained") or "") if claim["verdict"] in (FAILS, OPEN) else "",
         evidence=evidence,
         evidence_note=_not_here(without, bool(evidence)),

@@ -7,7 +7,8 @@ and for every seed that was run on that link; for the others there is the half w
 the calibrated window.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from aqmlab import links
 from aqmlab.json_files import Json
@@ -38,6 +39,40 @@ class Offered:
     def of(self, demand_digest: str | None, seed: int) -> float | None:
         """The load of some demands, if it is known."""
         return None if demand_digest is None else self._known.get((demand_digest, seed))
+
+    def shares(self, runs: Sequence[Condensed]) -> "Shares | None":
+        """What the users of some runs offer, beside what was asked for; None where none asks for one load."""
+        asked = [(run, run.calibration[0]["load_bps"]) for run in runs if len(run.calibration) == 1]
+        found = [offered / load for run, load in asked if (offered := self.of(run.demand_digest, run.seed)) is not None]
+        return Shares(min(found, default=None), max(found, default=None), len(found), len(asked)) if asked else None
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Loads that were offered, relative to those that were asked for."""
+
+    least: float | None
+    most: float | None
+    known: int
+    """Of how many runs it is known."""
+    of: int
+
+    def as_dict(self) -> Json:
+        """For JSON."""
+        return {"least": self.least, "most": self.most, "known": self.known, "of": self.of}
+
+
+def said(shares: Json | None) -> str:
+    """`99.2 to 101.4 % of the load, as far as it is known: in 10 of 20 runs`; nothing where no load was asked for."""
+    if not shares:
+        return ""
+    least, most, known, of = shares["least"], shares["most"], shares["known"], shares["of"]
+    if not known:
+        return f"not known of these {of} runs"
+    texts = f"{100 * least:.1f}", f"{100 * most:.1f}"
+    number = texts[0] if texts[0] == texts[1] else " to ".join(texts)
+    how_far = f" in all {of} runs" if known == of else f" in the {known} of {of} runs of which it is known"
+    return f"{number} % of what was asked for{how_far}"
 
 
 def _throughput_bps(run: Condensed, way: str) -> float:
