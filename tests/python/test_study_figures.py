@@ -14,6 +14,7 @@ from scipy import stats
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import pictures
 from aqmlab.figures.looks import HUES, INK, REFERENCE
+from aqmlab.figures.sheet import Sheet
 from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS
 from aqmlab.statistics import Interval
 from aqmlab.study import figures, tables
@@ -382,6 +383,27 @@ def test_a_figure_that_cannot_be_drawn_is_one_line(table, complaint):
 def test_a_figure_that_does_not_fit_its_cells_is_one_line(table, complaint):
     with pytest.raises(BadInput, match=complaint):
         figures.draw([table], finder([cell("pi-24")]))
+
+
+def test_a_distribution_may_be_drawn_as_papers_print_it_too():
+    cells = [cell("uncongested"), cell("pi-24"), cell("pi-240")]
+    specs = figures.every([spec(printed=True, caption="Which."), {**spec(), "id": "other"}])
+    assert [one["id"] for one in specs] == ["1", "1, as printed", "other"]
+    usual, printed, other = figures.draw(specs, finder(cells))
+    assert [one.name for one in (usual, printed, other)] == ["figure-1", "figure-1-as-printed", "figure-other"]
+    for sheet in (Sheet(), Sheet(width=3.4)):
+        (axes,) = printed.draw(sheet).axes
+        assert axes.child_axes == [] and axes.get_xlim() == (0, 2) and axes.get_ylim() == (0, 100)
+        assert axes.get_xlabel() == "response time (ms)"
+        formatter = axes.xaxis.get_major_formatter()
+        assert formatter(axes.get_xticks()[-1], None) == "2000" and list(axes.get_yticks()) == [0, 20, 40, 60, 80, 100]
+        # The same curves as in the other.
+        same = {line.get_color(): tuple(line.get_ydata()) for line in usual.draw(sheet).axes[0].lines}
+        assert {line.get_color(): tuple(line.get_ydata()) for line in axes.lines} == same
+    with pytest.raises(BadInput, match="figure 1: printed: 'yes': expected true or false"):
+        figures.draw([spec(printed="yes")], finder(cells))
+    with pytest.raises(BadInput, match="printed: True: unknown key"):
+        figures.draw([spec(kind="ccdf", printed=True)], finder(cells))
 
 
 def test_a_table_has_a_group_of_columns_for_each_value_of_an_axis():

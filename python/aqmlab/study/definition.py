@@ -156,8 +156,10 @@ class Study:
 
     @property
     def figures(self) -> list[Json]:
-        """The figures, as they stand in `study.toml`."""
-        return list(self.tree.get("figure", []))
+        """The figures that `study.toml` asks for."""
+        from aqmlab.study import figures  # drawing takes a second to load
+
+        return figures.every(self.tree.get("figure", []))
 
     @property
     def tables(self) -> list[Json]:

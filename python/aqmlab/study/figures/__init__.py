@@ -14,12 +14,12 @@ from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing, witho
 from aqmlab.study.figures.curves import Curve, curves_of
 from aqmlab.study.figures.losses import loss_runs
 from aqmlab.study.figures.over_time import over_time
-from aqmlab.study.figures.responses import ccdf, cdf
+from aqmlab.study.figures.responses import as_printed, ccdf, cdf
 from aqmlab.study.figures.sizes import sizes
 from aqmlab.study.figures.tradeoff import tradeoff
 from aqmlab.study.measured import asked_of
 
-__all__ = ["KINDS", "Cell", "Find", "LeftOut", "check", "check_axes", "draw", "name_of"]
+__all__ = ["KINDS", "Cell", "Find", "LeftOut", "check", "check_axes", "draw", "every", "name_of"]
 
 Kind = Callable[[str, Json, Sequence[Curve]], Drawn | None]
 """Draws, unless the curves have nothing that it could show."""
@@ -36,8 +36,10 @@ KINDS: dict[str, Kind] = {
 """What a `[[figure]]` may be."""
 
 COMMON = ("id", "title", "kind", "curves", "caption")
+PRINTED = "printed"
+"""Of a distribution: whether it is also drawn on the axes that papers print."""
 _KEYS: dict[str, tuple[str, ...]] = {
-    "cdf": ("panels", "xmax"),
+    "cdf": ("panels", "xmax", PRINTED),
     "ccdf": ("panels",),
     "loss_runs": ("panels", "direction"),
     "over_time": ("column", "direction", "ylabel"),
@@ -71,6 +73,8 @@ def check(spec: Mapping[str, Any], where: str) -> None:
             raise BadInput(f"{where}: {key}: {spec[key]!r}: unknown key; expected one of {', '.join(accepted)}")
     if kind == "tradeoff" and "y" in spec:
         asked_of({"measure": spec["y"], "direction": "forward"}, f"{where}: y")
+    if not isinstance(spec.get(PRINTED, False), bool):
+        raise BadInput(f"{where}: {PRINTED}: {spec[PRINTED]!r}: expected true or false")
     end = spec.get("xmax", 2.0)
     if isinstance(end, bool) or not isinstance(end, int | float) or not 0 < end <= 2:
         raise BadInput(f"{where}: xmax: {end!r}: expected seconds above 0, up to 2")
@@ -87,6 +91,16 @@ def check_axes(spec: Mapping[str, Any], points: Sequence[Place], where: str) -> 
     without = [point.name for point in points if "x" in spec and spec["x"] not in point.numbers]
     if without:
         raise BadInput(f"{where}: x: {spec['x']!r}: expected an axis of numbers; {without[0]} has none there")
+
+
+def every(specs: Sequence[Json]) -> list[Json]:
+    """All figures that `[[figure]]` tables make: one with `printed = true` is followed by itself on a paper's axes."""
+    found = []
+    for spec in specs:
+        found.append({key: item for key, item in spec.items() if key != PRINTED})
+        if spec.get(PRINTED):
+            found.append({**spec, "id": f"{spec['id']}, as printed"})
+    return found
 
 
 def draw(specs: Sequence[Json], find: Find, left_out: LeftOut = nothing) -> list[Drawn]:
@@ -111,5 +125,6 @@ def _drawn(spec: Json, find: Find, left_out: LeftOut) -> Drawn | None:
     curves = curves_of(spec, find)
     if not curves or _has_lost_its_subjects(spec, curves, left_out):
         return None
-    drawn = KINDS[str(spec["kind"])](name_of(spec), spec, curves)
+    kind = as_printed if spec.get(PRINTED) else KINDS[str(spec["kind"])]
+    drawn = kind(name_of(spec), spec, curves)
     return drawn and replace(drawn, caption=drawn.caption + left.said(spec["curves"], find, left_out))

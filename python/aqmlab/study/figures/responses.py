@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter
 
 from aqmlab import statistics
 from aqmlab.figures.drawn import Drawn
@@ -40,6 +41,8 @@ ENLARGED_FROM = 0.4
 """Where the enlarged part of a distribution begins, seconds: before it, all curves rise steeply and together."""
 LOWEST_ENLARGED = 45.0
 """Per cent: a part of the distribution that begins lower is hardly larger than the whole."""
+PRINTED_END = 2.0
+"""Where the papers' distributions end, seconds."""
 MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Where the precision of a curve is asked, seconds."""
 
@@ -86,6 +89,34 @@ def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         for axes in grid[-1]:
             axes.set_xlabel("response time (s)")
         legend(figure, grid[0], curves, lines, lambda curve: _rank(curve.cell), sheet)
+        return figure
+
+    return Drawn(name, str(spec["title"]), caption, draw)
+
+
+def as_printed(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
+    """The same on the axes of the studies' papers: milliseconds to 2000, shares by twenties, and nothing enlarged."""
+    shown = _with_exchanges(curves)
+    if not shown:
+        return None
+    caption = (
+        "As the paper prints it: share of exchanges whose response is complete within the time on the horizontal axis. "
+        f"{_sizes(shown)}.{_without(curves, shown)}"
+    )
+
+    def draw(sheet: Sheet) -> Figure:
+        parts = panels_of(spec, shown)
+        figure = Figure(figsize=extent(parts, shown, 4.2, 3.2, sheet), layout="constrained")
+        panels = panel_axes(figure, parts, sheet)
+        lines: list[tuple[Curve, Line2D]] = []
+        for axes, (_, here) in zip(panels, parts, strict=True):
+            lines += _distributions(axes, here, 0.0, PRINTED_END, sheet)
+            axes.set(xlim=(0, PRINTED_END), ylim=(0, 100))
+            axes.set_xticks(np.arange(0, PRINTED_END + 0.01, 0.5 if sheet.is_narrow or len(parts) > 1 else 0.2))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{1000 * seconds:.0f}"))
+            axes.set_yticks(range(0, 101, 20))
+        name_axes(panels, "response time (ms)", "cumulative probability (%)", sheet)
+        legend(figure, panels, shown, lines, lambda curve: _rank(curve.cell), sheet)
         return figure
 
     return Drawn(name, str(spec["title"]), caption, draw)
