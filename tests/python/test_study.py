@@ -518,8 +518,7 @@ def test_the_page_of_the_studies_is_current():
 def test_what_does_not_hold_or_is_open_at_the_published_scale_is_explained(name):
     folder = ROOT / "studies" / name
     claims = {text.id: text for text in definition.read(folder).claims}
-    profiles = read_json(folder / found.KEPT) if (folder / found.KEPT).exists() else {}
-    for profile, kept in profiles.items():
+    for profile, kept in found.of_bed(folder, None).items():
         to_explain = ("does not hold", "cannot be decided") if profile == definition.FULL else ("does not hold",)
         unexplained = [
             claim_id
