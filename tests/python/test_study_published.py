@@ -50,3 +50,17 @@ def test_numbers_of_a_claim_that_was_changed_or_not_run_are_not_ours(study):
 
 def test_a_paper_without_numbers_has_no_table(study):
     assert published.markdown(study, {}) == ""
+
+
+def test_a_test_bed_that_was_asked_at_the_same_scale_has_a_column(study):
+    text = with_published(study.claims[0])
+    scales = {"full": answered(text, "88 %")}
+    beds = {
+        "the laboratory": {"full": answered(text, "89 %")},
+        "at home": {"quick": answered(text, "70 %")},
+        "elsewhere": {"full": answered(text, "71 %", digest="another")},
+    }
+    page = published.markdown(SimpleNamespace(claims=[text]), scales, beds)
+    assert "| number of | published | ours | the laboratory | claim |\n|---|---|---|---|---|" in page
+    assert f"| PI: 88 % | PI: 89 % | {text.id} |" in page
+    assert "70 %" not in page and "71 %" not in page

@@ -177,7 +177,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
         )
         cells = (text.id, _said(text), ours, _cell(_bounds(text)), theirs, said, scale)
         parts.append(f"| {' | '.join(cells)} |")
-    if numbers := published.markdown(study, kept.scales):
+    on_beds = {bed.title: found.of_bed(study.folder, bed.name) for bed in study.beds}
+    if numbers := published.markdown(study, kept.scales, on_beds):
         parts.append(f"\n{numbers.rstrip()}")
     explained = [text for text in study.claims if text.explained and kept.verdict(text) in (FAILS, OPEN)]
     if explained:

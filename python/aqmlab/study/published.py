@@ -1,6 +1,7 @@
 """The numbers that a study's paper has, once and in a table, and what came out beside them at one scale."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from aqmlab.claims.reading import ClaimText
@@ -10,25 +11,32 @@ from aqmlab.study import found
 from aqmlab.study.definition import Study
 
 NOT_THERE = "not run at this scale"
+_NO_BEDS: Mapping[str, Mapping[str, Json]] = MappingProxyType({})
 
 
-def markdown(study: Study, scales: Mapping[str, Json]) -> str:
+def markdown(study: Study, scales: Mapping[str, Json], beds: Mapping[str, Mapping[str, Json]] = _NO_BEDS) -> str:
     """The table; empty for a paper without numbers.
 
-    All of ours are of one scale: the first of these at which any of the numbers was asked.
+    All of ours are of one scale: the first of these at which any of the numbers was asked. `beds` are the scales of
+    test beds, by their titles; each that asked a number at that scale has a column.
     """
     asked = [(text, numbers) for text in study.claims if (numbers := _numbers(text))]
     if not asked:
         return ""
     ours = {name: {text.id: _ours(text, scale) for text, _ in asked} for name, scale in scales.items()}
     scale = next((name for name in scales if any(ours[name].values())), None)
+    columns = [("ours", {} if scale is None else ours[scale])]
+    for title, of_bed in beds.items():
+        there = {text.id: _ours(text, of_bed[scale]) for text, _ in asked if scale is not None and scale in of_bed}
+        columns += [(title, there)] if any(there.values()) else []
+    heads = ["number of", "published", *(title for title, _ in columns), "claim"]
     lines = [
         f"The numbers that the paper's text has, and ours{f' at the scale {scale}' if scale else ''}:\n",
-        "| number of | published | ours | claim |\n|---|---|---|---|",
+        f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}",
     ]
     for text, numbers in asked:
-        here = [] if scale is None else ours[scale][text.id]
-        cells = (text.says.replace("|", "\\|"), " and ".join(numbers), "<br>".join(here) or NOT_THERE, text.id)
+        here = ["<br>".join(one_column.get(text.id, [])) or NOT_THERE for _, one_column in columns]
+        cells = (text.says.replace("|", "\\|"), " and ".join(numbers), *here, text.id)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
