@@ -151,6 +151,24 @@ def test_numbers_of_the_summary_and_of_the_scenario():
     assert np.isnan(value("parameter", run, key="link.qdisc.kind"))
 
 
+def test_goodput_of_blocks_and_what_probes_wait():
+    held = {"0": {"goodput_bps": 30e6}, "2": {"goodput_bps": 8e6}}
+    summary = {"tcp": {"held_back": held}, "probes": {"one_way_delay_s": {"p50": 0.011, "p99": 0.0125}}}
+    blocks = [{"kind": "bulk", "flows": 3}, {"kind": "web", "users": 3}, {"kind": "bulk", "flows": 4}]
+    run = Runs([window(TIMES)], [summary], scenario={"traffic": blocks, "path": {"rtt": "20ms"}})
+    assert value("flow_goodput_bps", run, block=0) == 10e6
+    assert value("flow_goodput_bps", run, block=2) == 2e6
+    assert value("goodput_ratio", run, block=0, to=2) == 5
+    assert value("goodput_ratio", run, block=2, to=0) == pytest.approx(0.2)
+    for block in (1, 3):
+        assert np.isnan(value("flow_goodput_bps", run, block=block)), "a block without endless flows"
+        assert np.isnan(value("goodput_ratio", run, block=0, to=block))
+    assert value("probe_wait_s", run, q=0.5) == pytest.approx(0.001)
+    assert value("probe_wait_s", run, q=0.99) == pytest.approx(0.0025)
+    drawn = Runs([window(TIMES)], [summary], scenario={"path": {"rtt": {"uniform": ["10ms", "20ms"]}}})
+    assert np.isnan(value("probe_wait_s", drawn, q=0.5)), "round trips are not the same for all"
+
+
 def test_shares_of_sizes_and_of_their_bytes():
     run = Runs([window([0.1] * 4, sizes=[1_000, 10_000, 10_001, 2_000_000])])
     assert value("size_share", run, to_bytes=10_000) == pytest.approx(0.5)

@@ -1,10 +1,11 @@
-//! This file reads what routers see of a block's packets: their codepoint, and their hosts.
+//! This file reads what routers see of a block's packets: their codepoint, their ECN field, and their hosts.
 
 use crate::document::Data;
 use crate::error::Error;
 use crate::scenario::Hosts;
 use crate::section::Entry;
 use crate::written::Written;
+use base::Ecn;
 
 /// Codepoints with names: the class selectors of RFC 2474, AF of RFC 2597, EF of RFC 3246, VA (VOICE-ADMIT) of RFC
 /// 5865, LE of RFC 8622.
@@ -56,6 +57,20 @@ pub(crate) fn write_dscp(dscp: u8) -> Written {
         Some((name, _)) => Written::Text((*name).to_owned()),
         None => Written::Integer(u64::from(dscp)),
     }
+}
+
+/// What `ect` may say of datagrams.
+const FIELDS: [(&str, Ecn); 3] = [("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
+
+/// Reads the ECN field of datagrams.
+pub(crate) fn read_ect(entry: &Entry<'_>) -> Result<Ecn, Error> {
+    entry.word(&FIELDS)
+}
+
+/// Writes the ECN field of datagrams.
+pub(crate) fn write_ect(ect: Ecn) -> Written {
+    let found = FIELDS.iter().find(|(_, field)| *field == ect);
+    Written::Text(found.map_or("ce", |(name, _)| name).to_owned())
 }
 
 /// Reads `"own"`, or the number of hosts at each end, or a list of two numbers: clients, servers.

@@ -12,7 +12,7 @@ use crate::scenario::{Direction, Link, Route, RttSpec, Traffic};
 use crate::section::{Entry, Section};
 use crate::stacks::Stacks;
 use crate::written::{Fields, Written};
-use base::{Rate, Span};
+use base::{Ecn, Rate, Span};
 
 /// A block that has been read.
 pub(crate) struct Block {
@@ -80,6 +80,8 @@ pub(crate) const WINDOW: &str = "window";
 /// The key that names the model of a block's kind.
 pub(crate) const MODEL: &str = "model";
 const COMMON: &[&str] = &["kind", "direction", RTT, "dscp", "hosts"];
+/// The key with the ECN field of packets: here of datagrams, in `[tcp]` of a connection's.
+pub(crate) const ECT: &str = "ect";
 const DIRECTIONS: [Direction; 3] = [Direction::Forward, Direction::Reverse, Direction::Both];
 /// What `direction` may say.
 pub(crate) const DIRECTION_NAMES: [&str; 3] = [DIRECTIONS[0].name(), DIRECTIONS[1].name(), DIRECTIONS[2].name()];
@@ -93,8 +95,8 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     if kind.speaks_tcp {
         hosts::refuse_former(&block)?;
     }
-    let tcp_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[] };
-    block.only(&[COMMON, network::ROUTE_KEYS, &kind.keys(), tcp_keys])?;
+    let host_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[ECT] };
+    block.only(&[COMMON, network::ROUTE_KEYS, &kind.keys(), host_keys])?;
     let (route, route_written) = network::read_route(&block, around.links)?;
 
     let direction =
@@ -103,6 +105,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let shared_rtt = around.rtt.clone();
     let rtt = if own.rtt { shared_rtt } else { block.read(RTT, shared_rtt, distribution::read_rtt)? };
     let dscp = block.read("dscp", 0, addressing::read_dscp)?;
+    let ect = if kind.speaks_tcp { Ecn::NotEct } else { block.read(ECT, Ecn::NotEct, addressing::read_ect)? };
     let ends = block.read("hosts", addressing::OWN, addressing::read_hosts)?;
     let defaults = hosts::read(around.stacks, around.tcp, None)?;
     let hosts_of = if own.window { &block.without(WINDOW) } else { &block };
@@ -127,6 +130,9 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     written.extend(asked.written);
     written.push(("dscp", addressing::write_dscp(dscp)));
     written.push(("hosts", addressing::write_hosts(ends)));
+    if !kind.speaks_tcp {
+        written.push((ECT, addressing::write_ect(ect)));
+    }
     written.extend(route_written);
     // A value that the block shares with the rest of the scenario is not written, so that it can be changed in one
     // place.
@@ -143,7 +149,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let traffic = match asked.workload {
         Ok(workload) => {
             let route = route.clone();
-            Ok(Traffic { route, rtt, tcp: tcp.config, workload, direction, dscp, hosts: ends })
+            Ok(Traffic { route, rtt, tcp: tcp.config, workload, direction, dscp, ect, hosts: ends })
         }
         Err((load, error)) => Err((LoadRequest { traffic: index, load, direction }, error)),
     };

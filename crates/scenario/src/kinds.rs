@@ -91,6 +91,12 @@ const DSCP: Key = Key {
     default: "CS0",
     doc: "Differentiated Services codepoint of the packets, both ways: a name or a number",
 };
+const ECT: Key = Key {
+    name: blocks::ECT,
+    takes: Takes::Word(&["not-ect", "ect0", "ect1"]),
+    default: "not-ect",
+    doc: "ECN field of the packets; what does not respond and says ect1 abuses it",
+};
 const HOSTS: Key = Key {
     name: "hosts",
     takes: Takes::Drawn("number or pair"),
@@ -164,7 +170,8 @@ impl Row {
         let window = window.map(|key| Key { takes: Takes::Drawn("size"), ..key });
         let keys = [own(RTT, "round-trip times: the connections' own, or a distribution"), window];
         let direction = (!doc.is_empty()).then_some(direction);
-        keys.into_iter().flatten().chain(direction).chain([DSCP, HOSTS]).collect()
+        let ect = (!self.speaks_tcp).then_some(ECT);
+        keys.into_iter().flatten().chain(direction).chain([DSCP, HOSTS]).chain(ect).collect()
     }
 
     /// The names of its keys, besides those that every block has.

@@ -11,7 +11,7 @@ use aqm::changes::Pattern;
 use aqm::param::Values;
 use aqm::qdisc::fifo::Limit;
 use aqm::registry::Entry;
-use base::{Distribution, Rate, Span, Time};
+use base::{Distribution, Ecn, Rate, Span, Time};
 use net::DelayAt;
 use std::sync::Arc;
 
@@ -185,6 +185,8 @@ pub struct Traffic {
     pub direction: Direction,
     /// The Differentiated Services codepoint of its packets, both ways.
     pub dscp: u8,
+    /// The ECN field of its datagrams. Segments have the one that `tcp` says.
+    pub ect: Ecn,
     /// Between how many hosts its flows are.
     pub hosts: Hosts,
 }

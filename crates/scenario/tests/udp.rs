@@ -1,6 +1,6 @@
 //! Blocks of UDP and replays: what they resolve to, and what is wrong with their files.
 
-use base::{Distribution, Span, Time};
+use base::{Distribution, Ecn, Span, Time};
 use scenario::{Resolved, Workload};
 
 const PACKETS: &str = "# a comment\ntime_s,bytes\n0.25,1500\n\n250ms,28\n1e0,65535\n";
@@ -43,6 +43,29 @@ fn sources_are_what_is_written() {
     assert_eq!(trace.start, Distribution::Constant(0.0));
     let found: Vec<_> = trace.packets.iter().map(|packet| (packet.gap, packet.bytes)).collect();
     assert_eq!(found, [(Span::from_ms(250), 1500), (Span::ZERO, 28), (Span::from_ms(750), 65_535)]);
+}
+
+/// The field is written, the usual one too. A datagram is not sent marked.
+#[test]
+fn datagrams_may_be_ecn_capable() {
+    for (written, ect, text) in [
+        ("", Ecn::NotEct, "ect = \"not-ect\""),
+        ("ect = 'not-ect'", Ecn::NotEct, "ect = \"not-ect\""),
+        ("ect = 'ect0'", Ecn::Ect0, "ect = \"ect0\""),
+        ("ect = 'ect1'", Ecn::Ect1, "ect = \"ect1\""),
+    ] {
+        for kind in ["cbr'\nrate = '1mbit", "onoff'\nrate = '1mbit", "udp-poisson'\narrivals = '9hz", "probe"] {
+            let resolved = resolve(&format!("[[traffic]]\nkind = '{kind}'\n{written}\n"), "").expect("a scenario");
+            let (_, block) = resolved.text().split_once("[[traffic]]").expect("a block");
+            assert_eq!(block.lines().find(|line| line.starts_with("ect = ")), Some(text), "{kind}");
+            assert_eq!(resolved.scenario().expect("complete").traffic[0].ect, ect, "{kind}");
+            assert_eq!(resolve(resolved.text(), "").expect("a resolved scenario").text(), resolved.text());
+        }
+    }
+    for (value, said) in [("'ce'", "\"ce\""), ("1", "1")] {
+        let error = resolve(&format!("[[traffic]]\nkind = 'probe'\nect = {value}\n"), "").expect_err(said);
+        assert_eq!(error, format!("s.toml:3: traffic.0.ect = {said}: expected one of not-ect, ect0, ect1"));
+    }
 }
 
 /// What a run may record is taken: round-trip times from an unbounded tail, the largest request.
@@ -122,7 +145,7 @@ fn bad_input_is_one_line() {
             "kind = 'probe'\nstack = 'linux'",
             "",
             "s.toml:3: traffic.0.stack = \"linux\": unknown key, expected one of kind, direction, rtt, dscp, hosts, route, reverse_route, rtt_at, rtt_tick, \
-             flows, interval, packet, start",
+             flows, interval, packet, start, ect",
         ),
         (
             "kind = 'udp-trace'\npackets = 'g.csv'",

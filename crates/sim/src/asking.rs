@@ -126,7 +126,7 @@ impl Simulation<'_> {
         let Kept::Udp { flow, path, probe } = &mut self.kept[index as usize] else { return };
         let source = &self.sources.all()[index as usize];
         let (block, client, now) = (source.block as usize, source.client, self.now);
-        let dscp = self.scenario.traffic[block].dscp;
+        let (ect, dscp) = (self.scenario.traffic[block].ect, self.scenario.traffic[block].dscp);
         let around = &mut self.network.around;
         let step = around.steps[block][client as usize];
         let place = probe.map(|probe| around.probes.send(probe, now));
@@ -135,8 +135,8 @@ impl Simulation<'_> {
         let fate = || impairments.as_mut().map_or(Some(Span::ZERO), |paths| paths.fate(client as usize));
         if let Some(arrives) = path.send(client as usize, takes, now, fate) {
             let packet = match place {
-                Some(place) => Parcel::probe(*flow, step, place, bytes as u16, dscp, client),
-                None => Parcel::udp(*flow, step, index, bytes as u16, dscp, client),
+                Some(place) => Parcel::probe(*flow, step, place, bytes as u16, ect, dscp, client),
+                None => Parcel::udp(*flow, step, index, bytes as u16, ect, dscp, client),
             };
             self.network.depart(arrives, index, packet);
         } else {

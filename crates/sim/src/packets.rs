@@ -49,14 +49,14 @@ impl Parcel {
     }
 
     /// A packet of the unresponsive source `source` on `side`.
-    pub fn udp(flow: FlowKey, step: Step, source: u32, size: u16, dscp: u8, side: u8) -> Self {
-        let tcp = Self::tcp(flow, step, source, size, Ecn::NotEct, dscp, side);
+    pub fn udp(flow: FlowKey, step: Step, source: u32, size: u16, ecn: Ecn, dscp: u8, side: u8) -> Self {
+        let tcp = Self::tcp(flow, step, source, size, ecn, dscp, side);
         Self { bits: tcp.bits | 1 << UDP_AT, ..tcp }
     }
 
     /// A packet of a source of probes; `place` is its place among the probes.
-    pub fn probe(flow: FlowKey, step: Step, place: u32, size: u16, dscp: u8, side: u8) -> Self {
-        let udp = Self::udp(flow, step, place, size, dscp, side);
+    pub fn probe(flow: FlowKey, step: Step, place: u32, size: u16, ecn: Ecn, dscp: u8, side: u8) -> Self {
+        let udp = Self::udp(flow, step, place, size, ecn, dscp, side);
         Self { bits: udp.bits | 1 << PROBE_AT, ..udp }
     }
 

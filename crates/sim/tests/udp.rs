@@ -39,6 +39,48 @@ fn a_trace_is_sent_at_its_instants() {
     assert!(ran.summary["tcp"]["goodput_bps"].is_null(), "nobody speaks TCP");
 }
 
+/// The queue sees the ECN field of the block: above its threshold, capable packets are marked and others pass; the
+/// queue for L4S takes those with ECT(1), beside a Classic queue that is held at 15 ms.
+#[test]
+fn datagrams_have_the_ecn_field_of_their_block() {
+    let counts = |ect: &str| {
+        let ran = run(&format!(
+            r#"
+            duration = "10s"
+            link = {{ rate = "10mbit", qdisc = {{ kind = "step", ecn = true }} }}
+            [[traffic]]
+            kind = "cbr"
+            rate = "12mbit"
+            ect = "{ect}"
+            "#
+        ));
+        [("marked_by_cause", "forced"), ("dropped_by_cause", "forced")]
+            .map(|(what, cause)| ran.number(&format!("forward.{what}.{cause}")) > 0.0)
+    };
+    assert_eq!(["not-ect", "ect0", "ect1"].map(counts), [[false, false], [true, false], [true, false]]);
+
+    let delay = |ect: &str| {
+        let ran = run(&format!(
+            r#"
+            duration = "20s"
+            link = {{ rate = "20mbit", qdisc = {{ kind = "dualpi2" }} }}
+            path = {{ rtt = "10ms" }}
+            [[traffic]]
+            kind = "bulk"
+            flows = 4
+            stack = "linux"
+            [[traffic]]
+            kind = "probe"
+            ect = "{ect}"
+            "#
+        ));
+        ran.number("probes.one_way_delay_s.p50")
+    };
+    // Half of the round trip; the packet in transmission and the call's own, 0.7 ms; against 15 ms on average.
+    assert!((0.005..0.0057).contains(&delay("ect1")), "{}", delay("ect1"));
+    assert!((0.015..0.025).contains(&delay("not-ect")), "{}", delay("not-ect"));
+}
+
 /// On/off sources have their mean rate: here a half of 2 Mb/s. A source's time on over t has the variance 2 t
 /// a²b²/(a+b)³ (Cox 1962, §7.4); there are a hundred of them.
 #[test]

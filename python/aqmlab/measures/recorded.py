@@ -72,6 +72,41 @@ def _delay_quantile(params: Params) -> Formula:
     return Formula(lambda s: _number(s.summary, key), None, f"{words}, {way}", _brief(words, way))
 
 
+def _flow_goodput(seen: Seen, block: int) -> float:
+    """Goodput of one endless flow of a block; NaN if the block has none."""
+    flows = quantity(_at(seen.scenario, f"traffic.{block}.flows"))
+    found = _number(seen.summary, f"tcp.held_back.{block}.goodput_bps")
+    return found / flows if flows > 0 else NAN
+
+
+def _of_block(params: Params) -> Formula:
+    block = params["block"]
+    words = f"goodput of a flow of block {block}"
+    return Formula(lambda s: _flow_goodput(s, block), None, words, words)
+
+
+def _ratio_of_blocks(params: Params) -> Formula:
+    block, to = params["block"], params["to"]
+
+    def whole(seen: Seen) -> float:
+        other = _flow_goodput(seen, to)
+        return _flow_goodput(seen, block) / other if other > 0 else NAN
+
+    words = f"goodput of a flow of block {block} ÷ that of one of block {to}"
+    return Formula(whole, None, words, f"block {block} ÷ block {to}")
+
+
+def _probe_wait(params: Params) -> Formula:
+    q = params["q"]
+
+    def whole(seen: Seen) -> float:
+        delay = _number(seen.summary, f"probes.one_way_delay_s.p{round(100 * q)}")
+        return delay - quantity(_at(seen.scenario, "path.rtt")) / 2
+
+    words = f"{100 * q:g}th percentile of what probes take beyond propagation"
+    return Formula(whole, None, words, f"{100 * q:g}th percentile")
+
+
 def _loss_run_longer(params: Params) -> Formula:
     n, way = params["n"], params["direction"]
 
@@ -130,11 +165,29 @@ def quantity(item: Any) -> float:
 
 _KEY = Parameter("key", "a dotted key", lambda item: isinstance(item, str) and bool(item.strip()), is_needed=True)
 _Q = Parameter("q", "one of 0.5, 0.95, 0.99", lambda q: is_number(q) and q in QUANTILES, is_needed=True)
+_PROBE_Q = Parameter(
+    "q",
+    "one of 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99",
+    lambda q: is_number(q) and q in (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99),
+    is_needed=True,
+)
 _N = Parameter("n", "a whole number from 0 to 62", lambda n: type(n) is int and 0 <= n <= 62, is_needed=True)
 """Runs of 63 losses and more are counted as one kind."""
 
+
+def _block(name: str) -> Parameter:
+    return Parameter(name, "the number of a block of traffic, from 0", _is_block, is_needed=True)
+
+
+def _is_block(item: Any) -> bool:
+    return type(item) is int and item >= 0
+
+
 MEASURES = (
     Measure("goodput_bps", (choice("direction", (*WAYS, BOTH), "forward"),), _goodput),
+    Measure("flow_goodput_bps", (_block("block"),), _of_block),
+    Measure("goodput_ratio", (_block("block"), _block("to")), _ratio_of_blocks),
+    Measure("probe_wait_s", (_PROBE_Q,), _probe_wait),
     Measure("udp_loss_ratio", (), _plain("udp.loss_ratio", "UDP loss ratio")),
     Measure(
         "queue_delay_sd_s",

@@ -136,7 +136,7 @@ pub fn manners(scenario: &Scenario, blocks: &[BlockSettings]) -> (Vec<Manner>, V
     let of_block = scenario.traffic.iter().enumerate().map(|(block, traffic)| {
         let congestion = blocks.get(block).map(|block| block.congestion.clone());
         let congestion = congestion.filter(|congestion| !congestion.is_empty() && congestion != usual.trim());
-        let manner = Manner { congestion, dscp: traffic.dscp };
+        let manner = Manner { congestion, class: traffic.dscp << 2 | traffic.ect as u8 };
         manners.iter().position(|known| *known == manner).unwrap_or_else(|| {
             manners.push(manner);
             manners.len() - 1

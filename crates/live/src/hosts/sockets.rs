@@ -82,8 +82,8 @@ impl AsFd for Poll {
 pub struct Manner {
     /// Congestion controller, where it is another than the namespace's.
     pub congestion: Option<String>,
-    /// Differentiated Services codepoint.
-    pub dscp: u8,
+    /// Traffic class: the Differentiated Services codepoint, and the ECN field of datagrams in the lowest two bits.
+    pub class: u8,
 }
 
 impl Manner {
@@ -92,12 +92,12 @@ impl Manner {
             sockopt::set_tcp_congestion(socket, congestion)
                 .map_err(|error| failed(&format!("congestion control {congestion:?}"), error))?;
         }
-        if self.dscp > 0 {
+        if self.class > 0 {
             match address {
-                IpAddr::V4(_) => sockopt::set_ip_tos(socket, self.dscp << 2),
-                IpAddr::V6(_) => sockopt::set_ipv6_tclass(socket, u32::from(self.dscp) << 2),
+                IpAddr::V4(_) => sockopt::set_ip_tos(socket, self.class),
+                IpAddr::V6(_) => sockopt::set_ipv6_tclass(socket, u32::from(self.class)),
             }
-            .map_err(|error| failed("codepoint of a socket", error))?;
+            .map_err(|error| failed("traffic class of a socket", error))?;
         }
         Ok(())
     }

@@ -92,6 +92,33 @@ pub const LINK: &[Row<()>] = &[Row {
 /// Numbers of a run, of its summary or scenario.
 pub const RUN: &[Row<()>] = &[
     Row {
+        name: "flow_goodput_bps",
+        title: "goodput a flow",
+        unit: "bit/s",
+        formula: "goodput of the endless flows of a block ÷ their number",
+        source: "`tcp.held_back` of summary.json, scenario.toml",
+        parameters: Some("`block`"),
+        value: (),
+    },
+    Row {
+        name: "goodput_ratio",
+        title: "ratio of goodputs",
+        unit: "times",
+        formula: "goodput of an endless flow of `block` ÷ that of one of block `to`, in the same run",
+        source: "`tcp.held_back` of summary.json, scenario.toml",
+        parameters: Some("`block`, `to`"),
+        value: (),
+    },
+    Row {
+        name: "probe_wait_s",
+        title: "waiting of probes",
+        unit: "s",
+        formula: "quantile of the one-way delay of probes − half of `path.rtt`, which is the same for all: 0.1, 0.25, 0.5, 0.75, 0.9, 0.95 or 0.99; transmission is in it",
+        source: "`probes.one_way_delay_s` of summary.json, scenario.toml",
+        parameters: Some("`q`"),
+        value: (),
+    },
+    Row {
         name: "udp_loss_ratio",
         title: "UDP loss",
         unit: "share of packets",
