@@ -65,9 +65,9 @@ def markdown(folders: Sequence[Path]) -> str:
 
 _HEAD = """# The studies, claim by claim
 
-What five published studies claim, asked of runs made here. How to run them, and what the words mean: \
-[studies](guide/studies.md). This page is written by `make studies` from `claims.toml` and `found.json` in each folder \
-of [studies](../studies). What the papers state and the runs leave out: [not modelled](studies/not-modelled.md). \
+What five published studies and the RFCs of L4S claim, asked of runs made here. How to run them, and what the words \
+mean: [studies](guide/studies.md). This page is written by `make studies` from `claims.toml` and `found.json` in each \
+folder of [studies](../studies). What the papers state and the runs leave out: [not modelled](studies/not-modelled.md). \
 Bounds that were set anew after results: [a list](studies/changes.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \
