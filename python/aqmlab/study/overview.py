@@ -67,8 +67,8 @@ _HEAD = """# The studies, claim by claim
 
 What five published studies and the RFCs of L4S claim, asked of runs made here. How to run them, and what the words \
 mean: [studies](guide/studies.md). This page is written by `make studies` from `claims.toml` and `found.json` in each \
-folder of [studies](../studies). What the papers state and the runs leave out: [not modelled](studies/not-modelled.md). \
-Bounds that were set anew after results: [a list](studies/changes.md).
+folder of [studies](../studies). What the papers state and the runs leave out: \
+[not modelled](studies/not-modelled.md). Bounds that were set anew after results: [a list](studies/changes.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \
 whole interval; it does not hold where one lies outside with its whole interval, which of k numbers is one of \
