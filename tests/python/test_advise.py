@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,19 @@ def _advised(names: list[str], scores: dict[str, float]) -> advising.Advice:
             race.add(name, scores[name])
     race.judge()
     return advising.Advice(asked, [all_of_them[name] for name in names], race, {name: [row] * 4 for name in names})
+
+
+def test_what_is_not_known_is_told() -> None:
+    told = words.unknown(question.read("50mbit", "10mbit", access="lte"))
+    assert (
+        "people who browse: 1 to 4" in told and "what today's queue up holds: 200 to 1000 ms at the line's rate" in told
+    )
+    assert "one that loses nothing" in told[-1]
+    # A line whose rate changes, by changes that nobody measured.
+    mobile = replace(
+        _advised([TODAY, "cake"], {TODAY: 0.2, "cake": 0.9}), question=question.read("9mbit", "3mbit", access="lte")
+    )
+    assert any("changes were guessed, not measured" in sentence for sentence in words.verdict(mobile))
 
 
 def test_a_score_weighs_what_was_asked_for() -> None:

@@ -211,6 +211,7 @@ def unknown(question: Question) -> list[str]:
         said.append(
             f"what today's queue {name} holds: {ends[0] * 1e3:.0f} to {ends[1] * 1e3:.0f} ms at the line's rate"
         )
+    said.append("rates of the line: taken for what was said; and the line for one that loses nothing by itself")
     return said
 
 
