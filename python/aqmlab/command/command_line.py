@@ -1,7 +1,10 @@
-"""Has what typer has no public name for: the exceptions of a wrong command line, and texts taken as they are."""
+"""Has what typer has no public name for: the exceptions of a wrong command line, and values read without pydantic."""
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -10,30 +13,56 @@ from typer.main import get_command
 
 __all__ = ["ClickException", "NoArgsIsHelpError", "UsageError", "command_of"]
 
+WHOLE = re.compile(r"-?[0-9]{1,18}")
 
-class _AsGiven:
-    """Stands in for typer's coercion where there is nothing to coerce."""
 
-    @staticmethod
-    def coerce(value: Any, param: Any, ctx: Any) -> Any:
-        return () if value is None and param.multiple else value
+class _Plain:
+    """Stands in for typer's reading of values; what is not plainly right is left to it, and to its complaints."""
+
+    def __init__(self, kind: Any, param: Any) -> None:
+        self._kind, self._info = kind, param.type_descriptor.parameter_info
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None:
+            return () if param.multiple else None
+        if self._kind is int:
+            return self._number(value, param, ctx)
+        if self._kind is Path:
+            return self._path(value, param, ctx)
+        return value
+
+    def _number(self, value: Any, param: Any, ctx: Any) -> Any:
+        if isinstance(value, int) or (isinstance(value, str) and WHOLE.fullmatch(value)):
+            number, least, most = int(value), self._info.min, self._info.max
+            if (least is None or number >= least) and (most is None or number <= most):
+                return number
+        return self._by_typer(value, param, ctx)
+
+    def _path(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not os.path.exists(value) or os.access(value, os.R_OK):  # noqa: PTH110 - of any text, however long
+            return Path(value)
+        return self._by_typer(value, param, ctx)
+
+    def _by_typer(self, value: Any, param: Any, ctx: Any) -> Any:
+        param._runtime_param = None
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 
 
 def command_of(app: typer.Typer) -> Any:
-    """The command behind `app`, which takes texts and flags as they are.
+    """The command behind `app`, which reads texts, flags, whole numbers and paths by itself.
 
     typer (0.29) has pydantic check that a text is one, and pydantic takes longer to load than everything else that a
     list of disciplines needs.
     """
     command = get_command(app)
-    _take_as_given(command)
+    _read_plainly(command)
     return command
 
 
-def _take_as_given(command: Any) -> None:
+def _read_plainly(command: Any) -> None:
     for param in command.get_params(typer.Context(command)):  # --help is among them
         kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-        if kind in (str, list[str], bool) and getattr(param, "_runtime_param", ...) is None:
-            param._runtime_param = _AsGiven
+        if kind in (str, list[str], bool, int, Path) and getattr(param, "_runtime_param", ...) is None:
+            param._runtime_param = _Plain(kind, param)
     for one in getattr(command, "commands", {}).values():
-        _take_as_given(one)
+        _read_plainly(one)
