@@ -87,14 +87,18 @@ def test_runs_without_a_page_load_nothing_that_draws(arguments, tmp_path):
     scenario = tmp_path / "short.toml"
     scenario.write_text(SHORT)
     verb, *disciplines = arguments
-    found = loaded_by(verb, str(scenario), *disciplines, "-o", str(tmp_path / "out"))
-    assert found & {"matplotlib", "jinja2", "distributed", "pandas"} == set()
+    found = loaded_by(verb, str(scenario), *disciplines, "-o", str(tmp_path / "out"), "--jobs", "2")
+    assert found & {"matplotlib", "jinja2", "distributed", "pandas", "pydantic"} == set()
 
 
-def test_a_run_too_short_to_be_tested_loads_no_statistics(tmp_path):
+@pytest.mark.parametrize("duration", ["3s", "60s"])
+def test_a_run_loads_no_scipy_for_its_tests(duration, tmp_path):
     scenario = tmp_path / "short.toml"
     scenario.write_text(SHORT)
-    assert "scipy" not in loaded_by("run", str(scenario), "-o", str(tmp_path / "out"))
+    loaded = loaded_by("run", str(scenario), "--set", f"duration={duration}", "-o", str(tmp_path / "out"))
+    found = json.loads((tmp_path / "out/manifest.json").read_text())["settled"]
+    assert bool(found["series"]) == (duration == "60s"), "the longer one is tested"
+    assert "scipy" not in loaded
 
 
 @pytest.mark.parametrize("package", [aqmlab, study, sweep], ids=lambda package: package.__name__)

@@ -107,3 +107,20 @@ def test_normal_scores_are_those_of_ranks():
     scores = stationarity.normal_scores(np.array([10.0, -1e9, 3.0, 3.0]))
     # Blom: Phi^-1((rank - 3/8)/(n + 1/4)) of the ranks 4, 1, 2.5, 2.5; Phi^-1(3.625/4.25) = 1.0491.
     assert scores == pytest.approx([1.0491, -1.0491, 0.0, 0.0], abs=1e-4)
+
+
+@pytest.mark.parametrize("freedom", [0.5, 1.0, 2.7, 19.0, 49.3, 1000.0])
+def test_probabilities_are_those_of_scipy(freedom):
+    from scipy.special import stdtr
+
+    for statistic in (0.0, 1e-3, 0.3, -1.0, 1.96, 3.0, 8.0, 30.0, 1e3):
+        expected = 2 * stdtr(freedom, -abs(statistic))
+        assert stationarity.two_sided(statistic, freedom) == pytest.approx(expected, rel=1e-10), statistic
+
+
+def test_scores_are_the_deviates_of_scipy():
+    from scipy.special import ndtri
+
+    values = np.array([3.0, 1.0, 2.0, 2.0, 9.0])
+    ranks = np.array([4.0, 1.0, 2.5, 2.5, 5.0])
+    assert stationarity.normal_scores(values) == pytest.approx(ndtri((ranks - 0.375) / 5.25), rel=1e-12)

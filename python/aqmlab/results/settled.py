@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from aqmlab import links, stationarity, units
@@ -33,6 +34,9 @@ of the window may not be in the table, and what is only in the earlier part of i
 
 MOST_MARKS = 1 << 27
 """Users times cells up to which it is noted who waits when: bytes."""
+
+BLOCK_ROWS = 1 << 14
+"""Exchanges that are worked on at a time: an array of them has 128 kB."""
 
 GAUGES = {"probability": "probability", "queue_packets": "queue"}
 """Columns of the queue table that are followed, and what they are called."""
@@ -155,25 +159,35 @@ def _demand(
     waits = np.zeros((cells, total), dtype=bool) if 0 < total * cells <= MOST_MARKS else None
     has_users = np.array(users, dtype=np.int64)
     change = np.zeros(cells + 1, dtype=np.int64)
-    table = pl.scan_parquet(exchanges).select("start_s", "response_time_s", "traffic", "source")
-    rows = int(table.select(pl.len()).collect().item())
-    for first in range(0, rows, SLICE_ROWS):
-        piece = table.slice(first, SLICE_ROWS).collect()
-        piece = piece.filter(pl.col("response_time_s") <= FOLLOWED * (end - start))
-        asked, response = piece["start_s"].to_numpy(), piece["response_time_s"].to_numpy()
+    for asked, response, block, source in _blocks(exchanges):
         # The middles of cells from the first at or after it was asked for to the last before it was done.
-        begins = np.ceil((asked - start) / step - 0.5).clip(0, cells).astype(np.int64)
-        done = np.ceil((asked + response - start) / step - 0.5).clip(0, cells).astype(np.int64)
+        begins = np.ceil((asked - start) / step - 0.5).clip(0, cells)
+        done = np.ceil((asked + response - start) / step - 0.5).clip(0, cells)
+        is_seen = (done > begins) & (response <= FOLLOWED * (end - start))
+        begins, done = begins[is_seen].astype(np.int64), done[is_seen].astype(np.int64)
         change += np.bincount(begins, minlength=cells + 1) - np.bincount(done, minlength=cells + 1)
         if waits is None:
             continue
-        block, source = piece["traffic"].to_numpy().astype(np.int64), piece["source"].to_numpy().astype(np.int64)
-        long = (done > begins) & (source < has_users[block])
-        lasts, who = (done - begins)[long], (first_of[block] + source)[long]
-        at = np.repeat(begins[long] - np.concatenate(([0], lasts.cumsum()[:-1])), lasts) + np.arange(lasts.sum())
+        block, source = block[is_seen].astype(np.int64), source[is_seen].astype(np.int64)
+        is_user = source < has_users[block]
+        begins, lasts, who = begins[is_user], (done - begins)[is_user], (first_of[block] + source)[is_user]
+        at = np.repeat(begins - np.concatenate(([0], lasts.cumsum()[:-1])), lasts) + np.arange(lasts.sum())
         waits[at, np.repeat(who, lasts)] = True
     under_way = change.cumsum()[:cells].astype(np.float64)
     return under_way, None if waits is None else waits.sum(axis=1).astype(np.float64)
+
+
+def _blocks(exchanges: Path) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+    """Start, response time, block of traffic and source of exchanges, so many at a time that work on them stays in the
+    processor's cache."""
+    table = pl.scan_parquet(exchanges).select("start_s", "response_time_s", "traffic", "source")
+    first, rows = 0, SLICE_ROWS
+    while rows == SLICE_ROWS:
+        piece = table.slice(first, SLICE_ROWS).collect()
+        columns, rows = [piece[name].to_numpy() for name in piece.columns], piece.height
+        for at in range(0, rows, BLOCK_ROWS):
+            yield tuple(column[at : at + BLOCK_ROWS] for column in columns)
+        first += rows
 
 
 def pooled(findings: Sequence[Mapping[str, Any] | None], among: int = 1) -> tuple[str | None, float]:

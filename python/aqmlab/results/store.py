@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from aqmlab import checks, engine, files, reference, toml_text, units
@@ -260,6 +261,7 @@ def finish_run(
     # The only link is the same in every row, whatever it is called.
     left_out = set() if summary.get("routes") else {"link"}
     contents = {name: _table_digest(path, left_out) for name, path in tables.items()}
+    digests = {name: sha256 for name, (_, sha256) in contents.items()}
     queue = pl.read_parquet(tables["queue"])
     tree = resolved.scenario
     found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, tree)
@@ -274,12 +276,12 @@ def finish_run(
             "kind": "run",
             **_about(),
             "seed": summary.get("seed", resolved.scenario.get("seed")),
-            "digest": digest({"tables": contents, "summary": _lasting(_found(summary))}),
+            "digest": digest({"tables": digests, "summary": _lasting(_found(summary))}),
             "scenario_digest": resolved.digest,
             # What nobody asked for is not paired with what somebody did.
             "demand_digest": None if live is not None and not live["traffic"] else demand_digest(resolved.scenario),
             "tables": {
-                f"{name}.parquet": {"rows": _rows(path), "sha256": contents[name]} for name, path in tables.items()
+                f"{name}.parquet": {"rows": rows, "sha256": sha256} for name, (rows, sha256) in contents.items()
             },
             "calibration": list(calibrations),
             "reached": [asdict(reached) for reached in resolved.reached],
@@ -431,12 +433,9 @@ def _lasting(value: Any) -> Any:
     return value
 
 
-def _rows(path: Path) -> int:
-    return int(pl.scan_parquet(path).select(pl.len()).collect().item())
-
-
-def _table_digest(path: Path, left_out: Set[str]) -> str:
-    """SHA-256 over names, types, nulls and values of columns but those left out: independent of how Parquet packs them.
+def _table_digest(path: Path, left_out: Set[str]) -> tuple[int, str]:
+    """Number of rows, and SHA-256 over names, types, nulls and values of columns but those left out: independent of how
+    Parquet packs them.
 
     Read in slices, for the exchanges of two hours are tens of millions of rows.
     """
@@ -446,13 +445,20 @@ def _table_digest(path: Path, left_out: Set[str]) -> str:
     left_out = left_out | {f"{name.removesuffix('_ns')}_s" for name in every if name.endswith("_ns")}
     schema = pl.Schema({name: kind for name, kind in every.items() if name not in left_out})
     whole.update(str(schema).encode())
-    for start in range(0, max(_rows(path), 1), SLICE_ROWS):
+    start, read = 0, SLICE_ROWS
+    while read == SLICE_ROWS:
         rows = pl.scan_parquet(path).select(list(schema)).slice(start, SLICE_ROWS).collect()
+        read = rows.height
+        if start and not read:
+            break
+        start += read
         for column in rows.iter_columns():
             whole.update(f"{column.name}:{column.len()};".encode())
             if column.null_count():
                 whole.update(column.is_null().to_numpy().tobytes())
                 column = column.fill_null(0) if column.dtype.is_numeric() else column.fill_null("")
-            values = column.to_numpy() if column.dtype.is_numeric() else "\0".join(map(str, column)).encode()
-            whole.update(values if isinstance(values, bytes) else values.tobytes())
-    return whole.hexdigest()
+            if column.dtype.is_numeric():
+                whole.update(np.ascontiguousarray(column.to_numpy()).data)
+            else:
+                whole.update("\0".join(map(str, column)).encode())
+    return start, whole.hexdigest()
