@@ -1,31 +1,36 @@
-"""What people import: `run`, `live`, `compare`, `calibrate`, `record`, `load`."""
+"""What people import: `run`, `live`, `compare`, `calibrate`, `record`, `load`.
+
+What only live runs and recordings need is loaded by these.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aqmlab import bounds, comparison, engine, files, links, reference, scenario, shaping, toml_text, units, variants
-from aqmlab.agreement import agreements
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
-from aqmlab.live import runs, witnesses
-from aqmlab.progress import Monitor, Silent, Unseen, View
+from aqmlab.live import witnesses
+from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size, Unseen, View
 from aqmlab.results import store
 from aqmlab.results.result import Result, Temporary
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
-from aqmlab.runs import calibration, planning, recording, runner
+from aqmlab.runs import calibration, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
-from aqmlab.runs.recording import Recording
+from aqmlab.runs.loads import Loads
 from aqmlab.runs.runner import Job
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.variants import Variant
+
+if TYPE_CHECKING:
+    from aqmlab.runs.recording import Recording
 
 
 def run(
@@ -62,12 +67,13 @@ def run(
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
     store.claim(folder, resume)
-    found = _calibrate(resolved, at_once, monitor, uncongested_rate)
+    heard = Foreseen(monitor)
+    (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)] * reps)
     planned = _plan_runs(resolved, found, reps, folder, resolved.name)
     if resume and store.is_begun(folder):
         _same_work(folder, planned)
     with _interruptible(planned, folder), _alone(folder, reps, resume):
-        _make(planned, at_once, monitor)
+        _make(planned, at_once, heard)
         if reps > 1:
             store.finish_replications(folder, [job.folder.name for job in planned])
     return Result(folder, keep)
@@ -106,6 +112,8 @@ def live(
     Raises `BadInput` if the scenario or an argument is wrong, `CannotRun` if this machine cannot make live runs, and
     `Interrupted` after Ctrl-C. A run that was too late is returned; its `void` says why it does not count.
     """
+    from aqmlab.live import runs
+
     monitor, view = monitor or Silent(), view or Unseen()
     if capture is not None and capture not in CAPTURES:
         raise BadInput(f"capture: {capture}: expected one of {', '.join(CAPTURES)}")
@@ -127,7 +135,7 @@ def live(
     asked = Job(resolved.name, resolved, folder, bed=bed)
     runs.check([asked])
     view.say(runs.remarks([asked]))
-    found = _calibrate(resolved, _jobs(jobs), monitor, uncongested_rate)
+    (found,) = _calibrate([resolved], _jobs(jobs), Foreseen(monitor), uncongested_rate)
     planned = [replace(job, bed=bed) for job in _plan_runs(resolved, found, reps, folder, resolved.name)]
     if resume and store.is_begun(folder):
         _same_work(folder, planned)
@@ -194,10 +202,14 @@ def compare(
     against = variants.choose_baseline(rows, baseline)
 
     if asked:
+        from aqmlab.live import runs
+
         beds = [job for v, r in zip(wanted, resolved, strict=True) for job in witnesses.preview(asked, v, r, folder)]
         runs.check(beds)
         view.say([*witnesses.remarks(resolved), *runs.remarks(beds)])
-    calibrations = [_calibrate(item, at_once, monitor, uncongested_rate) for item in resolved]
+    heard = Foreseen(monitor)
+    sizes = [runner.size(_on_its_link(v, r, uncongested_rate), r.loads) for v, r in zip(wanted, resolved, strict=True)]
+    calibrations = _calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps)
     jobs_of, entries = _plan_columns(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
     plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
     if resume and store.is_begun(folder):
@@ -219,12 +231,14 @@ def compare(
         def condense_beside(job: Job) -> None:
             condensed[job.folder] = condense(Run(job.folder))
 
-        _make(everything, at_once, monitor, view, condense_beside)
+        _make(everything, at_once, heard, view, condense_beside)
         if reps > 1:
             for planned in jobs_of.values():
                 store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
         finished = comparison.finish(folder, keep, condensed)
     if asked:
+        from aqmlab.agreement import agreements
+
         agreements.write(finished)
     return finished
 
@@ -250,7 +264,8 @@ def calibrate(
     resolved = _resolve(source, 1)
     if not resolved.loads:
         raise BadInput(f'{resolved.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
-    return _calibrate(resolved, _jobs(jobs), monitor or Silent(), uncongested_rate, fresh)
+    (found,) = _calibrate([resolved], _jobs(jobs), Foreseen(monitor or Silent()), uncongested_rate, fresh=fresh)
+    return found
 
 
 def record(
@@ -262,7 +277,7 @@ def record(
     jobs: int | None = None,
     uncongested_rate: str | None = None,
     monitor: Monitor | None = None,
-) -> Recording:
+) -> "Recording":
     """Records what the traffic of a scenario asks for on the uncongested link: who asks, when, and for how much.
 
     The recording is the file `out`. A scenario beside it replays the recording. If `scenario` is a comparison file, it
@@ -270,15 +285,18 @@ def record(
     Loads are calibrated first. Raises `BadInput` if the scenario is wrong, and `Interrupted` after Ctrl-C; then nothing
     is written.
     """
+    from aqmlab.runs import recording
+
     monitor, at_once = monitor or Silent(), _jobs(jobs)
     given = _source(scenario, set, seed)
     resolved = _resolve(variants.without_variants(given), 1)
     recording.claim(Path(out), resolved)
-    found = _calibrate(resolved, at_once, monitor, uncongested_rate)
+    heard = Foreseen(monitor)
+    (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)])
     planned = _plan_runs(resolved, found, 1, Path(out), resolved.name)[0].resolved
     rates = reference.rates(calibration.engine_tree(planned), planned.origin, _rate(uncongested_rate))
     try:
-        return recording.record(planned, rates, given.tree, Path(out), monitor)
+        return recording.record(planned, rates, given.tree, Path(out), heard)
     except KeyboardInterrupt:
         raise Interrupted("stopped while recording; nothing was written") from None
 
@@ -342,19 +360,34 @@ def _rate(text: str | None) -> float | None:
 
 
 def _calibrate(
-    resolved: Resolved, at_once: int, monitor: Monitor, uncongested_rate: str | None, fresh: bool = False
-) -> list[Calibration]:
-    rate = _rate(uncongested_rate)
-    try:
-        return [calibration.calibrate(resolved, item, at_once, monitor, rate, fresh) for item in resolved.loads]
-    except KeyboardInterrupt:
-        raise Interrupted("stopped while calibrating; nothing was run yet") from None
+    resolved: Sequence[Resolved],
+    at_once: int,
+    monitor: Foreseen,
+    uncongested_rate: str | None,
+    sizes: Sequence[Size] = (),
+    fresh: bool = False,
+) -> list[list[Calibration]]:
+    """The populations of some scenarios; `sizes` are those of the runs that come after."""
+    loads, rate = Loads(fresh), _rate(uncongested_rate)
+    asked = [loads.ask(item, rate) for item in resolved]
+    if not loads.are_known:
+        monitor.foresee(len(sizes), sum(sizes, NOTHING))
+        try:
+            loads.find(at_once, monitor.told)
+        except KeyboardInterrupt:
+            raise Interrupted("stopped while calibrating; nothing was run yet") from None
+    return [loads.of(each) for each in asked]
 
 
 def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
     tree = calibration.engine_tree(resolved)
     rates = reference.rates(tree, resolved.origin, _rate(uncongested_rate))
     return engine.resolve(toml_text.dumps(reference.uncongested(tree, rates, resolved.origin)), resolved.origin)
+
+
+def _on_its_link(variant: Variant, resolved: Resolved, uncongested_rate: str | None) -> Resolved:
+    """The scenario of a variant: the reference's is on another link."""
+    return _uncongested(resolved, uncongested_rate) if variant.uncongested else resolved
 
 
 def _plan_runs(
@@ -390,8 +423,7 @@ def _plan_columns(
     jobs_of: dict[str, list[Job]] = {}
     entries: list[Entry] = []
     for variant, item, found in zip(wanted, resolved, calibrations, strict=True):
-        if variant.uncongested:
-            item = _uncongested(item, uncongested_rate)
+        item = _on_its_link(variant, item, uncongested_rate)
         place = scenario.slug(variant.name)
         planned = _plan_runs(item, found, reps, folder / place, variant.name)
         jobs_of[variant.name] = [replace(job, is_reference=True) for job in planned] if variant.uncongested else planned
@@ -437,7 +469,10 @@ def _make(
     then: Callable[[Job], None] = lambda job: None,
 ) -> None:
     runner.run_all(jobs, at_once, monitor, then)
-    runs.run_all(jobs, view or Unseen())
+    if any(job.bed is not None for job in jobs):
+        from aqmlab.live import runs
+
+        runs.run_all(jobs, view or Unseen())
 
 
 @contextlib.contextmanager
@@ -520,6 +555,8 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
     finished = comparison.finish(folder, keep)
     finished.hold(results)
     if finished.witnesses:
+        from aqmlab.agreement import agreements
+
         agreements.write(finished)
     return finished
 

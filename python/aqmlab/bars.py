@@ -2,7 +2,6 @@
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -12,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from aqmlab.progress import NOTHING, Size, clock_text
+from aqmlab.progress import Size, clock_text
+from aqmlab.remaining import Remaining
 
 
 class _Column(ProgressColumn):
@@ -36,6 +36,8 @@ def _rate(task: Task) -> str:
 def _left(task: Task) -> str:
     if task.finished:
         return ""
+    if "left_s" in task.fields:
+        return clock_text(task.fields["left_s"]) + " left"
     speed = task.fields.get("speed", 0.0)
     return clock_text((task.total or 0.0) / speed - task.completed / speed if speed else None) + " left"
 
@@ -56,13 +58,8 @@ class Bars(AbstractContextManager["Bars"]):
             expand=True,
         )
         self._lock = threading.Lock()
-        self._started: float | None = None
         self._overall: TaskID | None = None
-        self._runs = 0
-        self._ended = 0
-        self._size = NOTHING
-        self._sizes: dict[int, Size] = {}
-        self._shares: dict[int, float] = {}
+        self._remaining = Remaining()
         self._rates: dict[int, float] = {}
 
     def __enter__(self) -> Self:
@@ -88,19 +85,22 @@ class Bars(AbstractContextManager["Bars"]):
     def expect(self, runs: int, size: Size) -> None:
         """Hears that runs are coming."""
         with self._lock:
-            self._runs += runs
-            self._size += size
-            if self._runs > 1 and self._overall is None:
-                self._overall = self._bars.add_task("", total=self._size.cost, done_s=0.0, of_s=0.0)
+            self._remaining.expect(runs, size)
+            if self._remaining.runs > 1 and self._overall is None:
+                cost = self._remaining.size.cost
+                self._overall = self._bars.add_task("", total=cost, done_s=0.0, of_s=0.0, left_s=None)
             self._refresh()
+
+    def share(self, at_once: int) -> None:
+        """Hears how many runs may be made at a time."""
+        with self._lock:
+            self._remaining.share(at_once)
 
     def begin(self, label: str, size: Size) -> int:
         """Hears that a run begins."""
         with self._lock:
-            if self._started is None:
-                self._started = time.monotonic()
             run = self._bars.add_task(label, total=size.simulated_s, done_s=0.0, of_s=size.simulated_s)
-            self._sizes[run], self._shares[run] = size, 0.0
+            self._remaining.begin(run, size)
             return run
 
     def tick(self, run: int, tick: Mapping[str, Any]) -> None:
@@ -109,7 +109,7 @@ class Bars(AbstractContextManager["Bars"]):
         rate = tick["bottleneck_packets"] / wall_s
         with self._lock:
             done_s = tick["time_s"]
-            self._shares[run] = done_s / max(self._sizes[run].simulated_s, done_s, 1e-9)
+            self._remaining.tick(run, done_s)
             self._rates[run] = rate
             self._bars.update(TaskID(run), completed=done_s, done_s=done_s, packets_per_s=rate, speed=done_s / wall_s)
             self._refresh()
@@ -117,8 +117,7 @@ class Bars(AbstractContextManager["Bars"]):
     def end(self, run: int) -> None:
         """Hears that a run has ended."""
         with self._lock:
-            self._ended += 1
-            self._shares[run] = 1.0
+            self._remaining.end(run)
             self._rates.pop(run, None)
             self._bars.remove_task(TaskID(run))
             self._refresh()
@@ -126,18 +125,17 @@ class Bars(AbstractContextManager["Bars"]):
     def _refresh(self) -> None:
         if self._overall is None:
             return
-        done_s = sum(share * self._sizes[run].simulated_s for run, share in self._shares.items())
-        done = sum(share * self._sizes[run].cost for run, share in self._shares.items())
-        passed_s = 0.0 if self._started is None else time.monotonic() - self._started
+        known = self._remaining
+        done = known.done
         self._bars.update(
             self._overall,
-            description=f"{self._ended} of {self._runs} runs",
-            total=self._size.cost,
-            completed=done,
-            done_s=done_s,
-            of_s=self._size.simulated_s,
+            description=f"{known.ended} of {known.runs} runs",
+            total=known.size.cost,
+            completed=done.cost,
+            done_s=done.simulated_s,
+            of_s=known.size.simulated_s,
             packets_per_s=sum(self._rates.values()),
-            speed=done / max(passed_s, 1e-9),
+            left_s=known.left_s,
         )
 
 

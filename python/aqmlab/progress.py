@@ -1,6 +1,7 @@
 """Who hears of the progress of runs: what is asked of them, and those that say nothing."""
 
 import itertools
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +19,18 @@ class Size:
         """Both together."""
         return Size(self.simulated_s + other.simulated_s, self.cost + other.cost)
 
+    def __sub__(self, other: "Size") -> "Size":
+        """What is left without the other."""
+        return Size(self.simulated_s - other.simulated_s, self.cost - other.cost)
+
+    def __mul__(self, count: float) -> "Size":
+        """So many of it."""
+        return Size(self.simulated_s * count, self.cost * count)
+
+    def within(self, other: "Size") -> "Size":
+        """As much of it as there is of the other."""
+        return Size(min(self.simulated_s, other.simulated_s), min(self.cost, other.cost))
+
 
 NOTHING = Size(0.0, 0.0)
 """The size of no run."""
@@ -27,7 +40,10 @@ class Monitor(Protocol):
     """A listener that hears how runs get on. Called from several threads."""
 
     def expect(self, runs: int, size: Size) -> None:
-        """Hears that runs are coming: how many, and their size together."""
+        """Hears that runs are coming: how many, and their size together. Less than none: so many will not come."""
+
+    def share(self, at_once: int) -> None:
+        """Hears how many runs may be made at a time from now on."""
 
     def begin(self, label: str, size: Size) -> int:
         """Hears that a run begins; returns a number that identifies it."""
@@ -44,6 +60,9 @@ class Silent:
 
     def expect(self, runs: int, size: Size) -> None:
         """Hears that runs are coming."""
+
+    def share(self, at_once: int) -> None:
+        """Hears how many runs may be made at a time."""
 
     def begin(self, label: str, size: Size) -> int:
         """Hears that a run begins."""
@@ -95,6 +114,11 @@ class Both:
         for monitor in self._each:
             monitor.expect(runs, size)
 
+    def share(self, at_once: int) -> None:
+        """Hears how many runs may be made at a time."""
+        for monitor in self._each:
+            monitor.share(at_once)
+
     def begin(self, label: str, size: Size) -> int:
         """Hears that a run begins."""
         first, second = self._each
@@ -111,6 +135,48 @@ class Both:
         """Hears that a run has ended."""
         for monitor, number in zip(self._each, self._numbers[run], strict=True):
             monitor.end(number)
+
+
+class Foreseen:
+    """A monitor who knows of runs before they are announced, as far as they were foreseen.
+
+    So what comes later counts from the beginning: a time that is left does not jump when it is announced.
+    """
+
+    def __init__(self, monitor: Monitor) -> None:
+        self.share, self.begin, self.tick, self.end = monitor.share, monitor.begin, monitor.tick, monitor.end
+        self.told = monitor
+        self._runs, self._size = 0, NOTHING
+        self._lock = threading.Lock()
+
+    def foresee(self, runs: int, size: Size) -> None:
+        """Tells that runs will be announced."""
+        with self._lock:
+            self._runs += runs
+            self._size += size
+        self.told.expect(runs, size)
+
+    def expect(self, runs: int, size: Size) -> None:
+        """Hears that runs are coming; of those that were not foreseen the monitor hears too."""
+        with self._lock:
+            known, of_size = min(runs, self._runs), size.within(self._size)
+            self._runs -= known
+            self._size -= of_size
+        self.told.expect(runs - known, size - of_size)
+
+    def all_announced(self) -> None:
+        """Tells that what is still foreseen will not come."""
+        with self._lock:
+            runs, size = self._runs, self._size
+            self._runs, self._size = 0, NOTHING
+        self.told.expect(-runs, NOTHING - size)
+
+
+def announce(monitor: Monitor, runs: int, size: Size) -> None:
+    """Announces all runs that are still to come; what else was foreseen will not."""
+    monitor.expect(runs, size)
+    if isinstance(monitor, Foreseen):
+        monitor.all_announced()
 
 
 def clock_text(seconds: float | None) -> str:

@@ -15,7 +15,6 @@ from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import brought
 from aqmlab.scenario import Source
-from aqmlab.tc import words
 
 OWN_KEYS = ("name", "set", "uncongested", "baseline")
 UNCONGESTED_WORD = "uncongested"
@@ -120,6 +119,8 @@ def _table_of(spec: str, tree: Tree, origin: str) -> Tree:
     if links.are_several(tree):
         known = ", ".join(f"[variant.links.{link}.qdisc]" for link in links.of(tree))
         raise BadInput(f"{origin}: {name!r}: a discipline of which link? expected [[variant]] tables with {known}")
+    from aqmlab.tc import words  # Linux's words take long to load, which a run of one scenario is spared
+
     forward, *others = [words.parse(part) for part in _directions(name)]
     link, at = links.first(tree), next(iter(links.of(tree)))
     for key, qdisc in zip(QUEUES, (forward, *(others or [forward])), strict=True):

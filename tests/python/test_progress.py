@@ -6,7 +6,8 @@ from rich.console import Console
 
 from aqmlab.bars import Bars
 from aqmlab.engine import Load
-from aqmlab.progress import Both, Size
+from aqmlab.progress import Both, Foreseen, Silent, Size, announce
+from aqmlab.remaining import Remaining
 from aqmlab.runs.cost import expected_bits
 from aqmlab.study.lines import Lines
 
@@ -51,6 +52,88 @@ def test_time_left_is_reckoned_by_what_each_run_costs(monkeypatch):
     assert overall.percentage == pytest.approx(90)
     assert (overall.fields["done_s"], overall.fields["of_s"]) == (100.0, 300.0)
     assert said == ["1 of 3 runs, 0:10 left"]
+
+
+@pytest.mark.parametrize("slots", [1, 2, 5])
+@pytest.mark.parametrize("dearest_first", [True, False])
+def test_the_time_left_is_right_all_along(monkeypatch, slots, dearest_first):
+    """Two searches for loads, then runs of 1 to 40 s of work: what is left is told from the beginning, whatever comes
+    first."""
+    clock = Clock(monkeypatch)
+    runs = sorted((float(1 + k * 7 % 40) for k in range(60)), reverse=dearest_first)
+    first, after = Foreseen(clock.remaining), Foreseen(clock.remaining)
+    first.foresee(10, Size(162.0, 162.0))
+    after.foresee(len(runs), Size(sum(runs), sum(runs)))
+    for stage in ([1.0, 1.0], [20.0] * 6, [20.0] * 2):
+        clock.make(first, stage, slots)
+    first.all_announced()
+    clock.make(after, runs, slots)
+    told = [(at, left_s) for at, left_s in clock.told if left_s is not None]
+    assert len(told) > 0.9 * len(clock.told)
+    for at, left_s in told:
+        # A stage of a search leaves processors idle at its end, and so do the last runs.
+        assert left_s == pytest.approx(clock.now - at, rel=0.15, abs=0.05 * clock.now), at
+
+
+def test_runs_that_are_foreseen_and_do_not_come_are_taken_back(monkeypatch):
+    clock = Clock(monkeypatch)
+    after = Foreseen(clock.remaining)
+    after.foresee(3, Size(30.0, 30.0))
+    announce(after, 2, Size(20.0, 20.0))
+    known = clock.remaining.remaining
+    assert (known.runs, known.size) == (2, Size(20.0, 20.0))
+    announce(after, 1, Size(5.0, 5.0))  # a run that is made once more
+    assert (known.runs, known.size) == (3, Size(25.0, 25.0))
+
+
+class Clock:
+    """Makes runs on so many processors, each as long as its cost, and notes at every change what is said to be left."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.now = 0.0
+        self.told: list[tuple[float, float | None]] = []
+        self.remaining = Reckoned()
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+
+    def make(self, monitor: Foreseen, costs: list[float], slots: int) -> None:
+        monitor.expect(len(costs), Size(sum(costs), sum(costs)))
+        monitor.share(slots)
+        waiting, going = list(costs), dict[int, tuple[float, float]]()
+        while waiting or going:
+            while waiting and len(going) < slots:
+                cost = waiting.pop(0)
+                going[monitor.begin("", Size(cost, cost))] = self.now + cost, self.now
+            self.told.append((self.now, self.remaining.remaining.left_s))
+            run = min(going, key=going.__getitem__)
+            self.now, _ = going.pop(run)
+            monitor.end(run)
+            for other, (_, began) in going.items():
+                monitor.tick(other, {"time_s": self.now - began})
+
+
+class Reckoned(Silent):
+    """A monitor that does nothing but reckon."""
+
+    def __init__(self) -> None:
+        self.remaining = Remaining()
+        self.next = 0
+
+    def expect(self, runs, size):
+        self.remaining.expect(runs, size)
+
+    def share(self, at_once):
+        self.remaining.share(at_once)
+
+    def tick(self, run, tick):
+        self.remaining.tick(run, tick["time_s"])
+
+    def begin(self, label, size):
+        self.next += 1
+        self.remaining.begin(self.next, size)
+        return self.next
+
+    def end(self, run):
+        self.remaining.end(run)
 
 
 def test_a_cost_is_the_bits_that_links_carry():

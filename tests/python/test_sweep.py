@@ -5,7 +5,7 @@ import sys
 import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ import pytest
 import fake_native
 from aqmlab import checks, cli, engine, sweep
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
+from aqmlab.progress import NOTHING, Foreseen, Silent, Size
 from aqmlab.results import store
-from aqmlab.runs.calibration import Calibration
 from aqmlab.sweep import grid, kept, maker, making, offered, plan, sweeps, work
 from aqmlab.sweep.kept import Kept
 
@@ -132,10 +132,51 @@ def test_fresh_calibrates_anew_too_and_each_load_once(file, tmp_path):
     first = calibrating()
     sweeps.run(sweeps.read(file), tmp_path / "b", fresh=True)
     assert calibrating() == 2 * first
-    known: dict[str, Calibration] = {}
-    for _ in range(2):  # as two studies of one command
-        planned(fresh=True, known=known)
-    assert calibrating() == 3 * first and len(known) == 2
+    runs = sweeps.read(file).runs
+    both = plan.together([runs, runs], monitor=Foreseen(Silent()), fresh=True)  # as two studies of one command
+    assert calibrating() == 3 * first and both[0] == both[1]
+
+
+@dataclass
+class Heard(Silent):
+    """Adds up what is expected and what begins."""
+
+    runs: int = 0
+    size: Size = NOTHING
+    begun: list[Size] = field(default_factory=list)
+    at_first: tuple[int, Size] | None = None
+    """What was expected when the first run began."""
+
+    def expect(self, runs: int, size: Size) -> None:
+        self.runs += runs
+        self.size += size
+
+    def begin(self, label: str, size: Size) -> int:
+        self.at_first = self.at_first or (self.runs, self.size)
+        self.begun.append(size)
+        return 0
+
+
+def test_calibrations_and_the_runs_after_them_are_expected_from_the_beginning(file, tmp_path):
+    sweeps.run(sweeps.read(file), tmp_path / "a", monitor=(heard := Heard()))
+    runs, size = heard.at_first
+    assert runs == 2 * 5 + 12, "a pilot, three points and a confirmation of each load, and the runs"
+    more = len(heard.begun) - runs  # confirmations that had to be made again, or were none
+    assert abs(more) <= 4
+    assert heard.runs == len(heard.begun), "what does not come is not expected any more"
+    assert heard.size.cost == pytest.approx(sum(size.cost for size in heard.begun))
+    assert size.cost == pytest.approx(heard.size.cost, rel=0.15)
+    # With seeds more, the calibrations and half of the runs are there.
+    sweeps.run(sweeps.read(file, seeds=4), tmp_path / "b", monitor=(heard := Heard()))
+    assert heard.at_first == (12, heard.size) and len(heard.begun) == 12
+
+
+def test_runs_that_are_kept_are_not_foreseen(file, tmp_path):
+    text = GRID.replace('values = ["90mbit", "98mbit"]', 'values = ["90mbit"]')
+    (tmp_path / "first.toml").write_text(text)
+    sweeps.run(sweeps.read(tmp_path / "first.toml"), tmp_path / "a")
+    sweeps.run(sweeps.read(file), tmp_path / "b", monitor=(heard := Heard()))
+    assert heard.at_first[0] == 5 + 6
 
 
 def test_grids_that_need_the_same_run_share_it(file, tmp_path):

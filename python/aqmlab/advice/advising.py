@@ -175,5 +175,5 @@ def _run(
     resolved: Resolved = situation.scenario(question, drawn, candidate, too_fast)
     folder.mkdir()
     summary: dict[str, Any]
-    summary, _ = runner.observed(resolved, folder, candidate.name, stop, monitor)
+    summary, _ = runner.observed(resolved, folder, candidate.name, [stop], monitor)
     return applications.of_run(folder, summary, resolved.scenario["traffic"], drawn.piece)

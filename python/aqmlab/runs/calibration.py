@@ -16,13 +16,15 @@ Two choices and their reasons:
   differs by the sampling error of the window, which is estimated from its parts and reported as `window_error`.
 
 Answers are kept in a cache, keyed by everything that matters to them (demands, seed, window, uncongested rate, the
-compiled engine) and by nothing else: every discipline and ECN setting on the same link shares one calibration.
+compiled engine) and by nothing else: every discipline and ECN setting on the same link shares one calibration. Each is
+a file that appears whole or not at all; the cache keeps the ones that were asked for last.
 """
 
 import contextlib
 import math
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -40,7 +42,8 @@ from aqmlab.progress import NOTHING, Monitor, Size
 from aqmlab.reference import Rates
 from aqmlab.results import store, times
 from aqmlab.results.run import of_link
-from aqmlab.runs import memory, runner
+from aqmlab.runs import runner
+from aqmlab.runs.runner import Slots
 
 PILOT_USERS = 1000
 """Population of the short look that tells where the points should lie. A thousand users cost a twentieth of a point
@@ -55,6 +58,12 @@ stands out from the noise."""
 
 GOAL = 0.002
 """Relative error at which confirming stops; a fifth of what the self-check allows."""
+
+MOST_KEPT = 2000
+"""Answers in the cache, of some two kilobytes each."""
+
+UNUSED_S = 90 * 24 * 3600.0
+"""Age at which an answer that nobody asked for since is removed: mostly those of engines that are no more."""
 
 ROUNDS = 3
 """Confirming runs at most; one that misses the goal moves the next along the slope of the fit by what it missed."""
@@ -110,27 +119,40 @@ class Calibration:
         return cls(**{**facts, "points": points, "cached": cached})
 
 
-def calibrate(
-    resolved: Resolved,
-    load: Load,
-    at_once: int,
-    monitor: Monitor,
-    uncongested_rate_bps: float | None = None,
-    fresh: bool = False,
-) -> Calibration:
-    """Finds the population for one block of traffic that asks for a load."""
+@dataclass(frozen=True)
+class Wanted:
+    """A load whose population is wanted."""
+
+    key: str
+    """What the answer is kept under: the same wherever the answer is the same."""
+    load: Load
+    base: Tree
+    """The scenario to calibrate with, of one block and without users."""
+    rates: Rates
+    """Of the uncongested link."""
+    where: str
+    """Where the load is asked for."""
+    origin: str
+
+    @property
+    def expected(self) -> tuple[int, Size]:
+        """The runs that a search takes as a rule: the pilot, the points and one that confirms; and their size."""
+        of_run = runner.size_of(self.base, self.origin, [replace(self.load, traffic=0)])
+        near = len(SPREAD) + 1
+        return near + 1, Size(of_run.simulated_s * (near + 1), of_run.cost * (near + PILOT_SHARE))
+
+
+def wanted(resolved: Resolved, load: Load, uncongested_rate_bps: float | None = None) -> Wanted:
+    """One block of traffic that asks for a load, checked."""
     base, rates, where = _asked(resolved, load, uncongested_rate_bps)
-    key = _key(base, load)
-    if not fresh and (known := _recall(key, load)) is not None:
-        return known
-    found = _search(base, load, rates, key, where, resolved.origin, at_once, monitor)
+    return Wanted(_key(base, load), load, base, rates, where, resolved.origin)
+
+
+def search(wanted: Wanted, slots: Slots, monitor: Monitor, stop: threading.Event) -> Calibration:
+    """Finds the population, by runs that take their turns with others, and keeps it; `stop` ends it."""
+    found = _search(wanted, _Runs(wanted, slots, monitor, stop))
     _remember(found)
     return found
-
-
-def key_of(resolved: Resolved, load: Load, uncongested_rate_bps: float | None = None) -> str:
-    """What the answer of `calibrate` is kept under: the same wherever the answer is the same."""
-    return _key(_asked(resolved, load, uncongested_rate_bps)[0], load)
 
 
 def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -> tuple[Tree, Rates, str]:
@@ -205,12 +227,12 @@ def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tr
     return base
 
 
-class _Search:
+class _Runs:
     """Runs populations and remembers what they offered."""
 
-    def __init__(self, base: Tree, load: Load, origin: str, at_once: int, monitor: Monitor) -> None:
-        self.base, self.load, self.origin = base, load, origin
-        self.at_once, self.monitor = at_once, monitor
+    def __init__(self, wanted: Wanted, slots: Slots, monitor: Monitor, stop: threading.Event) -> None:
+        self.base, self.load, self.origin = wanted.base, wanted.load, wanted.origin
+        self.slots, self.monitor, self.stop = slots, monitor, stop
         self.points: dict[int, float] = {}
         self.each: dict[int, dict[str, float]] = {}
         self.window_errors: dict[int, float | None] = {}
@@ -222,14 +244,19 @@ class _Search:
             users: engine.resolve(toml_text.dumps(scenario.with_users(self.base, 0, users)), self.origin)
             for users in new
         }
-        at_once = memory.runs_at_once(list(scenarios.values()), self.at_once)
+        self.slots.fit(list(scenarios.values()))
         sizes = {users: self._size(users, scenarios[users]) for users in new}
         self.monitor.expect(len(new), sum(sizes.values(), NOTHING))
 
         def measure(users: int, stop: threading.Event) -> None:
-            with scratch.folder("calibration") as folder:
+            with self.slots.one(stop, self.stop), scratch.folder("calibration") as folder:
                 summary, _ = runner.observed(
-                    scenarios[users], folder, f"calibration, {users:,} users", stop, self.monitor, sizes[users]
+                    scenarios[users],
+                    folder,
+                    f"calibration, {users:,} users",
+                    (stop, self.stop),
+                    self.monitor,
+                    sizes[users],
                 )
                 (block,) = self.base["traffic"]
                 # What is offered is what the first link of the route carries.
@@ -244,7 +271,7 @@ class _Search:
             self.window_errors[users] = _window_error(queue, entered, self.base, throughput)
             self.measured_s = float(summary["measured_s"])
 
-        runner.in_parallel([partial(measure, users) for users in new], at_once)
+        runner.in_parallel([partial(measure, users) for users in new], len(new))
 
     def _size(self, users: int, resolved: Resolved) -> Size:
         """The pilot is a small part of the load; the other runs come near it."""
@@ -252,10 +279,8 @@ class _Search:
         return replace(size, cost=size.cost * PILOT_SHARE) if users == PILOT_USERS else size
 
 
-def _search(
-    base: Tree, load: Load, rates: Rates, key: str, where: str, origin: str, at_once: int, monitor: Monitor
-) -> Calibration:
-    search = _Search(base, load, origin, at_once, monitor)
+def _search(wanted: Wanted, search: _Runs) -> Calibration:
+    load, base, rates, where = wanted.load, wanted.base, wanted.rates, wanted.where
     search.run([PILOT_USERS])
     per_user = search.points.pop(PILOT_USERS) / PILOT_USERS
     if per_user <= 0:
@@ -303,7 +328,7 @@ def _search(
         confirmed_each_bps=search.each[users],
         error=confirmed / load.load_bps - 1,
         window_error=search.window_errors[users],
-        key=key,
+        key=wanted.key,
     )
 
 
@@ -340,15 +365,33 @@ def _window_error(queue: pl.DataFrame, entered: Mapping[str, str], base: Tree, t
     return None if width is None or throughput_bps <= 0 else width / throughput_bps
 
 
-def _recall(key: str, load: Load) -> Calibration | None:
+def recall(wanted: Wanted) -> Calibration | None:
+    """What was found before, if it is kept."""
+    place = _place(wanted.key)
     try:
-        facts = read_json(cache_folder() / f"calibration-{key}.json")
-        return Calibration.from_dict({**facts, "traffic": load.traffic}, cached=True)
+        found = Calibration.from_dict({**read_json(place), "traffic": wanted.load.traffic}, cached=True)
     except (OSError, ValueError, TypeError, KeyError):
         return None  # no cache, or one that cannot be read: calibrating again costs time only
+    with contextlib.suppress(OSError):
+        os.utime(place)
+    return found if found.key == wanted.key else None
+
+
+def _place(key: str) -> Path:
+    return cache_folder() / f"calibration-{key}.json"
 
 
 def _remember(found: Calibration) -> None:
     with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
         cache_folder().mkdir(parents=True, exist_ok=True)
-        store.write_json(cache_folder() / f"calibration-{found.key}.json", found.as_dict())
+        store.write_json(_place(found.key), found.as_dict())
+        _tidy()
+
+
+def _tidy() -> None:
+    """Removes answers that nobody has asked for in a long time, and beyond a number those asked for longest ago."""
+    entries = [entry for entry in os.scandir(cache_folder()) if entry.name.startswith("calibration-")]
+    newest = sorted(((entry.stat().st_mtime, entry.path) for entry in entries), reverse=True)
+    for position, (asked, path) in enumerate(newest):
+        if position >= MOST_KEPT or time.time() - asked > UNUSED_S:
+            Path(path).unlink(missing_ok=True)

@@ -225,6 +225,10 @@ class Noted:
         self.heard.expect(runs, size)
         self._notes.expect(runs, size)
 
+    def share(self, at_once: int) -> None:
+        """Hears how many runs may be made at a time."""
+        self.heard.share(at_once)
+
     def begin(self, label: str, size: Size) -> int:
         """Hears that a run begins."""
         run = self.heard.begin(label, size)

@@ -111,7 +111,7 @@ def record(resolved: Resolved, rates: Rates, given: Tree, out: Path, monitor: Mo
 
 
 def _observe(resolved: Resolved, folder: Path, stop: threading.Event, monitor: Monitor) -> None:
-    runner.observed(resolved, folder, "recording", stop, monitor)
+    runner.observed(resolved, folder, "recording", [stop], monitor)
 
 
 def _described(traffic: int, place: Path, path: Path) -> Demands:

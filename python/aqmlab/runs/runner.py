@@ -3,11 +3,12 @@
 Ctrl-C (or an error in one run) ends the others at their next report of progress; what is finished stays.
 """
 
+import contextlib
 import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +16,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from aqmlab import engine, units
-from aqmlab.engine import Load, Resolved
+from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
-from aqmlab.progress import NOTHING, Monitor, Size
+from aqmlab.progress import NOTHING, Monitor, Size, announce
 from aqmlab.results import store
 from aqmlab.runs import apart, memory
 from aqmlab.runs.bed import Bed
@@ -30,6 +31,35 @@ T = TypeVar("T")
 
 class Cancelled(Exception):  # noqa: N818 - not an error: another run failed, or somebody pressed Ctrl-C
     """Raised inside a run that is to end."""
+
+
+class Slots:
+    """So many runs at a time, whoever makes them."""
+
+    def __init__(self, count: int) -> None:
+        self._most, self._taken = max(1, count), 0
+        self._changed = threading.Condition()
+
+    def fit(self, runs: Sequence[memory.Reckoned]) -> None:
+        """Lets there be no more of them than there is memory for so many of these runs."""
+        with self._changed:
+            self._most = memory.runs_at_once(runs, self._most)
+
+    @contextlib.contextmanager
+    def one(self, *stops: threading.Event) -> Iterator[None]:
+        """Waits for one that is free, and holds it meanwhile; any of `stops` ends the wait."""
+        with self._changed:
+            while self._taken >= self._most:
+                self._changed.wait(timeout=0.1)
+                if any(stop.is_set() for stop in stops):
+                    raise Cancelled
+            self._taken += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken -= 1
+                self._changed.notify()
 
 
 @dataclass(frozen=True)
@@ -58,8 +88,12 @@ def simulated_s(resolved: Resolved) -> float:
 
 def size(resolved: Resolved, loads: Sequence[Load] = ()) -> Size:
     """What is known of a run before it begins; `loads` are what blocks of it asked for before they had users."""
-    cost = expected_bits(resolved.scenario, resolved.origin, loads)
-    return Size(simulated_s(resolved), cost)
+    return size_of(resolved.scenario, resolved.origin, loads)
+
+
+def size_of(tree: Tree, origin: str, loads: Sequence[Load] = ()) -> Size:
+    """The same of the tables of a resolved scenario."""
+    return Size(units.seconds(tree.get("duration"), "duration"), expected_bits(tree, origin, loads))
 
 
 def size_of_all(runs: Sequence[Resolved]) -> Size:
@@ -81,7 +115,8 @@ def run_all(
     """Makes every simulated run whose folder is not finished yet; `then` is done with each, beside the other runs."""
     waiting = [job for job in jobs if job.bed is None and not is_finished(job)]
     at_once = memory.runs_at_once([job.resolved for job in waiting], at_once)
-    monitor.expect(len(waiting), size_of_all([job.resolved for job in waiting]))
+    monitor.share(at_once)
+    announce(monitor, len(waiting), size_of_all([job.resolved for job in waiting]))
     in_parallel([partial(_run, job, monitor, then) for job in waiting], at_once)
 
 
@@ -89,18 +124,21 @@ def observed(
     resolved: Resolved,
     directory: Path,
     label: str,
-    stop: threading.Event,
+    stops: Sequence[threading.Event],
     monitor: Monitor,
     known: Size | None = None,
 ) -> tuple[Json, float]:
-    """Simulates into a folder under a monitor's eyes; the answer is the summary and the wall time, seconds."""
+    """Simulates into a folder under a monitor's eyes; the answer is the summary and the wall time, seconds.
+
+    Any of `stops` ends it.
+    """
     started = time.monotonic()
     run = monitor.begin(label, known or size(resolved))
 
     watchdog = Watchdog(label)
 
     def progress(tick: Mapping[str, float]) -> None:
-        if stop.is_set():
+        if any(stop.is_set() for stop in stops):
             raise Cancelled
         watchdog.heard(tick)
         monitor.tick(run, tick)
@@ -116,7 +154,7 @@ def observed(
 def _run(job: Job, monitor: Monitor, then: Callable[[Job], None], stop: threading.Event) -> None:
     with store.making(job.folder) as place:
         resolved = store.keep_files(place, job.folder, job.resolved)
-        summary, wall_s = observed(resolved, place, job.label, stop, monitor)
+        summary, wall_s = observed(resolved, place, job.label, [stop], monitor)
         store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s, is_reference=job.is_reference)
     then(job)
 

@@ -18,9 +18,8 @@ from aqmlab.bars import Bars
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
 from aqmlab.json_files import Json
-from aqmlab.progress import Both, Monitor, Silent, View, clock_text
+from aqmlab.progress import Both, Foreseen, Monitor, Silent, View, clock_text
 from aqmlab.results import store
-from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.noted import Noted
 from aqmlab.study import found, live, page
 from aqmlab.study.cells import Cell, Cells
@@ -113,18 +112,20 @@ def run(
     for line in (line for study in studies.values() if study.only for line in _part(study)):
         say(line)
     with _interruptible("stopped before the first run"):
-        known: dict[str, Calibration] = {}  # a load that two studies ask for is looked for once, afresh too
-        heard = _heard(monitor, say, "runs that look for the users of a load")
+        heard = Foreseen(_heard(monitor, say))
+        kept = Kept()
+        asked = [study.runs for study in studies.values()]
+        tasks = plans.together(asked, jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
         planned = [
-            _Planned(study, folder, tuple(_tasks(study, jobs, heard, fresh, known)))
-            for folder, study in studies.items()
+            _Planned(study, folder, tuple((point, task) for (point, _), task in zip(runs, own, strict=True)))
+            for (folder, study), runs, own in zip(studies.items(), asked, tasks, strict=True)
         ]
     with contextlib.ExitStack() as locks:
         for folder, study in studies.items():
             folder.mkdir(parents=True, exist_ok=True)
             locks.enter_context(store.alone(folder))
             found.begin(folder, study)
-        made = _make(planned, jobs, fresh, executor, monitor, say)
+        made = _make(planned, jobs, fresh, executor, heard, kept, say)
         wall_s = time.monotonic() - started
         with _interruptible("stopped; all runs are finished and kept"):
             return [
@@ -155,24 +156,17 @@ def _interruptible(what: str) -> Iterator[None]:
         raise Interrupted(f"{what}; the same command with --resume goes on") from None
 
 
-def _tasks(
-    study: Study, jobs: int | None, monitor: Monitor, fresh: bool, known: dict[str, Calibration]
-) -> list[tuple[Point, Task]]:
-    tasks = plans.plan(study.runs, jobs=jobs, monitor=monitor, fresh=fresh, known=known)
-    return [(point, task) for (point, _), task in zip(study.runs, tasks, strict=True)]
-
-
 def _make(
     planned: Sequence[_Planned],
     jobs: int | None,
     fresh: bool,
     executor: Executor | None,
-    monitor: Monitor,
+    monitor: Foreseen,
+    kept: Kept,
     say: Callable[[str], None],
 ) -> _Made:
     """Makes what is not kept, and writes rows as runs finish."""
     tasks = {task.key: task for one in planned for _, task in one.tasks}
-    kept = Kept()
     made = _Made(kept, set() if fresh else {key for key in tasks if kept.has(key)}, set())
     for one in planned:
         say(_announcement(one, planned, made.before))
@@ -184,8 +178,7 @@ def _make(
     done = 0
     try:
         wanted = list(tasks.values())
-        heard = _heard(monitor, say, "runs")
-        runs = sweeps.run(wanted, jobs=jobs, monitor=heard, kept=kept, fresh=fresh, executor=executor, made=made.anew)
+        runs = sweeps.run(wanted, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made.anew)
         with contextlib.closing(runs):
             for key, condensed in runs:
                 for folder, point, task in where[key]:
@@ -201,10 +194,10 @@ def _make(
     return made
 
 
-def _heard(monitor: Monitor, say: Callable[[str], None], what: str) -> Monitor:
+def _heard(monitor: Monitor, say: Callable[[str], None]) -> Monitor:
     """Lines beside a monitor that draws no bars."""
     shown = monitor.heard if isinstance(monitor, Noted) else monitor
-    return monitor if isinstance(shown, Bars) else Both(monitor, Lines(say, what))
+    return monitor if isinstance(shown, Bars) else Both(monitor, Lines(say, "runs"))
 
 
 def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: float) -> Effort:

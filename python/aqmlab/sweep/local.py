@@ -61,6 +61,7 @@ class Processes:
     def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
         """Makes tasks, and yields each result when it is there."""
         jobs = memory.runs_at_once(tasks, self.jobs)
+        monitor.share(jobs)
         most_bytes = self.most_bytes and self.most_bytes * self.jobs // jobs
         with scratch.folder("runs", self.within) as place:
             pool = _Pool(tasks, jobs, most_bytes, place, monitor)

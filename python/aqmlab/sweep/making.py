@@ -3,7 +3,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import closing
 
-from aqmlab.progress import NOTHING, Monitor, Silent
+from aqmlab.progress import NOTHING, Monitor, Silent, announce
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.executor import Executor
 from aqmlab.sweep.kept import Kept
@@ -38,9 +38,9 @@ def run(
             yield task.key, found.as_asked(task.calibrations, task.is_reference)
     if made is not None:
         made.update(task.key for task in waiting)
+    announce(monitor, len(waiting), sum((task.size for task in waiting), NOTHING))
     if not waiting:
         return
-    monitor.expect(len(waiting), sum((task.size for task in waiting), NOTHING))
     # Closed when the caller stops asking, and not only when the interpreter gets round to it: processes are in it.
     with closing((executor or Processes(jobs)).each(waiting, monitor)) as finished:
         for task, found in finished:

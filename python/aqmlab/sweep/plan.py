@@ -5,22 +5,20 @@ seeds where the grid says so; calibrations run side by side. Tasks that are the 
 they come from.
 """
 
-import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from aqmlab import engine, reference, scenario, shaping, toml_text, units
-from aqmlab.engine import KeptFile, Load, Need, Resolved
+from aqmlab.engine import KeptFile, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json
-from aqmlab.progress import Monitor, Silent, Size
-from aqmlab.runs import calibration, planning, runner
+from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size
+from aqmlab.runs import planning, runner
 from aqmlab.runs.calibration import Calibration
+from aqmlab.runs.loads import Asked, Loads
 from aqmlab.sweep.grid import Point
-from aqmlab.sweep.kept import key_of
+from aqmlab.sweep.kept import Kept, key_of
 
 
 @dataclass(frozen=True)
@@ -55,62 +53,100 @@ class Task:
         return f"{self.point}, seed {self.seed}"
 
 
+Group = tuple[int, str, int]
+"""Seeds that share a calibration: the number of the plan, the point, and the first of them."""
+
+
 def plan(
     runs: Sequence[tuple[Point, int]],
     *,
     jobs: int | None = None,
     monitor: Monitor | None = None,
     fresh: bool = False,
-    known: dict[str, Calibration] | None = None,
+    kept: Kept | None = None,
 ) -> list[Task]:
-    """A task for each pair of point and seed, in the same order.
+    """A task for each pair of point and seed, in the same order; see `together`."""
+    return together([runs], jobs=jobs, monitor=Foreseen(monitor or Silent()), fresh=fresh, kept=kept)[0]
 
-    `fresh`: calibrations are not read from the cache. `known` are those that other plans of the same command have come
-    to, by their keys; what this one finds is added.
+
+def together(
+    plans: Sequence[Sequence[tuple[Point, int]]],
+    *,
+    monitor: Foreseen,
+    jobs: int | None = None,
+    fresh: bool = False,
+    kept: Kept | None = None,
+) -> list[list[Task]]:
+    """A task for each pair of point and seed of several plans, which share their calibrations.
+
+    Where loads are to be looked for, the monitor hears before of the runs that come after it, but for those that are
+    `kept`. `fresh`: neither calibrations nor runs are taken from before.
     """
-    monitor, at_once = monitor or Silent(), runner.default_jobs() if jobs is None else jobs
+    at_once = runner.default_jobs() if jobs is None else jobs
     if at_once < 1:
         raise BadInput(f"jobs: {jobs}: expected 1 or more")
-    points = {point.name: point for point, _ in runs}
-    # Seeds that share a calibration, by the point and the first of them.
-    shared: dict[tuple[str, int], list[int]] = {}
+    seeds: dict[Group, list[int]] = {}
+    points: dict[Group, Point] = {}
+    for number, runs in enumerate(plans):
+        for group, point, seed in _grouped(number, runs):
+            seeds.setdefault(group, []).append(seed)
+            points[group] = point
+    resolved = _resolved(points)
+    loads = Loads(fresh)
+    asked = {group: loads.ask(item, _rate(points[group].calibration_rate)) for group, item in resolved.items()}
+    home = Path.cwd()
+
+    def tasks_of(group: Group) -> list[Task]:
+        return _tasks(points[group], resolved[group], loads.of(asked[group]), seeds[group], home)
+
+    with planning.uncollected():
+        tasks = {group: tasks_of(group) for group in seeds if loads.has(asked[group])}
+    if not loads.are_known:
+        known = {task.key: task.size for one in tasks.values() for task in one}
+        sizes = [size for key, size in known.items() if fresh or kept is None or not kept.has(key)]
+        sizes += _foreseen({group: seeds[group] for group in seeds if group not in tasks}, points, resolved, asked)
+        monitor.foresee(len(sizes), sum(sizes, NOTHING))
+        try:
+            loads.find(at_once, monitor.told)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "stopped while calibrating; the loads that are found are kept, no run was made yet"
+            ) from None
+    with planning.uncollected():
+        tasks |= {group: tasks_of(group) for group in seeds if group not in tasks}
+        by_seed = {(*group[:2], task.seed): task for group, one in tasks.items() for task in one}
+        return [[by_seed[number, point.name, seed] for point, seed in runs] for number, runs in enumerate(plans)]
+
+
+def _grouped(number: int, runs: Sequence[tuple[Point, int]]) -> Iterator[tuple[Group, Point, int]]:
+    """The runs of a plan, each with the group that it belongs to."""
     first_of: dict[str, int] = {}
     for point, seed in runs:
         first = seed if point.calibrates_each_seed else first_of.setdefault(point.name, seed)
-        shared.setdefault((point.name, first), []).append(seed)
-    resolved = _resolved(points, list(shared))
-    found = _calibrated(points, resolved, at_once, monitor, fresh, {} if known is None else known)
-    with planning.uncollected():
-        home = Path.cwd()
-        tasks = {
-            (group[0], task.seed): task
-            for group, seeds in shared.items()
-            for task in _tasks(points[group[0]], resolved[group], found[group], seeds, home)
-        }
-        return [tasks[point.name, seed] for point, seed in runs]
+        yield (number, point.name, first), point, seed
 
 
 @planning.uncollected()
-def _resolved(points: Mapping[str, Point], groups: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Resolved]:
+def _resolved(points: Mapping[Group, Point]) -> dict[Group, Resolved]:
     """Every point with its first seed, checked."""
-    sources = [points[name].source.with_changes({"seed": first}) for name, first in groups]
-    resolved = dict(zip(groups, planning.resolved(sources), strict=True))
+    sources = [point.source.with_changes({"seed": first}) for (_, _, first), point in points.items()]
+    resolved = dict(zip(points, planning.resolved(sources), strict=True))
     _all_different(points, resolved)
-    for (name, _), item in resolved.items():
-        if not points[name].uncongested:
+    for group, item in resolved.items():
+        if not points[group].uncongested:
             shaping.doubts(item)
     return resolved
 
 
-def _all_different(points: Mapping[str, Point], resolved: Mapping[tuple[str, int], Resolved]) -> None:
+def _all_different(points: Mapping[Group, Point], resolved: Mapping[Group, Resolved]) -> None:
     """Refuses two points of a grid that are one run under two names, unless the grid says that this is meant."""
-    names: dict[tuple[str, int, str], str] = {}
-    for (name, first), item in resolved.items():
-        point = points[name]
+    names: dict[tuple[int, str, int, str], str] = {}
+    for group, item in resolved.items():
+        point, (number, name, first) = points[group], group
         if point.may_be_another:
             continue
         what = _on_its_link(point, item).digest
-        other = names.setdefault((point.grid, first, what), name)
+        other = names.setdefault((number, point.grid, first, what), name)
         if other != name:
             raise BadInput(
                 f"{point.source.file or point.source.origin}: grid {point.grid}: {other} and {name} are the same run; "
@@ -127,50 +163,20 @@ def _on_its_link(point: Point, resolved: Resolved) -> Resolved:
     return engine.resolve(toml_text.dumps(tree), resolved.origin)
 
 
-def _calibrated(
-    points: Mapping[str, Point],
-    resolved: Mapping[tuple[str, int], Resolved],
-    at_once: int,
-    monitor: Monitor,
-    fresh: bool,
-    known: dict[str, Calibration],
-) -> dict[tuple[str, int], list[Calibration]]:
-    """The populations of each point, by its name and the seed that they are looked for with."""
-    asked: dict[str, tuple[Resolved, Load, float | None]] = {}
-    keys: dict[tuple[str, int], list[tuple[str, Load]]] = {}
-    for group, item in resolved.items():
-        rate = _rate(points[group[0]].calibration_rate)
-        keys[group] = [(calibration.key_of(item, load, rate), load) for load in item.loads]
-        for key, load in keys[group]:
-            if key not in known:
-                asked.setdefault(key, (item, load, rate))
-
-    # A search is a few runs one after the other, so several searches share the processors better than one at a time.
-    each = max(1, at_once // max(1, len(asked)))
-
-    def search(item: Resolved, load: Load, rate: float | None, stop: threading.Event) -> Calibration:
-        return calibration.calibrate(item, load, each, _Stoppable(monitor, stop), rate, fresh)
-
-    try:
-        answers = runner.in_parallel([partial(search, *what) for what in asked.values()], at_once)
-    except KeyboardInterrupt:
-        raise Interrupted("stopped while calibrating; the loads that are found are kept, no run was made yet") from None
-    known.update(zip(asked, answers, strict=True))
-    return {group: [replace(known[key], traffic=load.traffic) for key, load in own] for group, own in keys.items()}
-
-
-class _Stoppable:
-    """Ends runs of calibrations at their next report of progress once they are to stop."""
-
-    def __init__(self, monitor: Monitor, stop: threading.Event) -> None:
-        self.expect, self.begin, self.end = monitor.expect, monitor.begin, monitor.end
-        self._monitor, self._stop = monitor, stop
-
-    def tick(self, run: int, tick: Mapping[str, Any]) -> None:
-        """Hears how far a run is."""
-        if self._stop.is_set():
-            raise runner.Cancelled
-        self._monitor.tick(run, tick)
+def _foreseen(
+    seeds: Mapping[Group, Sequence[int]],
+    points: Mapping[Group, Point],
+    resolved: Mapping[Group, Resolved],
+    asked: Mapping[Group, Asked],
+) -> list[Size]:
+    """The size of each different run of some groups, before their populations are known."""
+    sizes: dict[tuple[str, tuple[str, ...], int], Size] = {}
+    for group, own in seeds.items():
+        item = _on_its_link(points[group], resolved[group])
+        loads = tuple(key for key, _ in asked[group])
+        for seed in own:
+            sizes[item.digest, loads, seed] = runner.size(item, resolved[group].loads)
+    return list(sizes.values())
 
 
 def _tasks(

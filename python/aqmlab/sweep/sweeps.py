@@ -13,7 +13,7 @@ from aqmlab import bounds, engine, files, statistics, toml_text
 from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json, read_json
-from aqmlab.progress import Monitor, Silent
+from aqmlab.progress import Foreseen, Monitor, Silent
 from aqmlab.results import store
 from aqmlab.runs import planning
 from aqmlab.statistics import Interval
@@ -21,7 +21,7 @@ from aqmlab.sweep import axes, grid, table
 from aqmlab.sweep.executor import Executor
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.kept import Kept
-from aqmlab.sweep.plan import Task, plan
+from aqmlab.sweep.plan import Task, together
 
 FILE, SOURCE = "sweep.json", "sweep.toml"
 KEYS = ("name", "seeds", "scenario", "grid")
@@ -108,7 +108,8 @@ def run(
     started = time.monotonic()
     store.claim(folder, resume)
     runs = sweep.runs
-    tasks = plan(runs, jobs=jobs, monitor=monitor, fresh=fresh)
+    heard = Foreseen(monitor or Silent())
+    (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=Kept())
     planned = {f"{point.name}, seed {seed}": task.digest for (point, seed), task in zip(runs, tasks, strict=True)}
     if resume and (folder / FILE).exists() and read_json(folder / FILE).get("plan") != planned:
         raise BadInput(f"{folder}: holds another sweep; expected the one to be resumed")
@@ -126,7 +127,7 @@ def run(
         store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
         store.write_text(folder / SOURCE, files.text(sweep.origin, files.GRID))
         store.write_json(folder / FILE, facts)
-        rows, effort = _make(runs, tasks, folder, jobs, fresh, monitor or Silent(), executor)
+        rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor)
         facts |= {"complete": True, **effort, "wall_s": time.monotonic() - started}
         store.write_json(folder / FILE, facts)
     return Finished(sweep, folder, facts, rows)
@@ -156,7 +157,7 @@ def _make(
     folder: Path,
     jobs: int | None,
     fresh: bool,
-    monitor: Monitor,
+    monitor: Foreseen,
     executor: Executor | None,
 ) -> tuple[list[Json], Json]:
     """Rows, in the order of the plan, and what it took to find them."""
