@@ -1,4 +1,7 @@
 import json
+import os
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,9 @@ import aqmlab
 import fake_native
 from aqmlab import engine, scenario, toml_text
 from aqmlab.errors import BadInput
+from aqmlab.progress import Silent
 from aqmlab.runs import calibration
+from aqmlab.runs.loads import Loads
 from conftest import BASE, NATIVE
 
 
@@ -108,3 +113,74 @@ def test_only_the_block_with_the_load_is_calibrated(monkeypatch):
 def test_a_scenario_without_a_load_has_nothing_to_calibrate():
     with pytest.raises(BadInput, match="expected a block with a load"):
         aqmlab.calibrate(BASE.replace('load = "98mbit"', "users = 100"))
+
+
+class Counting(Silent):
+    """Notes the most runs that were under way at a time, and how many shared the machine with the last search."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.going = self.most = 0
+
+    def begin(self, label, size):
+        with self.lock:
+            self.going += 1
+            self.most = max(self.most, self.going)
+        return 0
+
+    def end(self, run):
+        with self.lock:
+            self.going -= 1
+
+
+@pytest.mark.parametrize(
+    ("jobs", "asked"), [(1, ["90mbit", "98mbit"]), (2, ["80mbit", "90mbit", "98mbit"]), (3, ["98mbit"])]
+)
+def test_searches_share_the_runs_that_may_be_made_at_a_time(jobs, asked, monkeypatch):
+    monkeypatch.setattr(fake_native, "delay_per_tick_s", 0.005)
+    loads = Loads()
+    scenarios = [scenario.read(BASE).with_changes({"traffic.0.load": one}).resolve() for one in (*asked, *asked)]
+    keys = [loads.ask(one) for one in scenarios]
+    assert not loads.are_known
+    loads.find(jobs, counting := Counting())
+    assert counting.most == jobs, "one search alone makes its points side by side, several no more than they may"
+    found = [loads.of(each)[0] for each in keys]
+    assert found[: len(asked)] == found[len(asked) :] and len({one.users for one in found}) == len(asked)
+    again = Loads()
+    assert [again.of(again.ask(one))[0].users for one in scenarios] == [one.users for one in found]
+
+
+def test_an_error_in_one_search_ends_the_others(monkeypatch):
+    monkeypatch.setattr(fake_native, "delay_per_tick_s", 0.01)
+    loads = Loads()
+    loads.ask(scenario.read(BASE).resolve())
+    loads.ask(scenario.read(BASE).with_changes({"seed": 2}).resolve())
+    original = calibration._search
+
+    def failing(wanted, runs):
+        if wanted.base["seed"] == 2:
+            raise BadInput("no")
+        return original(wanted, runs)
+
+    monkeypatch.setattr(calibration, "_search", failing)
+    with pytest.raises(BadInput, match="no"):
+        loads.find(2, Silent())
+
+
+def test_the_cache_forgets_what_nobody_asks_for(monkeypatch):
+    aqmlab.calibrate(BASE)
+    (first,) = calibration.cache_folder().iterdir()
+    long_ago = time.time() - calibration.UNUSED_S - 60
+    os.utime(first, (long_ago, long_ago))
+    assert aqmlab.calibrate(BASE)[0].cached
+    assert first.stat().st_mtime > long_ago + 60, "it was asked for"
+    os.utime(first, (long_ago, long_ago))
+    aqmlab.calibrate(BASE, seed=8)
+    (second,) = calibration.cache_folder().iterdir()
+    assert second != first
+    monkeypatch.setattr(calibration, "MOST_KEPT", 2)
+    os.utime(second, (time.time() - 120, time.time() - 120))
+    aqmlab.calibrate(BASE, seed=9)
+    aqmlab.calibrate(BASE, seed=10)
+    left = list(calibration.cache_folder().iterdir())
+    assert len(left) == 2 and second not in left

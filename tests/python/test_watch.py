@@ -121,7 +121,7 @@ def test_lines_beside_bars_are_left_out_when_bars_are_noted(tmp_path):
 
     with noted.noting(tmp_path, "") as notes:
         monitor = noted.Noted(Bars(Console()), notes)
-        assert study_runs._heard(monitor, print, "runs") is monitor
+        assert study_runs._heard(monitor, print) is monitor
 
 
 def test_long_runs_are_thinned_and_old_ones_keep_their_last():
