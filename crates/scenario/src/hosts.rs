@@ -97,6 +97,7 @@ const TABLE: &[Key] = &[
     flag!("pacing", pacing),
     count!("pacing_burst", pacing_burst, 1..=65_535),
     Key { name: "ecn", read: read_ecn, write: |config| name_of(&ECN, config.ecn) },
+    flag!("ecn_option", ecn_option),
     flag!("ecn_fallback", ecn_fallback),
     flag!("abe", abe),
     words!("ect", ect, ECT),
@@ -273,6 +274,9 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     }
     if config.ecn == EcnMode::Accurate && !matches!(config.repair, Repair::Sack | Repair::Rack) {
         return blame(["repair", "ecn"], "repair sack or rack with ecn accurate".to_owned());
+    }
+    if config.ecn_option && config.ecn != EcnMode::Accurate {
+        return blame(["ecn_option", "ecn"], "ecn_option false without ecn accurate, whose option it is".to_owned());
     }
     if config.control.needs_counts() && config.ecn != EcnMode::Accurate {
         return blame(["ecn", "cc"], "ecn accurate, without which there is no prague".to_owned());
@@ -473,6 +477,7 @@ mod tests {
             // Of bulk transfers alone: `blocks.rs`.
             max_pacing_rate: _,
             ecn: _,
+            ecn_option: _,
             ecn_fallback: _,
             abe: _,
             limited_transmit: _,

@@ -398,6 +398,10 @@ fn hosts() {
             ("ect = 1", "s.toml:2: tcp.ect = 1: expected one of ect0, ect1"),
             ("ecn = true", "s.toml:2: tcp.ecn = true: expected one of off, on, plus, plus-tryonce, accurate"),
             (
+                "ecn_option = true",
+                "s.toml:2: tcp.ecn_option = true: expected ecn_option false without ecn accurate, whose option it is",
+            ),
+            (
                 "ecn = \"accurate\"\nrepair = \"newreno\"",
                 "s.toml:3: tcp.repair = \"newreno\": expected repair sack or rack with ecn accurate",
             ),

@@ -12,6 +12,7 @@ pub mod cc;
 pub mod endpoint;
 pub mod stack;
 
+mod byte_counts;
 mod delivery;
 mod outstanding;
 mod rack;
@@ -20,6 +21,7 @@ mod rtt;
 mod segment;
 mod timer;
 
+pub use byte_counts::{ByteCounts, Order};
 pub use endpoint::{CongestionState, Emit, Endpoint, Stats};
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stack::{

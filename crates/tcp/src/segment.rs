@@ -1,5 +1,6 @@
 //! A [`Segment`] has those parts of a TCP segment that matter here.
 
+use crate::byte_counts::ByteCounts;
 use base::{Ecn, Span, Time};
 
 /// Header flags.
@@ -65,11 +66,13 @@ enum First {
 }
 
 /// Up to three blocks of data that the receiver holds beyond the cumulative acknowledgement (RFC 2018), newest first,
-/// as distances from it. The first block may tell of data that came twice instead (RFC 2883).
+/// as distances from it. The first block may tell of data that came twice instead (RFC 2883). The room of blocks that
+/// are not there may hold an AccECN option, which goes with two blocks at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
     /// Start and end of each in two halves of 16 bits, so that a segment with its connection fills one cache line.
     blocks: [[u16; 4]; Self::MOST],
+    /// How many there are; above that, whether there is an option.
     count: u8,
     first: First,
 }
@@ -77,6 +80,7 @@ pub struct SackBlocks {
 impl SackBlocks {
     /// The most blocks: as many as fit beside timestamps.
     pub const MOST: usize = 3;
+    const OPTION: u8 = 4;
 
     /// Adds the block that says that `start..end` came twice. Call it before any other block is added.
     pub fn push_duplicate(&mut self, start: u64, end: u64, ack: u64) {
@@ -110,22 +114,45 @@ impl SackBlocks {
         }
     }
 
+    /// How many blocks there are.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        (self.count & (Self::OPTION - 1)) as usize
+    }
+
     /// Whether there is no block.
     #[inline]
     pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is neither a block nor an AccECN option.
+    #[inline]
+    pub(crate) const fn is_bare(&self) -> bool {
         self.count == 0
     }
 
     /// Bytes of the option: kind, length and eight for each block, padded to words.
     #[inline]
     pub const fn option_bytes(&self) -> u32 {
-        if self.count == 0 { 0 } else { 4 + 8 * self.count as u32 }
+        if self.is_empty() { 0 } else { 4 + 8 * self.len() as u32 }
+    }
+
+    /// Puts an AccECN option beside the blocks. No block is added afterwards.
+    fn put_counts(&mut self, option: &ByteCounts) {
+        assert!(self.len() + option.counters().len().div_ceil(2) <= Self::MOST, "there is room for the option");
+        let [more, room] = option.packed();
+        self.blocks[2] = room;
+        if option.counters().len() == ByteCounts::MOST {
+            self.blocks[1] = more;
+        }
+        self.count |= Self::OPTION;
     }
 
     /// The blocks that are held, as absolute sequence numbers above `ack`.
     pub fn above(&self, ack: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let from = usize::from(self.first != First::Held);
-        self.blocks[from..self.count as usize].iter().map(move |&block| {
+        self.blocks[from..self.len()].iter().map(move |&block| {
             let (start, end) = distances(block);
             (ack + start, ack + end)
         })
@@ -178,6 +205,19 @@ impl Segment {
     #[inline]
     pub const fn end(&self) -> u64 {
         self.seq + self.payload as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
+    }
+
+    /// The AccECN option (RFC 9768), if it has one.
+    #[inline]
+    pub fn byte_counts(&self) -> Option<ByteCounts> {
+        let has_option = self.sacks.count & SackBlocks::OPTION != 0;
+        has_option.then(|| ByteCounts::unpacked([self.sacks.blocks[1], self.sacks.blocks[2]]))
+    }
+
+    /// Gives it an AccECN option, which makes it larger.
+    pub fn carry(&mut self, option: &ByteCounts) {
+        self.sacks.put_counts(option);
+        self.size += option.option_bytes() as u16;
     }
 }
 

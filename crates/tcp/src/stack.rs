@@ -223,6 +223,8 @@ pub struct Config {
     pub max_pacing_rate: Option<Rate>,
     /// ECN.
     pub ecn: EcnMode,
+    /// Whether acknowledgements carry counts of bytes, with [`EcnMode::Accurate`]: the AccECN option.
+    pub ecn_option: bool,
     /// Whether a SYN that is sent again does not ask for ECN (RFC 3168 §6.1.1.1).
     pub ecn_fallback: bool,
     /// Whether a mark takes less of the window than a loss (RFC 8511).

@@ -12,12 +12,13 @@
 //! half keeps its own part: the receiver an [`Echo`], the sender what it has [`Heard`].
 
 use super::accurate::{self, INITIAL, newly_marked};
+use super::option::{Counted, Learnt};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, Segment};
 use crate::stack::{Config, EcnMode};
-use base::{Ecn, Time};
+use base::{Ecn, Span, Time};
 
 /// What the two ends agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +87,7 @@ impl Feedback {
 }
 
 /// A receiver's part: what its acknowledgements say of marks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Echo {
     kind: Feedback,
     /// The flags that acknowledgements carry now, ACK among them.
@@ -100,6 +101,8 @@ pub(super) struct Echo {
     /// Marked packets since the last acknowledgement, and in all: `r.cep` (RFC 9768).
     pub pending: u8,
     cep: u32,
+    /// The counters of bytes, where options tell them.
+    pub bytes: Option<Box<Counted>>,
 }
 
 impl Echo {
@@ -112,6 +115,7 @@ impl Echo {
         has_counted_synack: false,
         pending: 0,
         cep: INITIAL,
+        bytes: None,
     };
 
     /// Whether acknowledgements count marks.
@@ -204,7 +208,7 @@ enum Hears {
 }
 
 /// A sender's part: whether it hears of marks, and whether it has to answer one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Heard {
     kind: Hears,
     /// The next new segment carries CWR.
@@ -218,6 +222,8 @@ pub(super) struct Heard {
     /// Packets that the segment in hand tells were marked, and in all: `s.cep` (RFC 9768).
     newly: u32,
     cep: u32,
+    /// The peer's counters of bytes, where options tell them.
+    pub learnt: Option<Box<Learnt>>,
 }
 
 impl Heard {
@@ -230,6 +236,7 @@ impl Heard {
         is_newer: false,
         newly: 0,
         cep: INITIAL,
+        learnt: None,
     };
 
     /// Whether it hears of marks by counts.
@@ -248,10 +255,14 @@ impl Heard {
         }
     }
 
-    /// How many packets the segment in hand tells were marked, where that is told.
+    /// How many bytes the segment in hand tells were marked, where that is told: by an option, or by full segments.
     #[inline]
-    pub fn marked_packets(&self) -> Option<u32> {
-        self.is_accurate().then_some(self.newly)
+    pub fn marked_bytes(&self, mss: u32) -> Option<u64> {
+        let bytes = match &self.learnt {
+            Some(learnt) if self.newly > 0 => learnt.newly,
+            _ => u64::from(self.newly) * u64::from(mss),
+        };
+        self.is_accurate().then_some(bytes)
     }
 
     /// How many marked packets it has heard of.
@@ -266,10 +277,21 @@ impl Heard {
 
     /// Reads the count in `segment`, which tells that `packets` more arrived. One that tells of nothing new and was not
     /// sent later is ignored: another may have superseded it (RFC 9768 §3.2.2.2).
-    pub fn count(&mut self, segment: &Segment, packets: u32) {
+    pub fn count(&mut self, segment: &Segment, packets: u32, mss: u32) {
         if self.is_newer || packets > 0 {
-            self.newly = newly_marked(segment.flags.ace(), self.cep, packets);
+            let marked = |packets| newly_marked(segment.flags.ace(), self.cep, packets);
+            self.newly = match &mut self.learnt {
+                None => marked(packets),
+                Some(learnt) => learnt.hear(segment.byte_counts().as_ref(), [marked(0), marked(packets)], packets, mss),
+            };
             self.note(self.newly);
+        }
+    }
+
+    /// Reads the option of a SYN/ACK, which counts nothing yet.
+    pub fn read_synack(&mut self, segment: &Segment) {
+        if let Some(learnt) = &mut self.learnt {
+            learnt.hear(segment.byte_counts().as_ref(), [0; 2], 0, 1);
         }
     }
 
@@ -283,6 +305,9 @@ impl Heard {
     #[inline]
     pub fn end(&mut self) {
         (self.is_newer, self.newly) = (false, 0);
+        if let Some(learnt) = &mut self.learnt {
+            learnt.newly = 0;
+        }
     }
 
     /// Notes that a SYN/ACK was marked. Returns the flags that count this.
@@ -339,6 +364,10 @@ impl Endpoint {
         if feedback == Feedback::Accurate {
             self.receiver.echo.tell_count();
             self.sender.heard.count_synack(false);
+            if config.ecn_option {
+                self.receiver.echo.bytes = Some(Box::new(Counted::new()));
+                self.sender.heard.learnt = Some(Box::new(Learnt::new()));
+            }
         }
     }
 
@@ -412,8 +441,20 @@ impl Receiver {
     fn on_marks_accurate(&mut self, segment: &Segment, config: &Config) {
         let before = self.echo.count(segment.ecn);
         let is_told = segment.ecn == Ecn::Ce || config.delayed_ack.hurries_for_ecn;
-        if segment.ecn != before && is_told || self.echo.pending >= MOST_PENDING {
+        let counted = self.echo.bytes.as_mut();
+        let changes = counted.is_some_and(|counted| counted.count(segment.ecn, segment.payload.into()));
+        if segment.ecn != before && is_told || changes || self.echo.pending >= MOST_PENDING {
             self.acknowledge_next();
+        }
+    }
+
+    /// Gives a pure acknowledgement an AccECN option, where one is due.
+    #[inline]
+    pub(super) fn add_option(&mut self, ack: &mut Segment, rtt: Option<Span>, now: Time) {
+        if let Some(counted) = &mut self.echo.bytes
+            && let Some(option) = counted.option(ack.sacks.len(), now, rtt)
+        {
+            ack.carry(&option);
         }
     }
 

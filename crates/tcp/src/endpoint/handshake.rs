@@ -54,7 +54,15 @@ impl Endpoint {
         let factor = timer.factors.get(self.syn_tries as usize).copied().unwrap_or(1);
         self.sender.rto_at = config.timer(now, timer.base * u64::from(factor));
         let window = self.receiver.offered(config).min(u64::from(u32::MAX)) as u32;
-        out.emit(self.receiver.bare_segment(0, window, config.syn_header, flags, ecn, now));
+        let mut segment = self.receiver.bare_segment(0, window, config.syn_header, flags, ecn, now);
+        if let Some(counted) = &mut self.receiver.echo.bytes
+            && self.syn_repeats > 0
+        {
+            // RFC 9768 §3.2.3.2.2: the option may be what is lost.
+            counted.block();
+        }
+        self.receiver.add_option(&mut segment, None, now);
+        out.emit(segment);
     }
 
     /// Sends again or gives up, when the handshake's timer has expired.
@@ -138,6 +146,7 @@ impl Endpoint {
         self.agree(Feedback::of_synack(segment.flags, config), config);
         let is_syn_marked = self.receiver.echo.is_accurate() && self.hear_of_handshake(segment, config);
         self.receiver.echo.note_synack(segment.ecn);
+        self.sender.heard.read_synack(segment);
         if self.receiver.echo.echoes() && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
             self.measure_handshake(segment, config, now);

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | acknowledgements, repair, windows, timers, pacing | `sender/` |
 //! | reassembly, delayed acknowledgements, windows offered, the echo of marks | `receiver/` |
-//! | what the two ends tell each other of marks, in both halves | `feedback.rs`, `accurate.rs` |
+//! | what the two ends tell each other of marks, in both halves | `feedback.rs`, `accurate.rs`, `option.rs` |
 //! | opening | `handshake.rs` |
 //! | what can be seen from outside | `observing.rs` |
 //! | the short way for most segments | `plain.rs` |
@@ -31,6 +31,7 @@ mod accurate;
 mod feedback;
 mod handshake;
 mod observing;
+mod option;
 mod plain;
 mod receiver;
 mod sender;

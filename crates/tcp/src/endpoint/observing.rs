@@ -101,6 +101,16 @@ impl Endpoint {
         self.sender.heard.counted()
     }
 
+    /// How many bytes came marked, where AccECN options tell that (RFC 9768).
+    pub fn marked_bytes_received(&self) -> Option<u64> {
+        self.receiver.echo.bytes.as_ref().map(|counted| counted.marked)
+    }
+
+    /// Of how many of its bytes that came marked it was told, where AccECN options tell that (RFC 9768).
+    pub fn marked_bytes_heard(&self) -> Option<u64> {
+        self.sender.heard.learnt.as_ref().map(|learnt| learnt.marked)
+    }
+
     /// What it has done so far.
     pub fn stats(&self) -> &Stats {
         &self.sender.stats

@@ -9,7 +9,7 @@
 //! | a window | of a peer that has read, at such a sender | more is sent |
 //!
 //! Such a segment has no flag but ACK, PSH and, with accurate ECN, those that count as many marks as are known, and
-//! reports nothing. Whether a sender may take it so is asked in
+//! reports nothing, and no option counts bytes. Whether a sender may take it so is asked in
 //! `sender/plain.rs`. Everything else goes the general way ([`Endpoint::on_segment_generally`]).
 //!
 //! **The two do the same.** Every step of the general way that is left out here would have done nothing. A segment goes
@@ -26,7 +26,7 @@ impl Endpoint {
     /// Takes `segment` if it is plain. Returns whether it was.
     #[inline]
     pub(super) fn take_plainly(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) -> bool {
-        let is_bare = segment.flags.without(Flags::PSH) == self.sender.heard.plain && segment.sacks.is_empty();
+        let is_bare = segment.flags.without(Flags::PSH) == self.sender.heard.plain && segment.sacks.is_bare();
         if !is_bare || self.state != State::Established {
             return false;
         }

@@ -148,6 +148,17 @@ const DOUBLING: Backoff = Backoff::new(&[1, 2, 4, 8, 16, 32, 64]);
 const DOUBLING_FIVE: Backoff = Backoff::new(&[1, 2, 4, 8, 16, 32]);
 const SYNCACHE: Backoff = Backoff::new(&[1, 2, 4, 8]);
 
+/// When FreeBSD acknowledges.
+const BSD_DELAYED_ACK: DelayedAck = DelayedAck {
+    every: 2,
+    timeout: Span::from_ms(100),
+    quick: 0,
+    window_updates: true,
+    counts_small: true,
+    hurries_for_ecn: false,
+    adapts: false,
+};
+
 fn freebsd4() -> Config {
     Config {
         stack: "freebsd4",
@@ -169,6 +180,7 @@ fn freebsd4() -> Config {
         pacing_burst: GSO_MAX_SEGS,
         max_pacing_rate: None,
         ecn: EcnMode::Off,
+        ecn_option: false,
         ecn_fallback: false,
         abe: false,
         limited_transmit: false,
@@ -197,17 +209,20 @@ fn freebsd4() -> Config {
         rto_floor: RtoFloor::Whole,
         syn_timer: SynTimer { base: Span::from_secs(3), factors: BSD_SYN_BACKOFF },
         synack_timer: SynTimer { base: Span::from_secs(3), factors: SYNCACHE },
-        delayed_ack: DelayedAck {
-            every: 2,
-            timeout: Span::from_ms(100),
-            quick: 0,
-            window_updates: true,
-            counts_small: true,
-            hurries_for_ecn: false,
-            adapts: false,
-        },
+        delayed_ack: BSD_DELAYED_ACK,
     }
 }
+
+/// When ns-2's TCPSink does.
+const NS2_DELAYED_ACK: DelayedAck = DelayedAck {
+    every: 1,
+    timeout: Span::from_ms(100),
+    quick: 0,
+    window_updates: false,
+    counts_small: true,
+    hurries_for_ecn: false,
+    adapts: false,
+};
 
 fn ns2() -> Config {
     Config {
@@ -230,6 +245,7 @@ fn ns2() -> Config {
         pacing_burst: GSO_MAX_SEGS,
         max_pacing_rate: None,
         ecn: EcnMode::Off,
+        ecn_option: false,
         ecn_fallback: false,
         abe: false,
         limited_transmit: true,
@@ -258,17 +274,20 @@ fn ns2() -> Config {
         rto_floor: RtoFloor::Whole,
         syn_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
         synack_timer: SynTimer { base: Span::from_secs(3), factors: DOUBLING },
-        delayed_ack: DelayedAck {
-            every: 1,
-            timeout: Span::from_ms(100),
-            quick: 0,
-            window_updates: false,
-            counts_small: true,
-            hurries_for_ecn: false,
-            adapts: false,
-        },
+        delayed_ack: NS2_DELAYED_ACK,
     }
 }
+
+/// When Linux does.
+const LINUX_DELAYED_ACK: DelayedAck = DelayedAck {
+    every: 2,
+    timeout: Span::from_ms(40),
+    quick: 16,
+    window_updates: false,
+    counts_small: false,
+    hurries_for_ecn: true,
+    adapts: true,
+};
 
 fn linux() -> Config {
     Config {
@@ -291,6 +310,7 @@ fn linux() -> Config {
         pacing_burst: GSO_MAX_SEGS,
         max_pacing_rate: None,
         ecn: EcnMode::Off,
+        ecn_option: false,
         ecn_fallback: true,
         abe: false,
         limited_transmit: true,
@@ -319,14 +339,6 @@ fn linux() -> Config {
         rto_floor: RtoFloor::Variance,
         syn_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING },
         synack_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING_FIVE },
-        delayed_ack: DelayedAck {
-            every: 2,
-            timeout: Span::from_ms(40),
-            quick: 16,
-            window_updates: false,
-            counts_small: false,
-            hurries_for_ecn: true,
-            adapts: true,
-        },
+        delayed_ack: LINUX_DELAYED_ACK,
     }
 }

@@ -8,8 +8,8 @@ use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 use tcp::{
-    Config, Control, CubicDialect, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Reduction, Repair, RtoFloor,
-    RttSampling, Segment,
+    ByteCounts, Config, Control, CubicDialect, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Reduction, Repair,
+    RtoFloor, RttSampling, SackBlocks, Segment,
 };
 
 /// The end that opens the connection.
@@ -47,6 +47,9 @@ pub enum Fate {
     /// Its ECN field, or the bits AE, CWR and ECE, become so on the way.
     Field(Ecn),
     Bits(u32),
+    /// Its AccECN option is stripped, or zeroed.
+    NoOption,
+    ZeroedOption,
 }
 
 /// A packet as it was sent.
@@ -416,6 +419,10 @@ impl Bench {
                 segment.flags = others.with(Flags::of_ace(bits));
                 arrives
             }
+            Fate::NoOption | Fate::ZeroedOption => {
+                spoil_option(&mut segment, packet.fate == Fate::ZeroedOption);
+                arrives
+            }
             Fate::Mark => {
                 segment.ecn = if segment.ecn.is_ect() { Ecn::Ce } else { segment.ecn };
                 arrives
@@ -491,6 +498,18 @@ impl Drop for Bench {
                 );
             }
         }
+    }
+}
+
+/// Strips the AccECN option of a segment, or zeroes its counters. Reports of what came twice are lost with it.
+fn spoil_option(segment: &mut Segment, zeroes: bool) {
+    let Some(option) = segment.byte_counts() else { return };
+    let mut sacks = SackBlocks::default();
+    segment.sacks.above(segment.ack).for_each(|(start, end)| sacks.push(start - segment.ack, end - segment.ack));
+    segment.sacks = sacks;
+    segment.size -= option.option_bytes() as u16;
+    if zeroes {
+        segment.carry(&ByteCounts::new(option.order, [0; 3], option.counters().len()));
     }
 }
 

@@ -99,7 +99,7 @@ fn what(bench: &Bench, packet: &Packet) -> String {
         Fate::Lose => "*",
         Fate::Mark => "^",
         Fate::Late(_) => "~",
-        Fate::Field(_) | Fate::Bits(_) => "!",
+        Fate::Field(_) | Fate::Bits(_) | Fate::NoOption | Fate::ZeroedOption => "!",
     };
     text
 }

@@ -219,6 +219,7 @@ impl Receiver {
         ack.sacks.push_duplicate(segment.seq, segment.end(), ack.ack);
         held.above(ack.ack).for_each(|(start, end)| ack.sacks.push(start - ack.ack, end - ack.ack));
         ack.size = (config.header + ack.sacks.option_bytes()) as u16;
+        self.add_option(&mut ack, sender.rtt.srtt(), now);
         out.emit(ack);
     }
 
@@ -230,7 +231,9 @@ impl Receiver {
 
     /// Sends a pure acknowledgement.
     pub fn acknowledge(&mut self, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
-        let segment = self.segment(sender.snd_nxt, 0, Flags::NONE, self.echo.field(config.ect_on_control), config, now);
+        let ecn = self.echo.field(config.ect_on_control);
+        let mut segment = self.segment(sender.snd_nxt, 0, Flags::NONE, ecn, config, now);
+        self.add_option(&mut segment, sender.rtt.srtt(), now);
         out.emit(segment);
     }
 

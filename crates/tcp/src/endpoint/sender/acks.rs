@@ -119,7 +119,8 @@ impl Sender {
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
         let (mss, records) = (u64::from(config.mss), (records - self.outstanding.len()) as u32);
         if self.heard.is_accurate() {
-            self.heard.count(segment, records + self.outstanding.sacked_records() - reported_records);
+            let packets = records + self.outstanding.sacked_records() - reported_records;
+            self.heard.count(segment, packets, config.mss);
         }
         let sacked = self.outstanding.sacked_bytes();
         let (mut delivered, mut segments_bytes) = (bytes + sacked - reported + twice, mss * u64::from(records));
@@ -206,9 +207,9 @@ impl Sender {
         self.counted_bytes(config).unwrap_or_else(supposed)
     }
 
-    /// How many bytes were marked, where the segment in hand counts that: by full segments.
+    /// How many bytes were marked, where the segment in hand counts that.
     pub(super) fn counted_bytes(&self, config: &Config) -> Option<u64> {
-        self.heard.marked_packets().map(|packets| u64::from(packets) * u64::from(config.mss))
+        self.heard.marked_bytes(config.mss)
     }
 
     /// Takes an acknowledgement of new data.

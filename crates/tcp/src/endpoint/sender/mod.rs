@@ -69,7 +69,10 @@ impl<E: Emit> Outlet<'_, E> {
     /// Sends a segment with data or a FIN.
     #[inline(always)]
     fn send(&mut self, seq: u64, payload: u32, flags: Flags, ecn: Ecn, config: &Config, now: Time) {
-        let segment = self.receiver.segment(seq, payload, flags, ecn, config, now);
+        let mut segment = self.receiver.segment(seq, payload, flags, ecn, config, now);
+        if payload == 0 {
+            self.receiver.add_option(&mut segment, None, now);
+        }
         self.emit.emit(segment);
     }
 }
