@@ -2,6 +2,7 @@
 
     python benches/bench.py                  all cases, the table, benches/results.json
     python benches/bench.py --full           the web run at its published length of 120 minutes as well
+    python benches/bench.py --commands       only what aqmlab run costs beyond the engine, and two runs at a time
     python benches/bench.py --decisions      only what the decisions of each discipline cost, benches/decisions.json
     python benches/bench.py --instructions   instructions a packet as well, counted by valgrind
     python benches/bench.py --update-docs    and put the tables into docs/performance.md
@@ -38,6 +39,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "peers"))
 
+import commands  # noqa: E402
 import decisions  # noqa: E402
 import workloads  # noqa: E402
 from ns2_reference import CASES as DISCIPLINES  # noqa: E402
@@ -453,9 +455,20 @@ def table(chosen: Sequence[Case], results: Results) -> list[list[str]]:
     return rows
 
 
+HEAD_OF_TARGETS = ["target", "bound", "measured", "verdict"]
+
+
+def command_rows(found: commands.Commands) -> list[list[str]]:
+    """Targets of the command around the engine, as rows of text."""
+    return [
+        [title, f"at most {most:g} {unit}", f"{figure:.3g} {unit}", "met" if figure <= most else "MISSED"]
+        for title, most, unit, figure in found.targets()
+    ]
+
+
 def target_table(results: Results) -> list[list[str]]:
     """All targets as rows of text."""
-    rows = [["target", "bound", "measured", "verdict"]]
+    rows = [HEAD_OF_TARGETS]
     for target in TARGETS:
         figure, is_met = target.verdict(results)
         sign = "at least" if target.at_least else "at most"
@@ -500,6 +513,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--case", action="append", metavar="NAME", help="only cases whose name begins so (repeatable)")
     parser.add_argument("--full", action="store_true", help="also 120 simulated minutes of web users, once")
     parser.add_argument("--instructions", action="store_true", help="also instructions a packet, by valgrind")
+    parser.add_argument("--commands", action="store_true", help="only what aqmlab run costs beyond the engine")
     parser.add_argument("--decisions", action="store_true", help="only the cost of decisions")
     parser.add_argument("--no-ns2", action="store_true", help="without ns-2, even if it is installed")
     parser.add_argument("--engine", type=Path, metavar="PROGRAM", help="an engine that is built already")
@@ -515,6 +529,8 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
             parser.error(f"--case {wanted}: expected the beginning of one of {', '.join(names)}")
     if args.update_docs and args.case:
         parser.error("--update-docs with --case: expected all cases")
+    if args.commands and (args.case or args.full or args.output or args.decisions or args.update_docs):
+        parser.error("--commands: expected none of --case, --full, --output, --decisions and --update-docs beside it")
     if args.decisions and (args.case or args.engine or args.full or args.output):
         parser.error("--decisions: expected none of --case, --engine, --full and --output beside it")
     return args
@@ -552,6 +568,10 @@ def main(words: Sequence[str]) -> int:
     if args.decisions:
         return 1 if bench_decisions(args) and args.check else 0
     engine: Path = args.engine or build()
+    if args.commands:
+        alone = commands.measure(engine, args.reps)
+        print(aligned([HEAD_OF_TARGETS, *command_rows(alone)]))
+        return 1 if args.check and any(figure > most for _, most, _, figure in alone.targets()) else 0
     ns = None if args.no_ns2 else shutil.which("ns")
     chosen = [c for c in cases(args.full) if not args.case or any(c.name.startswith(name) for name in args.case)]
     results = run_all(engine, ns, chosen, args.reps)
@@ -560,6 +580,8 @@ def main(words: Sequence[str]) -> int:
 
     about: dict[str, Any] = {"date": today(), "machine": machine(), "versions": versions(ns), "repetitions": args.reps}
     targets = [(t, *t.verdict(results)) for t in TARGETS]
+    around = None if args.case else commands.measure(engine, args.reps)
+    of_commands = [] if around is None else around.targets()
     document = {
         **about,
         "what": "User CPU time a packet that left the bottleneck, either direction; set-up included, of ns-2 excluded.",
@@ -567,18 +589,24 @@ def main(words: Sequence[str]) -> int:
         "targets": [
             {"target": t.title, "bound": t.bound, "at_least": t.at_least, "unit": t.unit, "measured": f, "met": met}
             for t, f, met in targets
+        ]
+        + [
+            {"target": title, "bound": most, "at_least": False, "unit": unit, "measured": f, "met": f <= most}
+            for title, most, unit, f in of_commands
         ],
+        **({} if around is None else {"commands": around.values()}),
     }
     if output := args.output or (None if args.case else RESULTS):
         output.write_text(json.dumps(document, indent=1) + "\n")
 
     heading = headline(about, f"{args.reps} repetitions")
-    print(f"{heading}\n\n{aligned(table(chosen, results))}\n\n{aligned(target_table(results))}")
+    bounds = target_table(results) + ([] if around is None else command_rows(around))
+    print(f"{heading}\n\n{aligned(table(chosen, results))}\n\n{aligned(bounds)}")
     if ns is None:
         print("\nns-2 was not measured: apt-get install --no-install-recommends ns2")
     if args.update_docs:
-        write_docs("bench", heading, iter([target_table(results), table(chosen, results)]))
-    is_missed = any(met is False for _, _, met in targets)
+        write_docs("bench", heading, iter([bounds, table(chosen, results)]))
+    is_missed = any(met is False for _, _, met in targets) or any(f > most for _, most, _, f in of_commands)
     if not args.case:
         print()
         is_missed |= bench_decisions(args)
