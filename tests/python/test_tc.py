@@ -151,7 +151,12 @@ def test_no_parameter_of_a_discipline_is_forgotten():
             said = {word.ours for word in known.words} | set(known.fixed) | set(known.sets) | set(known.by_classes)
             said |= set(red.COMPUTED) if known.is_red else set()
             said |= (
-                {"max_rtt", "min_th", "range", "th_len", "capacity"} if row["name"] == "dualpi2" else set()
+                {
+                    *("max_rtt", "min_th", "range", "th_len", "capacity"),
+                    *("critical_delay", "critical_score", "aging"),
+                }
+                if row["name"] == "dualpi2"
+                else set()
             )  # of the gains, the ramp, the limit
             # The target follows from rtt, and numbers say what the words do.
             said |= {"target", "rtt_keyword", "overhead_keyword"} if row["name"] == "cake" else set()

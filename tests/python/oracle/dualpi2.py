@@ -30,6 +30,7 @@ from fractions import Fraction
 from oracle.frame import Discipline, Law, Packet, Told, Uniform, chance
 from oracle.parameters import Length, Parameters, Written
 from oracle.pi2 import Controller, is_scalable
+from oracle.stream import flow_hash
 
 DEFAULTS: dict[str, Written] = {
     "limit": "",
@@ -44,12 +45,17 @@ DEFAULTS: dict[str, Written] = {
     "drop_on_overload": True,
     "classic_protection": 0.1,
     "native": "",
-    "min_th": "800us",
-    "range": "400us",
+    "min_th": "",
+    "range": "",
     "th_len": 1,
     "step_thresh": "1ms",
     "min_qlen_step": 0,
     "drop_early": False,
+    "any_ect": False,
+    "queue_protection": "",
+    "critical_delay": "",
+    "critical_score": "4ms",
+    "aging": "4194304bit",
     "mtu": "1500b",
 }
 
@@ -59,14 +65,36 @@ def build(given: Mapping[str, Written], rate_bps: int, uniform: Uniform) -> Disc
     known = Parameters(DEFAULTS, given)
     is_linux = known.word("dialect") == "linux"
     limit: Written = "10000p" if is_linux else Length(rate_bps // 32, True)
-    native = "step" if is_linux else "ramp"
-    return DualPi2(Parameters({**DEFAULTS, "limit": limit, "native": native}, given), uniform)
+    is_cable = known.word("dialect") == "docsis"
+    computed: dict[str, Written] = {
+        "limit": limit,
+        "native": "step" if is_linux else "ramp",
+        "min_th": "800us",
+        "range": "400us",
+        "queue_protection": is_cable,
+    }
+    if is_cable:
+        # MULPI: the ramp takes 2^19 ns and ends at 1 ms, or begins at two packets where these take longer.
+        two_packets_ns = 2 * known.size("mtu") * 8 * 10**9 // rate_bps
+        computed["min_th"] = f"{max(1_000_000 - 2**19, two_packets_ns)}ns"
+        computed["range"] = f"{2**19}ns"
+    settled = Parameters({**DEFAULTS, **computed}, given)
+    if not settled.has("critical_delay"):
+        settled = Parameters({**DEFAULTS, **computed, "critical_delay": f"{highest_ns(settled)}ns"}, given)
+    return DualPi2(settled, uniform, rate_bps)
+
+
+def highest_ns(parameters: Parameters) -> int:
+    """Where the L-queue's own marks reach 1; of a step by time where it is."""
+    if parameters.word("native") == "ramp":
+        return parameters.time_ns("min_th") + parameters.time_ns("range")
+    return parameters.time_ns("step_thresh") if parameters.is_time("step_thresh") else 1_000_000
 
 
 class DualPi2(Discipline):
     """The discipline."""
 
-    def __init__(self, parameters: Parameters, uniform: Uniform) -> None:
+    def __init__(self, parameters: Parameters, uniform: Uniform, rate_bps: int) -> None:
         self.is_linux = parameters.word("dialect") == "linux"
         period_ns, alpha, beta = gains(parameters)
         self.controller = Controller(parameters, alpha, beta)
@@ -81,6 +109,9 @@ class DualPi2(Discipline):
         self.step_least = parameters.number("min_qlen_step")
         self.drops_early = parameters.flag("drop_early")
         self.spared: set[int] = set()
+        self.takes_any_ect = parameters.flag("any_ect")
+        self.rate_bps = rate_bps
+        self.protection = Protection(parameters) if parameters.flag("queue_protection") else None
 
         self.has_ramp = parameters.word("native") == "ramp"
         self.ramp_from_ns = parameters.time_ns("min_th")
@@ -118,7 +149,9 @@ class DualPi2(Discipline):
         packet.arrived_ns = now_ns
         if self._is_full(packet):
             return [Told("drop", "tail", packet.number)]
-        is_l = self.marks and is_scalable(packet)
+        is_l = self.marks and (is_scalable(packet) or (self.takes_any_ect and packet.has_ect))
+        if is_l and self.protection is not None:
+            is_l = not self._is_sanctioned(packet, now_ns)
         signal = None
         if self.drops_early:
             signal = self.control_l(packet) if is_l else self.control_c(packet)
@@ -130,6 +163,21 @@ class DualPi2(Discipline):
         self.waiting.packets += 1
         self.waiting.bytes += packet.size
         return [*([] if signal is None else [signal]), Told("accept", number=packet.number)]
+
+    def _is_sanctioned(self, packet: Packet, now_ns: int) -> bool:
+        """RFC 9957's qprotect, with the waiting time of what is in the L-queue at the link's rate."""
+        assert self.protection is not None
+        delay_ns = sum(waiting.size for waiting in self.l_queue) * 8 * 10**9 // self.rate_bps
+        if not self.has_ramp:
+            above = (
+                delay_ns > self.step_ns if self.step_ns is not None else len(self.l_queue) > (self.step_packets or 0)
+            )
+            native = float(above)
+        elif len(self.l_queue) < self.ramp_spares or delay_ns <= self.ramp_from_ns:
+            native = 0.0
+        else:
+            native = min(1.0, (delay_ns - self.ramp_from_ns) / self.ramp_ns)
+        return self.protection.sanctions(packet, delay_ns, native, now_ns)
 
     def take(self, now_ns: int) -> list[Told]:
         """The link asks for a packet; what is told."""
@@ -228,7 +276,8 @@ class DualPi2(Discipline):
                 self.c_sum -= 1.0
         if not is_signalled:
             return None
-        if not (self.marks and packet.has_ect):
+        # What was sanctioned is not marked here (RFC 9331 §5.4.1.2).
+        if not (self.marks and packet.has_ect) or is_scalable(packet):
             return Told("drop", "early", packet.number)
         return Told("drop", "overload", packet.number) if self.is_overload else Told("mark", "early", packet.number)
 
@@ -243,6 +292,38 @@ class DualPi2(Discipline):
     def draws_twice(self) -> bool:
         """True with the square of p'."""
         return chance(self.controller.base, self.uniform) and chance(self.controller.base, self.uniform)
+
+
+class Protection:
+    """RFC 9957: a score for each of 32 flows, and one for all the others, that falls by a nanosecond a nanosecond."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.critical_delay_ns = parameters.time_ns("critical_delay")
+        self.critical_score_ns = parameters.time_ns("critical_score")
+        self.aging_bps = parameters.rate_bps("aging")
+        self.owners: list[int | None] = [None] * 33
+        self.expiries_ns = [0] * 33
+
+    def sanctions(self, packet: Packet, delay_ns: int, native: float, now_ns: int) -> bool:
+        """Whether a packet goes elsewhere."""
+        place = self.pick(packet.flow, now_ns)
+        more_ns = int(native * packet.size * 8e9 / self.aging_bps)
+        score_ns = min(self.expiries_ns[place] - now_ns + more_ns, self.critical_score_ns)
+        self.expiries_ns[place] = now_ns + score_ns
+        if delay_ns <= self.critical_delay_ns:
+            return False
+        return delay_ns * score_ns > self.critical_delay_ns * self.critical_score_ns
+
+    def pick(self, flow: int, now_ns: int) -> int:
+        """pick_bucket: the flow's own of two places, else the first of them that has expired, else the last of all."""
+        bits = flow_hash(flow, 0)
+        places = [bits % 32, bits // 32 % 32]
+        own = [place for place in places if self.owners[place] == flow]
+        expired = [place for place in places if self.expiries_ns[place] <= now_ns]
+        place = (own or expired or [32])[0]
+        self.owners[place] = flow
+        self.expiries_ns[place] = max(self.expiries_ns[place], now_ns)
+        return place
 
 
 class _Shown(Law):

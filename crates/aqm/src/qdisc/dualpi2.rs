@@ -31,10 +31,13 @@
 //!
 //! Deviations. A probability above 1 is summed up as 1. With `ecn` off every packet is Classic, and dropped where it is
 //! signalled. The RFC refuses a packet when an MTU would not fit, here when the packet does not. No filters, no limit
-//! on memory, and no segments to split. Linux's gains are whole multiples of 1/275 Hz, p' and a step of it of 2^-32.
-//! The RFC's waiting time of the L-queue is read as that of the packet in hand.
+//! on memory, and no segments to split. The dialect `docsis` has the L-queue of cable modems alone: their ramp
+//! (`native.rs`) and queue protection (`protection.rs`). Linux's gains are whole multiples of 1/275 Hz, p' and a step
+//! of it of 2^-32. The RFC's waiting time of the L-queue is read as that of the packet in hand.
 
 use super::fifo::Limit;
+use super::native::{self, Native, Spares};
+use super::protection::{self, Protection};
 use super::{Held, Qdisc, Taken};
 use crate::cause::Cause;
 use crate::gauge::Gauge;
@@ -49,6 +52,16 @@ use std::collections::VecDeque;
 
 const RFC: &str = "RFC 9332 A.1; tc-dualpi2(8)";
 
+/// Which packets are Scalable.
+const ANY_ECT: Param = Param {
+    name: "any_ect",
+    kind: Kind::Flag,
+    default: "false",
+    range: Param::ANY,
+    doc: "ECT(0) goes to the L-queue too, not only ECT(1) and CE; in the linux dialect.",
+    source: "tc-dualpi2(8): l4s_ect",
+};
+
 const PARAMS: &[Param] = &[
     Param {
         doc: "How much may wait in both queues, in packets or bytes; what arrives beyond is lost. Computed: what the \
@@ -57,7 +70,10 @@ const PARAMS: &[Param] = &[
     },
     Param { default: "true", source: "RFC 9332: it is made for ECN", ..registry::ECN },
     Param {
-        doc: "Where RFC 9332 and Linux differ: how signals are drawn, and the L-queue's own marks.",
+        name: "dialect",
+        kind: Kind::Word(&["rfc", "linux", "docsis"]),
+        doc: "Where RFC 9332 and Linux differ: how signals are drawn, and the L-queue's own marks; with docsis the \
+              RFC's with the L-queue of cable modems.",
         source: "RFC 9332",
         ..pie::DIALECT
     },
@@ -100,55 +116,17 @@ const PARAMS: &[Param] = &[
         doc: "The share of the link that the Classic queue has for certain while packets wait in both, in whole percent.",
         source: "tc-dualpi2(8): 10 %; RFC 9332 leaves the scheduler open",
     },
-    Param {
-        name: "native",
-        kind: Kind::Word(&["ramp", "step"]),
-        default: "",
-        range: Param::ANY,
-        doc: "How the L-queue marks of itself, by its waiting time: from min_th on ever more over range, or all above \
-              step_thresh. Computed: ramp, or step for linux.",
-        source: RFC,
-    },
-    Param {
-        name: "min_th",
-        kind: Kind::Time,
-        default: "800us",
-        range: (0.0, 10.0),
-        doc: "Waiting time in the L-queue at which the ramp begins.",
-        source: "RFC 9332 A.1",
-    },
-    Param {
-        name: "range",
-        kind: Kind::Time,
-        default: "400us",
-        range: (0.0, 10.0),
-        doc: "Waiting time over which the ramp rises to 1.",
-        source: "RFC 9332 A.1",
-    },
-    Param {
-        name: "th_len",
-        kind: Kind::Integer,
-        default: "1",
-        range: (0.0, 1e6),
-        doc: "The ramp spares an L-queue of so many packets or fewer, the one in hand included (min_qlen_step of step).",
-        source: "RFC 9332 A.1",
-    },
-    Param {
-        name: "step_thresh",
-        kind: Kind::LengthOrTime,
-        default: "1ms",
-        range: (0.0, 1e6),
-        doc: "Waiting time, or packets (not bytes) left behind, above which the step marks.",
-        source: "tc-dualpi2(8)",
-    },
-    Param {
-        name: "min_qlen_step",
-        kind: Kind::Integer,
-        default: "0",
-        range: (0.0, 1e6),
-        doc: "The step spares a packet that finds fewer than this in the L-queue when it arrives.",
-        source: "tc-dualpi2(8)",
-    },
+    native::NATIVE,
+    native::MIN_TH,
+    native::RANGE,
+    native::TH_LEN,
+    native::STEP_THRESH,
+    native::MIN_QLEN_STEP,
+    protection::QUEUE_PROTECTION,
+    protection::CRITICAL_DELAY,
+    protection::CRITICAL_SCORE,
+    protection::AGING,
+    ANY_ECT,
     Param {
         name: "drop_early",
         kind: Kind::Flag,
@@ -184,6 +162,8 @@ struct Dialect {
     overload_is_beyond: bool,
     /// The controller spares a queue of fewer bytes than so many packets of `mtu`.
     spared: u64,
+    /// The L-queue is that of cable modems: IAQM's ramp, and queue protection.
+    is_cable: bool,
 }
 
 /// What may wait, unless `limit` says so.
@@ -203,7 +183,11 @@ const RFC_9332: Dialect = Dialect {
     marks_apart: false,
     overload_is_beyond: false,
     spared: 0,
+    is_cable: false,
 };
+
+/// RFC 9332 with the L-queue of DOCSIS 3.1 (MULPI, Annexes O and P).
+const DOCSIS: Dialect = Dialect { is_cable: true, ..RFC_9332 };
 
 /// Linux sch_dualpi2.c.
 const LINUX: Dialect = Dialect {
@@ -215,20 +199,45 @@ const LINUX: Dialect = Dialect {
     marks_apart: true,
     overload_is_beyond: true,
     spared: 2,
+    is_cable: false,
 };
 
 impl Dialect {
     fn of(values: &Values) -> Self {
         match values.word("dialect") {
             "linux" => LINUX,
+            "docsis" => DOCSIS,
             _ => RFC_9332,
         }
     }
 }
 
-/// Whether the limit is computed from the link's rate.
+/// Whether the limit, the ramp or the waiting time that queue protection goes by is computed from the link's rate.
 fn uses_rate(values: &Values) -> bool {
-    matches!(Dialect::of(values).limit, Room::Time(_)) && !values.0.contains_key("limit")
+    let dialect = Dialect::of(values);
+    let has_limit = values.0.contains_key("limit");
+    let protects = matches!(values.0.get("queue_protection"), Some(Value::Flag(true)));
+    matches!(dialect.limit, Room::Time(_)) && !has_limit || dialect.is_cable || protects
+}
+
+/// The ramp of IAQM ends at 1 ms, 2^19 ns after it begins. It never begins below the time of two packets.
+fn resolve_native(values: &mut Values, dialect: &Dialect, rate: Rate) {
+    values.fill("native", Value::Word(if dialect.has_ramp { "ramp" } else { "step" }));
+    let range = Span::from_ns(1 << 19);
+    let floor = rate.time_for(2 * u64::from(values.size("mtu")));
+    let (min_th, range) = match dialect.is_cable {
+        true => (Span::from_ms(1).saturating_sub(range).max(floor), range),
+        false => (Span::from_us(800), Span::from_us(400)),
+    };
+    values.fill("min_th", Value::Time(min_th));
+    values.fill("range", Value::Time(range));
+    values.fill("queue_protection", Value::Flag(dialect.is_cable));
+    let highest = match Native::of(values) {
+        Native::Ramp { min_th, range, .. } => min_th + range,
+        Native::StepTime(threshold) => threshold,
+        Native::StepPackets(_) => Span::from_ms(1),
+    };
+    values.fill("critical_delay", Value::Time(highest.max(Span::from_us(1)).min(Span::from_secs(10))));
 }
 
 fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
@@ -238,7 +247,7 @@ fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
         Room::Time(time) => Length::Bytes((rate.bytes_in(time) as f64).min(4e9)),
     };
     values.fill("limit", Value::Length(limit));
-    values.fill("native", Value::Word(if dialect.has_ramp { "ramp" } else { "step" }));
+    resolve_native(values, &dialect, rate);
     let max_rtt = values.find_time("max_rtt");
     if let (None, Some((tupdate, alpha, beta))) = (max_rtt, dialect.gains) {
         values.fill("tupdate", Value::Time(tupdate));
@@ -259,6 +268,12 @@ fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
     if dialect.has_ramp && values.flag("drop_early") {
         return Err(Refusal::new("drop_early", "false in the rfc dialect, which decides when packets leave"));
     }
+    if dialect.has_ramp && values.flag("any_ect") {
+        return Err(Refusal::new("any_ect", "false but in the linux dialect, which has it"));
+    }
+    if !dialect.has_ramp && values.flag("queue_protection") {
+        return Err(Refusal::new("queue_protection", "false in the linux dialect, which has none"));
+    }
     if values.find_time("max_rtt").is_some() {
         values.ordered("tupdate", "max_rtt")?;
     }
@@ -267,49 +282,6 @@ fn resolve(values: &mut Values, rate: Rate) -> Result<(), Refusal> {
             Err(Refusal::new("step_thresh", "packets such as 24p or a time such as 5ms"))
         }
         _ => Ok(()),
-    }
-}
-
-/// How the L-queue marks of itself.
-#[derive(Clone, Copy, Debug)]
-enum Native {
-    Ramp { min_th: Span, range: Span, th_len: u32 },
-    StepTime(Span),
-    StepPackets(u32),
-}
-
-/// Which packets of the L-queue the step spares: those that found fewer than `least` packets in it.
-#[derive(Clone, Debug, Default)]
-struct Spares {
-    least: usize,
-    /// Of each packet of the queue, in order, whether it is spared; none where none can be.
-    spared: VecDeque<bool>,
-}
-
-impl Spares {
-    fn hear_arrival(&mut self, found: usize) {
-        if self.least > 0 {
-            self.spared.push_back(found < self.least);
-        }
-    }
-
-    fn hear_departure(&mut self) -> bool {
-        // A queue that was filled under another setting has packets without a word of theirs.
-        self.spared.pop_front().unwrap_or(false)
-    }
-}
-
-impl Native {
-    /// The probability for a packet that waited so long, with so many left behind it.
-    fn probability(self, waited: Span, behind: u32) -> f64 {
-        let is = |above: bool| if above { 1.0 } else { 0.0 };
-        match self {
-            Self::Ramp { th_len, .. } if behind < th_len => 0.0,
-            Self::Ramp { min_th, range, .. } if waited >= min_th + range => is(true),
-            Self::Ramp { min_th, range, .. } => waited.saturating_sub(min_th).secs_f64() / range.secs_f64().max(1e-12),
-            Self::StepTime(threshold) => is(waited > threshold),
-            Self::StepPackets(threshold) => is(behind > threshold),
-        }
     }
 }
 
@@ -333,12 +305,13 @@ impl Recurrence {
 #[derive(Clone, Debug)]
 struct Queue<P> {
     packets: VecDeque<Held<P>>,
+    bytes: u64,
     recurrence: Recurrence,
 }
 
 impl<P> Queue<P> {
     fn new() -> Self {
-        Self { packets: VecDeque::with_capacity(64), recurrence: Recurrence::default() }
+        Self { packets: VecDeque::with_capacity(64), bytes: 0, recurrence: Recurrence::default() }
     }
 
     /// How long its head has waited; 0 if the queue is empty.
@@ -356,6 +329,9 @@ pub struct DualPi2<P> {
     native: Native,
     spares: Spares,
     drops_early: bool,
+    any_ect: bool,
+    protection: Option<Protection>,
+    rate: Rate,
     ecn_enabled: bool,
     dialect: Dialect,
     mtu: u64,
@@ -371,27 +347,19 @@ pub struct DualPi2<P> {
 
 impl<P: Packet> DualPi2<P> {
     /// Empty queues from resolved values.
-    pub fn new(values: &Values, stream: Stream) -> Self {
+    pub fn new(values: &Values, rate: Rate, stream: Stream) -> Self {
         let weight = (values.number("classic_protection") * 100.0 + 0.5) as i64;
         let mtu = u64::from(values.size("mtu"));
-        let native = match (values.word("native"), values.0.get("step_thresh")) {
-            ("step", Some(Value::Time(threshold))) => Native::StepTime(*threshold),
-            ("step", _) => match values.length("step_thresh") {
-                Length::Packets(packets) | Length::Bytes(packets) => Native::StepPackets(packets as u32),
-            },
-            _ => Native::Ramp {
-                min_th: values.time("min_th"),
-                range: values.time("range"),
-                th_len: values.integer("th_len") as u32,
-            },
-        };
         let mut queue = Self {
             limit: Limit::of(values),
             clock: Clock::every(values.time("tupdate")),
             coupling: Coupling::new(values),
-            native,
+            native: Native::of(values),
             spares: Spares { least: values.integer("min_qlen_step") as usize, spared: VecDeque::new() },
             drops_early: values.flag("drop_early"),
+            any_ect: values.flag("any_ect"),
+            protection: Protection::of(values),
+            rate,
             ecn_enabled: values.flag("ecn"),
             dialect: Dialect::of(values),
             mtu,
@@ -409,6 +377,27 @@ impl<P: Packet> DualPi2<P> {
     /// Gives the L-queue a lead of a packet.
     fn reset_credit(&mut self) {
         self.credit = self.mtu as i64 * (self.weights.0 - self.weights.1);
+    }
+
+    /// Whether a packet says that its sender is Scalable.
+    fn is_scalable(&self, packet: &P) -> bool {
+        self.ecn_enabled && (coupling::is_scalable(packet.ecn()) || self.any_ect && packet.ecn().is_ect())
+    }
+
+    /// Whether a packet that says so belongs to the Classic queue all the same, for what its flow did to the L-queue.
+    /// That waits for what is in it, as a cable modem reckons it at an arrival.
+    fn is_sanctioned(&mut self, packet: &P, now: Time) -> bool {
+        let Some(protection) = &mut self.protection else { return false };
+        let waiting = self.scalable.packets.len() as u32;
+        let delay = self.rate.time_for(self.scalable.bytes);
+        let native = self.native.probability(delay, waiting);
+        protection.sanctions(packet.flow(), packet.size(), (delay, native), now)
+    }
+
+    /// Whether a packet of the Classic queue is marked where others are dropped. One that was sanctioned is not: its
+    /// sender would take the mark for one of the L-queue's (RFC 9331 §5.4.1.2).
+    fn may_mark_classic(&self, packet: &P) -> bool {
+        self.ecn_enabled && packet.ecn().is_ect() && !coupling::is_scalable(packet.ecn())
     }
 
     /// Whether everything Scalable is marked, and drops are to help.
@@ -489,11 +478,11 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
         if !self.limit.admits(self.held, size) {
             return driver.dropped(packet, Cause::TAIL, now);
         }
-        let is_scalable = self.ecn_enabled && coupling::is_scalable(packet.ecn());
+        let is_scalable = self.is_scalable(&packet) && !self.is_sanctioned(&packet, now);
         if self.drops_early {
             let signal = match is_scalable {
                 true => self.decide_coupled(),
-                false => self.decide_classic(self.ecn_enabled && packet.ecn().is_ect()),
+                false => self.decide_classic(self.may_mark_classic(&packet)),
             };
             match signal {
                 None => {}
@@ -511,6 +500,7 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
             self.spares.hear_arrival(self.scalable.packets.len());
         }
         let queue = if is_scalable { &mut self.scalable } else { &mut self.classic };
+        queue.bytes += u64::from(size);
         queue.packets.push_back(Held { packet, enqueued: now });
     }
 
@@ -525,6 +515,7 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
             };
             let behind = queue.packets.len() as u32;
             let size = packet.size();
+            queue.bytes -= u64::from(size);
             self.held.packets -= 1;
             self.held.bytes -= u64::from(size);
             let signal = match is_scalable {
@@ -533,7 +524,7 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
                     self.decide_scalable(now.since(enqueued), behind, is_spared)
                 }
                 false if self.drops_early => None,
-                false => self.decide_classic(self.ecn_enabled && packet.ecn().is_ect()),
+                false => self.decide_classic(self.may_mark_classic(&packet)),
             };
             match signal {
                 None => {}
@@ -577,8 +568,9 @@ impl<P: Packet> Qdisc<P> for DualPi2<P> {
         }
     }
 
-    fn retune(&mut self, values: &Values, _rate: Rate, now: Time) {
-        let mut fresh = Self::new(values, self.stream.clone());
+    fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        let mut fresh = Self::new(values, values.rate_at(rate), self.stream.clone());
+        fresh.protection = fresh.protection.map(|fresh| fresh.instead_of(self.protection.as_ref()));
         std::mem::swap(&mut fresh.scalable, &mut self.scalable);
         std::mem::swap(&mut fresh.classic, &mut self.classic);
         // Packets that wait were spared or not when they came; where none can be, nothing was written down of them.
@@ -619,6 +611,6 @@ impl Discipline for Dual {
     };
 
     fn build<P: Packet + Send + 'static>(values: &Values, site: Site) -> Box<dyn Qdisc<P> + Send> {
-        Box::new(DualPi2::new(values, site.stream))
+        Box::new(DualPi2::new(values, values.rate_at(site.rate), site.stream))
     }
 }

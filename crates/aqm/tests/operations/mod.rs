@@ -202,8 +202,11 @@ pub struct Model {
     shapes: bool,
     /// When a shaper wants to be asked again, if it said so when it was asked last.
     ready: Option<Time>,
-    /// Whether the order within a flow is promised: a hash that changes puts a flow into another queue.
+    /// Whether the order within a flow is promised: a hash that changes puts a flow into another queue, and so does
+    /// queue protection with a packet.
     keeps_order: bool,
+    /// Whether ECT(0) asks for the service of L4S too.
+    any_ect: bool,
     now: Time,
     offered: u64,
     bytes_held: u64,
@@ -213,6 +216,11 @@ pub struct Model {
     /// no flow that keeps to one field is ever reordered.
     last_sent: BTreeMap<(u8, bool), u64>,
     recorder: Recorder,
+}
+
+/// Whether a discipline has this flag, and it is set.
+fn is_set(values: &Values, name: &str) -> bool {
+    matches!(values.0.get(name), Some(Value::Flag(true)))
 }
 
 impl Model {
@@ -256,7 +264,9 @@ impl Model {
             marks: values.flag("ecn") && row.marks || values.find_time("ce_threshold").is_some(),
             shapes: values.find_rate("bandwidth").is_some(),
             ready: None,
-            keeps_order: values.find_time("perturb").is_none_or(|perturb| perturb == Span::ZERO),
+            keeps_order: values.find_time("perturb").is_none_or(|perturb| perturb == Span::ZERO)
+                && !is_set(&values, "queue_protection"),
+            any_ect: is_set(&values, "any_ect"),
             now: Time::ZERO,
             offered: 0,
             bytes_held: 0,
@@ -323,7 +333,7 @@ impl Model {
         let is_as_offered = held.packet.ecn == offered.ecn;
         assert!(is_as_offered || held.packet.ecn == Ecn::Ce && offered.ecn.is_ect(), "ECT becomes CE, nothing else");
         assert!(is_as_offered || self.marks, "marks only with ecn");
-        let is_l4s = matches!(offered.ecn, Ecn::Ect1 | Ecn::Ce);
+        let is_l4s = matches!(offered.ecn, Ecn::Ect1 | Ecn::Ce) || self.any_ect && offered.ecn.is_ect();
         let last = self.last_sent.insert((offered.flow, is_l4s), number);
         let is_in_order = last.is_none_or(|last| last < number);
         assert!(is_in_order || !self.keeps_order, "flow {} in order: {last:?}, {number}", offered.flow);
