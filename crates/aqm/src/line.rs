@@ -25,23 +25,24 @@ pub struct Due<P> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Standing {
     packets: u32,
-    since: Time,
-    packet_ns: u128,
+    /// The instants at which packets went, less those at which they came. With each packet that waits until some
+    /// instant counted as if it went then, that is the sum.
+    went_less_came: i128,
 }
 
 impl Standing {
     /// Notes that so many packets wait from `now` on.
     #[inline]
     pub fn set(&mut self, packets: u32, now: Time) {
-        if packets != self.packets {
-            *self = Self { packets, since: now, packet_ns: self.packet_ns(now) };
-        }
+        let went = i64::from(self.packets) - i64::from(packets);
+        self.packets = packets;
+        self.went_less_came += i128::from(went) * i128::from(now.ns());
     }
 
     /// Packets times nanoseconds until `now`.
     #[inline]
     pub fn packet_ns(&self, now: Time) -> u128 {
-        self.packet_ns + u128::from(self.packets) * u128::from(now.since(self.since).ns())
+        (self.went_less_came + i128::from(self.packets) * i128::from(now.ns())) as u128
     }
 }
 
@@ -98,6 +99,15 @@ impl<P: Packet> Line<P> {
         }
     }
 
+    /// Moves time on to `now`.
+    #[inline(always)]
+    fn reach(&mut self, now: Time) {
+        if now < self.latest {
+            out_of_order(now, self.latest, self.done_at.min(self.next_tick));
+        }
+        self.latest = now;
+    }
+
     /// Ends the transmission, and returns what has left, if anything was sent.
     #[inline(always)]
     pub(crate) fn leave(&mut self) -> Option<Delivery<P>> {
@@ -121,37 +131,34 @@ pub(crate) fn serve<P: Packet + Copy, Q: Qdisc<P> + ?Sized>(
 ) -> usize {
     let mut came = 0;
     loop {
-        let due = line.done_at.min(line.next_tick);
         let next = arrivals.get(came);
-        let now = due.min(next.map_or(Time::NEVER, |next| next.at));
-        if now >= before {
-            break;
-        }
-        if now < line.latest {
-            out_of_order(now, line.latest, due);
-        }
-        line.latest = now;
-        if due <= now {
+        let next_at = next.map_or(Time::NEVER, |next| next.at);
+        // What the link does comes first, also at the instant of the next arrival.
+        loop {
+            let now = line.done_at.min(line.next_tick);
+            if now > next_at || now >= before {
+                break;
+            }
+            line.reach(now);
             if line.next_tick <= line.done_at {
                 qdisc.tick(now);
                 line.ticks += 1;
                 line.next_tick = later(qdisc.next_tick(), now);
                 continue;
             }
-            out.extend(line.leave());
-            line.start(qdisc, now, driver);
-        } else if let Some(next) = next {
-            came += 1;
-            let mut told = Counting {
-                counts: &mut line.counts,
-                is_losing: &mut line.is_losing,
-                tells_all: false,
-                tap: &mut *driver,
-            };
-            qdisc.offer(next.packet, now, &mut told);
-            if line.sending.is_none() {
-                line.start(qdisc, now, driver);
+            if let Some(delivery) = line.leave() {
+                out.push(delivery);
             }
+            line.start(qdisc, now, driver);
+            line.standing.set(qdisc.backlog().packets, now);
+        }
+        let Some(&Due { at: now, packet, .. }) = next.filter(|next| next.at < before) else { break };
+        came += 1;
+        line.reach(now);
+        let Line { counts, is_losing, .. } = &mut *line;
+        qdisc.offer(packet, now, &mut Counting { counts, is_losing, tells_all: false, tap: &mut *driver });
+        if line.sending.is_none() {
+            line.start(qdisc, now, driver);
         }
         line.standing.set(qdisc.backlog().packets, now);
     }

@@ -27,6 +27,11 @@ impl Receivers {
         Self { piles_up: access < rate || is_uneven, crossing: VecDeque::with_capacity(64), until: Time::ZERO }
     }
 
+    /// Whether packets may pile up there.
+    pub const fn piles_up(&self) -> bool {
+        self.piles_up
+    }
+
     /// When a packet of `connection` that came at `left_at` has crossed the access link, which takes `takes`. Where
     /// packets may pile up, `own` asks the connection's own path instead.
     #[inline]

@@ -24,6 +24,7 @@ mod network;
 mod packets;
 mod probes;
 mod queue;
+mod row;
 mod run;
 mod simulation;
 mod stepping;

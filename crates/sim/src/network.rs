@@ -5,10 +5,11 @@ use crate::connection::{Connections, Path};
 use crate::packets::{Carried, Parcel, Segments, What};
 use crate::probes::Probes;
 use crate::queue::EventQueue;
+use crate::row::Row;
 use crate::tmix::Conditions;
-use aqm::{Ack, Cause, Delivery, Headers, Packet, Tap};
+use aqm::{Ack, Cause, Delivery, Due, Headers, Packet, Tap};
 use base::{Pace, Rate, Span, Time};
-use net::{Hosts, Net, Port, Rank, Receivers, Routes, Step, Watch};
+use net::{DelayAt, Hosts, Net, Port, Rank, Receivers, Routes, Step, Watch};
 use record::{Meter, Sink, Tally, Waits};
 use scenario::{Built, Impairments, Scenario};
 use tcp::{Emit, Flags, Segment};
@@ -57,7 +58,7 @@ pub struct Around {
     /// Pending events other than packets on their way: timers, demands, losses.
     pub queue: EventQueue<What>,
     /// Packets on their way to hosts.
-    pub deliveries: Calendar,
+    pub deliveries: Deliveries,
     /// The segments that packets on their way carry.
     pub segments: Segments,
     /// Probes on their way.
@@ -68,6 +69,52 @@ pub struct Around {
     pub waits: Vec<Waits>,
     /// Whether losses and marks are written down.
     pub writes_drops: bool,
+}
+
+/// Packets on their way to hosts.
+pub enum Deliveries {
+    /// They leave the links nearly in the order in which they reach their hosts.
+    Row(Row),
+    /// They meet delays of their own, or queues, behind the links.
+    Calendar(Calendar),
+}
+
+impl Deliveries {
+    /// Adds a packet of `source` that is due at `at`.
+    #[inline(always)]
+    fn push(&mut self, at: Time, source: u32, packet: Parcel) {
+        match self {
+            Self::Row(row) => row.push(at, source, packet),
+            Self::Calendar(calendar) => calendar.push(at, source, packet),
+        }
+    }
+
+    /// A time before which nothing is due.
+    #[inline]
+    pub fn bound(&self) -> Time {
+        match self {
+            Self::Row(row) => row.first().map_or(Time::NEVER, |due| due.at),
+            Self::Calendar(calendar) => calendar.bound(),
+        }
+    }
+
+    /// The first packet, if it is due before `before`.
+    #[inline(always)]
+    pub fn first(&mut self, before: Time) -> Option<Due<Parcel>> {
+        match self {
+            Self::Row(row) => row.first().copied().filter(|due| due.at < before),
+            Self::Calendar(calendar) => calendar.first(before),
+        }
+    }
+
+    /// Removes the first packet.
+    #[inline(always)]
+    pub fn went(&mut self) {
+        match self {
+            Self::Row(row) => row.went(),
+            Self::Calendar(calendar) => calendar.went(1),
+        }
+    }
 }
 
 impl Network {
@@ -85,7 +132,11 @@ impl Network {
             shared: scenario.has_hosts().then(|| Hosts::new(scenario.seed, scenario.path.hosts_share)),
             impairments: Impairments::of(scenario),
             queue: EventQueue::new(slot_shift(fastest)),
-            deliveries: Calendar::of_rows(day_shift(fastest)),
+            deliveries: if is_in_order(&net, scenario) {
+                Deliveries::Row(Row::default())
+            } else {
+                Deliveries::Calendar(Calendar::new(day_shift(fastest)))
+            },
             segments: Segments::default(),
             probes: Probes::new(from, to),
             hosts: Vec::new(),
@@ -123,7 +174,7 @@ impl Network {
     #[inline]
     pub fn window(&self, first: Time, end: Time) -> Time {
         let before = (first + self.lookahead).min(end);
-        let day = self.around.deliveries.day_before(before);
+        let day = self.arrivals[0].day_before(before);
         if day > first { day } else { before }
     }
 
@@ -229,15 +280,25 @@ fn receive_where_packets_pile_up(
 }
 
 /// The width of a slot of the event queue, which should hold a few events: about four full packets' time on the link,
-/// from 1 us to 32 us, as a power of two of nanoseconds.
+/// from 1 us to 262 us, as a power of two of nanoseconds.
 fn slot_shift(rate: Rate) -> u32 {
-    rate.time_for(4 * 1500).ns().max(1).ilog2().clamp(10, 15)
+    rate.time_for(4 * 1500).ns().max(1).ilog2().clamp(10, 18)
 }
 
-/// The length of a calendar's day, which should hold some packets: about ten full packets' time on the link, as a power
-/// of two of nanoseconds. It is 16 us at least, so that the calendar reaches over most delays.
+/// The length of a calendar's day, which should hold a packet or two: half a full packet's time on the link, as a power
+/// of two of nanoseconds. It is 8 us at least, so that the calendar reaches over most delays.
 fn day_shift(rate: Rate) -> u32 {
-    rate.time_for(12 * 1500).ns().max(1).ilog2().clamp(14, 24)
+    rate.time_for(1500).ns().max(1).ilog2().saturating_sub(1).clamp(13, 24)
+}
+
+/// Whether packets that leave the links one after the other reach their hosts nearly so: they have no delays of their
+/// own there, and do not pile up.
+fn is_in_order(net: &Net<Parcel, At>, scenario: &Scenario) -> bool {
+    let is_before = |delay_at| matches!(delay_at, DelayAt::Senders | DelayAt::Clients);
+    !scenario.has_routes()
+        && scenario.links.iter().all(|link| link.delays[0] == link.delays[1])
+        && scenario.traffic.iter().all(|block| is_before(block.route.delay_at))
+        && !net.ports().any(|(_, at)| at.receivers.piles_up())
 }
 
 /// Where an endpoint's segments go: onto its access link.

@@ -151,28 +151,37 @@ impl<'s> Simulation<'s> {
     }
 
     /// The next thing that happens at a host before `before`; whether there was one.
-    #[inline]
+    #[inline(always)]
     fn happens_at_host(&mut self, before: Time, sink: &mut dyn Sink) -> bool {
         let Around { deliveries, queue, .. } = &mut self.network.around;
         let due = deliveries.first(before);
-        let delivered_at = due.map_or(before, |due| due.at);
-        if queue.bound() <= delivered_at {
-            let is_lost = |rank| rank < Rank::Deliver && due.is_some();
-            let is_next = |(at, rank)| at < delivered_at || at == delivered_at && is_lost(rank);
-            queue.next_at();
-            if queue.next().is_some_and(is_next)
-                && let Some(event) = queue.pop()
-            {
-                self.reach(event.at);
-                self.handle(event, sink);
-                return true;
-            }
+        if queue.bound() <= due.map_or(before, |due| due.at)
+            && self.happens_otherwise(due.map(|due| due.at), before, sink)
+        {
+            return true;
         }
         let Some(due) = due else { return false };
-        deliveries.went(1);
+        self.network.around.deliveries.went();
         self.reach(due.at);
         self.events += 1;
         self.deliver(due.packet, sink);
+        true
+    }
+
+    /// The next thing that happens at a host before `before`, if it comes before the next packet, which is
+    /// `delivered_at`; whether there was one.
+    #[inline(never)]
+    fn happens_otherwise(&mut self, delivered_at: Option<Time>, before: Time, sink: &mut dyn Sink) -> bool {
+        let queue = &mut self.network.around.queue;
+        let is_lost = |rank| rank < Rank::Deliver;
+        let is_next = |(at, rank)| match delivered_at {
+            Some(delivered_at) => at < delivered_at || at == delivered_at && is_lost(rank),
+            None => at < before,
+        };
+        queue.next_at();
+        let Some(event) = queue.next().is_some_and(is_next).then(|| queue.pop()).flatten() else { return false };
+        self.reach(event.at);
+        self.handle(event, sink);
         true
     }
 
@@ -276,22 +285,22 @@ impl<'s> Simulation<'s> {
             }
             return;
         }
-        let Carried { mut segment, connection: place } = self.network.around.segments.remove(packet.place());
+        let (connections, mut turn) = self.apart();
+        let Carried { mut segment, connection: place } = turn.network.around.segments.remove(packet.place());
         segment.ecn = packet.ecn();
         let end = 1 - packet.side();
-        let connection = self.connections.get(place);
+        let connection = connections.get(place);
         connection.in_flight -= 1;
-        if !connection.is_over {
-            let heeds = connection.heeds(end);
-            let is_quiet = self.with_end(place, end, |endpoint, config, now, out| {
-                endpoint.on_segment(&segment, config, now, out);
-                endpoint.is_quiet(heeds)
-            });
-            if is_quiet {
-                return self.arm(place, end);
-            }
-            self.attend(place, end, sink);
+        if connection.is_over {
+            return connections.release(place);
         }
+        turn.act(connection, (place, end), |endpoint, config, now, out| {
+            endpoint.on_segment(&segment, config, now, out)
+        });
+        if connection.ends[end].is_quiet(|| connection.heeds(end)) {
+            return turn.arm(connection, (place, end));
+        }
+        self.attend(place, end, sink);
         self.connections.release(place);
     }
 
@@ -320,6 +329,13 @@ impl<'s> Simulation<'s> {
         }
     }
 
+    /// The connections, and apart from them what is around one of them when an end has its turn.
+    #[inline(always)]
+    fn apart(&mut self) -> (&mut Connections, Turn<'_>) {
+        let Self { connections, network, players, scenario, now, .. } = self;
+        (connections, Turn { network, players, scenario, now: *now })
+    }
+
     /// Calls `action` on one end of a connection, with its configuration and its way onto the network.
     #[inline]
     pub(crate) fn with_end<R>(
@@ -328,26 +344,15 @@ impl<'s> Simulation<'s> {
         end: usize,
         action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>) -> R,
     ) -> R {
-        let Connection { ends, path, in_flight, block, application, .. } = self.connections.get(place);
-        let config = &self.scenario.traffic[*block as usize].tcp;
-        let conditions = match *application {
-            Application::Vector { player } => Some(self.players.conditions(player)),
-            _ => None,
-        };
-        let (place, side, now) = (place, end as u8, self.now);
-        let mut sender = Sender { network: &mut self.network, path, in_flight, conditions, place, side, now };
-        action(&mut ends[end], config, self.now, &mut sender)
+        let (connections, mut turn) = self.apart();
+        turn.act(connections.get(place), (place, end), action)
     }
 
     /// Makes sure an endpoint is woken in time. A pending wake-up that comes earlier serves as well.
     #[inline]
     pub(crate) fn arm(&mut self, place: u32, end: usize) {
-        let connection = self.connections.get(place);
-        let due = connection.ends[end].next_wake();
-        if due < connection.wake_at[end] {
-            connection.wake_at[end] = due;
-            self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
-        }
+        let (connections, mut turn) = self.apart();
+        turn.arm(connections.get(place), (place, end));
     }
 
     /// A connection is over: what still comes of it, nobody heeds.
@@ -454,6 +459,45 @@ impl<'s> Simulation<'s> {
         }
         if let Application::Exchanges { owner: Some(owner), .. } = connection.application {
             self.completed(owner);
+        }
+    }
+}
+
+/// What is around a connection when one of its ends has a turn.
+struct Turn<'a> {
+    network: &'a mut Network,
+    players: &'a mut Players,
+    scenario: &'a Scenario,
+    now: Time,
+}
+
+impl Turn<'_> {
+    /// Calls `action` on an end of the `connection` at a place, as [`Simulation::with_end`] does.
+    #[inline(always)]
+    fn act<R>(
+        &mut self,
+        connection: &mut Connection,
+        (place, end): (u32, usize),
+        action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>) -> R,
+    ) -> R {
+        let Connection { ends, path, in_flight, block, application, .. } = connection;
+        let config = &self.scenario.traffic[*block as usize].tcp;
+        let conditions = match *application {
+            Application::Vector { player } => Some(self.players.conditions(player)),
+            _ => None,
+        };
+        let (side, now) = (end as u8, self.now);
+        let mut sender = Sender { network: &mut *self.network, path, in_flight, conditions, place, side, now };
+        action(&mut ends[end], config, now, &mut sender)
+    }
+
+    /// Makes sure that an end is woken in time, as [`Simulation::arm`] does.
+    #[inline(always)]
+    fn arm(&mut self, connection: &mut Connection, (place, end): (u32, usize)) {
+        let due = connection.ends[end].next_wake();
+        if due < connection.wake_at[end] {
+            connection.wake_at[end] = due;
+            self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
         }
     }
 }

@@ -35,6 +35,13 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+
+    /// The congestion window in whole bytes.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        // The conversion to a signed number is one instruction.
+        self.cwnd as i64 as u64
+    }
 }
 
 /// What an acknowledgement of new data says to a controller.

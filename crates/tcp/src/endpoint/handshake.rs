@@ -163,7 +163,7 @@ impl Endpoint {
             self.receiver.acknowledge(&self.sender, config, now, out);
         }
         self.receiver.echo.tell_count();
-        self.push(config, now, out);
+        self.push_generally(config, now, out);
     }
 
     /// Answers a SYN where only the opener sends. The answer opens this end, and nobody acknowledges it.
@@ -200,8 +200,8 @@ impl Endpoint {
             // ECN+: start with one segment, at once, and say so.
             self.begin_with_one_segment(config);
         }
-        self.process(&segment, config, now, out);
-        self.push(config, now, out);
+        self.process::<false>(&segment, config, now, out);
+        self.push_generally(config, now, out);
     }
 
     /// Reads what the flags of the first segment say where that is no count (RFC 9768 §3.2.2.1, Table 4), and puts the

@@ -163,6 +163,15 @@ impl Endpoint {
         }
     }
 
+    /// Sends what may be sent, without the short way of the plain path: tests compare the two.
+    pub fn push_generally(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        if self.state == State::Established {
+            self.sender.push_generally(config, now, &mut Outlet { receiver: &mut self.receiver, emit: out });
+        } else {
+            self.sender.call_off_departure();
+        }
+    }
+
     /// Notes that the application stops reading: what arrives takes room from now on.
     pub fn hold(&mut self, config: &Config) {
         self.receiver.hold(config);
@@ -186,16 +195,21 @@ impl Endpoint {
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         if !self.take_plainly(segment, config, now, out) {
-            self.on_segment_generally(segment, config, now, out);
+            self.take::<true>(segment, config, now, out);
         }
     }
 
-    /// Takes a segment of any kind. The [plain path](Endpoint::on_segment) is a short cut through this, and tests
-    /// compare the two.
-    #[inline(never)]
+    /// Takes a segment of any kind, without a short way. The [plain path](Endpoint::on_segment) is a short cut through
+    /// this, and tests compare the two.
     pub fn on_segment_generally(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        self.take::<false>(segment, config, now, out);
+    }
+
+    /// Takes a segment of any kind. What may be sent afterwards is sent the short way where `SHORT` allows it.
+    #[inline(never)]
+    fn take<const SHORT: bool>(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         match self.state {
-            State::Established if !segment.flags.has(Flags::SYN) => self.process(segment, config, now, out),
+            State::Established if !segment.flags.has(Flags::SYN) => self.process::<SHORT>(segment, config, now, out),
             State::Established if config.one_way => self.answer_one_way(config, now, out),
             // The acknowledgement of a SYN/ACK was lost: say it again.
             State::Established => self.acknowledge_synack(segment.ecn, config, now, out),
@@ -210,7 +224,7 @@ impl Endpoint {
     }
 
     /// Takes a segment of an open connection: first its acknowledgement, then its data. Then it sends what it may.
-    fn process(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+    fn process<const SHORT: bool>(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         let Self { sender, receiver, .. } = self;
         let mut may_send = false;
         if sender.heard.is_accurate() {
@@ -230,8 +244,11 @@ impl Endpoint {
         }
         receiver.note_echo(segment);
         sender.heard.end();
-        if may_send {
-            sender.push(config, now, &mut Outlet { receiver, emit: out });
+        let out = &mut Outlet { receiver, emit: out };
+        match may_send {
+            true if SHORT => sender.push(config, now, out),
+            true => sender.push_generally(config, now, out),
+            false => {}
         }
     }
 

@@ -75,9 +75,9 @@ impl Endpoint {
 
     /// Whether an application that waits until so many bytes have arrived, or until the peer closes, still waits.
     #[inline]
-    pub fn is_quiet(&self, heeds: u64) -> bool {
+    pub fn is_quiet(&self, heeds: impl FnOnce() -> u64) -> bool {
         let is_open = self.state == State::Established && !self.is_one_way;
-        is_open && self.receiver.peer_fin == u64::MAX && self.received() < heeds
+        is_open && self.receiver.peer_fin == u64::MAX && self.received() < heeds()
     }
 
     /// Whether nothing is left to do: both FINs sent and acknowledged, or given up.

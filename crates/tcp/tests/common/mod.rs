@@ -310,19 +310,40 @@ impl Bench {
     /// A segment arrives at `to`. It goes the general way too, at a copy of the endpoint: that comes to the same state,
     /// and sends the same.
     fn arrive(&mut self, to: usize, segment: &Segment) {
-        let generally = self.writes_down.then(|| {
-            let (mut end, mut sent) = (self.ends[to].clone(), Sent::default());
-            end.on_segment_generally(segment, &self.configs[to], self.now, &mut sent);
+        self.both_ways(
+            to,
+            &format!("after {segment:?}"),
+            |endpoint, config, now, out| endpoint.on_segment_generally(segment, config, now, out),
+            |endpoint, config, now, out| endpoint.on_segment(segment, config, now, out),
+        );
+    }
+
+    /// An end sends what it may, and at a copy of the endpoint the general way too.
+    fn push(&mut self, end: usize) {
+        self.both_ways(end, "after what the application did", Endpoint::push_generally, Endpoint::push);
+    }
+
+    /// Lets an end do something; a copy of it does the same `generally`, and comes to the same.
+    fn both_ways(
+        &mut self,
+        who: usize,
+        when: &str,
+        generally: impl FnOnce(&mut Endpoint, &Config, Time, &mut Sent),
+        shortly: impl FnOnce(&mut Endpoint, &Config, Time, &mut Sent),
+    ) {
+        let copy = self.writes_down.then(|| {
+            let (mut end, mut sent) = (self.ends[who].clone(), Sent::default());
+            generally(&mut end, &self.configs[who], self.now, &mut sent);
             (end, sent)
         });
         let mut sent = std::mem::take(&mut self.sent);
-        self.ends[to].on_segment(segment, &self.configs[to], self.now, &mut sent);
-        if let Some((end, sent_generally)) = generally {
-            assert_eq!(sent.0, sent_generally.0, "what is sent after {segment:?}");
-            assert_eq!(format!("{:?}", self.ends[to]), format!("{end:?}"), "the state after {segment:?}");
+        shortly(&mut self.ends[who], &self.configs[who], self.now, &mut sent);
+        if let Some((end, sent_generally)) = copy {
+            assert_eq!(sent.0, sent_generally.0, "what is sent {when}");
+            assert_eq!(format!("{:?}", self.ends[who]), format!("{end:?}"), "the state {when}");
         }
         for segment in sent.0.drain(..) {
-            self.send(to, segment);
+            self.send(who, segment);
         }
         self.sent = sent;
     }
@@ -335,7 +356,7 @@ impl Bench {
             Action::Read(bytes) => self.with(end, |endpoint, config, now, out| endpoint.read(bytes, config, now, out)),
             Action::Resume => self.with(end, |endpoint, config, now, out| endpoint.resume(config, now, out)),
         }
-        self.with(end, |endpoint, config, now, out| endpoint.push(config, now, out));
+        self.push(end);
     }
 
     /// The application's turn.
@@ -372,7 +393,7 @@ impl Bench {
             }
         }
         if has_written {
-            self.with(end, |endpoint, config, now, out| endpoint.push(config, now, out));
+            self.push(end);
         }
     }
 

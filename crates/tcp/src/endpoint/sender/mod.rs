@@ -268,10 +268,10 @@ impl Sender {
         // ahead of that.
         if now >= self.held_until {
             self.held_until = Time::NEVER;
-            self.push(config, now, out);
+            self.push_generally(config, now, out);
         }
         if self.pacer.as_ref().is_some_and(|pacer| now >= pacer.wakes_at()) {
-            self.push(config, now, out);
+            self.push_generally(config, now, out);
         }
         self.note_seldom();
     }

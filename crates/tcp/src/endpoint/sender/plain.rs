@@ -40,11 +40,23 @@ impl Sender {
         };
         (is_new || is_window())
             && (!self.heard.is_accurate() || self.outstanding.covers_few(segment.ack))
-            && self.is_calm()
+            && self.sends_plainly()
+    }
+
+    /// Whether nothing but the windows and what is written decides what is sent.
+    #[inline]
+    fn sends_plainly(&self) -> bool {
+        self.is_calm()
             && self.outstanding.is_plain(self.snd_una)
             && self.pacer.is_none()
             && !self.held_until.is_set()
             && !self.only_new
+    }
+
+    /// Whether the plain path can send what may be sent now.
+    #[inline]
+    pub(super) fn pushes_plainly(&self) -> bool {
+        self.duplicate_acks == 0 && self.sends_plainly()
     }
 
     /// Takes a segment that was [expected](Self::expects), and sends what may be sent now.
@@ -91,10 +103,10 @@ impl Sender {
 
     /// Sends new data as the windows allow, where everything outstanding is in the network.
     #[inline]
-    fn push_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+    pub(super) fn push_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;
         self.heed_pause(config, now);
-        let cwnd = self.window.cwnd as u64;
+        let cwnd = self.window.bytes();
         while let Some((len, has_fin)) = self.next_new(config) {
             let in_flight = self.snd_nxt - self.snd_una;
             if in_flight + room_of(len, config) > cwnd || in_flight + u64::from(len) > self.peer_window {

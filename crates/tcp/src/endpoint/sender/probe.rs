@@ -110,7 +110,7 @@ impl Sender {
                 self.reduce_by(u64::from(config.mss), false, config);
             }
         }
-        self.push(config, now, out);
+        self.push_generally(config, now, out);
     }
 
     /// Sets the time of the next probe (RFC 8985 §7.2). It sets none while a probe is out, or while reports say that

@@ -195,7 +195,7 @@ impl Sender {
         self.held_until = Time::NEVER;
         self.rtt.back_off(config);
         self.rto_at = now + self.rtt.rto(config);
-        self.push(config, now, out);
+        self.push_generally(config, now, out);
     }
 
     /// Sends what may be sent while there is something to repair.

@@ -60,7 +60,7 @@ impl Sender {
         }
         self.resend_next(config, now, out);
         self.rto_at = config.timer(now, self.rtt.rto(config));
-        self.push(config, now, out);
+        self.push_generally(config, now, out);
         false
     }
 

@@ -1,0 +1,62 @@
+//! A [`Row`] holds packets on their way that are put in nearly in the order in which they are due, and gives them out
+//! in their order.
+//!
+//! Packets that leave a link one after the other reach their hosts one after the other, but for a small one that has
+//! crossed its access link before a large one has. So a packet finds its place at the end of the row, or a few places
+//! before. The order is that of a [`Calendar`](crate::calendar::Calendar).
+
+use crate::packets::Parcel;
+use aqm::Due;
+use base::Time;
+
+/// So many packets may have gone before their places are freed, since all others are moved then.
+const CLOSES_UP: usize = 256;
+
+/// A row of packets by the time when they are due.
+#[derive(Default)]
+pub struct Row {
+    /// In order. Those before `gone` have gone.
+    packets: Vec<Due<Parcel>>,
+    gone: usize,
+}
+
+impl Row {
+    /// Adds a packet of `source` that is due at `at`, which is not before what has gone.
+    #[inline]
+    pub fn push(&mut self, at: Time, source: u32, packet: Parcel) {
+        if self.gone >= CLOSES_UP {
+            self.close_up();
+        }
+        let due = Due { at, source, packet };
+        let mut place = self.packets.len();
+        self.packets.push(due);
+        while place > self.gone {
+            let before = self.packets[place - 1];
+            if (before.at, before.source) <= (at, source) {
+                break;
+            }
+            self.packets[place] = before;
+            place -= 1;
+            self.packets[place] = due;
+        }
+    }
+
+    /// The next packet; `None` if there is none.
+    #[inline]
+    pub fn first(&self) -> Option<&Due<Parcel>> {
+        self.packets.get(self.gone)
+    }
+
+    /// Removes the first packet.
+    #[inline]
+    pub fn went(&mut self) {
+        self.gone += 1;
+    }
+
+    /// Frees the places of packets that have gone.
+    #[inline(never)]
+    fn close_up(&mut self) {
+        self.packets.drain(..self.gone);
+        self.gone = 0;
+    }
+}
