@@ -17,15 +17,14 @@
 
 use crate::packets::Parcel;
 use aqm::Due;
-use base::Time;
+use base::{Span, Time};
 
-/// A packet of a day that is not open, or a place that is free.
+/// A packet in its day.
 #[derive(Clone, Copy)]
-struct Node {
-    at: Time,
+struct Entry {
+    /// Nanoseconds since the start of the day.
+    offset: u32,
     source: u32,
-    /// The packet that was put into the day before this one, or the next free place.
-    next: u32,
     packet: Parcel,
 }
 
@@ -41,7 +40,10 @@ pub struct Calendar {
     heads: Box<[u32; DAYS]>,
     /// A bit for each day that holds something.
     occupied: Box<[u64; DAYS / 64]>,
-    nodes: Vec<Node>,
+    entries: Vec<Entry>,
+    /// For each entry the one that was put into its day before it, or the next free place. This lies apart from the
+    /// entries, so that walking a list does not have to wait for them.
+    next: Vec<u32>,
     free: u32,
     /// A day spans 2^shift nanoseconds.
     shift: u32,
@@ -65,10 +67,12 @@ pub struct Calendar {
 impl Calendar {
     /// An empty calendar whose days span 2^`shift` nanoseconds. It is fastest with about one packet a day.
     pub fn new(shift: u32) -> Self {
+        assert!(shift <= u32::BITS, "a time within a day has its bits");
         Self {
             heads: vec![NIL; DAYS].try_into().expect("it is so long"),
             occupied: vec![0; DAYS / 64].try_into().expect("it is so long"),
-            nodes: Vec::with_capacity(64),
+            entries: Vec::with_capacity(64),
+            next: Vec::with_capacity(64),
             free: NIL,
             shift,
             opened: Vec::with_capacity(64),
@@ -92,17 +96,16 @@ impl Calendar {
     #[inline(always)]
     pub fn push(&mut self, at: Time, source: u32, packet: Parcel) {
         let number = at.ns() >> self.shift;
-        let Some(free) = self.nodes.get_mut(self.free as usize) else {
+        let (place, day) = (self.free, number as usize % DAYS);
+        let (Some(entry), Some(next)) = (self.entries.get_mut(place as usize), self.next.get_mut(place as usize))
+        else {
             return self.push_otherwise(Due { at, source, packet });
         };
         if number < self.opened_until || number >= self.horizon {
             return self.push_otherwise(Due { at, source, packet });
         }
-        let day = number as usize % DAYS;
-        let place = self.free;
-        self.free = free.next;
-        *free = Node { at, source, next: self.heads[day], packet };
-        self.heads[day] = place;
+        *entry = Entry { offset: (at.ns() - (number << self.shift)) as u32, source, packet };
+        self.free = std::mem::replace(next, std::mem::replace(&mut self.heads[day], place));
         self.occupied[day / 64] |= 1 << (day % 64);
         self.next_start = self.next_start.min(Time::from_ns(number << self.shift));
     }
@@ -120,8 +123,9 @@ impl Calendar {
             return self.opened.insert(self.gone + place, due);
         }
         if number < self.horizon {
-            self.free = self.nodes.len() as u32;
-            self.nodes.push(Node { at: Time::ZERO, source: 0, next: NIL, packet: due.packet });
+            self.free = self.entries.len() as u32;
+            self.entries.push(Entry { offset: 0, source: 0, packet: due.packet });
+            self.next.push(NIL);
             return self.push(due.at, due.source, due.packet);
         }
         if self.far.is_empty() {
@@ -196,7 +200,7 @@ impl Calendar {
             self.occupied[word] &= !mask;
             while bits != 0 {
                 let day = u64::from(bits.trailing_zeros());
-                self.open_day(word * 64 + day as usize);
+                self.open_day(number - first + day);
                 self.opened_until = number - first + day + 1;
                 bits &= bits - 1;
             }
@@ -206,14 +210,15 @@ impl Calendar {
 
     /// Adds the packets of a day, of which there are some, to those that are open.
     #[inline]
-    fn open_day(&mut self, day: usize) {
+    fn open_day(&mut self, number: u64) {
         let start = self.opened.len();
-        let mut place = std::mem::replace(&mut self.heads[day], NIL);
-        while let Some(node) = self.nodes.get_mut(place as usize) {
-            let Node { at, source, packet, next } = *node;
-            (node.next, self.free) = (self.free, place);
-            self.opened.push(Due { at, source, packet });
-            place = next;
+        let day_start = Time::from_ns(number << self.shift);
+        let mut place = std::mem::replace(&mut self.heads[number as usize % DAYS], NIL);
+        while let (Some(entry), Some(next)) = (self.entries.get(place as usize), self.next.get_mut(place as usize)) {
+            let &Entry { offset, source, packet } = entry;
+            self.opened.push(Due { at: day_start + Span::from_ns(offset.into()), source, packet });
+            let before = std::mem::replace(next, self.free);
+            self.free = std::mem::replace(&mut place, before);
         }
         if self.opened.len() > start + 1 {
             sort(&mut self.opened[start..]);
@@ -268,7 +273,7 @@ fn sort(day: &mut [Due<Parcel>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{Ecn, FlowKey, Span, Stream};
+    use base::{Ecn, FlowKey, Stream};
     use net::Step;
     use std::collections::BTreeSet;
 
