@@ -282,7 +282,7 @@ fn receive_where_packets_pile_up(
 /// The width of a slot of the event queue, which should hold a few events: about four full packets' time on the link,
 /// from 1 us to 262 us, as a power of two of nanoseconds.
 fn slot_shift(rate: Rate) -> u32 {
-    rate.time_for(4 * 1500).ns().max(1).ilog2().clamp(10, 18)
+    rate.time_for(32 * 1500).ns().max(1).ilog2().clamp(10, 22)
 }
 
 /// The length of a calendar's day, which should hold a packet or two: half a full packet's time on the link, as a power
