@@ -1,7 +1,7 @@
 //! A [`Calendar`] holds packets on their way to a link or to hosts, and gives them out in their order.
 //!
-//! The order is `(time, source, order of putting in)`. A day of the calendar is so short that it holds a packet or two. A
-//! packet is hung onto its day without a look at the others:
+//! The order is `(time, source, order of putting in)`. A day of the calendar is so short that it holds a packet or two.
+//! A packet is hung onto its day without a look at the others:
 //!
 //! ```text
 //!   number   opened_until       + 1      + 2      + 3            + DAYS - 1

@@ -10,10 +10,15 @@ use scenario::Scenario;
 /// The most connections of a block that have rows at a time: those that came first, as in a live run.
 const MOST: u32 = 64;
 
+/// At an instant so many endless flows are looked at. Where there are more, they have turns: to look at ten thousand
+/// flows at the end of each interval would cost more than their packets.
+const AT_ONCE: usize = 256;
+
 /// The connections that are looked at.
 pub struct Watched {
-    /// The endless flows, and what was seen of those of each block; `None` for a block without.
+    /// The endless flows, whose turn is next, and what was seen of those of each block; `None` for a block without.
     endless: Vec<Place>,
+    turn: usize,
     pub held_back: Vec<Option<HeldBack>>,
     /// The senders of which rows are written, and how many each block has; empty where no rows are asked for.
     senders: Vec<Sender>,
@@ -48,7 +53,7 @@ impl Watched {
     pub fn new(scenario: &Scenario) -> Self {
         let held_back = scenario.traffic.iter().map(|traffic| (traffic.workload.endless() > 0).then(HeldBack::default));
         let counts = scenario.record.flows.map(|_| vec![0; scenario.traffic.len()]);
-        Self { endless: Vec::new(), held_back: held_back.collect(), senders: Vec::new(), counts }
+        Self { endless: Vec::new(), turn: 0, held_back: held_back.collect(), senders: Vec::new(), counts }
     }
 }
 
@@ -71,9 +76,16 @@ impl Simulation<'_> {
     /// Looks at what holds endless flows back at this instant.
     pub(crate) fn look_at_endless_flows(&mut self) {
         let (now, scenario, connections) = (self.now, self.scenario, &mut self.connections);
-        let Watched { endless, held_back, .. } = &mut self.watched;
-        endless.retain(|at| {
-            let Some(connection) = at.get(connections) else { return false };
+        let Watched { endless, turn, held_back, .. } = &mut self.watched;
+        for _ in 0..endless.len().min(AT_ONCE) {
+            *turn = if *turn < endless.len() { *turn } else { 0 };
+            let Some(connection) = endless.get(*turn).and_then(|at| at.get(connections)) else {
+                if *turn < endless.len() {
+                    endless.remove(*turn);
+                }
+                continue;
+            };
+            *turn += 1;
             let (block, sender) = (connection.block as usize, connection.client as usize);
             if let Some(seen) = &mut held_back[block] {
                 seen.looks += 1;
@@ -83,8 +95,7 @@ impl Simulation<'_> {
                     seen.by_window += 1;
                 }
             }
-            true
-        });
+        }
     }
 
     /// Writes a row of each sender that is looked at.

@@ -154,7 +154,7 @@ pub const TCP: &[Row<OfTcp>] = &[
         name: "held_back",
         title: "held back",
         unit: "",
-        formula: "what held endless flows back, by block: `goodput_bps` of all its flows, `window_share` and `access_share`, the shares of looks (one a flow and `record.interval`) at which the receiver's window let nothing more out, or data waited for the flow's own access link. Null without such flows, and of a live run",
+        formula: "what held endless flows back, by block: `goodput_bps` of all its flows, `window_share` and `access_share`, the shares of looks (at each flow once a `record.interval`, or in turn at 256 of them where there are more) at which the receiver's window let nothing more out, or data waited for the flow's own access link. Null without such flows, and of a live run",
         source: "looks at senders",
         parameters: None,
         value: |hosts| held_back(&hosts.totals.held_back, hosts.measured_s),
