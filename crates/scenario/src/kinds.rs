@@ -11,6 +11,7 @@ mod replay;
 mod tmix;
 mod udp_poisson;
 mod udp_trace;
+mod video;
 mod web;
 
 pub use bulk::Bulk;
@@ -22,6 +23,7 @@ pub use replay::Replay;
 pub use tmix::{Reached, Tmix};
 pub use udp_poisson::UdpPoisson;
 pub use udp_trace::UdpTrace;
+pub use video::Video;
 pub use web::{Sessions, Users, Web};
 
 use crate::blocks::{self, Asking, MODEL, RTT, WINDOW};
@@ -83,6 +85,8 @@ kinds! {
     Tmix,
     /// A recording of exchanges, asked again.
     Replay,
+    /// Viewers of video, whose players choose bitrates.
+    Video,
 }
 
 const DSCP: Key = Key {

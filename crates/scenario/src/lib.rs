@@ -46,7 +46,7 @@ pub use impairments::{Impairment, Impairments, Reorder};
 pub use kept::KeptFile;
 pub use kinds::{
     Bulk, Cbr, Key, Model, OnOff, Poisson, Probes, Reached, Replay, Row, Sessions, Takes, Tmix, UdpPoisson, UdpTrace,
-    Users, Web, Workload, rows as kinds,
+    Users, Video, Web, Workload, rows as kinds,
 };
 pub use live::{Capture, Family, Live, Maker};
 pub use network::Built;

@@ -437,7 +437,7 @@ fn hosts() {
     );
 }
 
-const KINDS: &str = "web, bulk, poisson, cbr, onoff, udp-poisson, udp-trace, probe, tmix, replay";
+const KINDS: &str = "web, bulk, poisson, cbr, onoff, udp-poisson, udp-trace, probe, tmix, replay, video";
 
 #[test]
 fn traffic() {

@@ -18,6 +18,7 @@ pub mod residual;
 pub mod session;
 pub mod tmix;
 pub mod unc2001;
+pub mod video;
 pub mod web;
 
 pub use cbr::Cbr;
@@ -27,6 +28,7 @@ pub use piecewise::Piecewise;
 pub use replay::{Demands, Replay};
 pub use residual::Residual;
 pub use session::{Pages, Session, SessionModel, Sizes};
+pub use video::{Rule, Step, VideoModel, Viewer};
 pub use web::{Browser, Command, Exchange, WebModel};
 
 /// The largest response or transfer, bytes. Draws from an endless tail are cut here, so that sums of sizes do not

@@ -71,6 +71,8 @@ demands = 'demands.csv'
 [[traffic]]
 kind = 'tmix'
 vectors = 'set.cvec'
+[[traffic]]
+kind = 'video'
 ";
 
 fn resolve(text: &str) -> Result<Resolved, String> {

@@ -8,6 +8,7 @@ import polars as pl
 from aqmlab import files, toml_text, units
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
+from aqmlab.results import video
 
 MANIFEST: dict[str, type] = {"seed": int, "digest": str, "scenario_digest": str, "version": str, "self_checks": list}
 SUMMARY: dict[str, type] = {"forward": dict, "reverse": dict, "exchanges": dict}
@@ -84,6 +85,11 @@ class Run:
     def exchanges(self) -> pl.DataFrame:
         """One row an exchange completed in the measured window."""
         return self._table("exchanges")
+
+    @property
+    def films(self) -> pl.DataFrame:
+        """One row a film that viewers of video began within the measured window: starts, stalls, bitrate."""
+        return video.films(self.exchanges, self.scenario["traffic"], self.window[1])
 
     @property
     def queue(self) -> pl.DataFrame:
