@@ -56,6 +56,10 @@ BLOCKS = {
         "1 UDP source of packets at random times (1,000 a second) forward",
     ),
     "udp-trace": ({"packets": VECTORS, "flows": 1}, "1 UDP source of the packets in campus.cvec forward"),
+    "video": (
+        {"viewers": 3, "segment": "4s", "buffer": "60s"},
+        "3 viewers of video (bba0, segments of 4 s, 60 s buffered at most) forward",
+    ),
     "probe": ({"direction": "reverse"}, "1 probe (a packet of 200 bytes every 20 ms) in reverse"),
     "tmix": (
         {"vectors": VECTORS, "load": "5mbit", "direction": "reverse"},

@@ -458,8 +458,11 @@ def test_a_study_has_a_column_for_each_test_bed(folder, here, capsys):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (BED.replace("title", "titel"), "bed.0: titel: unknown key; expected one of name, title, set, says"),
-        (BED.replace('{ "path.access_rate" = "50mbit" }', "{}"), "bed.0.set: missing; expected a test bed with name, "),
+        (BED.replace("title", "titel"), "bed.0: titel: unknown key; expected one of name, title, set, point, says"),
+        (
+            BED.replace('{ "path.access_rate" = "50mbit" }', "{}"),
+            "bed.0.set: missing; expected what is otherwise on this test bed, as set or point",
+        ),
     ],
 )
 def test_a_test_bed_that_makes_no_sense_is_one_line(folder, here, capsys, text, complaint):

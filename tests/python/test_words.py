@@ -101,7 +101,7 @@ def test_words_of_tc_without_a_meaning_here_are_doubted():
 # ---- what is written is read again ----
 
 LINK = "10mbit"
-DRAWS = 60
+DRAWS = 240
 
 
 def drawn(param, random):
@@ -125,6 +125,8 @@ def drawn(param, random):
             return f"{few}kbit"
         case "integer":
             return random.randrange(max(0, int(low)), min(int(high), 2000) + 1)
+        case "number" if low >= 1:
+            return random.randrange(int(low), min(int(high), 20) + 1)
         case "number":
             return random.choice([round(random.random(), 4), random.randrange(0, 21) / 16, random.randrange(101) / 100])
 
