@@ -279,8 +279,8 @@ fn receive_where_packets_pile_up(
     }
 }
 
-/// The width of a slot of the event queue, which should hold a few events: about four full packets' time on the link,
-/// from 1 us to 262 us, as a power of two of nanoseconds.
+/// The width of a slot of the event queue, which should hold no more than a few dozen events: about 32 full packets'
+/// time on the link, from 1 us to 4 ms, as a power of two of nanoseconds.
 fn slot_shift(rate: Rate) -> u32 {
     rate.time_for(32 * 1500).ns().max(1).ilog2().clamp(10, 22)
 }

@@ -12,6 +12,8 @@
 //! reports nothing, and no option counts bytes. Whether a sender may take it so is asked in
 //! `sender/plain.rs`. Everything else goes the general way ([`Endpoint::on_segment_generally`]).
 //!
+//! What an application has written is sent in the same short way, where nothing is missing ([`Endpoint::push`]).
+//!
 //! **The two do the same.** Every step of the general way that is left out here would have done nothing. A segment goes
 //! the general way if there is a controller that wants to hear of silence, a recovery, a probe, an application that
 //! does not read, or a paced departure. Tests take each segment both ways and compare all of the state and all that
