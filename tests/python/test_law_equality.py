@@ -35,7 +35,7 @@ NOT_IN_PACKETS = "with a queue that is a time or in bytes"
 NO_PARAMETER = "the law has no parameter "
 LEFT_OUT = {
     "pi": {NO_PARAMETER + "mode": 1, NO_PARAMETER + "flows": 1, NOT_IN_PACKETS: 1},
-    "codel": {NO_PARAMETER + "ce_threshold": 1, OTHER_DIALECT: 7},
+    "codel": {NO_PARAMETER + "ce_threshold": 2, OTHER_DIALECT: 8},
     "pie": {
         NO_PARAMETER + "bytemode": 1,
         NO_PARAMETER + "derandomize": 2,

@@ -435,6 +435,24 @@ def test_dualpi2_as_its_tc_prints_it():
     assert by_text["qdisc"]["step_thresh"] == "1ms" and by_text["qdisc"]["drop_on_overload"] is True
 
 
+def test_a_selector_of_fq_codel_as_its_tc_prints_it():
+    """No kernel's dump with one was at hand: text and JSON as iproute2's q_fq_codel.c prints them."""
+    text = (
+        "qdisc fq_codel 8001: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms ce_threshold 1ms "
+        "ce_threshold_selector 0x1/0x3 interval 100ms memory_limit 32Mb ecn drop_batch 64 \n"
+    )
+    options = {"limit": 10240, "flows": 1024, "quantum": 1514, "target": 4999, "ce_threshold": 999}
+    options |= {"ce_threshold_selector": 1, "ce_threshold_mask": 3, "interval": 99999, "memory_limit": 33554432}
+    options |= {"ecn": True, "drop_batch": 64}
+    shown = json.dumps([{"kind": "fq_codel", "handle": "8001:", "root": True, "refcnt": 2, "options": options}])
+    by_text, one = link_of(text, rate="10mbit")
+    by_json, other = link_of(shown, rate="10mbit")
+    assert by_text["qdisc"] == by_json["qdisc"] and one.notes == other.notes == ()
+    assert by_text["qdisc"]["ce_threshold_selector"] == "0x01/0x03" and by_text["qdisc"]["ce_threshold"] == "1ms"
+    _, wrong = link_of(text.replace("0x1/0x3", "1"), rate="10mbit")
+    assert "ce_threshold_selector '1': expected VALUE/MASK of a byte such as 0x01/0x03" in " ".join(wrong.notes)
+
+
 def test_mutilated_dumps_are_read_or_refused_in_one_line():
     whole = [path.read_text() for path in sorted(DATA.glob("*.*")) if path.suffix in (".txt", ".json")]
     insert = ["\0", "{", "}", "[", "]", '"', ":", ",", "\n", "-1", "1e400", "NaN", "9" * 30, "%", "b"]

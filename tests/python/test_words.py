@@ -75,7 +75,7 @@ def test_what_tc_computes_for_red_is_computed_from_its_words():
         ("qwertz", "'qwertz': unknown discipline, expected a scenario file, a result folder, or one of aqmlab list"),
         ("", "unknown discipline"),
         ("fq_codel limt 5", "'limt': no parameter of fq_codel, did you mean limit?"),
-        ("codel qqqq 5", "no parameter of codel, expected one of ce_threshold, dialect, ecn"),
+        ("codel qqqq 5", "no parameter of codel, expected one of ce_threshold, ce_threshold_selector, dialect, ecn"),
         ("pi qref", "qref: expected a value after it"),
         ("codel limit", "limit: expected a value after it"),
         ("cake memlimit 5p", "memlimit '5p': expected a size"),
@@ -121,6 +121,9 @@ def drawn(param, random):
             return random.choice([f"{few}us", f"{random.randrange(1, 100)}ms", f"{random.randrange(1, 700)}s"])
         case "size":
             return f"{random.randrange(64, 3000)}b"
+        case "selector":
+            mask = random.randrange(1, 256)
+            return f"{random.randrange(256) & mask:#04x}/{mask:#04x}"
         case "rate":
             return f"{few}kbit"
         case "integer":

@@ -32,6 +32,8 @@ pub enum Kind {
     Size,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// Which values of a byte are meant: `0x01/0x03`, those that are 1 under the mask 3.
+    Selector,
 }
 
 /// A length of queue.
@@ -50,6 +52,42 @@ impl Length {
             Self::Packets(packets) => Self::Packets(packets * factor),
             Self::Bytes(bytes) => Self::Bytes(bytes * factor),
         }
+    }
+}
+
+/// Which values of a byte are meant: those that are `value` under `mask`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Selector {
+    /// What the byte's bits under the mask are.
+    pub value: u8,
+    /// The bits that are compared. Without any every byte is meant.
+    pub mask: u8,
+}
+
+impl Selector {
+    /// Whether `byte` is meant.
+    #[inline]
+    pub fn takes(self, byte: u8) -> bool {
+        byte & self.mask == self.value
+    }
+
+    /// Reads `VALUE/MASK`, each a byte in decimals or, after `0x`, in hexadecimals. `None` if it is nothing such.
+    pub fn parse(text: &str) -> Option<Self> {
+        let byte = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+                u8::from_str_radix(digits, 16).ok()
+            }
+            None if text.bytes().all(|digit| digit.is_ascii_digit()) => text.parse().ok(),
+            _ => None,
+        };
+        let (value, mask) = text.split_once('/')?;
+        Some(Self { value: byte(value)?, mask: byte(mask)? })
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#04x}/{:#04x}", self.value, self.mask)
     }
 }
 
@@ -74,6 +112,8 @@ pub enum Value {
     Size(u32),
     /// Of [`Kind::Word`].
     Word(&'static str),
+    /// Of [`Kind::Selector`].
+    Selector(Selector),
 }
 
 /// One row of a discipline's table. A constant is a `Param`, a registry has `Param<Text>`.
@@ -120,6 +160,8 @@ impl<T> Param<T> {
             (Kind::Size, Value::Size(bytes)) => self.holds(f64::from(*bytes)),
             (Kind::Flag, Value::Flag(_)) => true,
             (Kind::Word(words), Value::Word(word)) => words.contains(word),
+            // Bits of the value that the mask hides would keep every byte out.
+            (Kind::Selector, Value::Selector(Selector { value, mask })) => value & !mask == 0,
             _ => false,
         };
         if fits { Ok(()) } else { Err(self.expected()) }
@@ -138,6 +180,7 @@ impl<T> Param<T> {
             Kind::Flag => return "true or false".into(),
             Kind::Size => "a size such as 500b",
             Kind::Word(words) => return format!("one of {}", words.join(", ")),
+            Kind::Selector => return "VALUE/MASK of a byte, such as 0x01/0x03, the value within the mask".into(),
         };
         let unit = match self.kind {
             Kind::Time => " s",
@@ -221,6 +264,7 @@ impl Values {
         flag, find_flag, Flag, bool, "flag";
         size, find_size, Size, u32, "size";
         word, find_word, Word, &'static str, "word";
+        selector, find_selector, Selector, Selector, "selector";
     }
 
     /// The rate that a discipline before a link of rate `link` computes from: its
@@ -245,7 +289,7 @@ impl Values {
             Value::Rate(rate) => rate.bps_f64(),
             Value::Integer(n) => *n as f64,
             Value::Size(bytes) => f64::from(*bytes),
-            Value::Flag(_) | Value::Word(_) => unreachable!("{name} has an order"),
+            Value::Flag(_) | Value::Word(_) | Value::Selector(_) => unreachable!("{name} has an order"),
         };
         if size(low) > size(high) {
             return Err(Refusal::new(low, format!("at most {high}, {}", self.0[high])));
@@ -295,6 +339,7 @@ impl fmt::Display for Value {
             Self::Flag(flag) => write!(f, "{flag}"),
             Self::Size(bytes) => write!(f, "{bytes}b"),
             Self::Word(word) => write!(f, "{word}"),
+            Self::Selector(selector) => write!(f, "{selector}"),
         }
     }
 }
@@ -305,6 +350,26 @@ mod tests {
 
     const PARAM: Param =
         Param { name: "p", kind: Kind::Number, default: "0.1", range: (0.0, 1.0), doc: "", source: "" };
+
+    #[test]
+    fn selectors_are_read_as_they_are_written_and_nothing_else_is_one() {
+        for (text, selector) in [
+            ("0x01/0x03", Selector { value: 1, mask: 3 }),
+            ("1/3", Selector { value: 1, mask: 3 }),
+            ("0xFF/255", Selector { value: 255, mask: 255 }),
+        ] {
+            assert_eq!(Selector::parse(text), Some(selector));
+            assert_eq!(Selector::parse(&selector.to_string()), Some(selector));
+        }
+        for text in ["", "1", "/3", "1/", "256/3", "0x/3", "+1/3", "-1/3", "1/3/3", "0x1g/3", "1 /3"] {
+            assert_eq!(Selector::parse(text), None, "{text}");
+        }
+        let ect1 = Selector { value: 1, mask: 3 };
+        assert!(ect1.takes(0b101_001) && ect1.takes(1) && !ect1.takes(2) && !ect1.takes(3) && !ect1.takes(0));
+        let param = Param { kind: Kind::Selector, ..PARAM };
+        assert!(param.admit(&Value::Selector(ect1)).is_ok());
+        assert!(param.admit(&Value::Selector(Selector { value: 4, mask: 3 })).is_err());
+    }
 
     #[test]
     fn ranges_are_closed_and_hold_no_nan() {

@@ -100,7 +100,7 @@ fn tick(law: &mut impl Law, delay_s: f64) {
     let at = law.next_tick();
     let enqueued = Time::ZERO + at.since(Time::ZERO).saturating_sub(Span::from_secs_f64(delay_s));
     let backlog = Backlog { packets: 10, bytes: 10_000 };
-    let departure = Departure { size: SIZE, ecn: Ecn::NotEct, flow: FlowKey(0), enqueued, backlog };
+    let departure = Departure { size: SIZE, ecn: Ecn::NotEct, dscp: 0, flow: FlowKey(0), enqueued, backlog };
     let _ = law.on_departure(&departure, at);
     law.tick(backlog, at);
 }

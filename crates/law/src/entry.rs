@@ -291,7 +291,7 @@ fn word(value: &Value) -> [u8; 8] {
         Value::Rate(rate) => rate.bps().to_ne_bytes(),
         Value::Size(bytes) => u64::from(*bytes).to_ne_bytes(),
         Value::Frequency(x) | Value::Number(x) => x.to_ne_bytes(),
-        Value::Length(_) | Value::Word(_) => unreachable!("no parameter of the interface is one"),
+        Value::Length(_) | Value::Word(_) | Value::Selector(_) => unreachable!("no parameter of the interface is one"),
     }
 }
 
@@ -465,7 +465,7 @@ impl Law for Brought {
         if call.is_none() {
             return Verdict::Pass;
         }
-        let Departure { size, ecn, flow, enqueued, backlog } = *departure;
+        let Departure { size, ecn, flow, enqueued, backlog, .. } = *departure;
         self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = now.since(enqueued).ns() as i64;
         self.asked("on_departure", call)
     }

@@ -56,6 +56,7 @@ fn parameter(param: &Param<Text>, is_fixed: bool) -> Value {
         Kind::Flag => ("flag", ""),
         Kind::Size => ("size", "bytes"),
         Kind::Word(_) => ("word", ""),
+        Kind::Selector => ("selector", ""),
     };
     let words: &[&str] = match param.kind {
         Kind::Word(words) => words,

@@ -7,7 +7,7 @@ use crate::scenario::QdiscSpec;
 use crate::section::{Context, Entry, Section};
 use crate::units;
 use crate::written::Written;
-use aqm::param::{Kind, Param, Text, Value, Values};
+use aqm::param::{Kind, Param, Selector, Text, Value, Values};
 use aqm::registry::{Entry as Registered, Registry, Row};
 use base::Rate;
 
@@ -186,6 +186,10 @@ fn value(entry: &Entry<'_>, param: &Param<Text>) -> Result<Value, Error> {
             let table: Vec<(&'static str, &'static str)> = words.iter().map(|&word| (word, word)).collect();
             Value::Word(entry.word(&table)?)
         }
+        Kind::Selector => {
+            let selector = Selector::parse(entry.text()?).ok_or_else(|| entry.expected(param.expected()))?;
+            Value::Selector(selector)
+        }
     };
     param.admit(&value).map_err(|expected| entry.expected(expected))?;
     Ok(value)
@@ -221,6 +225,7 @@ fn parse(kind: Kind, text: &str) -> Option<Value> {
         Kind::Flag => Value::Flag(text.parse().ok()?),
         Kind::Size => Value::Size(u32::try_from(units::size(text).ok()?).ok()?),
         Kind::Word(words) => Value::Word(words.iter().copied().find(|word| *word == text)?),
+        Kind::Selector => Value::Selector(Selector::parse(text)?),
     })
 }
 
@@ -239,9 +244,13 @@ fn write_value(value: &Value) -> Written {
         Value::Number(x) => Written::Number(*x),
         Value::Integer(n) => Written::Integer(*n),
         Value::Flag(flag) => Written::Flag(*flag),
-        Value::Length(_) | Value::Time(_) | Value::Frequency(_) | Value::Rate(_) | Value::Size(_) | Value::Word(_) => {
-            Written::Text(value.to_string())
-        }
+        Value::Length(_)
+        | Value::Time(_)
+        | Value::Frequency(_)
+        | Value::Rate(_)
+        | Value::Size(_)
+        | Value::Word(_)
+        | Value::Selector(_) => Written::Text(value.to_string()),
     }
 }
 

@@ -196,6 +196,7 @@ fn every_parameter_outside_its_range_is_named_with_its_discipline() {
                 Kind::Size if beyond < 4e9 => format!("\"{beyond}b\""),
                 Kind::Time if beyond < 1e9 => format!("\"{beyond}s\""),
                 Kind::Word(_) => "\"neither\"".to_owned(),
+                Kind::Selector => "\"0x04/0x03\"".to_owned(),
                 Kind::Flag => "3".to_owned(),
                 _ => continue,
             };

@@ -161,6 +161,7 @@ fn range(param: &Param<Text>) -> String {
     let unit = match param.kind {
         Kind::Word(words) => return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
         Kind::Flag => return "`true` `false`".into(),
+        Kind::Selector => return "`VALUE/MASK`".into(),
         Kind::Length => " packets or bytes",
         Kind::LengthOrTime => " packets, bytes or seconds",
         Kind::Time => " s",

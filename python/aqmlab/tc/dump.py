@@ -368,6 +368,10 @@ def _item(item: Mapping[str, Any], at: int, found: Dump) -> None:
                 _json_value(node, name, value, known)
             except ValueError as error:
                 found.note(at, f"{name}: {error}")
+    # fq_codel shows the two halves of its selector by themselves.
+    selector, mask = (node.words.get(f"ce_threshold_{half}") for half in ("selector", "mask"))
+    if selector is not None and mask is not None:
+        node.words["ce_threshold_selector"] = f"{selector}/{mask}"
     node.statistics = _json_statistics(item)
 
 

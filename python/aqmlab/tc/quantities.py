@@ -71,6 +71,18 @@ def packets(raw: Raw) -> int:
     return int(number)
 
 
+def selector(raw: Raw) -> str:
+    """Which values of a byte are meant, `0x1/0x3`, in the form that scenarios have: `0x01/0x03`."""
+    value, _, mask = str(raw).partition("/")
+    try:
+        numbers = [int(half, 0) for half in (value, mask)]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(0 <= number <= 0xFF for number in numbers):
+        raise ValueError(f"{str(raw)[:40]!r}: expected VALUE/MASK of a byte such as 0x01/0x03")
+    return "/".join(f"{number:#04x}" for number in numbers)
+
+
 def time_text(us: float) -> str:
     """A time as scenarios and tc both read it."""
     for unit in ("s", "ms"):
@@ -204,6 +216,7 @@ PER_CENT = Kind(
 PER_CENT_SIGN = Kind(
     lambda v, site: f"{round(100 * float(v))}%", PER_CENT.from_tc, lambda word: number(_per_cent(word) / 100)
 )
+SELECTOR = Kind(lambda v, site: str(v), lambda raw: selector(raw))
 RATE = Kind(lambda v, site: str(v), lambda raw: rate_text(rate(raw)))
 
 

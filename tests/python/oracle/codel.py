@@ -15,7 +15,9 @@ inverse_root   1/sqrt(count): exact, or in 16 bits by one step of Newton's metho
 =============  ==============================================================================================
 
 Marks are those of Linux, for the RFC leaves them open: a mark ends the pull. ``ce_threshold`` is Linux's as well: what
-leaves after a longer wait is marked, whatever ``ecn`` says; ns-3 wants it set. A packet is told marked once.
+leaves after a longer wait is marked, whatever ``ecn`` says; ns-3 wants it set. A packet is told marked once. Where
+there is a selector, only packets are marked so whose DS field, of which the vectors have the ECN bits alone, has its
+value under its mask (``ce_threshold_selector``, ``ce_threshold_mask`` in Linux).
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from collections.abc import Callable, Mapping
 from oracle.frame import Discipline, Law, Packet, Told, Uniform
 from oracle.parameters import Parameters, Written
 
+ECN_BITS = {"not-ect": 0b00, "ect1": 0b01, "ect0": 0b10, "ce": 0b11}
+"""RFC 3168 §5: the two low bits of the DS field."""
+
 DEFAULTS: dict[str, Written] = {
     "limit": "1000p",
     "ecn": False,
@@ -34,6 +39,7 @@ DEFAULTS: dict[str, Written] = {
     "interval": "100ms",
     "mtu": "1500b",
     "ce_threshold": "",
+    "ce_threshold_selector": "",
 }
 
 
@@ -55,6 +61,10 @@ class Codel(Law):
         self.marks = parameters.flag("ecn")
         has_threshold = parameters.has("ce_threshold")
         self.ce_threshold = parameters.time_ns("ce_threshold") // self.unit_ns if has_threshold else None
+        self.selected = {0, 1, 2, 3}
+        if parameters.has("ce_threshold_selector"):
+            value, mask = (int(number, 0) for number in parameters.word("ce_threshold_selector").split("/"))
+            self.selected = {field for field in self.selected if field & mask == value}
 
         self.first_above: int | None = None
         self.drop_next: int | None = None
@@ -170,6 +180,8 @@ class Codel(Law):
 
     def is_above_ce_threshold(self, packet: Packet, now_ns: int) -> bool:
         """Whether a packet that leaves is marked for its own waiting time."""
+        if ECN_BITS[packet.ecn] not in self.selected:
+            return False
         if self.ce_threshold is None or not packet.has_ect or (self.dialect == "ns3" and not self.marks):
             return False
         return self.waited(packet, now_ns) > self.ce_threshold

@@ -203,6 +203,9 @@ def _value(dice: Dice, site: Site, row: Row, param: Param, scale: float, is_frac
         return _time(dice, site, param, scale)
     if param.kind == "frequency":
         return f"{_four(param.within(1e9 / (_time_on(param, scale) * dice.spread(0.1, 10.0))))}hz"
+    if param.kind == "selector":
+        mask = dice.one_of([0, 1, 2, 3, 3, 3, 0xFF])
+        return f"{dice.whole(0, 3) & mask:#04x}/{mask:#04x}"
     if param.kind == "rate":
         return f"{round(param.within(site.rate_bps * dice.one_of([1.0, dice.spread(0.01, 2.0)])))}bit"
     if param.kind == "size":

@@ -42,7 +42,7 @@
 use super::{Departure, Gauges, Law, Verdict};
 use crate::cause::Cause;
 use crate::gauge::Gauge;
-use crate::param::{Kind, Param, Refusal, Values};
+use crate::param::{Kind, Param, Refusal, Selector, Values};
 use crate::registry::{self, LawRow, Row, Site};
 use base::{Rate, Span, Time};
 
@@ -68,8 +68,11 @@ pub const INTERVAL: Param = Param {
     source: RFC,
 };
 
-/// Refuses a target that is longer than the interval in which it is to be exceeded.
+/// Refuses a target that is longer than the interval in which it is to be exceeded, and a selector of nothing.
 pub fn resolve(values: &mut Values, _rate: Rate) -> Result<(), Refusal> {
+    if values.find_selector("ce_threshold_selector").is_some() && values.find_time("ce_threshold").is_none() {
+        return Err(Refusal::new("ce_threshold_selector", "ce_threshold beside it, to which it belongs"));
+    }
     // RFC 8289 §4.3: the target is 5 to 10 % of the interval.
     values.ordered("target", "interval")
 }
@@ -93,6 +96,18 @@ pub const CE_THRESHOLD: Param = Param {
     doc: "Waiting time above which every ECN-capable packet is marked besides, whatever `ecn` says (ns3: only with \
           it); absent by default.",
     source: "tc-codel(8): off",
+};
+
+/// CoDel's `ce_threshold_selector`.
+pub const CE_THRESHOLD_SELECTOR: Param = Param {
+    name: "ce_threshold_selector",
+    kind: Kind::Selector,
+    default: "",
+    range: Param::ANY,
+    doc: "To which packets `ce_threshold` applies: those whose DS field, the codepoint's six bits and the ECN field's \
+          two, is VALUE under MASK. `0x01/0x03` has it mark ECT(1) alone, the packets of L4S; absent by default, which \
+          is all.",
+    source: "tc-fq_codel(8): off",
 };
 
 /// CoDel's `dialect`.
@@ -222,6 +237,8 @@ pub struct Codel {
     /// The longest queue, in bytes, that is never signalled.
     spared: u64,
     ce_threshold: Option<u64>,
+    /// The DS fields that `ce_threshold` is for.
+    selector: Selector,
     ecn_enabled: bool,
     /// When the waiting time will have been above the target for an interval, if it is above it.
     first_above: Option<u64>,
@@ -247,6 +264,7 @@ impl Codel {
             interval: steps(values.time("interval")),
             spared: u64::from(values.size("mtu")) - u64::from(dialect.signals_one_mtu),
             ce_threshold: values.find_time("ce_threshold").map(steps),
+            selector: values.find_selector("ce_threshold_selector").unwrap_or(Selector { value: 0, mask: 0 }),
             ecn_enabled: values.flag("ecn"),
             first_above: None,
             is_dropping: false,
@@ -352,7 +370,9 @@ impl Law for Codel {
         let waited = self.waited(departure, now);
         let verdict = self.decide(departure, waited, now.ns() >> self.dialect.shift);
         let is_late = self.ce_threshold.is_some_and(|threshold| waited > threshold);
-        let may_mark = departure.ecn.is_ect() && (self.ecn_enabled || !self.dialect.wants_ecn);
+        let may_mark = departure.ecn.is_ect()
+            && self.selector.takes(departure.ds_field())
+            && (self.ecn_enabled || !self.dialect.wants_ecn);
         if verdict == Verdict::Pass && is_late && may_mark {
             return Verdict::Mark(Cause::FORCED);
         }
@@ -406,6 +426,7 @@ impl LawRow for Codel {
             INTERVAL,
             MTU,
             CE_THRESHOLD,
+            CE_THRESHOLD_SELECTOR,
         ],
         fixed: &["dialect"],
         gauges: &[Gauge::control(
@@ -532,7 +553,8 @@ mod tests {
                         };
                         let bytes = queue.iter().map(|packet| u64::from(packet.1)).sum();
                         let backlog = Backlog { packets: queue.len() as u32, bytes };
-                        let departure = Departure { size, ecn: Ecn::NotEct, flow: FlowKey(0), enqueued, backlog };
+                        let flow = FlowKey(0);
+                        let departure = Departure { size, ecn: Ecn::NotEct, dscp: 0, flow, enqueued, backlog };
                         match law.on_departure(&departure, now) {
                             Verdict::Pass => break Some((enqueued, size)),
                             verdict => assert_eq!(verdict, Verdict::Drop(Cause::EARLY)),

@@ -58,12 +58,22 @@ pub struct Departure {
     pub size: u32,
     /// ECN field.
     pub ecn: Ecn,
+    /// The Differentiated Services codepoint, 0 to 63.
+    pub dscp: u8,
     /// Flow.
     pub flow: FlowKey,
     /// When it was accepted; `now.since(enqueued)` is its sojourn time.
     pub enqueued: Time,
     /// What still waits behind it; this packet is not counted.
     pub backlog: Backlog,
+}
+
+impl Departure {
+    /// The byte of the IP header that has both: the codepoint in its upper six bits, the ECN field below (RFC 3168 §5).
+    #[inline]
+    pub const fn ds_field(&self) -> u8 {
+        self.dscp << 2 | self.ecn as u8
+    }
 }
 
 /// What to do with the packet in hand.

@@ -152,7 +152,8 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
         while let Some(Held { mut packet, enqueued }) = self.queue.pop_front() {
             let size = packet.size();
             self.bytes -= size as u64;
-            let departure = Departure { size, ecn: packet.ecn(), flow: packet.flow(), enqueued, backlog: self.held() };
+            let (ecn, dscp, flow) = (packet.ecn(), packet.dscp(), packet.flow());
+            let departure = Departure { size, ecn, dscp, flow, enqueued, backlog: self.held() };
             match self.law.on_departure(&departure, now) {
                 Verdict::Pass => {}
                 Verdict::Mark(cause) => {

@@ -35,6 +35,7 @@ impl Discipline for FqCodel {
             fq_frame::DROP_BATCH,
             codel::MTU,
             codel::CE_THRESHOLD,
+            codel::CE_THRESHOLD_SELECTOR,
         ],
         fixed: &["dialect", "flows"],
         gauges: fq_frame::GAUGES,

@@ -238,8 +238,8 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
     fn pull(&mut self, index: usize, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
         while let Some(Held { mut packet, enqueued }) = self.pop(index) {
             let backlog = self.seen_by(index);
-            let departure =
-                Departure { size: packet.size(), ecn: packet.ecn(), flow: packet.flow(), enqueued, backlog };
+            let (size, ecn, dscp, flow) = (packet.size(), packet.ecn(), packet.dscp(), packet.flow());
+            let departure = Departure { size, ecn, dscp, flow, enqueued, backlog };
             match self.flows[index].law.on_departure(&departure, now) {
                 Verdict::Pass => {}
                 Verdict::Mark(cause) => {

@@ -3,7 +3,7 @@
 // Each test binary uses some of it.
 #![allow(dead_code)]
 
-use aqm::param::{Kind, Length, Param, Refusal, Text, Value, Values};
+use aqm::param::{Kind, Length, Param, Refusal, Selector, Text, Value, Values};
 use aqm::registry::{self, Row, Site};
 use aqm::{Cause, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
@@ -141,6 +141,7 @@ pub fn read(param: &Param<Text>, text: &str) -> Result<Value, String> {
         Kind::Integer => text.parse().ok().map(Value::Integer),
         Kind::Flag => text.parse().ok().map(Value::Flag),
         Kind::Size => number("b").map(|x| Value::Size(x as u32)),
+        Kind::Selector => Selector::parse(text).map(Value::Selector),
         Kind::Word(words) => words.iter().find(|word| **word == text).map(|word| Value::Word(word)),
     };
     let value = value.ok_or(format!("{} = {text}: expected {}", param.name, param.expected()))?;

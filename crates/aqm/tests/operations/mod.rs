@@ -7,7 +7,7 @@
 
 use super::common::{self, Told};
 use aqm::gauge::Column;
-use aqm::param::{Kind, Length, Param, Text, Value, Values};
+use aqm::param::{Kind, Length, Param, Selector, Text, Value, Values};
 use aqm::registry::{self, Row, Site};
 use aqm::{Ack, Cause, Gauges, Headers, Packet, Qdisc, Taken, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time, maths};
@@ -103,7 +103,7 @@ pub fn chosen(param: &Param<Text>, choice: u32) -> Option<Value> {
             let from = if low > 0.0 { low } else { (high * 1e-12).max(f64::MIN_POSITIVE) };
             (from * maths::pow(high / from, part)).clamp(low, high)
         }
-        _ if matches!(param.kind, Kind::Word(_) | Kind::Flag) => part,
+        _ if matches!(param.kind, Kind::Word(_) | Kind::Flag | Kind::Selector) => part,
         _ => return None,
     };
     let other_unit = choice & 16 != 0;
@@ -119,6 +119,10 @@ pub fn chosen(param: &Param<Text>, choice: u32) -> Option<Value> {
         Kind::Size => Value::Size(x.ceil() as u32),
         Kind::Flag => Value::Flag(choice & 64 != 0),
         Kind::Word(words) => Value::Word(words[(choice >> 6) as usize % words.len()]),
+        Kind::Selector => {
+            let mask = (choice >> 16) as u8;
+            Value::Selector(Selector { value: (choice >> 8) as u8 & mask, mask })
+        }
     })
 }
 

@@ -37,6 +37,7 @@ fn param(param: &Param<Text>) -> Value {
         Kind::Flag => "flag",
         Kind::Size => "size",
         Kind::Word(_) => "word",
+        Kind::Selector => "selector",
     };
     // Flags and words have no range, and JSON no infinity.
     let end = |x: f64| x.is_finite().then_some(x);

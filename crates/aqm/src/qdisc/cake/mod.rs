@@ -243,8 +243,8 @@ impl<P: Packet> Cake<P> {
             self.watch(index, at);
             let Tin { flows, setting, .. } = &mut self.tins[index];
             let flow = &mut flows[at as usize];
-            let departure =
-                Departure { size, ecn: packet.ecn(), flow: packet.flow(), enqueued, backlog: flow.queue.backlog() };
+            let (ecn, dscp, backlog) = (packet.ecn(), packet.dscp(), flow.queue.backlog());
+            let departure = Departure { size, ecn, dscp, flow: packet.flow(), enqueued, backlog };
             match flow.state.decide(setting, &departure, bulk, &mut self.stream, now) {
                 Verdict::Pass => return Pulled::Packet(Held { packet, enqueued }),
                 Verdict::Mark(cause) => {
