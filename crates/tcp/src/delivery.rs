@@ -14,9 +14,10 @@
 //! | `C.first_sent_time`      | `first_tx_mstamp`  | `first_sent_at`       |
 //! | `C.app_limited`          | `app_limited`      | `limited_until`       |
 //! | `P.delivered`, ...       | `tx`               | [`Note`]              |
+//! | `P.tx_in_flight`, `P.lost`, `C.lost` of draft-ietf-ccwg-bbr | | `in_flight`, `lost` |
 //! | `rs`                     | `rate_sample`      | `newest`              |
 
-use crate::cc::Delivered;
+use crate::cc::{Delivered, Lost};
 use base::{Span, Time};
 use std::collections::VecDeque;
 
@@ -27,6 +28,9 @@ struct Note {
     delivered_at: Time,
     first_sent_at: Time,
     is_limited: bool,
+    in_flight: u32,
+    lost: u32,
+    marked: u32,
 }
 
 /// The segment that was sent last among those that this acknowledgement reports.
@@ -53,6 +57,11 @@ pub struct Sampler {
     now: Time,
     newly_delivered: u64,
     newest: Option<Newest>,
+    /// Segments deemed lost in all, and told to be marked.
+    lost: u32,
+    marked: u32,
+    /// What was deemed lost and the controller was not told of.
+    losses: Vec<Lost>,
 }
 
 impl Sampler {
@@ -69,30 +78,68 @@ impl Sampler {
             now: Time::ZERO,
             newly_delivered: 0,
             newest: None,
+            lost: 0,
+            marked: 0,
+            losses: Vec::new(),
         }
     }
 
-    /// Notes that a new segment was sent.
+    /// Notes that a new segment was sent, and that the network then has `pipe` bytes.
     #[inline]
-    pub fn sent(&mut self, now: Time) {
+    pub fn sent(&mut self, pipe: u64, now: Time) {
         if self.notes.is_empty() {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
-        self.notes.push_back(self.note());
+        self.notes.push_back(self.note(pipe));
     }
 
-    /// Notes that the outstanding segment at `index` was sent again.
-    pub fn resent(&mut self, index: usize) {
-        self.notes[index] = self.note();
+    /// Notes that the outstanding segment at `index` was sent again, and that the network then has `pipe` bytes.
+    pub fn resent(&mut self, index: usize, pipe: u64) {
+        self.notes[index] = self.note(pipe);
     }
 
-    fn note(&self) -> Note {
+    fn note(&self, pipe: u64) -> Note {
         Note {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             is_limited: self.is_limited(),
+            in_flight: pipe.div_ceil(self.mss) as u32,
+            lost: self.lost,
+            marked: self.marked,
         }
+    }
+
+    /// Notes that the outstanding segment at `index`, from `seq` to before `end`, was deemed lost.
+    pub fn lose(&mut self, index: usize, seq: u64, end: u64) {
+        let note = self.notes[index];
+        self.lost += 1;
+        self.losses.push(Lost {
+            seq,
+            end,
+            in_flight: u64::from(note.in_flight),
+            lost: u64::from(self.lost - note.lost),
+            is_app_limited: note.is_limited,
+            delivered: self.delivered,
+            mss: self.mss as f64,
+            now: self.now,
+        });
+    }
+
+    /// Takes what was deemed lost since this was last asked.
+    pub fn losses(&mut self) -> Vec<Lost> {
+        std::mem::take(&mut self.losses)
+    }
+
+    /// Gives the memory of [`Sampler::losses`] back.
+    pub fn keep(&mut self, mut losses: Vec<Lost>) {
+        losses.clear();
+        self.losses = losses;
+    }
+
+    /// Notes that the acknowledgement at hand tells of so many marked segments.
+    pub fn mark(&mut self, segments: u64) {
+        self.marked += segments as u32;
     }
 
     /// Begins to read an acknowledgement.
@@ -142,6 +189,9 @@ impl Sampler {
             interval,
             prior: newest.note.delivered,
             is_app_limited: newest.note.is_limited,
+            in_flight: u64::from(newest.note.in_flight),
+            lost: u64::from(self.lost - newest.note.lost),
+            marked: u64::from(self.marked - newest.note.marked),
         })
     }
 
@@ -208,12 +258,12 @@ mod tests {
         // Ten segments at 0, 10, ..., 90 ms; each is acknowledged after 100 ms. The first tells of one in 100 ms, and
         // what is sent on its acknowledgement of ten in 100 ms.
         let mut sampler = Sampler::new(1_000);
-        (0..10).for_each(|k| sampler.sent(at(10 * k)));
+        (0..10).for_each(|k| sampler.sent(1_000, at(10 * k)));
         for k in 0..10 {
             let rate = acknowledge(&mut sampler, 10 * k, 100 + 10 * k).expect("it took a round trip");
             // The interval began with the first segment: all of them were sent before anything was delivered.
             assert_eq!((rate.segments, rate.interval), (k + 1, Span::from_ms(100 + 10 * k)));
-            sampler.sent(at(100 + 10 * k));
+            sampler.sent(1_000, at(100 + 10 * k));
         }
         for k in 0..10 {
             let rate = acknowledge(&mut sampler, 100 + 10 * k, 200 + 10 * k).expect("it took a round trip");
@@ -226,7 +276,7 @@ mod tests {
         // Sent one in 10 ms, all told of at once 100 ms after the last: ten segments took 90 ms to send and 100 ms and
         // 90 ms to be heard of.
         let mut sampler = Sampler::new(1_000);
-        (0..10).for_each(|k| sampler.sent(at(10 * k)));
+        (0..10).for_each(|k| sampler.sent(1_000, at(10 * k)));
         sampler.begin(at(190));
         (0..10).for_each(|k| sampler.arrived(k, at(10 * k as u64), k as u64, false));
         (0..10).for_each(|_| sampler.forget_front());
@@ -237,30 +287,30 @@ mod tests {
     #[test]
     fn what_the_application_limited_is_marked_until_it_is_delivered() {
         let mut sampler = Sampler::new(1_000);
-        sampler.sent(at(0));
+        sampler.sent(1_000, at(0));
         // The application had nothing to send while one segment was out; then it wrote three.
         sampler.limit(1);
-        (1..4).for_each(|k| sampler.sent(at(10 * k)));
+        (1..4).for_each(|k| sampler.sent(1_000, at(10 * k)));
         let limited: Vec<bool> = (0..4)
             .map(|k| acknowledge(&mut sampler, 10 * k, 100 + 10 * k).expect("it took a round trip").is_app_limited)
             .collect();
         assert_eq!(limited, [false, true, true, true]);
         assert!(!sampler.is_limited(), "the gap was delivered");
-        sampler.sent(at(140));
+        sampler.sent(1_000, at(140));
         assert!(!acknowledge(&mut sampler, 140, 240).expect("it took a round trip").is_app_limited);
     }
 
     #[test]
     fn no_sample_over_less_than_a_round_trip() {
         let mut sampler = Sampler::new(1_000);
-        sampler.sent(at(0));
+        sampler.sent(1_000, at(0));
         assert!(acknowledge(&mut sampler, 0, 100).is_some());
         // Sent again at 290 ms, and told of by the acknowledgement of the first transmission at 300 ms.
-        sampler.sent(at(200));
-        sampler.sent(at(205));
+        sampler.sent(1_000, at(200));
+        sampler.sent(1_000, at(205));
         sampler.delivered_at = at(285);
         sampler.first_sent_at = at(285);
-        sampler.resent(0);
+        sampler.resent(0, 1_000);
         sampler.begin(at(300));
         sampler.arrived(0, at(290), 1, true);
         assert_eq!((sampler.sample(), sampler.rtt()), (None, None));

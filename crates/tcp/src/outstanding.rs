@@ -71,6 +71,9 @@ pub struct Plain {
     pub last_at: Time,
 }
 
+/// Who hears of a loss, and the serial of the first record.
+type Told<'a> = (&'a mut Option<Box<Sampler>>, Serial);
+
 /// Sums over the records by what became of them, and how far each search among them has come.
 #[derive(Clone, Debug, Default)]
 struct Scoreboard {
@@ -106,7 +109,7 @@ impl Scoreboard {
     }
 
     /// Deems the record with this serial lost unless it was reported, so that it is sent again.
-    fn lose(&mut self, record: &mut Record, serial: Serial) {
+    fn lose(&mut self, record: &mut Record, serial: Serial, told: Told<'_>) {
         if record.is(SACKED) {
             return;
         }
@@ -114,10 +117,18 @@ impl Scoreboard {
             record.state |= LOST;
             self.touch(record);
             self.lost_bytes += u64::from(record.len);
-            self.ever_lost_bytes += u64::from(record.len);
+            self.lose_more(record, serial, told);
         }
         if !record.is(RESENT) {
             self.resend_from = self.resend_from.min(serial);
+        }
+    }
+
+    /// Counts a transmission of the record that is deemed lost.
+    fn lose_more(&mut self, record: &Record, serial: Serial, told: Told<'_>) {
+        self.ever_lost_bytes += u64::from(record.len);
+        if let (Some(sampler), first) = told {
+            sampler.lose((serial - first) as usize, record.seq, record.end());
         }
     }
 
@@ -185,8 +196,19 @@ impl Outstanding {
     #[inline]
     pub fn push(&mut self, seq: u64, len: u32, fin: bool, now: Time) {
         self.records.push_back(Record { seq, sent_at: now, len, fin, state: 0 });
-        if let Some(sampler) = &mut self.sampler {
-            sampler.sent(now);
+        if self.sampler.is_some() {
+            let pipe = self.pipe_now();
+            if let Some(sampler) = &mut self.sampler {
+                sampler.sent(pipe, now);
+            }
+        }
+    }
+
+    /// [`Outstanding::pipe`] of all records.
+    fn pipe_now(&self) -> u64 {
+        match (self.records.front(), self.records.back()) {
+            (Some(first), Some(last)) => self.pipe(last.end() - first.seq),
+            _ => 0,
         }
     }
 
@@ -381,7 +403,7 @@ impl Outstanding {
         let from = board.examined.max(self.first);
         for serial in from..below {
             if let Some(record) = self.records.get_mut((serial - self.first) as usize) {
-                board.lose(record, serial);
+                board.lose(record, serial, (&mut self.sampler, self.first));
             }
         }
         board.examined = from.max(below);
@@ -397,7 +419,7 @@ impl Outstanding {
         if let Some(record) = self.records.front_mut() {
             let board = self.board.get_or_insert_default();
             board.unsend(record);
-            board.lose(record, self.first);
+            board.lose(record, self.first, (&mut self.sampler, self.first));
         }
     }
 
@@ -406,7 +428,7 @@ impl Outstanding {
         let board = self.board.get_or_insert_default();
         for (serial, record) in (self.first..).zip(&mut self.records) {
             board.unsend(record);
-            board.lose(record, serial);
+            board.lose(record, serial, (&mut self.sampler, self.first));
         }
     }
 
@@ -533,10 +555,12 @@ impl Outstanding {
         if let Some(timed) = &mut self.timed {
             timed.resent.push_back((serial, now));
         }
+        let probe = *record;
+        let pipe = if self.sampler.is_some() { self.pipe_now() } else { 0 };
         if let Some(sampler) = &mut self.sampler {
-            sampler.resent((serial - self.first) as usize);
+            sampler.resent((serial - self.first) as usize, pipe);
         }
-        Some(*record)
+        Some(probe)
     }
 
     /// Notes that the last unreported segment is sent again as a rescue, and returns it. Returns `None` if that segment
@@ -592,10 +616,13 @@ impl Outstanding {
                 }
                 timed.resent.push_back((board.resend_from, now));
             }
-            if let Some(sampler) = &mut self.sampler {
-                sampler.resent(index);
-            }
             board.resend_from += 1;
+            if self.sampler.is_some() {
+                let pipe = self.pipe_now();
+                if let Some(sampler) = &mut self.sampler {
+                    sampler.resent(index, pipe);
+                }
+            }
         }
     }
 }

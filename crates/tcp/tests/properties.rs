@@ -72,6 +72,7 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Control::Cubic),
         Just(Control::Dctcp),
         Just(Control::Bbr),
+        Just(Control::Bbr3),
         Just(Control::Prague)
     ];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];

@@ -2,6 +2,7 @@
 //! line in `registry.rs`. Any of them can be combined with what ends slow start early (`chosen.rs`).
 
 pub mod bbr;
+pub mod bbr3;
 mod chosen;
 pub mod cubic;
 pub mod cubic_linux;
@@ -146,6 +147,33 @@ pub struct Delivered {
     pub prior: u64,
     /// Whether the application, not the network, set the pace at some time in it.
     pub is_app_limited: bool,
+    /// Segments in the network when the newest of these was sent, itself among them.
+    pub in_flight: u64,
+    /// Segments deemed lost since then.
+    pub lost: u64,
+    /// Segments told to be marked since then, where marks are counted.
+    pub marked: u64,
+}
+
+/// A segment that was deemed lost, as a controller hears of it that models the path.
+#[derive(Clone, Copy, Debug)]
+pub struct Lost {
+    /// Its first sequence number.
+    pub seq: u64,
+    /// One past its last sequence number.
+    pub end: u64,
+    /// Segments in the network when it was last sent, itself among them.
+    pub in_flight: u64,
+    /// Segments deemed lost since then, itself among them.
+    pub lost: u64,
+    /// Whether the application set the pace when it was sent.
+    pub is_app_limited: bool,
+    /// Segments delivered in all.
+    pub delivered: u64,
+    /// Payload of a full segment.
+    pub mss: f64,
+    /// Now.
+    pub now: Time,
 }
 
 /// What an acknowledgement tells a controller that models the path. Counts are of segments.
@@ -155,6 +183,8 @@ pub struct Sample {
     pub newly_delivered: u64,
     /// Newly deemed lost.
     pub newly_lost: u64,
+    /// Newly told to be marked, where marks are counted (RFC 9768).
+    pub marked: Option<u64>,
     /// Delivered in all.
     pub delivered: u64,
     /// Deemed lost in all.
@@ -263,6 +293,9 @@ pub trait Controller {
     /// Learns that the handshake took `rtt`, if it models the path.
     fn opened(&mut self, _window: &Window, _mss: f64, _rtt: Span, _now: Time) {}
 
+    /// Learns that a segment was deemed lost, if it models the path. The frame calls this before [`Controller::sampled`].
+    fn lost(&mut self, _window: &Window, _lost: &Lost) {}
+
     /// Takes an acknowledgement after loss detection, if it models the path.
     fn sampled(&mut self, _window: &mut Window, _sample: &Sample) {}
 
@@ -318,6 +351,10 @@ impl<C: Controller> Controller for Box<C> {
 
     fn opened(&mut self, window: &Window, mss: f64, rtt: Span, now: Time) {
         C::opened(self, window, mss, rtt, now);
+    }
+
+    fn lost(&mut self, window: &Window, lost: &Lost) {
+        C::lost(self, window, lost);
     }
 
     fn sampled(&mut self, window: &mut Window, sample: &Sample) {

@@ -1,6 +1,7 @@
 //! The registry lists all controllers with their words and types, and defines one type that is any of them.
 
-use super::{Acked, Congestion, Controller, Delivery, Sample, Steer, Told, Window, bbr, cubic, dctcp, prague, reno};
+use super::{Acked, Congestion, Controller, Delivery, Lost, Sample, Steer, Told, Window};
+use super::{bbr, bbr3, cubic, dctcp, prague, reno};
 use crate::stack::Config;
 use base::{Span, Time};
 
@@ -112,6 +113,12 @@ macro_rules! controllers {
                 }
             }
 
+            fn lost(&mut self, window: &Window, lost: &Lost) {
+                match self {
+                    $(Self::$name(state) => state.lost(window, lost),)+
+                }
+            }
+
             fn sampled(&mut self, window: &mut Window, sample: &Sample) {
                 match self {
                     $(Self::$name(state) => state.sampled(window, sample),)+
@@ -150,4 +157,6 @@ controllers! {
     Prague(Box<prague::Prague>): "prague";
     /// BBR v1: rate and window from a model of the path.
     Bbr(Box<bbr::Bbr>): "bbr";
+    /// BBR v3 (draft-ietf-ccwg-bbr): its model has bounds that losses and marks set.
+    Bbr3(Box<bbr3::Bbr3>): "bbr3";
 }

@@ -80,10 +80,10 @@ impl Outstanding {
                     break;
                 }
                 if record.is(RESENT) {
-                    board.ever_lost_bytes += u64::from(record.len);
+                    board.lose_more(record, serial, (&mut self.sampler, self.first));
                 }
                 board.unsend(record);
-                board.lose(record, serial);
+                board.lose(record, serial, (&mut self.sampler, self.first));
             }
             timed.resent.pop_front();
         }
@@ -98,7 +98,8 @@ impl Outstanding {
                     due = Some(due.map_or(this, |other: Time| other.min(this)));
                     break;
                 }
-                board.lose(record, board.examined);
+                let serial = board.examined;
+                board.lose(record, serial, (&mut self.sampler, self.first));
             }
             board.examined += 1;
         }
@@ -114,7 +115,7 @@ impl Outstanding {
         for (serial, record) in (self.first..).zip(&mut self.records) {
             if serial == self.first || record.sent_at + patience <= now {
                 board.unsend(record);
-                board.lose(record, serial);
+                board.lose(record, serial, (&mut self.sampler, self.first));
             }
         }
     }

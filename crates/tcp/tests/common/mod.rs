@@ -131,6 +131,8 @@ pub struct Bench {
     pub writes_down: bool,
     /// Time between two packets with data, as a link of finite rate makes it; none by default.
     pub spacing: Span,
+    /// How many packets may wait for that link; any number by default.
+    pub buffer: Option<u64>,
     /// How long a packet takes one way: [`DELAY`] by default.
     pub delay: Span,
     /// Whether an end closes when it has heard all of the other.
@@ -166,6 +168,7 @@ impl Bench {
             story: vec![],
             writes_down: true,
             spacing: Span::ZERO,
+            buffer: None,
             delay: DELAY,
             closes_with_peer: [true; 2],
             on_the_way: BTreeMap::new(),
@@ -424,6 +427,10 @@ impl Bench {
         let mut leaves = self.now;
         if segment.payload > 0 {
             leaves = leaves.max(self.link_free_at[from]);
+            let waiting = leaves.since(self.now).ns() / self.spacing.ns().max(1);
+            if self.buffer.is_some_and(|most| waiting >= most) {
+                return;
+            }
             self.link_free_at[from] = leaves + self.spacing;
         }
         let arrives = leaves + self.delay;

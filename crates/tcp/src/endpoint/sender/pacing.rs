@@ -14,7 +14,7 @@
 //!   waits in the host's own queue (TSQ).
 
 use super::{Outlet, Phase, Sender};
-use crate::cc::{Algorithm, Controller, Sample, Stage, Told, Window};
+use crate::cc::{Algorithm, Controller, Lost, Sample, Stage, Told, Window};
 use crate::delivery::Sampler;
 use crate::endpoint::Emit;
 use crate::outstanding::Outstanding;
@@ -272,12 +272,21 @@ impl Sender {
         let lost = self.outstanding.ever_lost_bytes();
         let stage = self.stage();
         let departs_at = self.pacer.as_mut().map_or(now, |pacer| pacer.departs_at());
+        let marked = self.counted_bytes(config).map(|bytes| bytes.div_ceil(mss));
         let Some(sampler) = &mut self.outstanding.sampler else { return };
+        sampler.mark(marked.unwrap_or(0));
         let rate = sampler.sample();
+        let losses = sampler.losses();
+        for lost in &losses {
+            let lost = Lost { delivered: sampler.delivered(), now, ..*lost };
+            self.controller.algorithm_mut().lost(&self.window, &lost);
+        }
+        sampler.keep(losses);
         let newly_delivered = sampler.newly_delivered();
         let sample = Sample {
             newly_delivered,
             newly_lost: (lost - before.ever_lost).div_ceil(mss),
+            marked,
             delivered: sampler.delivered(),
             lost: lost.div_ceil(mss),
             delivered_at: sampler.delivered_at(),
