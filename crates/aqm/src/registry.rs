@@ -64,6 +64,7 @@ disciplines! {
     queue qdisc::fq_pie::FqPie,
     law law::pi2::Pi2,
     queue qdisc::dualpi2::Dual,
+    queue qdisc::curvy_red::DualCurvyRed,
     law law::cobalt::CobaltLaw,
     queue qdisc::cake::CakeRow,
     law law::blue::Blue,

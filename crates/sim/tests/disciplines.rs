@@ -476,6 +476,48 @@ fn dualpi2_couples_marks_and_losses_and_gives_equal_windows() {
 }
 
 #[test]
+fn curvy_red_lets_the_queue_grow_with_the_number_of_flows() {
+    // RFC 9332 B.1: with x = (Q - minTh) / range, p = x^2. Reno's window is 1.31 / sqrt(p) = 1.31 / x segments, and N of
+    // them fill rate times R + Q: 1.31 N / x = C (R + Q). The root of that quadratic is the Classic waiting time.
+    let (rate, rtt, range, min_th) = (120e6 / 12_000.0, 0.020, 0.5, 0.0005);
+    for flows in [5, 20, 40] {
+        let ran = at(
+            120,
+            "kind = 'curvy_red'",
+            &format!(
+                r#"
+                duration = "60s"
+                warmup = "20s"
+                path = {{ rtt = "20ms", access_rate = "10gbit" }}
+                tcp = {{ stack = "ns2", ecn = "on" }}
+                [[traffic]]
+                kind = "bulk"
+                flows = {flows}
+                start = {{ uniform = ["0s", "1s"] }}
+                "#
+            ),
+        );
+        let b = rate * (rtt + min_th);
+        let x = (-b + (b * b + 4.0 * rate * range * 1.31 * f64::from(flows)).sqrt()) / (2.0 * rate * range);
+        let expected = min_th + range * x;
+        let average = gauge(&ran, |row| row.gauges.control);
+        eprintln!("{flows}: {average} for {expected}, {}", ran.number("forward.utilisation"));
+        assert!((average / expected - 1.0).abs() < 0.1, "{flows}: {average} for {expected}");
+        assert_eq!(ran.outcome.meters[0].window().dropped_total(), 0, "all are marked");
+    }
+}
+
+#[test]
+fn curvy_red_couples_marks_and_losses() {
+    // As for dualpi2, whose queue is steadier: marks follow the average of the waiting time, losses that of its square.
+    // Without the L-queue's own step, whose marks are no part of the coupling.
+    for (rate, rtt, flows) in [(120, 5, 5), (120, 20, 10)] {
+        let found = coupled("kind = 'curvy_red', step_thresh = '10s'", rate, rtt, flows);
+        assert!((0.9..=1.06).contains(&found.coupling), "{rate} Mb/s {rtt} ms: {}", found.coupling);
+    }
+}
+
+#[test]
 fn a_shallow_threshold_for_ect1_under_fair_queueing_leaves_the_others_their_codel() {
     // RFC 9330 §4.2, per-flow queues: ECT(1) is marked above a threshold of about a millisecond, all else has CoDel.
     // A half of 40 Mb/s is 33 packets in flight, 19.3 Mb/s of payload. CUBIC comes down to 0.7 of these and CoDel's

@@ -382,6 +382,7 @@ ROWS = (
 NEAREST = {
     "pi": "pie, a PI controller of waiting time; or red",
     "pi2": "dualpi2, its Classic queue; or pie",
+    "curvy_red": "dualpi2, which holds a target",
     "rem": "pie; or red",
     "dcn": "sfb, fq_codel",
     "afd": "choke, sfb, fq_codel",

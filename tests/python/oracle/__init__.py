@@ -17,6 +17,7 @@ from oracle import (
     choke,
     cobalt,
     codel,
+    curvy_red,
     dcn,
     docsis_pie,
     drr,
@@ -74,6 +75,7 @@ _BUILDERS: dict[str, Callable[[Mapping[str, Written], int, Uniform], Discipline]
     "fq_pie": fq_pie.build,
     "pi2": pi2.build,
     "dualpi2": dualpi2.build,
+    "curvy_red": curvy_red.build,
     "cobalt": cobalt.build,
     "cake": cake.build,
 }

@@ -3,6 +3,7 @@
 pub mod brought;
 pub mod cake;
 pub mod choke;
+pub mod curvy_red;
 pub mod drr;
 pub mod dualpi2;
 pub mod fifo;
