@@ -280,7 +280,7 @@ def test_the_evaluations_that_come_along_are_as_their_numbers_have_them(monkeypa
     assert before == evaluation_pages.pages()
 
 
-@pytest.mark.parametrize("words", ["cc:cubic", "cc:bbr", "cc:prague", "cc:dctcp"])
+@pytest.mark.parametrize("words", ["cc:cubic", "cc:bbr", "cc:bbr3", "cc:prague", "cc:dctcp"])
 def test_every_scenario_can_be_run_with_any_controller(here, words):
     study = controllers.study(here / "out", words, ["reno"])
     for point in study.points:

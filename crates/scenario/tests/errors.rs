@@ -358,7 +358,7 @@ fn hosts() {
             ),
             (
                 "cc = \"vegas\"",
-                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, prague, bbr, \
+                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, prague, bbr, bbr3, \
              cubic-rfc, cubic-linux",
             ),
             (
