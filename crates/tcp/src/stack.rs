@@ -242,7 +242,7 @@ pub struct Config {
     pub ect: Ecn,
     /// Whether retransmissions are ECN-capable, against RFC 3168 §6.1.5.
     pub ect_on_retransmit: bool,
-    /// Whether SYN, SYN/ACK and pure ACKs are ECN-capable, as in data centres (RFC 8257 §3.5).
+    /// Whether SYN, SYN/ACK and pure ACKs are ECN-capable, as in data centres (RFC 8257 §3.6).
     pub ect_on_control: bool,
     /// How the window comes down, for losses and for marks; at once with [`Repair::Reno`].
     pub reduction: Reduction,

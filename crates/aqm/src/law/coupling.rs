@@ -16,7 +16,7 @@ pub const FACTOR: Param = Param {
     default: "2",
     range: (1.0, 255.0),
     doc: "How many times p' a Scalable flow's packets are marked (k), where a Classic one's are with the square of p'.",
-    source: "RFC 9332 §4; tc-dualpi2(8)",
+    source: "RFC 9332 §2.5.2.1, C.2; tc-dualpi2(8)",
 };
 
 /// The `drop_on_overload`.
@@ -94,7 +94,7 @@ impl Coupling {
     }
 }
 
-/// Whether a packet is of a Scalable flow by its ECN field: ECT(1), or CE, which may have been ECT(1) (RFC 9331 §4).
+/// Whether a packet is of a Scalable flow by its ECN field: ECT(1), or CE, which may have been ECT(1) (RFC 9331 §5.1).
 #[inline]
 pub const fn is_scalable(ecn: Ecn) -> bool {
     matches!(ecn, Ecn::Ect1 | Ecn::Ce)

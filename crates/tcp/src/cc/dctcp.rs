@@ -1,7 +1,7 @@
 //! DCTCP lets the window shrink in proportion to the share of marked data, so that light marking costs little and the
 //! queue stays short. It grows as Reno does.
 //!
-//! Source: RFC 8257 §3.3 and §3.4; its receiver, which echoes every mark, is in `endpoint/feedback.rs`.
+//! Source: RFC 8257 §3.3 to §3.5; its receiver, which echoes every mark, is in `endpoint/feedback.rs`.
 //!
 //! | RFC                  | here           |
 //! |----------------------|----------------|

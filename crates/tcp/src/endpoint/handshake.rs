@@ -12,7 +12,7 @@ impl Endpoint {
     /// Sends a SYN.
     pub(super) fn send_syn(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         // RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR set and is not ECN-capable itself
-        // (data centres differ, RFC 8257 §3.5).
+        // (data centres differ, RFC 8257 §3.6).
         // One that is sent again may do without (§6.1.1.1): the first may have been lost for asking.
         // For accurate feedback it asks once more (RFC 9768 §3.1.4.1).
         let is_accurate = config.ecn == EcnMode::Accurate;

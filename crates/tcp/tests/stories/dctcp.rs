@@ -94,7 +94,7 @@ fn the_window_may_wait_for_what_was_in_flight() {
 
 #[test]
 fn a_loss_halves_whatever_alpha_is() {
-    // RFC 8257 §3.4, also in a window that a mark has reduced by a little.
+    // RFC 8257 §3.5, also in a window that a mark has reduced by a little.
     let config = Config { initial_window: 10, ..dctcp(plain()) };
     let mut bench = Bench::new(&config);
     bench.write(CLIENT, 10_000_000).mark(CLIENT, Kind::Data, &[5]).run_to(6_050);
@@ -114,7 +114,7 @@ fn a_loss_halves_whatever_alpha_is() {
 
 #[test]
 fn every_packet_is_capable_in_a_data_centre() {
-    // RFC 8257 §3.5, with the identifier of L4S (RFC 9331).
+    // RFC 8257 §3.6, with the identifier of L4S (RFC 9331).
     let config = Config {
         handshake: true,
         ect: Ecn::Ect1,

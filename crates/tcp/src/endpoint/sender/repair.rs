@@ -269,7 +269,7 @@ impl Sender {
         self.begin_undoing(self.window_before(), config);
         self.phase = Phase::Recovery;
         // A reduction by ECN in the same window was for the same congestion (RFC 3168 §6.1.2); DCTCP's may have been
-        // next to nothing (RFC 8257 §3.4).
+        // next to nothing (RFC 8257 §3.5).
         let is_due = self.snd_una >= self.ecn_recover || config.control.echoes_each_mark();
         match &mut self.repair {
             Repair::Ns2NewReno(_) => self.reduce_newreno(config, now),

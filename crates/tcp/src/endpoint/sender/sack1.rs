@@ -145,7 +145,7 @@ impl Sender {
             self.send_onward((self.window.cwnd + more) as u64, config, now, out);
         }
         // A reduction by ECN in the same window answered the same congestion. DCTCP's may have been next to nothing, so
-        // that it does not count (RFC 8257 §3.4).
+        // that it does not count (RFC 8257 §3.5).
         let is_new = self.snd_una > self.recover.max(self.ecn_recover);
         let is_for_echo = self.ecn_recover > self.recover;
         if self.duplicate_acks != DUP_THRESH || !(is_new || is_for_echo) {
