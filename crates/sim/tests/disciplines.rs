@@ -477,8 +477,8 @@ fn dualpi2_couples_marks_and_losses_and_gives_equal_windows() {
 
 #[test]
 fn curvy_red_lets_the_queue_grow_with_the_number_of_flows() {
-    // RFC 9332 B.1: with x = (Q - minTh) / range, p = x^2. Reno's window is 1.31 / sqrt(p) = 1.31 / x segments, and N of
-    // them fill rate times R + Q: 1.31 N / x = C (R + Q). The root of that quadratic is the Classic waiting time.
+    // RFC 9332 B.1: with x = (Q - minTh) / range, p = x^2. Reno's window is 1.31 / sqrt(p) = 1.31 / x segments, and N
+    // of them fill rate times R + Q: 1.31 N / x = C (R + Q). The root of that quadratic is the Classic waiting time.
     let (rate, rtt, range, min_th) = (120e6 / 12_000.0, 0.020, 0.5, 0.0005);
     for flows in [5, 20, 40] {
         let ran = at(

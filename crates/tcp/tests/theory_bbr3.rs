@@ -1,5 +1,5 @@
-//! BBR version 3 on a path of known rate and delay: the example test cases of draft-ietf-ccwg-bbr, each with numbers that
-//! follow from the draft's constants, and the answer to marks.
+//! BBR version 3 on a path of known rate and delay: the example test cases of draft-ietf-ccwg-bbr, each with numbers
+//! that follow from the draft's constants, and the answer to marks.
 
 mod common;
 
@@ -355,7 +355,7 @@ fn random_losses_below_the_threshold_are_borne() {
     bench.run_to(63_000);
     let share = (acknowledged(&bench) - before) / 60.0 / SEGMENTS_PER_SECOND;
     // A round of 48 segments has a loss with 1 - 0.99^48 = 0.38, and takes the rate to what it delivered: 0.99 for the
-    // margin, and one in 48 less. In the 48 rounds to the next probe this is e^-x with x = 48 x 0.38 x 0.031 = 0.57, and
+    // margin, and one in 48 less. In the 48 rounds to the next probe this is e^-x, x = 48 x 0.38 x 0.031 = 0.57, and
     // (1 - e^-x) / x = 0.76 in their mean. Five rounds of 53 probe, at the whole rate, and looks at the round trip take
     // 2 %.
     assert!((share - 0.77).abs() < 0.05, "{share}");
@@ -401,8 +401,8 @@ fn marks_bring_the_window_down_by_a_third_of_their_share() {
     assert_eq!(state(&bench), State::Cruise);
     let before = cwnd(&bench);
     off.set(true);
-    // The average of the share began at 1 and came down by a sixteenth a round: some 15 rounds, and with the first marks
-    // one up. A round of marks takes a third of it off.
+    // The average of the share began at 1 and came down by a sixteenth a round: some 15 rounds, and with the first
+    // marks one up. A round of marks takes a third of it off.
     while bbr(&bench).short_term().1.is_infinite() {
         assert!(bench.step(Time::NEVER), "the flow goes on");
     }

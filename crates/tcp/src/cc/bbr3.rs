@@ -28,6 +28,8 @@
 
 mod cycle;
 mod marks;
+mod round_trip;
+mod startup;
 
 use super::windowed::WindowedMax;
 use super::{Cause, Congestion, Controller, Lost, Sample, Stage, Steer, Window};
@@ -53,18 +55,7 @@ const BETA: f64 = 0.7;
 const HEADROOM: f64 = 0.15;
 /// `MinPipeCwnd`, segments.
 const LEAST_WINDOW: f64 = 4.0;
-/// `BBRStartupFullLossCnt`: ranges lost in a round of startup.
-const STARTUP_RANGES: u32 = 6;
-/// The pipe is full when the rate has not grown by a quarter for three rounds.
-const FULL_GROWTH: f64 = 1.25;
-const FULL_ROUNDS: u32 = 3;
-/// Rounds after which the queue is deemed drained in any case.
-const DRAIN_ROUNDS: u64 = 3;
-/// `MinRTTFilterLen`.
-const MIN_RTT_STAYS: Span = Span::from_secs(10);
-/// `ProbeRTTInterval`, `ProbeRTTDuration`, `ProbeRTTCwndGain`.
-const PROBE_RTT_EVERY: Span = Span::from_secs(5);
-const PROBE_RTT: Span = Span::from_ms(200);
+/// `ProbeRTTCwndGain`.
 const PROBE_RTT_GAIN: f64 = 0.5;
 /// `ExtraAckedFilterLen`, rounds.
 const EXTRA_ROUNDS: u64 = 10;
@@ -322,125 +313,6 @@ impl Bbr3 {
     /// `Inflight` at the rate `rate`.
     fn inflight(&self, rate: f64, mss: f64) -> f64 {
         self.with_bursts(self.held_by_path(rate, 1.0), mss)
-    }
-
-    // ── startup and drain ──
-
-    fn reset_full(&mut self) {
-        (self.full_rate, self.full_rounds, self.is_full_now) = (0.0, 0, false);
-    }
-
-    /// `CheckFullBWReached`.
-    fn check_full(&mut self, measured: f64, sample: &Sample) {
-        let is_app_limited = sample.rate.is_some_and(|rate| rate.is_app_limited);
-        if self.is_full_now || !self.is_round_start || is_app_limited {
-            return;
-        }
-        if measured >= FULL_GROWTH * self.full_rate {
-            self.reset_full();
-            self.full_rate = measured;
-            return;
-        }
-        self.full_rounds += 1;
-        self.is_full_now = self.full_rounds >= FULL_ROUNDS;
-        self.is_full |= self.is_full_now;
-    }
-
-    /// `CheckStartupHighLoss`.
-    fn check_startup_losses(&mut self, sample: &Sample) {
-        if self.is_full {
-            return;
-        }
-        let is_much = sample.rate.is_some_and(|rate| rate.lost as f64 > LOSS_THRESHOLD * rate.in_flight as f64);
-        let is_repairing = sample.stage == Stage::Recovery && self.prior_stage == Stage::Recovery;
-        if self.is_loss_round_start && is_repairing && self.lost_ranges >= STARTUP_RANGES && is_much {
-            self.undo.state = Some(State::Startup);
-            self.leave_startup();
-        }
-        if self.is_loss_round_start {
-            self.lost_ranges = 0;
-        }
-    }
-
-    /// Startup has put too much into the network.
-    fn leave_startup(&mut self) {
-        (self.is_full_now, self.is_full) = (true, true);
-        self.most_long = self.held_by_path(self.rate, 1.0).max(self.volume_latest).floor();
-    }
-
-    /// `CheckStartupDone`, `CheckDrainDone`.
-    fn check_drained(&mut self, sample: &Sample) {
-        if self.state == State::Startup && self.is_full {
-            (self.state, self.drain_began) = (State::Drain, self.rounds);
-        }
-        if self.state == State::Drain
-            && (sample.in_flight as f64 <= self.inflight(self.rate, sample.mss)
-                || self.rounds > self.drain_began + DRAIN_ROUNDS)
-        {
-            self.start_down(sample);
-        }
-    }
-
-    // ── the round trip ──
-
-    /// `UpdateMinRTT`.
-    fn update_min_rtt(&mut self, sample: &Sample) {
-        self.is_probe_rtt_due = sample.now > self.probe_min_rtt_at + PROBE_RTT_EVERY;
-        if let Some(rtt) = sample.rtt
-            && (self.probe_min_rtt.is_none_or(|shortest| rtt < shortest) || self.is_probe_rtt_due)
-        {
-            (self.probe_min_rtt, self.probe_min_rtt_at) = (Some(rtt), sample.now);
-        }
-        let is_old = sample.now > self.min_rtt_at + MIN_RTT_STAYS;
-        if let Some(probed) = self.probe_min_rtt
-            && (self.min_rtt.is_none_or(|shortest| probed < shortest) || is_old)
-        {
-            (self.min_rtt, self.min_rtt_at) = (Some(probed), self.probe_min_rtt_at);
-        }
-    }
-
-    /// `CheckProbeRTT`.
-    fn check_probe_rtt(&mut self, window: &mut Window, sample: &Sample) {
-        if self.state != State::ProbeRtt && self.is_probe_rtt_due && !self.is_restarting {
-            self.save_window(window.cwnd / sample.mss);
-            self.state = State::ProbeRtt;
-            self.probe_rtt_ends = None;
-            self.ack_phase = AckPhase::Stopping;
-            self.start_round(sample.delivered);
-        }
-        if self.state == State::ProbeRtt {
-            if self.probe_rtt_ends.is_some() {
-                self.has_probed_a_round |= self.is_round_start;
-                if self.has_probed_a_round {
-                    self.check_probed(window, sample.delivered, sample.mss, sample.now);
-                }
-            } else if sample.in_flight as f64 <= self.probe_rtt_window() {
-                self.probe_rtt_ends = Some(sample.now + PROBE_RTT);
-                self.has_probed_a_round = false;
-                self.start_round(sample.delivered);
-            }
-        }
-        self.is_restarting &= sample.newly_delivered == 0;
-    }
-
-    /// `CheckProbeRTTDone`, `ExitProbeRTT`.
-    fn check_probed(&mut self, window: &mut Window, delivered: u64, mss: f64, now: Time) {
-        if self.probe_rtt_ends.is_none_or(|end| now <= end) {
-            return;
-        }
-        self.probe_min_rtt_at = now;
-        window.cwnd = window.cwnd.max(self.prior_cwnd * mss);
-        self.reset_short_term();
-        if self.is_full {
-            self.begin_down(delivered, now);
-            self.state = State::Cruise;
-        } else {
-            self.state = State::Startup;
-        }
-    }
-
-    fn probe_rtt_window(&self) -> f64 {
-        self.held_by_path(self.rate, PROBE_RTT_GAIN).max(LEAST_WINDOW)
     }
 
     // ── losses ──

@@ -293,7 +293,8 @@ pub trait Controller {
     /// Learns that the handshake took `rtt`, if it models the path.
     fn opened(&mut self, _window: &Window, _mss: f64, _rtt: Span, _now: Time) {}
 
-    /// Learns that a segment was deemed lost, if it models the path. The frame calls this before [`Controller::sampled`].
+    /// Learns that a segment was deemed lost, if it models the path. The frame calls this before
+    /// [`Controller::sampled`].
     fn lost(&mut self, _window: &Window, _lost: &Lost) {}
 
     /// Takes an acknowledgement after loss detection, if it models the path.
