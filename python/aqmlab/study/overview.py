@@ -68,12 +68,14 @@ _HEAD = """# The studies, claim by claim
 What five published studies and the RFCs of L4S claim, asked of runs made here. How to run them, and what the words \
 mean: [studies](guide/studies.md). This page is written by `make studies` from `claims.toml` and `found.json` in each \
 folder of [studies](../studies). What the papers state and the runs leave out: \
-[not modelled](studies/not-modelled.md). Bounds that were set anew after results: [a list](studies/changes.md).
+[not modelled](studies/not-modelled.md). Bounds that were set anew after results: [a list](studies/changes.md). \
+Claims and scenarios against the texts: [a second reading](studies/second-reading.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \
 whole interval; it does not hold where one lies outside with its whole interval, which of k numbers is one of \
 1 − 0.05/k; else it cannot be decided. Where it does not hold and no run shows why, it is called not reproduced, \
-cause unknown. Bounds were fixed before the runs, and stand with their reasons in each `claims.toml`.
+cause unknown. Bounds were fixed before the runs, but for those on that list, and stand with their reasons in each \
+`claims.toml`.
 """
 
 
