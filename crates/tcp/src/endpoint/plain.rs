@@ -15,9 +15,10 @@
 //! What an application has written is sent in the same short way, where nothing is missing ([`Endpoint::push`]).
 //!
 //! **The two do the same.** Every step of the general way that is left out here would have done nothing. A segment goes
-//! the general way if there is a controller that wants to hear of silence, a recovery, a probe, an application that
-//! does not read, or a paced departure. Tests take each segment both ways and compare all of the state and all that
-//! is sent, for written stories and for thousands of connections over bad paths (`tests/common`).
+//! the general way if there is a controller that wants to hear of silence or of the rate of delivery, a recovery, a
+//! probe, or an application that does not read. Where what is sent is paced, only acknowledgements go the short way.
+//! Tests take each segment both ways and compare all of the state and all that is sent, for written stories and for
+//! thousands of connections over bad paths (`tests/common`).
 
 use super::{Emit, Endpoint, Outlet, State};
 use crate::segment::{Flags, Segment};

@@ -154,12 +154,13 @@ impl Sender {
             self.note_restart(config, now);
         }
         loop {
-            let min_rtt = self.shortest_rtt();
             let Some(pacer) = &mut self.pacer else { return };
             pacer.wakes_at = Time::NEVER;
             if pacer.departs_at() > now {
                 break;
             }
+            let min_rtt = self.shortest_rtt();
+            let Some(pacer) = &self.pacer else { return };
             let burst = pacer.burst(min_rtt, mss, config.pacing_burst);
             if self.fill(burst, config, now, out) < burst {
                 return;

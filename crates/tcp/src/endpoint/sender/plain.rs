@@ -4,6 +4,7 @@
 //! was sent once and is neither reported nor deemed lost. So all of it is in the network, and there is nothing to
 //! repair and nothing to take back.
 
+use super::pacing::Before;
 use super::sending::room_of;
 use super::{Outlet, Phase, Sender};
 use crate::endpoint::Emit;
@@ -40,17 +41,19 @@ impl Sender {
         };
         (is_new || is_window())
             && (!self.heard.is_accurate() || self.outstanding.covers_few(segment.ack))
-            && self.sends_plainly()
+            && self.is_straight()
+    }
+
+    /// Whether nothing but the windows, what is written and the pacer decide what is sent.
+    #[inline]
+    fn is_straight(&self) -> bool {
+        self.is_calm() && self.outstanding.is_plain(self.snd_una) && !self.held_until.is_set() && !self.only_new
     }
 
     /// Whether nothing but the windows and what is written decides what is sent.
     #[inline]
     fn sends_plainly(&self) -> bool {
-        self.is_calm()
-            && self.outstanding.is_plain(self.snd_una)
-            && self.pacer.is_none()
-            && !self.held_until.is_set()
-            && !self.only_new
+        self.pacer.is_none() && self.is_straight()
     }
 
     /// Whether the plain path can send what may be sent now.
@@ -69,10 +72,28 @@ impl Sender {
         out: &mut Outlet<'_, impl Emit>,
     ) {
         self.peer_window = u64::from(segment.window);
-        if segment.ack > self.snd_una {
+        let bytes = segment.ack - self.snd_una;
+        if bytes > 0 {
             self.advance(segment, config, now);
         }
-        self.push_plainly(config, now, out);
+        if self.pacer.is_some() {
+            self.steer(&Before::default(), [bytes, bytes], config, now);
+            self.push_paced(config, now, out);
+        } else {
+            self.push_plainly(config, now, out);
+        }
+    }
+
+    /// Sends new data as the windows and the pacer allow.
+    #[inline]
+    fn push_paced(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        let before = self.snd_nxt;
+        self.heed_pause(config, now);
+        self.fill_paced(config, now, out);
+        if config.cwnd_validation {
+            self.note_use(before, config);
+        }
+        self.schedule_wanted_probe(config, now);
     }
 
     /// Takes an acknowledgement of new data: measures the round trip, grows the window and restarts the timer.
@@ -95,7 +116,7 @@ impl Sender {
         self.measure(segment.ack, sent_at, config, now);
         let by_segments = self.descent.is_gradual() && config.whole_segments;
         let counted = if by_segments { u64::from(arrived.records * config.mss) } else { bytes };
-        if !config.cwnd_validation || self.is_window_used() {
+        if !config.control.models_path() && (!config.cwnd_validation || self.is_window_used()) {
             self.grow(segment, counted, config, now);
         }
         self.restart_timer(config, now);
