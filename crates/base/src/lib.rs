@@ -6,12 +6,14 @@
 pub mod dist;
 pub mod maths;
 
+mod fetch;
 mod flow;
 mod rate;
 mod stream;
 mod time;
 
 pub use dist::Distribution;
+pub use fetch::fetch;
 pub use flow::{Ecn, FlowKey};
 pub use rate::{Pace, Rate, Serializer};
 pub use stream::Stream;

@@ -1,6 +1,6 @@
 //! All sources of demand of a scenario, and the connection on each of their lanes.
 
-use base::Time;
+use base::{Time, fetch};
 use scenario::{Command, Lanes, Owner, Scenario, Site, Source, Turn, Voice, opens};
 use std::collections::BTreeMap;
 use traffic::Command as Spoken;
@@ -61,6 +61,18 @@ impl<'s, K: Copy> Sources<'s, K> {
             return self.lanes[self.begin[source] as usize + lane];
         }
         self.many.get(&owner.source).and_then(|own| own.get(lane)).copied().unwrap_or(self.none)
+    }
+
+    /// Asks for source `index`, which will have a turn soon.
+    #[inline]
+    pub fn fetch(&self, index: u32) {
+        fetch(&self.all[index as usize]);
+    }
+
+    /// Asks for what source `index` speaks from; the source itself is there already.
+    #[inline]
+    pub fn fetch_voice(&self, index: u32) {
+        fetch(&*self.all[index as usize].asks);
     }
 
     /// A connection was opened for `owner`. Nobody asks again on one that the server closes, except that a recording

@@ -163,6 +163,12 @@ impl Calendar {
         self.opened.get(self.gone).copied().filter(|due| due.at < before)
     }
 
+    /// The packet that so many others go before, if its day is open.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<&Due<Parcel>> {
+        self.opened.get(self.gone + others)
+    }
+
     /// Removes so many of the packets that were due.
     #[inline]
     pub fn went(&mut self, count: usize) {

@@ -1,6 +1,6 @@
 //! Connections: two endpoints, the path between them, and what is asked over it.
 
-use base::{FlowKey, Time};
+use base::{FlowKey, Time, fetch};
 use net::Step;
 use scenario::Scenario;
 use session::{Exchanges, Opening, Owner, Transfer};
@@ -93,6 +93,9 @@ pub struct Path {
     pub links: net::Path,
 }
 
+/// So many connections, of 1.3 kB each, take half of a second-level cache of 1 MB.
+const MANY: usize = 400;
+
 /// All connections, by place.
 #[derive(Default)]
 pub struct Connections {
@@ -158,6 +161,27 @@ impl Connections {
     #[inline]
     pub fn get(&mut self, place: u32) -> &mut Connection {
         &mut self.slots[place as usize]
+    }
+
+    /// Whether there are more of them than a cache holds beside all else.
+    #[inline]
+    pub fn are_many(&self) -> bool {
+        self.slots.len() >= MANY
+    }
+
+    /// Asks for an end of the connection at `place`, and for what its two ends have in common.
+    #[inline(always)]
+    pub fn fetch(&self, place: u32, end: usize) {
+        let connection = &self.slots[place as usize];
+        fetch(&connection.ends[end]);
+        fetch(&connection.application);
+        fetch(&connection.path);
+    }
+
+    /// Asks for what an end of the connection at `place` points to; the end itself is there already.
+    #[inline(always)]
+    pub fn fetch_records(&self, place: u32, end: usize) {
+        self.slots[place as usize].ends[end].fetch_records();
     }
 
     /// The path of the connection at `place`.

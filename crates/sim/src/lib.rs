@@ -5,6 +5,7 @@
 //! - [`queue`] gives pending events out in their total order.
 //! - [`network`] is everything between hosts, with the packets and the events of a run.
 //! - [`connection`] and [`packets`] are slabs, so that nothing is allocated per packet.
+//! - [`fetching`] lets what they hold be in the cache when it is needed.
 //! - [`asking`] does what the sources of demand ([`session`]) want done; [`datagrams`] has the unresponsive ones.
 //! - [`probes`] measures single packets; [`watching`] looks at connections now and then.
 //! - [`mod@memory`] estimates, before a run, the memory that it will need.
@@ -18,6 +19,7 @@ mod asking;
 mod calendar;
 mod connection;
 mod datagrams;
+mod fetching;
 mod glance;
 mod memory;
 mod network;

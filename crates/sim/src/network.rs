@@ -2,13 +2,13 @@
 
 use crate::calendar::Calendar;
 use crate::connection::{Connections, Path};
-use crate::packets::{Carried, Parcel, Segments, What};
+use crate::packets::{Parcel, Segments, What};
 use crate::probes::Probes;
 use crate::queue::EventQueue;
 use crate::row::Row;
 use crate::tmix::Conditions;
 use aqm::{Ack, Cause, Delivery, Due, Headers, Packet, Tap};
-use base::{Pace, Rate, Span, Time};
+use base::{Ecn, Pace, Rate, Span, Time};
 use net::{DelayAt, Hosts, Net, Port, Rank, Receivers, Routes, Step, Watch};
 use record::{Meter, Sink, Tally, Waits};
 use scenario::{Built, Impairments, Scenario};
@@ -104,6 +104,15 @@ impl Deliveries {
         match self {
             Self::Row(row) => row.first().copied().filter(|due| due.at < before),
             Self::Calendar(calendar) => calendar.first(before),
+        }
+    }
+
+    /// The packet that so many others go before, if it is known.
+    #[inline(always)]
+    pub fn ahead(&self, others: usize) -> Option<&Due<Parcel>> {
+        match self {
+            Self::Row(row) => row.ahead(others),
+            Self::Calendar(calendar) => calendar.ahead(others),
         }
     }
 
@@ -322,7 +331,6 @@ pub struct Sender<'a> {
 impl Sender<'_> {
     /// When a segment reaches the first link where more happens to it than its connection's own access link and delay;
     /// `None` if it is lost.
-    #[inline(never)]
     fn send_otherwise(&mut self, segment: &mut Segment, takes: Span) -> Option<Time> {
         let (side, now, around) = (self.side, self.now, &mut self.network.around);
         let (conditions, impairments) = (self.conditions.as_deref_mut(), around.impairments.as_mut());
@@ -332,6 +340,29 @@ impl Sender<'_> {
             None => self.path.links.send(side, takes, now, fate),
             Some(hosts) => hosts.send(host, (&mut self.path.links, side), (takes, now), fate),
         }
+    }
+
+    /// Sends a segment to which more may happen.
+    #[inline(never)]
+    fn emit_otherwise(&mut self, segment: &Segment) {
+        let mut segment = *segment;
+        let takes = self.network.around.access.time_for(u32::from(segment.size));
+        match self.send_otherwise(&mut segment, takes) {
+            Some(arrives) => {
+                let place = self.network.around.segments.insert(segment, self.place);
+                self.depart(arrives, place, segment.size, segment.ecn);
+            }
+            None => self.network.lost_before_link(self.path.steps[usize::from(self.side)], false),
+        }
+    }
+
+    /// Lets the segment at `place` depart, which reaches the first link at `arrives`.
+    #[inline]
+    fn depart(&mut self, arrives: Time, place: u32, size: u16, ecn: Ecn) {
+        *self.in_flight += 1;
+        let Path { flow, dscp, steps, .. } = *self.path;
+        let parcel = Parcel::tcp(flow, steps[usize::from(self.side)], place, size, ecn, dscp, self.side);
+        self.network.depart(arrives, self.place, parcel);
     }
 
     /// The fate of a segment before the first link: how much later it arrives, or `None` if it is lost.
@@ -352,26 +383,21 @@ impl Sender<'_> {
 }
 
 impl Emit for Sender<'_> {
-    #[inline]
-    fn emit(&mut self, mut segment: Segment) {
-        let side = self.side as usize;
+    /// Sends a segment. This is written where it is called from, so that the segment is made where it is kept: to be
+    /// copied whole just after it was written part by part, it would have to wait until all of that was done.
+    #[inline(always)]
+    fn emit(&mut self, segment: Segment) {
         let around = &mut self.network.around;
+        if !around.is_plain || self.conditions.is_some() {
+            let copy = segment;
+            return self.emit_otherwise(&copy);
+        }
         let takes = around.access.time_for(u32::from(segment.size));
-        let step = self.path.steps[side];
-        let sent = if around.is_plain && self.conditions.is_none() {
-            self.path.links.send(side, takes, self.now, || Some(Span::ZERO))
-        } else {
-            self.send_otherwise(&mut segment, takes)
-        };
-        let around = &mut self.network.around;
-        let Some(arrives) = sent else {
-            return self.network.lost_before_link(step, false);
-        };
-        *self.in_flight += 1;
-        let place = around.segments.insert(Carried { segment, connection: self.place });
-        let Path { flow, dscp, .. } = *self.path;
-        let parcel = Parcel::tcp(flow, step, place, segment.size, segment.ecn, dscp, self.side);
-        self.network.depart(arrives, self.place, parcel);
+        let now = self.now;
+        if let Some(arrives) = self.path.links.send(usize::from(self.side), takes, now, || Some(Span::ZERO)) {
+            let place = around.segments.insert(segment, self.place);
+            self.depart(arrives, place, segment.size, segment.ecn);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! through links. The segment that it carries waits in a slab ([`Segments`]) for the host that it reaches.
 
 use aqm::Packet;
-use base::{Ecn, FlowKey};
+use base::{Ecn, FlowKey, fetch};
 use net::Step;
 use tcp::Segment;
 
@@ -151,51 +151,70 @@ impl What {
 /// other packets in between.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub struct Carried {
-    /// The segment.
-    pub segment: Segment,
-    /// Its connection.
-    pub connection: u32,
-}
+struct Line(Segment);
+
+const _: () = assert!(size_of::<Line>() == 64, "a segment takes one line");
+
+/// So many segments take half of a second-level cache of 1 MB.
+const MANY: usize = 8192;
 
 /// The segments on their way, each at a place of its own.
 #[derive(Default)]
 pub struct Segments {
-    slots: Vec<Carried>,
+    slots: Vec<Line>,
+    /// The connection of each. Links ask for it, which do not touch the segment.
+    connections: Vec<u32>,
     free: Vec<u32>,
 }
 
 impl Segments {
-    /// Keeps a segment; returns its place.
-    #[inline]
-    pub fn insert(&mut self, carried: Carried) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.slots[place as usize] = carried;
-            place
-        } else {
-            self.slots.push(carried);
-            // Reserved now, so that giving places back never allocates.
-            self.free.reserve(self.slots.len());
-            self.slots.len() as u32 - 1
-        }
+    /// Keeps a segment of a connection; returns its place.
+    #[inline(always)]
+    pub fn insert(&mut self, segment: Segment, connection: u32) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| self.grow());
+        self.slots[place as usize] = Line(segment);
+        self.connections[place as usize] = connection;
+        place
+    }
+
+    /// Makes a place, since none is free.
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        self.slots.push(Line(Segment::default()));
+        self.connections.push(0);
+        // Reserved now, so that giving places back never allocates.
+        self.free.reserve(self.slots.len());
+        self.slots.len() as u32 - 1
     }
 
     /// The connection of the segment at `place`.
     #[inline]
     pub fn connection(&self, place: u32) -> u32 {
-        self.slots[place as usize].connection
+        self.connections[place as usize]
+    }
+
+    /// Whether there were more of them at some time than a cache holds beside all else.
+    #[inline]
+    pub fn are_many(&self) -> bool {
+        self.slots.len() >= MANY
+    }
+
+    /// Asks for the segment at `place`.
+    #[inline(always)]
+    pub fn fetch(&self, place: u32) {
+        fetch(&self.slots[place as usize]);
     }
 
     /// The segment at `place`.
     pub fn segment(&self, place: u32) -> &Segment {
-        &self.slots[place as usize].segment
+        &self.slots[place as usize].0
     }
 
     /// Takes out the segment at `place`, and frees the place.
     #[inline]
-    pub fn remove(&mut self, place: u32) -> Carried {
+    pub fn remove(&mut self, place: u32) -> Segment {
         self.free.push(place);
-        self.slots[place as usize]
+        self.slots[place as usize].0
     }
 
     /// How many are on their way.

@@ -8,7 +8,7 @@
 //! sorted when it is opened. Events are linked nodes of one slab, so that nothing is allocated once the slab has grown
 //! to the largest number of pending events.
 
-use base::Time;
+use base::{Time, fetch};
 use net::Rank;
 
 /// An event that is due.
@@ -43,6 +43,12 @@ struct Node<W> {
 }
 
 impl<W> Node<W> {
+    #[inline]
+    fn event(self) -> Event<W> {
+        let (rank, source) = (self.rank(), (self.order >> 32) as u32 & SOURCES);
+        Event { at: Time::from_ns(self.at), rank, source, what: self.what }
+    }
+
     #[inline]
     fn key(&self) -> (u64, u64) {
         (self.at, self.order)
@@ -192,9 +198,13 @@ impl<W: Copy> EventQueue<W> {
     /// The next event, after [`EventQueue::next_at`] has found it.
     #[inline]
     pub fn pop(&mut self) -> Option<Event<W>> {
-        let node = self.open.pop()?;
-        let Node { at, order, what } = node;
-        Some(Event { at: Time::from_ns(at), rank: node.rank(), source: (order >> 32) as u32 & SOURCES, what })
+        self.open.pop().map(Node::event)
+    }
+
+    /// The event that so many others go before, if its slot is open.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<Event<W>> {
+        self.open.len().checked_sub(others + 1).map(|place| self.open[place].event())
     }
 
     #[inline]
@@ -259,9 +269,20 @@ impl<W: Copy> EventQueue<W> {
                 if self.opened_until >> self.levels[1].shift != turn >> self.levels[1].shift {
                     self.enter_turn();
                 }
+                self.fetch_slot();
                 return true;
             }
             self.next_turn();
+        }
+    }
+
+    /// Asks for the events of the slot that is opened next, if it is the one after this.
+    fn fetch_slot(&self) {
+        let fine = &self.levels[0];
+        let mut index = fine.heads[fine.slot_of(self.opened_until)];
+        while let Some(&next) = self.next.get(index as usize) {
+            fetch(&self.nodes[index as usize]);
+            index = next;
         }
     }
 

@@ -47,6 +47,12 @@ impl Row {
         self.packets.get(self.gone)
     }
 
+    /// The packet that so many others go before; `None` if there is none.
+    #[inline]
+    pub fn ahead(&self, others: usize) -> Option<&Due<Parcel>> {
+        self.packets.get(self.gone + others)
+    }
+
     /// Removes the first packet.
     #[inline]
     pub fn went(&mut self) {

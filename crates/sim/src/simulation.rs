@@ -3,7 +3,7 @@
 use crate::connection::{Application, Connection, Connections};
 use crate::datagrams::Kept;
 use crate::network::{Around, Network, Sender};
-use crate::packets::{Carried, Parcel, What};
+use crate::packets::{Parcel, What};
 use crate::queue::Event;
 use crate::run::{Listener, PULSE_EVENTS};
 use crate::tmix::Players;
@@ -162,9 +162,10 @@ impl<'s> Simulation<'s> {
         }
         let Some(due) = due else { return false };
         self.network.around.deliveries.went();
+        self.fetch_for_packets();
         self.reach(due.at);
         self.events += 1;
-        self.deliver(due.packet, sink);
+        self.deliver(due.source, due.packet, sink);
         true
     }
 
@@ -180,6 +181,7 @@ impl<'s> Simulation<'s> {
         };
         queue.next_at();
         let Some(event) = queue.next().is_some_and(is_next).then(|| queue.pop()).flatten() else { return false };
+        self.fetch_for_events();
         self.reach(event.at);
         self.handle(event, sink);
         true
@@ -272,21 +274,23 @@ impl<'s> Simulation<'s> {
         if packet.is_probe() {
             return self.network.around.probes.lost(packet.place(), sink);
         }
-        let place = self.network.around.segments.remove(packet.place()).connection;
+        let segments = &mut self.network.around.segments;
+        let place = segments.connection(packet.place());
+        segments.remove(packet.place());
         self.connections.get(place).in_flight -= 1;
         self.connections.release(place);
     }
 
-    /// A packet reached its host.
-    fn deliver(&mut self, packet: Parcel, sink: &mut dyn Sink) {
+    /// A packet reached its host, where `place` is that of its connection if it has one.
+    fn deliver(&mut self, place: u32, packet: Parcel, sink: &mut dyn Sink) {
         if packet.is_udp() {
             if packet.is_probe() {
                 self.network.around.probes.received(packet.place(), self.now, sink);
             }
             return;
         }
-        let (connections, mut turn) = self.apart();
-        let Carried { mut segment, connection: place } = turn.network.around.segments.remove(packet.place());
+        let (connections, mut beside) = self.apart();
+        let mut segment = beside.network.around.segments.remove(packet.place());
         segment.ecn = packet.ecn();
         let end = 1 - packet.side();
         let connection = connections.get(place);
@@ -294,11 +298,11 @@ impl<'s> Simulation<'s> {
         if connection.is_over {
             return connections.release(place);
         }
-        turn.act(connection, (place, end), |endpoint, config, now, out| {
+        beside.act(connection, (place, end), |endpoint, config, now, out| {
             endpoint.on_segment(&segment, config, now, out)
         });
         if connection.ends[end].is_quiet(|| connection.heeds(end)) {
-            return turn.arm(connection, (place, end));
+            return beside.arm(connection, (place, end));
         }
         self.attend(place, end, sink);
         self.connections.release(place);
@@ -331,9 +335,9 @@ impl<'s> Simulation<'s> {
 
     /// The connections, and apart from them what is around one of them when an end has its turn.
     #[inline(always)]
-    fn apart(&mut self) -> (&mut Connections, Turn<'_>) {
+    fn apart(&mut self) -> (&mut Connections, Surroundings<'_>) {
         let Self { connections, network, players, scenario, now, .. } = self;
-        (connections, Turn { network, players, scenario, now: *now })
+        (connections, Surroundings { network, players, scenario, now: *now })
     }
 
     /// Calls `action` on one end of a connection, with its configuration and its way onto the network.
@@ -344,15 +348,15 @@ impl<'s> Simulation<'s> {
         end: usize,
         action: impl FnOnce(&mut tcp::Endpoint, &tcp::Config, Time, &mut Sender<'_>) -> R,
     ) -> R {
-        let (connections, mut turn) = self.apart();
-        turn.act(connections.get(place), (place, end), action)
+        let (connections, mut beside) = self.apart();
+        beside.act(connections.get(place), (place, end), action)
     }
 
     /// Makes sure an endpoint is woken in time. A pending wake-up that comes earlier serves as well.
     #[inline]
     pub(crate) fn arm(&mut self, place: u32, end: usize) {
-        let (connections, mut turn) = self.apart();
-        turn.arm(connections.get(place), (place, end));
+        let (connections, mut beside) = self.apart();
+        beside.arm(connections.get(place), (place, end));
     }
 
     /// A connection is over: what still comes of it, nobody heeds.
@@ -464,14 +468,14 @@ impl<'s> Simulation<'s> {
 }
 
 /// What is around a connection when one of its ends has a turn.
-struct Turn<'a> {
+struct Surroundings<'a> {
     network: &'a mut Network,
     players: &'a mut Players,
     scenario: &'a Scenario,
     now: Time,
 }
 
-impl Turn<'_> {
+impl Surroundings<'_> {
     /// Calls `action` on an end of the `connection` at a place, as [`Simulation::with_end`] does.
     #[inline(always)]
     fn act<R>(

@@ -41,25 +41,24 @@ impl ByteCounts {
         (2 + 3 * u32::from(self.len)).next_multiple_of(4)
     }
 
-    /// What is written beside the two counters that eight bytes hold: the order and how many counters there are.
-    const ORDER_BIT: u16 = 4;
+    /// Above the two counters that a word holds there is how many counters there are, and then their order.
+    const LEN_AT: u32 = 48;
+    const ORDER_BIT: u64 = 4 << Self::LEN_AT;
 
     /// The option in the room of two reports.
-    pub(crate) fn packed(&self) -> [[u16; 4]; 2] {
-        let [first, second, third] = self.counters;
-        let kind = u16::from(self.len) | if self.order == Order::Ect1First { Self::ORDER_BIT } else { 0 };
-        let high = |counter: u32| (counter >> 16) as u16;
-        [[third as u16, high(third), 0, 0], [first as u16, second as u16, high(first) << 8 | high(second), kind]]
+    pub(crate) fn packed(&self) -> [u64; 2] {
+        let [first, second, third] = self.counters.map(u64::from);
+        let order = if self.order == Order::Ect1First { Self::ORDER_BIT } else { 0 };
+        [third, first | second << 24 | u64::from(self.len) << Self::LEN_AT | order]
     }
 
     /// The option that was [packed](Self::packed) so. The room of the first report may have one, where two counters are
     /// all.
-    pub(crate) fn unpacked([more, room]: [[u16; 4]; 2]) -> Self {
-        let len = (room[3] & 3) as usize;
-        let order = if room[3] & Self::ORDER_BIT != 0 { Order::Ect1First } else { Order::Ect0First };
-        let join = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
-        let third = if len == Self::MOST { join(more[1], more[0]) } else { 0 };
-        Self::new(order, [join(room[2] >> 8, room[0]), join(room[2] & 255, room[1]), third], len)
+    pub(crate) fn unpacked([more, room]: [u64; 2]) -> Self {
+        let len = (room >> Self::LEN_AT & 3) as usize;
+        let order = if room & Self::ORDER_BIT != 0 { Order::Ect1First } else { Order::Ect0First };
+        let third = if len == Self::MOST { more as u32 } else { 0 };
+        Self::new(order, [room as u32, (room >> 24) as u32, third], len)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::delivery::Sampler;
 use crate::segment::SackBlocks;
-use base::Time;
+use base::{Time, fetch};
 use std::collections::VecDeque;
 use timed::Timed;
 
@@ -148,6 +148,14 @@ impl Scoreboard {
 }
 
 impl Outstanding {
+    /// Asks for the first record and the last, and for what losses have told.
+    #[inline(always)]
+    pub fn fetch(&self) {
+        self.board.as_deref().inspect(|board| fetch(*board));
+        self.records.front().inspect(|first| fetch(*first));
+        self.records.back().inspect(|last| fetch(*last));
+    }
+
     /// An account with nothing outstanding. `keeps_time` says whether it keeps the times of arrivals and
     /// retransmissions.
     pub fn new(keeps_time: bool) -> Self {

@@ -5,6 +5,7 @@
 //! many holes a window has. Most connections never hold any data out of order.
 
 use crate::segment::SackBlocks;
+use base::fetch;
 use std::collections::VecDeque;
 
 /// Data received beyond the next expected byte, as ranges.
@@ -35,6 +36,12 @@ impl Reassembly {
                 self.0 = None;
             }
         }
+    }
+
+    /// Asks for what is held.
+    #[inline(always)]
+    pub fn fetch(&self) {
+        self.0.as_deref().inspect(|held| fetch(*held));
     }
 
     /// Whether nothing is held.

@@ -70,8 +70,8 @@ enum First {
 /// are not there may hold an AccECN option, which goes with two blocks at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
-    /// Start and end of each in two halves of 16 bits, so that a segment with its connection fills one cache line.
-    blocks: [[u16; 4]; Self::MOST],
+    /// Start and end of each, in the upper and the lower half of a word.
+    blocks: [u64; Self::MOST],
     /// How many there are; above that, whether there is an option.
     count: u8,
     first: First,
@@ -109,7 +109,7 @@ impl SackBlocks {
     pub fn push(&mut self, start: u64, end: u64) {
         assert!((start | end) >> 32 == 0, "a report reaches no further than a window");
         if let Some(slot) = self.blocks.get_mut(self.count as usize) {
-            *slot = [(start >> 16) as u16, start as u16, (end >> 16) as u16, end as u16];
+            *slot = start << 32 | end;
             self.count += 1;
         }
     }
@@ -159,9 +159,8 @@ impl SackBlocks {
     }
 }
 
-fn distances([start_high, start_low, end_high, end_low]: [u16; 4]) -> (u64, u64) {
-    let join = |high: u16, low: u16| u64::from(high) << 16 | u64::from(low);
-    (join(start_high, start_low), join(end_high, end_low))
+const fn distances(block: u64) -> (u64, u64) {
+    (block >> 32, block & 0xffff_ffff)
 }
 
 /// The timestamp of an instant.
@@ -176,7 +175,7 @@ pub(crate) fn age_of(stamp: u16, now: Time) -> Span {
 }
 
 /// One segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
     /// Sequence number of its first byte, or of the SYN or FIN if it carries none.
     pub seq: u64,

@@ -118,6 +118,12 @@ impl Echo {
         bytes: None,
     };
 
+    /// Whether acknowledgements may carry an AccECN option.
+    #[inline]
+    pub const fn has_option(&self) -> bool {
+        self.bytes.is_some()
+    }
+
     /// Whether acknowledgements count marks.
     #[inline]
     pub fn is_accurate(&self) -> bool {

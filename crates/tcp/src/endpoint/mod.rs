@@ -141,6 +141,13 @@ impl Endpoint {
         self.receiver.rest();
     }
 
+    /// Asks for what it points to: records of what is outstanding, and of what arrived beyond a hole.
+    #[inline(always)]
+    pub fn fetch_records(&self) {
+        self.sender.fetch_records();
+        self.receiver.fetch_held();
+    }
+
     /// Takes `bytes` more from the application; not after [`Endpoint::close`]. Call [`Endpoint::push`] afterwards.
     pub fn write(&mut self, bytes: u64) {
         assert!(!self.sender.closing, "nothing is written after closing");

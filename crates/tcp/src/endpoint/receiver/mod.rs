@@ -22,7 +22,7 @@ use super::sender::Sender;
 use crate::reassembly::Reassembly;
 use crate::segment::{Flags, SackBlocks, Segment, stamp_of};
 use crate::stack::Config;
-use base::{Ecn, Time};
+use base::{Ecn, Span, Time};
 
 /// The receiving half of an endpoint.
 #[derive(Clone, Debug)]
@@ -94,6 +94,12 @@ impl Receiver {
         if self.held.is_empty() {
             self.held = Reassembly::default();
         }
+    }
+
+    /// Asks for what lies beyond a hole.
+    #[inline(always)]
+    pub fn fetch_held(&self) {
+        self.held.fetch();
     }
 
     /// Bytes that reached the application.
@@ -232,9 +238,21 @@ impl Receiver {
     /// Sends a pure acknowledgement.
     pub fn acknowledge(&mut self, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
         let ecn = self.echo.field(config.ect_on_control);
-        let mut segment = self.segment(sender.snd_nxt, 0, Flags::NONE, ecn, config, now);
-        self.add_option(&mut segment, sender.rtt.srtt(), now);
+        let segment = self.segment(sender.snd_nxt, 0, Flags::NONE, ecn, config, now);
+        if self.echo.has_option() {
+            let copy = segment;
+            return self.emit_with_option(&copy, sender.rtt.srtt(), now, out);
+        }
         out.emit(segment);
+    }
+
+    /// Sends an acknowledgement with an AccECN option, where one is due. The plain way takes no address of a segment,
+    /// so that the segment is made where it is kept.
+    #[inline(never)]
+    pub fn emit_with_option(&mut self, ack: &Segment, rtt: Option<Span>, now: Time, out: &mut impl Emit) {
+        let mut ack = *ack;
+        self.add_option(&mut ack, rtt, now);
+        out.emit(ack);
     }
 
     /// A segment with the acknowledgement fields filled in; whatever acknowledgement was delayed goes with it.

@@ -69,9 +69,10 @@ impl<E: Emit> Outlet<'_, E> {
     /// Sends a segment with data or a FIN.
     #[inline(always)]
     fn send(&mut self, seq: u64, payload: u32, flags: Flags, ecn: Ecn, config: &Config, now: Time) {
-        let mut segment = self.receiver.segment(seq, payload, flags, ecn, config, now);
-        if payload == 0 {
-            self.receiver.add_option(&mut segment, None, now);
+        let segment = self.receiver.segment(seq, payload, flags, ecn, config, now);
+        if payload == 0 && self.receiver.echo.has_option() {
+            let copy = segment;
+            return self.receiver.emit_with_option(&copy, None, now, self.emit);
         }
         self.emit.emit(segment);
     }
@@ -234,6 +235,12 @@ impl Sender {
         if self.snd_una == self.snd_nxt {
             self.outstanding.rest();
         }
+    }
+
+    /// Asks for the records of what is outstanding.
+    #[inline(always)]
+    pub fn fetch_records(&self) {
+        self.outstanding.fetch();
     }
 
     /// Adds `bytes` to what the application has written.
