@@ -12,14 +12,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from aqmlab import engine
-from aqmlab.advice import advising, applications, candidates, costs, lines, question, situation, verified, words
+from aqmlab import engine, units
+from aqmlab.advice import access, advising, applications, candidates, costs, lines, question, situation, verified, words
 from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
 from aqmlab.live import kernel
 from aqmlab.statistics import Interval
+from aqmlab.tc import read as tc
 from conftest import NATIVE, ROOT
 from test_live_virtual import KERNEL, needs_kernel
 
@@ -40,17 +41,18 @@ def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"down": "500gbit"}, "--down 500gbit: expected 256kbit to 10gbit: what was bought or"),
         ({"down": "1e400mbit"}, "--down 1e400mbit: expected 256kbit to 10gbit"),
         ({"rtt": "20ms.."}, "--rtt 20ms..: expected both ends, as 20ms..60ms, or one time"),
-        ({"homes": 1000}, "--homes 1000, of which 30% browse: 300 people who browse ask for"),
+        ({"homes": 1000}, "--homes 1000: in the busy hour up to 600 films ask for 141 Mb/s at least, of 50 Mb/s"),
+        ({"homes": 80}, "--homes 80: in the busy hour up to 36 people who browse ask for 61.44 Mb/s of pages"),
         ({"seed": 10**13}, "--seed 10000000000000: expected a number from 0 to 1000000000000"),
         ({"rtt": "60ms..20ms"}, "--rtt 60ms..20ms: expected the shortest and the longest"),
         ({"rtt": "0ms"}, "--rtt 0ms: expected the shortest"),
         ({"homes": 0}, "--homes 0: expected 1 at least"),
         ({"homes": 3, "users": 3}, "--homes, --users, --mix, --capture: expected one of them"),
         ({"users": 1000}, "no discipline makes room; expected at most 43 at a time"),
-        ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, ethernet, lte"),
+        ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, atm, ethernet, lte"),
         ({"platform": "windows"}, "--on windows: expected one of linux, openwrt, freebsd, systemd-networkd, mikrotik"),
-        ({"what_for": "chess"}, "'chess': expected calls, web, games, downloads"),
-        ({"what_for": "web=-1"}, "'web=-1': expected calls, web, games, downloads"),
+        ({"what_for": "chess"}, "'chess': expected calls, web, video, games, downloads"),
+        ({"what_for": "web=-1"}, "'web=-1': expected calls, web, video, games, downloads"),
     ],
 )
 def test_bad_input_is_said_in_a_line(options: dict[str, object], said: str) -> None:
@@ -114,11 +116,11 @@ def test_all_candidates_meet_the_same_link_and_users() -> None:
 def test_a_call_takes_the_playout_that_suits_it() -> None:
     still = np.full(1000, 0.030)
     # 30 ms, the least buffer of 20 ms, and 20 ms of packetisation: mouth to ear 70 ms, nothing lost.
-    assert applications._call(still) == pytest.approx(applications.opinion(applications.rating(_after(0.070))))
+    assert applications.opinion_of(still) == pytest.approx(applications.opinion(applications.rating(_after(0.070))))
     # A tenth of the packets 130 ms later: waiting for all of them costs less than losing them.
     late = np.where(np.arange(1000) % 10 == 0, 0.160, 0.030)
-    assert applications._call(late) == pytest.approx(applications.opinion(applications.rating(_after(0.200))))
-    assert applications._call(np.full(10, np.nan)) == 1.0
+    assert applications.opinion_of(late) == pytest.approx(applications.opinion(applications.rating(_after(0.200))))
+    assert applications.opinion_of(np.full(10, np.nan)) == 1.0
 
 
 def _after(delay_s: float) -> applications.Call:
@@ -234,17 +236,17 @@ def test_a_screen_and_a_page_have_the_verdict(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("platform", ["linux", "openwrt", "freebsd", "systemd-networkd", "mikrotik"])
-@pytest.mark.parametrize("access", ["docsis", "dsl", "ethernet", "lte"])
-def test_every_candidate_has_lines(platform: str, access: str) -> None:
-    asked = question.read("50mbit", "2mbit", "20ms..60ms", access=access, platform=platform)
-    for one in candidates.of(platform, access, 0.06):
+@pytest.mark.parametrize("line", access.ACCESS)
+def test_every_candidate_has_lines(platform: str, line: str) -> None:
+    asked = question.read("50mbit", "2mbit", "20ms..60ms", access=line, platform=platform)
+    for one in candidates.of(platform, line, 0.06):
         text = lines.of(asked, one)
         has_shaper = one.settings is not None and not one.in_modem
-        # 2 Mb/s, less the access's margin, is the rate in every dialect.
-        kbit = round(2000 * asked.access.margin)
+        # 2 Mb/s, less the margin, is the rate in every dialect.
+        kbit = round(2000 * situation.margin(asked, one)) if has_shaper else round(2000 * asked.access.margin)
         assert (f"{kbit}" in text) == has_shaper, one.name
         # CoDel's target is one and a half full frames at least: 1.5 * 1514 * 8 bit / 1.84 Mb/s = 9.87 ms.
-        if one.name == "fq_codel" and access == "dsl":
+        if one.name == "fq_codel" and line == "dsl":
             assert "9.874ms" in text or "9874us" in text
 
 
@@ -260,13 +262,13 @@ SYSTEMD_LOG_LEVEL=debug timeout 2 "$2" 2>&1
 
 @pytest.mark.skipif(os.geteuid() != 0 or not NETWORKD.exists(), reason="left out: systemd-networkd, or root's rights")
 def test_systemd_reads_its_lines_back(tmp_path: Path) -> None:
-    for access in ("docsis", "dsl", "ethernet", "lte"):
-        asked = question.read("50mbit", "2mbit", "20ms..160ms", access=access, platform="systemd-networkd")
-        for number, one in enumerate(candidates.of("systemd-networkd", access, 0.06)):
+    for name in access.ACCESS:
+        asked = question.read("50mbit", "2mbit", "20ms..160ms", access=name, platform="systemd-networkd")
+        for number, one in enumerate(candidates.of("systemd-networkd", name, 0.06)):
             if one.settings is not None and not one.in_modem:
                 for port, sections in enumerate(lines.of(asked, one).split("# In the .network file of ")[1:]):
                     text = f"[Match]\nName=port{port}\n\n# {sections}"
-                    (tmp_path / f"{access}{number}{port}.network").write_text(text, encoding="utf-8")
+                    (tmp_path / f"{name}{number}{port}.network").write_text(text, encoding="utf-8")
     (tmp_path / "wrong.network").write_text("[Match]\nName=x\n[CAKE]\nNoSuchKey=1\n", encoding="utf-8")
 
     call = ["unshare", "--net", "--mount", "bash", "-c", ALONE, "bash", str(tmp_path), str(NETWORKD)]
@@ -389,3 +391,103 @@ def test_goodput_is_what_was_acknowledged_over_the_time_it_was_seen() -> None:
         }
     )
     assert verified._goodput(sent) == pytest.approx(8 * (4000 / 4 + 1000 / 2))
+
+
+def test_homes_are_the_block_of_homes() -> None:
+    asked = question.read("50mbit", "10mbit", homes=20, access="docsis")
+    # Half to half again of 0.3 and 0.4 of 20 homes, and one of everything at least.
+    assert (asked.mix.users, asked.mix.video, asked.mix.uploads) == ((3, 9), (4, 12), (1, 2))
+    assert question.read("50mbit", "10mbit", homes=1).mix.video == (1, 1)
+    for seed in range(5):
+        drawn = situation.draw(asked, seed)
+        made = situation.scenario(asked, drawn, candidates.of("openwrt", "docsis", 0.08)[0])
+        traffic = made.scenario["traffic"]
+        by = {block["application"]: block for block in traffic if block["application"] not in ("downloads", "backups")}
+        assert by["pages"]["users"] == drawn.users and by["pages"]["model"] == "archive2024"
+        assert by["video"]["viewers"] == drawn.video and by["video"]["rule"] == "throughput"
+        assert (by["calls"]["flows"], by["games"]["flows"]) == (2 * drawn.calls, 2 * drawn.games)
+        assert 3 <= drawn.users <= 9 and 4 <= drawn.video <= 12
+        flows = {(block["direction"], block["cc"] if "cc" in block else "cubic") for block in traffic[4:]}
+        assert flows <= {(way, cc) for way in ("forward", "reverse") for cc in ("cubic", "bbr")}
+
+
+def test_who_wants_films_has_some() -> None:
+    assert question.read("50mbit", "10mbit").mix.video == (0, 0)
+    asked = question.read("50mbit", "10mbit", what_for="video=2,calls")
+    assert asked.mix.video == (1, 2) and asked.weights["video"] == 2
+    assert [one.key for one in applications.figures(asked)][2:5] == [one.key for one in applications.FILMS]
+    assert "films: 1 to 2" in words.unknown(asked) and words.weights(asked) == "calls 1, video 2"
+    # Without films nothing is said of them, and other questions are what they were.
+    assert words.weights(question.read("50mbit", "10mbit")) == "calls 1, web 1, games 1, downloads 1"
+
+
+def test_films_that_nobody_watches_cannot_matter(tmp_path: Path) -> None:
+    mix = tmp_path / "mix.toml"
+    mix.write_text("users = 2\n")
+    with pytest.raises(BadInput, match=re.escape(f"--for video: nobody watches in {mix}; expected a line as video")):
+        question.read("50mbit", "10mbit", mix=mix, what_for="video")
+    mix.write_text("users = 2\nvideo = [1, 3]\n")
+    assert question.read("50mbit", "10mbit", mix=mix, what_for="video").mix.video == (1, 3)
+
+
+def test_a_film_is_worth_its_bitrate_less_the_time_without_a_picture() -> None:
+    columns = {"watched_s": [16.0, 20.0], "stalled_s": [2.0, 0.0], "bitrate_bps": [2e6, 4e6]}
+    found = pl.DataFrame(columns)
+    # 16 s at 2 of 4 Mb/s and 20 s at all of it, less 2 s of stalls and 2 s of starting, of 40 s.
+    assert applications._pleasure(found, 2.0, 4e6) == pytest.approx((8 + 20 - 2 - 2) / 40)
+    assert applications._pleasure(found, 100.0, 4e6) == 0.0
+    row = {"film_score": 0.25, "calls_mos": 4.41}
+    asked = question.read("10mbit", "1mbit", what_for="video=3,calls")
+    assert applications.score(asked, row) == pytest.approx((3 * 0.25 + 1) / 4)
+
+
+def test_homes_are_advised_in_the_words_of_their_applications(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["advise", "--down", "20mbit", "--up", "4mbit", "--on", "openwrt", "--homes", "2", "--rounds", "3"]
+    assert invoke([*arguments, "--for", "video,web", "--rate-error", "0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    figures = found["candidates"][TODAY]["figures"]
+    assert list(figures) == [one.key for one in (*FIGURES[:2], *applications.FILMS, *FIGURES[2:])]
+    assert figures["film_bitrate_bps"]["value"] > 235e3 and 0 < figures["film_startup_s"]["value"] < 24
+    assert found["link"]["mix"]["video"] == [1, 1]
+
+
+def test_a_line_of_cells_is_shaped_with_its_cells_or_below_them() -> None:
+    def shaped(platform: str, name: str) -> dict[str, object]:
+        asked = question.read("8mbit", "1mbit", access="atm", platform=platform)
+        (one,) = [one for one in candidates.of(platform, "atm", 0.08) if one.name == name]
+        made = situation.scenario(asked, situation.draw(asked, 0), one)
+        modem = made.scenario["links"]["modem"]
+        assert (modem["framing"], modem["overhead"]) == ("atm", "40b")
+        found: dict[str, object] = made.scenario["links"]["router"]
+        return found
+
+    for platform, name in (("linux", "fq_codel"), ("openwrt", "cake"), ("linux", "sfq")):
+        found = shaped(platform, name)
+        assert (found["rate"], found["framing"]) == ("7360kbit", "atm"), name
+    assert shaped("openwrt", "cake")["qdisc"]["overhead_keyword"] == "pppoe-llcsnap"  # type: ignore[index]
+    # dummynet counts IP packets: 1500 bytes take 33 cells of 53.
+    found = shaped("freebsd", "fq_codel")
+    assert "framing" not in found
+    assert abs(units.rate_bps(str(found["rate"]), "rate") - 8e6 * 0.92 * 1500 / 1749) < 1
+    # A token bucket of systemd's counts 1540 bytes a packet, CAKE its cells.
+    assert abs(units.rate_bps(str(shaped("systemd-networkd", "codel")["rate"]), "rate") - 7.36e6 * 1540 / 1749) < 1
+    assert shaped("systemd-networkd", "cake")["rate"] == "7360kbit"
+
+
+def test_lines_say_that_the_line_has_cells() -> None:
+    said = {}
+    for platform in ("linux", "openwrt", "systemd-networkd", "mikrotik"):
+        asked = question.read("8mbit", "1mbit", access="atm", platform=platform)
+        for one in candidates.of(platform, "atm", 0.08):
+            said[platform, one.name] = lines.of(asked, one)
+    assert "overhead 40 linklayer atm" in said["linux", "fq_codel"] and "atm overhead 40" in said["linux", "cake"]
+    assert "option linklayer 'atm'" in said["openwrt", "fq_codel"] and "overhead '40'" in said["openwrt", "cake"]
+    assert "CompensationMode=atm" in said["systemd-networkd", "cake"]
+    assert "cake-atm=atm" in said["mikrotik", "cake"]
+    # What was written for tc is read back as the link that was meant.
+    asked = question.read("8mbit", "1mbit", access="atm", platform="linux")
+    for one in candidates.of("linux", "atm", 0.08)[1:]:
+        back = tc.read(lines.of(asked, one), "lines", None, None, None).tree["link"]
+        meant = situation.router(asked, one, situation.margin(asked, one))
+        assert (back["overhead"], back["framing"]) == (meant["overhead"], "atm"), one.name
+        assert units.rate_bps(back["rate"], "rate") == units.rate_bps(meant["rate"], "rate"), one.name

@@ -17,6 +17,7 @@
 use crate::cause::Cause;
 use crate::changes::Changes;
 use crate::device::DeviceQueue;
+use crate::framing::Framing;
 use crate::law::Gauges;
 use crate::line::{Due, Line};
 use crate::packet::{Ack, Backlog, Driver, Headers, Packet, Tap};
@@ -131,8 +132,14 @@ impl<P: Packet> Egress<P> {
 
     /// Has each packet take `bytes` more of the link than its size: framing, preamble, gaps.
     #[must_use]
-    pub fn with_overhead(mut self, bytes: u32) -> Self {
-        self.line.overhead = bytes;
+    pub fn with_overhead(self, bytes: u32) -> Self {
+        self.with_framing(Framing { overhead: bytes, ..Framing::default() })
+    }
+
+    /// Has each packet take what its framing says of the link.
+    #[must_use]
+    pub fn with_framing(mut self, framing: Framing) -> Self {
+        self.line.framing = framing;
         self
     }
 
@@ -295,7 +302,7 @@ impl<P: Packet> Egress<P> {
         ) {
             Taken::Packet(held) => {
                 self.line.waited = ready.since(held.enqueued);
-                self.line.done_at = server.send(held.packet.size() + self.line.overhead, ready, &mut self.line.wire);
+                self.line.done_at = server.send(self.line.framing.wire(held.packet.size()), ready, &mut self.line.wire);
                 self.line.sending = Some(held);
             }
             Taken::Later(ready) => self.line.done_at = later(ready, now),
@@ -328,7 +335,7 @@ impl<P: Packet> Egress<P> {
                 self.line.done_at = serves_at.min(ready);
                 return;
             }
-            device.transmit(now, |size| server.send(size + self.line.overhead, now, &mut self.line.wire));
+            device.transmit(now, |size| server.send(self.line.framing.wire(size), now, &mut self.line.wire));
         }
         self.line.done_at = device.done_at().min(ready);
     }

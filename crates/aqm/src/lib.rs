@@ -22,6 +22,7 @@ mod row;
 
 mod device;
 mod egress;
+mod framing;
 mod line;
 mod packet;
 mod server;
@@ -30,6 +31,7 @@ mod trace;
 pub use cause::{Cause, OwnCause};
 pub use egress::{Counts, Delivery, Egress};
 pub use fault::Fault;
+pub use framing::{Cells, Framing};
 pub use law::{Arrival, Departure, Gauges, Law, Verdict};
 pub use line::{Due, Line, Standing};
 pub use packet::{Ack, Backlog, Driver, Headers, Packet, Tap};

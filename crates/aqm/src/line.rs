@@ -5,6 +5,7 @@
 //! come from outside.
 
 use crate::egress::{Counting, Counts, Delivery, later, out_of_order};
+use crate::framing::Framing;
 use crate::packet::{Driver, Packet, Tap};
 use crate::qdisc::{Held, Qdisc, Taken};
 use base::{Rate, Serializer, Span, Time};
@@ -49,8 +50,8 @@ impl Standing {
 /// An egress without its discipline, and without what may stand between discipline and wire.
 pub struct Line<P> {
     pub(crate) wire: Serializer,
-    /// Bytes on the wire beyond a packet's own.
-    pub(crate) overhead: u32,
+    /// What packets take of the wire.
+    pub(crate) framing: Framing,
     /// The packet in transmission, which is delivered at `done_at`. Without one, `done_at` is when a shaper wants to be
     /// asked again, the next opportunity if a packet waits for one, or when the packet of a device queue has left.
     pub(crate) sending: Option<Held<P>>,
@@ -71,7 +72,7 @@ impl<P: Packet> Line<P> {
     pub(crate) fn new(rate: Rate, next_tick: Time) -> Self {
         Self {
             wire: Serializer::new(rate),
-            overhead: 0,
+            framing: Framing::default(),
             sending: None,
             waited: Span::ZERO,
             done_at: Time::NEVER,
@@ -91,7 +92,7 @@ impl<P: Packet> Line<P> {
         match qdisc.take(now, &mut tap) {
             Taken::Packet(held) => {
                 self.waited = now.since(held.enqueued);
-                self.done_at = self.wire.send(held.packet.size() + self.overhead, now);
+                self.done_at = self.wire.send(self.framing.wire(held.packet.size()), now);
                 self.sending = Some(held);
             }
             Taken::Later(ready) => self.done_at = later(ready, now),

@@ -5,7 +5,7 @@ use crate::capture::Captures;
 use crate::flows::Flows;
 use crate::frame::Frame;
 use crate::pool::Pool;
-use aqm::{Delivery, Packet};
+use aqm::{Delivery, Framing, Packet};
 use base::{Rate, Span, Time};
 use net::{Routes, Towards, Underway};
 use record::Waits;
@@ -38,8 +38,8 @@ pub struct Around {
 pub struct Wire {
     /// Its rate; if it changes, that at the start.
     pub rate: Rate,
-    /// The bytes of a packet on the wire beyond its IP size.
-    pub overhead: u32,
+    /// What packets take of it.
+    pub framing: Framing,
     /// Whether a packet's size tells how long it takes to be sent: this is the only link, and its rate is constant.
     pub is_even: bool,
 }
@@ -89,12 +89,12 @@ impl Around {
     /// another packet; 0 if there was a gap, or if this cannot be told.
     #[inline]
     fn sends(&mut self, frame: &Frame, delivery: &Delivery<Frame>) -> u32 {
-        let Wire { rate, overhead, is_even } = self.ports[self.routes.port(frame.step).index()];
+        let Wire { rate, framing, is_even } = self.ports[self.routes.port(frame.step).index()];
         let (size, at, waited) = (frame.size(), delivery.at, delivery.waited);
         let sent = &mut self.sent[usize::from(frame.side)];
         let since = at.since(sent.at);
         // The serializer carries what rounding leaves over: a nanosecond at most.
-        let follows = is_even && since <= rate.time_for(u64::from(size + overhead)) + Span::from_ns(1);
+        let follows = is_even && since <= rate.time_for(framing.wire(size).into()) + Span::from_ns(1);
         *sent = Sent { at, waited, bytes: sent.bytes + u64::from(size) };
         if follows { u32::try_from(since.ns()).unwrap_or(0) } else { 0 }
     }

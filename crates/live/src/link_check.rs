@@ -163,7 +163,7 @@ fn one_way(bed: &Bed, scenario: &Scenario, side: u8, delay: Span, announcer: &An
     let rate = |link: &Link| link.rates[usize::from(side)];
     let slowest = links.iter().map(|link| rate(link)).min().expect("a route crosses a link");
     let size = (slowest.bps() / 8 / TRAIN_PACKETS.start()).clamp(SMALLEST, LARGEST);
-    let takes = |link: &&Link, size: u64| rate(link).time_for(size + u64::from(link.overhead));
+    let takes = |link: &&Link, size: u64| rate(link).time_for(link.framing().wire(size as u32).into());
     // On the slowest link, and on all of them with the delays behind them.
     let on_link = |size: u64| links.iter().map(|link| takes(link, size)).max().unwrap_or_default();
     let over_links =

@@ -95,7 +95,7 @@ impl Network {
             ports: sides
                 .map(|(link, side)| Wire {
                     rate: link.rates[side],
-                    overhead: link.overhead,
+                    framing: link.framing(),
                     is_even: has_one_link && is_even(link, side),
                 })
                 .collect(),
@@ -232,8 +232,8 @@ impl Network {
             Some((frame, until)) => {
                 let takes = |size: u32| self.around.access.time_for(u64::from(size));
                 // With a trace several packets may pass at one opportunity, and a link that changes may do anything.
-                let Wire { rate, overhead, is_even } = self.around.ports[index];
-                let link = if is_even { rate.time_for(u64::from(wire::SMALLEST + overhead)) } else { Span::ZERO };
+                let Wire { rate, framing, is_even } = self.around.ports[index];
+                let link = if is_even { rate.time_for(framing.wire(wire::SMALLEST).into()) } else { Span::ZERO };
                 until + takes(frame.size()).min((link + takes(wire::SMALLEST)).max(slack))
             }
             None => self
@@ -488,7 +488,7 @@ impl Network {
     /// The size of a packet that has arrived on the wire of its last link, bytes.
     pub fn wire_size(&self, leaving: &Leaving) -> u32 {
         let port = self.around.routes.port(leaving.frame.step);
-        leaving.frame.size() + self.around.ports[port.index()].overhead
+        self.around.ports[port.index()].framing.wire(leaving.frame.size())
     }
 
     /// The mean rate of direction `side` of the first link within the measured window, bits a second.

@@ -108,7 +108,11 @@ pub fn stacks() -> Value {
 
 /// Every kind of traffic, or model of a kind, with its keys.
 pub fn traffic() -> Value {
-    scenario::kinds().iter().flat_map(|row| row.models.iter().map(|model| of_traffic(row, model))).collect()
+    scenario::kinds()
+        .iter()
+        .chain([&scenario::HOMES])
+        .flat_map(|row| row.models.iter().map(|model| of_traffic(row, model)))
+        .collect()
 }
 
 fn of_traffic(row: &scenario::Row, model: &scenario::Model) -> Value {

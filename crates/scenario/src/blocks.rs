@@ -4,6 +4,7 @@ use crate::addressing;
 use crate::demand::Carries;
 use crate::distribution;
 use crate::error::Error;
+use crate::homes::HOMES;
 use crate::hosts;
 use crate::kinds;
 use crate::network;
@@ -79,7 +80,18 @@ pub(crate) const RTT: &str = "rtt";
 pub(crate) const WINDOW: &str = "window";
 /// The key that names the model of a block's kind.
 pub(crate) const MODEL: &str = "model";
-const COMMON: &[&str] = &["kind", "direction", RTT, "dscp", "hosts"];
+const COMMON: &[&str] = &["kind", "direction", RTT, "dscp", "hosts", APPLICATION];
+/// The key that says what a block is to people, who judge it by that.
+pub(crate) const APPLICATION: &str = "application";
+/// What it may say, each with the kinds that can be that.
+const APPLICATIONS: [(&str, &[&str]); 6] = [
+    ("pages", &["web", "poisson"]),
+    ("video", &["video"]),
+    ("calls", &["probe"]),
+    ("games", &["probe"]),
+    ("downloads", &["bulk"]),
+    ("backups", &["bulk"]),
+];
 /// The key with the ECN field of packets: here of datagrams, in `[tcp]` of a connection's.
 pub(crate) const ECT: &str = "ect";
 const DIRECTIONS: [Direction; 3] = [Direction::Forward, Direction::Reverse, Direction::Both];
@@ -88,8 +100,10 @@ pub(crate) const DIRECTION_NAMES: [&str; 3] = [DIRECTIONS[0].name(), DIRECTIONS[
 /// Reads one block, which is the `index`-th.
 pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_>) -> Result<Block, Error> {
     let block = entry.section("a table with a kind")?;
-    let names: Vec<_> = kinds::rows().iter().enumerate().map(|(place, row)| (row.name, place)).collect();
-    let expected = format!("one of {}", kinds::rows().iter().map(|row| row.name).collect::<Vec<_>>().join(", "));
+    // Blocks of homes have become others before; here the word is for those who misspell it.
+    let names = kinds::rows().iter().map(|row| row.name).chain([HOMES]).enumerate();
+    let names: Vec<_> = names.map(|(place, name)| (name, place)).collect();
+    let expected = format!("one of {}", names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
     let place = block.require("kind", &expected, |entry| entry.word(&names))?;
     let kind = &kinds::rows()[place];
     if kind.speaks_tcp {
@@ -98,6 +112,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let host_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[ECT] };
     block.only(&[COMMON, network::ROUTE_KEYS, &kind.keys(), host_keys])?;
     let (route, route_written) = network::read_route(&block, around.links)?;
+    let application = block.get(APPLICATION).map(|entry| read_application(&entry, kind.name)).transpose()?;
 
     let direction =
         block.read("direction", kind.direction.0, |entry| entry.word(&DIRECTIONS.map(|it| (it.name(), it))))?;
@@ -134,6 +149,8 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
         written.push((ECT, addressing::write_ect(ect)));
     }
     written.extend(route_written);
+    // It is written only where it is given, so that scenarios without it keep their text and digest.
+    written.extend(application.map(|word| (APPLICATION, Written::Text(word.to_owned()))));
     // A value that the block shares with the rest of the scenario is not written, so that it can be changed in one
     // place.
     if rtt != *around.rtt || kind.own.is_some() && !own.rtt {
@@ -154,4 +171,12 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
         Err((load, error)) => Err((LoadRequest { traffic: index, load, direction }, error)),
     };
     Ok(Block { traffic, route, written })
+}
+
+/// What a block of this kind is to people.
+fn read_application(entry: &Entry<'_>, kind: &str) -> Result<&'static str, Error> {
+    let word = entry.word(&APPLICATIONS.map(|(word, _)| (word, word)))?;
+    let (_, kinds) = APPLICATIONS.iter().find(|(name, _)| *name == word).expect("it is one of these");
+    let wanted = || entry.expected(format!("a block of kind {} for {word}, not {kind}", kinds.join(" or ")));
+    if kinds.contains(&kind) { Ok(word) } else { Err(wanted()) }
 }

@@ -24,7 +24,7 @@ pub use tmix::{Reached, Tmix};
 pub use udp_poisson::UdpPoisson;
 pub use udp_trace::UdpTrace;
 pub use video::Video;
-pub use web::{Sessions, Users, Web};
+pub use web::{Readers, Sessions, Users, Web};
 
 use crate::blocks::{self, Asking, MODEL, RTT, WINDOW};
 use crate::demand::Demand;

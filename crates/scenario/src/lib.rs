@@ -20,6 +20,7 @@ mod demand;
 mod distribution;
 mod document;
 mod error;
+mod homes;
 mod hosts;
 mod impairments;
 mod kept;
@@ -42,11 +43,12 @@ pub use demand::{Carries, Demand, Expected, Lanes, Site, Source};
 pub use distribution::{Quantity, read_table};
 pub use document::{Files, check_toml};
 pub use error::Error;
+pub use homes::ROW as HOMES;
 pub use impairments::{Impairment, Impairments, Reorder};
 pub use kept::KeptFile;
 pub use kinds::{
-    Bulk, Cbr, Key, Model, OnOff, Poisson, Probes, Reached, Replay, Row, Sessions, Takes, Tmix, UdpPoisson, UdpTrace,
-    Users, Video, Web, Workload, rows as kinds,
+    Bulk, Cbr, Key, Model, OnOff, Poisson, Probes, Reached, Readers, Replay, Row, Sessions, Takes, Tmix, UdpPoisson,
+    UdpTrace, Users, Video, Web, Workload, rows as kinds,
 };
 pub use live::{Capture, Family, Live, Maker};
 pub use network::Built;

@@ -16,6 +16,12 @@
 //! This is the queue of the network interface behind the discipline, in both directions. Without the key there is none.
 //!
 //! ```toml
+//! framing = "atm"                    # or "ptm"; tc-cake(8) has these words
+//! ```
+//!
+//! Packets with their overhead are sent in whole cells: 53 bytes for 48, or a byte more for each 64.
+//!
+//! ```toml
 //! delay = "2ms"                      # and reverse_delay, unless it is the same
 //! ```
 //!
@@ -35,7 +41,7 @@ use aqm::changes::{Changes, Condition, mean_bps};
 use aqm::param::Length;
 use aqm::qdisc::fifo::Limit;
 use aqm::registry::Site;
-use aqm::{Egress, Packet, Trace};
+use aqm::{Cells, Egress, Framing, Packet, Trace};
 use base::{Rate, Span, Stream, Time};
 use net::Delay;
 use std::sync::Arc;
@@ -48,6 +54,7 @@ const KEYS: &[&str] = &[
     "delay",
     "reverse_delay",
     "overhead",
+    "framing",
     "device_queue",
     "qdisc",
     "reverse_qdisc",
@@ -89,6 +96,7 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
     let (pattern, start) = changing::read(section, start)?;
     let told_rate = section.read("told_rate", ToldRate::Nominal, |entry| told_rate(entry, pattern.is_some()))?;
     let overhead = section.read("overhead", 0, |entry| entry.size_within(0..=1_000))?;
+    let cells = section.read("framing", Cells::None, |entry| entry.word(&Cells::WORDS))?;
     let device_queue = section.get("device_queue").map(|entry| device_queue(&entry)).transpose()?;
     let forward_section = section.section("qdisc")?;
     let reverse_section = if section.get("reverse_qdisc").is_some() {
@@ -124,12 +132,16 @@ pub(crate) fn read(section: &Section<'_>, name: &str) -> Result<(Link, Fields), 
         written.push(("told_rate", Written::Text(word.to_owned())));
     }
     written.push(("overhead", Written::Text(units::write_bytes(overhead as f64))));
+    if cells != Cells::None {
+        let (word, _) = Cells::WORDS.into_iter().find(|(_, other)| *other == cells).expect("each has a word");
+        written.push(("framing", Written::Text(word.to_owned())));
+    }
     written.extend(device_queue.map(|limit| ("device_queue", Written::Text(write_device_queue(limit)))));
     written.extend([("qdisc", qdisc::write(&qdisc)), ("reverse_qdisc", qdisc::write(&reverse_qdisc))]);
     let overhead = u32::try_from(overhead).expect("the range ends below 2^32");
     let (name, changes) = (name.to_owned(), pattern.map(Arc::new));
     let qdiscs = [qdisc, reverse_qdisc];
-    Ok((Link { name, rates, traces, delays, changes, told_rate, overhead, device_queue, qdiscs }, written))
+    Ok((Link { name, rates, traces, delays, changes, told_rate, overhead, cells, device_queue, qdiscs }, written))
 }
 
 /// Reads `told_rate` of a link that `changes` or does not.
@@ -162,6 +174,7 @@ fn need_what_a_kernel_does(section: &Section<'_>) -> Result<(), Error> {
     for (key, expected) in [
         ("trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
         ("reverse_trace", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no trace"),
+        ("framing", "no cells with live.qdisc = \"kernel\": the kernel's discipline paces its packets to the rate"),
         ("device_queue", "none with live.qdisc = \"kernel\": the kernel's discipline paces its packets to the rate"),
         ("schedule", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no schedule"),
         ("states", "a constant rate with live.qdisc = \"kernel\": the kernel shapes to no schedule"),
@@ -238,6 +251,11 @@ fn opportunities(file: &ReadFile) -> Result<Trace, Error> {
 }
 
 impl Link {
+    /// What packets take of it.
+    pub fn framing(&self) -> Framing {
+        Framing { overhead: self.overhead, cells: self.cells }
+    }
+
     /// The egress of direction `side`, 0 forward, idle, in a run seeded with `seed`.
     pub fn egress<P: Packet + Send + 'static>(&self, side: usize, seed: u64) -> Egress<P> {
         let rate = self.rates[side];
@@ -248,7 +266,7 @@ impl Link {
             Some(trace) => Egress::traced(trace.clone(), qdisc),
             None => Egress::new(rate, qdisc),
         };
-        let egress = egress.with_overhead(self.overhead);
+        let egress = egress.with_framing(self.framing());
         let egress = match self.changes(side, seed) {
             Some(changes) if self.told_rate == ToldRate::Present => {
                 egress.with_changes(changes).telling_rate(values.clone())

@@ -5,6 +5,7 @@ use crate::bounds::{MOST_BLOCKS, MOST_TEXT};
 use crate::distribution;
 use crate::document::{self, Files, Node};
 use crate::error::Error;
+use crate::homes;
 use crate::hosts;
 use crate::impairments;
 use crate::kept::{self, KeptFile};
@@ -249,6 +250,7 @@ fn document(text: &str, overrides: &[(String, String)], context: Context<'_>) ->
         document::apply_override(&mut document, key, value)?;
         document::write_out(&mut document);
     }
+    homes::write_out(&mut document, context)?;
     stacks::copy_in(&mut document, context)?;
     Ok(document)
 }

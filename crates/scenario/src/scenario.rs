@@ -6,11 +6,11 @@ use crate::kept::KeptFile;
 use crate::kinds::Workload;
 use crate::live::Live;
 use crate::units;
-use aqm::Trace;
 use aqm::changes::Pattern;
 use aqm::param::Values;
 use aqm::qdisc::fifo::Limit;
 use aqm::registry::Entry;
+use aqm::{Cells, Trace};
 use base::{Distribution, Ecn, Rate, Span, Time};
 use net::DelayAt;
 use std::sync::Arc;
@@ -82,6 +82,8 @@ pub struct Link {
     pub told_rate: ToldRate,
     /// The bytes of each packet on the wire beyond its IP size: 38 on Ethernet.
     pub overhead: u32,
+    /// The cells that its wire is cut into.
+    pub cells: Cells,
     /// The limit of the device queue, which takes packets from the discipline ahead of the wire, in each direction.
     /// `None` where the wire takes a packet from the discipline when it is free.
     pub device_queue: Option<Limit>,

@@ -438,7 +438,7 @@ fn hosts() {
     );
 }
 
-const KINDS: &str = "web, bulk, poisson, cbr, onoff, udp-poisson, udp-trace, probe, tmix, replay, video";
+const KINDS: &str = "web, bulk, poisson, cbr, onoff, udp-poisson, udp-trace, probe, tmix, replay, video, homes";
 
 #[test]
 fn traffic() {
@@ -501,7 +501,7 @@ fn traffic() {
             (
                 "[[traffic]]\nkind = \"bulk\"\nusers = 3",
                 &format!(
-                    "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, route, reverse_route, rtt_at, rtt_tick, \
+                    "s.toml:3: traffic.0.users = 3: unknown key, expected one of kind, direction, rtt, dscp, hosts, application, route, reverse_route, rtt_at, rtt_tick, \
                      flows, start, size, max_pacing_rate, {tcp_keys}"
                 ),
             ),

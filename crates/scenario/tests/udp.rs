@@ -144,7 +144,7 @@ fn bad_input_is_one_line() {
         (
             "kind = 'probe'\nstack = 'linux'",
             "",
-            "s.toml:3: traffic.0.stack = \"linux\": unknown key, expected one of kind, direction, rtt, dscp, hosts, route, reverse_route, rtt_at, rtt_tick, \
+            "s.toml:3: traffic.0.stack = \"linux\": unknown key, expected one of kind, direction, rtt, dscp, hosts, application, route, reverse_route, rtt_at, rtt_tick, \
              flows, interval, packet, start, ect",
         ),
         (

@@ -58,6 +58,11 @@ impl Residual {
         self.distribution.mean()
     }
 
+    /// The distribution that it is the residual of.
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
+    }
+
     /// Draws how much of the span is left.
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         let (mass, place) = (stream.open_unit() * self.mass, stream.open_unit());

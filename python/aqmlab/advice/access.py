@@ -24,6 +24,13 @@ class Access:
     """tc-cake(8)'s word for the overhead."""
     lowest: float = 1.0
     """The share of the rate that the line falls to; 1 where the rate stays."""
+    cells: str = "noatm"
+    """The cells that the line is cut into, as `link.framing` has them."""
+
+    def wire_bytes(self, size: int) -> int:
+        """What a packet of `size` takes of the line."""
+        framed = size + self.overhead_bytes
+        return -(-framed // 48) * 53 if self.cells == "atm" else framed
 
 
 ACCESS: Mapping[str, Access] = {
@@ -31,6 +38,7 @@ ACCESS: Mapping[str, Access] = {
     for access in (
         Access("docsis", "cable", 18, (0.05, 0.25), (0.1, 0.6), 0.95, "docsis"),
         Access("dsl", "VDSL2 with PPPoE", 30, (0.05, 0.3), (0.15, 0.8), 0.92, "pppoe-ptm"),
+        Access("atm", "ADSL with PPPoE over ATM", 40, (0.05, 0.3), (0.15, 0.8), 0.92, "pppoe-llcsnap", cells="atm"),
         Access("ethernet", "fibre or Ethernet", 38, (0.02, 0.2), (0.02, 0.2), 0.95, "ethernet"),
         Access("lte", "a mobile network", 0, (0.2, 1.0), (0.2, 1.0), 0.48, "raw", lowest=0.5),
     )

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from aqmlab import units
 from aqmlab.advice import captured, situation
 from aqmlab.advice.captured import Piece
 from aqmlab.advice.emodel import Call, opinion, rating
 from aqmlab.advice.question import DURATION_S, Question
+from aqmlab.results import pages as loaded
+from aqmlab.results import video
 
 PAGE_IN_S = 2.0
 """A page is in time within so long."""
@@ -39,7 +42,7 @@ class Figure:
     short: str
     """The title for a narrow column."""
     unit: str
-    """`share`, `mos`, `s` or `bps`."""
+    """`share`, `mos`, `s`, `bps` or `per_hour`."""
     better: int
     """1 where more is better, -1 where less is."""
 
@@ -51,6 +54,13 @@ FIGURES = (
     Figure("down_bps", "downloads", "down", "bps", 1),
     Figure("up_bps", "uploads", "up", "bps", 1),
 )
+
+FILMS = (
+    Figure("film_startup_s", "a film's start", "start", "s", -1),
+    Figure("film_stalls_per_hour", "stalls of a film an hour", "stalls", "per_hour", -1),
+    Figure("film_bitrate_bps", "a film's bitrate", "film", "bps", 1),
+)
+"""Where somebody watches films."""
 
 OF_CAPTURE = (
     FIGURES[0],
@@ -64,7 +74,9 @@ OF_CAPTURE = (
 
 def figures(question: Question) -> Sequence[Figure]:
     """What is said of a question's applications."""
-    return FIGURES if question.captured is None else OF_CAPTURE
+    if question.captured is not None:
+        return OF_CAPTURE
+    return (*FIGURES[:2], *FILMS, *FIGURES[2:]) if question.mix.video[1] else FIGURES
 
 
 Row = Mapping[str, float | None]
@@ -78,7 +90,7 @@ def of_run(
     if piece is not None:
         tcp = summary["tcp"]
         return {
-            **measured(folder, piece),
+            **measured(folder, traffic, piece),
             "down_bps": tcp["forward_goodput_bps"],
             "up_bps": tcp["reverse_goodput_bps"],
         }
@@ -89,20 +101,84 @@ def of_run(
         rates[direction] += held["goodput_bps"]
         found[direction] = True
     return {
-        **measured(folder),
+        **measured(folder, traffic),
         "down_bps": rates["forward"] if found["forward"] else None,
         "up_bps": rates["reverse"] if found["reverse"] else None,
     }
 
 
-def measured(folder: Path, piece: Piece | None = None) -> dict[str, float | None]:
-    """What tables alone say, of a simulated run and of a live one: calls, pages or answers, and games."""
+def measured(
+    folder: Path, traffic: Sequence[Mapping[str, Any]], piece: Piece | None = None, gap_s: float = 0.0
+) -> dict[str, float | None]:
+    """What tables alone say, of a simulated run and of a live one: calls, pages or answers, games, and films.
+
+    `gap_s` is what real hosts take between an object and a request that follows from it.
+    """
     probes = pl.read_parquet(folder / "probes.parquet")
+
+    def of(application: str) -> pl.DataFrame:
+        return probes.filter(pl.col("traffic").is_in(places(traffic, application)))
+
+    if piece is not None:
+        answered = {"answers_in_2s": answers(folder, piece)}
+    elif loaded.blocks(traffic):
+        window = situation.WARMUP_S, DURATION_S
+        answered = {
+            "pages_in_2s": loaded.within(loaded.pages(folder, traffic, window, gap_s), PAGE_IN_S, window),
+        }
+    else:
+        answered = {"pages_in_2s": pages(folder)}
     return {
-        "calls_mos": calls(probes.filter(pl.col("traffic") == situation.CALLS)),
-        **({"pages_in_2s": pages(folder)} if piece is None else {"answers_in_2s": answers(folder, piece)}),
-        "game_p99_s": games(probes.filter(pl.col("traffic") == situation.GAMES)),
+        "calls_mos": calls(of("calls")),
+        **answered,
+        "game_p99_s": games(of("games")),
+        **(films(folder, traffic) if places(traffic, "video") else {}),
     }
+
+
+def places(traffic: Sequence[Mapping[str, Any]], application: str) -> list[int]:
+    """The blocks that are of an application."""
+    return [place for place, block in enumerate(traffic) if block.get("application") == application]
+
+
+def films(folder: Path, traffic: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """What viewers saw: the mean time to the first picture, stalls an hour, and the mean bitrate.
+
+    A film without a picture by the end of the run has waited for one so long at least.
+    """
+    found = video.films(pl.read_parquet(folder / "exchanges.parquet"), traffic, DURATION_S)
+    if not found.height:
+        return {one.key: None for one in FILMS}
+    said = video.said(found)
+    starts = [
+        DURATION_S - begun if start is None else start
+        for begun, start in found.select("begun_s", "startup_s").iter_rows()
+    ]
+    stalls, bitrate = said["stalls_per_hour"], said["bitrate_mean_bps"]
+    return {
+        "film_startup_s": float(np.mean(starts)),
+        "film_stalls_per_hour": stalls,
+        "film_bitrate_bps": bitrate,
+        "film_score": _pleasure(found, float(sum(starts)), _best_bps(traffic)),
+    }
+
+
+def _best_bps(traffic: Sequence[Mapping[str, Any]]) -> float:
+    """The highest bitrate that anybody may have."""
+    rates = [rate for place in places(traffic, "video") for rate in traffic[place]["ladder"]]
+    return max(units.rate_bps(rate, "ladder") for rate in rates)
+
+
+def _pleasure(found: pl.DataFrame, starts_s: float, best_bps: float) -> float:
+    """From 0 to 1: the bitrate that was watched, less the highest one for each second without a picture.
+
+    These are the weights that Yin, Jindal, Sekar and Sinopoli (SIGCOMM 2015) call balanced, without those of changes
+    of the bitrate, over all of the time since films were asked for.
+    """
+    watched, stalled = float(found["watched_s"].sum()), float(found["stalled_s"].sum())
+    seen = float((found["bitrate_bps"] * found["watched_s"]).sum()) / best_bps
+    total = watched + stalled + starts_s
+    return max(0.0, (seen - stalled - starts_s) / total) if total else 0.0
 
 
 def pages(folder: Path) -> float | None:
@@ -145,12 +221,12 @@ def answers(folder: Path, piece: Piece) -> float | None:
 
 def calls(probes: pl.DataFrame) -> float:
     """The mean opinion score of the worse direction, over calls: people hear each other both ways."""
-    return float(min(np.mean(scores) for scores in _each_way(probes, _call).values()))
+    return float(min(np.mean(scores) for scores in _each_way(probes, opinion_of).values()))
 
 
 def games(probes: pl.DataFrame) -> float:
     """The delay below which 99 % of packets stay, in the worse direction."""
-    return float(max(np.mean(delays) for delays in _each_way(probes, _late).values()))
+    return float(max(np.mean(delays) for delays in _each_way(probes, late_of).values()))
 
 
 def _each_way(probes: pl.DataFrame, figure: Any) -> dict[int, list[float]]:
@@ -160,13 +236,24 @@ def _each_way(probes: pl.DataFrame, figure: Any) -> dict[int, list[float]]:
     return ways
 
 
-def _late(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+def late_of(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """The delay below which 99 % of a game's packets stay, one way, seconds."""
     counted = np.where(np.isnan(delays), GAME_LOST_S, np.minimum(delays, GAME_LOST_S))
     return float(np.quantile(counted, 0.99))
 
 
-def _call(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """With the play-out that suits it best: what comes later is lost, what comes earlier waits."""
+SATISFIED = 4.03
+"""The MOS from which on users are satisfied: R of 80 in table B.1 of G.107, annex B."""
+
+
+def satisfied(opinions: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """The share of calls of which users are satisfied."""
+    return float((opinions >= SATISFIED).mean())
+
+
+def opinion_of(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """The MOS of a call one way, with the play-out that suits it best: what comes later is lost, what comes earlier
+    waits."""
     if np.isnan(delays).all():
         return 1.0
     shortest = float(np.nanmin(delays))
@@ -188,6 +275,7 @@ def score(question: Question, row: Row) -> float:
     parts: dict[str, Sequence[float]] = {
         "calls": [(mos - 1) / 3.41 for mos in _known(row, "calls_mos")],
         "web": [*_known(row, "pages_in_2s"), *_known(row, "answers_in_2s")],
+        "video": _known(row, "film_score"),
         "games": [1 - min(delay, GAME_UNPLAYABLE_S) / GAME_UNPLAYABLE_S for delay in _known(row, "game_p99_s")],
         "downloads": [
             *(bps / question.down_bps for bps in _known(row, "down_bps")),

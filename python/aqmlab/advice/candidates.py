@@ -35,6 +35,8 @@ class Candidate:
     """Of a shaper at one direction; nothing of what there is today."""
     in_modem: bool = False
     """Whether it stands in the modem, at the line's own rate, with no shaper."""
+    router: Mapping[str, Any] | None = None
+    """Of what is set now: the link that the router's shaper makes."""
 
     def qdisc(self, way: Way) -> dict[str, Any]:
         """As `[link.qdisc]` has it."""

@@ -21,7 +21,9 @@ def of(question: Question, candidate: Candidate) -> str:
         return (
             "# Nothing to set on the router. Ask the provider to turn on the modem's DOCSIS-PIE (RFC 8034), upstream.\n"
         )
-    link = situation.router(question, candidate, question.access.margin)
+    if candidate.router is not None:
+        return "# Nothing to change: leave it as it is set.\n"
+    link = situation.router(question, candidate, situation.margin(question, candidate))
     written = {"linux": _tc, "openwrt": _sqm, "freebsd": _ipfw, "systemd-networkd": _networkd, "mikrotik": _routeros}
     return written[question.platform](question, link)
 
@@ -47,7 +49,7 @@ def _sqm(question: Question, link: dict[str, Any]) -> str:
         "upload": _kbit(link["reverse_rate"]),
         "qdisc": values["kind"],
         "script": "piece_of_cake.qos" if is_cake else "simplest.qos",
-        "linklayer": "ethernet",
+        "linklayer": "ethernet" if question.access.cells == "noatm" else question.access.cells,
         "overhead": str(question.access.overhead_bytes),
         "qdisc_advanced": "1",
         "ingress_ecn": "ECN",

@@ -12,7 +12,7 @@ from aqmlab.advice.candidates import PLATFORMS
 from aqmlab.advice.captured import Captured
 from aqmlab.errors import BadInput
 
-APPLICATIONS = ("calls", "web", "games", "downloads")
+APPLICATIONS = ("calls", "web", "video", "games", "downloads")
 
 Range = tuple[float, float]
 """The least and the most of what is not known; each run draws its own."""
@@ -45,13 +45,22 @@ MOST_SEED = 10**12
 DURATION_S = 24.0
 """A run of the race, warm-up included; a piece of a capture is as long."""
 
-OF_HOMES = 0.3
-"""The most of all homes that browse at a time, in the busy hour."""
+SHARES = {"users": 0.3, "video": 0.4, "calls": 0.1, "games": 0.1, "downloads": 0.05, "uploads": 0.05}
+"""How many of all homes do what at a time, in the busy hour: the shares of `kind = "homes"`, which has their sources."""
+
+OF_SHARES = (0.5, 1.5)
+"""Between so much and so much of these shares each run draws its own."""
+
+READER_BPS = 3.2e6 * 8 / PAGE_EVERY_S
+"""What one who reads pages of today asks for, whose pages have 3.2 MB in the mean, if they take no time."""
+
+VIEWER_BPS = 235e3
+"""The least that a film takes."""
 
 
-def most_users(down_bps: float) -> int:
+def most_users(down_bps: float, user_bps: float = USER_BPS) -> int:
     """How many may browse at a time; one may always, who then waits for each page before the next."""
-    return max(1, int(MOST_OF_PAGES * down_bps / USER_BPS))
+    return max(1, int(MOST_OF_PAGES * down_bps / user_bps))
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,8 @@ class Mix:
     games: Range = (1, 1)
     bbr: Range = (0.0, 0.5)
     """Share of downloads and uploads that BBR controls; CUBIC controls the others."""
+    video: Range = (0, 0)
+    """Films that are watched."""
 
 
 OF_CAPTURE = Mix(users=(0, 0), downloads=(0, 0), uploads=(0, 0), bbr=(0, 0))
@@ -82,6 +93,8 @@ class Question:
     mix: Mix = field(default_factory=Mix)
     access: Access = ACCESS["ethernet"]
     platform: str = "linux"
+    homes: int | None = None
+    """Homes behind the link, whose people read pages of today; without, pages are one answer each."""
     weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(APPLICATIONS, 1.0))
     seed: int = 1
     captured: Captured | None = None
@@ -96,7 +109,7 @@ class Question:
         return 0 if self.platform in ("freebsd", "mikrotik") else self.access.overhead_bytes
 
     def __post_init__(self) -> None:
-        _fits(self.down_bps, self.mix)
+        _fits(self.down_bps, self.mix, is_homes=self.homes is not None)
 
 
 def read(
@@ -135,18 +148,20 @@ def read(
     elif mix is not None:
         crowd, who = _mix_of(mix), f"{mix}: "
     elif homes is not None:
-        crowd, who = _of_homes(_at_least_one(homes, "--homes")), f"--homes {homes}, of which {OF_HOMES:.0%} browse: "
+        crowd, who = _of_homes(_at_least_one(homes, "--homes")), f"--homes {homes}: in the busy hour up to "
     else:
         usual = Mix(users=(1, min(4, fits)))
         crowd = usual if users is None else _of_users(_at_least_one(users, "--users"))
         who = f"--users {users}: "
-    _fits(rates[0], crowd, who)
+    crowd = _with_films(crowd, weights["video"] > 0 and what_for is not None, capture is not None, mix)
+    _fits(rates[0], crowd, who, homes is not None)
     return Question(
         *rates,
         rtt_s=round_trips or (RTT_S if seen is None else seen.rtt_s),
         mix=crowd,
         access=ACCESS[access],
         platform=platform,
+        homes=homes,
         weights=weights,
         seed=seed,
         captured=seen,
@@ -170,9 +185,27 @@ def _rates(down: str, up: str) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _fits(down_bps: float, mix: Mix, who: str = "") -> None:
+def _with_films(mix: Mix, is_asked: bool, is_captured: bool, file: Path | None) -> Mix:
+    """A mix in which somebody watches a film if that is to matter."""
+    if not is_asked or mix.video[1] > 0:
+        return mix
+    if is_captured:
+        raise BadInput("--for video: a capture says nothing of films; expected --homes, --users or --mix with it")
+    if file is not None:
+        raise BadInput(f"--for video: nobody watches in {file}; expected a line as video = [1, 2] there")
+    return replace(mix, video=(1, 2))
+
+
+def _fits(down_bps: float, mix: Mix, who: str = "", is_homes: bool = False) -> None:
     """Refuses more people than the link has pages for; `who` says where they were asked for."""
-    fits, asked = most_users(down_bps), mix.users[1] * USER_BPS
+    user_bps = READER_BPS if is_homes else USER_BPS
+    fits, asked = most_users(down_bps, user_bps), mix.users[1] * user_bps
+    films_bps = mix.video[1] * VIEWER_BPS
+    if films_bps > MOST_OF_PAGES * down_bps:
+        raise BadInput(
+            f"{who}{mix.video[1]:g} films ask for {units.say_rate(films_bps)} at least, of {units.say_rate(down_bps)}: "
+            f"no discipline makes room; expected at most {int(MOST_OF_PAGES * down_bps / VIEWER_BPS)} at a time"
+        )
     if mix.users[1] > fits:
         raise BadInput(
             f"{who}{mix.users[1]:g} people who browse ask for {units.say_rate(asked)} of pages in the mean, of "
@@ -197,21 +230,22 @@ def _rtt(text: str) -> Range:
 
 
 def _of_homes(homes: int) -> Mix:
-    """In the busy hour: of ten homes one to three browse at a time, and of five one downloads."""
-    return _of_users_between(max(1, homes // 10), max(2, round(homes * OF_HOMES)))
+    """The busy hour of so many homes, in which everything is done by one at least."""
+    low, high = OF_SHARES
+
+    def among(share: float) -> Range:
+        return max(1, round(homes * share * low)), max(1, round(homes * share * high))
+
+    return Mix(**{name: among(share) for name, share in SHARES.items()})
 
 
 def _of_users(users: int) -> Mix:
-    return _of_users_between(users, users)
-
-
-def _of_users_between(fewest: int, most: int) -> Mix:
     return Mix(
-        users=(fewest, most),
-        downloads=(1, 2 + most // 2),
-        uploads=(1, 1 + most // 4),
-        calls=(1, 1 + most // 6),
-        games=(1, 1 + most // 10),
+        users=(users, users),
+        downloads=(1, 2 + users // 2),
+        uploads=(1, 1 + users // 4),
+        calls=(1, 1 + users // 6),
+        games=(1, 1 + users // 10),
     )
 
 

@@ -22,8 +22,14 @@ WARMUP_S = 4.0
 FEWEST_PAGES_HZ = 0.2
 """Pages a second at least, so that a run has some to judge by, as long as they take a tenth of the rate at most."""
 
-WEB, CALLS, GAMES = 0, 1, 2
-"""Blocks of the traffic, pages or what was captured first; downloads and uploads follow."""
+WEB = 0
+"""The block of pages, or of what was captured."""
+
+READING = {"exponential": f"{PAGE_EVERY_S:g}s"}
+"""Of people at home, from the end of a page to the next: more often than the hour's mean, so that runs have pages."""
+
+PLAYER = {"rule": "throughput", "buffer": "30s"}
+"""Of films: one that finds its bitrate within a run, and feels a slow minute."""
 
 WINDOW = "6mb"
 """What hosts of a capture offer at most: the largest receive buffer that Linux comes with (tcp_rmem). What was
@@ -45,6 +51,7 @@ class Drawn:
     downloads_bbr: int
     """Of the downloads."""
     uploads_bbr: int
+    video: int = 0
     piece: Piece | None = None
     """Of what was captured."""
 
@@ -63,6 +70,7 @@ def draw(question: Question, seed: int) -> Drawn:
         sum(generator.random() < share for _ in range(flows)) for flows in (downloads, uploads)
     )
     piece = None if question.captured is None else generator.choice(question.captured.pieces)
+    video = generator.randint(*(int(end) for end in mix.video))
     return Drawn(
         question.seed * 100_000 + seed,
         down_queue,
@@ -74,6 +82,7 @@ def draw(question: Question, seed: int) -> Drawn:
         games,
         downloads_bbr,
         uploads_bbr,
+        video,
         piece,
     )
 
@@ -95,6 +104,7 @@ def scenario(
         "rate": units.rate_text(rates[0]),
         "reverse_rate": units.rate_text(rates[1]),
         "overhead": f"{question.access.overhead_bytes}b",
+        **_cells(question.access.cells),
         "qdisc": _fifo(rates[0], drawn.down_queue_s),
         "reverse_qdisc": _fifo(rates[1], drawn.up_queue_s),
     }
@@ -108,7 +118,8 @@ def scenario(
     if candidate.in_modem:
         modem["reverse_qdisc"] = candidate.qdisc(way(question, rates[1]))
     elif candidate.settings is not None:
-        links["router"] = router(question, candidate, question.access.margin if too_fast is None else too_fast)
+        share = margin(question, candidate) if too_fast is None else too_fast
+        links["router"] = router(question, candidate, share)
     tree: Tree = {
         "name": candidate.name,
         "duration": f"{DURATION_S:g}s",
@@ -123,15 +134,43 @@ def scenario(
     return engine.resolve(toml_text.dumps(tree), origin)
 
 
-def router(question: Question, candidate: Candidate, margin: float) -> Tree:
-    """The link that a shaper makes, each way, at a share of the line's rate."""
-    rates = (question.down_bps * margin, question.up_bps * margin)
+COUNT_CELLS = ("linux", "openwrt")
+"""Platforms whose shapers count cells whatever stands below them; others do in CAKE alone."""
+
+FULL_PACKET = 1500
+
+
+def counts_cells(question: Question, candidate: Candidate) -> bool:
+    """Whether the shaper of a candidate counts what the line's cells take."""
+    return question.platform in COUNT_CELLS or candidate.qdisc(way(question, question.down_bps))["kind"] == "cake"
+
+
+def margin(question: Question, candidate: Candidate) -> float:
+    """The share of the line's rate that a candidate shapes to: less where it does not know of the line's cells."""
+    share = question.access.margin
+    if question.access.cells == "noatm" or counts_cells(question, candidate):
+        return share
+    counted = FULL_PACKET + question.shaper_overhead_bytes
+    return share * counted / question.access.wire_bytes(FULL_PACKET)
+
+
+def router(question: Question, candidate: Candidate, share: float) -> Tree:
+    """The link that a shaper makes, each way, at a share of the line's rate; or that which is set now."""
+    if candidate.router is not None:
+        return dict(candidate.router)
+    rates = (question.down_bps * share, question.up_bps * share)
+    cells = question.access.cells if counts_cells(question, candidate) else "noatm"
     return {
         **_rates(rates, 1.0),
         "overhead": f"{question.shaper_overhead_bytes}b",
+        **_cells(cells),
         "qdisc": candidate.qdisc(way(question, rates[0])),
         "reverse_qdisc": candidate.qdisc(way(question, rates[1])),
     }
+
+
+def _cells(cells: str) -> Tree:
+    return {} if cells == "noatm" else {"framing": cells}
 
 
 def way(question: Question, shaped_bps: float) -> Way:
@@ -150,18 +189,7 @@ def _fifo(bps: float, seconds: float) -> Tree:
 
 
 def _traffic(question: Question, drawn: Drawn, vectors: str | None) -> list[Tree]:
-    blocks: list[Tree] = [
-        _pages(question, drawn) if drawn.piece is None else _captured(question, vectors or str(drawn.piece.vectors)),
-        {"kind": "probe", "flows": 2 * max(1, drawn.calls), "direction": "both", "start": "0s"},
-        {
-            "kind": "probe",
-            "flows": 2 * max(1, drawn.games),
-            "interval": "33ms",
-            "packet": "100b",
-            "direction": "both",
-            "start": "0s",
-        },
-    ]
+    blocks = _people(question, drawn, vectors) if question.homes is None else [_homes(question.homes, drawn)]
     for direction, flows, of_bbr in (
         ("forward", drawn.downloads, drawn.downloads_bbr),
         ("reverse", drawn.uploads, drawn.uploads_bbr),
@@ -175,9 +203,49 @@ def _traffic(question: Question, drawn: Drawn, vectors: str | None) -> list[Tree
                         "cc": cc,
                         "direction": direction,
                         "start": {"uniform": ["0s", "2s"]},
+                        **_is("downloads" if direction == "forward" else "backups"),
                     }
                 )
     return blocks
+
+
+def _people(question: Question, drawn: Drawn, vectors: str | None) -> list[Tree]:
+    """Pages or what was captured, calls, games, and films if any are watched."""
+    blocks: list[Tree] = [
+        _pages(question, drawn) if drawn.piece is None else _captured(question, vectors or str(drawn.piece.vectors)),
+        {"kind": "probe", "flows": 2 * max(1, drawn.calls), "direction": "both", "start": "0s", **_is("calls")},
+        {
+            "kind": "probe",
+            "flows": 2 * max(1, drawn.games),
+            "interval": "33ms",
+            "packet": "100b",
+            "direction": "both",
+            "start": "0s",
+            **_is("games"),
+        },
+    ]
+    if drawn.video:
+        blocks.append({"kind": "video", "viewers": drawn.video, **PLAYER, **_is("video")})
+    return blocks
+
+
+def _is(application: str) -> Tree:
+    return {"application": application}
+
+
+def _homes(homes: int, drawn: Drawn) -> Tree:
+    """As many of each as were drawn: a home's share of them."""
+    each = {"browsing": drawn.users, "video": drawn.video, "calls": drawn.calls, "games": drawn.games}
+    return {
+        "kind": "homes",
+        "homes": homes,
+        **{name: count / homes for name, count in each.items()},
+        # Some of these are under BBR: they have blocks of their own.
+        "downloads": 0,
+        "backups": 0,
+        "think": READING,
+        **PLAYER,
+    }
 
 
 def _pages(question: Question, drawn: Drawn) -> Tree:
@@ -188,6 +256,7 @@ def _pages(question: Question, drawn: Drawn) -> Tree:
         "arrivals": f"{pages_hz:.6g}hz",
         "size": {"lognormal": {"median": f"{PAGE_MEDIAN_BYTES}b", "sigma": PAGE_SIGMA}},
         "direction": "forward",
+        **_is("pages"),
     }
 
 

@@ -28,6 +28,7 @@ from aqmlab.agreement.verdicts import DELAY_RELATIVE, DISTANCE
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.live import runs as live
 from aqmlab.progress import Unseen, View
+from aqmlab.results import pages
 from aqmlab.results.run import Run
 from aqmlab.runs.bed import Bed
 from aqmlab.runs.runner import Job
@@ -36,7 +37,7 @@ from aqmlab.statistics import Interval
 ROUNDS = 3
 """Links of the race that are tried between real stacks."""
 
-TOLERANCES = {"mos": 0.155, "share": DISTANCE, "s": 5e-3, "bps": 1e5}
+TOLERANCES = {"mos": 0.155, "share": DISTANCE, "s": 5e-3, "bps": 1e5, "per_hour": 30.0}
 """By unit; of delays and goodputs the least."""
 
 UNSEEN = Unseen()
@@ -137,7 +138,7 @@ def _row(question: Question, seed: int, run: Run) -> Row:
     """The figures of a live run; goodputs from what the kernel says of the senders, which it says of endless ones."""
     traffic = run.scenario["traffic"]
     piece = situation.draw(question, seed).piece
-    found = applications.measured(run.folder, piece)
+    found = applications.measured(run.folder, traffic, piece, pages.LIVE_GAP_S)
     if piece is not None:
         return found
     sent = pl.read_parquet(run.folder / "tcp.parquet").filter(pl.col("time_s") >= situation.WARMUP_S)

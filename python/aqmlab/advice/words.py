@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aqmlab import units
-from aqmlab.advice import costs, lines
+from aqmlab.advice import costs, lines, situation
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
@@ -94,7 +94,10 @@ def _rates(ends: tuple[float, float]) -> str:
 def _shaped(advice: Advice) -> str:
     if advice.first.settings is None or advice.first.in_modem:
         return ""
-    down, up = (rate * advice.question.access.margin for rate in (advice.question.down_bps, advice.question.up_bps))
+    if advice.first.router is not None:
+        return ""
+    share = situation.margin(advice.question, advice.first)
+    down, up = (rate * share for rate in (advice.question.down_bps, advice.question.up_bps))
     return f", shaped to {units.say_rate(down)} down and {units.say_rate(up)} up"
 
 
@@ -109,7 +112,7 @@ def _judged(figure: Figure, difference: Interval | None) -> str:
     return "better" if (difference.value > 0) == (figure.better > 0) else "worse"
 
 
-SCALES = {"share": (100.0, "%", 0), "mos": (1.0, "", 2), "s": (1e3, "ms", 0), "bps": (1e-6, "Mb/s", 1)}
+SCALES = {"share": (100.0, "%", 0), "mos": (1.0, "", 2), "s": (1e3, "ms", 0), "bps": (1e-6, "Mb/s", 1), "per_hour": (1.0, "", 0)}
 
 
 def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
@@ -204,6 +207,7 @@ def unknown(question: Question) -> list[str]:
             "uploads": mix.uploads,
             "calls": mix.calls,
             "games": mix.games,
+            **({"films": mix.video} if mix.video[1] else {}),
         }
         said = [f"{name}: {_between(*ends)}" for name, ends in ranges.items()]
         said.append(f"share of BBR in downloads and uploads, CUBIC has the rest: {mix.bbr[0]:.0%} to {mix.bbr[1]:.0%}")
@@ -220,8 +224,9 @@ def _between(low: float, high: float) -> str:
 
 
 def weights(question: Question) -> str:
-    """What mattered."""
-    return ", ".join(f"{name} {question.weights[name]:g}" for name in APPLICATIONS if question.weights[name])
+    """What mattered, of what somebody does."""
+    done = [name for name in APPLICATIONS if name != "video" or question.mix.video[1]]
+    return ", ".join(f"{name} {question.weights[name]:g}" for name in done if question.weights[name])
 
 
 def wrong(advice: Advice) -> str:

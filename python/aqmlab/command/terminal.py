@@ -46,6 +46,8 @@ def _cell(interval: Interval, unit: str, signed: bool = False) -> Text:
 
 def result(out: Console, found: Result) -> None:
     """The short table at the end of `run`."""
+    from aqmlab import applications
+    from aqmlab.comparison import Column, Entry
     from aqmlab.results import held_back, transport
 
     summary, widths = found.summary, found.summary.get("half_width_95", {})
@@ -65,6 +67,9 @@ def result(out: Console, found: Result) -> None:
             interval = figure.over(found)
             table.add_row(figure.title, "–" if interval is None else _cell(interval, figure.unit))
         out.print(table)
+    column = Column(Entry(found.name, ".", uncongested=False), found)
+    for part in applications.of([column]):
+        out.print(_part(part, column))
     findings(out, held_back.of_results([(found.name, found)]))
     if found.live:
         out.print(Text(_how_late(found), style="dim"), soft_wrap=True)
@@ -194,7 +199,7 @@ def _number(value: float | None, width: float | None, unit: str) -> str:
 
 def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "") -> None:
     """The tables at the end of `compare`, between what was compared and the answer in a sentence."""
-    from aqmlab import separately
+    from aqmlab import applications, separately
     from aqmlab.results import held_back, transport
 
     if subject:
@@ -232,7 +237,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     others = [column for column in found.congested if column is not found.base_of(column)]
     if others and columns:
         out.print(_differences(found, base, others))
-    for part in separately.of(found):
+    for part in (*applications.of(found.columns, found), *separately.of(found)):
         out.print(_part(part, base))
     findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])

@@ -15,6 +15,7 @@ from pathlib import Path
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.errors import BadInput
 from aqmlab.figures.agreement import witness_panels
+from aqmlab.figures.applications import application_distributions
 from aqmlab.figures.apart import block_responses, probe_delays
 from aqmlab.figures.calibration import calibration_fit
 from aqmlab.figures.drawn import FORMATS, Drawn, Pictures, pictures
@@ -105,6 +106,7 @@ def of_columns(columns: Sequence[Column]) -> list[Drawn]:
     figures = []
     if any(run.has_exchanges for column in columns if column.completed > 0 for run in column.result.runs):
         figures += [response_cdf(columns, looks), response_tail(columns, looks)]
+    figures += _maybe(application_distributions(columns, looks))
     figures += [queue_series(columns, looks), *_maybe(throughput_series(columns, looks))]
     figures += [*_maybe(signal_series(columns, looks)), *_maybe(network(columns))]
     return figures + calibrations([column.result.calibration for column in columns])

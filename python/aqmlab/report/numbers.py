@@ -49,7 +49,7 @@ def of_page(facts: Json) -> list[Row]:
     found = [one for row in facts["rows"] for one in of_cells("measures", row["name"], row["cells"])]
     for row in facts["differences"]:
         found += of_cells("difference_to_baseline", row["name"], row["cells"])
-    for part in facts["parts"]:
+    for part in (*facts["applications"], *facts["parts"]):
         for name, cells in part["rows"]:
             found += of_cells(part["table"], name, cells)
     return found + of_claims(facts["claims"])

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aqmlab import comparison as comparisons
-from aqmlab import engine, figures, files, lead, links, separately, subject, units
+from aqmlab import applications, engine, figures, files, lead, links, separately, subject, units
 from aqmlab.agreement import words
 from aqmlab.agreement.agreements import Agreement, of_comparison
 from aqmlab.claims import FAILS, HOLDS, OPEN
@@ -102,6 +102,7 @@ def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
             for column in found.columns
             if column is not found.base_of(column)
         ],
+        "applications": [_part(part) for part in applications.of(found.columns, found)],
         "parts": [_part(part) for part in separately.of(found)],
         "agreements": agreements,
         "agreement_keys": agreement_keys(agreements),
@@ -125,6 +126,7 @@ def _of_result(found: Result) -> Json:
         "rows": [_row(column, measures, False)],
         "differences": [],
         "difference_headings": [],
+        "applications": [_part(part) for part in applications.of([column])],
         "parts": [],
         "agreements": [],
         "agreement_keys": [],

@@ -27,8 +27,10 @@ def say(value: float | None, unit: str, signed: bool = False, decimals: int | No
             return f"{sign}{1000 * value:,.{decimals}f}"
         case "s":
             return f"{sign}{1000 * value:.3g}" if abs(value) < 1 else f"{sign}{1000 * value:,.0f}"
+        case "mos":
+            return f"{sign}{value:.2f}"
         case "bps":
-            return units.say_rate(value)
+            return f"{sign}{units.say_rate(value)}"
     return f"{sign}{value:.4g}"
 
 
@@ -61,7 +63,13 @@ def said_apart(interval: Interval | None, unit: str) -> tuple[str, str]:
     """A number of a table of `separately`, and its half width; a difference has its sign."""
     if interval is None:
         return "–", ""
-    units_of = {"difference": "share", "difference_s": "s"}
+    units_of = {
+        "difference": "share",
+        "difference_s": "s",
+        "difference_number": "number",
+        "difference_mos": "mos",
+        "difference_bps": "bps",
+    }
     return with_width(interval, units_of.get(unit, unit), signed=unit in units_of)
 
 

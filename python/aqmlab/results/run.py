@@ -8,7 +8,7 @@ import polars as pl
 from aqmlab import files, toml_text, units
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
-from aqmlab.results import video
+from aqmlab.results import pages, video
 
 MANIFEST: dict[str, type] = {"seed": int, "digest": str, "scenario_digest": str, "version": str, "self_checks": list}
 SUMMARY: dict[str, type] = {"forward": dict, "reverse": dict, "exchanges": dict}
@@ -90,6 +90,11 @@ class Run:
     def films(self) -> pl.DataFrame:
         """One row a film that viewers of video began within the measured window: starts, stalls, bitrate."""
         return video.films(self.exchanges, self.scenario["traffic"], self.window[1])
+
+    @property
+    def pages(self) -> pl.DataFrame:
+        """One row a page that readers began within the measured window: when it was all there, if it was."""
+        return pages.pages(self.folder, self.scenario["traffic"], self.window, pages.LIVE_GAP_S if self.live else 0.0)
 
     @property
     def queue(self) -> pl.DataFrame:

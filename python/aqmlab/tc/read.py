@@ -39,6 +39,8 @@ class Port:
     qdisc: Tree
     rate_bps: float | None
     overhead: int
+    framing: str
+    """The cells of the wire, as `link.framing` has them."""
     statistics: tuple[str, ...]
     remarks: tuple[str, ...]
 
@@ -172,10 +174,13 @@ def _port(device: str, found: Dump) -> Port:
     rate_bps: float | None = None
     taken = _bytes(root, "overhead", found) if root.stab else 0
     overhead = ETHERNET_HEADER + taken
+    framing = _framing(root.stab) if root.stab else "noatm"
     if shaping is not None:
         bound = _outermost(shaping, classes)
         rate_bps = _number(q.rate, bound, "rate", found, math.inf)
-        overhead += _bytes(bound, "overhead", found) if bound is not root else 0
+        if bound is not root:
+            overhead += _bytes(bound, "overhead", found)
+            framing = _framing(bound.words) if framing == "noatm" else framing
     if not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
         remarks.append("overhead: tc counts Ethernet's header of 14 bytes, unless stab takes it off, which -d shows")
     qdisc: Tree = {}
@@ -186,10 +191,20 @@ def _port(device: str, found: Dump) -> Port:
     if leaf is not None and leaf.kind == "cake":
         inner = _cake_overhead(leaf, taken if root is not leaf else 0, qdisc)
         if rate_bps is None and "bandwidth" in qdisc:
-            rate_bps, overhead = q.rate(qdisc["bandwidth"]), inner
+            rate_bps, overhead, framing = q.rate(qdisc["bandwidth"]), inner, _framing_of_cake(qdisc)
     shown = shaper if leaf is None else leaf
     statistics = tuple(_statistics(shown)) if shown is not None else ()
-    return Port(device, leaf, qdisc, rate_bps, overhead, statistics, tuple(remarks))
+    return Port(device, leaf, qdisc, rate_bps, overhead, framing, statistics, tuple(remarks))
+
+
+def _framing(words: Mapping[str, q.Raw]) -> str:
+    """`linklayer atm`, which older ones call adsl."""
+    return "atm" if words.get("linklayer") in ("atm", "adsl") else "noatm"
+
+
+def _framing_of_cake(qdisc: Tree) -> str:
+    alone = engine.resolve(toml_text.dumps({"link": {"qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), "tc")
+    return str(alone.scenario["link"]["qdisc"]["framing"])
 
 
 def _number(read_it: Callable[[q.Raw], float], node: Node, word: str, found: Dump, most: float) -> float | None:
@@ -409,6 +424,7 @@ def _reading(port: Port, back: Port | None, rate_bps: float, found: Dump, origin
     comments["link"] = [f"{port.device}: forward"] if port.device else []
     statistics = {port.device: port.statistics}
     overhead = {"overhead": f"{port.overhead}b"} if port.overhead else {}
+    overhead |= {"framing": port.framing} if port.framing != "noatm" else {}
     if back is not None:
         comments["link"].append(f"{back.device}: reverse")
         link |= {"reverse_rate": q.rate_text(back.rate_bps)} if back.rate_bps is not None else {}

@@ -126,7 +126,9 @@ def port(
         said.append(f'the kernel does what dialect = "linux" does, not "{values["dialect"]}"')
     if (excess := shaping.excess(link, queue)) is not None:
         said.append(excess)
-    is_alone = row.tc == "cake" and q.same(values.get("bandwidth"), rate) and values["overhead"] == overhead
+    cells = str(link.get("framing", "noatm"))
+    is_framed = row.tc == "cake" and values["overhead"] == overhead and values["framing"] == cells
+    is_alone = is_framed and q.same(values.get("bandwidth"), rate)
     words, remarks = _words(row, values, site, within=None if is_alone else header)
     remarks = said + remarks
     if is_alone:
@@ -134,17 +136,18 @@ def port(
         return Section(title, (root,), ("cake is the shaper too; overhead counts from the IP packet",))
     below = Line(" ".join([f"tc qdisc add dev {dev} parent 1:1 handle 10: {row.tc}", *words]), tuple(remarks))
     classes = _classes_of_drr(dev, values, site) if row.tc == "drr" else []
-    return Section(title, (*_shaper(dev, rate, overhead, header, burst_s), below, *classes))
+    return Section(title, (*_shaper(dev, rate, (overhead, cells), header, burst_s), below, *classes))
 
 
-def _shaper(dev: str, rate: str, overhead: int, header: int, burst_s: float | None) -> list[Line]:
-    """htb at the link's rate, on sizes of IP packets and, where the rate is concerned, the link's overhead."""
+def _shaper(dev: str, rate: str, wire: tuple[int, str], header: int, burst_s: float | None) -> list[Line]:
+    """htb at the link's rate, on sizes of IP packets and, where the rate is concerned, the link's overhead and cells."""
+    overhead, cells = wire
     bytes_a_second = q.rate(rate) / 8
     if burst_s is None:
         burst = max(SMALLEST_BURST, round(bytes_a_second * BURST_S))
     else:
         burst = max(1, round(bytes_a_second * burst_s))
-    framing = f" overhead {overhead}" if overhead else ""
+    framing = (f" overhead {overhead}" if overhead else "") + (" linklayer atm" if cells == "atm" else "")
     stab = f"stab overhead -{header} linklayer ethernet " if header else ""
     said = f"stab takes the {header} bytes of Ethernet off: all below counts IP packets, as aqmlab does"
     return [
@@ -152,9 +155,18 @@ def _shaper(dev: str, rate: str, overhead: int, header: int, burst_s: float | No
         Line(
             f"tc class add dev {dev} parent 1: classid 1:1 htb rate {rate}{framing} burst {burst} cburst {burst} "
             f"quantum {1500 + header}",
-            (f"link.overhead: {overhead} bytes a packet, for the rate alone",) if overhead else (),
+            _said_of_wire(overhead, cells),
         ),
     ]
+
+
+def _said_of_wire(overhead: int, cells: str) -> tuple[str, ...]:
+    said = [f"link.overhead: {overhead} bytes a packet, for the rate alone"] if overhead else []
+    if cells == "atm":
+        said.append("link.framing: in cells of 53 bytes for 48")
+    if cells == "ptm":
+        said.append("link.framing: htb does not know PTM, whose 64/65 the rate is to be lowered by")
+    return tuple(said)
 
 
 def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None) -> tuple[list[str], list[str]]:

@@ -1,11 +1,14 @@
-//! Web traffic: users who think and fetch pages, sessions after Feldmann et al., and the connections of PackMime-HTTP.
+//! Web traffic: users who think and fetch pages, readers of pages of today, sessions after Feldmann et al., and the
+//! connections of PackMime-HTTP.
 //!
 //! Each model has a file with its [`Model`], and a line in `MODELS`.
 
 mod packmime;
+mod readers;
 mod sessions;
 mod users;
 
+pub use readers::Readers;
 pub use sessions::Sessions;
 pub use users::Users;
 
@@ -26,6 +29,8 @@ use traffic::{PackMimeModel, SessionModel, WebModel};
 pub enum Web {
     /// Closed-loop users.
     Users(Users),
+    /// Readers of pages of today.
+    Readers(Readers),
     /// Sessions after Feldmann et al.
     Sessions(Sessions),
     /// Connections at a rate.
@@ -54,6 +59,7 @@ const MODELS: &[Model] = &[
     sessions::CONSTANT,
     sessions::KUZMANOVIC2005,
     packmime::PACKMIME,
+    readers::ARCHIVE2024,
 ];
 
 impl Kind for Web {
@@ -80,6 +86,7 @@ impl Kind for Web {
         match (WebModel::named(model.name), SessionModel::named(model.name)) {
             (Some(drawn), _) => users::read(block, model.name, drawn),
             (None, Some(drawn)) => sessions::read(block, model.name, drawn),
+            (None, None) if model.name == readers::ARCHIVE2024.name => readers::read(block, model.name),
             (None, None) => packmime::read(block, model.name),
         }
     }
@@ -118,6 +125,7 @@ impl Deref for Web {
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Users(users) => users,
+            Self::Readers(readers) => readers,
             Self::Sessions(sessions) => sessions,
             Self::PackMime(model) => model,
         }

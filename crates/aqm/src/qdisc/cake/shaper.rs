@@ -3,6 +3,7 @@
 //!
 //! Linux loses a part of a nanosecond with each packet, so that its clock runs up to a nanosecond a packet too fast.
 
+use crate::Cells;
 use crate::law::cobalt::Precision;
 use crate::param::Values;
 use base::{Rate, Span, Time};
@@ -15,35 +16,19 @@ pub struct Framing {
     cells: Cells,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Cells {
-    None,
-    Atm,
-    Ptm,
-}
-
 impl Framing {
     /// The framing of `overhead`, `mpu` and `framing`.
     pub fn new(values: &Values) -> Self {
-        let cells = match values.word("framing") {
-            "atm" => Cells::Atm,
-            "ptm" => Cells::Ptm,
-            _ => Cells::None,
-        };
+        let word = values.word("framing");
+        let found = Cells::WORDS.into_iter().find(|(name, _)| *name == word);
+        let (_, cells) = found.expect("the parameter has these words");
         Self { overhead: values.integer("overhead") as u32, mpu: values.integer("mpu") as u32, cells }
     }
 
     /// Bytes on the wire for a packet of `size`.
     #[inline]
     pub fn wire(&self, size: u32) -> u32 {
-        let bytes = (size + self.overhead).max(self.mpu);
-        match self.cells {
-            Cells::None => bytes,
-            // Whole cells of 48 bytes, 53 on the wire.
-            Cells::Atm => bytes.div_ceil(48) * 53,
-            // A byte for each 64 or part of them.
-            Cells::Ptm => bytes + bytes.div_ceil(64),
-        }
+        self.cells.wire((size + self.overhead).max(self.mpu))
     }
 }
 

@@ -1,0 +1,83 @@
+"""What single pages, films, calls and games got: a panel an application."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from aqmlab import applications
+from aqmlab.comparison import Column
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.legends import below
+from aqmlab.figures.looks import Look, void_note
+from aqmlab.figures.sheet import Sheet
+from aqmlab.statistics import Array
+
+Curve = tuple[str, Look, Array, Array]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """An application: its curves, one a column, as values and per cent."""
+
+    title: str
+    axis: str
+    curves: tuple[Curve, ...]
+
+
+def application_distributions(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
+    """Distributions of what people got, a panel an application; None where no block is of any."""
+    seen = {column.name: [applications.samples(run) for run in column.result.runs] for column in columns}
+    panels = []
+    for one in applications.APPLICATIONS:
+        curves = [
+            (column.label, looks[column.name], *_steps(values))
+            for column in columns
+            if (values := _together(seen[column.name], one.name)).size
+        ]
+        if curves:
+            where = "to the right" if one.better > 0 else "to the left"
+            panels.append(Panel(f"{one.title}: better {where}", one.axis, tuple(curves)))
+    if not panels:
+        return None
+    caption = (
+        "Share of the pages, films, calls and games, each counted by itself, that got no more than the value on the "
+        "horizontal axis. A page that was not loaded by the end of the run counts and has no place on the axis, so that "
+        f"a curve ends below 100 %. All runs of a variant together.{void_note(columns)}"
+    )
+    return Drawn("applications", "What people got", caption, partial(_drawn, panels))
+
+
+def _together(runs: Sequence[dict[str, Array]], name: str) -> Array:
+    found = [run[name] for run in runs if name in run and run[name].size]
+    return np.sort(np.concatenate(found)) if found else np.empty(0)
+
+
+def _steps(values: Array) -> tuple[Array, Array]:
+    """The empirical distribution function, in per cent, of sorted values; of those that are endless only their share."""
+    finite = values[np.isfinite(values)]
+    share = 100 * np.arange(1, finite.size + 1) / values.size
+    return np.concatenate([finite[:1], finite]), np.concatenate([[0.0], share])[: finite.size + 1]
+
+
+def _drawn(panels: Sequence[Panel], sheet: Sheet) -> Figure:
+    across = 1 if sheet.is_narrow else 2
+    down = -(-len(panels) // across)
+    keys = max(len(panel.curves) for panel in panels)
+    figure = Figure(figsize=sheet.size(3.2 * down + 0.25 * keys), layout="constrained")
+    grid = list(figure.subplots(down, across, squeeze=False).flat)
+    lines: dict[str, Line2D] = {}
+    for axes, panel in zip(grid, panels, strict=False):
+        for label, look, at, share in panel.curves:
+            drawn = axes.plot(at, share, drawstyle="steps-post", **look.line(sheet))
+            lines.setdefault(label, drawn[0])
+        axes.set_title(panel.title)
+        axes.set(xlabel=panel.axis, ylabel="share (%)", ylim=(0, 100))
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    if len(lines) > 1:
+        below(figure, [(line, label) for label, line in lines.items()], sheet)
+    return figure

@@ -1,0 +1,140 @@
+"""What people get of each application: figures, differences and distributions in results and reports."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from aqmlab import api, applications, engine, figures
+from aqmlab.advice import applications as judged
+from aqmlab.comparison import Comparison
+from aqmlab.report import page
+from aqmlab.results import pages, video
+from aqmlab.results.run import Run
+from conftest import NATIVE
+
+HOME = """
+name = "home"
+duration = "40s"
+warmup = "5s"
+[link]
+rate = "8mbit"
+reverse_rate = "2mbit"
+[path]
+rtt = "40ms"
+[record]
+demands = true
+[[traffic]]
+kind = "homes"
+homes = 2
+browsing = 1
+think = { exponential = "3s" }
+rule = "throughput"
+[[variant]]
+name = "long"
+link.qdisc = { kind = "bfifo", limit = "500kb" }
+[[variant]]
+name = "fair"
+link.qdisc = "fq_codel"
+"""
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "home.toml").write_text(HOME, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "native", NATIVE)
+        return api.compare(folder / "home.toml", out=folder / "out", reps=2)
+
+
+@pytest.fixture(autouse=True)
+def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "native", NATIVE)
+
+
+def expected(run: Run) -> Mapping[str, float]:
+    """The figures again, from the run's tables and what other tests hold."""
+    probes = run.probes
+    calls, games = (probes.filter(pl.col("traffic") == block) for block in (2, 3))
+    each = [judged.opinion_of(flow.sort("packet")["delay_s"].to_numpy()) for _, flow in calls.group_by("source")]
+    late = [judged.late_of(flow.sort("packet")["delay_s"].to_numpy()) for _, flow in games.group_by("source")]
+    films = video.said(run.films)
+    held = run.summary["tcp"]["held_back"]
+    return {
+        "pages.share_in_2s": pages.within(run.pages, 2.0, run.window) or 0.0,
+        "video.bitrate_mean_bps": films["bitrate_mean_bps"] or 0.0,
+        "video.stalls_per_hour": films["stalls_per_hour"] or 0.0,
+        "calls.mos_mean": float(np.mean(each)),
+        "calls.mos_least": min(each),
+        "calls.satisfied": sum(mos >= 4.03 for mos in each) / len(each),
+        "games.p99_most_s": max(late),
+        "downloads.goodput_bps": held["4"]["goodput_bps"],
+        "backups.goodput_bps": held["5"]["goodput_bps"],
+    }
+
+
+def test_figures_are_those_of_the_tables(compared: Comparison) -> None:
+    for column in compared.columns:
+        for run in column.result.runs:
+            found = applications.figures(run)
+            assert list(found) == ["pages", "video", "calls", "games", "downloads", "backups"]
+            for name, value in expected(run).items():
+                application, figure = name.split(".")
+                assert found[application][figure] == pytest.approx(value), name
+
+
+def test_a_queue_that_is_fair_is_better_for_calls_and_games(compared: Comparison) -> None:
+    parts = {part.table: part for part in applications.of(compared.columns, compared)}
+    assert list(parts) == [f"applications.{one.name}" for one in applications.APPLICATIONS]
+
+    def value(table: str, variant: str, name: str) -> applications.Interval | None:
+        part = parts[f"applications.{table}"]
+        place = [heading for _, _, heading in part.headings].index(name)
+        return next(found[place] for column, found in part.rows if column.name == variant)
+
+    # A difference is that of pairs: its mean is the difference of the means, and its interval its own.
+    for table, name in (("calls", "mos_mean"), ("games", "p99_mean_s"), ("backups", "goodput_bps")):
+        own, base = value(table, "fair", name), value(table, "long", name)
+        difference = value(table, "fair", f"difference_to_baseline.{name}")
+        assert own and base and difference and difference.n == 2
+        assert difference.value == pytest.approx(own.value - base.value)
+        assert value(table, "long", f"difference_to_baseline.{name}") is None
+    mos = value("calls", "fair", "difference_to_baseline.mos_mean")
+    game = value("games", "fair", "difference_to_baseline.p99_mean_s")
+    # Half a megabyte is half a second at 8 Mb/s.
+    assert mos and mos.value > 0.3 and game and game.value < -0.1
+
+
+def test_samples_are_one_for_each_page_film_call_and_game(compared: Comparison) -> None:
+    run = compared.columns[0].result.runs[0]
+    found = applications.samples(run)
+    assert found["pages"].size == run.pages.height
+    assert np.isinf(found["pages"]).sum() == run.pages["load_s"].null_count()
+    assert found["video"].size == run.films.height
+    assert found["calls"].size == found["games"].size == 2
+    assert "downloads" not in found
+
+
+def test_a_page_says_what_people_get(compared: Comparison) -> None:
+    text = page.write(compared).read_text(encoding="utf-8")
+    assert "<h2>What people get</h2>" in text and "<h3>Calls, each way</h3>" in text
+    assert "load time of a page (s)" in figures.of(compared)["applications"].as_format("svg").decode()
+    with (compared.folder / "numbers.csv").open(encoding="utf-8") as file:
+        rows = {(row["table"], row["row"], row["measure"]): row for row in csv.DictReader(file)}
+    means = [applications.figures(run)["calls"]["mos_mean"] for run in compared["fair"].runs]
+    assert float(rows["applications.calls", "fair", "mos_mean"]["value"]) == pytest.approx(np.mean(means))
+    assert ("applications.video", "fair", "difference_to_baseline.stalls_per_hour") in rows
+    # A result by itself has them too, without differences.
+    alone = page.write(compared["fair"]).read_text(encoding="utf-8")
+    assert "<h2>What people get</h2>" in alone and "difference_to_baseline.mos_mean" not in alone
+
+
+def test_traffic_that_is_no_application_has_no_such_table(tmp_path: Path) -> None:
+    (tmp_path / "bulk.toml").write_text('duration = "5s"\n[[traffic]]\nkind = "bulk"\n', encoding="utf-8")
+    found = api.run(tmp_path / "bulk.toml", out=tmp_path / "out")
+    assert applications.figures(found.runs[0]) == {} and "applications" not in figures.of(found)
+    assert "What people get" not in page.write(found).read_text(encoding="utf-8")
