@@ -122,6 +122,8 @@ def advise(
     out.
     """
     field_of = candidates.of(question.platform, question.access.name, question.rtt_s[1])
+    if question.configured is not None:
+        field_of.append(question.configured.candidate())
     most = rounds_for(question, len(field_of)) if rounds is None else rounds
     race = Race([one.name for one in field_of], looks(most), CLOSE)
     found = Advice(question, field_of, race, {one.name: [] for one in field_of}, rate_error=rate_error)
@@ -141,7 +143,8 @@ def advise(
         told(race)
         if decided:
             break
-    if rate_error and found.first.settings is not None and not found.first.in_modem:
+    # What is set now has rates of its own.
+    if rate_error and found.first.settings is not None and not found.first.in_modem and found.first.router is None:
         wrong = [(found.first, seed, 1 + rate_error) for seed in range(min(WRONG_ROUNDS, since))]
         found.too_fast = made(wrong, question, at_once, monitor)
         found.runs += len(found.too_fast)

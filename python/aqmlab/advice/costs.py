@@ -65,7 +65,9 @@ def of(question: Question, candidate: Candidate) -> Cost | None:
     if candidate.settings is None:
         return None
     way = situation.way(question, question.down_bps)
-    found = _measured()["disciplines"][candidate.qdisc(way)["kind"]]
+    found = _measured()["disciplines"].get(candidate.qdisc(way)["kind"])
+    if found is None:  # what is set now may be anything
+        return None
     bits = (question.down_bps + question.up_bps) / 8
     usual, most = (bits / (size + question.access.overhead_bytes) for size in (FRAME_BYTES, SHORT_BYTES))
     return Cost(float(found["ns"]), float(found["instructions"]), (usual, most))

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aqmlab import files, toml_text, units
-from aqmlab.advice import captured
+from aqmlab.advice import captured, configured
 from aqmlab.advice.access import ACCESS, Access
 from aqmlab.advice.candidates import PLATFORMS
 from aqmlab.advice.captured import Captured
+from aqmlab.advice.configured import Configured
 from aqmlab.errors import BadInput
 
 APPLICATIONS = ("calls", "web", "video", "games", "downloads")
@@ -99,6 +100,8 @@ class Question:
     seed: int = 1
     captured: Captured | None = None
     """Traffic of the link's own, in place of people who browse, download and upload."""
+    configured: Configured | None = None
+    """What is set on the router now."""
     own_rtt: bool = False
     """Whether its connections have the round trips that were seen of them."""
 
@@ -125,6 +128,7 @@ def read(
     seed: int = 1,
     capture: Path | None = None,
     begun_in: str | None = None,
+    have: Path | None = None,
 ) -> Question:
     """The question that words ask; `BadInput` with one line that says what to do."""
     if sum(one is not None for one in (homes, users, mix, capture)) > 1:
@@ -165,6 +169,7 @@ def read(
         weights=weights,
         seed=seed,
         captured=seen,
+        configured=None if have is None else configured.read(have, *rates),
         own_rtt=seen is not None and round_trips is None,
     )
 

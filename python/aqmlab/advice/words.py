@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aqmlab import units
-from aqmlab.advice import costs, lines, situation
+from aqmlab.advice import configured, costs, lines, situation
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
@@ -38,6 +38,7 @@ def verdict(advice: Advice) -> list[str]:
         )
     else:
         said.append(f"With 95 % it is the best of the {number} candidates.")
+    said += _configured(advice)
     worse = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "worse"]
     if worse:
         said.append(f"It is worse than today for {_listed([one.title for one in worse])}.")
@@ -46,6 +47,32 @@ def verdict(advice: Advice) -> list[str]:
             "The rate of such a line changes, and its changes were guessed, not measured: what is advised suits a line "
             f"that falls to {question.access.lowest:.0%} of its rate for seconds. What yours does is not known here."
         )
+    return said
+
+
+def _configured(advice: Advice) -> list[str]:
+    """What is set now, beside what is recommended; a sentence or two."""
+    found, race = advice.question.configured, advice.race
+    if found is None:
+        return []
+    said = [f"Set now, by {found.file}: {found.said}."]
+    if race.first == configured.NAME:
+        said.append("It is the first itself: nothing is to be changed.")
+    elif configured.NAME in race.running:
+        _, most = race.advantage(race.first, configured.NAME)
+        said.append(
+            f"It cannot be told from the first, which is better by {max(0.0, most):.3f} at most: a change may not be "
+            "worth it."
+        )
+    else:
+        gained = race.mean(race.first) - race.mean(configured.NAME)
+        said.append(
+            f"It left the race after {race.left[configured.NAME]} rounds: the first is better, by {gained:.2f} in the "
+            "mean."
+        )
+    if found.notes:
+        more = len(found.notes) - 1
+        said.append(f"Not understood: {found.notes[0]}{f', and {more} more' if more else ''}.")
     return said
 
 
@@ -219,6 +246,15 @@ def unknown(question: Question) -> list[str]:
     return said
 
 
+def granted(advice: Advice) -> str:
+    """What is taken for granted of the line, in a sentence."""
+    tried = f"; what {wrong(advice)} costs is in the table" if advice.too_fast else ""
+    return (
+        f"Not known, and taken for granted: that the line's rates are those that were said{tried}, and that it loses no "
+        "packets by itself."
+    )
+
+
 def _between(low: float, high: float) -> str:
     return f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
 
@@ -304,6 +340,7 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
             "weights": dict(question.weights),
             "mix": {name: list(getattr(question.mix, name)) for name in question.mix.__dataclass_fields__},
             "seed": question.seed,
+            "configured": None if question.configured is None else question.configured.said,
             "capture": None if question.captured is None else question.captured.as_dict(),
         },
         "recommended": race.first,
@@ -327,6 +364,7 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
             one.name: found.as_dict() for one in advice.candidates if (found := costs.of(question, one)) is not None
         },
         "verdict": [*verdict(advice), *captured(question)],
+        "not_known": [granted(advice), *unknown(question)],
         "verified": None if checked is None else checked.as_dict(),
         "lines": lines.of(question, first),
     }

@@ -50,7 +50,7 @@ def advise(
         typer.Option("--from", metavar="NETWORK", help="Where the users of the capture are, as 192.168.0.0/16."),
     ] = None,
     access: Annotated[
-        str, typer.Option(help="The line: docsis, dsl, ethernet, lte.", autocompletion=completion.lines)
+        str, typer.Option(help="The line: docsis, dsl, atm, ethernet, lte.", autocompletion=completion.lines)
     ] = "ethernet",
     platform: Annotated[
         str,
@@ -60,12 +60,16 @@ def advise(
             autocompletion=completion.platforms,
         ),
     ] = "linux",
+    have: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What is set on the router now: a dump of tc -s qdisc show, or tc lines."),
+    ] = None,
     what_for: Annotated[
         str | None,
         typer.Option(
             "--for",
             metavar="WHAT[=WEIGHT],...",
-            help="What matters: calls,web=2,games,downloads; all alike if none is said.",
+            help="What matters: calls,web=2,video,games,downloads; all alike if none is said.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="What is not known is drawn by it.", min=0)] = 1,
@@ -100,7 +104,7 @@ def advise(
 
     if out is not None and out.exists():
         raise BadInput(f"-o {out}: is there already; expected a folder that is not")
-    asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed, capture, begun_in)
+    asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed, capture, begun_in, have)
     found = advising.advise(
         asked,
         jobs,
@@ -189,7 +193,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     out.print(table)
     if checked is not None:
         _witnesses(out, checked)
-    for sentence in words.cost(found):
+    for sentence in (*words.cost(found), words.granted(found)):
         out.print(sentence)
     out.print()
     out.print(lines.of(found.question, found.first), soft_wrap=True)

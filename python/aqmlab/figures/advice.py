@@ -24,8 +24,8 @@ def candidates(advice: Advice) -> Drawn:
 def _panels(advice: Advice, sheet: Sheet) -> Figure:
     names = advice.ranking[::-1]
     colours = [_colour(advice, name) for name in names]
-    down = len(advice.figures) if sheet.is_narrow else 2
     across = 1 if sheet.is_narrow else 3
+    down = -(-len(advice.figures) // across)
     figure = Figure(figsize=sheet.size(down * (0.9 + 0.24 * len(names))), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     for position, panel in enumerate(grid.flat):

@@ -47,6 +47,7 @@ def write(found: Advice, command: str, folder: Path, verified: Verified | None =
         lines=lines.of(found.question, found.first),
         checks=[*words.checks(found.question), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
         unknown=words.unknown(found.question),
+        granted=words.granted(found),
         weights=words.weights(found.question),
         rounds=found.race.rounds,
         runs=found.runs,

@@ -59,6 +59,8 @@ class Reading:
     """Comments by the table that they go before."""
     notes: tuple[str, ...]
     statistics: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_both_ways: bool = False
+    """Whether a port of each direction was found."""
 
     @property
     def text(self) -> str:
@@ -454,7 +456,7 @@ def _reading(port: Port, back: Port | None, rate_bps: float, found: Dump, origin
         comments["path"] = [said]
     tree["traffic"] = [{"kind": "bulk", "flows": 16}]
     comments["traffic"] = ["A dump does not know who sends: put your traffic here."]
-    return Reading(_accepted(tree, found, origin), comments, tuple(found.notes), statistics)
+    return Reading(_accepted(tree, found, origin), comments, tuple(found.notes), statistics, back is not None)
 
 
 def _rtt(found: Dump) -> tuple[str | None, str]:
