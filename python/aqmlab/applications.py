@@ -224,9 +224,7 @@ def figures(run: Run) -> dict[str, dict[str, float | None]]:
 
 def samples(run: Run) -> dict[str, Array]:
     """What each page, film, call and game of a run got, by the names of the applications."""
-    return {
-        one.name: one.samples(run, blocks) for one in APPLICATIONS if one.axis and (blocks := _there(run, one))
-    }
+    return {one.name: one.samples(run, blocks) for one in APPLICATIONS if one.axis and (blocks := _there(run, one))}
 
 
 def _there(run: Run, one: Application) -> list[int]:

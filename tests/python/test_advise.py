@@ -407,7 +407,7 @@ def test_homes_are_the_block_of_homes() -> None:
         assert by["video"]["viewers"] == drawn.video and by["video"]["rule"] == "throughput"
         assert (by["calls"]["flows"], by["games"]["flows"]) == (2 * drawn.calls, 2 * drawn.games)
         assert 3 <= drawn.users <= 9 and 4 <= drawn.video <= 12
-        flows = {(block["direction"], block["cc"] if "cc" in block else "cubic") for block in traffic[4:]}
+        flows = {(block["direction"], block.get("cc", "cubic")) for block in traffic[4:]}
         assert flows <= {(way, cc) for way in ("forward", "reverse") for cc in ("cubic", "bbr")}
 
 
@@ -569,7 +569,20 @@ def test_what_is_set_now_races_with_the_others(capsys: pytest.CaptureFixture[str
         "tc qdisc add dev eth0 root handle 1: tbf rate 500kbit burst 10kb limit 62kb\n",
         encoding="utf-8",
     )
-    words_of = ["advise", "--down", "4mbit", "--up", "2mbit", "--on", "openwrt", "--users", "1", "--rounds", "6", "--json"]
+    words_of = [
+        "advise",
+        "--down",
+        "4mbit",
+        "--up",
+        "2mbit",
+        "--on",
+        "openwrt",
+        "--users",
+        "1",
+        "--rounds",
+        "6",
+        "--json",
+    ]
     assert invoke([*words_of, "--have", str(file), "--rate-error", "0"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert "as set now" in found["candidates"] and found["recommended"] != "as set now"

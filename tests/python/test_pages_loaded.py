@@ -19,7 +19,9 @@ def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "native", NATIVE)
 
 
-def written(folder: Path, rows: Sequence[tuple[int, float, float, int]], asked: Sequence[tuple[float, int]] = ()) -> Path:
+def written(
+    folder: Path, rows: Sequence[tuple[int, float, float, int]], asked: Sequence[tuple[float, int]] = ()
+) -> Path:
     """Exchanges as reader, start and response time in seconds, and bytes; what was asked for as time and bytes."""
     pl.DataFrame(
         {
@@ -157,4 +159,6 @@ def test_demands_say_which_pages_were_not_loaded(tmp_path: Path) -> None:
     assert 1 <= under_way.height <= 4
     last = taken.group_by("reader").agg(pl.col("begun_s").max())
     ends = dict(last.iter_rows())
-    assert all(begun == ends[reader] for reader, begun in under_way.select("reader", "begun_s").iter_rows() if reader >= 0)
+    assert all(
+        begun == ends[reader] for reader, begun in under_way.select("reader", "begun_s").iter_rows() if reader >= 0
+    )

@@ -83,15 +83,6 @@ pub(crate) const MODEL: &str = "model";
 const COMMON: &[&str] = &["kind", "direction", RTT, "dscp", "hosts", APPLICATION];
 /// The key that says what a block is to people, who judge it by that.
 pub(crate) const APPLICATION: &str = "application";
-/// What it may say, each with the kinds that can be that.
-const APPLICATIONS: [(&str, &[&str]); 6] = [
-    ("pages", &["web", "poisson"]),
-    ("video", &["video"]),
-    ("calls", &["probe"]),
-    ("games", &["probe"]),
-    ("downloads", &["bulk"]),
-    ("backups", &["bulk"]),
-];
 /// The key with the ECN field of packets: here of datagrams, in `[tcp]` of a connection's.
 pub(crate) const ECT: &str = "ect";
 const DIRECTIONS: [Direction; 3] = [Direction::Forward, Direction::Reverse, Direction::Both];
@@ -112,7 +103,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let host_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[ECT] };
     block.only(&[COMMON, network::ROUTE_KEYS, &kind.keys(), host_keys])?;
     let (route, route_written) = network::read_route(&block, around.links)?;
-    let application = block.get(APPLICATION).map(|entry| read_application(&entry, kind.name)).transpose()?;
+    let application = block.get(APPLICATION).map(|entry| read_application(&entry, kind)).transpose()?;
 
     let direction =
         block.read("direction", kind.direction.0, |entry| entry.word(&DIRECTIONS.map(|it| (it.name(), it))))?;
@@ -174,9 +165,18 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
 }
 
 /// What a block of this kind is to people.
-fn read_application(entry: &Entry<'_>, kind: &str) -> Result<&'static str, Error> {
-    let word = entry.word(&APPLICATIONS.map(|(word, _)| (word, word)))?;
-    let (_, kinds) = APPLICATIONS.iter().find(|(name, _)| *name == word).expect("it is one of these");
-    let wanted = || entry.expected(format!("a block of kind {} for {word}, not {kind}", kinds.join(" or ")));
-    if kinds.contains(&kind) { Ok(word) } else { Err(wanted()) }
+fn read_application(entry: &Entry<'_>, kind: &kinds::Row) -> Result<&'static str, Error> {
+    let mut words: Vec<(&'static str, &'static str)> = Vec::new();
+    for word in kinds::rows().iter().flat_map(|row| row.applications).copied() {
+        if !words.contains(&(word, word)) {
+            words.push((word, word));
+        }
+    }
+    let word = entry.word(&words)?;
+    if kind.applications.contains(&word) {
+        return Ok(word);
+    }
+    let able = kinds::rows().iter().filter(|row| row.applications.contains(&word)).map(|row| row.name);
+    let able = able.collect::<Vec<_>>().join(" or ");
+    Err(entry.expected(format!("a block of kind {able} for {word}, not {}", kind.name)))
 }

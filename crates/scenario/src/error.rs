@@ -27,7 +27,7 @@ impl fmt::Display for Error {
             line += value;
         }
         line += ": ";
-        line += &without_middle(&self.problem, 1000);
+        line += &without_middle(&self.problem, 1200);
         f.write_str(&one_line(&line))
     }
 }

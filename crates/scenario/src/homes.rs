@@ -45,6 +45,7 @@ pub const ROW: Row = Row {
     is_recorded: false,
     direction: (Direction::Forward, ""),
     own: None,
+    applications: &[],
     models: &[Model {
         name: "",
         doc: "Homes in the busy hour: the blocks of pages, video, calls, games, downloads and backups",

@@ -157,6 +157,8 @@ pub struct Row {
     /// The word of `rtt` and `window` for the connections' own, which is their default, where connections have their
     /// own.
     pub own: Option<&'static str>,
+    /// What its blocks may be to people, who judge them by that.
+    pub applications: &'static [&'static str],
     /// Its models. A kind without models has a single one without a name.
     pub models: &'static [Model],
 }

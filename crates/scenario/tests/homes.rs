@@ -95,5 +95,5 @@ fn what_makes_no_sense_is_one_line() {
         label("bulk", "calls")
             .contains("traffic.0.application = \"calls\": expected a block of kind probe for calls, not bulk")
     );
-    assert!(label("bulk", "chess").contains("expected one of pages, video, calls, games, downloads, backups"));
+    assert!(label("bulk", "chess").contains("expected one of pages, downloads, backups, calls, games, video"));
 }

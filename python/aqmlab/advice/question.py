@@ -47,7 +47,7 @@ DURATION_S = 24.0
 """A run of the race, warm-up included; a piece of a capture is as long."""
 
 SHARES = {"users": 0.3, "video": 0.4, "calls": 0.1, "games": 0.1, "downloads": 0.05, "uploads": 0.05}
-"""How many of all homes do what at a time, in the busy hour: the shares of `kind = "homes"`, which has their sources."""
+"""How many of all homes do what at a time, in the busy hour: the shares of `kind = "homes"`, with their sources."""
 
 OF_SHARES = (0.5, 1.5)
 """Between so much and so much of these shares each run draws its own."""

@@ -139,7 +139,13 @@ def _judged(figure: Figure, difference: Interval | None) -> str:
     return "better" if (difference.value > 0) == (figure.better > 0) else "worse"
 
 
-SCALES = {"share": (100.0, "%", 0), "mos": (1.0, "", 2), "s": (1e3, "ms", 0), "bps": (1e-6, "Mb/s", 1), "per_hour": (1.0, "", 0)}
+SCALES = {
+    "share": (100.0, "%", 0),
+    "mos": (1.0, "", 2),
+    "s": (1e3, "ms", 0),
+    "bps": (1e-6, "Mb/s", 1),
+    "per_hour": (1.0, "", 0),
+}
 
 
 def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
@@ -250,8 +256,8 @@ def granted(advice: Advice) -> str:
     """What is taken for granted of the line, in a sentence."""
     tried = f"; what {wrong(advice)} costs is in the table" if advice.too_fast else ""
     return (
-        f"Not known, and taken for granted: that the line's rates are those that were said{tried}, and that it loses no "
-        "packets by itself."
+        f"Not known, and taken for granted: that the line's rates are those that were said{tried}, and that it loses "
+        "no packets by itself."
     )
 
 

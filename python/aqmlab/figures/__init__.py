@@ -15,8 +15,8 @@ from pathlib import Path
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.errors import BadInput
 from aqmlab.figures.agreement import witness_panels
-from aqmlab.figures.applications import application_distributions
 from aqmlab.figures.apart import block_responses, probe_delays
+from aqmlab.figures.applications import application_distributions
 from aqmlab.figures.calibration import calibration_fit
 from aqmlab.figures.drawn import FORMATS, Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of

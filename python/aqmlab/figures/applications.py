@@ -45,8 +45,8 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
         return None
     caption = (
         "Share of the pages, films, calls and games, each counted by itself, that got no more than the value on the "
-        "horizontal axis. A page that was not loaded by the end of the run counts and has no place on the axis, so that "
-        f"a curve ends below 100 %. All runs of a variant together.{void_note(columns)}"
+        "horizontal axis. A page that was not loaded by the end of the run counts and has no place on the axis, so "
+        f"that a curve ends below 100 %. All runs of a variant together.{void_note(columns)}"
     )
     return Drawn("applications", "What people got", caption, partial(_drawn, panels))
 
@@ -57,7 +57,7 @@ def _together(runs: Sequence[dict[str, Array]], name: str) -> Array:
 
 
 def _steps(values: Array) -> tuple[Array, Array]:
-    """The empirical distribution function, in per cent, of sorted values; of those that are endless only their share."""
+    """The empirical distribution function, in per cent, of sorted values; endless ones have no place in it."""
     finite = values[np.isfinite(values)]
     share = 100 * np.arange(1, finite.size + 1) / values.size
     return np.concatenate([finite[:1], finite]), np.concatenate([[0.0], share])[: finite.size + 1]

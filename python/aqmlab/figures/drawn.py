@@ -14,6 +14,7 @@ from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
 
 from aqmlab.errors import BadInput
+from aqmlab.figures import plots
 from aqmlab.figures.looks import GRID, HUES, INK, MUTED, PAPER, REFERENCE
 from aqmlab.figures.paper import SIZE, sheet_of
 from aqmlab.figures.sheet import PAGE, PHONE, Sheet
@@ -81,6 +82,8 @@ class Pictures:
     narrow: str
     """The SVG for a telephone."""
     raster: Callable[[], bytes]
+    described: tuple[str, str] = ("[]", "[]")
+    """What both have so that they answer to the pointer, as `plots.described` says it."""
 
     @property
     def png(self) -> bytes:
@@ -89,17 +92,27 @@ class Pictures:
 
     def for_page(self) -> str:
         """Both SVGs, of which the style sheet shows one."""
-        wide = _inline(self.svg, self.name, f"{self.title}; described below", "figure wide")
-        return wide + _inline(self.narrow, f"{self.name}-narrow", f"{self.title}; described below", "figure narrow")
+        label = f"{self.title}; described below"
+        wide = _inline(self.svg, self.name, label, "figure wide", self.described[0])
+        return wide + _inline(self.narrow, f"{self.name}-narrow", label, "figure narrow", self.described[1])
 
 
 def pictures(drawn: Drawn) -> Pictures:
     """Draws a figure for a report."""
     with mpl.rc_context(PAGE.style(COLOURS)):
         figure = drawn.draw(PAGE)
-        svg = _saved(figure, "svg").decode()
-    narrow = drawn.as_format("svg", PHONE).decode()
-    return Pictures(drawn.name, drawn.title, drawn.caption, svg, narrow, partial(_rastered, figure))
+        svg, described = _answering(figure)
+    with mpl.rc_context(PHONE.style(COLOURS)):
+        narrow, described_narrow = _answering(drawn.draw(PHONE))
+    both = described, described_narrow
+    return Pictures(drawn.name, drawn.title, drawn.caption, svg, narrow, partial(_rastered, figure), both)
+
+
+def _answering(figure: Figure) -> tuple[str, str]:
+    """An SVG whose curves have ids, and its plots."""
+    _lay_out(figure, "svg")
+    described = plots.described(figure)
+    return _saved(figure, "svg").decode(), described
 
 
 def as_on_page(drawn: Drawn) -> bytes:
@@ -130,13 +143,16 @@ def _lay_out(figure: Figure, format: str, dpi: float = PNG_DPI) -> None:
         figure.set_layout_engine(None)  # `savefig` would lay it out by drawing all of it into nothing
 
 
-def _inline(svg: str, prefix: str, label: str, kind: str) -> str:
+def _inline(svg: str, prefix: str, label: str, kind: str, described: str = "[]") -> str:
     """An SVG to be set into a page: colours by style sheet, ids of its own, no fixed size."""
     text = svg[svg.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     head, body = text.split(">", 1)
     head = re.sub(r'\s(width|height|version)="[^"]*"', "", head)
     head += f' role="img" aria-label="{escape(label)}" class="{kind}"'
+    if described != "[]":
+        named = described.replace(f'"{plots.CURVE}-', f'"{prefix}-{plots.CURVE}-')
+        head += f' data-plots="{escape(named)}"'
     body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
     body = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', body)
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)

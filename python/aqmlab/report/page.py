@@ -7,8 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from aqmlab import comparison as comparisons
 from aqmlab import applications, engine, figures, files, lead, links, separately, subject, units
+from aqmlab import comparison as comparisons
 from aqmlab.agreement import words
 from aqmlab.agreement.agreements import Agreement, of_comparison
 from aqmlab.claims import FAILS, HOLDS, OPEN

@@ -140,7 +140,7 @@ def port(
 
 
 def _shaper(dev: str, rate: str, wire: tuple[int, str], header: int, burst_s: float | None) -> list[Line]:
-    """htb at the link's rate, on sizes of IP packets and, where the rate is concerned, the link's overhead and cells."""
+    """htb at the link's rate, on sizes of IP packets and, as to the rate, the link's overhead and cells."""
     overhead, cells = wire
     bytes_a_second = q.rate(rate) / 8
     if burst_s is None:

@@ -45,6 +45,7 @@ impl Kind for Bulk {
         is_recorded: false,
         direction: (Direction::Forward, OF_DATA),
         own: None,
+        applications: &["downloads", "backups"],
         models: &[Model {
             name: "",
             doc: "Long-lived or finite transfers",

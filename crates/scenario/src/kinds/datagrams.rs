@@ -18,6 +18,7 @@ pub(crate) const UNRESPONSIVE: Row = Row {
     is_recorded: false,
     direction: (Direction::Forward, super::keys::OF_PACKETS),
     own: None,
+    applications: &[],
     models: &[],
 };
 

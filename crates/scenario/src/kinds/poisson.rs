@@ -45,6 +45,7 @@ impl Kind for Poisson {
         is_recorded: true,
         direction: (Direction::Forward, OF_RESPONSES),
         own: None,
+        applications: &["pages"],
         models: &[Model {
             name: "",
             doc: "Exchanges that arrive at random, each on a connection of its own",

@@ -43,6 +43,7 @@ const PACKET: Key = Key::packet("200b");
 impl Kind for Probes {
     const ROW: Row = Row {
         name: "probe",
+        applications: &["calls", "games"],
         models: &[Model {
             name: "",
             doc: "A small real-time flow whose packets are measured one by one: loss, one-way delay, jitter",

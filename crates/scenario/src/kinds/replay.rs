@@ -47,6 +47,7 @@ impl Kind for Replay {
         // As recorded.
         direction: (Direction::Both, ""),
         own: None,
+        applications: &[],
         models: &[Model {
             name: "",
             doc: "Recorded exchanges, asked again at the same instants whatever becomes of earlier answers",

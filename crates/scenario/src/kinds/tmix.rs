@@ -84,6 +84,7 @@ impl Kind for Tmix {
         is_recorded: false,
         direction: (Direction::Forward, "which way the data of those flows who did not open the connection"),
         own: Some(OWN),
+        applications: &[],
         models: &[Model {
             name: "",
             doc: "Connections as they were seen on a link, played again by what their applications did",

@@ -93,6 +93,7 @@ impl Kind for Video {
         is_recorded: false,
         direction: (Direction::Forward, OF_RESPONSES),
         own: None,
+        applications: &["video"],
         models: &[Model {
             name: "",
             doc: "Viewers of video over HTTP, whose players choose the bitrate of each segment",

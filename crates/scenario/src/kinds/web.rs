@@ -70,6 +70,7 @@ impl Kind for Web {
         // The web studies loaded both directions of the link alike.
         direction: (Direction::Both, "which way responses flow: forward, reverse or both"),
         own: None,
+        applications: &["pages"],
         models: MODELS,
     };
 

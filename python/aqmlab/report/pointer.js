@@ -1,0 +1,93 @@
+// Figures that answer to the pointer: what each curve is at its place, and curves that can be turned off.
+"use strict";
+for (const figure of document.querySelectorAll("figure")) {
+  const drawings = [...figure.querySelectorAll("svg[data-plots]")]
+    .map((svg) => ({ svg, plots: JSON.parse(svg.dataset.plots) }))
+    .filter(({ plots }) => plots.length);
+  if (!drawings.length) continue;
+
+  const bar = document.createElement("div");
+  bar.className = "pointer";
+  const said = document.createElement("output");
+  said.textContent = "Point at a curve to read it.";
+  const labels = new Set(drawings.flatMap(({ plots }) => plots.flatMap(({ curves }) => curves.map(({ label }) => label))));
+  const off = new Set();
+  const show = () => {
+    for (const { svg, plots } of drawings)
+      for (const { curves } of plots)
+        for (const { label, ids } of curves)
+          for (const id of ids) {
+            const drawn = svg.getElementById(id);
+            if (drawn) drawn.style.display = off.has(label) ? "none" : "";
+          }
+  };
+  if (labels.size > 1)
+    for (const label of labels) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.setAttribute("aria-pressed", "true");
+      button.addEventListener("click", () => {
+        if (!off.delete(label)) off.add(label);
+        button.setAttribute("aria-pressed", String(!off.has(label)));
+        show();
+      });
+      bar.append(button);
+    }
+  bar.append(said);
+  drawings.at(-1).svg.after(bar);
+
+  // Corners of a curve within its SVG, from left to right; none of one that goes back.
+  const corners = new Map();
+  const cornersOf = (svg, id) => {
+    if (!corners.has(id)) {
+      const path = svg.getElementById(id)?.querySelector("path");
+      const numbers = (path?.getAttribute("d").match(/-?\d*\.?\d+(?:e-?\d+)?/g) ?? []).map(Number);
+      const found = [];
+      for (let k = 0; k + 1 < numbers.length; k += 2) found.push([numbers[k], numbers[k + 1]]);
+      corners.set(id, found.every(([x], k) => !k || x >= found[k - 1][0] - 0.2) ? found : []);
+    }
+    return corners.get(id);
+  };
+  const heightAt = (points, x) => {
+    if (!points.length || x < points[0][0] || x > points.at(-1)[0]) return null;
+    let after = points.findIndex(([px]) => px > x);
+    if (after < 0) after = points.length - 1;
+    const [x0, y0] = points[Math.max(0, after - 1)], [x1, y1] = points[after];
+    return x1 > x0 ? y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) : y1;
+  };
+  const value = ({ scale, ends: [low, high] }, share) =>
+    scale === "log" ? low * (high / low) ** share : low + (high - low) * share;
+  const rounded = (number) => String(Number(number.toPrecision(3))).replace("-", "−");
+
+  for (const { svg, plots } of drawings) {
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    line.setAttribute("class", "pointed");
+    line.style.display = "none";
+    svg.append(line);
+    const away = () => {
+      line.style.display = "none";
+    };
+    svg.addEventListener("pointerleave", away);
+    const point = (event) => {
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      // Of a plot within another one the smaller.
+      const over = plots
+        .filter(({ box: [l, t, r, b] }) => at.x >= l && at.x <= r && at.y >= t && at.y <= b)
+        .sort((one, other) => one.box[2] - one.box[0] - (other.box[2] - other.box[0]))[0];
+      if (!over) return away();
+      const [left, top, right, bottom] = over.box;
+      for (const [name, to] of [["x1", at.x], ["x2", at.x], ["y1", top], ["y2", bottom]]) line.setAttribute(name, to);
+      line.style.display = "";
+      const read = [];
+      for (const { label, ids } of over.curves) {
+        const y = off.has(label) ? null : heightAt(cornersOf(svg, ids[0]), at.x);
+        if (y !== null) read.push(`${label} ${rounded(value(over.y, (bottom - y) / (bottom - top)))}`);
+      }
+      const x = rounded(value(over.x, (at.x - left) / (right - left)));
+      said.textContent = `${over.x.title} ${x}: ${read.join(" · ") || "no curve"}; ${over.y.title}`;
+    };
+    svg.addEventListener("pointermove", point);
+    svg.addEventListener("pointerdown", point); // a finger
+  }
+}

@@ -1,0 +1,146 @@
+"""Figures of reports that answer to the pointer, in a real browser and without a network."""
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+import browser
+from aqmlab.figures import drawn, plots
+from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.sheet import Sheet
+from conftest import ROOT
+
+
+def lines(sheet: Sheet) -> Figure:
+    """Two straight curves over a linear and a logarithmic axis, a panel within, and a curve that nobody named."""
+    figure = Figure(figsize=sheet.size(4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    at = np.linspace(0, 10, 50)
+    for axes in (left, right):
+        (up,) = axes.plot(at, 10 * at, color="#0072b2")
+        (down,) = axes.plot(at, 100 - 10 * at, color="#d55e00", linestyle="--")
+        axes.plot(at, np.full_like(at, 50), color="#5b636b")
+        axes.fill_between(at, 10 * at - 5, 10 * at + 5, color="#0072b2", alpha=0.2, linewidth=0)
+        axes.set(xlim=(0, 10), ylim=(0, 100), xlabel="load (Mb/s)", ylabel="wait (ms)")
+    right.set(xscale="log", xlim=(0.1, 10))
+    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    inner = left.inset_axes((0.6, 0.1, 0.35, 0.3))
+    inner.plot(at, 10 * at, color="#0072b2")
+    inner.set(xlim=(0, 10), ylim=(0, 100))
+    figure.legend([up, down], ["rises\nslowly", "falls"], loc="outside lower left")
+    return figure
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    figure = drawn.pictures(Drawn("lines", "Lines", "Two curves.", lines))
+    report = ROOT / "python/aqmlab/report"
+    path = tmp_path_factory.mktemp("pointer") / "page.html"
+    path.write_text(
+        "<!doctype html><html lang=en><head><meta charset=utf-8><title>t</title>"
+        f"<style>{(report / 'style.css').read_text()}</style></head>"
+        f"<body><main><h1>t</h1><figure>{figure.for_page()}<figcaption>Two.</figcaption></figure></main>"
+        f"<script>{(report / 'pointer.js').read_text()}</script></body></html>",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser.started() as found:
+        yield found
+
+
+def test_plots_are_told_by_the_legend(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    wide, narrow = (json.loads(unescape(found)) for found in re.findall(r'data-plots="([^"]*)"', text))
+    assert len(wide) == len(narrow) == 3
+    first, inner, log = wide
+    assert first["x"] == {"scale": "linear", "ends": [0.0, 10.0], "title": "load (Mb/s)"}
+    assert log["x"]["scale"] == "log" and log["x"]["ends"] == [0.1, 10.0]
+    assert [curve["label"] for curve in first["curves"]] == ["rises slowly", "falls"]
+    # The panel within has one of them, and the words of that around it.
+    assert [curve["label"] for curve in inner["curves"]] == ["rises slowly"] and inner["y"]["title"] == "wait (ms)"
+    left, top, right, bottom = first["box"]
+    assert left < inner["box"][0] < inner["box"][2] < right and top < inner["box"][1] < inner["box"][3] < bottom
+    # A curve and its band.
+    assert [len(curve["ids"]) for curve in first["curves"]] == [2, 1]
+    ids = [name for one in (*wide, *narrow) for curve in one["curves"] for name in curve["ids"]]
+    assert len(ids) == len(set(ids)) and all(f'id="{name}"' in text for name in ids)
+    assert all(plots.CURVE in name for name in ids)
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_a_curve_says_its_value_where_one_points(chromium: Any, page: Path, width: int) -> None:
+    with browser.opened(chromium, page) as (view, complaints):
+        view.set_viewport_size({"width": width, "height": 900})
+        svg = view.locator("figure svg:visible")
+        said = view.locator("figure .pointer output")
+        assert said.inner_text() == "Point at a curve to read it."
+        boxes = [one["box"] for one in json.loads(svg.get_attribute("data-plots"))]
+
+        def point(plot: int, x: float, y: float) -> str:
+            """At shares of a plot's width and height."""
+            left, top, right, bottom = boxes[plot]
+            place = svg.evaluate(
+                "(svg, at) => { const p = new DOMPoint(...at).matrixTransform(svg.getScreenCTM()); return [p.x, p.y] }",
+                [left + x * (right - left), top + y * (bottom - top)],
+            )
+            view.mouse.move(*place)
+            return str(said.inner_text())
+
+        # At 3 Mb/s one has 30 ms and the other 70: to what a pixel is worth.
+        values = [float(n) for n in re.findall(r"(?<=[a-z)] )[\d.]+", point(0, 0.3, 0.2))]
+        assert values == pytest.approx([3.0, 30.0, 70.0], abs=1.5)
+        assert said.inner_text().endswith("; wait (ms)") and said.inner_text().startswith("load (Mb/s) ")
+        # Half-way on a logarithmic axis from 0.1 to 10 is 1.
+        values = [float(n) for n in re.findall(r"(?<=[a-z)] )[\d.]+", point(2, 0.5, 0.2))]
+        assert values == pytest.approx([1.0, 10.0, 90.0], abs=2.0)
+        # Within the panel that lies upon the other one, it is that one's curve.
+        assert re.search(r": rises slowly (49\.\d|50(\.\d)?); wait", point(1, 0.5, 0.5)), said.inner_text()
+        # Off the plots nothing is read anew, and the line goes.
+        display = (
+            "() => document.querySelector(innerWidth < 752 ? 'svg.narrow .pointed' : 'svg.wide .pointed').style.display"
+        )
+        assert view.evaluate(display) == ""
+        view.mouse.move(1, 1)
+        assert view.evaluate(display) == "none"
+        assert complaints == []
+
+
+def test_curves_are_turned_off_and_on(chromium: Any, page: Path) -> None:
+    with browser.opened(chromium, page) as (view, complaints):
+        view.set_viewport_size({"width": 1200, "height": 900})
+        shown = "[...document.querySelectorAll('svg.wide [id*=curve]')].filter((e) => e.style.display !== 'none')"
+        count = f"() => {shown}.length"
+        everything = view.evaluate(count)
+        rises = view.get_by_role("button", name="rises slowly")
+        rises.click()
+        # Two curves with their bands, and the one in the panel.
+        assert everything - view.evaluate(count) == 5 and rises.get_attribute("aria-pressed") == "false"
+        view.locator("figure svg:visible").hover(position={"x": 200, "y": 60})
+        assert "rises" not in view.locator("output").inner_text() and "falls" in view.locator("output").inner_text()
+        rises.press("Enter")
+        assert view.evaluate(count) == everything and rises.get_attribute("aria-pressed") == "true"
+        assert complaints == []
+
+
+def test_without_scripts_there_is_the_figure_alone(chromium: Any, page: Path) -> None:
+    context = chromium.new_context(offline=True, java_script_enabled=False)
+    view = context.new_page()
+    view.goto(page.as_uri())
+    assert view.locator("figure svg:visible").count() == 1 and view.locator(".pointer").count() == 0
+    context.close()
+
+
+def test_a_page_with_it_has_no_faults(chromium: Any, page: Path) -> None:
+    assert browser.faults(chromium, page) == []
