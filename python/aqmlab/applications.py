@@ -228,7 +228,9 @@ def samples(run: Run) -> dict[str, Array]:
 
 
 def _there(run: Run, one: Application) -> list[int]:
-    """The blocks of an application of which the run has tables."""
+    """The blocks of an application of which the run has tables; none where the scenario's traffic did not run."""
+    if not run.live.get("traffic", True):
+        return []
     blocks = _blocks(run, one)
     table = {"pages": "exchanges", "video": "exchanges", "calls": "probes", "games": "probes"}.get(one.name)
     return [] if table and not (run.folder / f"{table}.parquet").exists() else blocks

@@ -1,8 +1,8 @@
 //! A block of kind `homes` stands for the blocks of what people do at home: pages, video, calls, games, downloads,
 //! backups. It is replaced by these before anything else is read, so that results have each application by itself.
 //!
-//! How many of all homes do what in the busy hour: OpenVault's Broadband Insights have 698 GB a month of a subscriber in
-//! the mean (fourth quarter of 2024), which are 2.1 Mb/s all day. In the busy hour this is taken for half again as
+//! How many of all homes do what in the busy hour: OpenVault's Broadband Insights have 698 GB a month of a subscriber
+//! in the mean (fourth quarter of 2024), which are 2.1 Mb/s all day. In the busy hour this is taken for half again as
 //! much, and two thirds of it for video: 2.1 Mb/s, of a ladder up to 5.8 Mb/s some 0.4 films a home. The others were
 //! chosen: nobody publishes how many people browse, talk and play at the same time.
 

@@ -15,8 +15,8 @@
 //! Before the first request, a connection may have a handshake of one round trip, as TLS 1.3 (RFC 8446) does. It is an
 //! exchange, too.
 //!
-//! **What a reader asks for never depends on the network**: a page with all of its sizes, servers and distances is drawn
-//! when it begins, from a stream of the reader's own.
+//! **What a reader asks for never depends on the network**: a page with all of its sizes, servers and distances is
+//! drawn when it begins, from a stream of the reader's own.
 
 use crate::web::{Command, Exchange};
 use crate::{MOST_BYTES, Residual};
