@@ -1,7 +1,7 @@
 """Judges advice by itself: on random links, its quick first choice beside an exhaustive search under other seeds.
 
-nice -n 19 python benches/advice.py results/judged.jsonl --links 200        # goes on where it was broken off
-python benches/advice.py results/judged.jsonl --table
+nice -n 19 python benches/advice.py benches/judged.jsonl --links 200        # goes on where it was broken off
+python benches/advice.py benches/judged.jsonl --table
 
 Each link is drawn by its own number. `advise` chooses with few rounds, and then every candidate runs on seeds that the
 race has not seen. How far the choice's mean is below the best one's is what the choice cost. The best mean of several

@@ -65,11 +65,15 @@ BLOCKS = {
         {"vectors": VECTORS, "load": "5mbit", "direction": "reverse"},
         "the connections in campus.cvec in reverse, which offer 5 Mb/s (50 % of the rate in reverse)",
     ),
+    "web/archive2024": ({"users": 4}, "4 readers of web pages (archive2024, h2) in both directions"),
+    "homes": ({"homes": 40}, "people in 40 homes"),
     "replay": ({"demands": VECTORS}, "the exchanges recorded in campus.cvec, in the directions recorded"),
 }
 """Each entry of the registry: keys of a block, and what is said of it."""
 
 WITH_FILES = ("udp-trace", "tmix", "replay")
+REPLACED = ("homes",)
+"""By other blocks, before anything is said of them."""
 RATES = (50e6, 10e6)
 
 
@@ -89,7 +93,7 @@ def test_a_block_is_named_with_its_amount_and_direction(name, compiled):
     keys, expected = BLOCKS[name]
     kind, _, model = name.partition("/")
     asked = {"kind": kind, **({"model": model} if model else {}), **keys}
-    if name in WITH_FILES:  # which need not be there to be spoken of
+    if name in (*WITH_FILES, *REPLACED):  # which need not be there to be spoken of
         facts = {"direction": "both" if name == "replay" else "forward", **asked}
     else:
         resolved = engine.resolve(aqmlab.toml_text.dumps({"traffic": [asked]}), "x.toml")

@@ -51,7 +51,7 @@ pub const ROW: Row = Row {
         doc: "Homes in the busy hour: the blocks of pages, video, calls, games, downloads and backups",
         source: "OpenVault Broadband Insights, 4Q 2024, for video; the other shares were chosen",
         keys: &[COUNT, BROWSING, VIDEO, CALLS, GAMES, DOWNLOADS, BACKUPS],
-        words: &[],
+        words: &[("", "people in {homes|home}")],
     }],
 };
 

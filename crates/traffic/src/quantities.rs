@@ -112,6 +112,16 @@ pub fn quantities(name: &str) -> Vec<Quantity> {
             of("time between objects", Unit::Seconds, Form::Stated(session.inter_object)),
         ];
     }
+    if model == "archive2024" {
+        let drawn = crate::page::Drawn::archive2024();
+        return vec![
+            of("object", Unit::Bytes, Form::Stated(drawn.object)),
+            of("document", Unit::Bytes, Form::Stated(drawn.document)),
+            of("objects of a page, before rounding down", Unit::Count, Form::Stated(drawn.objects)),
+            of("servers of a page, before rounding down", Unit::Count, Form::Stated(drawn.servers)),
+            of("time between pages", Unit::Seconds, Form::Stated(drawn.think)),
+        ];
+    }
     if model == "packmime" {
         return vec![
             of("response, download", Unit::Bytes, Form::Quantiles(|p| packmime::response_quantile(true, p))),

@@ -1,26 +1,19 @@
 //! Readers of pages of today: many objects of many servers, over the connections of HTTP/2 or HTTP/1.1.
 //!
-//! Objects and servers of a page are those of the HTTP Archive. The Web Almanac 2024, chapter Page Weight (D. Smart and
-//! J. Indigo, crawl of October 2024), has requests of desktop pages: 24, 42, 71, 115 and 176 at 10, 25, 50, 75 and
-//! 90 %; a median of 18 kB of HTML; and 2,652 kB of a page in the median, which are 37 kB a request. The Web Almanac
-//! 2022, chapter HTTP (V. Ruamviboonsuk), has connections of pages over HTTP/2: 4, 7, 12, 20 and 32 at the same
-//! percentages. Ends of both tables were chosen. Sizes of objects spread as those of JPEG images did in the HTTP
-//! Archive of April 2018, whose mean is 3.0 times their median.
-//!
-//! Times between pages: dwell times have a Weibull distribution of a shape below 1 (C. Liu, R. W. White and S. Dumais,
-//! SIGIR 2010), of just under a minute in the mean (J. Nielsen, "How Long Do Users Stay on Web Pages?", 2011). The
-//! shape was chosen so that half of them end within 13 s.
+//! What is drawn by default is in [`traffic::page`].
 
 use super::{LOAD, USERS, Web, population};
 use crate::demand::{Carries, Demand, Expected, Lanes, Site, Source};
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
+use crate::kinds::keys::at_least_a_byte;
 use crate::kinds::{Asked, Key, Model, Takes};
 use crate::section::{Entry, Section};
 use crate::voice::{Asks, Turn, Voice};
 use crate::written::Written;
 use base::{Distribution, Time};
-use traffic::{PageModel, Protocol, Reader, Residual, page};
+use traffic::page::{self, Drawn};
+use traffic::{PageModel, Protocol, Reader, Residual};
 
 /// Readers of pages.
 #[derive(Clone, Debug)]
@@ -30,11 +23,6 @@ pub struct Readers {
     /// How many in all; half of them each way where the direction is both.
     pub users: u32,
 }
-
-const OBJECTS_OF_ARCHIVE: [(f64, f64); 7] =
-    [(5.0, 0.0), (24.0, 0.1), (42.0, 0.25), (71.0, 0.5), (115.0, 0.75), (176.0, 0.9), (300.0, 1.0)];
-const SERVERS_OF_ARCHIVE: [(f64, f64); 7] =
-    [(1.0, 0.0), (4.0, 0.1), (7.0, 0.25), (12.0, 0.5), (20.0, 0.75), (32.0, 0.9), (48.0, 1.0)];
 
 const PROTOCOL: Key = Key {
     name: "protocol",
@@ -114,17 +102,14 @@ pub(super) fn read(block: &Section<'_>, name: &str) -> Result<Asked<Web>, Error>
     }
     let protocol = if is_h2 { Protocol::Multiplexed } else { Protocol::OneAtATime(parallel) };
     let handshake = TLS.flag(block)?;
-    let table = |points: &[(f64, f64)]| Distribution::Table(points.to_vec());
-    let objects = some(block, OBJECTS, table(&OBJECTS_OF_ARCHIVE), page::MOST_OBJECTS)?;
-    let servers = some(block, SERVERS, table(&SERVERS_OF_ARCHIVE), page::MOST_SERVERS)?;
+    let archive = Drawn::archive2024();
+    let objects = some(block, OBJECTS, archive.objects, page::MOST_OBJECTS)?;
+    let servers = some(block, SERVERS, archive.servers, page::MOST_SERVERS)?;
     let own_share = OWN_SHARE.number(block)?;
-    let sized = |key: Key, median: f64, sigma: f64| {
-        block.read(key.name, Distribution::LogNormal { median, sigma }, crate::kinds::keys::at_least_a_byte)
-    };
-    let document = sized(DOCUMENT, 18_000.0, 1.0)?;
-    let object = sized(SIZE, 12_500.0, 1.48)?;
+    let document = block.read(DOCUMENT.name, archive.document, at_least_a_byte)?;
+    let object = block.read(SIZE.name, archive.object, at_least_a_byte)?;
     let waves = WAVES.count(block)?;
-    let think = block.read(THINK.name, Distribution::Weibull { scale: 27.0, shape: 0.5 }, |entry| {
+    let think = block.read(THINK.name, archive.think, |entry| {
         let think = distribution::read(entry, Quantity::Time)?;
         // Below this somebody mistook a unit, and a run would never end.
         if think.mean() >= 1e-3 { Ok(think) } else { Err(entry.expected("at least 1ms in the mean")) }
