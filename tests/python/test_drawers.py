@@ -29,7 +29,7 @@ def drawn(base, tmp_path):
 
 
 def files(found):
-    return [(one.name, one.title, one.caption, one.svg, one.narrow, one.png) for one in found]
+    return [(one.name, one.title, one.caption, one.svg, one.narrow, one.described, one.png) for one in found]
 
 
 def test_drawers_draw_the_same_bytes_and_are_gone_afterwards(drawn):

@@ -98,8 +98,8 @@ name = "home"
 duration = "60s"
 warmup = "5s"
 [link]
-rate = "6mbit"
-reverse_rate = "1mbit"
+rate = "16mbit"
+reverse_rate = "2mbit"
 qdisc = {{ kind = "bfifo", limit = "200kb" }}
 [path]
 rtt = "30ms"
@@ -109,7 +109,8 @@ demands = {demands}
 kind = "homes"
 homes = 4
 browsing = 1
-downloads = 0.5
+downloads = 0
+video = 0
 backups = 0
 think = {{ exponential = "2s" }}
 """

@@ -19,7 +19,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from aqmlab.figures.drawn import Drawn, Pictures, as_on_page
+from aqmlab.figures.drawn import Drawn, Pictures, answering, as_on_page, told
 from aqmlab.figures.sheet import PAGE, PHONE, Sheet
 from aqmlab.runs import starter
 
@@ -62,7 +62,7 @@ class Drawers:
     def begin(self, found: Sequence[Drawn]) -> "Begun":
         """Has figures drawn for a report."""
         sheets = (PAGE, PHONE)
-        svgs = [tuple(self.ask(partial(drawn.as_format, "svg", sheet)) for sheet in sheets) for drawn in found]
+        svgs = [tuple(self.ask(partial(answering, drawn, sheet)) for sheet in sheets) for drawn in found]
         return Begun(self, found, [(wide, narrow) for wide, narrow in svgs])
 
     def ask(self, task: Task) -> Awaited:
@@ -108,17 +108,16 @@ class Begun:
 
     def finished(self) -> list[Pictures]:
         """Returns all figures as soon as they can be shown; PNGs are begun when the first is asked for."""
-        return [
-            Pictures(
-                drawn.name,
-                drawn.title,
-                drawn.caption,
-                wide.get().decode(),
-                narrow.get().decode(),
-                lambda k=k: self._pngs[k].get(),  # type: ignore[misc]
-            )
-            for k, (drawn, (wide, narrow)) in enumerate(zip(self.found, self.svgs, strict=True))
-        ]
+        made = []
+        for k, (drawn, svgs) in enumerate(zip(self.found, self.svgs, strict=True)):
+            (wide, of_wide), (narrow, of_narrow) = (told(svg.get()) for svg in svgs)
+            raster = partial(self._png, k)
+            described = of_wide, of_narrow
+            made.append(Pictures(drawn.name, drawn.title, drawn.caption, wide, narrow, raster, described))
+        return made
+
+    def _png(self, place: int) -> bytes:
+        return self._pngs[place].get()
 
     @cached_property
     def _pngs(self) -> list[Awaited]:

@@ -1,6 +1,7 @@
 """Figures as files and as parts of a page."""
 
 import io
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -106,6 +107,18 @@ def pictures(drawn: Drawn) -> Pictures:
         narrow, described_narrow = _answering(drawn.draw(PHONE))
     both = described, described_narrow
     return Pictures(drawn.name, drawn.title, drawn.caption, svg, narrow, partial(_rastered, figure), both)
+
+
+def answering(drawn: Drawn, sheet: Sheet) -> bytes:
+    """An SVG whose curves have ids and its plots, for `told`."""
+    with mpl.rc_context(sheet.style(COLOURS)):
+        return json.dumps(_answering(drawn.draw(sheet))).encode()
+
+
+def told(content: bytes) -> tuple[str, str]:
+    """The SVG and the plots of `answering`."""
+    svg, described = json.loads(content)
+    return svg, described
 
 
 def _answering(figure: Figure) -> tuple[str, str]:
