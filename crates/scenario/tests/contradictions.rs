@@ -271,14 +271,14 @@ fn words_of_tc_and_of_papers_say_what_to_write_here() {
         (
             "kind = \"fq_pfifo\"",
             "s.toml:2: link.qdisc.kind = \"fq_pfifo\": expected one of pfifo, bfifo, red, ared, pi, rem, codel, \
-                 fq_codel, pie, docsis_pie, fq_pie, pi2, dualpi2, cobalt, cake, blue, step, gsp, sfb, dcn, afd, \
+                 fq_codel, pie, docsis_pie, fq_pie, pi2, dualpi2, curvy_red, cobalt, cake, blue, step, gsp, sfb, dcn, afd, \
                  sfq, drr, fq, rio, rio_ps, feng_red, red_pd, redopt, fred, sred, choke, or a law under fair \
                  queueing such as fq_red",
         ),
         (
             "kind = \"redd\"",
             "s.toml:2: link.qdisc.kind = \"redd\": expected one of pfifo, bfifo, red, ared, pi, rem, codel, \
-                 fq_codel, pie, docsis_pie, fq_pie, pi2, dualpi2, cobalt, cake, blue, step, gsp, sfb, dcn, afd, \
+                 fq_codel, pie, docsis_pie, fq_pie, pi2, dualpi2, curvy_red, cobalt, cake, blue, step, gsp, sfb, dcn, afd, \
                  sfq, drr, fq, rio, rio_ps, feng_red, red_pd, redopt, fred, sred, choke, or a law under fair \
                  queueing such as fq_red; did you mean red?",
         ),
