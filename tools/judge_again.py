@@ -1,8 +1,8 @@
 """Judges kept answers anew, whose claims were changed since, from the numbers that are kept: without runs.
 
-    python tools/judge_again.py le2003 /tmp/old
+    python tools/judge_again.py le2003 FOLDER
 
-`/tmp/old` holds the study's files as they were when the answers were kept. A number of the changed claim is taken from
+FOLDER holds the study's files as they were when the answers were kept. A number of the changed claim is taken from
 the answer if it was asked of the same points in the same way, be its bounds others; a curve if it was kept with all of
 the times that are asked now, with the band that it had, which is wider than it need be for fewer. A curve that lies
 outside at the times that are kept does so at more of them: if a band of 97.5 % is outside there, which leaves as much
