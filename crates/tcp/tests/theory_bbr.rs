@@ -213,19 +213,7 @@ fn losses_do_not_slow_it_down() {
 fn a_policer_is_found() {
     // A bucket of 20 segments that fills at 600 a second: half of what comes through the bottleneck.
     let mut bench = flow();
-    let (mut tokens, mut last) = (20.0_f64, Time::ZERO);
-    bench.script(move |packet| {
-        if !matches!(packet.kind, Kind::Data | Kind::Resent) {
-            return Fate::Pass;
-        }
-        tokens = (tokens + packet.at.since(last).secs_f64() * 600.0).min(20.0);
-        last = packet.at;
-        if tokens < 1.0 {
-            return Fate::Lose;
-        }
-        tokens -= 1.0;
-        Fate::Pass
-    });
+    bench.script(common::policer(20.0, 600.0));
     bench.run_to(6_000);
     let (before, lost) = (acknowledged(&bench), bench.ends[CLIENT].stats().retransmitted);
     bench.run_to(7_500);

@@ -320,19 +320,7 @@ fn ten_times_the_rate_is_found_within_two_probes() {
 fn a_policer_is_lived_with() {
     // A bucket of 40 segments that fills at 600 a second: half of what comes through the bottleneck.
     let mut bench = flow();
-    let (mut tokens, mut last) = (40.0_f64, Time::ZERO);
-    bench.script(move |packet| {
-        if !matches!(packet.kind, Kind::Data | Kind::Resent) {
-            return Fate::Pass;
-        }
-        tokens = (tokens + packet.at.since(last).secs_f64() * 600.0).min(40.0);
-        last = packet.at;
-        if tokens < 1.0 {
-            return Fate::Lose;
-        }
-        tokens -= 1.0;
-        Fate::Pass
-    });
+    bench.script(common::policer(40.0, 600.0));
     bench.run_to(10_000);
     let (before, lost) = (acknowledged(&bench), bench.ends[CLIENT].stats().retransmitted);
     bench.run_to(30_000);

@@ -52,6 +52,23 @@ pub enum Fate {
     ZeroedOption,
 }
 
+/// The fate of data at a token bucket of so many segments that fills at so many a second.
+pub fn policer(bucket: f64, rate: f64) -> impl FnMut(&Packet) -> Fate {
+    let (mut tokens, mut last) = (bucket, Time::ZERO);
+    move |packet| {
+        if !matches!(packet.kind, Kind::Data | Kind::Resent) {
+            return Fate::Pass;
+        }
+        tokens = (tokens + packet.at.since(last).secs_f64() * rate).min(bucket);
+        last = packet.at;
+        if tokens < 1.0 {
+            return Fate::Lose;
+        }
+        tokens -= 1.0;
+        Fate::Pass
+    }
+}
+
 /// A packet as it was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
