@@ -45,7 +45,7 @@ import workloads  # noqa: E402
 from ns2_reference import CASES as DISCIPLINES  # noqa: E402
 from ns2_reference import HERE as PEERS  # noqa: E402
 from ns2_reference import MissingError, RunError, guarded, ns2_version, output_of, progress, today  # noqa: E402
-from workloads import arrivals, bulk, idle, idle_vectors, mix, packmime, transfers, web, wide  # noqa: E402
+from workloads import arrivals, bulk, idle, idle_vectors, low_latency, mix, packmime, transfers, web, wide  # noqa: E402
 
 ROOT = HERE.parent
 RESULTS = HERE / "results.json"
@@ -161,6 +161,8 @@ SCALE_RATES = ((100, 300), (1000, 40), (10_000, 6))
 IDLE = (10_000, 100_000)
 BULK = {"droptail": "drop-tail", "red": "RED", "pi120": "PI", "rem120": "REM"}
 
+LOW_LATENCY = {"linux": "CUBIC with ECN", "accurate": "accurate ECN", "pacing": "and pacing", "prague": "Prague"}
+
 
 def cases(full: bool) -> list[Case]:
     """All cases, in the order of the table."""
@@ -190,6 +192,9 @@ def cases(full: bool) -> list[Case]:
         for count in IDLE:
             title = f"{count:,} open connections, mostly idle, {stack}"
             found.append(Case(f"idle-{stack}-{count}", title, idle(stack), vectors=idle_vectors(count)))
+    for hosts, title in LOW_LATENCY.items():
+        case = Case(f"l4s-{hosts}", f"4 long flows, DualPI2, {title}", low_latency(300, hosts), shorter_s=6)
+        found.append(case)
     for mbit, duration_s in workloads.WIDE_RATES:
         found.append(Case(f"wide-{mbit}", f"10 long flows on {mbit:,} Mb/s, 100 ms", wide(mbit, duration_s)))
     if full:
@@ -213,9 +218,8 @@ def us_of(name: str) -> Callable[[Results], float | None]:
     return lambda results: results[name].us() if name in results else None
 
 
-def ratio_to_droptail(name: str) -> Callable[[Results], float | None]:
-    """Reads how many times drop-tail's cost a discipline costs."""
-    base = "bulk-droptail"
+def ratio(name: str, base: str) -> Callable[[Results], float | None]:
+    """Reads how many times the cost of the case `base` another one costs."""
     return lambda results: results[name].us(min) / results[base].us(min) if {name, base} <= results.keys() else None
 
 
@@ -283,10 +287,12 @@ def scale_spread(results: Results) -> float | None:
 TARGETS = (
     Target("100 long flows, drop-tail", 0.05, "us", us_of("bulk-droptail")),
     Target("the same in ns-2, times ours", 2.3, "x", times_ns2, at_least=True),
-    Target("RED, times drop-tail", 1.10, "x", ratio_to_droptail("bulk-red")),
-    Target("PI, times drop-tail", 1.10, "x", ratio_to_droptail("bulk-pi120")),
+    Target("RED, times drop-tail", 1.10, "x", ratio("bulk-red", "bulk-droptail")),
+    Target("PI, times drop-tail", 1.10, "x", ratio("bulk-pi120", "bulk-droptail")),
     Target("1480 connections/s, freebsd4", 0.08, "us", us_of("transfers-freebsd4")),
     Target("1480 connections/s, linux", 0.10, "us", us_of("transfers-linux")),
+    Target("accurate ECN, times CUBIC with ECN", 1.10, "x", ratio("l4s-accurate", "l4s-linux")),
+    Target("Prague, times CUBIC with ECN", 1.10, "x", ratio("l4s-prague", "l4s-linux")),
     Target("700 connections/s of PackMime", 0.40, "us", us_of("packmime")),
     Target("connection vectors, 90 Mb/s", 0.40, "us", us_of("tmix")),
     Target("1,000,000 connections in one run", 0.40, "us", us_of("arrivals-100")),

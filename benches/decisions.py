@@ -35,6 +35,7 @@ FLOODS = ("flood_100000", "flood_1000000")
 
 LAW_NS = 30.0
 FQ_CODEL_NS = 60.0
+DUALPI2_NS = 60.0
 CAKE_NS = 120.0
 # A search would cost 1000 times as much with 10,000 flows as with 10; a logarithm four times as much.
 GROWTH = 4.0
@@ -114,6 +115,11 @@ def with_1000_flows(name: str) -> Callable[[Costs], tuple[str, float]]:
     return lambda costs: (name, costs.disciplines[name].ns["flows-1000"])
 
 
+def of_discipline(name: str) -> Callable[[Costs], tuple[str, float]]:
+    """Reads what a discipline costs at most in the usual regimes."""
+    return lambda costs: (name, costs.disciplines[name].worst_ns())
+
+
 def flood_growth(costs: Costs) -> tuple[str, float]:
     """The discipline whose memory grows most from a flood of 100,000 flows to one of ten times as many."""
     few, many = FLOODS
@@ -124,6 +130,7 @@ def flood_growth(costs: Costs) -> tuple[str, float]:
 BOUNDS = (
     Bound("dearest law over drop-tail", LAW_NS, "ns", dearest_law),
     Bound("FQ-CoDel over drop-tail, 1,000 flows", FQ_CODEL_NS, "ns", with_1000_flows("fq_codel")),
+    Bound("DualPI2 over drop-tail", DUALPI2_NS, "ns", of_discipline("dualpi2")),
     Bound("CAKE over drop-tail, 1,000 flows", CAKE_NS, "ns", with_1000_flows("cake")),
     Bound("instructions, 10,000 flows by 10", GROWTH, "x", lambda c: c.growth("flows-10", "flows-10000")),
     Bound("instructions, queue of 100,000 by 10", GROWTH, "x", lambda c: c.growth("queue-10", "queue-100000")),

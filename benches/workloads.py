@@ -169,6 +169,35 @@ def idle_vectors(connections: int) -> str:
     )
 
 
+# What the hosts of four long flows over DualPI2 are told, beside their stack.
+LOW_LATENCY = {
+    "linux": 'ecn = "on"\n',
+    "accurate": 'ecn = "accurate"\n',
+    "pacing": 'ecn = "accurate"\npacing = true\n',
+    "prague": 'ecn = "accurate"\ncc = "prague"\n',
+}
+
+
+def low_latency(duration_s: int, hosts: str) -> str:
+    """Four long flows over DualPI2, whose hosts are told what `LOW_LATENCY` says."""
+    return f"""name = "four long flows over DualPI2, {hosts}"
+duration = "{duration_s}s"
+warmup = "1s"
+[link]
+rate = "100mbit"
+[link.qdisc]
+kind = "dualpi2"
+[path]
+rtt = "20ms"
+[tcp]
+stack = "linux"
+{LOW_LATENCY[hosts]}[[traffic]]
+kind = "bulk"
+flows = 4
+start = {{ uniform = ["0s", "100ms"] }}
+"""
+
+
 def wide(mbit: int, duration_s: int) -> str:
     """Ten long flows whose windows are the rate times 100 ms."""
     return f"""name = "10 long flows on {mbit} Mb/s, 100 ms"

@@ -30,8 +30,8 @@ pub enum Application {
 pub struct Connection {
     /// The left and the right end.
     pub ends: [Endpoint; 2],
-    /// When each end's pending wake-up fires; [`Time::NEVER`] if there is none.
-    pub wake_at: [Time; 2],
+    /// The wake-ups of each end that are pending.
+    pub wakes: [Wakes; 2],
     /// What the connection sends and receives over its access links.
     pub path: Path,
     /// Packets of it that are on their way: only when there are none can its place be used again.
@@ -74,6 +74,42 @@ impl Connection {
             Application::Exchanges { exchanges, .. } => exchanges.heeds(who),
             Application::Transfer(transfer) => transfer.heeds(who),
             Application::Vector { .. } => 0,
+        }
+    }
+}
+
+/// The wake-ups of an end that are pending. An end that paces, or delays acknowledgements, asks again and again for an
+/// earlier one than that of its retransmission timer, which is then not asked for anew.
+#[derive(Clone, Copy, Debug)]
+pub struct Wakes {
+    /// When the first of them fires; [`Time::NEVER`] if none is pending.
+    first: Time,
+    /// When the one fires that was the first until that was asked for, if one was.
+    second: Time,
+}
+
+impl Default for Wakes {
+    fn default() -> Self {
+        Self { first: Time::NEVER, second: Time::NEVER }
+    }
+}
+
+impl Wakes {
+    /// Whether one has to be asked for so that the end is woken at `due`, or earlier; it is then taken as asked for.
+    #[inline]
+    pub fn ask(&mut self, due: Time) -> bool {
+        let asks = due < self.first;
+        if asks {
+            *self = Self { first: due, second: self.first };
+        }
+        asks
+    }
+
+    /// One fires `now`, perhaps one of an end that was here before.
+    #[inline]
+    pub fn fire(&mut self, now: Time) {
+        if self.first == now {
+            *self = Self { first: self.second, second: Time::NEVER };
         }
     }
 }
@@ -132,7 +168,7 @@ impl Connections {
             let slot = &mut self.slots[place as usize];
             slot.ends[0].reset(config);
             slot.ends[1].reset(config);
-            slot.wake_at = [Time::NEVER; 2];
+            slot.wakes = [Wakes::default(); 2];
             slot.path = path;
             slot.client = client;
             slot.block = block;
@@ -143,7 +179,7 @@ impl Connections {
         } else {
             self.slots.push(Connection {
                 ends: [Endpoint::new(config), Endpoint::new(config)],
-                wake_at: [Time::NEVER; 2],
+                wakes: [Wakes::default(); 2],
                 path,
                 in_flight: 0,
                 client,
@@ -215,6 +251,32 @@ impl Connections {
 mod tests {
     use super::*;
     use base::Span;
+
+    #[test]
+    fn a_wake_up_behind_an_earlier_one_is_not_asked_for_again() {
+        let at = Time::from_ns;
+        let mut wakes = Wakes::default();
+        assert!(wakes.ask(at(200)), "the retransmission timer");
+        assert!(!wakes.ask(at(210)), "put off: the pending one serves as well");
+        assert!(wakes.ask(at(10)), "a departure");
+        wakes.fire(at(10));
+        assert!(!wakes.ask(at(205)), "the timer's is still pending");
+        // One of an end that had this place before changes nothing.
+        wakes.fire(at(50));
+        assert!(!wakes.ask(at(205)));
+        wakes.fire(at(200));
+        assert!(wakes.ask(at(205)));
+    }
+
+    #[test]
+    fn of_two_that_are_pending_the_third_is_forgotten_and_asked_for_again() {
+        let at = Time::from_ns;
+        let mut wakes = Wakes::default();
+        assert!([300, 200, 100].into_iter().all(|due| wakes.ask(at(due))));
+        wakes.fire(at(100));
+        wakes.fire(at(200));
+        assert!(wakes.ask(at(300)), "woken once more than needed, never too late");
+    }
 
     #[test]
     #[should_panic(expected = "packets tell so many connections apart")]

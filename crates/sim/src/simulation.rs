@@ -312,9 +312,7 @@ impl<'s> Simulation<'s> {
     fn wake(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
         let now = self.now;
         let connection = self.connections.get(place);
-        if connection.wake_at[end] == now {
-            connection.wake_at[end] = Time::NEVER;
-        }
+        connection.wakes[end].fire(now);
         if connection.is_over {
             return;
         }
@@ -325,7 +323,12 @@ impl<'s> Simulation<'s> {
             &Application::Vector { player } => self.players.is_due(player, who, now),
         };
         if is_due || connection.ends[end].next_wake() <= now {
-            self.with_end(place, end, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
+            let (connections, mut beside) = self.apart();
+            let connection = connections.get(place);
+            beside.act(connection, (place, end), |endpoint, config, now, out| endpoint.on_wake(config, now, out));
+            if !is_due && connection.ends[end].is_quiet(|| connection.heeds(end)) {
+                return beside.arm(connection, (place, end));
+            }
             self.attend(place, end, sink);
             self.connections.release(place);
         } else {
@@ -499,8 +502,7 @@ impl Surroundings<'_> {
     #[inline(always)]
     fn arm(&mut self, connection: &mut Connection, (place, end): (u32, usize)) {
         let due = connection.ends[end].next_wake();
-        if due < connection.wake_at[end] {
-            connection.wake_at[end] = due;
+        if connection.wakes[end].ask(due) {
             self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
         }
     }

@@ -261,6 +261,12 @@ impl Heard {
         }
     }
 
+    /// Whether `flags` are those of an acknowledgement that counts marks, where no option counts bytes as well.
+    #[inline]
+    pub fn may_count(&self, flags: Flags) -> bool {
+        self.is_accurate() && self.learnt.is_none() && flags.without(Flags::of_ace(accurate::MOST)) == Flags::ACK
+    }
+
     /// How many bytes the segment in hand tells were marked, where that is told: by an option, or by full segments.
     #[inline]
     pub fn marked_bytes(&self, mss: u32) -> Option<u64> {

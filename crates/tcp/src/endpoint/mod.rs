@@ -268,6 +268,16 @@ impl Endpoint {
 
     /// Does what is due at `now`.
     pub fn on_wake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        self.wake::<true>(config, now, out);
+    }
+
+    /// Does what is due at `now`, without the short way of the plain path: tests compare the two.
+    pub fn on_wake_generally(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        self.wake::<false>(config, now, out);
+    }
+
+    /// Does what is due at `now`. What may be sent afterwards is sent the short way where `SHORT` allows it.
+    fn wake<const SHORT: bool>(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if now >= self.receiver.delayed_ack_at {
             self.receiver.on_delay_timer(&self.sender, config, now, out);
         }
@@ -286,7 +296,7 @@ impl Endpoint {
                 State::Listen | State::Aborted => self.sender.rto_at = Time::NEVER,
             }
         }
-        self.sender.on_departure(config, now, &mut Outlet { receiver: &mut self.receiver, emit: out });
+        self.sender.on_departure::<SHORT>(config, now, &mut Outlet { receiver: &mut self.receiver, emit: out });
     }
 
     /// Gives the connection up. Nothing is due afterwards.

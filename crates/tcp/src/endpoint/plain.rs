@@ -8,17 +8,19 @@
 //! | an acknowledgement | of new data sent once, at a sender that repairs nothing | the window grows, more is sent |
 //! | a window | of a peer that has read, at such a sender | more is sent |
 //!
-//! Such a segment has no flag but ACK, PSH and, with accurate ECN, those that count as many marks as are known, and
-//! reports nothing, and no option counts bytes. Whether a sender may take it so is asked in
-//! `sender/plain.rs`. Everything else goes the general way ([`Endpoint::on_segment_generally`]).
+//! Such a segment has no flag but ACK, PSH and, with accurate ECN, those that count marks, and reports nothing, and no
+//! option counts bytes. Only an acknowledgement may count more marks than are known, and only at a sender whose
+//! controller brings the window down by itself (Prague). Whether a sender may take it so is asked in `sender/plain.rs`.
+//! Everything else goes the general way ([`Endpoint::on_segment_generally`]).
 //!
-//! What an application has written is sent in the same short way, where nothing is missing ([`Endpoint::push`]).
+//! What an application has written, and what had to wait for its paced departure, is sent in the same short way, where
+//! nothing is missing ([`Endpoint::push`], [`Endpoint::on_wake`]).
 //!
 //! **The two do the same.** Every step of the general way that is left out here would have done nothing. A segment goes
 //! the general way if there is a controller that wants to hear of silence or of the rate of delivery, a recovery, a
-//! probe, or an application that does not read. Where what is sent is paced, only acknowledgements go the short way.
-//! Tests take each segment both ways and compare all of the state and all that is sent, for written stories and for
-//! thousands of connections over bad paths (`tests/common`).
+//! probe, or an application that does not read. Tests take each segment and each wake-up both ways and compare all of
+//! the state and all that is sent, for written stories and for thousands of connections over bad paths
+//! (`tests/common`).
 
 use super::{Emit, Endpoint, Outlet, State};
 use crate::segment::{Flags, Segment};
@@ -29,8 +31,12 @@ impl Endpoint {
     /// Takes `segment` if it is plain. Returns whether it was.
     #[inline]
     pub(super) fn take_plainly(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) -> bool {
-        let is_bare = segment.flags.without(Flags::PSH) == self.sender.heard.plain && segment.sacks.is_bare();
-        if !is_bare || self.state != State::Established {
+        let flags = segment.flags.without(Flags::PSH);
+        let tells_marks = flags != self.sender.heard.plain;
+        if tells_marks && !self.sender.expects_count(flags, segment, config)
+            || !segment.sacks.is_bare()
+            || self.state != State::Established
+        {
             return false;
         }
         let Self { sender, receiver, .. } = self;
@@ -43,12 +49,17 @@ impl Endpoint {
             receiver.note_echo(segment);
             return true;
         }
-        if receiver.has_stopped() || receiver.heeds(segment) || !sender.expects(segment) {
+        if receiver.has_stopped() || receiver.heeds(segment) || !sender.expects(segment, config) {
             return false;
         }
         receiver.note_stamp(segment, config);
         receiver.note_echo(segment);
-        sender.on_plain_ack(segment, config, now, &mut Outlet { receiver, emit: out });
+        let out = &mut Outlet { receiver, emit: out };
+        if tells_marks {
+            sender.on_plain_count(segment, config, now, out);
+        } else {
+            sender.on_plain_ack(segment, config, now, out);
+        }
         true
     }
 }

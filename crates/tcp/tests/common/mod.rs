@@ -315,7 +315,7 @@ impl Bench {
             to
         } else if wake == next {
             let who = usize::from(wakes[CLIENT] != next);
-            self.with(who, |endpoint, config, now, out| endpoint.on_wake(config, now, out));
+            self.both_ways(who, "after a timer", Endpoint::on_wake_generally, Endpoint::on_wake);
             assert!(self.ends[who].next_wake() > next, "the timer that fired is still due");
             who
         } else {

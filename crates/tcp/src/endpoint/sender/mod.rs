@@ -269,8 +269,9 @@ impl Sender {
         now >= self.persist_at() && self.on_persist_timer(config, now, out)
     }
 
-    /// Sends what had to wait, either after an ECN echo or for its paced departure.
-    pub fn on_departure(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+    /// Sends what had to wait, either after an ECN echo or for its paced departure, which goes the short way if `SHORT`
+    /// allows it.
+    pub fn on_departure<const SHORT: bool>(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         // This runs after the retransmission timer, which deems everything outstanding lost: new data must not go out
         // ahead of that.
         if now >= self.held_until {
@@ -278,7 +279,10 @@ impl Sender {
             self.push_generally(config, now, out);
         }
         if self.pacer.as_ref().is_some_and(|pacer| now >= pacer.wakes_at()) {
-            self.push_generally(config, now, out);
+            match SHORT {
+                true => self.push(config, now, out),
+                false => self.push_generally(config, now, out),
+            }
         }
         self.note_seldom();
     }

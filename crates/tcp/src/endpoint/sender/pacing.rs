@@ -113,13 +113,14 @@ impl Pacer {
     }
 
     /// How many segments a burst has.
-    fn burst(&self, min_rtt: Option<Span>, mss: u64, most: u32) -> u64 {
+    #[inline]
+    fn burst(&self, min_rtt: impl FnOnce() -> Option<Span>, mss: u64, most: u32) -> u64 {
         if let Some(bursts) = self.bursts {
             return ((self.rate / bursts) as u64 / mss).max(self.least_burst).min(u64::from(most));
         }
         let mut bytes = ((self.rate / BURSTS) as u64).min(MOST_BURST);
         // tcp_tso_rtt_log: near peers get larger bursts. The addition halves with every 2^9 us of round-trip time.
-        let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
+        let shift = min_rtt().map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
         bytes += if shift < 32 { MOST_BURST >> shift } else { 0 };
         (bytes.min(MOST_BURST) / mss).max(self.least_burst).min(u64::from(most))
     }
@@ -147,8 +148,14 @@ impl Sender {
         self.controller.algorithm()
     }
 
-    /// Sends what may be sent, burst by burst, and asks for a call when the next one may depart.
-    pub(super) fn fill_paced(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+    /// Sends what may be sent, burst by burst, and asks for a call when the next one may depart. `PLAIN` says that the
+    /// plain path asks.
+    pub(super) fn fill_paced<const PLAIN: bool>(
+        &mut self,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) {
         let mss = u64::from(config.mss);
         if config.control.models_path() {
             self.note_restart(config, now);
@@ -159,14 +166,21 @@ impl Sender {
             if pacer.departs_at() > now {
                 break;
             }
-            let min_rtt = self.shortest_rtt();
             let Some(pacer) = &self.pacer else { return };
-            let burst = pacer.burst(min_rtt, mss, config.pacing_burst);
-            if self.fill(burst, config, now, out) < burst {
+            let burst = pacer.burst(|| self.shortest_rtt(), mss, config.pacing_burst);
+            let sent = match PLAIN {
+                true => self.fill_plainly(burst, config, now, out),
+                false => self.fill(burst, config, now, out),
+            };
+            if sent < burst {
                 return;
             }
         }
-        if self.due(config).is_some() {
+        let is_due = match PLAIN {
+            true => self.due_plainly(self.window.bytes(), config).is_some(),
+            false => self.due(config).is_some(),
+        };
+        if is_due {
             if let Some(pacer) = &mut self.pacer {
                 pacer.wakes_at = pacer.departs_at();
                 self.note_seldom();
@@ -433,12 +447,12 @@ mod tests {
 
     #[test]
     fn bursts_are_a_millisecond_but_two_segments_and_64_kilobytes_at_most() {
-        let far = Some(Span::from_ms(40));
+        let far = || Some(Span::from_ms(40));
         for (rate, segments) in [(1e5, 2), (1.024e6 * 5.5, 5), (1e9, 65)] {
             assert_eq!(pacer(rate).burst(far, 1_000, 100), segments, "{rate}");
         }
         // Near by: 65215 >> 4 more with 2.1 ms (2100 us >> 9 = 4).
-        assert_eq!(pacer(1e5).burst(Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
+        assert_eq!(pacer(1e5).burst(|| Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
         assert_eq!(pacer(f64::INFINITY).burst(far, 1_000, 100), 65);
         // Or as many as are allowed.
         assert_eq!(pacer(1e5).burst(far, 1_000, 1), 1);

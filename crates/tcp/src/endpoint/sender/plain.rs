@@ -3,12 +3,15 @@
 //! It does what `acks.rs` and `sending.rs` do, without the questions whose answer is known here. Everything outstanding
 //! was sent once and is neither reported nor deemed lost. So all of it is in the network, and there is nothing to
 //! repair and nothing to take back.
+//!
+//! A window that comes down after a mark takes the short way under a controller that brings it down itself: then the
+//! frame does nothing to it (`reduction.rs`).
 
 use super::pacing::Before;
 use super::sending::room_of;
 use super::{Outlet, Phase, Sender};
 use crate::endpoint::Emit;
-use crate::segment::Segment;
+use crate::segment::{Flags, Segment};
 use crate::stack::Config;
 use base::Time;
 
@@ -16,7 +19,7 @@ impl Sender {
     /// Whether an acknowledgement in order can change nothing but the windows.
     #[inline]
     fn is_calm(&self) -> bool {
-        self.phase == Phase::Open && self.repair.is_idle() && self.persist.is_none() && self.has_judged()
+        self.repair.is_idle() && self.persist.is_none() && self.has_judged()
     }
 
     /// Whether `segment`, which brings data, tells this sender nothing.
@@ -25,6 +28,7 @@ impl Sender {
         segment.ack == self.snd_una
             && self.snd_una == self.snd_nxt
             && u64::from(segment.window) == self.peer_window
+            && self.phase == Phase::Open
             && self.is_calm()
             && self.outstanding.sampler.is_none()
             && !self.controller.heeds_silence()
@@ -33,7 +37,7 @@ impl Sender {
     /// Whether the plain path can take `segment`, which brings no data: an acknowledgement of new data, or a new
     /// window.
     #[inline]
-    pub(in crate::endpoint) fn expects(&self, segment: &Segment) -> bool {
+    pub(in crate::endpoint) fn expects(&self, segment: &Segment, config: &Config) -> bool {
         let is_new = segment.ack > self.snd_una && segment.ack <= self.snd_nxt;
         let is_window = || {
             let is_other = u64::from(segment.window) != self.peer_window;
@@ -41,25 +45,37 @@ impl Sender {
         };
         (is_new || is_window())
             && (!self.heard.is_accurate() || self.outstanding.covers_few(segment.ack))
-            && self.is_straight()
+            && self.is_straight(config)
+    }
+
+    /// Whether the plain path can take a `segment` with `flags` that counts more marks than are known.
+    #[inline]
+    pub(in crate::endpoint) fn expects_count(&self, flags: Flags, segment: &Segment, config: &Config) -> bool {
+        self.heard.may_count(flags)
+            && segment.payload == 0
+            && segment.ack > self.snd_una
+            && self.descent.is_gradual()
+            && config.control.models_path()
     }
 
     /// Whether nothing but the windows, what is written and the pacer decide what is sent.
     #[inline]
-    fn is_straight(&self) -> bool {
-        self.is_calm() && self.outstanding.is_plain(self.snd_una) && !self.held_until.is_set() && !self.only_new
+    fn is_straight(&self, config: &Config) -> bool {
+        (self.phase == Phase::Open || self.phase == Phase::Reducing && config.control.models_path())
+            && self.is_calm()
+            && self.outstanding.is_plain(self.snd_una)
+            && !self.held_until.is_set()
+            && !self.only_new
     }
 
-    /// Whether nothing but the windows and what is written decides what is sent.
+    /// Sends what may be sent now, if the plain path can. Returns whether it could.
     #[inline]
-    fn sends_plainly(&self) -> bool {
-        self.pacer.is_none() && self.is_straight()
-    }
-
-    /// Whether the plain path can send what may be sent now.
-    #[inline]
-    pub(super) fn pushes_plainly(&self) -> bool {
-        self.duplicate_acks == 0 && self.sends_plainly()
+    pub(super) fn pushes_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
+        let can = self.duplicate_acks == 0 && self.is_straight(config);
+        if can {
+            self.push_straight(config, now, out);
+        }
+        can
     }
 
     /// Takes a segment that was [expected](Self::expects), and sends what may be sent now.
@@ -74,10 +90,36 @@ impl Sender {
         self.peer_window = u64::from(segment.window);
         let bytes = segment.ack - self.snd_una;
         if bytes > 0 {
-            self.advance(segment, config, now);
+            self.advance::<false>(segment, config, now);
         }
         if self.pacer.is_some() {
             self.steer(&Before::default(), [bytes, bytes], config, now);
+        }
+        self.push_straight(config, now, out);
+    }
+
+    /// Takes a segment that was [expected](Self::expects_count) and counts more marks, and sends what may be sent now.
+    pub(in crate::endpoint) fn on_plain_count(
+        &mut self,
+        segment: &Segment,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) {
+        self.peer_window = u64::from(segment.window);
+        let bytes = segment.ack - self.snd_una;
+        self.advance::<true>(segment, config, now);
+        self.on_ecn_echo(config, now);
+        self.forbid_undoing();
+        self.steer(&Before::default(), [bytes, bytes], config, now);
+        self.heard.end();
+        self.push_straight(config, now, out);
+    }
+
+    /// Sends new data as the windows allow, and the pacer if there is one.
+    #[inline]
+    fn push_straight(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        if self.pacer.is_some() {
             self.push_paced(config, now, out);
         } else {
             self.push_plainly(config, now, out);
@@ -89,19 +131,23 @@ impl Sender {
     fn push_paced(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;
         self.heed_pause(config, now);
-        self.fill_paced(config, now, out);
+        self.fill_paced::<true>(config, now, out);
         if config.cwnd_validation {
             self.note_use(before, config);
         }
         self.schedule_wanted_probe(config, now);
     }
 
-    /// Takes an acknowledgement of new data: measures the round trip, grows the window and restarts the timer.
+    /// Takes an acknowledgement of new data: measures the round trip, grows the window and restarts the timer. It reads
+    /// the count of marks if that `COUNTS` more than are known.
     #[inline]
-    fn advance(&mut self, segment: &Segment, config: &Config, now: Time) {
+    fn advance<const COUNTS: bool>(&mut self, segment: &Segment, config: &Config, now: Time) {
         let bytes = segment.ack - self.snd_una;
         let arrived = self.outstanding.acknowledge_plainly(segment.ack, now);
         let has_arrived = arrived.records > 0;
+        if COUNTS {
+            self.heard.count(segment, arrived.records, config.mss);
+        }
         if self.counts_deliveries {
             let rtt = has_arrived.then(|| now.since(arrived.last_at));
             self.on_delivery(segment, bytes, rtt, config, now);
@@ -114,6 +160,9 @@ impl Sender {
             false => None,
         };
         self.measure(segment.ack, sent_at, config, now);
+        if self.phase == Phase::Reducing {
+            self.end_descent(segment, config, now);
+        }
         let by_segments = self.descent.is_gradual() && config.whole_segments;
         let counted = if by_segments { u64::from(arrived.records * config.mss) } else { bytes };
         if !config.control.models_path() && (!config.cwnd_validation || self.is_window_used()) {
@@ -122,17 +171,51 @@ impl Sender {
         self.restart_timer(config, now);
     }
 
+    /// Sends up to `most` segments of a burst. Returns how many it sent.
+    #[inline]
+    pub(super) fn fill_plainly(
+        &mut self,
+        most: u64,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> u64 {
+        let cwnd = self.window.bytes();
+        for sent in 0..most {
+            let Some((len, has_fin)) = self.due_plainly(cwnd, config) else {
+                if self.snd_una == self.snd_nxt {
+                    self.ask_for_room(config, now);
+                }
+                return sent;
+            };
+            let ends_burst = most > 1 && sent + 1 == most;
+            if ends_burst {
+                self.end_burst(true);
+            }
+            self.send_new(len, has_fin, config, now, out);
+            if ends_burst {
+                self.end_burst(false);
+            }
+        }
+        most
+    }
+
+    /// The next new segment, and whether the FIN rides on it, if the peer's window and one of `cwnd` bytes let it out.
+    #[inline]
+    pub(super) fn due_plainly(&self, cwnd: u64, config: &Config) -> Option<(u32, bool)> {
+        let (len, has_fin) = self.next_new(config)?;
+        let in_flight = self.snd_nxt - self.snd_una;
+        let has_room = in_flight + room_of(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
+        has_room.then_some((len, has_fin))
+    }
+
     /// Sends new data as the windows allow, where everything outstanding is in the network.
     #[inline]
     pub(super) fn push_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;
         self.heed_pause(config, now);
         let cwnd = self.window.bytes();
-        while let Some((len, has_fin)) = self.next_new(config) {
-            let in_flight = self.snd_nxt - self.snd_una;
-            if in_flight + room_of(len, config) > cwnd || in_flight + u64::from(len) > self.peer_window {
-                break;
-            }
+        while let Some((len, has_fin)) = self.due_plainly(cwnd, config) {
             self.send_new(len, has_fin, config, now, out);
         }
         if self.snd_una == self.snd_nxt {

@@ -48,9 +48,7 @@ impl Sender {
     /// Sends everything that may be sent now: the short way, where it comes to the same.
     #[inline]
     pub(in crate::endpoint) fn push(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
-        if self.pushes_plainly() {
-            self.push_plainly(config, now, out);
-        } else {
+        if !self.pushes_plainly(config, now, out) {
             self.push_generally(config, now, out);
         }
     }
@@ -88,7 +86,7 @@ impl Sender {
             return;
         }
         if self.pacer.is_some() {
-            self.fill_paced(config, now, out);
+            self.fill_paced::<false>(config, now, out);
         } else {
             self.fill(u64::MAX, config, now, out);
         }
