@@ -309,7 +309,7 @@ impl Outstanding {
 
     /// Notes that everything before `ack` arrived, where everything outstanding [is plain](Self::is_plain). It does
     /// what [`Outstanding::begin`] and [`Outstanding::acknowledge`] do together.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge_plainly(&mut self, ack: u64, now: Time) -> Plain {
         let mut plain = Plain { records: 0, first_at: now, last_at: now };
         let mut end = 0;

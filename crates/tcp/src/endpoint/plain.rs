@@ -54,12 +54,7 @@ impl Endpoint {
         }
         receiver.note_stamp(segment, config);
         receiver.note_echo(segment);
-        let out = &mut Outlet { receiver, emit: out };
-        if tells_marks {
-            sender.on_plain_count(segment, config, now, out);
-        } else {
-            sender.on_plain_ack(segment, config, now, out);
-        }
+        sender.on_plain_ack(segment, tells_marks, config, now, &mut Outlet { receiver, emit: out });
         true
     }
 }

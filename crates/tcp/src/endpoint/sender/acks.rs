@@ -317,7 +317,7 @@ impl Sender {
 
     /// Measures the round trip of an acknowledgement up to `ack`, whose newest segment was sent at `sent_at`. `None`
     /// says that this segment gives no round trip.
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure(&mut self, ack: u64, sent_at: Option<Time>, config: &Config, now: Time) {
         match config.rtt_sampling {
             RttSampling::EveryAck => {

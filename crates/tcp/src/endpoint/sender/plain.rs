@@ -17,7 +17,7 @@ use base::Time;
 
 impl Sender {
     /// Whether an acknowledgement in order can change nothing but the windows.
-    #[inline]
+    #[inline(always)]
     fn is_calm(&self) -> bool {
         self.repair.is_idle() && self.persist.is_none() && self.has_judged()
     }
@@ -36,7 +36,7 @@ impl Sender {
 
     /// Whether the plain path can take `segment`, which brings no data: an acknowledgement of new data, or a new
     /// window.
-    #[inline]
+    #[inline(always)]
     pub(in crate::endpoint) fn expects(&self, segment: &Segment, config: &Config) -> bool {
         let is_new = segment.ack > self.snd_una && segment.ack <= self.snd_nxt;
         let is_window = || {
@@ -59,7 +59,7 @@ impl Sender {
     }
 
     /// Whether nothing but the windows, what is written and the pacer decide what is sent.
-    #[inline]
+    #[inline(always)]
     fn is_straight(&self, config: &Config) -> bool {
         (self.phase == Phase::Open || self.phase == Phase::Reducing && config.control.models_path())
             && self.is_calm()
@@ -78,11 +78,13 @@ impl Sender {
         can
     }
 
-    /// Takes a segment that was [expected](Self::expects), and sends what may be sent now.
-    #[inline]
+    /// Takes a segment that was [expected](Self::expects), and sends what may be sent now. It `tells_marks` if it counts
+    /// more than are known.
+    #[inline(always)]
     pub(in crate::endpoint) fn on_plain_ack(
         &mut self,
         segment: &Segment,
+        tells_marks: bool,
         config: &Config,
         now: Time,
         out: &mut Outlet<'_, impl Emit>,
@@ -90,34 +92,21 @@ impl Sender {
         self.peer_window = u64::from(segment.window);
         let bytes = segment.ack - self.snd_una;
         if bytes > 0 {
-            self.advance::<false>(segment, config, now);
+            self.advance(segment, tells_marks, config, now);
+        }
+        if tells_marks {
+            self.on_ecn_echo(config, now);
+            self.forbid_undoing();
         }
         if self.pacer.is_some() {
             self.steer(&Before::default(), [bytes, bytes], config, now);
+            self.heard.end();
         }
-        self.push_straight(config, now, out);
-    }
-
-    /// Takes a segment that was [expected](Self::expects_count) and counts more marks, and sends what may be sent now.
-    pub(in crate::endpoint) fn on_plain_count(
-        &mut self,
-        segment: &Segment,
-        config: &Config,
-        now: Time,
-        out: &mut Outlet<'_, impl Emit>,
-    ) {
-        self.peer_window = u64::from(segment.window);
-        let bytes = segment.ack - self.snd_una;
-        self.advance::<true>(segment, config, now);
-        self.on_ecn_echo(config, now);
-        self.forbid_undoing();
-        self.steer(&Before::default(), [bytes, bytes], config, now);
-        self.heard.end();
         self.push_straight(config, now, out);
     }
 
     /// Sends new data as the windows allow, and the pacer if there is one.
-    #[inline]
+    #[inline(always)]
     fn push_straight(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         if self.pacer.is_some() {
             self.push_paced(config, now, out);
@@ -127,7 +116,7 @@ impl Sender {
     }
 
     /// Sends new data as the windows and the pacer allow.
-    #[inline]
+    #[inline(never)]
     fn push_paced(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;
         self.heed_pause(config, now);
@@ -138,14 +127,14 @@ impl Sender {
         self.schedule_wanted_probe(config, now);
     }
 
-    /// Takes an acknowledgement of new data: measures the round trip, grows the window and restarts the timer. It reads
-    /// the count of marks if that `COUNTS` more than are known.
-    #[inline]
-    fn advance<const COUNTS: bool>(&mut self, segment: &Segment, config: &Config, now: Time) {
+    /// Takes an acknowledgement of new data: reads the count of marks if it `tells_marks`, measures the round trip, grows
+    /// the window and restarts the timer.
+    #[inline(always)]
+    fn advance(&mut self, segment: &Segment, tells_marks: bool, config: &Config, now: Time) {
         let bytes = segment.ack - self.snd_una;
         let arrived = self.outstanding.acknowledge_plainly(segment.ack, now);
         let has_arrived = arrived.records > 0;
-        if COUNTS {
+        if tells_marks {
             self.heard.count(segment, arrived.records, config.mss);
         }
         if self.counts_deliveries {
