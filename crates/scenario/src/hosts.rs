@@ -10,7 +10,9 @@ use crate::stacks::Stacks;
 use crate::units;
 use crate::written::{Fields, Written};
 use base::{Ecn, Span};
-use tcp::{Backoff, Config, Control, CubicDialect, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling};
+use tcp::{
+    Backoff, Config, Control, CubicDialect, EcnMode, Hystart, LedbatSettings, Reduction, Repair, RtoFloor, RttSampling,
+};
 
 /// A key of `[tcp]`.
 struct Key {
@@ -94,6 +96,16 @@ const TABLE: &[Key] = &[
     Key { name: "cc", read: read_cc, write: write_cc },
     words!("repair", repair, Repair::WORDS),
     words!("hystart", hystart, HYSTART),
+    span!("ledbat_target", ledbat.target),
+    Key {
+        name: "ledbat_gain",
+        read: |entry, config| entry.number_within(0.001..=1_000.0).map(|gain| config.ledbat.gain = gain),
+        write: |config| Written::Number(config.ledbat.gain),
+    },
+    count!("ledbat_allowed_increase", ledbat.allowed_increase, 1..=10_000),
+    count!("ledbat_base_history", ledbat.base_history, 1..=LedbatSettings::MOST_HISTORY),
+    count!("ledbat_current_filter", ledbat.current_filter, 1..=LedbatSettings::MOST_FILTER),
+    flag!("ledbat_slow_start", ledbat.slow_start),
     flag!("pacing", pacing),
     count!("pacing_burst", pacing_burst, 1..=65_535),
     Key { name: "ecn", read: read_ecn, write: |config| name_of(&ECN, config.ecn) },
@@ -339,6 +351,10 @@ fn read_cc(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
         config.ecn = EcnMode::On;
         (config.ect_on_retransmit, config.ect_on_control) = (true, true);
     }
+    if control == Control::Ledbat {
+        // RFC 6817 §2.4.2: INIT_CWND.
+        config.initial_window = 2;
+    }
     if control.needs_counts() {
         // Linux makes all packets of a controller that needs ECN ECN-capable, and these ECT(1).
         (config.ecn, config.ect, config.dsack) = (EcnMode::Accurate, Ecn::Ect1, true);
@@ -472,6 +488,15 @@ mod tests {
             cubic: _,
             repair: _,
             hystart: _,
+            ledbat:
+                LedbatSettings {
+                    target: _,
+                    gain: _,
+                    allowed_increase: _,
+                    base_history: _,
+                    current_filter: _,
+                    slow_start: _,
+                },
             pacing: _,
             pacing_burst: _,
             // Of bulk transfers alone: `blocks.rs`.

@@ -358,7 +358,7 @@ fn hosts() {
             ),
             (
                 "cc = \"vegas\"",
-                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, prague, bbr, bbr3, \
+                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, prague, bbr, bbr3, ledbat, \
              cubic-rfc, cubic-linux",
             ),
             (

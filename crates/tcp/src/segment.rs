@@ -206,6 +206,12 @@ impl Segment {
         self.seq + self.payload as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
     }
 
+    /// How long data took to the end that sent this, by the timestamps of both ends.
+    #[inline]
+    pub(crate) fn one_way(&self) -> Span {
+        Span::from_ms(u64::from(self.stamp.wrapping_sub(self.echo)))
+    }
+
     /// The AccECN option (RFC 9768), if it has one.
     #[inline]
     pub fn byte_counts(&self) -> Option<ByteCounts> {

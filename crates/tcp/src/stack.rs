@@ -7,7 +7,7 @@ mod profiles;
 
 pub use profiles::{Profile, Sourced, profile, profiles};
 
-pub use crate::cc::{Control, CubicDialect, Hystart};
+pub use crate::cc::{Control, CubicDialect, Hystart, ledbat::Settings as LedbatSettings};
 use base::{Ecn, Rate, Span};
 use std::fmt;
 use std::ops::Deref;
@@ -212,6 +212,8 @@ pub struct Config {
     pub control: Control,
     /// Whose CUBIC it is, where that is the congestion control.
     pub cubic: CubicDialect,
+    /// What LEDBAT leaves to implementations, where that is the congestion control.
+    pub ledbat: LedbatSettings,
     /// What ends slow start before anything is lost.
     pub hystart: Hystart,
     /// Whether what is sent is spread over the round trip. A controller that models the path does so in any case.

@@ -73,6 +73,7 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Control::Dctcp),
         Just(Control::Bbr),
         Just(Control::Bbr3),
+        Just(Control::Ledbat),
         Just(Control::Prague)
     ];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];

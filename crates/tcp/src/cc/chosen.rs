@@ -123,7 +123,7 @@ mod tests {
         let mss = f64::from(config.mss);
         let rtt = Some(Span::from_ms(80));
         let now = Time::from_ns(1_000_000_000);
-        let delivery = Delivery { bytes: 1_448, marked: 0, una: 1, nxt: 2, rtt, mss, now };
+        let delivery = Delivery { bytes: 1_448, marked: 0, una: 1, nxt: 2, rtt, one_way: None, mss, now };
         let mut window = Window { cwnd: 10.0 * mss, ssthresh: f64::INFINITY };
         chosen.delivered(&mut window, &delivery);
         assert!(chosen.start.is_some());

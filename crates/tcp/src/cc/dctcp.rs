@@ -106,7 +106,16 @@ mod tests {
 
     /// A segment, with ten more outstanding.
     fn delivery(una: u64) -> Delivery {
-        Delivery { bytes: 1_000, marked: 0, una, nxt: una + 10_000, rtt: None, mss: 1_000.0, now: base::Time::ZERO }
+        Delivery {
+            bytes: 1_000,
+            marked: 0,
+            una,
+            nxt: una + 10_000,
+            rtt: None,
+            one_way: None,
+            mss: 1_000.0,
+            now: base::Time::ZERO,
+        }
     }
 
     /// A window of ten segments, the last `marked` of them marked.

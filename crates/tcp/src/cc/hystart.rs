@@ -131,7 +131,8 @@ mod tests {
         let (mut now, mut una, mut nxt) = (Time::from_ns(1_000_000_000), 0, 10_000);
         for k in 0..190 {
             (now, una, nxt) = (now + gap, una + 1_000, nxt + 2_000);
-            let delivery = Delivery { bytes: 1_000, marked: 0, una, nxt, rtt: Some(rtt(k)), mss: MSS, now };
+            let delivery =
+                Delivery { bytes: 1_000, marked: 0, una, nxt, rtt: Some(rtt(k)), one_way: None, mss: MSS, now };
             hystart.delivered(&mut window, &delivery);
             reno.grow(&mut window, &acked(now));
             if !window.in_slow_start() {

@@ -146,7 +146,7 @@ mod tests {
         fn acknowledge(&mut self, rtt: Span) {
             self.una += 1_000;
             let (una, nxt, now) = (self.una, self.nxt, Time::ZERO);
-            let delivery = Delivery { bytes: 1_000, marked: 0, una, nxt, rtt: Some(rtt), mss: MSS, now };
+            let delivery = Delivery { bytes: 1_000, marked: 0, una, nxt, rtt: Some(rtt), one_way: None, mss: MSS, now };
             self.start.delivered(&mut self.window, &delivery);
             let acked = Acked { bytes: 1_000, mss: MSS, byte_counting: true, whole_segments: false, srtt: None, now };
             if self.window.in_slow_start() {

@@ -9,6 +9,7 @@ pub mod cubic_linux;
 pub mod dctcp;
 pub mod hystart;
 pub mod hystart_pp;
+pub mod ledbat;
 pub mod prague;
 mod registry;
 pub mod reno;
@@ -75,6 +76,9 @@ pub struct Delivery {
     pub nxt: u64,
     /// The round trip of the newest data acknowledged, if it is known.
     pub rtt: Option<Span>,
+    /// How long data took to the other end by the clocks of both, which may differ by any amount; whole milliseconds.
+    /// None without timestamps.
+    pub one_way: Option<Span>,
     /// Payload of a full segment.
     pub mss: f64,
     /// Now.

@@ -1,7 +1,7 @@
 //! The registry lists all controllers with their words and types, and defines one type that is any of them.
 
 use super::{Acked, Congestion, Controller, Delivery, Lost, Sample, Steer, Told, Window};
-use super::{bbr, bbr3, cubic, dctcp, prague, reno};
+use super::{bbr, bbr3, cubic, dctcp, ledbat, prague, reno};
 use crate::stack::Config;
 use base::{Span, Time};
 
@@ -159,4 +159,6 @@ controllers! {
     Bbr(Box<bbr::Bbr>): "bbr";
     /// BBR v3 (draft-ietf-ccwg-bbr): its model has bounds that losses and marks set.
     Bbr3(Box<bbr3::Bbr3>): "bbr3";
+    /// LEDBAT (RFC 6817): less than best effort, by a target for the queueing delay.
+    Ledbat(Box<ledbat::Ledbat>): "ledbat";
 }

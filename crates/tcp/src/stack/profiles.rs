@@ -1,8 +1,8 @@
 //! A stack profile is a TCP implementation as a configuration. Each value has its source.
 
 use super::{
-    Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, Hystart, Reduction, Repair, RtoFloor, RttSampling,
-    SynTimer,
+    Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, Hystart, LedbatSettings, Reduction, Repair, RtoFloor,
+    RttSampling, SynTimer,
 };
 use base::{Ecn, Span};
 
@@ -175,6 +175,7 @@ fn freebsd4() -> Config {
         repair: Repair::NewReno,
         control: Control::Reno,
         cubic: CubicDialect::Rfc,
+        ledbat: LedbatSettings::DEFAULT,
         hystart: Hystart::Off,
         pacing: false,
         pacing_burst: GSO_MAX_SEGS,
@@ -240,6 +241,7 @@ fn ns2() -> Config {
         repair: Repair::Ns2Sack1,
         control: Control::Reno,
         cubic: CubicDialect::Rfc,
+        ledbat: LedbatSettings::DEFAULT,
         hystart: Hystart::Off,
         pacing: false,
         pacing_burst: GSO_MAX_SEGS,
@@ -305,6 +307,7 @@ fn linux() -> Config {
         repair: Repair::Rack,
         control: Control::Cubic,
         cubic: CubicDialect::Linux,
+        ledbat: LedbatSettings::DEFAULT,
         hystart: Hystart::Linux,
         pacing: false,
         pacing_burst: GSO_MAX_SEGS,

@@ -8,8 +8,8 @@ use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::fmt;
 use tcp::{
-    ByteCounts, Config, Control, CubicDialect, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, Reduction, Repair,
-    RtoFloor, RttSampling, SackBlocks, Segment,
+    ByteCounts, Config, Control, CubicDialect, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, LedbatSettings,
+    Reduction, Repair, RtoFloor, RttSampling, SackBlocks, Segment,
 };
 
 /// The end that opens the connection.
@@ -589,6 +589,7 @@ pub fn plain() -> Config {
         repair: Repair::NewReno,
         control: Control::Reno,
         cubic: CubicDialect::Rfc,
+        ledbat: LedbatSettings::DEFAULT,
         hystart: Hystart::Off,
         ecn: EcnMode::Off,
         ecn_fallback: false,

@@ -188,6 +188,7 @@ impl Sender {
                 una: self.snd_una.max(segment.ack),
                 nxt: self.snd_nxt,
                 rtt,
+                one_way: config.timestamps.then(|| segment.one_way()),
                 mss: f64::from(config.mss),
                 now,
             };
