@@ -1,6 +1,8 @@
 """Writes docs/evaluations; before that, keeps the numbers of evaluations whose result folders are given as arguments.
 
 python tools/evaluation_pages.py results/evaluate-pie-quick
+
+Of an evaluation with `--only`, the requirements that were run take the place of those that are kept.
 """
 
 import json
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import engine
+from aqmlab.errors import BadInput
 from aqmlab.evaluation import answers, known, outcome, template
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
@@ -25,22 +28,30 @@ SHOWN = known.AMONG
 
 
 def keep(folder: Path) -> Path:
-    """Keeps the numbers of a whole evaluation, and those of drop-tail, which must be the same in all of them."""
+    """Keeps the numbers of an evaluation, and those of drop-tail, which must be the same in all of them."""
     facts = read_json(folder / found.RESULT)
-    if "evaluation" not in facts or not facts["complete"] or facts["only"] or facts["self_checks"]["failed"]:
-        raise SystemExit(f"{folder}: expected a whole evaluation, without self-checks that failed")
+    if "evaluation" not in facts or not facts["complete"] or facts["self_checks"]["failed"]:
+        raise SystemExit(f"{folder}: expected an evaluation that is complete, without self-checks that failed")
     kept = known.condensed(facts)
     kind = str(kept["subject"]["label"])
     if kind not in {row["name"] for row in engine.disciplines()}:
         raise SystemExit(f"{folder}: expected a discipline that comes along, with its defaults, not {kind}")
     known.PLACE.mkdir(exist_ok=True)
     path = known.PLACE / f"{kind}.json"
-    write(path, kept)
+    if facts["only"]:
+        if not path.is_file() or read_json(path)["profile"] != kept["profile"]:
+            raise SystemExit(f"{folder}: expected a whole evaluation of {kind} with the same profile before a part")
+        try:
+            kept = known.merged(read_json(path), kept)
+        except BadInput as error:
+            raise SystemExit(f"{folder}: {error}") from None
     tail, tail_path = known.baseline(facts), known.PLACE / f"{DROP_TAIL}.json"
     if tail_path.is_file():
-        _agree(folder, read_json(tail_path), tail)
-    else:
-        write(tail_path, tail)
+        before = read_json(tail_path)
+        _agree(folder, before, tail)
+        tail = {**before, "requirements": _more(before, tail)}
+    write(path, kept)
+    write(tail_path, tail)
     known.every.cache_clear()
     return path
 
@@ -58,9 +69,17 @@ def _agree(folder: Path, before: Json, now: Json) -> None:
     at = {one["id"]: one.get("cases", []) for one in before["requirements"]}
     for one in now["requirements"]:
         for case in one.get("cases", []):
-            other = next((known_case for known_case in at[one["id"]] if known_case["at"] == case["at"]), case)
+            other = next((known_case for known_case in at.get(one["id"], []) if known_case["at"] == case["at"]), case)
             if other != case:
                 raise SystemExit(f"{folder}: drop-tail at {one['id']}, {case['label']}: other numbers than before")
+
+
+def _more(before: Json, now: Json) -> list[Json]:
+    """Drop-tail's requirements, with those that are new."""
+    there = {one["id"]: one for one in before["requirements"] if one["status"] == outcome.RUN}
+    ids = [one["id"] for one in now["requirements"]]
+    gone = [one for one in before["requirements"] if one["id"] not in ids]
+    return [*(there.get(one["id"], one) for one in now["requirements"]), *gone]
 
 
 def page(kept: Json, every: Mapping[str, Json], cost: float | None) -> str:
@@ -93,6 +112,10 @@ def page(kept: Json, every: Mapping[str, Json], cost: float | None) -> str:
         *(f"- {q['section']}: {q['asks']} **Unanswered.**" for q in answers.questions({})),
         "",
         f"{kept['runs']} runs, on {kept['date']}. Digest `{kept['digest']}`.",
+        *(
+            f"Sections added by `{one['command']}`: {one['runs']} runs, on {one['date']}. Digest `{one['digest']}`."
+            for one in kept.get("parts", [])
+        ),
         f"All numbers: `python/aqmlab/evaluation/known/{subject['label']}.json`.",
     ]
     return "\n".join(lines) + "\n"
@@ -100,10 +123,11 @@ def page(kept: Json, every: Mapping[str, Json], cost: float | None) -> str:
 
 def _rows(asked: Json, kept: Json, columns: Sequence[Json]) -> list[str]:
     id = template.id_of(asked)
-    one = next(found for found in kept["requirements"] if found["id"] == id)
+    one: Json = next((found for found in kept["requirements"] if found["id"] == id), {"status": outcome.NOT_RUN})
     head = f"{asked['section']}: {asked['title']}"
     if one["status"] != outcome.RUN:
-        why = asked.get("missing") or "The discipline has nothing of the kind."
+        not_run = "The discipline has nothing of the kind." if one["status"] == outcome.NOTHING else "Not run."
+        why = asked.get("missing") or not_run
         return [f"| {head} | {why} | {' | '.join('' for _ in columns)} | |"]
     rows, beside = [], one["beside_drop_tail"]
     goodput = f"{beside['goodput_is']} {_said(beside['goodput'])}"

@@ -28,7 +28,13 @@ BASELINE = "drop-tail"
 TARGETS = ("target", "qref")
 """Parameters that are what a discipline controls the queue to."""
 FACTORS = ((0.5, "half"), (2.0, "twice"), (4.0, "4 times"))
-_OWN = ("rates", "buffer", "links", "with", "ecn")
+SCALED = "scaled"
+"""What is added to the name of a discipline that is set for the round trips of a grid."""
+OWN, TWICE = "own", "twice"
+"""What may stand at a link of a grid with several, beside drop-tail and another scheme."""
+OTHERS = ("codel", "pie")
+"""The other scheme: the first of these that is not the discipline itself."""
+_OWN = ("rates", "buffer", "links", "with", "ecn", "marks")
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,25 @@ class Discipline(Compared):
             value = self.qdisc.get(param["name"], param["default"])
             if param["name"] in TARGETS and re.fullmatch(r"[\d.]+[a-z]+", str(value)):
                 return str(param["name"]), str(value)
+        return None
+
+    def with_reference(self, factor: float, said: str) -> "Discipline":
+        """The same with another reference, so many times its own; as it is where it has none."""
+        if self.target is None:
+            return self
+        key, value = self.target
+        number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", value).groups()  # type: ignore[union-attr]
+        changed = f"{factor * float(number):g}{unit}"
+        name = f"{self.name}-{scenario.slug(said)}"
+        return Discipline(name, f"{self.label}, {key} {changed}", {**self.qdisc, key: changed})
+
+    @property
+    def scaled(self) -> "Discipline | None":
+        """The same as its authors set it for a data centre, if they say and nobody else has said."""
+        for rule in template.template()["scaling"]:
+            if self.qdisc["kind"] in rule["kinds"] and not rule["set"].keys() & self.qdisc.keys():
+                said = " ".join(f"{key} {value}" for key, value in rule["set"].items())
+                return Discipline(f"{self.name}-{SCALED}", f"{self.label} {said}", {**self.qdisc, **rule["set"]})
         return None
 
 
@@ -114,6 +139,7 @@ def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Discipline]) -
     buffers: dict[str, str] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names or [""], str(given))
     if "links" in own:
         cells = _over_links(own["links"], buffers[""], run)
+        table["skip"] = _without_reference(own["links"], run)
         of_aqm: list[Json] = [{"name": one.name, "label": one.label} for one in run]
     else:
         cells = _limits(buffers, run)
@@ -123,6 +149,9 @@ def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Discipline]) -
         others = [one.name for one in run if not one.marks]
         cells += [{"at": {"aqm": marking, "ecn": "on"}, "set": {"link.qdisc.ecn": True}}] if marking else []
         table["skip"] = [{"aqm": others, "ecn": "on"}] if others else []
+    if own.get("marks"):
+        marking = [one.name for one in run if one.marks]
+        cells += [{"at": {"aqm": marking}, "set": {"link.qdisc.ecn": True}}] if marking else []
     return {
         **table,
         "axis": [*template.axis_of_rates(names, rates), *table.get("axis", []), {"name": "aqm", "value": of_aqm}],
@@ -140,16 +169,35 @@ def _limits(buffers: Mapping[str, str], run: Sequence[Discipline]) -> list[Json]
     ]
 
 
-def _over_links(at: Mapping[str, Sequence[str]], limit: str, run: Sequence[Discipline]) -> list[Json]:
-    """Each discipline at the links that a place names."""
-    return [
-        {
-            "at": {"aqm": one.name, "at": place},
-            "links": {name: {"qdisc": {**one.qdisc, "limit": one.qdisc.get("limit", limit)}} for name in names},
-        }
-        for one in run
-        for place, names in at.items()
-    ]
+def _over_links(at: Mapping[str, Mapping[str, str]], limit: str, run: Sequence[Discipline]) -> list[Json]:
+    """Each discipline, or what goes with it, at the links that a place names."""
+    cells = []
+    for one in run:
+        stands = {OWN: one, TWICE: one.with_reference(2.0, TWICE), "other": _other(one)}
+        for place, links in at.items():
+            if TWICE in links.values() and not _has_reference(one):
+                continue
+            queues = {name: stands[what].qdisc for name, what in links.items()}
+            found = {name: {"qdisc": {**qdisc, "limit": qdisc.get("limit", limit)}} for name, qdisc in queues.items()}
+            cells.append({"at": {"aqm": one.name, "at": place}, "links": found})
+    return cells
+
+
+def _has_reference(one: Discipline) -> bool:
+    """Whether it can stand with another reference; the baseline does as it is."""
+    return one.name == BASELINE or one.target is not None
+
+
+def _other(one: Discipline) -> Discipline:
+    """Another scheme than a discipline's own."""
+    return discipline(next(kind for kind in OTHERS if kind != one.qdisc["kind"]))
+
+
+def _without_reference(at: Mapping[str, Mapping[str, str]], run: Sequence[Discipline]) -> list[Json]:
+    """Places with another reference for disciplines that have none."""
+    names = [one.name for one in run if not _has_reference(one)]
+    places = [place for place, links in at.items() if TWICE in links.values()]
+    return [{"aqm": names, "at": places}] if names and places else []
 
 
 def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline]:
@@ -161,11 +209,8 @@ def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline
                 return
             key, value = subject.target
             yield Discipline(subject.name, f"{subject.label}, {key} {value}", subject.qdisc)
-            number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", value).groups()  # type: ignore[union-attr]
             for factor, said in FACTORS:
-                changed = f"{factor * float(number):g}{unit}"
-                name = f"{subject.name}-{scenario.slug(said)}"
-                yield Discipline(name, f"{subject.label}, {key} {changed}", {**subject.qdisc, key: changed})
+                yield subject.with_reference(factor, said)
             yield among[1]
         case "fair queueing":
             kind = f"fq_{subject.qdisc['kind']}"
@@ -175,5 +220,9 @@ def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline
             yield subject
             yield discipline(" ".join([kind, *rest]))
             yield among[1]
+        case "scaling":
+            yield from among
+            if subject.scaled is not None:
+                yield subject.scaled
         case _:
             yield from among

@@ -1,7 +1,9 @@
 """What came out for the disciplines that come along, and how one stands among them.
 
 `known/NAME.json` has what a quick evaluation of each found, with its defaults: one case of each requirement at each
-rate, and the counts beside drop-tail. `tools/evaluation_pages.py` writes these files and `docs/evaluations`.
+rate, and the counts beside drop-tail. Where its authors set it otherwise at some rate, those cases follow. Requirements
+that were run later, by `--only`, are listed as `parts`. `tools/evaluation_pages.py` writes these files and
+`docs/evaluations`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from aqmlab import engine
+from aqmlab.errors import BadInput
 from aqmlab.evaluation import outcome, template
-from aqmlab.evaluation.disciplines import BASELINE
+from aqmlab.evaluation.disciplines import BASELINE, SCALED
 from aqmlab.json_files import Json, read_json
 
 PLACE = Path(__file__).with_name("known")
@@ -20,6 +23,8 @@ AGAINST = ("pie", "codel", "fq_codel")
 AMONG = ("5-1-1", "6-2", "8-2-2-to-8-2-4", "9-1")
 """The requirements by which a discipline is placed among the others."""
 KINDS = ("goodput", "delay")
+PART = ("version", "engine", "date", "command", "digest", "runs", "cpu_h")
+"""What is kept of an evaluation beside its subject, its profile and its numbers."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ def condensed(found: Json) -> Json:
     """
     evaluation = found["evaluation"]
     name = evaluation["subject"]["name"]
-    facts = {key: found[key] for key in ("version", "engine", "date", "command", "digest", "runs", "cpu_h", "profile")}
+    facts = {key: found[key] for key in (*PART, "profile")}
     return {
         **facts,
         "subject": evaluation["subject"],
@@ -79,15 +84,39 @@ def baseline(found: Json) -> Json:
     return {**facts, "subject": subject, "requirements": kept}
 
 
+def merged(before: Json, part: Json) -> Json:
+    """What is kept of an evaluation and of one of some of its requirements, run later: the newer number of each.
+
+    A requirement of which only some points were run cannot take the place of a whole one.
+    """
+    for one in part["requirements"]:
+        if not one.get("is_whole", True):
+            raise BadInput(f"{part['command']}: {one['id']} was run in part; expected all points of its grid")
+    run = {one["id"]: one for one in part["requirements"] if one["status"] != outcome.NOT_RUN}
+    there = {one["id"]: one for one in before["requirements"]}
+    parts = [one for one in before.get("parts", []) if one["command"] != part["command"]]
+    return {
+        **{key: value for key, value in before.items() if key != "requirements"},
+        "parts": [*parts, {key: part[key] for key in PART if key in part}],
+        "requirements": [run.get(one["id"], there.get(one["id"], one)) for one in part["requirements"]],
+    }
+
+
 def _kept(one: Json, name: str) -> Json:
     kept = {"id": one["id"], "status": one["status"]}
     if one["status"] != outcome.RUN:
         return kept
-    rows = [(case, row) for case in one["shown"] for row in case["disciplines"] if row["name"] == name]
-    cases = [
-        {"at": case["at"], "label": case["label"], **{kind: _bare(row[kind]) for kind in KINDS}} for case, row in rows
-    ]
-    return {**kept, "cases": cases, "beside_drop_tail": one["beside_drop_tail"]}
+    cases: list[Json] = []
+    for own, also in ((name, {}), (f"{name}-{SCALED}", {"aqm": SCALED})):
+        for case in one["shown"]:
+            row = next((row for row in case["disciplines"] if row["name"] == own), None)
+            if row is None:
+                continue
+            label = f"{case['label']}, {row['label']}" if also else case["label"]
+            numbers = {kind: _bare(row[kind]) for kind in KINDS}
+            cases.append({"at": {**case["at"], **also}, "label": label, **numbers})
+    whole = {} if one.get("is_whole", True) else {"is_whole": False}
+    return {**kept, **whole, "cases": cases, "beside_drop_tail": one["beside_drop_tail"]}
 
 
 def _bare(number: Json) -> Json:

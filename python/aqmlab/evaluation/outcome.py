@@ -51,6 +51,7 @@ def _requirement(asked: Mapping[str, Any], study: Study, cells: Cells, among: Se
         "grid": grid,
         "what_was_run": title,
         "is_again": bool(asked.get("is_again", False)),
+        "is_whole": len(there) == sum(point.grid == grid for point in study.everything),
         "command": f"{study.command} --only '{grid}/*'" if not study.only else study.command,
         "shown": _shown(there, asked.get("shown", {}), numbers, among[0].form),
         among[0].form.beside: {

@@ -82,6 +82,7 @@ def filled(subject: Compared, fill: Callable[[Json, Mapping[str, Json]], Json | 
     rates, requirements = tree.pop("rates"), tree.pop("requirement")
     tree.pop("question")
     tree.pop("against", None)
+    tree.pop("scaling", None)
     found = [fill(table, rates) for table in tree["grid"]]
     grids = {grid["name"]: grid for grid in found if grid is not None}
     shown = [one for one in requirements if one.get("grid") in grids]
