@@ -134,6 +134,55 @@ def test_curves_are_turned_off_and_on(chromium: Any, page: Path) -> None:
         assert complaints == []
 
 
+def marks(sheet: Sheet) -> Figure:
+    """Marks with bars of two entries, of which one goes back and forth, over a logarithmic axis."""
+    figure = Figure(figsize=sheet.size(4.0), layout="constrained")
+    axes = figure.subplots()
+    axes.set_label(plots.MARKS)
+    keys = []
+    for colour, at in (("#0072b2", [(1.0, 20.0), (10.0, 80.0), (3.0, 50.0)]), ("#d55e00", [(30.0, 90.0)])):
+        keys += axes.plot([x for x, _ in at], [y for _, y in at], color=colour, linewidth=0.8)
+        for x, y in at:
+            axes.errorbar([x], [y], xerr=[0.1 * x], yerr=[2.0], color=colour, marker="s", linestyle="none")
+    axes.set(xscale="log", xlim=(1, 100), ylim=(0, 100), xlabel="delay (ms)", ylabel="goodput (Mb/s)")
+    figure.legend(keys, ["one", "other"], loc="outside lower left")
+    return figure
+
+
+def test_a_mark_says_its_values_and_goes_with_its_bars(chromium: Any, page: Path, tmp_path: Path) -> None:
+    figure = drawn.pictures(Drawn("marks", "Marks", "Two.", marks))
+    path = tmp_path / "marks.html"
+    text = page.read_text(encoding="utf-8")
+    path.write_text(re.sub(r"<figure>.*</figure>", lambda _: f"<figure>{figure.for_page()}</figure>", text, flags=re.S))
+    with browser.opened(chromium, path) as (view, complaints):
+        view.set_viewport_size({"width": 1200, "height": 900})
+        svg, said = view.locator("figure svg:visible"), view.locator("figure .pointer output")
+        assert said.inner_text() == "Point at a mark to read it."
+        left, top, right, bottom = json.loads(svg.get_attribute("data-plots"))[0]["box"]
+
+        def point(x: float, y: float) -> str:
+            place = svg.evaluate(
+                "(svg, at) => { const p = new DOMPoint(...at).matrixTransform(svg.getScreenCTM()); return [p.x, p.y] }",
+                [left + x * (right - left), top + y * (bottom - top)],
+            )
+            view.mouse.move(*place)
+            return str(said.inner_text())
+
+        # Near the middle is (10, 80), and what is read is the mark's own place, not the pointer's.
+        name, x, y = re.fullmatch(r"(\w+): delay \(ms\) ([\d.]+); goodput \(Mb/s\) ([\d.]+)", point(0.52, 0.3)).groups()
+        assert name == "one" and (float(x), float(y)) == pytest.approx((10.0, 80.0), rel=0.02)
+        assert point(0.9, 0.9).startswith("other: ")
+        # Of the first: its line, three marks, and the bars of each across and along.
+        shown = (
+            "[...document.querySelectorAll('svg.wide [id*=curve]')].filter((e) => e.style.display !== 'none').length"
+        )
+        everything = view.evaluate(shown)
+        view.get_by_role("button", name="one").click()
+        assert everything - view.evaluate(shown) == 1 + 3 + 3 * 2
+        assert point(0.5, 0.2).startswith("other: ")
+        assert complaints == []
+
+
 def test_without_scripts_there_is_the_figure_alone(chromium: Any, page: Path) -> None:
     context = chromium.new_context(offline=True, java_script_enabled=False)
     view = context.new_page()

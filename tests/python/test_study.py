@@ -357,7 +357,7 @@ low = 0.0
     assert cli.invoke(["study", "tiny", "--quick"]) == 0
     found.keep(Path("results/study-tiny-quick"), folder)
     assert cli.invoke(["study", "tiny", "--only", "web/*/off", "--only", "web/pi/*"]) == 0
-    assert "4 of 6 points, those named web/*/off or web/pi/*." in " ".join(capsys.readouterr().out.split())
+    assert "4 of 6 points, those named `web/*/off` or `web/pi/*`." in " ".join(capsys.readouterr().out.split())
     facts = read_json(Path("results/study-tiny-part/study.json"))
     assert facts["command"] == "aqmlab study tiny --only 'web/*/off' --only 'web/pi/*'" and facts["runs"] == 12
     found.keep(Path("results/study-tiny-part"), folder)

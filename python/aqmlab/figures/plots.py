@@ -1,7 +1,7 @@
 """What a figure on a page needs so that it answers to the pointer: where its axes lie, and whose its curves are.
 
 A curve belongs to the entry of the legend that is drawn like it. Curves, and bands of the same colour, get ids of their
-own in the SVG.
+own in the SVG. Where marks are what is read, all lines and bars of an entry's colour belong to it.
 """
 
 import json
@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 CURVE = "curve"
+MARKS = "marks"
+"""The label of axes on which marks are read, each at its place, instead of curves along the other axis."""
 SCALES = ("linear", "log")
 
 Style = tuple[str, str]
@@ -63,18 +65,28 @@ def _style(line: Line2D) -> Style:
 def _plot(axes: Axes, around: Axes, number: int, labels: dict[Style, str], height: float) -> dict[str, Any] | None:
     if axes.get_xscale() not in SCALES or axes.get_yscale() not in SCALES:
         return None
+    is_marks = axes.get_label() == MARKS
+    of_colour = {colour: label for (colour, _), label in labels.items()} if is_marks else {}
     curves = []
     for place, line in enumerate(axes.lines):
-        if line.get_visible() and (label := labels.get(_style(line))) and line.get_transform() == axes.transData:
+        label = labels.get(_style(line)) or of_colour.get(_style(line)[0])
+        if line.get_visible() and label and line.get_transform() == axes.transData:
             curves.append({"label": label, "ids": list(_named(axes, line, f"{CURVE}-{number}-{place}"))})
     if not curves:
         return None
+    for place, bars in enumerate(axes.collections if is_marks else ()):
+        if isinstance(bars, LineCollection) and (
+            label := of_colour.get(to_hex(tuple(np.asarray(bars.get_edgecolor())[0])))
+        ):
+            bars.set_gid(f"{CURVE}-{number}-bars-{place}")
+            curves.append({"label": label, "ids": [f"{CURVE}-{number}-bars-{place}"]})
     box = axes.get_window_extent()
     return {
         "box": [round(one, 2) for one in (box.x0, height - box.y1, box.x1, height - box.y0)],
         "x": _axis(axes.get_xscale(), axes.get_xlim(), axes.get_xlabel() or around.get_xlabel()),
         "y": _axis(axes.get_yscale(), axes.get_ylim(), axes.get_ylabel() or around.get_ylabel()),
         "curves": curves,
+        **({MARKS: True} if is_marks else {}),
     }
 
 

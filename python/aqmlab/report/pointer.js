@@ -1,4 +1,4 @@
-// Figures that answer to the pointer: what each curve is at its place, and curves that can be turned off.
+// Figures that answer to the pointer: what each curve is at its place, or the mark that is nearest, and curves that can be turned off.
 "use strict";
 for (const figure of document.querySelectorAll("figure")) {
   const drawings = [...figure.querySelectorAll("svg[data-plots]")]
@@ -9,7 +9,7 @@ for (const figure of document.querySelectorAll("figure")) {
   const bar = document.createElement("div");
   bar.className = "pointer";
   const said = document.createElement("output");
-  said.textContent = "Point at a curve to read it.";
+  said.textContent = `Point at a ${drawings[0].plots[0].marks ? "mark" : "curve"} to read it.`;
   const labels = new Set(drawings.flatMap(({ plots }) => plots.flatMap(({ curves }) => curves.map(({ label }) => label))));
   const off = new Set();
   const show = () => {
@@ -56,6 +56,19 @@ for (const figure of document.querySelectorAll("figure")) {
     const [x0, y0] = points[Math.max(0, after - 1)], [x1, y1] = points[after];
     return x1 > x0 ? y0 + ((y1 - y0) * (x - x0)) / (x1 - x0) : y1;
   };
+  // Marks of what is shown, as SVGs of Matplotlib have them: copies, each at its place.
+  const marksOf = (svg, { curves }) =>
+    curves.flatMap(({ label, ids }) =>
+      off.has(label)
+        ? []
+        : ids.flatMap((id) =>
+            [...(svg.getElementById(id)?.querySelectorAll("use") ?? [])].map((mark) => ({
+              label,
+              x: Number(mark.getAttribute("x")),
+              y: Number(mark.getAttribute("y")),
+            })),
+          ),
+    );
   const value = ({ scale, ends: [low, high] }, share) =>
     scale === "log" ? low * (high / low) ** share : low + (high - low) * share;
   const rounded = (number) => String(Number(number.toPrecision(3))).replace("-", "−");
@@ -77,6 +90,16 @@ for (const figure of document.querySelectorAll("figure")) {
         .sort((one, other) => one.box[2] - one.box[0] - (other.box[2] - other.box[0]))[0];
       if (!over) return away();
       const [left, top, right, bottom] = over.box;
+      if (over.marks) {
+        const far = (mark) => Math.hypot(mark.x - at.x, mark.y - at.y);
+        const nearest = marksOf(svg, over).sort((one, other) => far(one) - far(other))[0];
+        if (!nearest) return away();
+        for (const [name, to] of [["x1", nearest.x], ["x2", nearest.x], ["y1", top], ["y2", bottom]]) line.setAttribute(name, to);
+        line.style.display = "";
+        const [x, y] = [(nearest.x - left) / (right - left), (bottom - nearest.y) / (bottom - top)];
+        said.textContent = `${nearest.label}: ${over.x.title} ${rounded(value(over.x, x))}; ${over.y.title} ${rounded(value(over.y, y))}`;
+        return;
+      }
       for (const [name, to] of [["x1", at.x], ["x2", at.x], ["y1", top], ["y2", bottom]]) line.setAttribute(name, to);
       line.style.display = "";
       const read = [];

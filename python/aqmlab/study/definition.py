@@ -269,7 +269,8 @@ def _parts(whole: Sequence[Grid], only: Sequence[str], where: str) -> list[Grid]
 
 def _only_words(parts: Sequence[Grid], whole: Sequence[Grid], only: Sequence[str]) -> str:
     count, every = (sum(len(grid.points) for grid in grids) for grids in (parts, whole))
-    return f"Only a part of it was run: {count} of {every} points, those named {' or '.join(only)}."
+    named = " or ".join(f"`{pattern}`" for pattern in only)  # else the asterisks would mean something on a page
+    return f"Only a part of it was run: {count} of {every} points, those named {named}."
 
 
 def _changed_words(now: Sequence[Grid], was: Sequence[Grid], changes: Mapping[str, Any], where: str) -> str:

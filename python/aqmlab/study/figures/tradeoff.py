@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.plots import MARKS as READ_BY_MARKS
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.study.figures.curves import Curve
@@ -54,6 +55,7 @@ def tradeoff(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         is_log = len(delays) == len(curves) and max(delays) > LOGARITHMIC * min(delays)
         lines: list[tuple[Curve, Line2D]] = []
         for axes, (_, shown) in zip(grid, parts, strict=True):
+            axes.set_label(READ_BY_MARKS)
             lines += _draw_panel(axes, shown, axis, steps, delay, goodput, sheet)
             if is_log:
                 axes.set_xscale("log")
