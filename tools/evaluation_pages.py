@@ -39,8 +39,8 @@ def keep(folder: Path) -> Path:
     known.PLACE.mkdir(exist_ok=True)
     path = known.PLACE / f"{kind}.json"
     if facts["only"]:
-        if not path.is_file() or read_json(path)["profile"] != kept["profile"]:
-            raise SystemExit(f"{folder}: expected a whole evaluation of {kind} with the same profile before a part")
+        if not path.is_file():
+            raise SystemExit(f"{folder}: expected a whole evaluation of {kind} before a part")
         try:
             kept = known.merged(read_json(path), kept)
         except BadInput as error:
@@ -180,6 +180,7 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequenc
         cost = costs.get(name, {}).get("ns_per_packet")
         last = "not measured" if cost is None else f"{max(cost, 0):.0f}"
         lines.append(f"| [{label}]({name}.md) | {' | '.join(firsts)} | {counted} | {last} |")
+    lines += _not_run(every, asked)
     missing = [name for name in names if name not in every]
     lines += (
         [
@@ -197,6 +198,19 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequenc
         else []
     )
     return "\n".join(lines) + "\n"
+
+
+def _not_run(every: Mapping[str, Json], asked: Mapping[str, Json]) -> list[str]:
+    """Which sections have not been run yet, for which disciplines."""
+    late: dict[str, list[str]] = {}
+    for name, kept in every.items():
+        run = {one["id"] for one in kept["requirements"] if one["status"] in (outcome.RUN, outcome.NOTHING)}
+        sections = [one["section"] for id, one in asked.items() if "grid" in one and id not in run]
+        if sections and name != DROP_TAIL:
+            late.setdefault("; ".join(sections), []).append(f"`{name}`")
+    return [
+        line for sections, names in late.items() for line in ("", f"Not run yet: {sections} of {', '.join(names)}.")
+    ]
 
 
 def _brief(case: Json | None) -> str:

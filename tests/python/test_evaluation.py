@@ -337,6 +337,7 @@ def kept(command: str, statuses: dict, **whole: bool) -> dict:
     facts = dict.fromkeys(known.PART, command)
     return {
         **facts,
+        "profile": {"name": "quick", "seeds": [1, 2], "set": {}, "says": command},
         "requirements": [
             {"id": id, "status": status, "cases": [command], **({"is_whole": whole[id]} if id in whole else {})}
             for id, status in statuses.items()
@@ -366,6 +367,13 @@ def test_what_is_run_later_takes_its_place_among_what_is_kept():
 def test_some_points_of_a_requirement_are_not_taken_for_all():
     with pytest.raises(BadInput, match="some: b was run in part"):
         known.merged(kept("all", {"b": "run"}), kept("some", {"b": "run"}, b=False))
+
+
+def test_runs_of_another_length_are_not_put_beside_each_other():
+    longer = kept("full", {"b": "run"})
+    longer["profile"] |= {"name": "full", "set": {"duration": "600s"}}
+    with pytest.raises(BadInput, match="full: expected runs as of all"):
+        known.merged(kept("all", {"b": "run"}), longer)
 
 
 def test_the_evaluations_that_come_along_are_as_their_numbers_have_them(monkeypatch):

@@ -25,6 +25,8 @@ AMONG = ("5-1-1", "6-2", "8-2-2-to-8-2-4", "9-1")
 KINDS = ("goodput", "delay")
 PART = ("version", "engine", "date", "command", "digest", "runs", "cpu_h")
 """What is kept of an evaluation beside its subject, its profile and its numbers."""
+ALIKE = ("name", "seeds", "set")
+"""What the profiles of evaluations have in common whose numbers stand side by side; what they say is of each."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,9 @@ def merged(before: Json, part: Json) -> Json:
     for one in part["requirements"]:
         if not one.get("is_whole", True):
             raise BadInput(f"{part['command']}: {one['id']} was run in part; expected all points of its grid")
+    one, other = ({key: kept["profile"][key] for key in ALIKE} for kept in (before, part))
+    if one != other:
+        raise BadInput(f"{part['command']}: expected runs as of {before['command']}: {one}, not {other}")
     run = {one["id"]: one for one in part["requirements"] if one["status"] != outcome.NOT_RUN}
     there = {one["id"]: one for one in before["requirements"]}
     parts = [one for one in before.get("parts", []) if one["command"] != part["command"]]
