@@ -90,7 +90,8 @@ def page(kept: Json, every: Mapping[str, Json], cost: float | None) -> str:
         *(every[name] for name in (DROP_TAIL, *known.AGAINST) if name in every and every[name] is not kept),
     ]
     rows = [row for asked in template.template()["requirement"] for row in _rows(asked, kept, columns)]
-    said = "not measured" if cost is None else f"{max(cost, 0):.0f} ns a packet beyond drop-tail"
+    measured = "measured as\n[performance](../performance.md#what-a-decision-costs) says."
+    beyond = "not measured." if cost is None else f"{max(cost, 0):.0f} ns a packet beyond drop-tail, {measured}"
     names = " | ".join(one["subject"]["label"] for one in columns)
     lines = [
         f"# {subject['label']} after RFC 7928",
@@ -104,8 +105,7 @@ def page(kept: Json, every: Mapping[str, Json], cost: float | None) -> str:
         f"|{'---|' * (3 + len(columns))}",
         *rows,
         "",
-        f"Implementation cost (11.2) of a decision: {said}, measured as",
-        "[performance](../performance.md#what-a-decision-costs) says.",
+        f"Implementation cost (11.2) of a decision: {beyond}",
         "",
         "What no simulation answers:",
         "",
