@@ -1,8 +1,8 @@
-"""What people get of each application, in its own words: pages in two seconds, stalls an hour, MOS, delay of games.
+"""What people get of each application, in its own words: pages in two seconds, stalls an hour, MOS, delays.
 
-A block of traffic is of an application if it says so (`application = "calls"`); films and readers of pages are what
-they are without that. Each application has a table of its own, and distributions of what single pages, films, calls,
-games or flows got.
+A block of traffic is of an application if it says so (`application = "calls"`); films, real-time video and readers of
+pages are what they are without that. Each application has a table of its own, and distributions of what single pages,
+films, frames, calls, games or flows got.
 """
 
 import math
@@ -48,12 +48,16 @@ def _blocks(run: Run, application: Application) -> list[int]:
     """The blocks of an application."""
     traffic = run.scenario["traffic"]
     found = judged.places(traffic, application.name)
-    own = {"pages": pages.blocks, "video": _films_of}.get(application.name)
+    own = {"pages": pages.blocks, "video": _films_of, "live": _live_of}.get(application.name)
     return sorted({*found, *(own(traffic) if own else [])})
 
 
 def _films_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
     return [place for place, block in enumerate(traffic) if block["kind"] == video.KIND]
+
+
+def _live_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [place for place, block in enumerate(traffic) if block["kind"] == "rtp_video"]
 
 
 def _loaded(run: Run, blocks: Sequence[int]) -> pl.DataFrame:
@@ -89,6 +93,25 @@ def _films(run: Run, blocks: Sequence[int]) -> Figures:
 
 def _bitrates(run: Run, blocks: Sequence[int]) -> Array:
     return _numbers(run.films.filter(pl.col("traffic").is_in(blocks))["bitrate_bps"]) / 1e6
+
+
+def _frames(run: Run, blocks: Sequence[int]) -> Figures:
+    found = run.frames.filter(pl.col("traffic").is_in(blocks))
+    came = found.filter(pl.col("delay_s").is_not_null())
+    delays = came["delay_s"].to_numpy()
+    start, end = run.window
+    sources = sum(int(run.scenario["traffic"][block]["flows"]) for block in blocks)
+    return {
+        "bitrate_source_bps": float(came["bytes"].sum()) * 8 / (end - start) / sources,
+        "delay_p50_s": float(np.quantile(delays, 0.5)) if delays.size else None,
+        "delay_p99_s": float(np.quantile(delays, 0.99)) if delays.size else None,
+        "lost": 1 - delays.size / found.height if found.height else None,
+    }
+
+
+def _frame_delays(run: Run, blocks: Sequence[int]) -> Array:
+    found = run.frames.filter(pl.col("traffic").is_in(blocks))
+    return _numbers(found["delay_s"].fill_null(math.inf)) * 1e3
 
 
 def _each_way(run: Run, blocks: Sequence[int], figure: Callable[[Any], float]) -> Array:
@@ -169,6 +192,20 @@ APPLICATIONS = (
         1,
     ),
     Application(
+        "live",
+        "Real-time video",
+        (
+            ("rate of\na source", "bps", "bitrate_source_bps"),
+            ("frame delay,\nmedian, ms", "s", "delay_p50_s"),
+            ("frame delay,\n99 %, ms", "s", "delay_p99_s"),
+            ("frames\nlost %", "share", "lost"),
+        ),
+        _frames,
+        _frame_delays,
+        "delay of a frame (ms)",
+        -1,
+    ),
+    Application(
         "calls",
         "Calls, each way",
         (
@@ -197,6 +234,7 @@ APPLICATIONS = (
 DIFFERS = {
     "pages": ("share_in_2s", "load_median_s"),
     "video": ("startup_median_s", "stalls_per_hour", "bitrate_mean_bps"),
+    "live": ("bitrate_source_bps", "delay_p99_s"),
     "calls": ("mos_mean",),
     "games": ("p99_mean_s",),
     "downloads": ("goodput_bps",),
@@ -211,6 +249,10 @@ DIFFERENCE_UNITS = {
     "mos": "difference_mos",
     "bps": "difference_bps",
 }
+
+
+TABLES = {"pages": "exchanges", "video": "exchanges", "live": "frames", "calls": "probes", "games": "probes"}
+"""The table that an application's figures are made of, beside the summary."""
 
 
 def figures(run: Run) -> dict[str, dict[str, float | None]]:
@@ -232,7 +274,7 @@ def _there(run: Run, one: Application) -> list[int]:
     if not run.live.get("traffic", True):
         return []
     blocks = _blocks(run, one)
-    table = {"pages": "exchanges", "video": "exchanges", "calls": "probes", "games": "probes"}.get(one.name)
+    table = TABLES.get(one.name)
     return [] if table and not (run.folder / f"{table}.parquet").exists() else blocks
 
 

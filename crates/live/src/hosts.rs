@@ -381,6 +381,8 @@ mod tests {
         assert_eq!(refused("kind = 'cbr'\nrate = '1mbit'\npacket = '47b'"), refusal("47", 48));
         assert_eq!(refused("kind = 'probe'\npacket = '57b'"), refusal("57", 58));
         assert_eq!(refused("kind = 'probe'\npacket = '58b'"), None);
+        let media = refused("kind = 'rtp_video'\nmax_rate = '1mbit'").expect("refused");
+        assert!(media.starts_with("traffic.1: rtp_video: a live run has no real-time video yet"), "{media}");
         let lossy = refused("kind = 'tmix'\nvectors = 'v.cvec'").expect("refused");
         assert!(lossy.ends_with("expected loss = false"), "{lossy}");
         assert_eq!(refused("kind = 'tmix'\nvectors = 'v.cvec'\nloss = false"), None);

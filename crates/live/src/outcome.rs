@@ -10,7 +10,8 @@ use crate::plan::Plan;
 use crate::report::{Direction, Report};
 use crate::roles::{Ended, Routed};
 use crate::traffic_check;
-use record::{Engine, Probes, Responses, Summary, TcpTotals};
+use base::Time;
+use record::{Engine, Frames, Probes, Responses, Summary, TcpTotals};
 use rustix::time::ClockId;
 use scenario::Maker;
 use serde_json::{Value, json};
@@ -40,7 +41,7 @@ pub fn summary(plan: &Plan, ran: &Ran, readback: &Value) -> Value {
         kind: "live",
         events: None,
         bottleneck_packets: forward.egress.delivered + reverse.egress.delivered,
-        simulated: report.ended.since(base::Time::ZERO),
+        simulated: report.ended.since(Time::ZERO),
         wall_s: report.ended.secs_f64(),
         cpu_s: cpu_s(ClockId::ProcessCPUTime),
     };
@@ -51,6 +52,8 @@ pub fn summary(plan: &Plan, ran: &Ran, readback: &Value) -> Value {
         crossings: &report.crossings,
         responses: &ran.responses,
         probes: &ran.probes,
+        // Whose frames would be counted was refused before the run.
+        frames: &Frames::new(Time::ZERO, Time::ZERO),
         tcp: &tcp(plan, ran),
         engine: &engine,
     };

@@ -77,6 +77,9 @@ fn simulate(
     if scenario.has_probes() {
         tables = tables.with_probes(&directory).map_err(unwritable)?;
     }
+    if scenario.has_frames() {
+        tables = tables.with_frames(&directory).map_err(unwritable)?;
+    }
     if scenario.record.flows.is_some() {
         tables = tables.with_tcp(&directory).map_err(unwritable)?;
     }

@@ -3,7 +3,7 @@
 //! A time stands in two columns: `start_ns` has whole nanoseconds, as the clock of the run counts them, `start_s` the
 //! same time in seconds, for whoever reads the table. Comparisons are exact with the first.
 
-use crate::rows::{DropRow, ExchangeRow, ProbeRow, QueueRow, TcpRow};
+use crate::rows::{DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, TcpRow};
 use crate::seconds::seconds;
 use aqm::Cause;
 use base::Span;
@@ -191,6 +191,19 @@ impl Row for ProbeRow {
         Column::new("sent", Time(|row| row.sent.ns())),
         Column::new("delay", TimeOrNull(|row| row.delay.map(Span::ns))),
         Column::new("packet", Unsigned(32, |row| row.packet.into())),
+        Column::new("traffic", Unsigned(16, |row| row.traffic.into())),
+        Column::new("source", Unsigned(32, |row| row.source.into())),
+        Column::new("direction", Unsigned(8, |row| row.direction.into())),
+    ];
+}
+
+impl Row for FrameRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::new("encoded", Time(|row| row.encoded.ns())),
+        Column::new("delay", TimeOrNull(|row| row.delay.map(Span::ns))),
+        Column::new("frame", Unsigned(32, |row| row.frame.into())),
+        Column::new("bytes", Unsigned(32, |row| row.bytes.into())),
+        Column::new("rate_bps", Unsigned(64, |row| row.rate_bps)),
         Column::new("traffic", Unsigned(16, |row| row.traffic.into())),
         Column::new("source", Unsigned(32, |row| row.source.into())),
         Column::new("direction", Unsigned(8, |row| row.direction.into())),

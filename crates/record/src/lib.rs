@@ -10,6 +10,8 @@ pub mod table;
 
 mod columns;
 mod demands;
+mod fates;
+mod frames;
 mod meter;
 mod probes;
 mod responses;
@@ -18,10 +20,11 @@ mod summary;
 mod tally;
 mod window;
 
+pub use frames::{Encoded, Frames};
 pub use meter::{Meter, Passed};
 pub use probes::Probes;
 pub use responses::Responses;
-pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
+pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow};
 pub use seconds::seconds;
 pub use summary::{Crossing, Engine, HeldBack, Summary, TcpTotals, Waits};
 pub use tally::Tally;

@@ -1,8 +1,8 @@
 //! The catalogue of measures says of each number of a run its name, its unit, its formula and its sources.
 //!
 //! A measure is defined here and nowhere else. Summaries are written by its rows ([`link`], [`hosts`], [`exchanges`];
-//! those of probes stand beside what counts them), the documentation's tables are made of them, and Python takes
-//! names, titles and units from them. Measures that Python works out of the tables ([`results`]) stand here too;
+//! those of probes and frames stand beside what counts them), the documentation's tables are made of them, and Python
+//! takes names, titles and units from them. Measures that Python works out of the tables ([`results`]) stand here too;
 //! Python registers a formula under each of their names.
 //!
 //! All are over the measured window: the run without its warm-up and cool-down.
@@ -12,7 +12,7 @@ pub mod hosts;
 pub mod link;
 pub mod results;
 
-use crate::probes;
+use crate::{frames, probes};
 use serde_json::{Map, Value, json};
 
 /// A row of the catalogue. `V` is how its number is worked out for the summary.
@@ -37,7 +37,7 @@ pub struct Row<V: 'static> {
 #[derive(Clone, Copy)]
 pub struct Measure {
     /// The table of the summary that has it: `forward`, which stands for `reverse` too, `tcp`, `udp`, `probes`,
-    /// `exchanges`; empty where the summary does not have it.
+    /// `frames`, `exchanges`; empty where the summary does not have it.
     pub section: &'static str,
     /// The part of the documentation that has it, if it can be asked for.
     pub part: &'static str,
@@ -100,6 +100,7 @@ pub fn all() -> Vec<Measure> {
         of("tcp", "run", hosts::TCP),
         of("udp", "run", hosts::UDP),
         of("probes", "run", probes::ROWS),
+        of("frames", "run", frames::ROWS),
         of("exchanges", "responses", exchanges::ROWS),
         of("", "responses", results::RESPONSES),
         of("", "link", results::LINK),

@@ -10,13 +10,13 @@
 //! A packet counts if it was sent within the measured window and its fate was known when the run ended. Fates are told
 //! in any order and settled in the order of sending: a discipline may drop a packet before it sends an earlier one.
 
+use crate::fates::{Fate, Fates, Sent};
 use crate::measures::{Row, percentiles, values};
 use crate::rows::{ProbeRow, Sink};
 use crate::seconds::seconds;
 use base::{Span, Time};
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 
 /// What all probe flows of a run have seen.
 #[derive(Clone, Debug)]
@@ -41,27 +41,11 @@ struct Flow {
     traffic: u16,
     source: u32,
     direction: u8,
-    /// Number of the first packet in `packets`.
-    first: u32,
-    /// Packets that cannot be counted yet: the fate of a packet, or of one before it, is not known.
-    packets: VecDeque<Packet>,
+    packets: Fates<()>,
     /// Delay of the last packet received.
     delay: Option<Span>,
     /// Losses in a row so far.
     run: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Packet {
-    sent_at: Time,
-    fate: Fate,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
-    Unknown,
-    Received(Time),
-    Lost,
 }
 
 /// Unit of the histogram of delays, and the longest it tells apart: ten minutes.
@@ -86,16 +70,13 @@ impl Probes {
 
     /// Adds a flow: its block of traffic, its number within the block and its direction. Returns its number here.
     pub fn add_flow(&mut self, traffic: u16, source: u32, direction: u8) -> u32 {
-        let (packets, delay) = (VecDeque::with_capacity(16), None);
-        self.flows.push(Flow { traffic, source, direction, first: 0, packets, delay, run: 0 });
+        self.flows.push(Flow { traffic, source, direction, packets: Fates::new(), delay: None, run: 0 });
         self.flows.len() as u32 - 1
     }
 
     /// Notes that a flow sends a packet at `now`; returns the number of the packet.
     pub fn sent(&mut self, flow: u32, now: Time) -> u32 {
-        let flow = &mut self.flows[flow as usize];
-        flow.packets.push_back(Packet { sent_at: now, fate: Fate::Unknown });
-        flow.first + flow.packets.len() as u32 - 1
+        self.flows[flow as usize].packets.sent(now, ())
     }
 
     /// Notes that the receiver has all of a packet.
@@ -111,8 +92,8 @@ impl Probes {
     /// Ends the run. Packets that are still on their way have no fate and do not count; packets sent after them may.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         for index in 0..self.flows.len() {
-            while let Some(packet) = self.flows[index].packets.pop_front() {
-                self.settle(index, packet, sink);
+            while let Some((sequence, packet)) = self.flows[index].packets.next(true) {
+                self.settle(index, sequence, packet, sink);
             }
             self.end_run(index);
         }
@@ -120,29 +101,25 @@ impl Probes {
 
     fn tell(&mut self, flow: u32, packet: u32, fate: Fate, sink: &mut dyn Sink) {
         let index = flow as usize;
-        let flow = &mut self.flows[index];
-        flow.packets[(packet - flow.first) as usize].fate = fate;
-        while let Some(packet) = self.flows[index].packets.front().copied().filter(|p| p.fate != Fate::Unknown) {
-            self.flows[index].packets.pop_front();
-            self.settle(index, packet, sink);
+        self.flows[index].packets.tell(packet, fate);
+        while let Some((sequence, packet)) = self.flows[index].packets.next(false) {
+            self.settle(index, sequence, packet, sink);
         }
     }
 
     /// Counts a packet if it was sent within the window. The packets before it have been settled.
-    fn settle(&mut self, index: usize, packet: Packet, sink: &mut dyn Sink) {
+    fn settle(&mut self, index: usize, sequence: u32, packet: Sent<()>, sink: &mut dyn Sink) {
         let flow = &mut self.flows[index];
-        let sequence = flow.first;
-        flow.first += 1;
-        if packet.sent_at < self.window.0 || packet.sent_at >= self.window.1 {
+        if packet.at < self.window.0 || packet.at >= self.window.1 {
             return;
         }
         let delay = match packet.fate {
             Fate::Unknown => return,
             Fate::Lost => None,
-            Fate::Received(at) => Some(at.since(packet.sent_at)),
+            Fate::Received(at) => Some(at.since(packet.at)),
         };
         sink.probe(&ProbeRow {
-            sent: packet.sent_at,
+            sent: packet.at,
             delay,
             packet: sequence,
             traffic: flow.traffic,

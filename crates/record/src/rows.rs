@@ -100,6 +100,27 @@ pub struct ProbeRow {
     pub direction: u8,
 }
 
+/// One frame of real-time video.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameRow {
+    /// When it was encoded.
+    pub encoded: Time,
+    /// The time until the receiver had all of it; `None` if it never came whole.
+    pub delay: Option<Span>,
+    /// Its number within the source, from 0.
+    pub frame: u32,
+    /// Bytes of media in it.
+    pub bytes: u32,
+    /// The rate that the encoder was asked for, bits a second.
+    pub rate_bps: u64,
+    /// Block of traffic.
+    pub traffic: u16,
+    /// Source within the block.
+    pub source: u32,
+    /// 0 forward, 1 in reverse.
+    pub direction: u8,
+}
+
 /// What one connection's sender is at one instant, as `struct tcp_info` of linux/tcp.h has it: of a real host by its
 /// kernel, of a simulated one as it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -183,6 +204,8 @@ pub trait Sink {
     fn drop(&mut self, row: &DropRow);
     /// The fate of a probe that was sent within the measured window is known. Most have no use for it.
     fn probe(&mut self, _row: &ProbeRow) {}
+    /// The fate of a frame that was encoded within the measured window is known.
+    fn frame(&mut self, _row: &FrameRow) {}
     /// A sender was looked at. Only of real hosts, and where the scenario asks for it.
     fn tcp(&mut self, _row: &TcpRow) {}
     /// Something is asked for, in the order of time. Only called where the scenario asks for it.

@@ -1,5 +1,6 @@
 //! `summary.json` says what a run comes to. A key without meaning for a run is null, never absent and never 0.
 
+use crate::frames::Frames;
 use crate::measures::hosts::{self, Tcp, Udp};
 use crate::measures::link::{self, Way};
 use crate::measures::{exchanges, values};
@@ -132,6 +133,8 @@ pub struct Summary<'a> {
     pub responses: &'a Responses,
     /// What probes saw.
     pub probes: &'a Probes,
+    /// What became of frames.
+    pub frames: &'a Frames,
     /// TCP.
     pub tcp: &'a TcpTotals,
     /// Engine.
@@ -169,6 +172,7 @@ impl Summary<'_> {
             "tcp": values(hosts::TCP, |value| value(&hosts)),
             "udp": values(hosts::UDP, |value| value(&udp)),
             "probes": self.probes.to_json(),
+            "frames": self.frames.to_json(),
             "exchanges": values(exchanges::ROWS, |value| value(self.responses)),
             "engine": engine(self.engine),
             // A live run puts what only it knows here.

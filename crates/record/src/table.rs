@@ -2,7 +2,7 @@
 
 use crate::columns::{Column, Row};
 use crate::demands::Recording;
-use crate::rows::{DemandRow, DropRow, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
+use crate::rows::{DemandRow, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow};
 use parquet::basic::Compression;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
@@ -62,7 +62,7 @@ impl<R: Row> Table<R> {
 }
 
 /// The tables of one run in a folder: `exchanges.parquet`, `queue.parquet` and, where asked for, `drops.parquet`,
-/// `probes.parquet`, `tcp.parquet` and recorded demands.
+/// `probes.parquet`, `frames.parquet`, `tcp.parquet` and recorded demands.
 ///
 /// A disk that fills up does not stop a run under way; [`Tables::finish`] returns the error.
 pub struct Tables {
@@ -70,6 +70,7 @@ pub struct Tables {
     queue: Table<QueueRow>,
     drops: Option<Table<DropRow>>,
     probes: Option<Table<ProbeRow>>,
+    frames: Option<Table<FrameRow>>,
     tcp: Option<Table<TcpRow>>,
     demands: Option<Recording>,
     failed: Result<()>,
@@ -93,6 +94,7 @@ impl Tables {
             queue: Table::create(&folder.join("queue.parquet"), &links)?,
             drops: has_drops.then(|| Table::create(&folder.join("drops.parquet"), &links)).transpose()?,
             probes: None,
+            frames: None,
             tcp: None,
             demands: None,
             failed: Ok(()),
@@ -106,6 +108,15 @@ impl Tables {
     /// Whatever the file system says.
     pub fn with_probes(mut self, folder: &Path) -> Result<Self> {
         self.probes = Some(Table::create(&folder.join("probes.parquet"), &self.links)?);
+        Ok(self)
+    }
+
+    /// Lets it write `frames.parquet` too.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn with_frames(mut self, folder: &Path) -> Result<Self> {
+        self.frames = Some(Table::create(&folder.join("frames.parquet"), &self.links)?);
         Ok(self)
     }
 
@@ -134,6 +145,7 @@ impl Tables {
         self.queue.finish()?;
         self.drops.map_or(Ok(()), Table::finish)?;
         self.probes.map_or(Ok(()), Table::finish)?;
+        self.frames.map_or(Ok(()), Table::finish)?;
         self.tcp.map_or(Ok(()), Table::finish)?;
         Ok(self.demands.map_or(Ok(()), Recording::finish)?)
     }
@@ -167,6 +179,13 @@ impl Sink for Tables {
 
     fn probe(&mut self, row: &ProbeRow) {
         if let Some(table) = &mut self.probes {
+            let result = table.push(*row);
+            self.note(result);
+        }
+    }
+
+    fn frame(&mut self, row: &FrameRow) {
+        if let Some(table) = &mut self.frames {
             let result = table.push(*row);
             self.note(result);
         }

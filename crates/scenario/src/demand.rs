@@ -1,6 +1,6 @@
 //! [`Demand`] is what every block of traffic tells of itself, whatever its kind, with the sources that it has.
 
-use crate::kinds::Tmix;
+use crate::kinds::{RtpVideo, Tmix};
 use crate::scenario::{Direction, RttSpec, Scenario, Traffic};
 use crate::voice::Asks;
 use base::{Span, Stream, Time};
@@ -50,6 +50,11 @@ pub trait Demand {
     fn vectors(&self) -> Option<&Tmix> {
         None
     }
+
+    /// The real-time media that it sends.
+    fn media(&self) -> Option<&RtpVideo> {
+        None
+    }
 }
 
 /// What a block sends between hosts.
@@ -65,12 +70,14 @@ pub enum Carries {
     Datagrams,
     /// Packets that heed nothing and are measured one by one.
     Probes,
+    /// Media whose rate follows reports.
+    Media,
 }
 
 impl Carries {
     /// Whether its hosts speak TCP.
     pub const fn speaks_tcp(self) -> bool {
-        !matches!(self, Self::Datagrams | Self::Probes)
+        !matches!(self, Self::Datagrams | Self::Probes | Self::Media)
     }
 }
 
@@ -97,7 +104,7 @@ pub enum Expected {
         /// Those that wait between exchanges.
         waiting: f64,
     },
-    /// Unresponsive packets.
+    /// Packets of UDP.
     Datagrams {
         /// Sources.
         flows: u32,

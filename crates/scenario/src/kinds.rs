@@ -8,6 +8,7 @@ mod onoff;
 mod poisson;
 mod probe;
 mod replay;
+mod rtp_video;
 mod tmix;
 mod udp_poisson;
 mod udp_trace;
@@ -20,6 +21,7 @@ pub use onoff::OnOff;
 pub use poisson::Poisson;
 pub use probe::Probes;
 pub use replay::Replay;
+pub use rtp_video::RtpVideo;
 pub use tmix::{Reached, Tmix};
 pub use udp_poisson::UdpPoisson;
 pub use udp_trace::UdpTrace;
@@ -87,6 +89,8 @@ kinds! {
     Replay,
     /// Viewers of video, whose players choose bitrates.
     Video,
+    /// Sources of real-time video, whose rate follows the path.
+    RtpVideo,
 }
 
 const DSCP: Key = Key {

@@ -57,6 +57,11 @@ impl Scenario {
         self.traffic.iter().any(|traffic| traffic.workload.carries() == Carries::Probes)
     }
 
+    /// Whether any traffic is real-time video.
+    pub fn has_frames(&self) -> bool {
+        self.traffic.iter().any(|traffic| traffic.workload.carries() == Carries::Media)
+    }
+
     /// Whether TCP's packets may be lost before the bottleneck.
     pub fn loses_segments_before_link(&self) -> bool {
         let is_lossy = self.path.is_lossy();

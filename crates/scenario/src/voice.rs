@@ -110,6 +110,11 @@ pub enum Command {
         /// Bytes of its IP packet.
         bytes: u32,
     },
+    /// The source's media begin: from now on its endpoints say what they do.
+    Media {
+        /// The source.
+        source: u32,
+    },
     /// Say at this instant that the source is due.
     Wake {
         /// The source.
@@ -169,6 +174,11 @@ impl<'a> Voice<'a> {
     #[inline]
     pub fn datagram(&mut self, bytes: u32) {
         self.out.push(Command::Datagram { source: self.index, bytes });
+    }
+
+    /// Lets the source's media begin.
+    pub fn media(&mut self) {
+        self.out.push(Command::Media { source: self.index });
     }
 
     /// Says any other command.

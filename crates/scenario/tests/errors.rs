@@ -438,7 +438,8 @@ fn hosts() {
     );
 }
 
-const KINDS: &str = "web, bulk, poisson, cbr, onoff, udp-poisson, udp-trace, probe, tmix, replay, video, homes";
+const KINDS: &str =
+    "web, bulk, poisson, cbr, onoff, udp-poisson, udp-trace, probe, tmix, replay, video, rtp_video, homes";
 
 #[test]
 fn traffic() {

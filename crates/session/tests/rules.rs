@@ -171,6 +171,10 @@ impl<'s> World<'s> {
                 let player = Ends::Vector(Player::new(&tmix.vectors, vector, self.now));
                 self.open(driver, opening, None, opening.number, player);
             }
+            Command::Media { source } => {
+                let source = &self.sources[driver].all()[source as usize];
+                self.said.push(format!("{ns} media {} {} {}", source.block, source.number, source.client));
+            }
             Command::Datagram { source, bytes } => {
                 let source = &self.sources[driver].all()[source as usize];
                 let line = format!("{ns} datagram {} {} {} {bytes}", source.block, source.number, source.client);

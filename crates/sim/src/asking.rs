@@ -66,6 +66,7 @@ impl Simulation<'_> {
             }
             Command::Vector { opening, vector, copy } => self.begin_vector(&opening, vector, copy),
             Command::Datagram { source, bytes } => self.send_datagram(source, bytes, sink),
+            Command::Media { source } => self.begin_media(source, sink),
             Command::Wake { source, at } => {
                 self.network.around.queue.push(at, Rank::Demand, source, What::SOURCE);
             }

@@ -1,4 +1,4 @@
-//! This file has what the simulator keeps of unresponsive sources.
+//! This file has what the simulator keeps of sources that do not speak TCP.
 
 use base::{FlowKey, Time};
 use scenario::Scenario;
@@ -17,6 +17,8 @@ pub enum Kept {
         /// Its flow of probes, if it sends these.
         probe: Option<u32>,
     },
+    /// The source sends media: its flow of these.
+    Media(u32),
 }
 
 impl Kept {

@@ -21,6 +21,7 @@ mod connection;
 mod datagrams;
 mod fetching;
 mod glance;
+mod media;
 mod memory;
 mod network;
 mod packets;

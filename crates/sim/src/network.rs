@@ -2,6 +2,7 @@
 
 use crate::calendar::Calendar;
 use crate::connection::{Connections, Path};
+use crate::media::Media;
 use crate::packets::{Parcel, Segments, What};
 use crate::probes::Probes;
 use crate::queue::EventQueue;
@@ -28,7 +29,7 @@ pub struct Network {
     /// so long. It is zero where ports depend on each other: where packets go on from one link to another, or where
     /// losses of all ports are written down in one order.
     pub lookahead: Span,
-    /// Whether there are unresponsive sources.
+    /// Whether anything goes over UDP.
     has_udp: bool,
 }
 
@@ -63,6 +64,8 @@ pub struct Around {
     pub segments: Segments,
     /// Probes on their way.
     pub probes: Probes,
+    /// Real-time media, and what their packets on their way carry.
+    pub media: Media,
     /// The hosts of each source, for sources without connections.
     pub hosts: Vec<[u32; 2]>,
     /// How long packets waited at each step; empty where there is one link.
@@ -148,6 +151,7 @@ impl Network {
             },
             segments: Segments::default(),
             probes: Probes::new(from, to),
+            media: Media::new(from, to),
             hosts: Vec::new(),
             writes_drops: scenario.record.drops,
         };
@@ -264,6 +268,8 @@ impl Around {
             (receivers.receive(source, takes, at, own), source)
         } else if packet.is_probe() {
             (self.probes.crosses(packet.place(), at, takes), 0)
+        } else if packet.is_media() {
+            (self.media.crosses(packet.place(), packet.side(), at, takes), 0)
         } else {
             (at + takes, 0)
         };
@@ -430,6 +436,8 @@ impl Gate<'_> {
     fn source(&self, packet: Parcel) -> u32 {
         if packet.is_probe() {
             self.around.probes.source(packet.place())
+        } else if packet.is_media() {
+            self.around.media.source(packet.place())
         } else if packet.is_udp() {
             packet.place()
         } else {
@@ -472,7 +480,7 @@ impl Tap<Parcel> for Gate<'_> {
     fn dropped(&mut self, packet: Parcel, cause: Cause, now: Time) {
         self.tally().dropped(&packet, packet.is_udp(), cause, now);
         // Its owner learns of the loss as an event, in the order of all that happens at hosts.
-        if packet.is_probe() || !packet.is_udp() {
+        if !packet.is_udp() || packet.is_probe() || packet.is_media() {
             self.around.queue.push(now, Rank::Lose, self.port.index() as u32, What::packet(packet));
         }
     }

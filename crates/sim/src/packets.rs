@@ -12,7 +12,7 @@ pub struct Parcel {
     /// The flow that routers see; above it, from bit [`STEP_AT`] up, the packet's step on its route.
     flow: u64,
     /// From the least significant bit up: [`Parcel::place`], size, ECN field, whether it is a probe, side, whether it
-    /// is an unresponsive source's, codepoint.
+    /// is a packet of UDP, codepoint; whether it is of media.
     bits: u64,
 }
 
@@ -23,6 +23,7 @@ const STEPS: u64 = ((1 << Step::BITS) - 1) << STEP_AT;
 const SIZE_AT: u32 = 32;
 const ECN_AT: u32 = 48;
 const PROBE_AT: u32 = 50;
+const MEDIA_AT: u32 = 51;
 const SIDE_AT: u32 = 56;
 const UDP_AT: u32 = 57;
 const DSCP_AT: u32 = 58;
@@ -60,7 +61,14 @@ impl Parcel {
         Self { bits: udp.bits | 1 << PROBE_AT, ..udp }
     }
 
-    /// The place of its segment. For an unresponsive packet this is its source, and for a probe its place among probes.
+    /// A packet of media, or a report of them; `place` is its place among these.
+    pub fn media(flow: FlowKey, step: Step, place: u32, size: u16, ecn: Ecn, dscp: u8, side: u8) -> Self {
+        let udp = Self::udp(flow, step, place, size, ecn, dscp, side);
+        Self { bits: udp.bits | 1 << MEDIA_AT, ..udp }
+    }
+
+    /// The place of its segment. For an unresponsive packet this is its source, for a probe or media its place among
+    /// these.
     #[inline]
     pub const fn place(self) -> u32 {
         self.bits as u32
@@ -72,10 +80,16 @@ impl Parcel {
         (self.bits >> SIDE_AT & 1) as usize
     }
 
-    /// Whether it comes from an unresponsive source.
+    /// Whether it is a packet of UDP: of an unresponsive source, or of media.
     #[inline]
     pub const fn is_udp(self) -> bool {
         self.bits >> UDP_AT & 1 != 0
+    }
+
+    /// Whether it is of media, which go over UDP.
+    #[inline]
+    pub const fn is_media(self) -> bool {
+        self.bits >> MEDIA_AT & 1 != 0
     }
 
     /// Whether it is a probe, which also comes from an unresponsive source.
@@ -134,13 +148,25 @@ impl What {
         Self(end as u64, 0)
     }
 
+    /// An end of the flow of media that is the event's source, for wake-ups.
+    #[inline]
+    pub const fn end_of_media(end: usize) -> Self {
+        Self(end as u64, 1)
+    }
+
+    /// Whether [`What::end_of_media`] made it.
+    #[inline]
+    pub const fn is_of_media(self) -> bool {
+        self.1 != 0
+    }
+
     /// The packet that [`What::packet`] put in.
     #[inline]
     pub const fn as_packet(self) -> Parcel {
         Parcel { flow: self.0, bits: self.1 }
     }
 
-    /// The end that [`What::end`] put in.
+    /// The end that [`What::end`] or [`What::end_of_media`] put in.
     #[inline]
     pub const fn as_end(self) -> usize {
         self.0 as usize

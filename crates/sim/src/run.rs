@@ -17,6 +17,8 @@ pub struct Outcome {
     pub responses: Responses,
     /// The results of probes.
     pub probes: record::Probes,
+    /// What became of frames.
+    pub frames: record::Frames,
     /// What TCP has done within the measured window.
     pub tcp: TcpTotals,
     /// How many events were handled.
@@ -37,6 +39,7 @@ impl Outcome {
             crossings: &self.crossings,
             responses: &self.responses,
             probes: &self.probes,
+            frames: &self.frames,
             tcp: &self.tcp,
             engine,
         }
@@ -111,6 +114,7 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: Listener<'_>) -> 
     }
     simulation.assert_conserved();
     simulation.network.around.probes.measured.finish(sink);
+    simulation.network.around.media.frames.finish(sink);
     let (start, stop) = at_start.zip(at_end).expect("the window lies within the run");
     let lost = simulation.network.net.ports().map(|(_, at)| at.meter.window().lost_before_link[0]);
     let lost_before_link = scenario.loses_segments_before_link().then(|| lost.sum());
@@ -125,6 +129,7 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: Listener<'_>) -> 
             Crossing::all(steps.iter().copied(), routes, waits)
         },
         probes: simulation.network.around.probes.measured,
+        frames: simulation.network.around.media.frames,
         meters: simulation.network.net.into_own().map(|at| at.meter).collect(),
     })
 }

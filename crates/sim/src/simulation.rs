@@ -2,6 +2,7 @@
 
 use crate::connection::{Application, Connection, Connections};
 use crate::datagrams::Kept;
+use crate::media;
 use crate::network::{Around, Network, Sender};
 use crate::packets::{Parcel, What};
 use crate::queue::Event;
@@ -70,7 +71,11 @@ impl<'s> Simulation<'s> {
     pub fn new(scenario: &'s Scenario) -> Self {
         let sources = Sources::new(scenario, None, u32::MAX);
         let mut network = Network::new(scenario);
-        let mut kept: Vec<_> = sources.all().iter().map(|source| Kept::of(source, scenario)).collect();
+        let media = &mut network.around.media;
+        let kept = (0..)
+            .zip(sources.all())
+            .map(|(index, source)| media::flow_of(media, scenario, index, source, Kept::of(source, scenario)));
+        let mut kept: Vec<_> = kept.collect();
         for (index, (source, kept)) in sources.all().iter().zip(&mut kept).enumerate() {
             network.around.queue.push(source.first, Rank::Demand, index as u32, What::SOURCE);
             let carries = scenario.traffic[usize::from(source.block)].workload.carries();
@@ -262,6 +267,7 @@ impl<'s> Simulation<'s> {
     fn handle(&mut self, event: Event<What>, sink: &mut dyn Sink) {
         match event.rank {
             Rank::Lose => return self.lose(event.what.as_packet(), sink),
+            Rank::Wake if event.what.is_of_media() => self.wake_media(event.source, event.what.as_end(), sink),
             Rank::Wake => self.wake(event.source, event.what.as_end(), sink),
             Rank::Demand => self.demand(event.source, sink),
             Rank::Arrive | Rank::Deliver => unreachable!("packets on their way are in calendars"),
@@ -273,6 +279,9 @@ impl<'s> Simulation<'s> {
     fn lose(&mut self, packet: Parcel, sink: &mut dyn Sink) {
         if packet.is_probe() {
             return self.network.around.probes.lost(packet.place(), sink);
+        }
+        if packet.is_media() {
+            return self.network.around.media.lost(packet.place(), sink);
         }
         let segments = &mut self.network.around.segments;
         let place = segments.connection(packet.place());
@@ -286,6 +295,8 @@ impl<'s> Simulation<'s> {
         if packet.is_udp() {
             if packet.is_probe() {
                 self.network.around.probes.received(packet.place(), self.now, sink);
+            } else if packet.is_media() {
+                self.deliver_media(packet, sink);
             }
             return;
         }

@@ -6,7 +6,7 @@
 mod common;
 
 use base::Stream;
-use common::{Ran, run_with};
+use common::{Kept, Ran, run_with};
 
 /// Connection vectors of both kinds, ten a second.
 fn vectors() -> String {
@@ -22,7 +22,7 @@ fn vectors() -> String {
 }
 
 /// What is asked for: all kinds of sources.
-const TRAFFIC: [&str; 8] = [
+const TRAFFIC: [&str; 9] = [
     "kind = 'bulk'\nflows = 12\ndirection = 'both'\n",
     "kind = 'bulk'\nflows = 200\nrtt = '20ms'\n",
     "kind = 'web'\nusers = 300\n",
@@ -31,6 +31,7 @@ const TRAFFIC: [&str; 8] = [
     "kind = 'onoff'\nflows = 20\nrate = '1mbit'\npacket = '250b'\n[[traffic]]\nkind = 'bulk'\nflows = 3\n",
     "kind = 'tmix'\nvectors = 'set.cvec'\n[[traffic]]\nkind = 'bulk'\nflows = 2\n",
     "kind = 'web'\nmodel = 'packmime'\narrivals = '40hz'\n",
+    "kind = 'rtp_video'\nflows = 3\nmax_rate = '2mbit'\nect = 'ect1'\ndirection = 'both'\n[[traffic]]\nkind = 'bulk'\nflows = 2\n",
 ];
 
 const QDISCS: [&str; 8] = [
@@ -70,7 +71,7 @@ fn windows_come_to_the_same_as_events_one_by_one() {
     let mut stream = Stream::named(1, "windows");
     let mut pick = |of: &[&'static str]| of[stream.below(of.len() as u64) as usize];
     let mut dropped = 0;
-    for case in 0..64 {
+    for case in 0..72 {
         let (traffic, qdisc, path) = (TRAFFIC[case % TRAFFIC.len()], pick(&QDISCS), pick(&PATHS));
         let text = format!(
             "seed = {case}\nduration = '6s'\nwarmup = '1s'\nrecord.interval = '500ms'\n{path}\ntcp.stack = '{}'\n\
@@ -81,7 +82,10 @@ fn windows_come_to_the_same_as_events_one_by_one() {
         );
         let (windows, one_by_one) = (run(&text, false), run(&text, true));
         assert_eq!(windows.summary, one_by_one.summary, "{text}");
-        let rows = |ran: &Ran| format!("{:?}\n{:?}\n{:?}", ran.rows.exchanges, ran.rows.queue, ran.rows.probes);
+        let rows = |ran: &Ran| {
+            let Kept { exchanges, queue, probes, frames, .. } = &ran.rows;
+            format!("{exchanges:?}\n{queue:?}\n{probes:?}\n{frames:?}")
+        };
         assert!(rows(&windows) == rows(&one_by_one), "{text}");
         assert!(windows.rows.drops.is_empty());
         dropped += one_by_one.rows.drops.len();

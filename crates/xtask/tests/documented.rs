@@ -73,6 +73,9 @@ kind = 'tmix'
 vectors = 'set.cvec'
 [[traffic]]
 kind = 'video'
+[[traffic]]
+kind = 'rtp_video'
+max_rate = '5mbit'
 ";
 
 fn resolve(text: &str) -> Result<Resolved, String> {

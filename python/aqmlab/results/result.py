@@ -102,6 +102,11 @@ class Result:
         return self._tables([run.probes for run in self.runs])
 
     @cached_property
+    def frames(self) -> pl.DataFrame:
+        """One row a frame of real-time video encoded in the measured window; with several runs a column `rep`."""
+        return self._tables([run.frames for run in self.runs])
+
+    @cached_property
     def tcp(self) -> pl.DataFrame:
         """What senders did: one row a sample of a connection; with several runs a column `rep` says which.
 
@@ -119,9 +124,9 @@ class Result:
         return estimate(self.windows, measure)
 
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
-        """A table, `exchanges`, `queue`, `probes` or `tcp`, for pandas (which must be installed)."""
-        if table not in ("exchanges", "queue", "probes", "tcp"):
-            raise BadInput(f"{table!r}: expected 'exchanges', 'queue', 'probes' or 'tcp'")
+        """A table, `exchanges`, `queue`, `probes`, `frames` or `tcp`, for pandas (which must be installed)."""
+        if table not in ("exchanges", "queue", "probes", "frames", "tcp"):
+            raise BadInput(f"{table!r}: expected 'exchanges', 'queue', 'probes', 'frames' or 'tcp'")
         try:
             import pandas as pd
         except ImportError:

@@ -107,6 +107,11 @@ class Run:
         return self._table("probes")
 
     @property
+    def frames(self) -> pl.DataFrame:
+        """One row a frame of real-time video that was encoded in the measured window: delay, size, rate asked for."""
+        return self._table("frames")
+
+    @property
     def tcp(self) -> pl.DataFrame:
         """What senders did: one row a sample of a connection. Live runs have it, and others with `record.flows`."""
         return self._table("tcp")

@@ -256,7 +256,7 @@ def finish_run(
 
     `live` says how a run between real hosts was made; of a reference it is checked that nobody waited.
     """
-    names = ("exchanges", "queue", "drops", "probes", "tcp")
+    names = ("exchanges", "queue", "drops", "probes", "frames", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
     # The only link is the same in every row, whatever it is called.
     left_out = set() if summary.get("routes") else {"link"}

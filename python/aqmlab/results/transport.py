@@ -1,4 +1,4 @@
-"""What TCP, UDP and probes came to: figures of the summary that tables show where a run has them."""
+"""What TCP, UDP, probes and real-time video came to: figures of the summary, in tables where a run has them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +45,10 @@ FIGURES = (
     Figure("probes.one_way_delay_s.p50", "probe one-way delay, median (ms)", "median\nms", "s"),
     Figure("probes.one_way_delay_s.p99", "probe one-way delay, 99 % (ms)", "99 %\nms", "s"),
     Figure("probes.jitter_mean_s", "probe jitter, mean (ms)", "jitter\nms", "s"),
+    Figure("frames.bitrate_bps", "real-time video, rate", "video\nrate", "bps"),
+    Figure("frames.delay_s.p50", "frame delay, median (ms)", "frame delay,\nmedian, ms", "s"),
+    Figure("frames.delay_s.p99", "frame delay, 99 % (ms)", "frame delay,\n99 %, ms", "s"),
+    Figure("frames.loss_ratio", "frames lost (%)", "frames\nlost %", "share"),
 )
 
 

@@ -21,7 +21,7 @@ RESERVED = (
 )
 """What no axis may be called: selectors and tables of runs have something else under these names."""
 
-SECTIONS = ("exchanges", "forward", "probes", "reverse", "tcp", "udp")
+SECTIONS = ("exchanges", "forward", "frames", "probes", "reverse", "tcp", "udp")
 """Of a summary: a name that goes on from one of these with _ is a column of what was found there."""
 
 

@@ -53,6 +53,7 @@ impl Hosts<'_> {
             Command::Transfer { opening, bytes } => self.open_transfer(&opening, bytes)?,
             Command::Vector { opening, vector, .. } => self.open_vector(&opening, vector)?,
             Command::Datagram { source, bytes } => self.send_datagram(source, bytes)?,
+            Command::Media { .. } => unreachable!("a run with media was refused before it began"),
             Command::Wake { source, at } => self.timers.push(at, Due::Source(source)),
         }
         Ok(())

@@ -66,6 +66,11 @@ impl Flows {
 
 /// Why the packets of a block cannot be sent; `None` if they can.
 pub fn unsupported(traffic: &Traffic, family: Family) -> Option<String> {
+    if traffic.workload.carries() == Carries::Media {
+        return Some(
+            "rtp_video: a live run has no real-time video yet; expected other kinds, or a simulated run".into(),
+        );
+    }
     let least = headers(family == Family::Ipv6);
     let least = least + if traffic.workload.carries() == Carries::Probes { MARK as u32 } else { 0 };
     let is_possible = |size: f64| (f64::from(least)..=f64::from(LARGEST)).contains(&size);

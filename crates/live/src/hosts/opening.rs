@@ -34,7 +34,7 @@ impl Service {
             Carries::Exchanges => Some(Self::Web),
             Carries::Transfers => Some(Self::Transfer),
             Carries::Vectors => Some(Self::Vector),
-            Carries::Datagrams | Carries::Probes => None,
+            Carries::Datagrams | Carries::Probes | Carries::Media => None,
         }
     }
 

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use base::Rate;
-use record::{DemandRow, DropRow, Engine, ExchangeRow, ProbeRow, QueueRow, Sink, TcpRow};
+use record::{DemandRow, DropRow, Engine, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow};
 use scenario::Scenario;
 use serde_json::Value;
 use sim::Outcome;
@@ -15,6 +15,7 @@ pub struct Kept {
     pub queue: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
     pub probes: Vec<ProbeRow>,
+    pub frames: Vec<FrameRow>,
     pub tcp: Vec<TcpRow>,
     pub demands: Vec<DemandRow>,
 }
@@ -31,6 +32,9 @@ impl Sink for Kept {
     }
     fn probe(&mut self, row: &ProbeRow) {
         self.probes.push(*row);
+    }
+    fn frame(&mut self, row: &FrameRow) {
+        self.frames.push(*row);
     }
     fn tcp(&mut self, row: &TcpRow) {
         self.tcp.push(*row);
