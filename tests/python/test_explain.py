@@ -98,7 +98,7 @@ def test_a_name_of_several_measures_shows_each_and_a_key_of_the_summary_one(caps
         assert cli.invoke(["explain", name, "--json"]) == 0
         return [row["key"] for row in json.loads(capsys.readouterr().out)["measures"]]
 
-    assert keys("loss_ratio") == ["forward.loss_ratio", "udp.loss_ratio", "probes.loss_ratio"]
+    assert keys("loss_ratio") == [*("forward.loss_ratio", "udp.loss_ratio", "probes.loss_ratio", "frames.loss_ratio")]
     assert keys("udp.loss_ratio") == ["udp.loss_ratio"]
     assert keys("reverse.loss_ratio") == ["forward.loss_ratio"]
 
