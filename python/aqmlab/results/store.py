@@ -411,14 +411,17 @@ def _about() -> Json:
 
 
 def _found(summary: Json) -> Json:
-    """A summary without its name, what a simulated run has not got, losses that no path had, the only link once more
-    under its name, and what held flows back, which is seen beside what they did.
+    """A summary without its name, what a simulated run has not got, losses that no path had, frames of nobody, the
+    only link once more under its name, and what held flows back, which is seen beside what they did.
     """
     found = {key: item for key, item in {**summary, "scenario": None}.items() if (key, item) != ("live", None)}
     if found.get("routes") is None:
         found = {key: item for key, item in found.items() if key not in ("links", "routes")}
     if isinstance(found.get("tcp"), dict):
         found["tcp"] = {key: item for key, item in found["tcp"].items() if key != "held_back"}
+    frames = found.get("frames")
+    if isinstance(frames, dict) and frames["encoded_frames"] is None:
+        del found["frames"]
     udp = found.get("udp")
     if isinstance(udp, dict) and not udp.get("lost_before_link_packets"):
         found["udp"] = {key: item for key, item in udp.items() if key != "lost_before_link_packets"}
