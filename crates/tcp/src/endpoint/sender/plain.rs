@@ -78,8 +78,8 @@ impl Sender {
         can
     }
 
-    /// Takes a segment that was [expected](Self::expects), and sends what may be sent now. It `tells_marks` if it counts
-    /// more than are known.
+    /// Takes a segment that was [expected](Self::expects), and sends what may be sent now. It `tells_marks` if it
+    /// counts more than are known.
     #[inline(always)]
     pub(in crate::endpoint) fn on_plain_ack(
         &mut self,
@@ -127,8 +127,8 @@ impl Sender {
         self.schedule_wanted_probe(config, now);
     }
 
-    /// Takes an acknowledgement of new data: reads the count of marks if it `tells_marks`, measures the round trip, grows
-    /// the window and restarts the timer.
+    /// Takes an acknowledgement of new data: reads the count of marks if it `tells_marks`, measures the round trip,
+    /// grows the window and restarts the timer.
     #[inline(always)]
     fn advance(&mut self, segment: &Segment, tells_marks: bool, config: &Config, now: Time) {
         let bytes = segment.ack - self.snd_una;
