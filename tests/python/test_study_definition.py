@@ -133,6 +133,7 @@ def test_a_test_bed_sets_in_some_points_what_axes_say(tmp_path):
     ("old", "new", "complaint"),
     [
         ('aqm = "pi"', 'aqm = "pie"', r"study.toml: bed tuned: point.0.of.aqm: 'pie': expected one of"),
+        ('grid = "web"', 'grid = ["web", "again"]', r"study.toml: bed tuned: point.0.of.grid: .*expected one of web"),
         ("of = ", "on = ", r"study.toml: bed.0.point.0: on: unknown key; expected one of of, set"),
         ('set = { "link.qdisc.qref" = "30p" }', "", r"study.toml: bed.0.point.0: expected of and set"),
         ('title = "tuned"', "", r"study.toml: bed.0.title: missing; expected a test bed with name, title and set or"),

@@ -81,9 +81,9 @@ def _grid(points: Sequence[Placed], selector: Mapping[str, Any], where: str) -> 
     axes = {point.grid: tuple(point.at) for point in points}
     if "grid" in selector:
         name = selector["grid"]
-        if name not in axes:
+        if not isinstance(name, str) or name not in axes:
             raise BadInput(f"{where}.grid: {said(name)}expected one of {', '.join(axes)}")
-        return str(name)
+        return name
     asked = {key: item for key, item in selector.items() if key not in OWN_KEYS}
     found = [name for name, own in axes.items() if set(asked) <= set(own)]
     if not found:
