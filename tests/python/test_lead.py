@@ -60,6 +60,10 @@ BLOCKS = {
         {"viewers": 3, "segment": "4s", "buffer": "60s"},
         "3 viewers of video (bba0, segments of 4 s, 60 s buffered at most) forward",
     ),
+    "rtp_video": (
+        {"flows": 2, "max_rate": "5mbit"},
+        "2 sources of real-time video (scream, 30 frames a second, 150 kb/s to 5 Mb/s each) forward",
+    ),
     "probe": ({"direction": "reverse"}, "1 probe (a packet of 200 bytes every 20 ms) in reverse"),
     "tmix": (
         {"vectors": VECTORS, "load": "5mbit", "direction": "reverse"},

@@ -115,7 +115,7 @@ impl Kind for RtpVideo {
             keys: &[FLOWS, CC, FRAME_RATE, MIN_RATE, MAX_RATE, PACKET, KEY_FRAMES, KEY_SIZE, VARIATION, START],
             words: &[(
                 "",
-                "{flows|source} of real-time video ({cc}, {frame_rate}, {min_rate} to {max_rate}{flows: each})",
+                "{flows|source} of real-time video ({cc}, {frame_rate} frames a second, {min_rate} to {max_rate}{flows: each})",
             )],
         }],
     };
