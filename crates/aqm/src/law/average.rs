@@ -73,9 +73,17 @@ impl Average {
             self.resume(queue, now);
         } else {
             self.idle_since = Time::NEVER;
-            self.value += self.weight * (queue - self.value);
+            self.weigh(queue);
         }
         self.value
+    }
+
+    /// Moves the average towards `queue` by the weight. With a weight of one it is the queue itself, which difference and
+    /// sum may miss by a rounding, so that laws would not find the two equal.
+    #[inline]
+    fn weigh(&mut self, queue: f64) {
+        let moved = self.value + self.weight * (queue - self.value);
+        self.value = if self.weight < 1.0 { moved } else { queue };
     }
 
     fn resume(&mut self, queue: f64, now: Time) {
@@ -83,7 +91,7 @@ impl Average {
         self.value = if value < self.least { 0.0 } else { value };
         self.idle_since = Time::NEVER;
         if self.idle == Idle::DecayAndSample {
-            self.value += self.weight * (queue - self.value);
+            self.weigh(queue);
         }
     }
 
@@ -168,6 +176,8 @@ mod tests {
         assert_eq!(average.sample(3.0, Time::ZERO), 3.0);
         average.idle_from(Time::ZERO);
         assert_eq!(average.sample(0.0, Time::from_ns(1)), 0.0);
+        // 7.314 + (3.188 - 7.314) is another number than 3.188.
+        assert_eq!(busy(1.0, 7.314, Idle::Decay).sample(3.188, Time::ZERO), 3.188);
     }
 
     #[test]
