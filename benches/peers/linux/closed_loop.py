@@ -184,7 +184,12 @@ def value_of(case: Case, run: dict[str, Any], key: str) -> float:
     if key == "rate_ratio":
         rates = run["goodput_bps"]
         return rates_of(case, [sum(rates[0::2]), sum(rates[1::2])])[key]
-    return float(run["loss_ratio"] + run["mark_ratio"] if key == "signal_ratio" else run[key])
+    return reading(run, key)
+
+
+def reading(figures: dict[str, Any], key: str) -> float:
+    """A quantity of a queue of the kernel: lost and marked packets together, or what is recorded under its name."""
+    return float(figures["loss_ratio"] + figures["mark_ratio"] if key == "signal_ratio" else figures[key])
 
 
 def table(lines: Sequence[Line]) -> list[list[str]]:

@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from closed_loop import toml, value_of
+from closed_loop import reading, toml
 from closed_loop_cases import FRAME, SETTLE_S, START_S
 from hops import Comparison, Places, summary_of
 from ns2_reference import Measure, Run, RunError, guarded
@@ -98,7 +98,7 @@ def kept(name: str) -> list[Places]:
     if stored["tc"] != [words for hop in case.hops for words in links(hop)]:
         raise RunError(f"{name}: the kept figures are of other links; measure them anew: two_hops_kernel.py")
     return [
-        {place(hop, case): {key: value_of(figures, key) for key in KEYS} for hop, figures in enumerate(one["hops"])}
+        {place(hop, case): {key: reading(figures, key) for key in KEYS} for hop, figures in enumerate(one["hops"])}
         for one in stored["runs"]
     ]
 
