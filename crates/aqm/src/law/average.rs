@@ -78,8 +78,8 @@ impl Average {
         self.value
     }
 
-    /// Moves the average towards `queue` by the weight. With a weight of one it is the queue itself, which difference and
-    /// sum may miss by a rounding, so that laws would not find the two equal.
+    /// Moves the average towards `queue` by the weight. With a weight of one it is the queue itself, which difference
+    /// and sum may miss by a rounding, so that laws would not find the two equal.
     #[inline]
     fn weigh(&mut self, queue: f64) {
         let moved = self.value + self.weight * (queue - self.value);
