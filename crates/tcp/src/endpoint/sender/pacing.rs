@@ -113,14 +113,13 @@ impl Pacer {
     }
 
     /// How many segments a burst has.
-    #[inline]
-    fn burst(&self, min_rtt: impl FnOnce() -> Option<Span>, mss: u64, most: u32) -> u64 {
+    fn burst(&self, min_rtt: Option<Span>, mss: u64, most: u32) -> u64 {
         if let Some(bursts) = self.bursts {
             return ((self.rate / bursts) as u64 / mss).max(self.least_burst).min(u64::from(most));
         }
         let mut bytes = ((self.rate / BURSTS) as u64).min(MOST_BURST);
         // tcp_tso_rtt_log: near peers get larger bursts. The addition halves with every 2^9 us of round-trip time.
-        let shift = min_rtt().map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
+        let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
         bytes += if shift < 32 { MOST_BURST >> shift } else { 0 };
         (bytes.min(MOST_BURST) / mss).max(self.least_burst).min(u64::from(most))
     }
@@ -166,8 +165,9 @@ impl Sender {
             if pacer.departs_at() > now {
                 break;
             }
+            let min_rtt = self.shortest_rtt();
             let Some(pacer) = &self.pacer else { return };
-            let burst = pacer.burst(|| self.shortest_rtt(), mss, config.pacing_burst);
+            let burst = pacer.burst(min_rtt, mss, config.pacing_burst);
             let sent = match PLAIN {
                 true => self.fill_plainly(burst, config, now, out),
                 false => self.fill(burst, config, now, out),
@@ -447,12 +447,12 @@ mod tests {
 
     #[test]
     fn bursts_are_a_millisecond_but_two_segments_and_64_kilobytes_at_most() {
-        let far = || Some(Span::from_ms(40));
+        let far = Some(Span::from_ms(40));
         for (rate, segments) in [(1e5, 2), (1.024e6 * 5.5, 5), (1e9, 65)] {
             assert_eq!(pacer(rate).burst(far, 1_000, 100), segments, "{rate}");
         }
         // Near by: 65215 >> 4 more with 2.1 ms (2100 us >> 9 = 4).
-        assert_eq!(pacer(1e5).burst(|| Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
+        assert_eq!(pacer(1e5).burst(Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
         assert_eq!(pacer(f64::INFINITY).burst(far, 1_000, 100), 65);
         // Or as many as are allowed.
         assert_eq!(pacer(1e5).burst(far, 1_000, 1), 1);

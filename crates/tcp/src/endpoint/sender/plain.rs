@@ -171,20 +171,13 @@ impl Sender {
     ) -> u64 {
         let cwnd = self.window.bytes();
         for sent in 0..most {
-            let Some((len, has_fin)) = self.due_plainly(cwnd, config) else {
+            let Some(new) = self.due_plainly(cwnd, config) else {
                 if self.snd_una == self.snd_nxt {
                     self.ask_for_room(config, now);
                 }
                 return sent;
             };
-            let ends_burst = most > 1 && sent + 1 == most;
-            if ends_burst {
-                self.end_burst(true);
-            }
-            self.send_new(len, has_fin, config, now, out);
-            if ends_burst {
-                self.end_burst(false);
-            }
+            self.send_of_burst(new, most > 1 && sent + 1 == most, config, now, out);
         }
         most
     }

@@ -98,14 +98,7 @@ impl Sender {
             match self.due(config) {
                 Some(Due::Again) => self.resend_next(config, now, out),
                 Some(Due::New(len, has_fin)) => {
-                    let ends_burst = most > 1 && sent + 1 == most;
-                    if ends_burst {
-                        self.end_burst(true);
-                    }
-                    self.send_new(len, has_fin, config, now, out);
-                    if ends_burst {
-                        self.end_burst(false);
-                    }
+                    self.send_of_burst((len, has_fin), most > 1 && sent + 1 == most, config, now, out);
                 }
                 None => {
                     self.on_nothing_due(config, now, out);
@@ -114,6 +107,25 @@ impl Sender {
             }
         }
         most
+    }
+
+    /// Sends a new segment: its payload, and whether the FIN rides on it. The last of a burst may say so.
+    #[inline(always)]
+    pub(super) fn send_of_burst(
+        &mut self,
+        (len, has_fin): (u32, bool),
+        ends_burst: bool,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) {
+        if ends_burst {
+            self.end_burst(true);
+        }
+        self.send_new(len, has_fin, config, now, out);
+        if ends_burst {
+            self.end_burst(false);
+        }
     }
 
     /// Does what is left to do when nothing may be sent: a closed window is asked about, and a recovery rescues its
