@@ -44,7 +44,6 @@ fn a_flow_alone_fills_the_link_with_a_queue_of_its_target() {
     for (target_ms, limit) in [(100.0, 400), (25.0, 400), (60.0, 1_000)] {
         let ran = over(&drop_tail(limit), &format!("ledbat_target = '{target_ms}ms'"), FIRST);
         let delay_ms = 1e3 * ran.number("forward.queue_delay_mean_s");
-        eprintln!("{target_ms} ms: {delay_ms} ms, sd {}", 1e3 * ran.number("forward.queue_delay_sd_s"));
         assert!(ran.number("forward.utilisation") > 0.999);
         assert_eq!(ran.number("forward.loss_ratio"), 0.0);
         // Timestamps are whole milliseconds, an echo is up to a packet older than what is acknowledged, and the window
@@ -57,7 +56,6 @@ fn a_flow_alone_fills_the_link_with_a_queue_of_its_target() {
 fn share_beside_cubic(qdisc: &str) -> f64 {
     let ran = over(qdisc, "", &format!("{FIRST}{ANOTHER}cc = 'cubic'\nstart = '10s'\n"));
     let rates = rates(&ran);
-    eprintln!("{qdisc}: {rates:?}");
     assert!(rates.iter().sum::<f64>() > 0.9 * GOODPUT_BPS, "{qdisc}: {rates:?}");
     rates[0] / GOODPUT_BPS
 }
@@ -87,7 +85,6 @@ fn an_aqm_keeps_the_queue_from_the_target_and_it_does_not_yield() {
 fn two_flows_that_know_the_same_base_delay_share() {
     let ran = over(&drop_tail(1_000), "", &format!("{FIRST}{ANOTHER}start = '200ms'\n"));
     let (delay_ms, rates) = (1e3 * ran.number("forward.queue_delay_mean_s"), rates(&ran));
-    eprintln!("{rates:?}, {delay_ms} ms");
     assert!((delay_ms - 100.0).abs() < 3.0, "{delay_ms} ms");
     // What one has more than the other by then, a segment a round trip for 200 ms, stays.
     assert!(rates.iter().all(|rate| (rate / GOODPUT_BPS - 0.5).abs() < 0.1), "{rates:?}");
@@ -100,7 +97,6 @@ fn a_late_comer_takes_the_queue_for_the_path() {
     // ms, that takes 90 s for the 230 segments it has.
     let ran = over(&drop_tail(1_000), "", &format!("{FIRST}{ANOTHER}start = '60s'\n"));
     let (delay_ms, rates) = (1e3 * ran.number("forward.queue_delay_mean_s"), rates(&ran));
-    eprintln!("{rates:?}, {delay_ms} ms");
     assert!((185.0..205.0).contains(&delay_ms), "{delay_ms} ms");
     assert!(rates[1] > 0.95 * GOODPUT_BPS, "{rates:?}");
 }
