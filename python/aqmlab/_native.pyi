@@ -132,6 +132,9 @@ def measures() -> str:
 def stacks() -> str:
     """The TCP stack profiles as JSON."""
 
+def controllers() -> str:
+    """The congestion controllers as JSON."""
+
 def traffic_models() -> str:
     """The traffic models as JSON."""
 

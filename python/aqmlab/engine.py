@@ -312,6 +312,12 @@ def stacks() -> list[dict[str, Any]]:
     return rows
 
 
+def controllers() -> list[dict[str, Any]]:
+    """Every congestion controller: name, doc."""
+    rows: list[dict[str, Any]] = json.loads(native.controllers())
+    return rows
+
+
 def measures() -> list[dict[str, Any]]:
     """Every measure: name, title, unit, formula, source, key, parameters."""
     rows: list[dict[str, Any]] = json.loads(native.measures())

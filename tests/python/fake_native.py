@@ -343,5 +343,9 @@ def stacks() -> str:
     return json.dumps([{"name": "freebsd4", "doc": "Hosts of the UNC studies.", "values": values}])
 
 
+def controllers() -> str:
+    return json.dumps([{"name": "cubic", "doc": "A cubic window."}])
+
+
 def quantities(model: str) -> str:
     return "[]"

@@ -110,7 +110,8 @@ def test_every_measure_is_listed_and_explained_in_words_of_a_terminal(capsys: py
     assert cli.invoke(["list", "measures"]) == 0
     listed = capsys.readouterr().out
     # A measure must not hide behind a discipline, a stack or a model of its name.
-    others = {row["name"] for read in (engine.disciplines, engine.stacks, engine.traffic_models) for row in read()}
+    kinds = (engine.disciplines, engine.stacks, engine.controllers, engine.traffic_models)
+    others = {row["name"] for read in kinds for row in read()}
     for row in rows:
         assert row["name"] not in others
         assert row["name"] in listed
@@ -119,6 +120,19 @@ def test_every_measure_is_listed_and_explained_in_words_of_a_terminal(capsys: py
         assert row["title"] in shown and "`" not in shown and "](" not in shown
         if row["parameters"] is not None:
             assert all(f"\n{name} " in shown for name in row["parameters"])
+
+
+def test_a_controller_is_explained_by_what_it_changes(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in (row["name"] for row in engine.controllers()):
+        assert cli.invoke(["explain", name, "--json"]) == 0
+        values = {one["name"]: one["value"] for one in json.loads(capsys.readouterr().out)["values"]}
+        assert ("cc" in values) == (name != "cubic")
+        # L4S: RFC 9331 section 4 wants ECT(1), and feedback of more than one mark in a round trip.
+        assert (values.get("ect") == '"ect1"') == (values.get("ecn") == '"accurate"') == (name == "prague")
+    assert cli.invoke(["explain", "ledbat"]) == 0
+    assert "ledbat_target" in capsys.readouterr().out
+    assert cli.invoke(["explain", "prague", "--rate", "10mbit"]) == 2
+    assert "expected a discipline, which prague is not" in capsys.readouterr().err
 
 
 def test_a_measure_stands_before_no_link(capsys: pytest.CaptureFixture[str]) -> None:

@@ -254,6 +254,6 @@ def test_the_registries_say_all_there_is_to_say():
         for param in row["params"]:
             assert {"name", "kind", "default", "range", "unit", "doc", "source"} <= param.keys()
             assert param["source"], (row["name"], param["name"])
-    for row in engine.stacks() + engine.traffic_models():
+    for row in engine.stacks() + engine.controllers() + engine.traffic_models():
         assert row["name"] and row["doc"]
     assert words.parse("pi qref 24p ecn")["ecn"] is True

@@ -8,6 +8,7 @@ use aqm::redopt::{self, RedOpt};
 use aqm::registry::{Discipline, Entry, Registry};
 use scenario::{Key, Link, Takes};
 use serde_json::{Value, json};
+use tcp::cc::Control;
 
 /// Every discipline with its parameters: those with a row of their own, then every law under fair queueing, which
 /// names its `law`.
@@ -104,6 +105,12 @@ pub fn stacks() -> Value {
         json!({"name": profile.name, "doc": profile.doc, "values": values.collect::<Vec<_>>()})
     });
     profiles.collect()
+}
+
+/// Every congestion controller: its word for `tcp.cc`, and what it is.
+pub fn controllers() -> Value {
+    let rows = Control::WORDS.iter().zip(Control::DOCS);
+    rows.map(|((name, _), doc)| json!({ "name": name, "doc": doc.trim() })).collect()
 }
 
 /// Every kind of traffic, or model of a kind, with its keys.

@@ -162,6 +162,12 @@ fn stacks() -> String {
     catalogues::stacks().to_string()
 }
 
+/// The congestion controllers as JSON.
+#[pyfunction]
+fn controllers() -> String {
+    catalogues::controllers().to_string()
+}
+
 /// The catalogue of measures as JSON.
 #[pyfunction]
 fn measures() -> String {
@@ -207,6 +213,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(disciplines, module)?)?;
     module.add_function(wrap_pyfunction!(stacks, module)?)?;
+    module.add_function(wrap_pyfunction!(controllers, module)?)?;
     module.add_function(wrap_pyfunction!(measures, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_models, module)?)?;
     module.add_function(wrap_pyfunction!(quantities, module)?)?;

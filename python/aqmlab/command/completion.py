@@ -31,9 +31,10 @@ def queues(incomplete: str) -> Words:
 
 
 def what_is_explained(incomplete: str) -> Words:
-    """Disciplines, stacks, traffic models and measures; files of distributions and of vectors."""
+    """Disciplines, stacks, controllers, traffic models and measures; files of distributions and of vectors."""
     measures = {row["name"]: row["formula"] for row in reversed(engine.measures())}
-    rows = (*_named(engine.disciplines), *_named(engine.stacks), *_named(engine.traffic_models), *measures.items())
+    kinds = (engine.disciplines, engine.stacks, engine.controllers, engine.traffic_models)
+    rows = (*(row for read in kinds for row in _named(read)), *measures.items())
     return [*_beginning(incomplete, rows), *_files(incomplete, ".csv", ".cvec")]
 
 

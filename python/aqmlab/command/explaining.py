@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import engine, scenario
+from aqmlab import engine, scenario, toml_text
 from aqmlab.command import completion
 from aqmlab.command import study as study_commands
 from aqmlab.command.verbs import AsJson, print_json
@@ -28,7 +28,12 @@ def _disciplines() -> list[dict[str, Any]]:
     return [row for row in engine.disciplines() if row["law"] is None]
 
 
-KINDS = {"disciplines": _disciplines, "stacks": engine.stacks, "traffic": engine.traffic_models}
+KINDS = {
+    "disciplines": _disciplines,
+    "stacks": engine.stacks,
+    "controllers": engine.controllers,
+    "traffic": engine.traffic_models,
+}
 LISTED = {**KINDS, "measures": engine.measures, "studies": study_commands.rows}
 
 
@@ -39,7 +44,7 @@ def list_what_there_is(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the disciplines, TCP stacks, traffic models, measures and studies there are."""
+    """List the disciplines, TCP stacks, congestion controllers, traffic models, measures and studies there are."""
     if kind is not None and kind not in LISTED:
         raise BadInput(f"list {kind}: expected one of {', '.join(LISTED)}")
     shown = {name: rows() for name, rows in LISTED.items() if kind in (None, name)}
@@ -64,7 +69,7 @@ def explain(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A discipline, stack, model or measure; or a file .py, .so, .csv, .cvec.",
+            help="A discipline, stack, controller, model or measure; or a file .py, .so, .csv, .cvec.",
             autocompletion=completion.what_is_explained,
         ),
     ],
@@ -77,7 +82,9 @@ def explain(
     ] = [],  # noqa: B006 - typer copies it
     as_json: AsJson = False,
 ) -> None:
-    """Explain one discipline, stack, traffic model or measure: parameters, ranges, defaults, sources.
+    """Explain one discipline, stack, controller, traffic model or measure: parameters, ranges, defaults, sources.
+
+    For a congestion controller it shows which keys of [tcp] it changes in the stack linux, and those that are its own.
 
     For a traffic model it also shows what the model draws: means, quantiles, the share of the sum that the largest
     carry. A distribution in a CSV file (value, cumulative probability) and a file of connection vectors are shown in
@@ -115,6 +122,12 @@ def explain(
     if rate is None and settings:
         raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
     if rate is None:
+        if any(row["name"] == one["name"] for one in engine.controllers()):
+            row = {
+                **row,
+                "headings": ("key of [tcp]", "value", "in stack linux"),
+                "values": _in_linux(str(row["name"])),
+            }
         drawn = engine.quantities(str(row["name"]))
         if as_json:
             print_json({**row, "quantities": drawn} if drawn else row)
@@ -136,6 +149,25 @@ def explain(
         from aqmlab.command import explanations, terminal
 
         explanations.worked_out(terminal.console(), found)
+
+
+def _in_linux(controller: str) -> list[dict[str, Any]]:
+    """What a controller changes of the stack linux, whose own is CUBIC, and the keys that are for it alone."""
+    usual, chosen = (
+        engine.resolve(f'[tcp]\nstack = "linux"\ncc = "{name}"\n[[traffic]]\nkind = "bulk"\n', name).scenario["tcp"]
+        for name in ("cubic", controller)
+    )
+    changed = [
+        {"name": key, "value": toml_text.value(value), "source": f"in place of {toml_text.value(usual[key])}"}
+        for key, value in chosen.items()
+        if value != usual[key]
+    ]
+    own = [
+        {"name": key, "value": toml_text.value(value), "source": "for it alone"}
+        for key, value in chosen.items()
+        if key.startswith(f"{controller}_")
+    ]
+    return [*changed, *own]
 
 
 def _measures(name: str) -> list[dict[str, Any]]:

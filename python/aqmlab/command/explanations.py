@@ -69,9 +69,8 @@ def explanation(out: Console, row: Row) -> None:
             _entries(out, ("its own cause", "counts as", ""), told, [(cause["doc"], None) for cause in causes])
     elif values := row.get("values"):
         table = short_table()
-        table.add_column("value of", style="bold", no_wrap=True)
-        table.add_column("")
-        table.add_column("source", style="dim")
+        for heading, style in zip(row.get("headings", ("value of", "", "source")), ("bold", "", "dim"), strict=True):
+            table.add_column(heading, style=style, no_wrap=style == "bold")
         for value in values:
             table.add_row(value["name"], str(value["value"]), str(value.get("source") or ""))
         out.print(table)

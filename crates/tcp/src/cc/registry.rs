@@ -7,16 +7,19 @@ use base::{Span, Time};
 
 /// All controllers: what they do, their name, their type, and the word for them in scenarios.
 macro_rules! controllers {
-    ($($(#[$doc:meta])* $name:ident($state:ty): $word:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident($state:ty): $word:literal;)+) => {
         /// How the window grows and shrinks.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Control {
-            $($(#[$doc])* $name,)+
+            $($(#[doc = $doc])+ $name,)+
         }
 
         impl Control {
             /// Every one with its word in scenarios.
             pub const WORDS: &[(&str, Self)] = &[$(($word, Self::$name)),+];
+
+            /// What each is, in a line, in the order of [`WORDS`](Self::WORDS).
+            pub const DOCS: &[&str] = &[$(concat!($($doc),+)),+];
 
             /// Whether it sets window and rate by itself ([`Controller::MODELS_PATH`]).
             pub const fn models_path(self) -> bool {
@@ -52,7 +55,7 @@ macro_rules! controllers {
         /// The controller a connection runs.
         #[derive(Clone, Debug)]
         pub enum Algorithm {
-            $($(#[$doc])* $name($state),)+
+            $($(#[doc = $doc])+ $name($state),)+
         }
 
         impl Controller for Algorithm {
