@@ -14,6 +14,7 @@ from aqmlab.evaluation import among, answers, controllers, disciplines, known, o
 from aqmlab.json_files import read_json
 from aqmlab.statistics import Interval
 from aqmlab.study import figures
+from aqmlab.study.figures.tradeoff import upwards
 from aqmlab.sweep import making
 from conftest import NATIVE, ROOT
 
@@ -260,6 +261,14 @@ def test_a_tradeoff_of_something_unknown_is_refused():
     spec = {"id": 1, "title": "T", "kind": "tradeoff", "curves": [{}], "y": "speed"}
     with pytest.raises(BadInput, match="speed"):
         figures.check(spec, "figure.0")
+
+
+def test_the_figure_of_a_requirement_draws_the_goodput_of_its_table(pie):
+    (drawn,) = (upwards(one) for one in pie.figures if one["id"] == "5-4")
+    (shown,) = (one["measures"][0] for one in pie.tables if one["id"] == "5-4")
+    assert drawn == shown and drawn["key"] == "tcp.held_back.0.goodput_bps"
+    (usual,) = (upwards(one) for one in pie.figures if one["id"] == "5-2")
+    assert usual == {"measure": "goodput_bps", "direction": "forward"}
 
 
 def test_a_law_of_ones_own_is_called_by_its_name(here):

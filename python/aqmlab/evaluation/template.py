@@ -112,7 +112,7 @@ def _figure(requirement: Json, grid: Json, form: Form) -> Json:
         **({"panels": "rate"} if "rate" in axes else {}),
         **({"along": along[0]} if along else {}),
         **({"link": requirement["link"]} if "link" in requirement else {}),
-        **({"y": requirement["goodput"]} if isinstance(requirement.get("goodput"), str) else {}),
+        **({"y": requirement["goodput"]} if "goodput" in requirement else {}),
     }
 
 

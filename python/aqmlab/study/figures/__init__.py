@@ -16,7 +16,7 @@ from aqmlab.study.figures.losses import loss_runs
 from aqmlab.study.figures.over_time import over_time
 from aqmlab.study.figures.responses import as_printed, ccdf, cdf
 from aqmlab.study.figures.sizes import sizes
-from aqmlab.study.figures.tradeoff import tradeoff
+from aqmlab.study.figures.tradeoff import tradeoff, upwards
 from aqmlab.study.measured import asked_of
 
 __all__ = ["KINDS", "Cell", "Find", "LeftOut", "check", "check_axes", "draw", "every", "name_of"]
@@ -47,7 +47,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "tradeoff": ("panels", "along", "y", "link"),
 }
 _NEEDED: dict[str, tuple[str, ...]] = {"against": ("x", "measure"), "over_time": ("column",)}
-_TEXTS = ("caption", "panels", "along", "x", "y", "link", "xlabel", "ylabel", "column", "direction")
+_TEXTS = ("caption", "panels", "along", "x", "link", "xlabel", "ylabel", "column", "direction")
 
 
 def check(spec: Mapping[str, Any], where: str) -> None:
@@ -72,7 +72,7 @@ def check(spec: Mapping[str, Any], where: str) -> None:
         if key not in accepted:
             raise BadInput(f"{where}: {key}: {spec[key]!r}: unknown key; expected one of {', '.join(accepted)}")
     if kind == "tradeoff" and "y" in spec:
-        asked_of({"measure": spec["y"], "direction": "forward"}, f"{where}: y")
+        asked_of(upwards(spec), f"{where}: y")
     if not isinstance(spec.get(PRINTED, False), bool):
         raise BadInput(f"{where}: {PRINTED}: {spec[PRINTED]!r}: expected true or false")
     end = spec.get("xmax", 2.0)

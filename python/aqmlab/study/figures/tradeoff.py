@@ -1,6 +1,6 @@
 """Goodput against queueing delay, a mark for each point: the figure in which RFC 7928 (2.7) wants AQMs compared."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def tradeoff(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     """A colour for all cells that differ in nothing but `along`, whose values are told by marks."""
     where, link = f"figure {spec['id']}", {"link": spec["link"]} if "link" in spec else {}
     (delay,) = asked_of({"measure": X, "direction": "forward", **link}, where)
-    (goodput,) = asked_of({"measure": spec.get("y", Y), "direction": "forward"}, where)
+    (goodput,) = asked_of(upwards(spec), where)
     what = "Goodput of TCP" if "y" not in spec else goodput.title[:1].upper() + goodput.title[1:]
     at = f" at {spec['link']}" if link else ""
     axis = spec.get("along")
@@ -67,6 +67,12 @@ def tradeoff(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         return figure
 
     return Drawn(name, str(spec["title"]), caption, draw)
+
+
+def upwards(spec: Mapping[str, Any]) -> Json:
+    """The measure that is drawn upwards: `y` names one, forward, or is one with its parameters."""
+    asked = spec.get("y", Y)
+    return dict(asked) if isinstance(asked, Mapping) else {"measure": asked, "direction": "forward"}
 
 
 def _step(curve: Curve, axis: object) -> str:
