@@ -19,10 +19,12 @@ UNIT_S = {"1mbit": 4.5, "10mbit": 0.45, "100mbit": 0.045, "1gbit": 0.0045}
 """Time for some 2000 packets of a story."""
 
 
-def story(rate: str, flows: dict[int, float], ecn: dict[int, float], longer: float = 1.0) -> tuple[Phase, ...]:
+def story(
+    rate: str, flows: dict[int, float], ecn: dict[int, float], longer: float = 1.0, dscp: dict[int, float] = ONE
+) -> tuple[Phase, ...]:
     """What a discipline may meet."""
     unit = UNIT_S[rate] * longer
-    kind: dict[str, Any] = {"flows": flows, "ecn": ecn}
+    kind: dict[str, Any] = {"flows": flows, "ecn": ecn, "dscp": dscp}
     return (
         Phase(0.3 * unit, 0.5, sizes=SIZES, **kind),
         Phase(0.8 * unit, 1.3, sizes=SIZES, **kind),
@@ -119,6 +121,16 @@ def fq_codel() -> list[Case]:
         words = f"fq_codel {times} {words}" if "quantum" in words else f"fq_codel quantum 1500 {times} {words}"
         phases = story(rate, flows, ECN)
         cases.append(Case(f"fq_codel-{name}", words.strip(), ours, rate, phases, seed=30 + len(cases)))
+    for name, words, more in (
+        ("selector-ect1", "ce_threshold_selector 0x01/0x03", {"ce_threshold_selector": "0x01/0x03"}),
+        ("selector-none", "ce_threshold_selector 0x00/0x03 noecn", {"ce_threshold_selector": "0x00/0x03", "ecn": False}),
+        ("selector-dscp", "ce_threshold_selector 0xb9/0xfd", {"ce_threshold_selector": "0xb9/0xfd"}),
+    ):
+        times, ours = timed("10mbit")
+        ours = {"kind": "fq_codel", "dialect": "linux", "quantum": "1500b", "ce_threshold": "1ms", **ours, **more}
+        phases = story("10mbit", FEW, ECN, dscp={0: 1.0, 46: 1.0})
+        words = f"fq_codel quantum 1500 {times} ce_threshold 1ms {words}"
+        cases.append(Case(f"fq_codel-{name}", words, ours, "10mbit", phases, seed=30 + len(cases)))
     # What fq_codel takes unless told: the device's MTU, 1500 bytes here, for its quantum.
     ours = {"kind": "fq_codel", "dialect": "linux", "quantum": "1500b"}
     cases.append(Case("fq_codel-default", "fq_codel", ours, "10mbit", story("10mbit", FEW, ECN, 2), seed=29))
