@@ -123,7 +123,11 @@ def fq_codel() -> list[Case]:
         cases.append(Case(f"fq_codel-{name}", words.strip(), ours, rate, phases, seed=30 + len(cases)))
     for name, words, more in (
         ("selector-ect1", "ce_threshold_selector 0x01/0x03", {"ce_threshold_selector": "0x01/0x03"}),
-        ("selector-none", "ce_threshold_selector 0x00/0x03 noecn", {"ce_threshold_selector": "0x00/0x03", "ecn": False}),
+        (
+            "selector-none",
+            "ce_threshold_selector 0x00/0x03 noecn",
+            {"ce_threshold_selector": "0x00/0x03", "ecn": False},
+        ),
         ("selector-dscp", "ce_threshold_selector 0xb9/0xfd", {"ce_threshold_selector": "0xb9/0xfd"}),
     ):
         times, ours = timed("10mbit")

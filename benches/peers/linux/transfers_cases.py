@@ -9,7 +9,9 @@ it, 1 unless said; `K,L` both); `payload N`, the Nth packet with any of the answ
 
 DO: `lose`; `mark` (CE, if it is ECN-capable); `late` (AMOUNT ms later than the others, which overtake it); `hold`
 (until AMOUNT more packets of its direction have arrived); `stall` (the link stands still for AMOUNT ms before it, so
-that whatever comes later waits too).
+that whatever comes later waits too); `not-ect`, `ect0`, `ect1` and `ce` (its ECN field says this, whatever it said
+before); `strip` and `zero` (its AccECN option is gone, or its counters are zero). The last six may be said of every
+packet of a side: `DO server *`, `DO client *`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-RECORDS = Path(__file__).resolve().parents[3] / "testdata" / "linux" / "transfers"
+RECORDS = Path(__file__).resolve().parents[3] / "testdata" / "linux"
 
 MSS = 1448
 REQUEST = 300
@@ -59,12 +61,18 @@ class Case:
     ecn: bool = False
     accurate: bool = False
     """Whether ECN is accurate (RFC 9768): Linux 7.3 has that."""
+    option: int = 0
+    """When the AccECN option is sent (tcp_ecn_option)."""
+    peers: tuple[int, int] = (3, 3)
+    """What client and server do about ECN (tcp_ecn), where the option is looked at."""
 
     @property
     def file(self) -> str:
         """The record that it is kept in."""
+        if self.option:
+            return f"options/{self.cc}-{self.option}-{self.route.name}"
         kind = "-accecn" if self.accurate else "-ecn" if self.ecn and self.cc != "dctcp" else ""
-        return f"{self.cc}{kind}-{self.route.name}"
+        return f"transfers/{self.cc}{kind}-{self.route.name}"
 
     @property
     def sends_bursts(self) -> bool:

@@ -2,7 +2,8 @@
 
     python benches/peers/linux/transfers_kernel.py KERNEL [RECORD ...]
 
-records all cases of transfers_cases.py in testdata/linux/transfers, or those of the records that are named.
+records all cases of transfers_cases.py in testdata/linux/transfers and those of transfers_cases_option.py in
+testdata/linux/options, or those of the records that are named (`transfers/cubic-10m-40ms`).
 `cargo test -p aqmlab-tcp --test linux_transfers -- --nocapture` replays them. KERNEL is the program that `build`,
 beside this file, makes: Linux as a process whose clock stands still while anything works. Two hosts in it are network
 namespaces; what is between them is transfers_path.py.
@@ -20,10 +21,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from transfers_cases import RECORDS, Case, cases
+import transfers_cases
+import transfers_cases_option
+from transfers_cases import RECORDS, Case
 from transfers_path import LIBC, Transfer, build_hosts
 
 HERE = Path(__file__).resolve()
+
+
+def cases() -> list[Case]:
+    """All cases, in order."""
+    return [*transfers_cases.cases(), *transfers_cases_option.cases()]
 
 
 def inside(folder: Path) -> None:
@@ -72,7 +80,7 @@ def record(first: Case, told: dict[str, Any]) -> str:
         "gso": first.sends_bursts,
         "rate_bps": route.rate_bps,
         "rtt_ms": route.rtt_ms,
-    }
+    } | ({"option": first.option} if first.option else {})
     lines = ",\n".join(json.dumps(one, separators=(",", ":")) for one in told["transfers"])
     return f'{json.dumps(head)[:-1]}, "transfers": [\n{lines}\n]}}\n'
 
@@ -80,11 +88,12 @@ def record(first: Case, told: dict[str, Any]) -> str:
 def record_all(kernel: str, names: Sequence[str]) -> None:
     """Records what is named, or all."""
     first = {case.file: case for case in reversed(list(cases()))}
-    RECORDS.mkdir(parents=True, exist_ok=True)
     for file in names or dict.fromkeys(case.file for case in cases()):
         began = time.monotonic()
         told = outside(kernel, file)
-        (RECORDS / f"{file}.json").write_text(record(first[file], told))
+        kept = RECORDS / f"{file}.json"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(record(first[file], told))
         print(f"{file}: {len(told['transfers'])} transfers, {time.monotonic() - began:.0f} s", flush=True)
 
 

@@ -16,11 +16,11 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from transfers_cases import MSS, REQUEST, Case
+from transfers_packets import ACK, FIN, SYN, Numbers, Packet, changed
+from transfers_words import client_bytes, client_words, server_bytes, server_words, window_words
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
@@ -31,7 +31,6 @@ HOSTS = ("C", "S")
 ADDRESSES = ("10.0.0.1", "10.0.0.2")
 PORT = 5201
 TCP_CLOSE = 7
-FIN, SYN, ACK, ECE, CWR, AE = 0x01, 0x02, 0x10, 0x40, 0x80, 0x100
 PATIENCE_NS = 200_000_000_000
 """Longer than any timer of TCP that is met here."""
 
@@ -106,81 +105,17 @@ def wait(devices: list[int], until_ns: int) -> None:
     LIBC.ppoll(watched, len(devices), ctypes.byref(span), None)
 
 
-@dataclass
-class Packet:
-    """A TCP packet, with sequence numbers that count from its connection's SYNs."""
-
-    raw: bytes
-    seq: int
-    ack: int
-    flags: int
-    payload: int
-    window: int
-    ecn: int
-    blocks: list[tuple[int, int]] = field(default_factory=list)
-
-
-class Numbers:
-    """Makes sequence numbers count from the SYNs."""
-
-    def __init__(self) -> None:
-        self.first = [0, 0]
-
-    def read(self, raw: bytes, sender: int) -> Packet | None:
-        """What a packet says; none if it is not TCP."""
-        if raw[0] >> 4 != 4 or raw[9] != socket.IPPROTO_TCP:
-            return None
-        at = (raw[0] & 15) * 4
-        seq, ack = struct.unpack_from("!II", raw, at + 4)
-        end, flags = at + (raw[at + 12] >> 4) * 4, raw[at + 13] | (raw[at + 12] & 1) << 8
-        if flags & SYN:
-            self.first[sender] = seq
-        base = self.first[1 - sender]
-        blocks = [((a - base) & 0xFFFFFFFF, (b - base) & 0xFFFFFFFF) for a, b in sack_blocks(raw[at + 20 : end])]
-        return Packet(
-            raw=raw,
-            seq=(seq - self.first[sender]) & 0xFFFFFFFF,
-            ack=(ack - base) & 0xFFFFFFFF if flags & ACK else 0,
-            flags=flags,
-            payload=len(raw) - end,
-            window=struct.unpack_from("!H", raw, at + 14)[0],
-            ecn=raw[1] & 3,
-            blocks=blocks,
-        )
-
-
-def sack_blocks(options: bytes) -> Iterator[tuple[int, int]]:
-    """The blocks of a SACK option (RFC 2018)."""
-    while options and options[0] != 0:
-        if options[0] == 1:
-            options = options[1:]
-            continue
-        if options[0] == 5:
-            for at in range(2, options[1], 8):
-                yield struct.unpack_from("!II", options, at)
-        options = options[options[1] :]
-
-
-def with_mark(raw: bytes) -> bytes:
-    """The packet with CE, if it is ECN-capable."""
-    if raw[1] & 3 == 0:
-        return raw
-    packet = bytearray(raw)
-    packet[1] |= 3
-    packet[10:12] = b"\0\0"
-    total = sum(struct.unpack(f"!{(packet[0] & 15) * 2}H", packet[: (packet[0] & 15) * 4]))
-    total = (total & 0xFFFF) + (total >> 16)
-    packet[10:12] = struct.pack("!H", ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF)
-    return bytes(packet)
-
-
 class Script:
     """What becomes of which packet."""
 
     def __init__(self, rules: tuple[str, ...]) -> None:
         self.fates: dict[tuple[str, int, int], tuple[str, int]] = {}
+        self.always: tuple[list[str], list[str]] = ([], [])
         for rule in rules:
             do, what, *numbers = rule.split()
+            if numbers == ["*"]:
+                self.always[("client", "server").index(what)].append(do)
+                continue
             attempt, amount = ([int(word) for word in numbers[1:]] + [1, 0][len(numbers) - 1 :])[:2]
             for number in numbers[0].split(","):
                 self.fates[what, int(number), attempt] = (do, amount)
@@ -232,9 +167,10 @@ class Transfer:
     def socket_on(self, end: int) -> socket.socket:
         """A socket of a host."""
         enter(HOSTS[end])
-        Path("/proc/sys/net/ipv4/tcp_ecn").write_text("3" if self.case.accurate else str(int(self.case.ecn)))
+        accurate = self.case.peers[end] if self.case.option else 3
+        Path("/proc/sys/net/ipv4/tcp_ecn").write_text(str(accurate if self.case.accurate else int(self.case.ecn)))
         if self.case.accurate:
-            Path("/proc/sys/net/ipv4/tcp_ecn_option").write_text("0")
+            Path("/proc/sys/net/ipv4/tcp_ecn_option").write_text(str(self.case.option))
         Path("/proc/sys/net/ipv4/tcp_sack").write_text(str(int(self.case.has_sack)))
         made = socket.socket()
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case.controller.encode())
@@ -268,6 +204,7 @@ class Transfer:
             "name": self.case.name,
             "segments": self.case.segments,
             "rules": list(self.case.rules),
+            **({"peers": list(self.case.peers)} if self.case.option else {}),
             "completed_us": None if self.completed_ns is None else round(self.completed_ns / 1e3),
             "retransmits": self.retransmits,
             "sent": sum(packet.payload > 0 for _, packet, _ in self.sent[SERVER]),
@@ -277,6 +214,12 @@ class Transfer:
     def story(self) -> dict[str, str]:
         """Every packet and every window of a transfer of moderate size; of others what the server sent again."""
         server = self.sent[SERVER]
+        if self.case.option:
+            return {
+                "server": server_bytes(server),
+                "client": client_bytes(self.sent[CLIENT]),
+                "cwnd": window_words(self.windows),
+            }
         if self.case.is_told:
             return {
                 "server": server_words(server),
@@ -340,7 +283,9 @@ class Transfer:
             leaves += amount * 1_000_000
         leaves += len(packet.raw) * 8 * 1_000_000_000 // route.rate_bps
         self.free_at[sender] = leaves
-        raw = with_mark(packet.raw) if do == "mark" else packet.raw
+        raw = changed(packet.raw, do)
+        for each in self.script.always[sender]:
+            raw = changed(raw, each)
         if do == "hold":
             self.held.append((amount, sender, raw))
             return
@@ -409,56 +354,3 @@ class Transfer:
         window = f"{words[8 + 18]}" + (f"/{words[8 + 17]}" if words[8 + 17] < 0x7FFFFFFF else "")
         if not self.windows or self.windows[-1][1] != window:
             self.windows.append((time.monotonic_ns() - self.start, window))
-
-
-def server_words(packets: list[tuple[int, Packet, str]]) -> str:
-    """What the server sent: `SINCE:WHAT`, in microseconds after the word before; neighbours sent at once as a range."""
-    words: list[tuple[int, int, int, str]] = []
-    latest = 0
-    for at_ns, packet, do in packets:
-        at, tail = round(at_ns / 1e3), tail_of(packet, do)
-        if packet.payload == 0 or packet.flags & SYN:
-            kind = "S" if packet.flags & SYN else "" if packet.flags & FIN else "A"
-            words.append((at, 0, 0, kind + tail))
-        else:
-            segment = (packet.seq - 1) // MSS + 1
-            is_next = bool(words) and words[-1][1] > 0 and words[-1][2] == segment - 1 and words[-1][3] == tail
-            # To read the clock moves it a little.
-            if is_next and at - latest <= 3:
-                words[-1] = (words[-1][0], words[-1][1], segment, tail)
-            else:
-                words.append((at, segment, segment, tail))
-        latest = at
-    return since_before(
-        [
-            (at, (f"{first}" if first else "") + (f"-{last}" if last > first else "") + tail)
-            for at, first, last, tail in words
-        ]
-    )
-
-
-def client_words(packets: list[tuple[int, Packet, str]]) -> str:
-    """What the client sent: `SINCE:ACKNOWLEDGED`, the latter in segments, with the blocks that SACK reports."""
-    words = []
-    for at_ns, packet, do in packets:
-        kind = "S" if packet.flags & SYN else "R" if packet.payload else f"{-(-(packet.ack - 1) // MSS)}"
-        blocks = "".join(f",{(a - 1) // MSS + 1}-{-(-(b - 1) // MSS)}" for a, b in packet.blocks)
-        words.append((round(at_ns / 1e3), kind + blocks + tail_of(packet, do)))
-    return since_before(words)
-
-
-def window_words(windows: list[tuple[int, str]]) -> str:
-    """Congestion windows and, after a first reduction, thresholds: `SINCE:WINDOW/THRESHOLD`."""
-    return since_before([(round(at_ns / 1e3), window) for at_ns, window in windows])
-
-
-def since_before(words: list[tuple[int, str]]) -> str:
-    """Times as differences."""
-    times = [0, *(at for at, _ in words)]
-    return " ".join(f"{at - before}:{what}" for before, (at, what) in zip(times, words, strict=False))
-
-
-def tail_of(packet: Packet, do: str) -> str:
-    """Flags and fate: FIN, E for ECE, W for CWR, A for AE, x for lost, m for marked, d for delayed."""
-    flags = "".join(name for bit, name in ((FIN, "F"), (ECE, "E"), (CWR, "W"), (AE, "A")) if packet.flags & bit)
-    return flags + {"lose": "x", "mark": "m", "late": "d", "hold": "d", "stall": "d"}.get(do, "")

@@ -11,7 +11,8 @@ use crate::units;
 use crate::written::{Fields, Written};
 use base::{Ecn, Span};
 use tcp::{
-    Backoff, Config, Control, CubicDialect, EcnMode, Hystart, LedbatSettings, Reduction, Repair, RtoFloor, RttSampling,
+    Backoff, Config, Control, CubicDialect, EcnMode, EcnOption, Hystart, LedbatSettings, Reduction, Repair, RtoFloor,
+    RttSampling,
 };
 
 /// A key of `[tcp]`.
@@ -109,12 +110,13 @@ const TABLE: &[Key] = &[
     flag!("pacing", pacing),
     count!("pacing_burst", pacing_burst, 1..=65_535),
     Key { name: "ecn", read: read_ecn, write: |config| name_of(&ECN, config.ecn) },
-    flag!("ecn_option", ecn_option),
+    Key { name: "ecn_option", read: read_option, write: write_option },
     flag!("ecn_fallback", ecn_fallback),
     flag!("abe", abe),
     words!("ect", ect, ECT),
     flag!("ect_on_retransmit", ect_on_retransmit),
     flag!("ect_on_control", ect_on_control),
+    flag!("ect_on_all", ect_on_all),
     count!("ecn_floor", ecn_floor, 1..=1_000),
     size!("window", window, 1..=1 << 40),
     size!("receive_buffer", receive_buffer, 0..=1 << 40),
@@ -287,7 +289,7 @@ fn agree<'a>(config: &Config, get: impl Fn(&str) -> Option<Entry<'a>>) -> Result
     if config.ecn == EcnMode::Accurate && !matches!(config.repair, Repair::Sack | Repair::Rack) {
         return blame(["repair", "ecn"], "repair sack or rack with ecn accurate".to_owned());
     }
-    if config.ecn_option && config.ecn != EcnMode::Accurate {
+    if config.ecn_option != EcnOption::Off && config.ecn != EcnMode::Accurate {
         return blame(["ecn_option", "ecn"], "ecn_option false without ecn accurate, whose option it is".to_owned());
     }
     if config.control.needs_counts() && config.ecn != EcnMode::Accurate {
@@ -368,6 +370,24 @@ fn read_ecn(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
     config.ecn = entry.word(&ECN)?;
     config.dsack |= config.ecn == EcnMode::Accurate;
     Ok(())
+}
+
+/// Reads whether there are AccECN options, which then are sent by the stack's own rules, or by whose rules.
+fn read_option(entry: &Entry<'_>, config: &mut Config) -> Result<(), Error> {
+    config.ecn_option = match entry.data() {
+        Data::Flag(false) => EcnOption::Off,
+        Data::Flag(true) if config.stack == "linux" => EcnOption::Linux,
+        Data::Flag(true) => EcnOption::Rfc,
+        _ => entry.word(&EcnOption::WORDS)?,
+    };
+    Ok(())
+}
+
+fn write_option(config: &Config) -> Written {
+    match config.ecn_option {
+        EcnOption::Off => Written::Flag(false),
+        option => name_of(&EcnOption::WORDS, option),
+    }
 }
 
 /// The words for a CUBIC that is not the stack's own.
@@ -512,6 +532,7 @@ mod tests {
             ect: _,
             ect_on_retransmit: _,
             ect_on_control: _,
+            ect_on_all: _,
             reduction: _,
             timestamps: _,
             dsack: _,

@@ -25,6 +25,6 @@ pub use byte_counts::{ByteCounts, Order};
 pub use endpoint::{CongestionState, Emit, Endpoint, Stats};
 pub use segment::{Flags, SackBlocks, Segment};
 pub use stack::{
-    Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, Hystart, LedbatSettings, Reduction, Repair, RtoFloor,
-    RttSampling, SynTimer, profile, profiles,
+    Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, EcnOption, Hystart, LedbatSettings, Reduction, Repair,
+    RtoFloor, RttSampling, SynTimer, profile, profiles,
 };

@@ -1,6 +1,6 @@
 //! A [`Segment`] has those parts of a TCP segment that matter here.
 
-use crate::byte_counts::ByteCounts;
+use crate::byte_counts::{ByteCounts, Order};
 use base::{Ecn, Span, Time};
 
 /// Header flags.
@@ -81,6 +81,8 @@ impl SackBlocks {
     /// The most blocks: as many as fit beside timestamps.
     pub const MOST: usize = 3;
     const OPTION: u8 = 4;
+    /// There is an option without counters, of the second order.
+    const EMPTY: u8 = 8;
 
     /// Adds the block that says that `start..end` came twice. Call it before any other block is added.
     pub fn push_duplicate(&mut self, start: u64, end: u64, ack: u64) {
@@ -138,8 +140,19 @@ impl SackBlocks {
         if self.is_empty() { 0 } else { 4 + 8 * self.len() as u32 }
     }
 
+    /// Keeps the first blocks.
+    fn truncate(&mut self, most: usize) {
+        assert!(self.count & !(Self::OPTION - 1) == 0, "an option comes last");
+        self.count = self.count.min(most as u8);
+        self.blocks[most..].fill(0);
+    }
+
     /// Puts an AccECN option beside the blocks. No block is added afterwards.
     fn put_counts(&mut self, option: &ByteCounts) {
+        if option.counters().is_empty() {
+            self.count |= Self::EMPTY;
+            return;
+        }
         assert!(self.len() + option.counters().len().div_ceil(2) <= Self::MOST, "there is room for the option");
         let [more, room] = option.packed();
         self.blocks[2] = room;
@@ -215,14 +228,28 @@ impl Segment {
     /// The AccECN option (RFC 9768), if it has one.
     #[inline]
     pub fn byte_counts(&self) -> Option<ByteCounts> {
-        let has_option = self.sacks.count & SackBlocks::OPTION != 0;
-        has_option.then(|| ByteCounts::unpacked([self.sacks.blocks[1], self.sacks.blocks[2]]))
+        let has = |option| self.sacks.count & option != 0;
+        if has(SackBlocks::EMPTY) {
+            return Some(ByteCounts::new(Order::Ect1First, [0; ByteCounts::MOST], 0));
+        }
+        has(SackBlocks::OPTION).then(|| ByteCounts::unpacked([self.sacks.blocks[1], self.sacks.blocks[2]]))
+    }
+
+    /// Keeps its first reports, at most so many, before it gets an option.
+    pub(crate) fn keep_reports(&mut self, most: usize) {
+        if self.sacks.len() > most {
+            let before = self.sacks.option_bytes();
+            self.sacks.truncate(most);
+            self.size -= (before - self.sacks.option_bytes()) as u16;
+        }
     }
 
     /// Gives it an AccECN option, which makes it larger.
     pub fn carry(&mut self, option: &ByteCounts) {
+        // Without counters it takes the place of a report's padding.
+        let takes_padding = option.counters().is_empty() && !self.sacks.is_empty();
+        self.size += if takes_padding { 0 } else { option.option_bytes() as u16 };
         self.sacks.put_counts(option);
-        self.size += option.option_bytes() as u16;
     }
 }
 

@@ -94,6 +94,33 @@ pub enum EcnMode {
     Accurate,
 }
 
+/// When segments carry the AccECN option (RFC 9768 §3.2.3), with [`EcnMode::Accurate`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EcnOption {
+    /// Never.
+    Off,
+    /// Acknowledgements do where there is something new to tell, and three times a round trip.
+    Rfc,
+    /// As in Linux with `tcp_ecn_option = 1`: whatever is sent, where there is something new to tell and three times a
+    /// round trip.
+    LinuxMinimum,
+    /// As in Linux with `tcp_ecn_option = 2`, its default: whatever is sent, where there is room. Data leaves room.
+    Linux,
+    /// As in Linux with `tcp_ecn_option = 3`: so, even where options seem to be what is lost.
+    LinuxPersist,
+}
+
+impl EcnOption {
+    /// Every one with its word in scenarios.
+    pub const WORDS: [(&str, Self); 5] = [
+        ("off", Self::Off),
+        ("rfc", Self::Rfc),
+        ("linux-minimum", Self::LinuxMinimum),
+        ("linux", Self::Linux),
+        ("linux-persist", Self::LinuxPersist),
+    ];
+}
+
 /// When a round-trip time is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RttSampling {
@@ -225,8 +252,8 @@ pub struct Config {
     pub max_pacing_rate: Option<Rate>,
     /// ECN.
     pub ecn: EcnMode,
-    /// Whether acknowledgements carry counts of bytes, with [`EcnMode::Accurate`]: the AccECN option.
-    pub ecn_option: bool,
+    /// When segments carry counts of bytes, with [`EcnMode::Accurate`]: the AccECN option.
+    pub ecn_option: EcnOption,
     /// Whether a SYN that is sent again does not ask for ECN (RFC 3168 §6.1.1.1).
     pub ecn_fallback: bool,
     /// Whether a mark takes less of the window than a loss (RFC 8511).
@@ -244,8 +271,11 @@ pub struct Config {
     pub ect: Ecn,
     /// Whether retransmissions are ECN-capable, against RFC 3168 §6.1.5.
     pub ect_on_retransmit: bool,
-    /// Whether SYN, SYN/ACK and pure ACKs are ECN-capable, as in data centres (RFC 8257 §3.6).
+    /// Whether SYN, SYN/ACK, pure ACKs and FINs are ECN-capable, as in data centres (RFC 8257 §3.6).
     pub ect_on_control: bool,
+    /// Whether, where feedback is accurate, whatever is sent in an open connection is ECN-capable, as in Linux: pure
+    /// ACKs, FINs and retransmissions too.
+    pub ect_on_all: bool,
     /// How the window comes down, for losses and for marks; at once with [`Repair::Reno`].
     pub reduction: Reduction,
     /// Whether segments carry timestamps (RFC 7323). They tell a retransmission from the original, and give its round

@@ -7,7 +7,7 @@ mod common;
 use base::{Span, Stream, Time};
 use common::{Bench, CLIENT, Fate, SERVER, delayed, plain, stack};
 use proptest::prelude::*;
-use tcp::{Config, Control, CubicDialect, DelayedAck, EcnMode, Reduction, Repair, RttSampling};
+use tcp::{Config, Control, CubicDialect, DelayedAck, EcnMode, EcnOption, Reduction, Repair, RttSampling};
 
 /// How bad the network is, in both directions.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +77,18 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Control::Prague)
     ];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
-    (stacks, repairs, modes, controls, samplings, any::<[bool; 7]>(), any::<[bool; 9]>()).prop_map(
-        |(name, repair, ecn, control, rtt_sampling, [a, b, c, d, e, f, g], [h, j, k, l, m, n, o, p, q])| {
+    let options = prop::sample::select(EcnOption::WORDS.map(|(_, option)| option).to_vec());
+    let feedback = (modes, options, any::<bool>());
+    (stacks, repairs, feedback, controls, samplings, any::<[bool; 7]>(), any::<[bool; 9]>()).prop_map(
+        |(
+            name,
+            repair,
+            (ecn, ecn_option, ect_on_all),
+            control,
+            rtt_sampling,
+            [a, b, c, d, e, f, g],
+            [h, j, k, l, m, n, o, p, q],
+        )| {
             let base = match name {
                 "plain" => plain(),
                 "delayed" => delayed(),
@@ -91,6 +101,8 @@ fn config() -> impl Strategy<Value = Config> {
             Config {
                 repair,
                 ecn,
+                ecn_option,
+                ect_on_all,
                 control,
                 rtt_sampling,
                 limited_transmit: a,

@@ -13,11 +13,12 @@
 
 use super::accurate::{self, INITIAL, newly_marked};
 use super::option::{Counted, Learnt};
+use super::option_linux::Linux;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, Segment};
-use crate::stack::{Config, EcnMode};
+use crate::stack::{Config, EcnMode, EcnOption};
 use base::{Ecn, Span, Time};
 
 /// What the two ends agreed on.
@@ -144,6 +145,20 @@ impl Echo {
     /// Notes with which field a SYN came.
     pub fn note_syn(&mut self, field: Ecn) {
         self.last = field;
+        if let Some(linux) = self.linux() {
+            linux.note_syn(field);
+        }
+    }
+
+    /// Linux's rules for options, where they hold.
+    pub fn linux(&mut self) -> Option<&mut Linux> {
+        self.bytes.as_mut().and_then(|bytes| bytes.linux())
+    }
+
+    /// Whether what is sent with data may carry an AccECN option.
+    #[inline]
+    pub fn has_option_with_data(&self) -> bool {
+        self.bytes.as_ref().is_some_and(|bytes| bytes.rides_on_data())
     }
 
     /// The flags of a SYN/ACK (RFC 9768, Table 2).
@@ -197,6 +212,9 @@ impl Echo {
             self.cep += 1;
             self.pending = self.pending.saturating_add(1);
             self.told = Flags::ACK.with(Flags::of_ace(self.cep));
+        }
+        if let Some(linux) = self.linux() {
+            linux.note_field(field);
         }
         std::mem::replace(&mut self.last, field)
     }
@@ -376,8 +394,8 @@ impl Endpoint {
         if feedback == Feedback::Accurate {
             self.receiver.echo.tell_count();
             self.sender.heard.count_synack(false);
-            if config.ecn_option {
-                self.receiver.echo.bytes = Some(Box::new(Counted::new()));
+            if config.ecn_option != EcnOption::Off {
+                self.receiver.echo.bytes = Some(Box::new(Counted::new(config.ecn_option)));
                 self.sender.heard.learnt = Some(Box::new(Learnt::new()));
             }
         }
@@ -460,13 +478,23 @@ impl Receiver {
         }
     }
 
-    /// Gives a pure acknowledgement an AccECN option, where one is due.
+    /// Gives a segment an AccECN option, where one is due. It may take the place of a report.
     #[inline]
     pub(super) fn add_option(&mut self, ack: &mut Segment, rtt: Option<Span>, now: Time) {
+        let tells_twice = ack.sacks.duplicate(ack.ack).is_some();
         if let Some(counted) = &mut self.echo.bytes
-            && let Some(option) = counted.option(ack.sacks.len(), now, rtt)
+            && let Some((option, reports)) = counted.option(ack.sacks.len(), tells_twice, now, rtt)
         {
+            ack.keep_reports(reports);
             ack.carry(&option);
+        }
+    }
+
+    /// Notes that the peer sent an AccECN option, with a SYN/ACK or otherwise.
+    #[inline(never)]
+    pub(super) fn note_peers_option(&mut self, is_synack: bool) {
+        if let Some(linux) = self.echo.linux() {
+            linux.note_peers(is_synack);
         }
     }
 
@@ -487,7 +515,11 @@ impl Receiver {
         now: Time,
         out: &mut impl Emit,
     ) {
-        self.echo.count(segment.ecn);
+        let before = self.echo.count(segment.ecn);
+        if segment.ecn != before && config.delayed_ack.hurries_for_ecn {
+            // tcp_ecn_received_counters: what comes next is acknowledged at once.
+            self.make_due();
+        }
         let most = if self.delayed_ack_at.is_set() { MOST_PENDING } else { MOST_PENDING_IN_VAIN };
         if self.echo.pending >= most {
             self.acknowledge(sender, config, now, out);

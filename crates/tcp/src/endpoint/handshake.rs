@@ -56,12 +56,10 @@ impl Endpoint {
         let window = self.receiver.offered(config).min(u64::from(u32::MAX)) as u32;
         let mut segment = self.receiver.bare_segment(0, window, config.syn_header, flags, ecn, now);
         if let Some(counted) = &mut self.receiver.echo.bytes
-            && self.syn_repeats > 0
+            && let Some(option) = counted.of_synack(self.syn_repeats > 0, now)
         {
-            // RFC 9768 §3.2.3.2.2: the option may be what is lost.
-            counted.block();
+            segment.carry(&option);
         }
-        self.receiver.add_option(&mut segment, None, now);
         out.emit(segment);
     }
 
@@ -147,6 +145,9 @@ impl Endpoint {
         let is_syn_marked = self.receiver.echo.is_accurate() && self.hear_of_handshake(segment, config);
         self.receiver.echo.note_synack(segment.ecn);
         self.sender.heard.read_synack(segment);
+        if segment.byte_counts().is_some() {
+            self.receiver.note_peers_option(true);
+        }
         if self.receiver.echo.echoes() && config.ecn == EcnMode::PlusTryOnce {
             // RFC 5562 §3.2: say so and wait for the SYN/ACK that is not ECN-capable.
             self.measure_handshake(segment, config, now);

@@ -32,6 +32,7 @@ mod feedback;
 mod handshake;
 mod observing;
 mod option;
+mod option_linux;
 mod plain;
 mod receiver;
 mod sender;
@@ -233,6 +234,9 @@ impl Endpoint {
     /// Takes a segment of an open connection: first its acknowledgement, then its data. Then it sends what it may.
     fn process<const SHORT: bool>(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         let Self { sender, receiver, .. } = self;
+        if receiver.echo.has_option() && segment.byte_counts().is_some() {
+            receiver.note_peers_option(false);
+        }
         let mut may_send = false;
         if sender.heard.is_accurate() {
             sender.heard.begin(receiver.is_newer(segment, config));

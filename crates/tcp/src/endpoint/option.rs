@@ -7,21 +7,25 @@
 //! | `r.e0b`, `r.ceb`, `r.e1b` | `counts` of [`Counted`] |
 //! | `s.e0b`, `s.ceb`, `s.e1b` | `counts` of [`Learnt`] |
 //! | change-triggered acknowledgements (§3.2.3.3) | [`Counted::count`] answers that one is due |
-//! | beacons, three a round trip (§3.2.3.3) | [`Counted::is_due`]: every quarter of one |
+//! | beacons, three a round trip (§3.2.3.3) | [`Rfc::is_due`]: every quarter of one |
 //! | Appendix A.1, a counter that went round | [`Learnt::read`] |
 //! | Appendix A.2, a count of packets that may have gone round | [`packets_of`] |
 //!
-//! An option goes on a FIN without data, on the first SYN/ACK and on pure acknowledgements: when the bytes of another
-//! field begin, when more were marked, and as a beacon. It is full where at most one report leaves room for that, has
-//! two counters beside two reports and is left out beside three. The field that came last is told first: with ECT(1)
-//! that is AccECN1.
+//! By the RFC's rules an option goes on a FIN without data, on the first SYN/ACK and on pure acknowledgements: when the
+//! bytes of another field begin, when more were marked, and as a beacon. It is full where at most one report leaves
+//! room for that, has two counters beside two reports and is left out beside three. The field that came last is told
+//! first: with ECT(1) that is AccECN1.
+//!
+//! By Linux's rules (`option_linux.rs`) it goes on whatever leaves room.
 //!
 //! # Deviations
-//! - Segments with data carry none, whose acknowledgements ride on data alone.
+//! - By the RFC's rules segments with data carry none, whose acknowledgements ride on data alone.
 //! - A client does not test whether its own options are lost (§3.2.3.2.2).
 //! - Beside three reports an option is left out without timestamps too, where it would fit.
 
+use super::option_linux::Linux;
 use crate::byte_counts::{ByteCounts, Order};
+use crate::stack::EcnOption;
 use base::{Ecn, Span, Time};
 
 /// Where a counter stands in `counts`.
@@ -53,6 +57,21 @@ fn in_order(order: Order, [first, second, third]: [u32; 3]) -> [u32; 3] {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Counted {
     counts: [u32; 3],
+    when: When,
+    /// Marked bytes in all.
+    pub marked: u64,
+}
+
+/// By whose rules an option is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum When {
+    Rfc(Rfc),
+    Linux(Linux),
+}
+
+/// What decides when acknowledgements carry an option, by the RFC's rules.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Rfc {
     /// The counter that the last data added to.
     last: Option<usize>,
     /// The ECT field that came last.
@@ -63,38 +82,91 @@ pub(super) struct Counted {
     is_blocked: bool,
     /// When a full option was sent last.
     sent_at: Time,
-    /// Marked bytes in all.
-    pub marked: u64,
 }
 
 impl Counted {
     /// Nothing has come.
-    pub fn new() -> Self {
-        Self {
-            counts: INITIAL,
-            last: None,
-            order: Order::Ect0First,
-            is_wanted: true,
-            is_blocked: false,
-            sent_at: Time::ZERO,
-            marked: 0,
+    pub fn new(rules: EcnOption) -> Self {
+        let rfc = Rfc { last: None, order: Order::Ect0First, is_wanted: true, is_blocked: false, sent_at: Time::ZERO };
+        let when = match rules {
+            EcnOption::Off | EcnOption::Rfc => When::Rfc(rfc),
+            EcnOption::LinuxMinimum | EcnOption::Linux | EcnOption::LinuxPersist => When::Linux(Linux::new(rules)),
+        };
+        Self { counts: INITIAL, when, marked: 0 }
+    }
+
+    /// What only Linux's rules ask for.
+    pub fn linux(&mut self) -> Option<&mut Linux> {
+        match &mut self.when {
+            When::Rfc(_) => None,
+            When::Linux(linux) => Some(linux),
         }
     }
 
-    /// Sends no options any more.
-    pub fn block(&mut self) {
-        self.is_blocked = true;
+    /// Whether data may carry an option.
+    pub fn rides_on_data(&self) -> bool {
+        matches!(self.when, When::Linux(_))
+    }
+
+    /// The option of a SYN/ACK, if it has one. What is sent again has none (§3.2.3.2.2); by the RFC's rules nothing
+    /// else has either then.
+    pub fn of_synack(&mut self, is_repeated: bool, now: Time) -> Option<ByteCounts> {
+        match &mut self.when {
+            When::Rfc(rfc) => {
+                rfc.is_blocked |= is_repeated;
+                self.option(0, false, now, None).map(|(option, _)| option)
+            }
+            When::Linux(_) if is_repeated => None,
+            When::Linux(_) => Some(ByteCounts::new(Order::Ect1First, INITIAL, ByteCounts::MOST)),
+        }
     }
 
     /// Counts data. Returns whether it is to be acknowledged at once, since it added to another counter than the data
     /// before.
     pub fn count(&mut self, field: Ecn, bytes: u32) -> bool {
         let Some(counter) = counter_of(field).filter(|_| bytes > 0) else { return false };
-        self.counts[counter] = self.counts[counter].wrapping_add(bytes);
+        let before = self.counts[counter];
+        self.counts[counter] = before.wrapping_add(bytes);
+        if counter == CEB {
+            self.marked += u64::from(bytes);
+        }
+        match &mut self.when {
+            When::Rfc(rfc) => rfc.count(field, counter),
+            When::Linux(linux) => {
+                linux.count(field, [before, self.counts[counter]].map(|count| count.wrapping_sub(INITIAL[counter])));
+                // A change of field is one, whatever it brings.
+                false
+            }
+        }
+    }
+
+    /// The option of a packet beside so many `reports`, if it carries one, and how many of these are left. The first
+    /// may tell of what came twice.
+    pub fn option(
+        &mut self,
+        reports: usize,
+        tells_twice: bool,
+        now: Time,
+        rtt: Option<Span>,
+    ) -> Option<(ByteCounts, usize)> {
+        let (order, (len, left)) = match &mut self.when {
+            When::Rfc(rfc) => (rfc.order, (rfc.len(reports, now, rtt)?, reports)),
+            When::Linux(linux) => {
+                linux.note_rtt(rtt);
+                (Order::Ect1First, linux.len(reports, tells_twice, now)?)
+            }
+        };
+        Some((ByteCounts::new(order, in_order(order, self.counts), len), left))
+    }
+}
+
+impl Rfc {
+    /// Notes data that added to a counter. Returns whether the one before added to another.
+    fn count(&mut self, field: Ecn, counter: usize) -> bool {
         match field {
             Ecn::Ect0 => self.order = Order::Ect0First,
             Ecn::Ect1 => self.order = Order::Ect1First,
-            _ => self.marked += u64::from(bytes),
+            _ => {}
         }
         let changes = self.last.is_some_and(|last| last != counter);
         self.last = Some(counter);
@@ -107,8 +179,8 @@ impl Counted {
         self.is_wanted || rtt.is_none_or(|rtt| now.since(self.sent_at) >= rtt / 4)
     }
 
-    /// The option of an acknowledgement beside so many `reports`, if it carries one.
-    pub fn option(&mut self, reports: usize, now: Time, rtt: Option<Span>) -> Option<ByteCounts> {
+    /// How many counters an acknowledgement beside so many `reports` carries, if any.
+    fn len(&mut self, reports: usize, now: Time, rtt: Option<Span>) -> Option<usize> {
         let len = match reports {
             0 | 1 => ByteCounts::MOST,
             2 => 2,
@@ -121,7 +193,7 @@ impl Counted {
         if len == ByteCounts::MOST {
             self.sent_at = now;
         }
-        Some(ByteCounts::new(self.order, in_order(self.order, self.counts), len))
+        Some(len)
     }
 }
 

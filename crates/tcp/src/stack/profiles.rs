@@ -1,8 +1,8 @@
 //! A stack profile is a TCP implementation as a configuration. Each value has its source.
 
 use super::{
-    Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, Hystart, LedbatSettings, Reduction, Repair, RtoFloor,
-    RttSampling, SynTimer,
+    Backoff, Config, Control, CubicDialect, DelayedAck, EcnMode, EcnOption, Hystart, LedbatSettings, Reduction, Repair,
+    RtoFloor, RttSampling, SynTimer,
 };
 use base::{Ecn, Span};
 
@@ -119,7 +119,11 @@ static PROFILES: [Profile; 3] = [
             sourced("granularity", "1ms", "HZ = 1000"),
             sourced("timer_wheel", "on", "kernel/time/timer.c, calc_wheel_index"),
             sourced("fin_takes_room", "on", "tcp_cwnd_test, tcp_packets_in_flight"),
-            sourced("syn_timer", "1s doubling, six retries", "tcp_syn_retries"),
+            sourced(
+                "syn_timer",
+                "1s, retries at 1 s distance four times, then six doubling",
+                "tcp_syn_linear_timeouts (Linux 6.5), tcp_syn_retries",
+            ),
             sourced("syn_losses_forgiven", "1", "tcp_init_transfer: total_retrans > 1"),
             sourced("synack_timer", "1s doubling, five retries", "tcp_synack_retries"),
             sourced("ecn_floor", "2", "tcp_reno_ssthresh"),
@@ -133,6 +137,7 @@ static PROFILES: [Profile; 3] = [
             sourced("frto", "on", "tcp_frto (RFC 5682)"),
             sourced("undo", "on", "tcp_try_undo_recovery and others (RFC 3522, RFC 3708)"),
             sourced("ecn_fallback", "on", "tcp_ecn_fallback (RFC 3168 §6.1.1.1)"),
+            sourced("ect_on_all", "on", "tcp_ecn_send: with ecn accurate, whatever is sent in an open connection"),
             sourced("idle_restart", "by half for each RTO", "tcp_slow_start_after_idle, tcp_cwnd_restart (RFC 2861)"),
             sourced("limited_transmit", "on", "RFC 3042"),
         ],
@@ -144,6 +149,8 @@ const GSO_MAX_SEGS: u32 = 65_535;
 /// BSD repeats a SYN five times at the same distance, then backs off.
 const BSD_SYN_BACKOFF: Backoff = Backoff::new(&[1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64]);
 const DOUBLING: Backoff = Backoff::new(&[1, 2, 4, 8, 16, 32, 64]);
+/// Linux repeats a SYN four times at the same distance, then backs off.
+const LINUX_SYN_BACKOFF: Backoff = Backoff::new(&[1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64]);
 /// tcp_synack_retries is 5, one less than tcp_syn_retries.
 const DOUBLING_FIVE: Backoff = Backoff::new(&[1, 2, 4, 8, 16, 32]);
 const SYNCACHE: Backoff = Backoff::new(&[1, 2, 4, 8]);
@@ -181,7 +188,7 @@ fn freebsd4() -> Config {
         pacing_burst: GSO_MAX_SEGS,
         max_pacing_rate: None,
         ecn: EcnMode::Off,
-        ecn_option: false,
+        ecn_option: EcnOption::Off,
         ecn_fallback: false,
         abe: false,
         limited_transmit: false,
@@ -191,6 +198,7 @@ fn freebsd4() -> Config {
         ect: Ecn::Ect0,
         ect_on_retransmit: false,
         ect_on_control: false,
+        ect_on_all: false,
         reduction: Reduction::AtOnce,
         timestamps: false,
         dsack: false,
@@ -247,7 +255,7 @@ fn ns2() -> Config {
         pacing_burst: GSO_MAX_SEGS,
         max_pacing_rate: None,
         ecn: EcnMode::Off,
-        ecn_option: false,
+        ecn_option: EcnOption::Off,
         ecn_fallback: false,
         abe: false,
         limited_transmit: true,
@@ -257,6 +265,7 @@ fn ns2() -> Config {
         ect: Ecn::Ect0,
         ect_on_retransmit: true,
         ect_on_control: false,
+        ect_on_all: false,
         reduction: Reduction::AtOnce,
         timestamps: false,
         dsack: false,
@@ -313,7 +322,7 @@ fn linux() -> Config {
         pacing_burst: GSO_MAX_SEGS,
         max_pacing_rate: None,
         ecn: EcnMode::Off,
-        ecn_option: false,
+        ecn_option: EcnOption::Off,
         ecn_fallback: true,
         abe: false,
         limited_transmit: true,
@@ -323,6 +332,7 @@ fn linux() -> Config {
         ect: Ecn::Ect0,
         ect_on_retransmit: false,
         ect_on_control: false,
+        ect_on_all: true,
         reduction: Reduction::Proportional,
         timestamps: true,
         dsack: true,
@@ -340,7 +350,7 @@ fn linux() -> Config {
         rto_max: Span::from_secs(120),
         rtt_forgotten_after: u32::MAX,
         rto_floor: RtoFloor::Variance,
-        syn_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING },
+        syn_timer: SynTimer { base: Span::from_secs(1), factors: LINUX_SYN_BACKOFF },
         synack_timer: SynTimer { base: Span::from_secs(1), factors: DOUBLING_FIVE },
         delayed_ack: LINUX_DELAYED_ACK,
     }

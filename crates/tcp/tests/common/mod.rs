@@ -593,6 +593,7 @@ pub fn plain() -> Config {
         hystart: Hystart::Off,
         ecn: EcnMode::Off,
         ecn_fallback: false,
+        ect_on_all: false,
         limited_transmit: false,
         byte_counting: false,
         cwnd_validation: false,

@@ -3,8 +3,12 @@
 use crate::record::{Record, Transfer, Word};
 use base::{Ecn, Span, Time};
 use std::collections::BTreeMap;
-use tcp::{Config, Control, Emit, Endpoint, Flags, Hystart, Repair, Segment};
+use tcp::{
+    ByteCounts, Config, Control, EcnMode, EcnOption, Emit, Endpoint, Flags, Hystart, Order, Repair, SackBlocks, Segment,
+};
 
+/// What the answer is counted in, in bytes: a full segment of Linux's.
+const MSS: u64 = 1448;
 /// Bytes of the request.
 const REQUEST: u64 = 300;
 /// Longer than any timer that is met here.
@@ -42,19 +46,51 @@ pub fn stack(record: &Record) -> Option<Config> {
     let repair = if record.cc == "newreno" { Repair::NewReno } else { Repair::Rack };
     // tcp_ca_needs_ecn: every packet of such a controller is ECN-capable.
     let is_capable = control == Control::Dctcp;
-    let linux = Config { ect_on_control: is_capable, ect_on_retransmit: is_capable, ..linux };
+    let linux = Config {
+        ect_on_control: is_capable,
+        ect_on_retransmit: is_capable,
+        ecn_option: match record.option {
+            0 => EcnOption::Off,
+            1 => EcnOption::LinuxMinimum,
+            2 => EcnOption::Linux,
+            _ => EcnOption::LinuxPersist,
+        },
+        ..linux
+    };
     Some(Config { repair, control, hystart, pacing_burst, ecn, ..linux })
+}
+
+/// The stacks of a transfer's hosts, where these are told for themselves (`tcp_ecn`): what a client asks for, and what
+/// a server grants.
+fn stacks(transfer: &Transfer, config: &Config) -> [Config; 2] {
+    let Some([client, server]) = transfer.peers else { return [config.clone(), config.clone()] };
+    let asks = match client {
+        0 | 2 | 5 => EcnMode::Off,
+        1 | 4 => EcnMode::On,
+        _ => EcnMode::Accurate,
+    };
+    let grants = match server {
+        0 => EcnMode::Off,
+        1 | 2 => EcnMode::On,
+        _ => EcnMode::Accurate,
+    };
+    // tcp_ca_needs_ecn: such a controller asks for ECN and grants it, whatever the hosts do.
+    let needs = |ecn| if config.control == Control::Dctcp && ecn == EcnMode::Off { EcnMode::On } else { ecn };
+    [asks, grants].map(|ecn| Config { ecn: needs(ecn), ..config.clone() })
 }
 
 /// Does a transfer once more.
 pub fn replay(record: &Record, transfer: &Transfer, config: &Config) -> Replay {
-    let mut path = Path::new(record, transfer, config);
+    let configs = stacks(transfer, config);
+    let mut path = Path::new(record, transfer, &configs);
     path.run();
     path.replay
 }
 
 struct Path<'a> {
-    config: &'a Config,
+    configs: &'a [Config; 2],
+    /// Packets are told in bytes.
+    in_bytes: bool,
     ends: [Endpoint; 2],
     now: Time,
     rate_bps: u64,
@@ -72,11 +108,12 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(record: &Record, transfer: &Transfer, config: &'a Config) -> Self {
-        let mut ends = [Endpoint::new(config), Endpoint::new(config)];
-        ends[SERVER].listen(config);
+    fn new(record: &Record, transfer: &Transfer, configs: &'a [Config; 2]) -> Self {
+        let mut ends = [Endpoint::new(&configs[CLIENT]), Endpoint::new(&configs[SERVER])];
+        ends[SERVER].listen(&configs[SERVER]);
         Self {
-            config,
+            configs,
+            in_bytes: record.option > 0,
             ends,
             now: Time::ZERO,
             rate_bps: record.rate_bps,
@@ -86,7 +123,7 @@ impl<'a> Path<'a> {
             due: BTreeMap::new(),
             order: 0,
             held: vec![],
-            bytes: transfer.segments * u64::from(config.mss),
+            bytes: transfer.segments * MSS,
             has_asked: false,
             highest: 0,
             replay: Replay {
@@ -155,7 +192,7 @@ impl<'a> Path<'a> {
 
     fn with(&mut self, who: usize, action: impl FnOnce(&mut Endpoint, &Config, Time, &mut Sent)) {
         let mut sent = Sent(vec![]);
-        action(&mut self.ends[who], self.config, self.now, &mut sent);
+        action(&mut self.ends[who], &self.configs[who], self.now, &mut sent);
         for segment in sent.0 {
             self.send(segment, who);
         }
@@ -164,14 +201,17 @@ impl<'a> Path<'a> {
 
     /// A packet enters the path.
     fn send(&mut self, mut segment: Segment, from: usize) {
-        let fate = self.script.fate(&segment, from, self.config.mss);
+        let fate = self.script.fate(&segment, from);
         self.write_down(&segment, from, fate);
         let mut leaves = self.now.max(self.free_at[from]);
         match fate {
             Fate::Lose => return,
             Fate::Stall(by) => leaves += by,
-            Fate::Mark if segment.ecn.is_ect() => segment.ecn = Ecn::Ce,
-            Fate::Pass | Fate::Mark | Fate::Late(_) | Fate::Hold(_) => {}
+            Fate::Pass | Fate::Change(_) | Fate::Late(_) | Fate::Hold(_) => {}
+        }
+        let own = if let Fate::Change(change) = fate { Some(change) } else { None };
+        for change in own.into_iter().chain(self.script.always[from].iter().copied()) {
+            change.make(&mut segment);
         }
         leaves += Span::from_ns(u64::from(segment.size) * 8 * 1_000_000_000 / self.rate_bps);
         self.free_at[from] = leaves;
@@ -198,35 +238,44 @@ impl<'a> Path<'a> {
     }
 
     fn write_down(&mut self, segment: &Segment, from: usize, fate: Fate) {
-        let (mss, at_us) = (u64::from(self.config.mss), in_us(self.now));
+        let at_us = in_us(self.now);
         let mut tail = String::new();
         let flags = [(Flags::FIN, 'F'), (Flags::ECE, 'E'), (Flags::CWR, 'W'), (Flags::AE, 'A')];
         tail.extend(flags.iter().filter(|(flag, _)| segment.flags.has(*flag)).map(|(_, name)| name));
         tail.push_str(match fate {
             Fate::Pass => "",
             Fate::Lose => "x",
-            Fate::Mark => "m",
+            Fate::Change(_) => "m",
             Fate::Late(_) | Fate::Hold(_) | Fate::Stall(_) => "d",
         });
+        if self.in_bytes {
+            tail += &exact_tail(segment);
+        }
         let is_syn = segment.flags.has(Flags::SYN);
+        let acked = segment.ack.saturating_sub(1);
         if from == CLIENT {
             let kind = match (is_syn, segment.payload) {
                 (true, _) => "S".to_owned(),
-                (false, 0) => (segment.ack.saturating_sub(1)).div_ceil(mss).to_string(),
+                (false, 0) if self.in_bytes => acked.to_string(),
+                (false, 0) => acked.div_ceil(MSS).to_string(),
                 (false, _) => "R".to_owned(),
             };
             let twice = segment.sacks.duplicate(segment.ack);
-            let blocks = twice.into_iter().chain(segment.sacks.above(segment.ack));
-            let blocks: String =
-                blocks.map(|(a, b)| format!(",{}-{}", (a - 1) / mss + 1, (b - 1).div_ceil(mss))).collect();
+            let blocks = twice.into_iter().chain(segment.sacks.above(segment.ack)).map(|(a, b)| (a - 1, b - 1));
+            let blocks: String = match self.in_bytes {
+                true => blocks.map(|(a, b)| format!(",{a}-{b}")).collect(),
+                false => blocks.map(|(a, b)| format!(",{}-{}", a / MSS + 1, b.div_ceil(MSS))).collect(),
+            };
             self.replay.client.push(Word { at_us, what: format!("{kind}{blocks}{tail}") });
             return;
         }
         let kind = match (is_syn, segment.payload, segment.flags.has(Flags::FIN)) {
             (true, _, _) => "S".to_owned(),
+            (false, 0, false) if self.in_bytes => format!("A{acked}"),
             (false, 0, false) => "A".to_owned(),
             (false, 0, true) => String::new(),
-            (false, _, _) => ((segment.seq - 1) / mss + 1).to_string(),
+            (false, len, _) if self.in_bytes => format!("{}+{len}", segment.seq),
+            (false, _, _) => ((segment.seq - 1) / MSS + 1).to_string(),
         };
         let word = Word { at_us, what: format!("{kind}{tail}") };
         if segment.payload > 0 {
@@ -240,7 +289,7 @@ impl<'a> Path<'a> {
     }
 
     fn note_window(&mut self) {
-        let window = (self.ends[SERVER].cwnd() / f64::from(self.config.mss)).floor();
+        let window = (self.ends[SERVER].cwnd() / f64::from(self.configs[SERVER].mss)).floor();
         if self.replay.windows.last().is_none_or(|last| last.1 != window) {
             self.replay.windows.push((in_us(self.now), window));
         }
@@ -261,7 +310,7 @@ impl Emit for Sent {
 enum Fate {
     Pass,
     Lose,
-    Mark,
+    Change(Change),
     Late(Span),
     /// Waits for so many more.
     Hold(u64),
@@ -269,35 +318,113 @@ enum Fate {
     Stall(Span),
 }
 
+/// What the path does to a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Change {
+    /// CE, if it is ECN-capable.
+    Mark,
+    /// Another ECN field, whatever it was.
+    Field(Ecn),
+    /// No AccECN option.
+    Strip,
+    /// An AccECN option whose counters are zero.
+    Zero,
+}
+
+impl Change {
+    const WORDS: [(&str, Self); 7] = [
+        ("mark", Self::Mark),
+        ("not-ect", Self::Field(Ecn::NotEct)),
+        ("ect0", Self::Field(Ecn::Ect0)),
+        ("ect1", Self::Field(Ecn::Ect1)),
+        ("ce", Self::Field(Ecn::Ce)),
+        ("strip", Self::Strip),
+        ("zero", Self::Zero),
+    ];
+
+    fn of(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|row| row.0 == word).map(|row| row.1)
+    }
+
+    fn make(self, segment: &mut Segment) {
+        match self {
+            Self::Mark if segment.ecn.is_ect() => segment.ecn = Ecn::Ce,
+            Self::Mark => {}
+            Self::Field(field) => segment.ecn = field,
+            Self::Strip => drop(take_option(segment)),
+            Self::Zero => {
+                if let Some(option) = take_option(segment) {
+                    let size = segment.size;
+                    segment.carry(&ByteCounts::new(option.order, [0; 3], option.counters().len()));
+                    segment.size = size;
+                }
+            }
+        }
+    }
+}
+
+/// Takes the option off; the packet is as long as before.
+fn take_option(segment: &mut Segment) -> Option<ByteCounts> {
+    let option = segment.byte_counts()?;
+    let mut sacks = SackBlocks::default();
+    if let Some((start, end)) = segment.sacks.duplicate(segment.ack) {
+        sacks.push_duplicate(start, end, segment.ack);
+    }
+    segment.sacks.above(segment.ack).for_each(|(start, end)| sacks.push(start - segment.ack, end - segment.ack));
+    segment.sacks = sacks;
+    Some(option)
+}
+
+/// The ECN field and the AccECN option.
+fn exact_tail(segment: &Segment) -> String {
+    let field = match segment.ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    };
+    let option = segment.byte_counts().map(|option| {
+        let counters: Vec<String> = option.counters().iter().map(u32::to_string).collect();
+        format!("@{}:{}", u8::from(option.order == Order::Ect1First), counters.join("."))
+    });
+    format!("={field}{}", option.unwrap_or_default())
+}
+
 /// What becomes of which packet.
 struct Script {
     fates: BTreeMap<(String, u64, u64), Fate>,
+    /// What becomes of every packet of an end.
+    always: [Vec<Change>; 2],
     seen: BTreeMap<(&'static str, u64), u64>,
 }
 
 impl Script {
     fn new(rules: &[String]) -> Self {
-        let mut fates = BTreeMap::new();
+        let (mut fates, mut always) = (BTreeMap::new(), [vec![], vec![]]);
         for rule in rules {
             let words: Vec<&str> = rule.split(' ').collect();
+            if words[2] == "*" {
+                let change = Change::of(words[0]).expect("a change");
+                always[usize::from(words[1] == "server")].push(change);
+                continue;
+            }
             let number = |at: usize, default: u64| {
                 words.get(at).map_or(default, |word| word.parse().expect("a rule has whole numbers"))
             };
             let amount = number(4, 0);
             let fate = match words[0] {
                 "lose" => Fate::Lose,
-                "mark" => Fate::Mark,
                 "late" => Fate::Late(Span::from_ms(amount)),
                 "hold" => Fate::Hold(amount),
                 "stall" => Fate::Stall(Span::from_ms(amount)),
-                other => panic!("{rule}: {other} is no fate"),
+                other => Fate::Change(Change::of(other).unwrap_or_else(|| panic!("{rule}: {other} is no fate"))),
             };
             for which in words[2].split(',') {
                 let which = which.parse().expect("a rule has whole numbers");
                 fates.insert((words[1].to_owned(), which, number(3, 1)), fate);
             }
         }
-        Self { fates, seen: BTreeMap::new() }
+        Self { fates, always, seen: BTreeMap::new() }
     }
 
     /// Counts one more of them.
@@ -307,7 +434,7 @@ impl Script {
         *seen
     }
 
-    fn fate(&mut self, segment: &Segment, from: usize, mss: u32) -> Fate {
+    fn fate(&mut self, segment: &Segment, from: usize) -> Fate {
         let what = match (segment.flags.has(Flags::SYN), segment.payload, from) {
             (true, _, _) => {
                 if segment.flags.has(Flags::ACK) {
@@ -332,7 +459,7 @@ impl Script {
             }
             (false, _, CLIENT) => "request",
             (false, _, _) => {
-                let number = (segment.seq - 1) / u64::from(mss) + 1;
+                let number = (segment.seq - 1) / MSS + 1;
                 let attempt = self.count("data", number);
                 let payload = self.count("payload", 0);
                 let fate = self.fates.get(&("data".to_owned(), number, attempt));

@@ -22,6 +22,8 @@ pub struct Record {
     pub rate_bps: u64,
     /// Without transmission times.
     pub rtt_ms: u64,
+    /// When the AccECN option is sent (`tcp_ecn_option`). Packets are then told in bytes.
+    pub option: u64,
     pub transfers: Vec<Transfer>,
 }
 
@@ -34,6 +36,8 @@ pub struct Transfer {
     pub segments: u64,
     /// What became of which packet.
     pub rules: Vec<String>,
+    /// What client and server do about ECN (`tcp_ecn`), where it is not the same.
+    pub peers: Option<[u64; 2]>,
     /// When the client had the whole answer, in microseconds after it began to connect; none if it never had.
     pub completed_us: Option<f64>,
     /// Packets of the answer, each transmission counted.
@@ -54,9 +58,9 @@ pub struct Word {
     pub what: String,
 }
 
-/// All records.
-pub fn records() -> Vec<Record> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux/transfers");
+/// All records of a folder.
+pub fn records(folder: &str) -> Vec<Record> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux").join(folder);
     let mut files: Vec<_> = fs::read_dir(folder)
         .expect("the folder of records is there")
         .map(|entry| entry.expect("it can be listed").path())
@@ -84,6 +88,7 @@ fn read(path: &Path) -> Record {
         sends_bursts: value["gso"] == true,
         rate_bps: whole(&value["rate_bps"]),
         rtt_ms: whole(&value["rtt_ms"]),
+        option: value["option"].as_u64().unwrap_or(0),
         transfers: list(&value["transfers"]).iter().map(transfer).collect(),
     }
 }
@@ -95,6 +100,7 @@ fn transfer(value: &Value) -> Transfer {
         name: text_of(&value["name"]),
         segments: whole(&value["segments"]),
         rules: list(&value["rules"]).iter().map(text_of).collect(),
+        peers: value.get("peers").map(|peers| [whole(&peers[0]), whole(&peers[1])]),
         completed_us: value["completed_us"].as_f64(),
         sent: whole(&value["sent"]),
         server: words("server").map(singly),
@@ -119,8 +125,15 @@ fn words(text: &str) -> Vec<Word> {
 /// A word for each packet of a range.
 fn singly(words: Vec<Word>) -> Vec<Word> {
     let one = |Word { at_us, what }: Word| -> Vec<Word> {
-        let digits = what.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(what.len());
+        let digits = what.find(|c: char| !c.is_ascii_digit() && !"-+*".contains(c)).unwrap_or(what.len());
         let (range, tail) = what.split_at(digits);
+        if let Some((data, count)) = range.split_once('*') {
+            let (first, len) = data.split_once('+').expect("the first byte and the length");
+            let number = |text: &str| text.parse::<u64>().expect("a number");
+            let (first, len) = (number(first), number(len));
+            let at = |k| Word { at_us, what: format!("{}+{len}{tail}", first + k * len) };
+            return (0..number(count)).map(at).collect();
+        }
         match range.split_once('-') {
             Some((first, last)) => {
                 let number = |text: &str| text.parse::<u64>().expect("a segment");

@@ -38,12 +38,12 @@ fn the_handshake_gives_the_first_sample() {
 
 #[test]
 fn a_syn_is_repeated_as_the_stack_does() {
-    // BSD: 3 s times 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64. Linux: 1 s doubling, six retries (tcp_syn_retries),
-    // each rounded up to the next slot of the timer wheel: of 64 ms for waits below 4 s, 512 ms below 32 s, 4096 ms
-    // above.
+    // BSD: 3 s times 1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 64, 64. Linux: 1 s five times
+    // (tcp_syn_linear_timeouts), then doubling six times (tcp_syn_retries), each rounded up to the next slot of the
+    // timer wheel: of 64 ms for waits up to 4 s, 512 ms up to 32 s, 4096 ms above.
     let freebsd4 = [0, 3, 6, 9, 12, 15, 21, 33, 57, 105, 201, 393, 585].map(|s| s * 1000).to_vec();
-    let linux = vec![0, 1_024, 3_072, 7_104, 15_360, 31_744, 64_000];
-    for (name, expected, end) in [("freebsd4", freebsd4, 777_000), ("linux", linux, 131_072)] {
+    let linux = vec![0, 1_024, 2_048, 3_072, 4_096, 5_120, 7_168, 11_200, 19_456, 35_840, 68_096];
+    for (name, expected, end) in [("freebsd4", freebsd4, 777_000), ("linux", linux, 135_168)] {
         let mut bench = exchange(&stack(name));
         bench.lose(CLIENT, Kind::Syn, &(1..20).collect::<Vec<_>>()).run();
         assert_eq!(bench.times(CLIENT, Kind::Syn), expected, "{name}");

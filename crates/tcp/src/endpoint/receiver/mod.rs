@@ -135,7 +135,10 @@ impl Receiver {
 
     /// Takes data or a FIN.
     pub fn on_data(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
-        self.on_marks(segment, sender, config, now, out);
+        // RFC 9768 §3.2 counts what is acceptable (RFC 9293 §3.10.7.4): nothing that was here already.
+        if segment.end() > self.rcv_nxt || !self.echo.is_accurate() {
+            self.on_marks(segment, sender, config, now, out);
+        }
         if segment.flags.has(Flags::FIN) {
             self.peer_fin = segment.end() - 1;
         }
@@ -220,7 +223,11 @@ impl Receiver {
         if !config.dsack || !config.repair.has_sack() || segment.payload == 0 {
             return self.acknowledge(sender, config, now, out);
         }
-        let mut ack = self.segment(sender.snd_nxt, 0, Flags::NONE, self.echo.field(config.ect_on_control), config, now);
+        let mut ack =
+            self.segment(sender.snd_nxt, 0, Flags::NONE, self.echo.field(self.acks_are_capable(config)), config, now);
+        if let Some(linux) = self.echo.linux() {
+            linux.note_twice(segment.seq);
+        }
         let held = std::mem::take(&mut ack.sacks);
         ack.sacks.push_duplicate(segment.seq, segment.end(), ack.ack);
         held.above(ack.ack).for_each(|(start, end)| ack.sacks.push(start - ack.ack, end - ack.ack));
@@ -235,9 +242,15 @@ impl Receiver {
         self.acknowledge(sender, config, now, out);
     }
 
+    /// Whether pure acknowledgements are ECN-capable, where anything is.
+    #[inline]
+    pub fn acks_are_capable(&self, config: &Config) -> bool {
+        config.ect_on_control || config.ect_on_all && self.echo.is_accurate()
+    }
+
     /// Sends a pure acknowledgement.
     pub fn acknowledge(&mut self, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
-        let ecn = self.echo.field(config.ect_on_control);
+        let ecn = self.echo.field(self.acks_are_capable(config));
         let segment = self.segment(sender.snd_nxt, 0, Flags::NONE, ecn, config, now);
         if self.echo.has_option() {
             let copy = segment;

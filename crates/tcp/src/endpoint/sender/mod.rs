@@ -48,6 +48,7 @@ mod undoing;
 use super::Emit;
 use super::feedback::Heard;
 use super::observing::{CongestionState, Stats};
+use super::option_linux::Riding;
 use super::receiver::Receiver;
 use crate::cc::{Chosen, Window};
 use crate::outstanding::Outstanding;
@@ -70,7 +71,8 @@ impl<E: Emit> Outlet<'_, E> {
     #[inline(always)]
     fn send(&mut self, seq: u64, payload: u32, flags: Flags, ecn: Ecn, config: &Config, now: Time) {
         let segment = self.receiver.segment(seq, payload, flags, ecn, config, now);
-        if payload == 0 && self.receiver.echo.has_option() {
+        let echo = &self.receiver.echo;
+        if echo.has_option() && (payload == 0 || echo.has_option_with_data()) {
             let copy = segment;
             return self.receiver.emit_with_option(&copy, None, now, self.emit);
         }
@@ -134,6 +136,8 @@ pub(super) struct Sender {
     // ── the windows ──
     pub(super) peer_window: u64,
     pub(super) window: Window,
+    /// What AccECN options take of new segments.
+    riding: Riding,
     controller: Chosen,
     /// How much of the window the application used.
     used: idle::Use,
@@ -198,6 +202,7 @@ impl Sender {
             outstanding: Self::sampled(outstanding, config),
             peer_window: config.window.min(u64::from(u32::MAX)),
             window: Window { cwnd: f64::from(config.initial_window * config.mss), ssthresh: f64::INFINITY },
+            riding: Riding::default(),
             counts_deliveries: needs_deliveries || controller.watches(),
             controller,
             used: idle::Use::default(),

@@ -177,7 +177,7 @@ impl Sender {
             }
         }
         let is_due = match PLAIN {
-            true => self.due_plainly(self.window.bytes(), config).is_some(),
+            true => self.due_plainly(self.window_bytes(config), config).is_some(),
             false => self.due(config).is_some(),
         };
         if is_due {

@@ -8,7 +8,6 @@
 //! frame does nothing to it (`reduction.rs`).
 
 use super::pacing::Before;
-use super::sending::room_of;
 use super::{Outlet, Phase, Sender};
 use crate::endpoint::Emit;
 use crate::segment::{Flags, Segment};
@@ -108,6 +107,7 @@ impl Sender {
     /// Sends new data as the windows allow, and the pacer if there is one.
     #[inline(always)]
     fn push_straight(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        self.leave_room(now, out);
         if self.pacer.is_some() {
             self.push_paced(config, now, out);
         } else {
@@ -169,7 +169,7 @@ impl Sender {
         now: Time,
         out: &mut Outlet<'_, impl Emit>,
     ) -> u64 {
-        let cwnd = self.window.bytes();
+        let cwnd = self.window_bytes(config);
         for sent in 0..most {
             let Some(new) = self.due_plainly(cwnd, config) else {
                 if self.snd_una == self.snd_nxt {
@@ -187,7 +187,8 @@ impl Sender {
     pub(super) fn due_plainly(&self, cwnd: u64, config: &Config) -> Option<(u32, bool)> {
         let (len, has_fin) = self.next_new(config)?;
         let in_flight = self.snd_nxt - self.snd_una;
-        let has_room = in_flight + room_of(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
+        let has_room =
+            in_flight + self.room_of_new(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
         has_room.then_some((len, has_fin))
     }
 
@@ -196,7 +197,7 @@ impl Sender {
     pub(super) fn push_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;
         self.heed_pause(config, now);
-        let cwnd = self.window.bytes();
+        let cwnd = self.window_bytes(config);
         while let Some((len, has_fin)) = self.due_plainly(cwnd, config) {
             self.send_new(len, has_fin, config, now, out);
         }

@@ -3,6 +3,7 @@
 use super::repair::{DUP_THRESH, Repair};
 use super::{Outlet, Phase, Sender, Timing};
 use crate::endpoint::Emit;
+use crate::endpoint::option_linux::Riding;
 use crate::outstanding::Record;
 use crate::segment::Flags;
 use crate::stack::{Config, RttSampling};
@@ -26,6 +27,7 @@ pub(super) fn room_of(payload: u32, config: &Config) -> u64 {
 impl Sender {
     /// Sends everything that may be sent now, in whatever state it is.
     pub(in crate::endpoint) fn push_generally(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        self.leave_room(now, out);
         if self.held_until.is_set() {
             self.call_off_departure();
             return;
@@ -51,6 +53,34 @@ impl Sender {
         if !self.pushes_plainly(config, now, out) {
             self.push_generally(config, now, out);
         }
+    }
+
+    /// Leaves room for an AccECN option in what is sent now, where data carries one.
+    #[inline]
+    pub(super) fn leave_room(&mut self, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        if let Some(bytes) = &mut out.receiver.echo.bytes
+            && let Some(linux) = bytes.linux()
+        {
+            linux.note_rtt(self.rtt.srtt());
+            self.riding = linux.riding(now);
+        }
+    }
+
+    /// Bytes of data that the congestion window lets out. It is one of segments, from which options take room.
+    #[inline]
+    pub(super) fn window_bytes(&self, config: &Config) -> u64 {
+        let bytes = self.window.bytes();
+        match self.riding {
+            Riding { always: true, room, .. } if room > 0 => bytes - bytes / u64::from(config.mss) * u64::from(room),
+            _ => bytes,
+        }
+    }
+
+    /// How many bytes of the congestion window a new segment takes. Where options make them differ, a small one takes
+    /// as many as a full one.
+    #[inline]
+    pub(super) fn room_of_new(&self, len: u32, config: &Config) -> u64 {
+        if self.riding.may { u64::from(config.mss - self.riding.room) } else { room_of(len, config) }
     }
 
     /// Sets the time of the next probe, if somebody asked for it.
@@ -152,7 +182,7 @@ impl Sender {
         let is_told = self.repair.has_reports() || self.repair.is_counted();
         let lets_out = is_early && config.limited_transmit && !is_told;
         let extra = if lets_out { u64::from(self.duplicate_acks * config.mss) } else { 0 };
-        let cwnd = self.window.bytes() + extra;
+        let cwnd = self.window_bytes(config) + extra;
         let in_flight = self.snd_nxt - self.snd_una;
         let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
         if matches!(self.phase, Phase::Recovery | Phase::Timeout)
@@ -163,7 +193,7 @@ impl Sender {
             return (pipe + room <= cwnd).then_some(Due::Again);
         }
         let (len, has_fin) = self.next_new(config)?;
-        let has_room = pipe + room_of(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
+        let has_room = pipe + self.room_of_new(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
         has_room.then_some(Due::New(len, has_fin))
     }
 
@@ -171,7 +201,7 @@ impl Sender {
     #[inline]
     pub(super) fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
         let unsent = self.written.saturating_sub(self.snd_nxt);
-        let len = unsent.min(u64::from(config.mss));
+        let len = unsent.min(u64::from(config.mss - self.riding.room));
         let has_fin = self.closing && !self.fin_sent && len == unsent;
         (len > 0 || has_fin).then_some((len as u32, has_fin))
     }
@@ -203,7 +233,7 @@ impl Sender {
         let flags = Flags::NONE.with_if(Flags::FIN, has_fin).with_if(Flags::CWR, tells_reduction);
         let flags = flags.with_if(Flags::PSH, self.pushes(seq, len, config));
         // RFC 3168 §6.1.4: data is ECN-capable, a FIN alone is a pure ACK.
-        let ecn = self.heard.field(len > 0);
+        let ecn = self.heard.field(len > 0 || out.receiver.acks_are_capable(config));
         let sequence_len = len + u32::from(has_fin);
         self.fin_sent |= has_fin;
         self.snd_nxt += u64::from(sequence_len);
@@ -241,7 +271,7 @@ impl Sender {
         self.stats.retransmitted += 1;
         self.note_sent(record.len, now);
         let payload = record.len - u32::from(record.fin);
-        let ecn = self.heard.field(config.ect_on_retransmit);
+        let ecn = self.heard.field(config.ect_on_retransmit || config.ect_on_all && self.heard.is_accurate());
         let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
         let flags = flags.with_if(Flags::PSH, self.pushes(record.seq, payload, config));
         out.send(record.seq, payload, flags, ecn, config, now);
@@ -274,7 +304,7 @@ impl Sender {
         {
             return pacer.ends_burst;
         }
-        let mss = u64::from(config.mss);
+        let mss = u64::from(config.mss - self.riding.room);
         let distance = (config.receive_buffer / 4 / mss + 1) * mss;
         config.receive_buffer > 0 && (seq - 1) / distance != (end - 1) / distance
     }
