@@ -41,7 +41,7 @@ $(ENGINE): $(DEPS) pyproject.toml $(RUST_SOURCES)
 # The engine is built to count its branches, makes the runs of benches/training.py, and is built again for what was counted.
 NEEDS_PROFDATA := test -x "$$(rustc --print target-libdir)/../bin/llvm-profdata" || \
 	{ echo "llvm-profdata is missing: rustup component add llvm-tools" >&2; exit 1; }
-profiled: $(DEPS) ## build the engine anew by what it is seen to do, 5 to 15 % faster: ten minutes
+profiled: $(DEPS) ## build the engine anew by what it is seen to do, 6 to 14 % faster: ten minutes
 	@$(NEEDS_PROFDATA)
 	unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin develop --release --locked --pgo
 	@touch $(ENGINE)

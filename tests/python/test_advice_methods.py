@@ -100,6 +100,17 @@ def test_differences_that_are_all_the_same_prove_nothing() -> None:
     assert race.shortfall() == pytest.approx(1 - 0.025 ** (1 / 4))
 
 
+def test_a_choice_is_below_the_best_by_no_more_than_a_whole_score() -> None:
+    race = Race(["a", "b"], (2, 4))
+    for a, b in ((1.0, 0.0), (0.0, 1.0)):
+        race.add("a", a)
+        race.add("b", b)
+    race.judge()
+    # Two differences of +1 and -1: Student's quantile of one degree of freedom alone is above 12.
+    assert race.advantage("b", "a")[1] > 12
+    assert race.shortfall() == 1.0
+
+
 def test_of_one_pair_nothing_is_known() -> None:
     race = Race(["a", "b"], (4,))
     race.add("a", 1.0)

@@ -31,8 +31,10 @@ def verdict(advice: Advice) -> list[str]:
     if advice.ties:
         said.append(f"It cannot be told from {_listed(advice.ties)}: any of them may be the best.")
     number = len(advice.candidates)
-    if race.shortfall() > 0:
-        least = race.shortfall()
+    least = race.shortfall()
+    if least >= 1:
+        said.append("So few runs say nothing of how far it is below the best: give it more of --rounds.")
+    elif least > 0:
         said.append(
             f"With 95 % it is at most {least:.3f} below the best of the {number} candidates, on a score from 0 to 1."
         )
@@ -154,7 +156,11 @@ def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
         return "–"
     scale, _, digits = SCALES[figure.unit]
     value = f"{found.value * scale:{'+' if signed else ''}.{digits}f}"
-    return value if found.half_width is None else f"{value} ± {found.half_width * scale:.{digits}f}"
+    if found.half_width is None:
+        return value
+    if figure.unit == "share" and found.half_width > 1:
+        return f"{value} ± more than 100"
+    return f"{value} ± {found.half_width * scale:.{digits}f}"
 
 
 def head(figure: Figure) -> str:
