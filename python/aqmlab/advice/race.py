@@ -104,6 +104,6 @@ class Race:
         return float(differences.mean()) - width, float(differences.mean()) + width
 
     def shortfall(self) -> float:
-        """How far the first may be below the best, at most: all of the score, which ends at 1, where nothing is known."""
+        """How far the first may be below the best, at most; 1, which is all of the score, where nothing is known."""
         others = [name for name in self.running if name != self.first]
         return min(1.0, max((max(0.0, self.advantage(name, self.first)[1]) for name in others), default=0.0))
