@@ -98,9 +98,12 @@ def as_said(asked: Question, candidate: Candidate, seed: int, folder: Path) -> R
 
 
 def slower(asked: Question, candidate: Candidate, seed: int, folder: Path) -> Resolved:
-    """The line is slower; the shaper is set by what was said."""
+    """The line is slower; the shaper is set by what was said. People who would overload it with pages stay away."""
     del folder
-    line = replace(asked, down_bps=round(asked.down_bps * SLOWER), up_bps=round(asked.up_bps * SLOWER))
+    down_bps, (least, most) = round(asked.down_bps * SLOWER), asked.mix.users
+    fit = question.most_users(down_bps, question.USER_BPS)
+    mix = replace(asked.mix, users=(min(least, fit), min(most, fit)))
+    line = replace(asked, down_bps=down_bps, up_bps=round(asked.up_bps * SLOWER), mix=mix)
     return situation.scenario(line, situation.draw(line, seed), candidate, asked.access.margin / SLOWER)
 
 
