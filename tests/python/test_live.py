@@ -393,6 +393,70 @@ delayed_ack = "off"
 
 
 @pytest.mark.parametrize(
+    ("option", "sysctl", "remarks"),
+    # ip-sysctl: tcp_ecn, 3: ask for AccECN; tcp_ecn_option, 0: never, 1: where there is something to tell, 2: always.
+    [("false", "0", 0), ("true", "2", 0), ('"linux-minimum"', "1", 0), ('"linux-persist"', "3", 0), ('"rfc"', "2", 1)],
+)
+def test_hosts_count_marks_where_the_scenario_says_so(real, option, sysctl, remarks):
+    for control in ("cubic", "dctcp"):
+        found = linux(tcp=f'cc = "{control}"\necn = "accurate"\necn_option = {option}')
+        assert (found.sysctl["net.ipv4.tcp_ecn"], found.sysctl["net.ipv4.tcp_ecn_option"]) == ("3", sysctl)
+        assert "features" not in found.route + found.blocks[0].route and found.blocks[0].ecn
+        assert len(found.remarks) == remarks
+    # Kernels without accurate ECN have no such setting.
+    assert "net.ipv4.tcp_ecn_option" not in linux(tcp='ecn = "on"').sysctl
+
+
+BULK = '[[traffic]]\nkind = "bulk"\n'
+
+
+def test_all_connections_of_a_host_count_marks_or_none(real):
+    accurate = f'{BULK}ecn = "accurate"\necn_option = true\n'
+    mixed = linux(accurate + f'{BULK}ecn = "on"\n')
+    assert mixed.sysctl["net.ipv4.tcp_ecn"] == "1" and "net.ipv4.tcp_ecn_option" not in mixed.sysctl
+    (said,) = mixed.remarks
+    assert said.startswith("traffic.0.ecn = accurate: a kernel counts marks at all connections of a host or at none")
+    # Of hosts that all count, each side has one rule for the option: that of [tcp], or else of the first block.
+    both = linux(accurate + f'{BULK}ecn = "accurate"\n')
+    assert (both.sysctl["net.ipv4.tcp_ecn"], both.sysctl["net.ipv4.tcp_ecn_option"]) == ("3", "2")
+    assert both.remarks == ("traffic.1.ecn_option = false: all connections of a host have linux",)
+    said = "traffic.0.ecn_option = linux: all connections of a host have false"
+    assert said in linux(accurate, tcp='ecn = "accurate"').remarks
+    # A program inside has what [tcp] says where there is no other TCP.
+    datagrams = linux('[[traffic]]\nkind = "cbr"\nrate = "1mbit"\n', tcp='ecn = "accurate"')
+    assert datagrams.sysctl["net.ipv4.tcp_ecn"] == "3"
+
+
+@pytest.mark.parametrize(("tcp", "block", "place"), [("accurate", "", "tcp"), ("off", 'ecn = "accurate"', "traffic.0")])
+def test_a_kernel_without_accurate_ecn_is_named_before_anything_runs(
+    real, capsys, tmp_path, monkeypatch, tcp, block, place
+):
+    (tmp_path / "x.toml").write_text(
+        f'[link]\nrate = "10mbit"\n[tcp]\nstack = "linux"\necn = "{tcp}"\n{BULK}{block}\n', encoding="utf-8"
+    )
+    asked = []
+
+    def tried(*words, virtual_time, name=None):
+        asked.append((*words, virtual_time, name))
+        return {"release": "6.18.44", "accurate_ecn": name == "7.3"}
+
+    plan._said_of_marks.cache_clear()
+    monkeypatch.setattr(plan, "settings", settings.settings)
+    monkeypatch.setattr(plan, "tried", tried)
+    for words, whose in ([], "this machine's kernel"), (["--virtual"], "the kernel of virtual time"):
+        assert cli.invoke(["live", str(tmp_path / "x.toml"), "-o", str(tmp_path / "l"), "--reps", "2", *words]) == 3
+        said = capsys.readouterr().err.splitlines()[-1]
+        assert f'x.toml: {place}.ecn = "accurate": {whose}, Linux 6.18.44, has no accurate ECN' in said
+        assert "(net.ipv4.tcp_ecn = 3); expected one that has: aqmlab kernel build --release 7.3" in said
+        assert not (tmp_path / "l").exists()
+    resolved = engine.resolve((tmp_path / "x.toml").read_text(), "x.toml")
+    for _ in range(2):
+        plan.check(resolved, is_virtual=True, kernel="7.3")
+    assert asked == [("--marks", False, None), ("--marks", True, None), ("--marks", True, "7.3")]
+    plan._said_of_marks.cache_clear()
+
+
+@pytest.mark.parametrize(
     "repair, sack, recovery, remarks",
     [("rack", 1, 1, 0), ("sack", 1, 0, 0), ("newreno", 0, 0, 0), ("ns2-sack1", 1, 0, 1)],
 )

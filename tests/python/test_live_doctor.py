@@ -39,7 +39,7 @@ def own_places(monkeypatch, tmp_path):
 
 
 def examined(monkeypatch, here=None, inside=None):
-    monkeypatch.setattr(doctor, "_tried", lambda virtual_time: (inside if virtual_time else here) or PROBED)
+    monkeypatch.setattr(doctor, "tried", lambda virtual_time: (inside if virtual_time else here) or PROBED)
     there = object() if inside is not None else None
     monkeypatch.setattr(kernel, "find", lambda: there)
     return doctor.examine()

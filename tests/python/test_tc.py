@@ -210,6 +210,9 @@ def test_hosts_get_their_stack():
         assert f"sysctl -w net.ipv4.tcp_{name}={value}" in lines
     assert lines[-1].endswith("window 65536 initcwnd 2 rto_min 1s advmss 536 quickack 1")
     assert "window 1024" not in written(tcp={"stack": "ns2"}).lines[-1]
+    counting = written(tcp={"stack": "linux", "ecn": "accurate", "ecn_option": "linux-persist"})
+    assert {f"sysctl -w net.ipv4.tcp_{said}" for said in ("ecn=3", "ecn_option=3")} <= set(counting.lines)
+    assert "no setting" not in counting.text and "ecn_option" not in written(tcp={"stack": "linux"}).text
 
 
 @pytest.mark.parametrize(

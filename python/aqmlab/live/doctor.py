@@ -5,11 +5,9 @@ Everything is tried rather than asked for: `probe.py` runs once in this kernel a
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,10 +19,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from aqmlab import scratch
 from aqmlab.errors import AqmlabError
 from aqmlab.json_files import Json
-from aqmlab.live import kernel, registry, virtual
+from aqmlab.live import kernel, registry
+from aqmlab.live.tried import tried
 
 YES, LIMITED, NO = "yes", "with limits", "no"
 
@@ -85,19 +83,17 @@ def examine() -> Diagnosis:
     if not sys.platform.startswith("linux"):
         nothing = Finding("system", sys.platform, NO, "live runs are made of Linux's namespaces and devices")
         return Diagnosis((nothing,), dict.fromkeys(("real time", "virtual time", "kernel qdisc"), nothing))
-    here = _tried(virtual_time=False)
+    here = tried(virtual_time=False)
     try:
         there_is = kernel.find()
-        inside = _tried(virtual_time=True) if there_is is not None else {"missing": True}
+        inside = tried(virtual_time=True) if there_is is not None else {"missing": True}
     except AqmlabError as error:
         inside = {"failed": str(error)}
     basics = [*_rights(here), *_programs()]
     timing = list(_timing(here))
     networking = list(_networking(here))
     machine = _virtual(inside)
-    named = [
-        _virtual(_tried(virtual_time=True, name=name), f"kernel {name} of virtual time") for name in kernel.names()
-    ]
+    named = [_virtual(tried(virtual_time=True, name=name), f"kernel {name} of virtual time") for name in kernel.names()]
     return Diagnosis(
         (*basics, *networking, *timing, machine, *named),
         {
@@ -106,24 +102,6 @@ def examine() -> Diagnosis:
             "kernel qdisc": _qdisc_verdict(here, inside),
         },
     )
-
-
-def _tried(virtual_time: bool, name: str | None = None) -> Json:
-    """What the probe says, here or in the kernel of virtual time."""
-    probe = [sys.executable, "-I", str(Path(__file__).with_name("probe.py"))]
-    with scratch.folder("doctor") as folder:
-        words = virtual.machine(folder, [*probe, "--virtual"], {}, name) if virtual_time else probe
-        try:
-            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
-        except subprocess.TimeoutExpired:
-            return {"failed": "no answer in two minutes"}
-        if done.returncode:
-            said = done.stderr.strip()
-            if (folder / "error.json").exists():
-                said = json.loads((folder / "error.json").read_text(encoding="utf-8"))["message"]
-            return {"failed": (said.splitlines() or ["no answer"])[-1]}
-        found: Json = json.loads(done.stdout)
-        return found
 
 
 def _rights(here: Json) -> Iterator[Finding]:

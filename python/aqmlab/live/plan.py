@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 
 from aqmlab.engine import Resolved
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.live import kernel_qdisc, preflight, virtual
-from aqmlab.live.settings import missing_controllers, refuse_missing, settings
+from aqmlab.live.settings import (
+    Settings,
+    missing_controllers,
+    place_of_accurate_ecn,
+    refuse_missing,
+    settings,
+)
+from aqmlab.live.tried import tried
 
 
 def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None) -> None:
@@ -23,15 +31,38 @@ def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None) ->
             )
     _refuse_emulated_hosts(resolved)
     kernel_qdisc.settings(resolved, is_virtual=is_virtual)  # says where Linux has no such discipline
+    wanted = settings(resolved)
     if is_virtual:
         virtual.check(kernel)
+        _refuse_without_accurate_ecn(wanted, resolved, kernel, is_virtual)
         return  # that kernel has every controller that its source has, and says so itself where one is missing
     preflight.check()
     kernel_qdisc.check(resolved)
-    wanted = settings(resolved)
+    _refuse_without_accurate_ecn(wanted, resolved, kernel, is_virtual)
     if absent := missing_controllers(wanted, preflight.controllers()):
         preflight.load_controllers(absent)
     refuse_missing(wanted, preflight.controllers(), resolved.origin)
+
+
+def _refuse_without_accurate_ecn(wanted: Settings, resolved: Resolved, kernel: str | None, is_virtual: bool) -> None:
+    """Ends in one line where hosts are to count marks (RFC 9768) and the kernel cannot."""
+    if (place := place_of_accurate_ecn(wanted, resolved)) is None:
+        return
+    found = _said_of_marks(is_virtual, kernel)
+    # Why a kernel gave no answer, the run says.
+    if "failed" not in found and not found["accurate_ecn"]:
+        whose = "the kernel of virtual time" if is_virtual else "this machine's kernel"
+        raise CannotRun(
+            f'{resolved.origin}: {place}.ecn = "accurate": {whose}, Linux {found["release"]}, has no accurate ECN '
+            "(net.ipv4.tcp_ecn = 3); expected one that has: aqmlab kernel build --release 7.3 makes one for "
+            "aqmlab live --virtual --kernel 7.3"
+        )
+
+
+@cache
+def _said_of_marks(is_virtual: bool, kernel: str | None) -> Json:
+    """What the kernel says of accurate ECN; runs of the same command ask it once."""
+    return tried("--marks", virtual_time=is_virtual, name=kernel)
 
 
 def _refuse_emulated_hosts(resolved: Resolved) -> None:

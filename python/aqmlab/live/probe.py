@@ -1,9 +1,10 @@
 """Tries what a live run needs of a kernel, in namespaces that are thrown away, and prints it as JSON.
 
-    python -I probe.py
+    python -I probe.py [--virtual] [--marks]
 
 Nothing is asked of files that say what a kernel was built with: a queue discipline is there if `tc` can put it on a
-device, a congestion controller if a socket takes it. This file stands alone: it also runs in a kernel of virtual time.
+device, a congestion controller if a socket takes it, accurate ECN if the setting takes its value. With --marks nothing
+else than that is tried. This file stands alone: it also runs in a kernel of virtual time.
 """
 
 import ctypes
@@ -58,12 +59,14 @@ PAUSE_S = 500e-6
 def main() -> None:
     """Prints one JSON object."""
     found: dict[str, Any] = {"release": platform.release(), "is_virtual": "--virtual" in sys.argv}
+    if "--marks" in sys.argv:
+        print(json.dumps({**found, "namespaces": enter(), "accurate_ecn": counts_marks()}))
+        return
     # Before the namespaces: a user namespace's root may not ask for real-time scheduling either.
     if not found["is_virtual"]:
         found["lateness_s"] = lateness()
-    # RFC 9768: a setting that kernels without it do not have.
-    found["accurate_ecn"] = Path("/proc/sys/net/ipv4/tcp_ecn_option").exists()
     found["namespaces"] = said = enter()
+    found["accurate_ecn"] = said is None and counts_marks()
     found["tun"] = tun() if said is None else said
     found["qdiscs"] = {name: said is None and takes(name, words) for name, words in QDISCS.items()}
     found["controllers"] = [name for name in CONTROLLERS.split() if said is None and has_controller(name)]
@@ -124,6 +127,19 @@ def takes(name: str, words: str) -> bool:
         return took and tc("del dev aqm0 root")
     except OSError:
         return False
+
+
+def counts_marks() -> bool:
+    """Whether hosts of this namespace can ask for accurate ECN (RFC 9768): ip-sysctl, `tcp_ecn`, 3.
+
+    Linux 6.18 has the settings of the option that goes with it, and does not take this one.
+    """
+    settings = Path("/proc/sys/net/ipv4")
+    try:
+        (settings / "tcp_ecn").write_text("3")
+    except OSError:
+        return False
+    return (settings / "tcp_ecn_option").exists()
 
 
 def has_controller(name: str) -> bool:

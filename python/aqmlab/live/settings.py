@@ -18,6 +18,9 @@ from aqmlab.scenario import tcp_keys
 from aqmlab.tc import hosts
 from aqmlab.tc import quantities as q
 
+_ECN_OPTION = "net.ipv4.tcp_ecn_option"
+"""When the option that counts marked bytes is sent; kernels without accurate ECN (RFC 9768) have no such setting."""
+
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 """The controllers the kernel has at hand."""
 
@@ -67,13 +70,14 @@ def settings(resolved: Resolved) -> Settings:
     header = 60 if tree.get("live", {}).get("family") == "ipv6" else hosts.HEADERS
     # Where some connections ask for ECN and others do not, their routes say which do.
     all_ask = bool(with_tcp) and all(_asks(own) for own in with_tcp)
+    accurate = _with_accurate_ecn(tcp, with_tcp)
     blocks = tuple(
         Block("", "", False)
         if not engine.speaks_tcp(block)
         else Block(_route(own, header, _asks(own) and not all_ask), hosts.kernel_control(own), _asks(own))
         for own, block in zip(whole, traffic, strict=True)
     )
-    sysctls = _sysctls(tcp, with_tcp, all_ask)
+    sysctls = {**_sysctls(tcp, with_tcp, all_ask), **_accurate(accurate)}
     usual = _route(tcp, header, _asks(tcp) and not all_ask)
     return Settings(sysctls, usual, blocks, tuple(_remarks(tcp, traffic, whole, header)))
 
@@ -93,6 +97,15 @@ def refuse_missing(found: Settings, available: Collection[str], origin: str) -> 
         )
 
 
+def place_of_accurate_ecn(found: Settings, resolved: Resolved) -> str | None:
+    """The section of a scenario that has hosts count marks (RFC 9768), if any has."""
+    if _ECN_OPTION not in found.sysctl:
+        return None
+    tree = resolved.scenario
+    own = (f"traffic.{k}" for k, block in enumerate(tree["traffic"]) if "ecn" in block)
+    return "tcp" if hosts.has_accurate_ecn(tree["tcp"]) else next(own)
+
+
 def _of_block(tcp: Tree, block: Mapping[str, Any]) -> Tree:
     """`[tcp]` as a block has it; a window of connection vectors is each connection's own."""
     own = {key: block[key] for key in tcp_keys({"tcp": tcp}) if key in block and block[key] != "vectors"}
@@ -101,6 +114,18 @@ def _of_block(tcp: Tree, block: Mapping[str, Any]) -> Tree:
 
 def _asks(tcp: Mapping[str, Any]) -> bool:
     return str(tcp["ecn"]) not in ("off", "False") or str(tcp["cc"]) == "dctcp"
+
+
+def _with_accurate_ecn(tcp: Tree, with_tcp: list[Tree]) -> Tree | None:
+    """The `[tcp]` whose hosts count marks, which a kernel's do at all connections of an end or at none."""
+    accurate = [hosts.has_accurate_ecn(own) for own in with_tcp or [tcp]]
+    if not all(accurate):
+        return None
+    return tcp if hosts.has_accurate_ecn(tcp) else with_tcp[0]
+
+
+def _accurate(tcp: Tree | None) -> dict[str, str]:
+    return {} if tcp is None else {"net.ipv4.tcp_ecn": "3", _ECN_OPTION: str(hosts.ecn_option(tcp)[0])}
 
 
 def _sysctls(tcp: Tree, with_tcp: list[Tree], all_ask: bool) -> dict[str, str]:
@@ -155,11 +180,12 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
     if int(q.size(tcp["window"])) >= hosts.LARGEST_WINDOW:
         found.append(f"tcp.window = {tcp['window']}: TCP has no more than {hosts.LARGEST_WINDOW} bytes (RFC 7323)")
     usual = {"tcp": tcp, **{f"traffic.{k}": own for k, own in enumerate(whole) if engine.speaks_tcp(traffic[k])}}
+    accurate = _with_accurate_ecn(tcp, [own for place, own in usual.items() if place != "tcp"])
     for place, own in usual.items():
         if own is not tcp and own == tcp:
             continue
-        if str(own["ecn"]) == "accurate":
-            found.append(f"{place}.ecn = accurate: real hosts are asked for the feedback of RFC 3168")
+        if hosts.has_accurate_ecn(own):
+            found += [f"{place}.{remark}" for remark in _remarks_on_accurate_ecn(own, accurate)]
         elif str(own["ecn"]) not in ("off", "on", "True", "False"):
             found.append(f"{place}.ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
         if other := hosts.another_repair(own):
@@ -173,4 +199,14 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
         if differs:
             said = " and ".join(differs)
             found.append(f"{place}: of {said} a kernel has one setting for all connections of a host: that of [tcp]")
+    return found
+
+
+def _remarks_on_accurate_ecn(own: Tree, accurate: Tree | None) -> list[str]:
+    if accurate is None:
+        return ["ecn = accurate: a kernel counts marks at all connections of a host or at none; not at these"]
+    _, found = hosts.ecn_option(own)
+    if own["ecn_option"] != accurate["ecn_option"]:
+        one = hosts.as_word(accurate["ecn_option"])
+        found.append(f"ecn_option = {hosts.as_word(own['ecn_option'])}: all connections of a host have {one}")
     return found

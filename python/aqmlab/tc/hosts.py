@@ -33,10 +33,12 @@ _KERNEL_S = {"newreno", "sack", "rack"}
 """Those that settings of a kernel make: without SACK it repairs as NewReno."""
 
 _ECN = {"off": 0, "accurate": 3}
+_ECN_OPTION = {"False": 0, "linux-minimum": 1, "linux": 2, "linux-persist": 3}
+"""ip-sysctl, `tcp_ecn_option`: when hosts with accurate ECN send the option that counts bytes."""
 _USUAL = {"dscp": "CS0", "hosts": "own"}
 _EXPRESSED = {
     *("stack", "cc", "repair", "ecn", "window", "mss", "header", "syn_header"),
-    *("initial_window", "idle_restart", "rto_min"),
+    *("initial_window", "idle_restart", "rto_min", "ecn_option"),
 }
 _ACKNOWLEDGING = {"delayed_ack", "delayed_ack_timeout", "delayed_ack_counts", "quick_acks", "quick_acks_for_ecn"}
 
@@ -88,6 +90,27 @@ def kernel_control(tcp: Tree) -> str:
     return str(tcp["cc"]).partition("-")[0]
 
 
+def has_accurate_ecn(tcp: Mapping[str, Any]) -> bool:
+    """Whether marks are counted, RFC 9768."""
+    return str(tcp["ecn"]) == "accurate"
+
+
+def ecn_option(tcp: Mapping[str, Any]) -> tuple[int, list[str]]:
+    """`tcp_ecn_option` for hosts with accurate ECN, and what it does otherwise than the scenario says."""
+    asked = str(tcp["ecn_option"])
+    usual = _ECN_OPTION["linux"]
+    return _ECN_OPTION.get(asked, usual), (
+        [] if asked in _ECN_OPTION else [f"ecn_option = {asked}: Linux sends the option by its own rules"]
+    )
+
+
+def _accurate(tcp: Tree) -> list[Line]:
+    if not has_accurate_ecn(tcp):
+        return []
+    value, remarks = ecn_option(tcp)
+    return [_sysctl("tcp_ecn_option", value, *remarks)]
+
+
 def _sysctls(tcp: Tree) -> list[Line]:
     ecn, repair, with_rack = str(tcp["ecn"]), str(tcp["repair"]), has_rack(tcp)
     other = another_repair(tcp)
@@ -102,11 +125,12 @@ def _sysctls(tcp: Tree) -> list[Line]:
             *(
                 [f"ecn = {ecn}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168"]
                 if ecn.startswith("plus")
-                else ["ecn = accurate: Linux 7.3 has it, 6.12 has not"]
+                else ["ecn = accurate: Linux 7.3 has it, 6.12 and 6.18 have not"]
                 if ecn == "accurate"
                 else []
             ),
         ),
+        *_accurate(tcp),
         _sysctl("tcp_slow_start_after_idle", int(bool(tcp["idle_restart"]))),
         _sysctl("tcp_no_metrics_save", 1, "connections start without what earlier ones learned, as they do in aqmlab"),
         _sysctl("tcp_recovery", *((1,) if with_rack else (0, f"no RACK and no probe of tails: repair = {repair}"))),
