@@ -63,7 +63,7 @@ def run_case(case: Case, kept: Path, witnesses: Sequence[str], number: int) -> N
     for witness in witnesses:
         if number >= case.runs.get(witness, 0):
             continue
-        made_with = _versions(witness)
+        made_with = _versions(case, witness)
         if any(run["seed"] == seed and _is_of(run, made_with) for run in _runs(path, case, witness)):
             continue
         began = time.monotonic()
@@ -99,7 +99,9 @@ def _run(case: Case, witness: str, seed: int) -> dict[str, Any]:
         elif witness == "simulated":
             result = api.run(text, seed=seed, out=out, jobs=1)
         else:
-            result = api.live(text, seed=seed, out=out, set=changes, virtual=witness != "live", jobs=1)
+            virtual = witness != "live"
+            kernel = case.kernel if virtual else None
+            result = api.live(text, seed=seed, out=out, set=changes, virtual=virtual, kernel=kernel, jobs=1)
         (run,) = result.runs
         return _figures(run, seed)
 
@@ -159,13 +161,13 @@ def _written(kept: dict[str, Any]) -> str:
     return "{\n" + head + ',\n "witnesses": {\n' + ",\n".join(witnesses) + "\n }\n}\n"
 
 
-def _versions(witness: str) -> dict[str, str]:
+def _versions(case: Case, witness: str) -> dict[str, str]:
     from aqmlab import engine
     from aqmlab.live import kernel
 
     found = {"aqmlab": engine.version(), "date": datetime.datetime.now(datetime.UTC).date().isoformat()}
     if witness in ("virtual", "kernel"):
-        found["kernel"] = kernel.needed().release
+        found["kernel"] = kernel.needed(case.kernel).release
     elif witness == "live":
         found["kernel"] = platform.release()
     return found

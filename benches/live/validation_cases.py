@@ -26,6 +26,8 @@ class Case:
     scenario: dict[str, Any]
     runs: dict[str, int] = field(default_factory=dict)
     """By witness."""
+    kernel: str | None = None
+    """The kernel of virtual time, by its name; none for the one without a name."""
 
     @property
     def toml(self) -> str:
@@ -99,6 +101,27 @@ def bulk(cc: str, rate: int, kind: str, ecn: bool) -> Case:
     return Case(name, str(scenario["name"]), "bulk", scenario, runs)
 
 
+def accurate(cc: str) -> Case:
+    """Four flows whose hosts count marks (RFC 9768) over DualPI2, in a Linux that has both.
+
+    Linux's DCTCP sends ECT(0), so that the L-queue takes that too where all flows are DCTCP's.
+    """
+    scenario = {
+        "name": f"4 {cc} flows, 20 Mb/s, dualpi2, accurate ECN",
+        "duration": "60s",
+        "warmup": "10s",
+        "link": {
+            "rate": "20mbit",
+            "qdisc": {"kind": "dualpi2", "dialect": "linux", **({"any_ect": True} if cc == "dctcp" else {})},
+        },
+        "path": {"access_rate": "1gbit", "rtt": {"uniform": list(RTT)}},
+        "tcp": {"stack": "linux", "cc": cc, "ecn": "accurate", "ecn_option": "linux", "ecn_fallback": False},
+        "traffic": [{"kind": "bulk", "flows": 4, "start": {"uniform": ["0s", "1s"]}}],
+    }
+    runs = {"simulated": 20, "virtual": 2}
+    return Case(f"{cc}-20-dualpi2-accurate", str(scenario["name"]), "bulk", scenario, runs, kernel="7.3")
+
+
 def web(rate: int, load: int, kind: str) -> Case:
     """Web users in a closed loop, half of their pages over HTTP/1.1, the others over 1.0.
 
@@ -129,6 +152,7 @@ CASES = [
         for ecn in (False, True)
         if not (ecn and kind == "pfifo")
     ),
+    *(accurate(cc) for cc in ("reno", "cubic", "dctcp")),
     *(web(rate, load, kind) for rate in (20, 100) for load in (90, 98) for kind in ("pfifo", "pi", "fq_codel")),
 ]
 

@@ -124,7 +124,7 @@ def test_what_was_made_with_another_version_or_kernel_is_made_anew(tmp_path: Pat
     one = cases.CASES[0]
     path = tmp_path / f"{one.name}.json"
     made_with = {"aqmlab": "1", "kernel": "6.12", "date": "2026-01-01"}
-    monkeypatch.setattr(validate, "_versions", lambda witness: made_with)
+    monkeypatch.setattr(validate, "_versions", lambda case, witness: made_with)
     monkeypatch.setattr(validate, "_run", lambda case, witness, seed: run(seed))
     validate.run_case(one, tmp_path, ["virtual"], 0)
     for later in ({"date": "2026-01-02"}, {"kernel": "6.13"}, {"aqmlab": "2"}):
