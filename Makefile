@@ -14,7 +14,7 @@ DEPS := .venv/.installed
 ENGINE := .venv/.engine
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -path '*/src/*' -o -name Cargo.toml)
 
-.PHONY: help build profiled wheel demo test test-lowest check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies evaluations docs docs-site man fmt lock clean
+.PHONY: help build profiled wheel demo test test-lowest check fuzz test-kill bench bench-live conformance compare-ns2 validate-live figures studies evaluations overlaps docs docs-site man fmt lock clean
 .PHONY: check-format check-lints check-types check-docs test-rust test-python
 
 help: ## list the targets
@@ -173,6 +173,9 @@ studies: $(ENGINE) ## write docs/studies.md from what the studies found; TAKE: r
 
 evaluations: $(ENGINE) ## write docs/evaluations; TAKE: result folders of evaluations whose numbers to keep first
 	$(BIN)/python tools/evaluation_pages.py $(TAKE)
+
+overlaps: $(ENGINE) ## write docs/evaluations/agreement.md: where evaluations, studies and validation overlap
+	$(BIN)/python benches/overlaps/overlaps.py --update-docs
 
 # ---- keeping house ----
 

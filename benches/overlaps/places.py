@@ -83,13 +83,20 @@ def parameter(of: str, name: str) -> str:
     return str(next(one["value"] for one in evaluations()[of]["subject"]["parameters"] if one["name"] == name))
 
 
-def of_study(study: str, claim: str, label: str, scale: str = "full") -> Number:
-    """A number that was found for a claim, at its largest scale."""
+def finding(study: str, claim: str, label: str, scale: str = "full") -> Mapping[str, Any]:
+    """What was found for a claim, at its largest scale, as the study keeps it."""
     found = json.loads((ROOT / "studies" / study / "found.json").read_text(encoding="utf-8"))
     findings = [one for one in found[scale]["claims"][f"{study}-{claim}"]["findings"] if one["label"] == label]
     if len(findings) != 1:
         raise WrongPlaceError(f"{study}-{claim}: {label}: {len(findings)} findings; expected one")
-    return Number(findings[0]["value"], findings[0]["half_width_95"], findings[0]["n"])
+    one: Mapping[str, Any] = findings[0]
+    return one
+
+
+def of_study(study: str, claim: str, label: str) -> Number:
+    """A number that was found for a claim."""
+    found = finding(study, claim, label)
+    return Number(found["value"], found["half_width_95"], found["n"])
 
 
 @cache
@@ -134,6 +141,12 @@ def of_run(name: str, number: str) -> Number:
 def of_bridge(name: str, number: str) -> Number:
     """A number of an evaluation's scenario after it was changed into another one."""
     found = measured()["bridges"][name]["numbers"][number]
+    return Number(found["value"], found["half_width_95"], found["n"])
+
+
+def of_queue(name: str, number: str) -> Number:
+    """A number of the second writing of a discipline."""
+    found = measured()["queues"][name]["numbers"][number]
     return Number(found["value"], found["half_width_95"], found["n"])
 
 

@@ -25,8 +25,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT / one) for one in ("benches/overlaps", "benches/peers", "benches/peers/linux", "tests/python")]
 
-import aqmlab  # noqa: E402
 import places  # noqa: E402
+import polars  # noqa: E402
+
+import aqmlab  # noqa: E402
 from aqmlab import scenario  # noqa: E402
 from aqmlab.evaluation import disciplines  # noqa: E402
 from aqmlab.scenario import Tree  # noqa: E402
@@ -135,6 +137,9 @@ def numbers(tree: Tree, seeds: int) -> dict[str, Any]:
     """What is kept of the runs of a scenario: means with intervals of 95 %, in seconds, bits a second and shares."""
     made = aqmlab.run(tree, seed=1, reps=seeds, jobs=1)
     rows = [_of_summary(one.summary) for one in made.runs]
+    if tree.get("record", {}).get("drops"):
+        for row, one in zip(rows, made.runs, strict=True):
+            row["short flows' drops"] = _of_short_flows(one.folder)
     kept = {key: [row[key] for row in rows] for key in rows[0] if all(row[key] is not None for row in rows)}
     return {
         key: {"value": sum(values) / len(values), "half_width_95": half_width(values), "n": len(values)}
@@ -153,7 +158,7 @@ def _of_summary(found: Mapping[str, Any]) -> dict[str, float | None]:
         **blocks,
         "ratio": rates[0] / rates[1] if len(rates) == 2 and rates[1] else None,
         "throughput": forward.get("throughput_bps"),
-        "utilisation": forward.get("utilisation"),
+        "utilisation": forward.get("busy_ratio"),
         "delay": forward.get("queue_delay_mean_s"),
         "queue": forward.get("queue_mean_packets"),
         "loss": forward.get("loss_ratio"),
@@ -165,12 +170,26 @@ def _of_summary(found: Mapping[str, Any]) -> dict[str, float | None]:
     }
 
 
+def _of_short_flows(folder: Path) -> float:
+    """How many packets a discipline signalled of all flows but the long one, which is that of which most were.
+
+    What the limit of the queue takes is no signal of the discipline.
+    """
+    signals = (polars.col("direction") == 0) & (polars.col("cause") != "tail")
+    lost = polars.read_parquet(folder / "drops.parquet").filter(signals)
+    of_each = lost.group_by("flow").len()["len"].sort(descending=True)
+    return float(of_each[1:].sum())
+
+
 def run(asked_of: Mapping[str, Any]) -> dict[str, Any]:
     """A case of an evaluation, with keys that are set."""
     tree = evaluated(asked_of["of"], asked_of["case"])
     for key, item in asked_of.get("set", {}).items():
         tree = scenario.with_key(tree, key, item)
-    return {"numbers": numbers(tree, asked_of.get("seeds", 3))}
+    if "queue" in asked_of:
+        there = validated(asked_of["queue"]["study"], asked_of["queue"]["case"])
+        tree = changed(tree, ["link.qdisc"], there)
+    return {"numbers": numbers(tree, int(asked_of.get("seeds", 3)))}
 
 
 def bridged(asked_of: Mapping[str, Any], families: Mapping[str, Any]) -> tuple[Tree, Tree, list[str]]:
@@ -197,7 +216,7 @@ def walk(asked_of: Mapping[str, Any], families: Mapping[str, Any]) -> dict[str, 
     for group in families[asked_of["to"]]["group"]:
         tree = changed(tree, group["keys"], end)
         steps.append({"step": group["name"], "numbers": numbers(tree, 3)})
-    return {"steps": steps}
+    return {"of": asked_of["of"], "steps": steps}
 
 
 def queue(asked_of: Mapping[str, Any]) -> dict[str, Any]:
