@@ -34,7 +34,7 @@ def offered(words, place=ROOT):
         ("calib", ["calibrate"], []),
         ("explain fq_c", ["fq_codel", "fq_cobalt"], ["codel"]),
         ("explain free", ["freebsd4"], ["pi"]),
-        ("explain pra", ["prague"], ["pi"]),
+        ("explain pra", ["prague", "prague-linux"], ["pi"]),
         ("explain util", ["utilisation"], ["loss_ratio"]),
         ("list me", ["measures"], ["stacks"]),
         ("list st", ["stacks", "studies"], ["traffic"]),

@@ -6,7 +6,9 @@ runs the same network with the stack `linux`, and the means over the runs are co
     python benches/peers/linux/closed_loop.py                   aqmlab beside the kept figures, pass or fail
     python benches/peers/linux/closed_loop.py --update-docs     and put the table into docs/validation.md
     python benches/peers/linux/closed_loop.py --kernel KERNEL   measure the kernel's side anew first
-    ... --newer                                                 the cases with DualPI2, which are of Linux 7.3
+    ... --of newer                                              the cases with DualPI2, which are of Linux 7.3
+    ... --of prague                                             those with Prague, which are of the L4S team's Linux
+    ... --of draft                                              the same, beside Prague as the draft has it
 
 Exit codes: 0 all within tolerance, 1 something is not, 2 bad input or a run failed, 3 aqmlab is missing.
 """
@@ -27,18 +29,53 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from closed_loop_cases import CASES, CASES_7_3, FRAME, NEWER, REFERENCE, SETTLE_S, START_S, Case  # noqa: E402
+from closed_loop_cases import (  # noqa: E402
+    CASES,
+    CASES_7_3,
+    CASES_DRAFT,
+    CASES_PRAGUE,
+    FRAME,
+    NEWER,
+    PRAGUE,
+    REFERENCE,
+    SETTLE_S,
+    START_S,
+    Case,
+)
 from closed_loop_kernel import bottleneck, measure_all  # noqa: E402
 from compare_ns2 import T95, aligned, aqmlab_version, find_aqmlab  # noqa: E402
 from ns2_reference import RunError, guarded, markdown, output_of, progress, today  # noqa: E402
 
 DOCS = HERE.parents[2] / "docs" / "validation.md"
-DOCS_BEGIN = "<!-- closed-loop: begin (written by benches/peers/linux/closed_loop.py --update-docs) -->"
-DOCS_END = "<!-- closed-loop: end -->"
-NEWER_BEGIN = "<!-- closed-loop-newer: begin (written by benches/peers/linux/closed_loop.py --newer --update-docs) -->"
-NEWER_END = "<!-- closed-loop-newer: end -->"
 RUNS = 10
 """Of aqmlab, or twice as many as the kernel's if these are more."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases whose figures of the kernel are in one file, and in one table of the page."""
+
+    cases: tuple[Case, ...]
+    kept: Path
+    mark: str
+    """Of the table's place in docs/validation.md."""
+    words: str
+    """Of the command line."""
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """The lines between which the table stands."""
+        command = f"benches/peers/linux/closed_loop.py{self.words} --update-docs"
+        return f"<!-- {self.mark}: begin (written by {command}) -->", f"<!-- {self.mark}: end -->"
+
+
+GROUPS = {
+    "": Group(CASES, REFERENCE, "closed-loop", ""),
+    "newer": Group(CASES_7_3, NEWER, "closed-loop-newer", " --of newer"),
+    "prague": Group(CASES_PRAGUE, PRAGUE, "closed-loop-prague", " --of prague"),
+    "draft": Group(CASES_DRAFT, PRAGUE, "closed-loop-draft", " --of draft"),
+}
+"""As `--of` names them."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +95,7 @@ MEASURES = (
     Measure("signal_ratio", "lost or marked", 0.10, "{:.5f}"),
     Measure("queue_delay_s", "queueing delay, s", 0.07, "{:.5f}"),
 )
-BESIDE = Measure("rate_ratio", "DCTCP's rate over the other's", math.inf, "{:.3f}")
+BESIDE = Measure("rate_ratio", "rate of the second kind over the first's", math.inf, "{:.3f}")
 """Of flows of two kinds: shown, and not judged."""
 
 
@@ -95,8 +132,8 @@ def scenario_of(case: Case) -> str:
             "[[traffic]]",
             'kind = "bulk"',
             'direction = "forward"',
-            f'cc = "{case.cc_at(number)}"',
-            f'ecn = "{"on" if case.ecn_at(number) else "off"}"',
+            f'cc = "{case.cc_here(number)}"',
+            f'ecn = "{ecn_words(case, number)}"',
             f"flows = {share + (number < left)}",
             f'rtt = "{rtt_ms - on_link_ms:.6f}ms"',
             f'start = {{ uniform = ["0s", "{START_S:g}s"] }}',
@@ -110,6 +147,11 @@ def scenario_of(case: Case) -> str:
         *(f"{key} = {toml(value)}" for key, value in case.ours.items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def ecn_words(case: Case, number: int) -> str:
+    """How a scenario says what ECN the flows of a round-trip time have."""
+    return ("accurate" if case.is_accurate else "on") if case.ecn_at(number) else "off"
 
 
 def figures_of(case: Case, summary: dict[str, Any]) -> dict[str, float]:
@@ -166,7 +208,7 @@ def compare(case: Case, kernel: Sequence[dict[str, Any]], ours: Sequence[dict[st
     """The lines of a case. Differences and uncertainties are relative to the kernel's mean."""
     lines = []
     for measure in (*MEASURES, *([BESIDE] if "+" in case.cc else [])):
-        if case in CASES_7_3 and measure.key == "queue_delay_s":
+        if case not in CASES and measure.key == "queue_delay_s":
             measure = replace(measure, least=0.0002)
         theirs = [value_of(case, run, measure.key) for run in kernel]
         values = [run[measure.key] for run in ours]
@@ -229,12 +271,14 @@ def write_docs(text: str, marks: tuple[str, str]) -> None:
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     """The command line."""
-    names = [case.name for case in (*CASES, *CASES_7_3)]
+    names = sorted({case.name for group in GROUPS.values() for case in group.cases})
     parser = argparse.ArgumentParser(
         prog="closed_loop.py", description="Long TCP flows in a Linux kernel and in aqmlab, side by side."
     )
     parser.add_argument("--case", action="append", choices=names, help="only this case (may be repeated)")
-    parser.add_argument("--newer", action="store_true", help="the cases of Linux 7.3, with DualPI2")
+    parser.add_argument(
+        "--of", choices=[name for name in GROUPS if name], default="", help="cases of Linux 7.3, or of the L4S team's"
+    )
     parser.add_argument("--seeds", type=int, default=RUNS, metavar="N", help=f"runs of aqmlab (default {RUNS})")
     parser.add_argument("--kernel", metavar="KERNEL", help="measure the kernel's side anew with this program")
     parser.add_argument("--stored", action="store_true", help="the kept figures of the kernel, which is the default")
@@ -253,11 +297,11 @@ def main(words: Sequence[str]) -> int:
     """Runs, prints, and returns the exit code."""
     args = arguments(words)
     aqmlab = find_aqmlab()
-    of_all = CASES_7_3 if args.newer else CASES
-    cases = [case for case in of_all if not args.case or case.name in args.case]
+    group = GROUPS[args.of]
+    cases = [case for case in group.cases if not args.case or case.name in args.case]
     if args.kernel:
         measure_all(args.kernel, [case.name for case in cases])
-    kept = json.loads((NEWER if args.newer else REFERENCE).read_text())
+    kept = json.loads(group.kept.read_text())
     lines = []
     for case in cases:
         ours = []
@@ -276,7 +320,7 @@ def main(words: Sequence[str]) -> int:
     print(f"{len(lines) - len(failed)} of {len(lines)} quantities within tolerance")
     if args.update_docs:
         text = f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}"
-        write_docs(text, (NEWER_BEGIN, NEWER_END) if args.newer else (DOCS_BEGIN, DOCS_END))
+        write_docs(text, group.marks)
     return 1 if failed else 0
 
 

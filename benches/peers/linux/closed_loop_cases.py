@@ -10,6 +10,8 @@ from typing import Any
 REFERENCE = Path(__file__).resolve().parent / "closed_loop_reference.json"
 NEWER = Path(__file__).resolve().parent / "closed_loop_reference_7_3.json"
 """Of the cases with DualPI2, which Linux has from 6.17 on."""
+PRAGUE = Path(__file__).resolve().parent / "closed_loop_reference_prague.json"
+"""Of the cases with Prague, which the L4S team's Linux has."""
 
 START_S = 1.0
 """Flows start within this time."""
@@ -38,6 +40,8 @@ class Case:
     seconds: float = 50.0
     runs: int = 3
     """Of the kernel: each has its own times of start, and whatever the discipline draws."""
+    here: str = ""
+    """What aqmlab has in the place of `prague`; empty: the same."""
     bucket: int = 10
     """Of HTB, bytes. After a pause two packets leave at once with 1600, one after the other with 10, as from a link;
     but what its timer is late is lost then. So: 1600 where the link is hardly ever idle or is fast."""
@@ -47,9 +51,19 @@ class Case:
         words = self.cc.split("+")
         return words[number % len(words)]
 
+    def cc_here(self, number: int) -> str:
+        """What they have in aqmlab."""
+        cc = self.cc_at(number)
+        return self.here if cc == "prague" and self.here else cc
+
     def ecn_at(self, number: int) -> bool:
-        """Whether they have ECN. Beside others, only DCTCP has: ECN is what names the queue there."""
-        return self.ecn and ("+" not in self.cc or self.cc_at(number) == "dctcp")
+        """Whether they have ECN. Beside others, only scalable ones have: ECN is what names the queue there."""
+        return self.ecn and ("+" not in self.cc or self.cc_at(number) in SCALABLE)
+
+    @property
+    def is_accurate(self) -> bool:
+        """Whether feedback of marks is accurate (RFC 9768), as Prague needs it."""
+        return "prague" in self.cc
 
     @property
     def rate_bps(self) -> float:
@@ -57,6 +71,7 @@ class Case:
         return float(self.rate.removesuffix("mbit")) * 1e6
 
 
+SCALABLE = ("dctcp", "prague")
 FRAME = 1514
 """Bytes of a full packet on the wire as HTB and the disciplines count them: 14 of Ethernet."""
 
@@ -246,3 +261,36 @@ def dualpi2() -> tuple[Case, ...]:
 
 
 CASES_7_3 = dualpi2()
+
+
+def prague() -> tuple[Case, ...]:
+    """Prague over DualPI2, alone, beside CUBIC without ECN, and with several round-trip times."""
+    ours = {"kind": "dualpi2", "dialect": "linux"}
+
+    def of(flows: str, rtts_ms: list[float], **more: Any) -> Case:
+        number, cc, rate = flows.split(", ")
+        delays = f"{rtts_ms[0]:g} ms" if len(set(rtts_ms)) == 1 else f"{rtts_ms[0]:g} and {rtts_ms[-1]:g} ms"
+        title = f"{number} {cc}, {delays}, {rate} Mb/s: dualpi2"
+        name = f"{cc.replace('+', '-')}{number}-{rate}-{rtts_ms[-1]:g}ms"
+        # Prague alone leaves a slow link idle now and then.
+        bucket = 10 if "cubic" not in cc and float(rate) <= 40 else 1600
+        return Case(name, title, "dualpi2", ours, f"{rate}mbit", int(number), rtts_ms, cc, True, bucket=bucket, **more)
+
+    return (
+        of("1, prague, 10", [20.0], seconds=40.0),
+        of("2, prague, 20", [20.0], seconds=40.0),
+        of("4, prague, 100", [20.0], seconds=30.0),
+        of("4, prague, 100", [5.0], seconds=30.0),
+        of("4, prague, 100", [60.0], seconds=40.0),
+        of("10, prague, 20", [20.0], seconds=30.0),
+        of("4, prague, 200", [20.0], seconds=20.0),
+        of("4, prague+prague, 40", [5.0, 20.0], seconds=60.0),
+        of("4, prague+prague, 40", [20.0, 80.0], seconds=60.0),
+        of("4, cubic+prague, 40", [20.0, 20.0], seconds=40.0),
+        of("10, cubic+prague, 100", [20.0, 20.0], seconds=30.0),
+    )
+
+
+CASES_PRAGUE = tuple(replace(case, here="prague-linux") for case in prague())
+CASES_DRAFT = prague()
+"""The same, with aqmlab's Prague as the draft has it."""

@@ -3,7 +3,8 @@
     python benches/peers/linux/closed_loop_kernel.py KERNEL [CASE ...]
 
 measures closed_loop_reference.json anew, or the cases that are named; those with DualPI2 are in
-closed_loop_reference_7_3.json and need Linux 6.17 or newer. KERNEL is the program that `build`, beside this
+closed_loop_reference_7_3.json and need Linux 6.17 or newer, those with Prague in closed_loop_reference_prague.json and
+need the L4S team's tcp_prague. KERNEL is the program that `build`, beside this
 file, makes: Linux as a process whose clock stands still while anything works, so that hosts, delays and queues are as
 exact as the kernel's own timers on any machine. closed_loop.py sets aqmlab beside it.
 
@@ -34,7 +35,17 @@ from pathlib import Path
 from typing import Any
 
 import dualpi2
-from closed_loop_cases import CASES, CASES_7_3, NEWER, REFERENCE, SETTLE_S, START_S, Case
+from closed_loop_cases import (
+    CASES,
+    CASES_7_3,
+    CASES_PRAGUE,
+    NEWER,
+    PRAGUE,
+    REFERENCE,
+    SETTLE_S,
+    START_S,
+    Case,
+)
 
 HERE = Path(__file__).resolve()
 PORT = 5201
@@ -105,14 +116,15 @@ def build(case: Case) -> list[str]:
         shell(f"tc -n {host} qdisc add dev e0 root {delay}")
         shell(f"tc -n R qdisc add dev p{number} root {delay}")
     # Hosts may use what is allowed here.
-    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text("reno cubic dctcp bbr")
+    allowed = "reno cubic prague" if case.is_accurate else "reno cubic dctcp bbr"
+    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(allowed)
     Path("/proc/sys/net/ipv4/tcp_mem").write_text("1000000 1000000 1000000")
     for number, host in enumerate(senders):
-        on_host(host, partial(configure, case.cc_at(number), ecn=case.ecn_at(number)))
-    # Whoever receives from DCTCP has to answer as DCTCP does.
-    last = "dctcp" if "dctcp" in case.cc else case.cc
+        on_host(host, partial(configure, case.cc_at(number), ecn=ecn_sysctl(case, has_ecn=case.ecn_at(number))))
+    # Whoever receives from DCTCP has to answer as DCTCP does; accurate feedback is any host's.
+    last = "dctcp" if "dctcp" in case.cc else "cubic" if case.is_accurate else case.cc
     for host in ("R", "B"):
-        on_host(host, partial(configure, last, ecn=case.ecn))
+        on_host(host, partial(configure, last, ecn=ecn_sysctl(case, has_ecn=case.ecn)))
     for words in bottleneck(case):
         if dualpi2.is_one(words):
             on_host("R", partial(dualpi2.add, words))
@@ -121,12 +133,17 @@ def build(case: Case) -> list[str]:
     return senders
 
 
-def configure(cc: str, *, ecn: bool) -> None:
-    """Sets up TCP of the host that this process is on."""
+def ecn_sysctl(case: Case, *, has_ecn: bool) -> int:
+    """The sysctl tcp_ecn of a host: none, that of RFC 3168, or accurate ECN."""
+    return (3 if case.is_accurate else 1) if has_ecn else 0
+
+
+def configure(cc: str, *, ecn: int) -> None:
+    """Sets up TCP of the host that this process is on; `ecn` is the sysctl tcp_ecn."""
     for key, value in {
         "ip_forward": "1",
         "tcp_congestion_control": cc,
-        "tcp_ecn": str(int(ecn)),
+        "tcp_ecn": str(ecn),
         # A flow whose SYN is lost still asks for ECN: otherwise chance decides which flows have it.
         "tcp_ecn_fallback": "0",
         "tcp_no_metrics_save": "1",
@@ -364,8 +381,8 @@ def outside(kernel: str, asked: dict[str, Any], script: Path = HERE) -> dict[str
 
 def measure_all(kernel: str, names: Sequence[str]) -> None:
     """Measures the cases that are named, and keeps them."""
-    measure(kernel, [name for name in names if name in {case.name for case in CASES}], CASES, REFERENCE)
-    measure(kernel, [name for name in names if name in {case.name for case in CASES_7_3}], CASES_7_3, NEWER)
+    for cases, file in ((CASES, REFERENCE), (CASES_7_3, NEWER), (CASES_PRAGUE, PRAGUE)):
+        measure(kernel, [name for name in names if name in {case.name for case in cases}], cases, file)
 
 
 def measure(kernel: str, names: Sequence[str], cases: Sequence[Case], file: Path) -> None:
@@ -388,7 +405,7 @@ def main() -> None:
     if len(sys.argv) == 3 and sys.argv[1] == "--inside":
         inside(Path(sys.argv[2]))
         return
-    names = {case.name for case in (*CASES, *CASES_7_3)}
+    names = {case.name for case in (*CASES, *CASES_7_3, *CASES_PRAGUE)}
     unknown = [word for word in sys.argv[2:] if word not in names]
     if len(sys.argv) < 2 or unknown:
         raise SystemExit(f"{unknown[0]}: expected one of {', '.join(sorted(names))}" if unknown else __doc__)

@@ -72,7 +72,7 @@ def build(case: Case) -> None:
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text("reno cubic dctcp bbr")
     Path("/proc/sys/net/ipv4/tcp_mem").write_text("1000000 1000000 1000000")
     for host in hosts:
-        on_host(host, lambda: configure(case.cc, ecn=case.ecn))
+        on_host(host, lambda: configure(case.cc, ecn=int(case.ecn)))
     for router, hop in zip(ROUTERS, case.hops, strict=True):
         for words in links(hop):
             shell(words.replace("tc ", f"tc -n {router} ", 1))

@@ -1,4 +1,5 @@
-//! Prague against the numbers of draft-briscoe-iccrg-prague-congestion-control, end to end.
+//! Prague against the numbers of draft-briscoe-iccrg-prague-congestion-control, and TCP Prague for Linux against its
+//! own, end to end.
 
 mod common;
 
@@ -19,10 +20,18 @@ fn prague() -> Config {
     }
 }
 
+fn prague_linux() -> Config {
+    Config { control: Control::PragueLinux, ..prague() }
+}
+
 /// A long flow over a round trip of `rtt`, each packet of which is marked with chance `mark`: the mean window between
 /// two instants, in segments.
-fn mean_window(rtt: Span, mark: f64, [from_s, to_s]: [u64; 2]) -> f64 {
-    let mut bench = Bench::new(&prague());
+fn mean_window(rtt: Span, mark: f64, seconds: [u64; 2]) -> f64 {
+    mean_window_of(&prague(), rtt, mark, seconds)
+}
+
+fn mean_window_of(config: &Config, rtt: Span, mark: f64, [from_s, to_s]: [u64; 2]) -> f64 {
+    let mut bench = Bench::new(config);
     bench.writes_down = false;
     bench.delay = rtt / 2;
     bench.write(CLIENT, u64::MAX / 2);
@@ -141,4 +150,58 @@ fn segments_leave_at_window_over_round_trip() {
     let times = &times[times.len() - 40..];
     let longest = times.chunk_by(|one, other| one == other).map(<[_]>::len).max();
     assert_eq!(longest, Some(2));
+}
+
+#[test]
+fn linux_goes_step_by_step_to_a_window_that_the_first_mark_halved() {
+    let mut bench = Bench::new(&prague_linux());
+    bench.spacing = Span::from_us(100);
+    bench.write(CLIENT, 1_000_000).mark(CLIENT, Kind::Data, &[5]).run_to(102);
+    let end = &bench.ends[CLIENT];
+    // Four acknowledgements made the window 14. The fifth halves the fractional one, and takes a segment off the
+    // other, as do the five behind it.
+    assert_eq!((end.cwnd(), end.ssthresh()), (8_000.0, 8_000.0));
+    assert_eq!(end.stats().ecn_reductions, 1);
+    bench.run_to(103);
+    let mut last = bench.ends[CLIENT].cwnd();
+    let mut stream = Stream::named(3, "marks");
+    bench.script(move |packet| if packet.from == CLIENT && stream.chance(0.1) { Fate::Mark } else { Fate::Pass });
+    while bench.now.secs_f64() < 60.0 && bench.step(base::Time::NEVER) {
+        let cwnd = bench.ends[CLIENT].cwnd();
+        assert!((cwnd - last).abs() <= 1_000.0 && cwnd >= 2_000.0, "{last} to {cwnd}");
+        last = cwnd;
+    }
+}
+
+#[test]
+fn linux_gives_short_round_trips_their_rate_after_four_rounds() {
+    let of = |ms, seconds| mean_window_of(&prague_linux(), Span::from_ms(ms), 0.05, seconds);
+    let (long, short) = (of(25, [10, 110]), of(10, [10, 110]));
+    assert!((short / long / 0.4 - 1.0).abs() < 0.1, "{short} and {long}");
+    // Where the draft has 500 rounds, 5 s.
+    let early = of(10, [1, 5]);
+    assert!(early < 0.6 * long, "{early} and {long}");
+}
+
+#[test]
+fn linux_controls_the_rate_where_the_window_is_small() {
+    // Each round wins (1 - p) packets of 1500 bytes and loses p / 2 of the rate: 2 (1 - p) / p of these a virtual round
+    // trip of 25 ms, or more, as the next reduction waits for a mark. The window follows, over whatever round trip; so
+    // the rate is the same over 25 ms and over 5 ms.
+    let goodput = |ms| {
+        let mut bench = Bench::new(&prague_linux());
+        bench.writes_down = false;
+        bench.delay = Span::from_ms(ms) / 2;
+        bench.write(CLIENT, u64::MAX / 2);
+        let mut stream = Stream::named(5, "marks");
+        bench.script(move |packet| if packet.from == CLIENT && stream.chance(0.6) { Fate::Mark } else { Fate::Pass });
+        bench.run_to(20_000);
+        let before = bench.ends[SERVER].received();
+        bench.run_to(140_000);
+        (bench.ends[SERVER].received() - before) as f64 / 120.0
+    };
+    let expected = 2.0 * (1.0 - 0.6) / 0.6 * 1_500.0 / 0.025;
+    let (long, short) = (goodput(25), goodput(5));
+    assert!((1.0..1.3).contains(&(long / expected)), "{long} and {expected}");
+    assert!((short / long - 1.0).abs() < 0.15, "{short} and {long}");
 }

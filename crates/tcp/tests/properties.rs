@@ -74,7 +74,8 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Control::Bbr),
         Just(Control::Bbr3),
         Just(Control::Ledbat),
-        Just(Control::Prague)
+        Just(Control::Prague),
+        Just(Control::PragueLinux)
     ];
     let samplings = prop_oneof![Just(RttSampling::EveryAck), Just(RttSampling::OnePerWindow)];
     let options = prop::sample::select(EcnOption::WORDS.map(|(_, option)| option).to_vec());

@@ -218,7 +218,7 @@ def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tr
         block.setdefault("ecn", tcp.get("ecn", "off"))
     for table in (tcp, block):
         # Nothing is ever marked where nothing queues; but there is no DCTCP and no Prague without ECN.
-        if "ecn" in table and table.get("cc", tcp.get("cc")) not in ("dctcp", "prague"):
+        if "ecn" in table and table.get("cc", tcp.get("cc")) not in ("dctcp", "prague", "prague-linux"):
             table["ecn"] = "off"
     if "record" in base:
         # Only throughput is asked for.

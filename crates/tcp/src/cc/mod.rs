@@ -11,6 +11,7 @@ pub mod hystart;
 pub mod hystart_pp;
 pub mod ledbat;
 pub mod prague;
+pub mod prague_linux;
 mod registry;
 pub mod reno;
 pub mod windowed;

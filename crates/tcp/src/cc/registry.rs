@@ -1,7 +1,7 @@
 //! The registry lists all controllers with their words and types, and defines one type that is any of them.
 
 use super::{Acked, Congestion, Controller, Delivery, Lost, Sample, Steer, Told, Window};
-use super::{bbr, bbr3, cubic, dctcp, ledbat, prague, reno};
+use super::{bbr, bbr3, cubic, dctcp, ledbat, prague, prague_linux, reno};
 use crate::stack::Config;
 use base::{Span, Time};
 
@@ -158,6 +158,8 @@ controllers! {
     Dctcp(Box<dctcp::Dctcp>): "dctcp";
     /// Decrease in proportion to the share of marks, which are counted, whatever the round trip: L4S (RFC 9330).
     Prague(Box<prague::Prague>): "prague";
+    /// Prague as the L4S team's Linux has it: its rate is controlled, not its window, where that is small.
+    PragueLinux(Box<prague_linux::PragueLinux>): "prague-linux";
     /// BBR v1: rate and window from a model of the path.
     Bbr(Box<bbr::Bbr>): "bbr";
     /// BBR v3 (draft-ietf-ccwg-bbr): its model has bounds that losses and marks set.
