@@ -78,8 +78,9 @@ test: test-rust test-python ## run all tests, Rust and Python
 test-rust:
 	cargo test --locked --workspace --no-fail-fast
 
+# A worker a processor: most tests wait for processes of their own.
 test-python: $(ENGINE)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 LOWEST := .venv-lowest
 test-lowest: $(ENGINE) ## run the Python tests on the lowest versions of packages that pyproject.toml allows
