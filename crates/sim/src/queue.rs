@@ -180,25 +180,22 @@ impl<W: Copy> EventQueue<W> {
     }
 
     /// When the next event is due; [`Time::NEVER`] if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn next_at(&mut self) -> Time {
-        self.bound = self.next().map_or(Time::NEVER, |(at, _)| at);
+        if self.open.is_empty() {
+            self.open_next();
+        }
+        self.bound = self.open.last().map_or(Time::NEVER, |node| Time::from_ns(node.at));
         self.bound
     }
 
-    /// When the next event is due, and its kind; `None` if there is none.
-    #[inline]
-    pub fn next(&mut self) -> Option<(Time, Rank)> {
-        if self.open.is_empty() && !self.open_next() {
-            return None;
-        }
-        self.open.last().map(|node| (Time::from_ns(node.at), node.rank()))
-    }
-
-    /// The next event, after [`EventQueue::next_at`] has found it.
-    #[inline]
-    pub fn pop(&mut self) -> Option<Event<W>> {
-        self.open.pop().map(Node::event)
+    /// The next event, after [`EventQueue::next_at`] has found it, if it `is` one of these.
+    #[inline(always)]
+    pub fn pop_if(&mut self, is: impl FnOnce(Time, Rank) -> bool) -> Option<Event<W>> {
+        let event = self.open.pop_if(|node| is(Time::from_ns(node.at), node.rank()))?.event();
+        // What comes later in the open slot comes first.
+        self.bound = self.open.last().map_or(event.at, |node| Time::from_ns(node.at));
+        Some(event)
     }
 
     /// The event that so many others go before, if its slot is open.
@@ -246,10 +243,11 @@ impl<W: Copy> EventQueue<W> {
         std::mem::replace(&mut level.heads[slot], NIL)
     }
 
-    /// Opens the next slot that holds something. Returns whether there was one.
-    fn open_next(&mut self) -> bool {
+    /// Opens the next slot that holds something, if there is one.
+    #[inline(never)]
+    fn open_next(&mut self) {
         if self.waiting == 0 {
-            return false;
+            return;
         }
         loop {
             let fine = &self.levels[0];
@@ -269,8 +267,7 @@ impl<W: Copy> EventQueue<W> {
                 if self.opened_until >> self.levels[1].shift != turn >> self.levels[1].shift {
                     self.enter_turn();
                 }
-                self.fetch_slot();
-                return true;
+                return self.fetch_slot();
             }
             self.next_turn();
         }
@@ -354,15 +351,15 @@ mod tests {
                 }
                 let wanted = reference.pop_first();
                 assert_eq!(queue.next_at(), wanted.map_or(Time::NEVER, |(at, ..)| Time::from_ns(at)));
-                let found = queue.pop();
+                let found = queue.pop_if(|_, _| true);
                 assert_eq!(found.map(|e| (e.at.ns(), e.rank as u8, e.what)), wanted.map(|(at, r, _, q)| (at, r, q)));
                 now = wanted.map_or(now, |(at, ..)| at);
             }
             while let Some((at, rank, _, q)) = reference.pop_first() {
                 assert_eq!(queue.next_at(), Time::from_ns(at));
-                assert_eq!(queue.pop().map(|e| (e.at.ns(), e.rank as u8, e.what)), Some((at, rank, q)));
+                assert_eq!(queue.pop_if(|_, _| true).map(|e| (e.at.ns(), e.rank as u8, e.what)), Some((at, rank, q)));
             }
-            assert_eq!((queue.next_at(), queue.pop()), (Time::NEVER, None));
+            assert_eq!((queue.next_at(), queue.pop_if(|_, _| true)), (Time::NEVER, None));
         }
     }
 }

@@ -179,13 +179,13 @@ impl<'s> Simulation<'s> {
     #[inline(never)]
     fn happens_otherwise(&mut self, delivered_at: Option<Time>, before: Time, sink: &mut dyn Sink) -> bool {
         let queue = &mut self.network.around.queue;
-        let is_lost = |rank| rank < Rank::Deliver;
-        let is_next = |(at, rank)| match delivered_at {
-            Some(delivered_at) => at < delivered_at || at == delivered_at && is_lost(rank),
+        queue.next_at();
+        // Of what is due with a packet, losses go first.
+        let is_next = |at, rank| match delivered_at {
+            Some(delivered_at) => at < delivered_at || at == delivered_at && rank < Rank::Deliver,
             None => at < before,
         };
-        queue.next_at();
-        let Some(event) = queue.next().is_some_and(is_next).then(|| queue.pop()).flatten() else { return false };
+        let Some(event) = queue.pop_if(is_next) else { return false };
         self.fetch_for_events();
         self.reach(event.at);
         self.handle(event, sink);

@@ -12,9 +12,11 @@ use base::{Span, Time};
 
 /// Nanoseconds of a tick.
 const TICK: u64 = 1_000_000;
-/// Ticks from which on each level of the wheel is used, but for the first (`LVL_START`), and the length of its slots
-/// as a power of two (`LVL_SHIFT`).
-const LEVELS: [(u64, u32); 5] = [(32_256, 12), (4032, 9), (504, 6), (63, 3), (0, 0)];
+/// The ticks at which each level of the wheel ends and the next begins (`LVL_START`), but for the last, and the length
+/// of its slots as a power of two (`LVL_SHIFT`).
+const LEVELS: [(u64, u32); 4] = [(63, 0), (504, 3), (4032, 6), (32_256, 9)];
+/// The length of the last level's slots.
+const LAST_SHIFT: u32 = 12;
 
 impl Config {
     /// Returns when a timer goes off that is set at `now` to wait for `wait`.
@@ -26,7 +28,12 @@ impl Config {
 
 fn wheel(now: Time, wait: Span) -> Time {
     let wait = wait.ns().div_ceil(TICK);
-    let shift = LEVELS.iter().find(|level| wait >= level.0).map_or(0, |level| level.1);
+    let [(near, fine), (far, coarse), ..] = LEVELS;
+    let shift = match wait {
+        wait if wait < near => fine,
+        wait if wait < far => coarse,
+        _ => LEVELS.iter().find(|level| wait < level.0).map_or(LAST_SHIFT, |level| level.1),
+    };
     let slot = ((now.ns() / TICK + wait) >> shift) + 1;
     Time::from_ns((slot << shift) * TICK)
 }

@@ -128,6 +128,12 @@ impl Prague {
     }
 }
 
+/// The least whole number that is no less than `count`: without SSE 4.1 `ceil` is a call.
+fn whole(count: f64) -> f64 {
+    let below = count as i64 as f64;
+    if below < count { below + 1.0 } else { below }
+}
+
 impl Controller for Prague {
     const MODELS_PATH: bool = true;
     const SAMPLES_RATE: bool = false;
@@ -166,7 +172,7 @@ impl Controller for Prague {
         (self.acked, self.marked) = (self.acked + told.bytes, self.marked + marked);
         self.end_round(cwnd < window.ssthresh, told);
         self.cwnd = Some(cwnd);
-        window.cwnd = if self.whole_segments { (cwnd / told.mss).ceil() * told.mss } else { cwnd };
+        window.cwnd = if self.whole_segments { whole(cwnd / told.mss) * told.mss } else { cwnd };
         self.set_rate(cwnd, window.ssthresh);
     }
 

@@ -155,26 +155,11 @@ impl Sender {
         now: Time,
         out: &mut Outlet<'_, impl Emit>,
     ) {
-        let mss = u64::from(config.mss);
-        if config.control.models_path() {
+        if self.outstanding.sampler.is_some() {
             self.note_restart(config, now);
         }
-        loop {
-            let Some(pacer) = &mut self.pacer else { return };
-            pacer.wakes_at = Time::NEVER;
-            if pacer.departs_at() > now {
-                break;
-            }
-            let min_rtt = self.shortest_rtt();
-            let Some(pacer) = &self.pacer else { return };
-            let burst = pacer.burst(min_rtt, mss, config.pacing_burst);
-            let sent = match PLAIN {
-                true => self.fill_plainly(burst, config, now, out),
-                false => self.fill(burst, config, now, out),
-            };
-            if sent < burst {
-                return;
-            }
+        if self.may_depart(now) && !self.send_bursts::<PLAIN>(config, now, out) {
+            return;
         }
         let is_due = match PLAIN {
             true => self.due_plainly(self.window_bytes(config), config).is_some(),
@@ -187,6 +172,36 @@ impl Sender {
             }
         } else {
             self.ask_for_room(config, now);
+        }
+    }
+
+    /// Whether the next burst may depart. Nothing waits for its departure then.
+    #[inline(always)]
+    fn may_depart(&mut self, now: Time) -> bool {
+        let Some(pacer) = &mut self.pacer else { return false };
+        pacer.wakes_at = Time::NEVER;
+        pacer.departs_at() <= now
+    }
+
+    /// Sends the burst that may depart, and those that may follow it at once. Returns whether it was the pacer that
+    /// ended it.
+    #[inline(never)]
+    fn send_bursts<const PLAIN: bool>(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
+        let mss = u64::from(config.mss);
+        loop {
+            let min_rtt = self.shortest_rtt();
+            let Some(pacer) = &self.pacer else { return false };
+            let burst = pacer.burst(min_rtt, mss, config.pacing_burst);
+            let sent = match PLAIN {
+                true => self.fill_plainly(burst, config, now, out),
+                false => self.fill(burst, config, now, out),
+            };
+            if sent < burst {
+                return false;
+            }
+            if !self.may_depart(now) {
+                return true;
+            }
         }
     }
 

@@ -116,9 +116,10 @@ impl Sender {
     /// Sets the time of the next probe (RFC 8985 §7.2). It sets none while a probe is out, or while reports say that
     /// something is missing.
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) {
-        self.probing().probe_at = Time::NEVER;
+        let Repair::Rack(probing) = &mut self.repair else { return };
+        probing.probe_at = Time::NEVER;
         let is_quiet = matches!(self.phase, Phase::Open | Phase::Reducing) && !self.outstanding.has_sacked();
-        if !is_quiet || self.probing().probe.is_some() || self.snd_una == self.snd_nxt {
+        if !is_quiet || probing.probe.is_some() || self.snd_una == self.snd_nxt {
             return;
         }
         let Some(srtt) = self.rtt.srtt() else { return };
@@ -131,7 +132,7 @@ impl Sender {
         let left = (timed_from + rto).since(now);
         let wait = srtt * 2 + more;
         let wait = if left > Span::ZERO { wait.min(left) } else { wait };
-        self.probing().probe_at = config.timer(now, wait).min(self.rto_at);
+        probing.probe_at = config.timer(now, wait).min(self.rto_at);
         self.note_seldom();
     }
 
