@@ -119,6 +119,12 @@ impl EcnOption {
         ("linux", Self::Linux),
         ("linux-persist", Self::LinuxPersist),
     ];
+
+    /// Whether hosts do as Linux does, also where RFC 9768 would have them do otherwise.
+    #[inline]
+    pub const fn is_linux(self) -> bool {
+        matches!(self, Self::LinuxMinimum | Self::Linux | Self::LinuxPersist)
+    }
 }
 
 /// When a round-trip time is measured.

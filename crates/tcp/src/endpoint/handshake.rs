@@ -119,7 +119,8 @@ impl Endpoint {
     }
 
     /// Reads in the flags of `segment` how the own packet of the handshake arrived (RFC 9768 §3.2.2.3). If its field
-    /// was changed as no router may, nothing ECN-capable is sent. Returns whether a mark is to be answered.
+    /// was changed as no router may, nothing ECN-capable is sent. Returns whether a mark is to be answered: Linux
+    /// counts it (tcp_accecn_third_ack), and does not.
     fn hear_of_handshake(&mut self, segment: &Segment, config: &Config) -> bool {
         let arrived = accurate::field_of(segment.flags.ace());
         if arrived.is_some_and(|arrived| config.ecn_fallback && !accurate::may_become(self.sent_field, arrived)) {
@@ -127,7 +128,16 @@ impl Endpoint {
         }
         // For a controller that counts marks, those of data count.
         let counts_marks = config.control.echoes_each_mark() || config.control.needs_counts();
-        arrived == Some(Ecn::Ce) && !counts_marks
+        arrived == Some(Ecn::Ce) && !counts_marks && !config.ecn_option.is_linux()
+    }
+
+    /// Reads what a SYN/ACK says of how the SYN arrived. Linux does where the SYN/ACK came marked, and answers no mark
+    /// on a SYN (tcp_ecn_rcv_synack).
+    fn hear_of_syn(&mut self, segment: &Segment, config: &Config) -> bool {
+        if !self.receiver.echo.is_accurate() || config.ecn_option.is_linux() && segment.ecn != Ecn::Ce {
+            return false;
+        }
+        self.hear_of_handshake(segment, config)
     }
 
     /// Begins with one segment, since a packet of the handshake was marked.
@@ -142,7 +152,7 @@ impl Endpoint {
         self.receiver.rcv_nxt = 1;
         self.receiver.peer_stamp = segment.stamp;
         self.agree(Feedback::of_synack(segment.flags, config), config);
-        let is_syn_marked = self.receiver.echo.is_accurate() && self.hear_of_handshake(segment, config);
+        let is_syn_marked = self.hear_of_syn(segment, config);
         self.receiver.echo.note_synack(segment.ecn);
         self.sender.heard.read_synack(segment);
         if segment.byte_counts().is_some() {
