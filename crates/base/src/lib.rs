@@ -8,6 +8,7 @@ pub mod maths;
 
 mod fetch;
 mod flow;
+mod pack;
 mod rate;
 mod stream;
 mod time;
@@ -15,6 +16,7 @@ mod time;
 pub use dist::Distribution;
 pub use fetch::fetch;
 pub use flow::{Ecn, FlowKey};
+pub use pack::{Pack, Packer, Unpacker, Whole};
 pub use rate::{Pace, Rate, Serializer};
 pub use stream::Stream;
 pub use time::{Span, Time};

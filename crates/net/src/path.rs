@@ -10,6 +10,8 @@ pub struct AccessLink {
     free_at: Time,
 }
 
+base::packed!(AccessLink { free_at });
+
 impl AccessLink {
     /// A link that is free from `from` on.
     pub const fn new(from: Time) -> Self {
@@ -54,6 +56,8 @@ pub struct Path {
     pub(crate) sends: [AccessLink; 2],
     pub(crate) receives: [AccessLink; 2],
 }
+
+base::packed!(Path { before, behind, sends, receives });
 
 impl Path {
     /// A path with this delay one way, half of that of a round trip, whose access links are free from `from` on.

@@ -37,6 +37,8 @@ impl Port {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Step(u16);
 
+base::packed!(Step(number));
+
 impl Step {
     /// How many bits a packet has for its step.
     pub const BITS: u32 = 15;

@@ -28,6 +28,8 @@ pub struct Player {
     asked: Option<Asked>,
 }
 
+base::packed!(Player { is_concurrent, is_open, next, end, due, awaited, asked });
+
 /// An exchange under way.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
@@ -38,6 +40,8 @@ struct Asked {
     /// How many bytes the initiator will have received when it is complete.
     response_end: u64,
 }
+
+base::packed!(Asked { since, open_at, request_bytes, response_bytes, response_end });
 
 impl Player {
     /// Begins to play `vector` of `vectors`, whose connection is opened `now`.
@@ -70,6 +74,11 @@ impl Player {
     #[inline]
     pub fn is_due(&self, end: usize, now: Time) -> bool {
         self.due[self.place(end)] <= now
+    }
+
+    /// When the next thing happens by itself; [`Time::NEVER`] if nothing does.
+    pub fn next_due(&self) -> Time {
+        self.due[0].min(self.due[1])
     }
 
     /// Gives `end` its turn.

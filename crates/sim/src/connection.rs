@@ -1,13 +1,15 @@
 //! Connections: two endpoints, the path between them, and what is asked over it.
 
-use base::{FlowKey, Time, fetch};
+use crate::parking::{Parked, Parking};
+use crate::tmix::Playing;
+use base::{FlowKey, Pack, Packer, Span, Time, Unpacker, fetch, packed};
 use net::Step;
 use scenario::Scenario;
 use session::{Exchanges, Opening, Owner, Transfer};
 use tcp::Endpoint;
 
 /// What the applications at the ends of a connection do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Application {
     /// Requests and responses: of a source of web traffic or of a recording, or one of a random arrival.
     Exchanges {
@@ -19,10 +21,28 @@ pub enum Application {
     /// Data one way, from the side that opened it.
     Transfer(Transfer),
     /// A connection vector.
-    Vector {
-        /// Where what plays it is.
-        player: u32,
-    },
+    Vector(Box<Playing>),
+}
+
+/// Only a connection that plays a vector is parked.
+impl Pack for Application {
+    fn pack(&self, to: &mut Packer) {
+        match self {
+            Self::Vector(playing) => playing.pack(to),
+            Self::Exchanges { .. } | Self::Transfer(_) => unreachable!("only vectors tell how long they pause"),
+        }
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Self {
+        Self::Vector(Pack::unpack(from))
+    }
+
+    fn restore(&mut self, from: &mut Unpacker<'_>) {
+        match self {
+            Self::Vector(playing) => playing.restore(from),
+            other => *other = Self::unpack(from),
+        }
+    }
 }
 
 /// A connection and its path.
@@ -50,6 +70,8 @@ pub struct Connection {
     pub application: Application,
 }
 
+packed!(Connection { ends, wakes, path, in_flight, client, block, is_over, is_free, number, application });
+
 impl Connection {
     /// Which end is on `side`: [`session::INITIATOR`] opened the connection.
     #[inline]
@@ -62,8 +84,16 @@ impl Connection {
         match &self.application {
             Application::Exchanges { exchanges, .. } => exchanges.under_way().is_some(),
             Application::Transfer(transfer) => !transfer.is_complete(),
-            Application::Vector { .. } => false,
+            Application::Vector(_) => false,
         }
+    }
+
+    /// Whether nothing happens to it from `now` on for as long as `pause`.
+    pub fn pauses(&self, pause: Span, now: Time) -> bool {
+        let Application::Vector(playing) = &self.application else { return false };
+        let due = playing.player.next_due();
+        let is_quiet = self.in_flight == 0 && !self.is_over && self.wakes.iter().all(|wakes| !wakes.first.is_set());
+        due.is_set() && due.since(now) >= pause && is_quiet && self.ends.iter().all(Endpoint::is_idle)
     }
 
     /// How much `end` will have received when its application has a turn again; 0 where it may have one at any time.
@@ -73,7 +103,7 @@ impl Connection {
         match &self.application {
             Application::Exchanges { exchanges, .. } => exchanges.heeds(who),
             Application::Transfer(transfer) => transfer.heeds(who),
-            Application::Vector { .. } => 0,
+            Application::Vector(_) => 0,
         }
     }
 }
@@ -114,6 +144,8 @@ impl Wakes {
     }
 }
 
+packed!(Wakes { first, second });
+
 /// The path of a connection, but for the links, and what a router reads in its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
@@ -129,16 +161,30 @@ pub struct Path {
     pub links: net::Path,
 }
 
-/// So many connections, of 1.3 kB each, take twice a second-level cache of 1 MB; where they fit in, asking costs more
-/// than it gains.
+packed!(Path { flow, dscp, hosts, steps, links });
+
+/// So many connections, of 1.4 kB each while they are awake, take twice a second-level cache of 1 MB; where they fit
+/// in, asking costs more than it gains.
 const MANY: usize = 1500;
+
+/// A connection at its place.
+enum Slot {
+    /// Something may happen to it at any time.
+    Awake(Box<Connection>),
+    /// It pauses.
+    Parked(Parked),
+}
+
+const _: () = assert!(size_of::<Slot>() == 16, "a place takes two words");
 
 /// All connections, by place.
 #[derive(Default)]
 pub struct Connections {
-    slots: Vec<Connection>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     opened: u64,
+    /// What parks them.
+    pub parking: Parking,
 }
 
 impl Connections {
@@ -164,40 +210,60 @@ impl Connections {
             steps,
             links: net::Path::new(traffic.route.delay(rtt), traffic.route.delay_at, client as usize, Time::ZERO),
         };
-        if let Some(place) = self.free.pop() {
-            let slot = &mut self.slots[place as usize];
-            slot.ends[0].reset(config);
-            slot.ends[1].reset(config);
-            slot.wakes = [Wakes::default(); 2];
-            slot.path = path;
-            slot.client = client;
-            slot.block = block;
-            slot.number = row;
-            slot.application = application;
-            (slot.is_over, slot.is_free) = (false, false);
-            place
-        } else {
-            self.slots.push(Connection {
+        let place = self.free.pop().unwrap_or_else(|| {
+            let fresh = || Connection {
                 ends: [Endpoint::new(config), Endpoint::new(config)],
                 wakes: [Wakes::default(); 2],
                 path,
                 in_flight: 0,
                 client,
                 block,
-                is_over: false,
-                is_free: false,
+                is_over: true,
+                is_free: true,
                 number: row,
-                application,
-            });
+                application: Application::Transfer(Transfer::new(None, Time::ZERO)),
+            };
+            self.slots.push(Slot::Awake(self.parking.memory().unwrap_or_else(|| Box::new(fresh()))));
             self.free.reserve(self.slots.len());
             self.slots.len() as u32 - 1
+        });
+        let slot = self.get(place);
+        slot.ends[0].reset(config);
+        slot.ends[1].reset(config);
+        slot.wakes = [Wakes::default(); 2];
+        slot.path = path;
+        slot.client = client;
+        slot.block = block;
+        slot.number = row;
+        slot.application = application;
+        (slot.is_over, slot.is_free) = (false, false);
+        place
+    }
+
+    /// The connection at `place`, which is parked no longer.
+    #[inline]
+    pub fn get(&mut self, place: u32) -> &mut Connection {
+        let slot = &mut self.slots[place as usize];
+        if let Slot::Parked(parked) = slot {
+            *slot = Slot::Awake(self.parking.wake(parked, place));
+        }
+        match slot {
+            Slot::Awake(connection) => connection,
+            Slot::Parked(_) => unreachable!("it has just been woken"),
         }
     }
 
-    /// The connection at `place`.
-    #[inline]
-    pub fn get(&mut self, place: u32) -> &mut Connection {
-        &mut self.slots[place as usize]
+    /// Parks the connection at `place` if it pauses from `now` on.
+    pub fn park(&mut self, place: u32, now: Time) {
+        let slot = &mut self.slots[place as usize];
+        if let Slot::Awake(connection) = slot
+            && connection.pauses(self.parking.pause, now)
+        {
+            let parked = self.parking.park(connection, place);
+            if let Slot::Awake(memory) = std::mem::replace(slot, Slot::Parked(parked)) {
+                self.parking.keep(memory);
+            }
+        }
     }
 
     /// Whether there are more of them than a cache holds beside all else.
@@ -209,41 +275,60 @@ impl Connections {
     /// Asks for an end of the connection at `place`, and for what its two ends have in common.
     #[inline(always)]
     pub fn fetch(&self, place: u32, end: usize) {
-        let connection = &self.slots[place as usize];
-        fetch(&connection.ends[end]);
-        fetch(&connection.application);
-        fetch(&connection.path);
+        match &self.slots[place as usize] {
+            Slot::Awake(connection) => {
+                fetch(&connection.ends[end]);
+                fetch(&connection.application);
+                fetch(&connection.path);
+            }
+            Slot::Parked(parked) => parked.fetch(),
+        }
     }
 
     /// Asks for what an end of the connection at `place` points to; the end itself is there already.
     #[inline(always)]
     pub fn fetch_records(&self, place: u32, end: usize) {
-        self.slots[place as usize].ends[end].fetch_records();
+        if let Slot::Awake(connection) = &self.slots[place as usize] {
+            connection.ends[end].fetch_records();
+        }
     }
 
-    /// The path of the connection at `place`.
+    /// The path of the connection at `place`, of which a packet is on its way.
     pub fn path(&self, place: u32) -> &Path {
-        &self.slots[place as usize].path
+        match &self.slots[place as usize] {
+            Slot::Awake(connection) => &connection.path,
+            Slot::Parked(_) => unreachable!("what has packets on their way is not parked"),
+        }
     }
 
     /// Lists `place` as reusable if its connection is over and its last packet gone.
     #[inline]
     pub fn release(&mut self, place: u32) {
-        let slot = &mut self.slots[place as usize];
+        let slot = self.get(place);
         if slot.is_over && slot.in_flight == 0 && !slot.is_free {
             slot.is_free = true;
             self.free.push(place);
         }
     }
 
-    /// All that are not over.
-    pub fn live(&self) -> impl Iterator<Item = &Connection> {
-        self.slots.iter().filter(|slot| !slot.is_over)
+    /// Shows all that are not over.
+    pub fn show_live(&self, mut look: impl FnMut(&Connection)) {
+        for (place, slot) in (0..).zip(&self.slots) {
+            match slot {
+                Slot::Awake(connection) if connection.is_over => {}
+                Slot::Awake(connection) => look(connection),
+                Slot::Parked(parked) => look(&self.parking.copy(parked, place)),
+            }
+        }
     }
 
     /// Packets on their way, of connections that are over too.
     pub fn in_flight(&self) -> usize {
-        self.slots.iter().map(|slot| slot.in_flight as usize).sum()
+        let of = |slot: &Slot| match slot {
+            Slot::Awake(connection) => connection.in_flight as usize,
+            Slot::Parked(_) => 0,
+        };
+        self.slots.iter().map(of).sum()
     }
 }
 

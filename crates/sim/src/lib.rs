@@ -25,6 +25,7 @@ mod media;
 mod memory;
 mod network;
 mod packets;
+mod parking;
 mod probes;
 mod queue;
 mod row;

@@ -7,7 +7,6 @@ use crate::network::{Around, Network, Sender};
 use crate::packets::{Parcel, What};
 use crate::queue::Event;
 use crate::run::{Listener, PULSE_EVENTS};
-use crate::tmix::Players;
 use crate::totals::Totals;
 use crate::watching::Watched;
 use aqm::Packet;
@@ -57,8 +56,6 @@ pub struct Simulation<'s> {
     pub(crate) commands: Vec<Command>,
     /// The disciplines at the ports, with the parameters that they have now.
     pub(crate) qdiscs: Vec<QdiscSpec>,
-    /// What plays connection vectors.
-    pub(crate) players: Players,
     pub(crate) is_measuring: bool,
     pub(crate) responses: Responses,
     retired: Totals,
@@ -99,7 +96,6 @@ impl<'s> Simulation<'s> {
             kept,
             commands: Vec::with_capacity(16),
             qdiscs: scenario.links.iter().flat_map(|link| link.qdiscs.clone()).collect(),
-            players: Players::default(),
             is_measuring: false,
             responses: Responses::new(),
             retired,
@@ -247,7 +243,7 @@ impl<'s> Simulation<'s> {
     /// What TCP has done since the start of the run.
     pub fn totals(&self) -> Totals {
         let mut totals = self.retired.clone();
-        self.connections.live().for_each(|connection| totals.add(connection));
+        self.connections.show_live(|connection| totals.add(connection));
         totals.seen.clone_from(&self.watched.held_back);
         totals
     }
@@ -322,7 +318,8 @@ impl<'s> Simulation<'s> {
     /// An endpoint asked to be woken, perhaps one that used this place before: a spurious call is harmless.
     fn wake(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
         let now = self.now;
-        let connection = self.connections.get(place);
+        let (connections, mut beside) = self.apart();
+        let connection = connections.get(place);
         connection.wakes[end].fire(now);
         if connection.is_over {
             return;
@@ -331,11 +328,9 @@ impl<'s> Simulation<'s> {
         let is_due = match &connection.application {
             Application::Exchanges { exchanges, .. } => exchanges.is_due(who, now),
             Application::Transfer(_) => false,
-            &Application::Vector { player } => self.players.is_due(player, who, now),
+            Application::Vector(playing) => playing.player.is_due(who, now),
         };
         if is_due || connection.ends[end].next_wake() <= now {
-            let (connections, mut beside) = self.apart();
-            let connection = connections.get(place);
             beside.act(connection, (place, end), |endpoint, config, now, out| endpoint.on_wake(config, now, out));
             if !is_due && connection.ends[end].is_quiet(|| connection.heeds(end)) {
                 return beside.arm(connection, (place, end));
@@ -343,15 +338,16 @@ impl<'s> Simulation<'s> {
             self.attend(place, end, sink);
             self.connections.release(place);
         } else {
-            self.arm(place, end);
+            beside.arm(connection, (place, end));
         }
+        self.connections.park(place, now);
     }
 
     /// The connections, and apart from them what is around one of them when an end has its turn.
     #[inline(always)]
     fn apart(&mut self) -> (&mut Connections, Surroundings<'_>) {
-        let Self { connections, network, players, scenario, now, .. } = self;
-        (connections, Surroundings { network, players, scenario, now: *now })
+        let Self { connections, network, scenario, now, .. } = self;
+        (connections, Surroundings { network, scenario, now: *now })
     }
 
     /// Calls `action` on one end of a connection, with its configuration and its way onto the network.
@@ -378,31 +374,25 @@ impl<'s> Simulation<'s> {
         let connection = self.connections.get(place);
         connection.is_over = true;
         self.retired.add(connection);
-        if let Application::Vector { player } = connection.application {
-            self.players.release(player);
-        }
     }
 
     /// The application's turn at one end, after something happened there.
     pub(crate) fn attend(&mut self, place: u32, end: usize, sink: &mut dyn Sink) {
         let now = self.now;
-        let connection = self.connections.get(place);
+        let (connections, mut beside) = self.apart();
+        let connection = connections.get(place);
         let (who, endpoint) = (connection.who(end), &connection.ends[end]);
         if !endpoint.is_established() {
             let is_aborted = endpoint.is_aborted();
             return self.settle(place, end, is_aborted);
         }
         let heard = Heard { received: endpoint.received(), is_closed: endpoint.peer_closed() };
-        let mut is_pausing = false;
         let turn = match &mut connection.application {
             Application::Exchanges { exchanges, .. } => exchanges.turn(who, heard, now),
             Application::Transfer(transfer) => transfer.turn(who, heard, now),
-            &mut Application::Vector { player } => {
-                let tmix = self.scenario.traffic[connection.block as usize].workload.vectors();
-                let vectors = &tmix.expect("who plays vectors has them").vectors;
-                let turn;
-                (turn, is_pausing) = self.players.turn(player, vectors, who, heard, now);
-                turn
+            Application::Vector(playing) => {
+                let tmix = beside.scenario.traffic[connection.block as usize].workload.vectors();
+                playing.player.turn(&tmix.expect("who plays vectors has them").vectors, who, heard, now)
             }
         };
         let endpoint = &mut connection.ends[end];
@@ -414,33 +404,35 @@ impl<'s> Simulation<'s> {
             endpoint.close();
         }
         if let Some(due) = turn.wake_at {
-            self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
-        }
-        if is_pausing {
-            endpoint.rest();
+            beside.network.around.queue.push(due, Rank::Wake, place, What::end(end));
         }
         if turn.write > 0 || closes {
-            self.with_end(place, end, |endpoint, config, now, out| endpoint.push(config, now, out));
+            beside.act(connection, (place, end), |endpoint, config, now, out| endpoint.push(config, now, out));
         }
-        self.settle(place, end, turn.is_cut_off);
+        if turn.is_cut_off {
+            self.abort(place, end);
+        } else if beside.settle(connection, (place, end)) {
+            self.finish(place);
+        }
         if let Some(completed) = turn.completed {
             self.complete(place, &completed, sink);
         }
     }
 
-    /// After the application's turn at one end: the connection has failed, or is over, or wants to be woken.
-    #[inline]
+    /// An end that is not open has something to tell: the connection has failed, or wants to be woken.
     fn settle(&mut self, place: u32, end: usize, has_failed: bool) {
+        let (connections, mut beside) = self.apart();
         if has_failed {
             self.abort(place, end);
-        } else {
-            let connection = self.connections.get(place);
-            if connection.ends[end].is_done() && connection.ends[1 - end].is_done() {
-                self.retired.completed += 1;
-                self.retire(place);
-            }
-            self.arm(place, end);
+        } else if beside.settle(connections.get(place), (place, end)) {
+            self.finish(place);
         }
+    }
+
+    /// A connection has ended.
+    fn finish(&mut self, place: u32) {
+        self.retired.completed += 1;
+        self.retire(place);
     }
 
     /// An end gave up.
@@ -458,11 +450,14 @@ impl<'s> Simulation<'s> {
             connection.ends[end].listen(config);
             return;
         }
-        let application = connection.application;
+        let given_up = match &connection.application {
+            Application::Exchanges { owner: Some(owner), exchanges } => Some((*owner, exchanges.under_way().is_some())),
+            _ => None,
+        };
         self.retired.failed += 1;
         self.retire(place);
-        if let Application::Exchanges { owner: Some(owner), exchanges } = application {
-            self.given_up(owner, exchanges.under_way().is_some());
+        if let Some((owner, during_exchange)) = given_up {
+            self.given_up(owner, during_exchange);
         }
     }
 
@@ -484,7 +479,6 @@ impl<'s> Simulation<'s> {
 /// What is around a connection when one of its ends has a turn.
 struct Surroundings<'a> {
     network: &'a mut Network,
-    players: &'a mut Players,
     scenario: &'a Scenario,
     now: Time,
 }
@@ -500,13 +494,20 @@ impl Surroundings<'_> {
     ) -> R {
         let Connection { ends, path, in_flight, block, application, .. } = connection;
         let config = &self.scenario.traffic[*block as usize].tcp;
-        let conditions = match *application {
-            Application::Vector { player } => Some(self.players.conditions(player)),
+        let conditions = match application {
+            Application::Vector(playing) => Some(&mut playing.conditions),
             _ => None,
         };
         let (side, now) = (end as u8, self.now);
         let mut sender = Sender { network: &mut *self.network, path, in_flight, conditions, place, side, now };
         action(&mut ends[end], config, now, &mut sender)
+    }
+
+    /// After something happened at an end: makes sure that it is woken in time. Whether the connection is over.
+    #[inline]
+    fn settle(&mut self, connection: &mut Connection, at: (u32, usize)) -> bool {
+        self.arm(connection, at);
+        connection.ends.iter().all(tcp::Endpoint::is_done)
     }
 
     /// Makes sure that an end is woken in time, as [`Simulation::arm`] does.

@@ -32,10 +32,10 @@ impl Simulation<'_> {
         let rates = self.network.net.ports().map(|(egress, _)| egress.rate()).collect();
         let mut connections = vec![0; self.scenario.traffic.len()];
         let mut under_way = connections.clone();
-        for connection in self.connections.live() {
+        self.connections.show_live(|connection| {
             connections[usize::from(connection.block)] += 1;
             under_way[usize::from(connection.block)] += u32::from(connection.is_under_way());
-        }
+        });
         Observation { ports, rates, connections, under_way }
     }
 

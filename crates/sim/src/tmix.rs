@@ -5,34 +5,38 @@
 
 use crate::connection::Application;
 use crate::simulation::Simulation;
-use base::{Span, Stream, Time};
-use session::{Heard, Opening, Player, Turn};
-use traffic::tmix::Vectors;
+use base::{Stream, packed};
+use session::{Opening, Player};
 
 /// What plays a vector on a connection.
+#[derive(Clone, Debug)]
 pub struct Playing {
-    player: Player,
-    /// Nobody has anything to say for a while.
-    is_pausing: bool,
+    /// What its ends do.
+    pub player: Player,
     /// What the connection has of its vector.
     pub conditions: Conditions,
 }
 
-/// A pause as long as this is worth giving memory back for.
-const PAUSE: Span = Span::from_secs(1);
+packed!(Playing { player, conditions });
 
 /// The conditions of a connection that are its vector's, by side.
+#[derive(Clone, Debug)]
 pub struct Conditions {
     /// Largest window that each side tells the other.
     windows: [u32; 2],
     losses: Option<Box<Losses>>,
 }
 
+packed!(Conditions { windows, losses });
+
 /// Random losses of what each side sends.
+#[derive(Clone, Debug)]
 struct Losses {
     shares: [f64; 2],
     stream: Stream,
 }
+
+base::left_whole!(Losses);
 
 impl Conditions {
     /// The window that `side` tells, which has room for `window` bytes.
@@ -51,55 +55,6 @@ impl Conditions {
     }
 }
 
-/// All that play, by place.
-#[derive(Default)]
-pub struct Players {
-    slots: Vec<Playing>,
-    free: Vec<u32>,
-}
-
-impl Players {
-    fn add(&mut self, playing: Playing) -> u32 {
-        if let Some(place) = self.free.pop() {
-            self.slots[place as usize] = playing;
-            place
-        } else {
-            self.slots.push(playing);
-            self.slots.len() as u32 - 1
-        }
-    }
-
-    /// The conditions at `place`.
-    #[inline]
-    pub fn conditions(&mut self, place: u32) -> &mut Conditions {
-        &mut self.slots[place as usize].conditions
-    }
-
-    /// Whether an end, 0 the initiator, of the one at `place` has waited for something that is due.
-    pub fn is_due(&self, place: u32, end: usize, now: Time) -> bool {
-        self.slots[place as usize].player.is_due(end, now)
-    }
-
-    /// The turn of an end of the one at `place`, and whether nobody has anything to say for a while.
-    #[inline]
-    pub fn turn(&mut self, place: u32, vectors: &Vectors, end: usize, heard: Heard, now: Time) -> (Turn, bool) {
-        let Playing { player, is_pausing, .. } = &mut self.slots[place as usize];
-        let turn = player.turn(vectors, end, heard, now);
-        if turn.write > 0 {
-            *is_pausing = false;
-        }
-        if let Some(due) = turn.wake_at {
-            *is_pausing = due.since(now) >= PAUSE;
-        }
-        (turn, *is_pausing)
-    }
-
-    /// Gives a place back.
-    pub fn release(&mut self, place: u32) {
-        self.free.push(place);
-    }
-}
-
 impl Simulation<'_> {
     /// A connection begins that plays a vector.
     pub(crate) fn begin_vector(&mut self, opening: &Opening, vector: u32, copy: u32) {
@@ -115,14 +70,12 @@ impl Simulation<'_> {
         let windows = tmix.windows(vector, traffic.tcp.mss).unwrap_or([u32::MAX; 2]);
         let playing = Playing {
             player: Player::new(&tmix.vectors, vector, self.now),
-            is_pausing: false,
             conditions: Conditions {
                 windows: if client == 0 { windows } else { [windows[1], windows[0]] },
                 losses: is_lossy.then(|| Box::new(Losses { shares, stream: stream("loss") })),
             },
         };
-        let player = self.players.add(playing);
-        let place = self.open(opening, number, Application::Vector { player });
+        let place = self.open(opening, number, Application::Vector(Box::new(playing)));
         // Without a handshake both ends are open at once.
         for end in [client, 1 - client] {
             self.attend(place, end.into(), &mut record::Discard);

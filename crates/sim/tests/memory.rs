@@ -75,6 +75,35 @@ fn what_is_reckoned_is_what_is_taken() {
     }
 }
 
+/// The most that a run holds of so many connections, which say something every 20 s and are all open before any of them
+/// does so again. Each has a vector of its own, which counts as well.
+fn held_by_open_connections(connections: u64, stack: &str) -> i64 {
+    let vector = |number| {
+        let start_us = number * 20_000_000 / connections;
+        let exchange = "> 300\nt 1000\n< 3000\nt 20000000\n";
+        format!("SEQ {start_us} 3\nw 65535 65535\nr 80000\nl 0 0\n{exchange}{exchange}{exchange}")
+    };
+    let vectors: String = (0..connections).map(vector).collect();
+    let text = format!(
+        "duration = \"50s\"\nlink.rate = \"100mbit\"\ntcp.stack = \"{stack}\"\n\
+         [[traffic]]\nkind = \"tmix\"\nvectors = \"set.cvec\"\n"
+    );
+    let before = HELD.get();
+    let resolved = scenario::resolve(&text, "memory.toml", &[], &|_| Ok(vectors.clone())).expect("sound");
+    MOST.set(HELD.get());
+    sim::run(resolved.scenario().expect("nothing to calibrate"), &mut Discard, &mut |_| true).expect("it ends");
+    MOST.get() - before
+}
+
+#[test]
+fn an_open_connection_takes_less_than_a_kilobyte_while_it_pauses() {
+    for stack in ["freebsd4", "linux"] {
+        let [few, many] = [4_000, 8_000].map(|connections| held_by_open_connections(connections, stack));
+        let each = (many - few) / 4_000;
+        assert!((200..1_024).contains(&each), "{stack}: {each} bytes");
+    }
+}
+
 #[test]
 fn a_state_larger_than_any_machine_is_reckoned_without_being_built() {
     let text = "[link.qdisc]\nkind = \"fq_sred\"\nzombies = 1000000\nqueues = 65536\n[[traffic]]\nkind = \"bulk\"\n";

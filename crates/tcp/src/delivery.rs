@@ -64,6 +64,8 @@ pub struct Sampler {
     losses: Vec<Lost>,
 }
 
+base::left_whole!(Sampler);
+
 impl Sampler {
     /// An estimator before anything is sent. A full segment has `mss` bytes.
     pub fn new(mss: u32) -> Self {

@@ -23,6 +23,8 @@ pub struct Record {
     state: u8,
 }
 
+base::packed!(Record { seq, sent_at, len, fin, state });
+
 /// Of so many marked segments an accurate acknowledgement can tell.
 const MOST_COUNTED: usize = 7;
 const SACKED: u8 = 1;
@@ -60,6 +62,8 @@ pub struct Outstanding {
     pub(crate) sampler: Option<Box<Sampler>>,
 }
 
+base::packed!(Outstanding { records, first, board, timed, sampler });
+
 /// Segments that were sent once and arrived in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
@@ -96,6 +100,8 @@ struct Scoreboard {
     /// From this sequence number on, records were sent once, and nothing more is known of them.
     plain_from: u64,
 }
+
+base::left_whole!(Scoreboard);
 
 impl Scoreboard {
     /// Takes a record out of the sums when it is acknowledged or reported.
@@ -186,17 +192,16 @@ impl Outstanding {
         *self = Self { records, board, timed: timed.or(fresh.timed), ..Self::new(false) };
     }
 
-    /// Frees memory that the next segment will need again. Call it only while nothing is outstanding.
+    /// Forgets what losses have told. Call it only while nothing is outstanding.
     pub fn rest(&mut self) {
         assert!(self.records.is_empty(), "what is outstanding is kept");
-        self.records = VecDeque::new();
         // The sampler needs the total of all bytes ever deemed lost.
         self.board = self.board.take().filter(|_| self.sampler.is_some());
         if let Some(board) = &mut self.board {
             **board = Scoreboard { ever_lost_bytes: board.ever_lost_bytes, ..Scoreboard::default() };
         }
         if let Some(timed) = &mut self.timed {
-            timed.resent = VecDeque::new();
+            timed.resent.clear();
         }
     }
 

@@ -12,7 +12,7 @@
 //! | `RACK.reo_wnd_mult` | `quarters`   |
 //! | `RACK.reo_wnd_persist` | `recoveries_left` |
 
-use base::{Span, Time};
+use base::{Pack, Packer, Span, Time, Unpacker};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
@@ -43,8 +43,18 @@ impl<T> fmt::Debug for AtHand<T> {
     }
 }
 
+impl<T: Default> Pack for AtHand<T> {
+    fn pack(&self, _to: &mut Packer) {}
+
+    fn unpack(_from: &mut Unpacker<'_>) -> Self {
+        Self(T::default())
+    }
+
+    fn restore(&mut self, _from: &mut Unpacker<'_>) {}
+}
+
 /// The current acknowledgement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Hand {
     now: Time,
     /// The timestamp that it echoes, where there are timestamps.
@@ -71,6 +81,19 @@ pub struct Rack {
     saw_needless: bool,
     adapted_at: Time,
 }
+
+base::packed!(Rack {
+    sent_at,
+    end,
+    rtt,
+    min_rtt,
+    hand,
+    saw_reordering,
+    quarters,
+    recoveries_left,
+    saw_needless,
+    adapted_at,
+});
 
 /// How old a timestamp may be to be compared: half of what 16 bits of milliseconds hold, with some room.
 pub(crate) const COMPARABLE: Span = Span::from_secs(30);

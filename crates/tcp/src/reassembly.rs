@@ -12,6 +12,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly(Option<Box<Held>>);
 
+base::packed!(Reassembly(held));
+
 #[derive(Clone, Debug, Default)]
 struct Held {
     /// Disjoint, not adjacent, rising.
@@ -21,6 +23,8 @@ struct Held {
     /// Bytes in all of them.
     bytes: u64,
 }
+
+base::left_whole!(Held);
 
 /// More room for ranges than this is given back when all is forgotten.
 const KEPT: usize = 64;

@@ -24,6 +24,8 @@ pub struct RttEstimator {
     backoff: u32,
 }
 
+base::packed!(RttEstimator { srtt_8, var_4, peak_4, held_4, window_end, rto, backoff });
+
 impl RttEstimator {
     /// An estimator before any measurement.
     pub const fn new(config: &Config) -> Self {

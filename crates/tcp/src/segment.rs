@@ -7,6 +7,8 @@ use base::{Ecn, Span, Time};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(u8);
 
+base::packed!(Flags(bits));
+
 impl Flags {
     /// No flag.
     pub const NONE: Self = Self(0);

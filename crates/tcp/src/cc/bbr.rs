@@ -112,6 +112,8 @@ pub struct Bbr {
     has_seen_rtt: bool,
 }
 
+base::left_whole!(Bbr);
+
 impl Bbr {
     /// What the controller does at present.
     pub fn mode(&self) -> Mode {

@@ -142,6 +142,8 @@ pub struct Bbr3 {
     pacing_rate: f64,
 }
 
+base::left_whole!(Bbr3);
+
 impl Bbr3 {
     /// What the controller does at present.
     pub fn state(&self) -> State {

@@ -21,12 +21,16 @@ enum Start {
     Plus(hystart_pp::Start),
 }
 
+base::packed!(Start: Linux(start) | Plus(start));
+
 /// The controller of a connection and what ends its slow start.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     algorithm: Algorithm,
     start: Option<Box<Start>>,
 }
+
+base::packed!(Chosen { algorithm, start });
 
 impl Chosen {
     /// A new controller, and what ends its slow start, as configured.

@@ -55,6 +55,8 @@ pub enum Cubic {
     Linux(Box<CubicLinux>),
 }
 
+base::packed!(Cubic: Rfc(cubic) | Linux(cubic));
+
 impl Controller for Cubic {
     fn new(config: &Config) -> Self {
         match config.cubic {
@@ -113,6 +115,8 @@ pub struct Rfc {
     epoch: Option<Time>,
     after_timeout: bool,
 }
+
+base::left_whole!(Rfc);
 
 impl Controller for Rfc {
     fn new(_config: &Config) -> Self {

@@ -50,6 +50,20 @@ pub struct CubicLinux {
     shortest: Span,
 }
 
+base::packed!(CubicLinux {
+    counted,
+    per_segment,
+    last_peak,
+    last_window,
+    looked_at,
+    epoch,
+    origin,
+    seconds_to_origin,
+    reno_estimate,
+    reno_counted,
+    shortest,
+});
+
 impl Default for CubicLinux {
     fn default() -> Self {
         Self {

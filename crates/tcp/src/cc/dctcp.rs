@@ -38,6 +38,8 @@ pub struct Dctcp {
     growth: Reno,
 }
 
+base::left_whole!(Dctcp);
+
 impl Default for Dctcp {
     fn default() -> Self {
         // §3.3: 1, so that the first mark is answered like a loss.

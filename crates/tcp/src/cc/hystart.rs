@@ -44,6 +44,8 @@ pub struct Start {
     round: Round,
 }
 
+base::packed!(Start { is_paced, is_over, shortest, round });
+
 #[derive(Clone, Copy, Debug)]
 struct Round {
     round_began: Time,
@@ -52,6 +54,8 @@ struct Round {
     samples: u32,
     last_ack: Time,
 }
+
+base::packed!(Round { round_began, round_end, round_shortest, samples, last_ack });
 
 impl Start {
     /// The state at the beginning of slow start.

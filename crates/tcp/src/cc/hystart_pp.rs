@@ -46,6 +46,8 @@ pub struct Start {
     owed: f64,
 }
 
+base::left_whole!(Start);
+
 impl Start {
     /// The state at the beginning of slow start.
     pub const fn new(is_paced: bool) -> Self {

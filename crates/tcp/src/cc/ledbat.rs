@@ -93,6 +93,8 @@ pub struct Ledbat {
     rest: f64,
 }
 
+base::left_whole!(Ledbat);
+
 impl Ledbat {
     /// One with these settings.
     pub fn with(settings: Settings) -> Self {

@@ -32,6 +32,8 @@ pub struct Window {
     pub ssthresh: f64,
 }
 
+base::packed!(Window { cwnd, ssthresh });
+
 impl Window {
     /// Whether the sender is in slow start.
     #[inline]

@@ -68,6 +68,8 @@ pub struct Prague {
     whole_segments: bool,
 }
 
+base::left_whole!(Prague);
+
 impl Prague {
     /// Estimate of the share of data that is marked.
     pub fn alpha(&self) -> f64 {

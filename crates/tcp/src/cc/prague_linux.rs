@@ -75,6 +75,8 @@ pub struct PragueLinux {
     header: f64,
 }
 
+base::left_whole!(PragueLinux);
+
 impl PragueLinux {
     fn is_independent(&self) -> bool {
         !self.is_slow_start && self.rounds >= TRANSITION && self.is_counted

@@ -58,6 +58,8 @@ macro_rules! controllers {
             $($(#[doc = $doc])+ $name($state),)+
         }
 
+        base::packed!(Algorithm: $($name(state))|+);
+
         impl Controller for Algorithm {
             fn new(config: &Config) -> Self {
                 match config.control {

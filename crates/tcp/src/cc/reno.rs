@@ -17,6 +17,8 @@ pub struct Reno {
     counted: f64,
 }
 
+base::packed!(Reno { counted });
+
 impl Controller for Reno {
     fn new(_config: &Config) -> Self {
         Self::default()

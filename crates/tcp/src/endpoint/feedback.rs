@@ -34,6 +34,8 @@ pub(super) enum Feedback {
     Accurate,
 }
 
+base::packed!(Feedback: Off | Classic | EachMark | Accurate);
+
 impl Feedback {
     /// The feedback of hosts that all are as configured here.
     pub fn both(config: &Config) -> Self {
@@ -105,6 +107,8 @@ pub(super) struct Echo {
     /// The counters of bytes, where options tell them.
     pub bytes: Option<Box<Counted>>,
 }
+
+base::packed!(Echo { kind, told, ect, last, has_counted_synack, pending, cep, bytes });
 
 impl Echo {
     /// The ends do no ECN.
@@ -231,6 +235,8 @@ enum Hears {
     Counts,
 }
 
+base::packed!(Hears: Nothing | Echoes | Counts);
+
 /// A sender's part: whether it hears of marks, and whether it has to answer one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Heard {
@@ -249,6 +255,8 @@ pub(super) struct Heard {
     /// The peer's counters of bytes, where options tell them.
     pub learnt: Option<Box<Learnt>>,
 }
+
+base::packed!(Heard { kind, owes_cwr, ect, plain, is_newer, newly, cep, learnt });
 
 impl Heard {
     /// The ends do no ECN.

@@ -75,6 +75,8 @@ enum State {
     Aborted,
 }
 
+base::packed!(State: Listen | SynSent | SynReceived | Established | Aborted);
+
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -90,6 +92,8 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
 }
+
+base::packed!(Endpoint { state, is_one_way, syn_tries, syn_repeats, sent_field, sender, receiver });
 
 impl Endpoint {
     /// A new endpoint: call [`Endpoint::open`] on one end and [`Endpoint::listen`] on the other.
@@ -136,7 +140,12 @@ impl Endpoint {
         self.agree(Feedback::both(config), config);
     }
 
-    /// Gives back what an idle connection does not need and the next segment brings again; what is outstanding stays.
+    /// Whether nothing is outstanding, missing or due.
+    pub fn is_idle(&self) -> bool {
+        self.sender.is_idle() && self.receiver.is_idle() && self.next_wake() == Time::NEVER
+    }
+
+    /// Forgets what losses have told, which does not matter while the endpoint [is idle](Self::is_idle).
     pub fn rest(&mut self) {
         self.sender.rest();
         self.receiver.rest();

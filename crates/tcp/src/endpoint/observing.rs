@@ -22,6 +22,8 @@ pub struct Stats {
     pub undone: u32,
 }
 
+base::packed!(Stats { segments, retransmitted, timeouts, recoveries, ecn_reductions, undone });
+
 /// What a sender does about congestion, by Linux's names and numbers (`enum tcp_ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionState {

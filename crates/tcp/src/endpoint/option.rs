@@ -62,6 +62,8 @@ pub(super) struct Counted {
     pub marked: u64,
 }
 
+base::left_whole!(Counted);
+
 /// By whose rules an option is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum When {
@@ -212,6 +214,8 @@ pub(super) struct Learnt {
     /// Marked bytes in all that it has heard of, by options and otherwise.
     pub marked: u64,
 }
+
+base::left_whole!(Learnt);
 
 impl Learnt {
     /// Nothing was read.

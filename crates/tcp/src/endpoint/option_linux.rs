@@ -74,6 +74,8 @@ pub(super) struct Riding {
     pub room: u32,
 }
 
+base::packed!(Riding { may, always, room });
+
 impl Linux {
     /// Nothing has come.
     pub fn new(rules: EcnOption) -> Self {

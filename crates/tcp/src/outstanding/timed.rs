@@ -16,8 +16,10 @@ pub(super) struct Timed {
     pub(super) hand: AtHand<Hand>,
 }
 
+base::packed!(Timed { rack, resent, hand });
+
 /// What the current acknowledgement tells.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hand {
     /// One past the serial of the highest segment that earlier acknowledgements had reported.
     pub(super) highest_before: Serial,

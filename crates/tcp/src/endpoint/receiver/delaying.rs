@@ -85,6 +85,21 @@ pub(super) struct Delaying {
     growing: Growing,
 }
 
+base::packed!(Delaying {
+    interval,
+    heard_at,
+    full,
+    small,
+    answers,
+    pushed,
+    is_owed,
+    is_due,
+    reports,
+    waiting,
+    reported,
+    growing,
+});
+
 impl Delaying {
     fn is_interactive(&self) -> bool {
         self.answers >= INTERACTIVE

@@ -48,6 +48,8 @@ pub(super) struct Growing {
     window_began: Time,
 }
 
+base::packed!(Growing { offer, most, buffer, share, arrived, from, since, round_trip_8, window_end, window_began });
+
 impl Growing {
     pub(super) fn new(config: &Config) -> Self {
         let mss = u64::from(config.mss);

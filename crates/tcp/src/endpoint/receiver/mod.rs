@@ -58,6 +58,20 @@ pub(super) struct Receiver {
     reading: Option<Box<reading::Reading>>,
 }
 
+base::packed!(Receiver {
+    rcv_nxt,
+    held,
+    peer_fin,
+    unacked,
+    quick_acks_left,
+    delayed_ack_at,
+    delaying,
+    echo,
+    peer_stamp,
+    peer_echo,
+    reading,
+});
+
 impl Receiver {
     /// A new receiver.
     pub fn new(config: &Config) -> Self {
@@ -89,11 +103,14 @@ impl Receiver {
         *self = Self::holding(held, delaying, config);
     }
 
-    /// Gives back what it does not need while nothing is missing.
+    /// Whether nothing is missing.
+    pub fn is_idle(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Forgets what was held last; not while anything is missing.
     pub fn rest(&mut self) {
-        if self.held.is_empty() {
-            self.held = Reassembly::default();
-        }
+        self.held = Reassembly::default();
     }
 
     /// Asks for what lies beyond a hole.

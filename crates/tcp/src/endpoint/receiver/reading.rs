@@ -31,6 +31,8 @@ pub(super) struct Reading {
     edge: u64,
 }
 
+base::left_whole!(Reading);
+
 impl Receiver {
     /// Notes that the application stops reading: what arrives takes room from now on.
     pub fn hold(&mut self, config: &Config) {

@@ -45,6 +45,8 @@ pub(super) struct Counting {
     heard_data: bool,
 }
 
+base::packed!(Counting { assumed, reordering, heard_data });
+
 impl Default for Counting {
     fn default() -> Self {
         Self { assumed: 0, reordering: DUP_THRESH, heard_data: false }

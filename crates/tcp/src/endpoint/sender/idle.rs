@@ -28,6 +28,8 @@ pub(super) struct Use {
     end: u64,
 }
 
+base::packed!(Use { is_limited, most, end });
+
 impl Sender {
     /// Notes how much of the window is used after sending; `before` is the former `snd_nxt` (tcp_cwnd_validate,
     /// tcp_write_xmit).

@@ -94,6 +94,8 @@ enum Phase {
     Reducing,
 }
 
+base::packed!(Phase: Open | Recovery | Timeout | Reducing);
+
 /// The segment whose round trip is being measured, where one segment a window is.
 #[derive(Clone, Copy, Debug)]
 struct Timing {
@@ -101,6 +103,8 @@ struct Timing {
     end: u64,
     sent_at: Time,
 }
+
+base::packed!(Timing { end, sent_at });
 
 impl Timing {
     /// No segment is being timed.
@@ -115,6 +119,8 @@ struct Expired {
     /// How often the timer has expired since `snd_una` reached this value.
     times: u32,
 }
+
+base::packed!(Expired { at, times });
 
 /// The sending half of an endpoint.
 #[derive(Clone, Debug)]
@@ -182,6 +188,40 @@ pub(super) struct Sender {
     pub(super) stats: Stats,
 }
 
+base::packed!(Sender {
+    written,
+    closing,
+    fin_sent,
+    snd_una,
+    snd_nxt,
+    outstanding,
+    peer_window,
+    window,
+    riding,
+    controller,
+    used,
+    descent,
+    heard,
+    ecn_recover,
+    held_until,
+    phase,
+    repair,
+    duplicate_acks,
+    recover,
+    counts_deliveries,
+    only_new,
+    undoing,
+    rtt,
+    timing,
+    last_sent_at,
+    rto_at,
+    expired,
+    seldom_at,
+    pacer,
+    persist,
+    stats,
+});
+
 impl Sender {
     /// A sender with nothing sent.
     pub fn new(config: &Config) -> Self {
@@ -235,11 +275,14 @@ impl Sender {
         *self = Self::holding(outstanding, config);
     }
 
-    /// Frees the memory that is not needed while nothing is outstanding.
+    /// Whether nothing is outstanding.
+    pub fn is_idle(&self) -> bool {
+        self.snd_una == self.snd_nxt
+    }
+
+    /// Forgets what losses have told; not while anything is outstanding.
     pub fn rest(&mut self) {
-        if self.snd_una == self.snd_nxt {
-            self.outstanding.rest();
-        }
+        self.outstanding.rest();
     }
 
     /// Asks for the records of what is outstanding.

@@ -35,6 +35,8 @@ pub(super) struct Ns2NewReno {
     had_partial: bool,
 }
 
+base::packed!(Ns2NewReno { left, had_partial });
+
 impl Sender {
     /// Whether this sender repairs losses as ns-2's NewReno does.
     #[inline]

@@ -55,6 +55,8 @@ pub(super) struct Pacer {
     pub(super) ends_burst: bool,
 }
 
+base::left_whole!(Pacer);
+
 impl Pacer {
     fn new() -> Self {
         Self {

@@ -29,6 +29,8 @@ pub(super) struct Persist {
     unanswered: u8,
 }
 
+base::left_whole!(Persist);
+
 impl Sender {
     /// Sets the timer of the first probe, if nothing is outstanding and the next segment does not fit the peer's
     /// window.

@@ -30,6 +30,8 @@ pub(super) struct Probing {
     pub(super) reorder_at: Time,
 }
 
+base::packed!(Probing { probe_at, probe, is_wanted, reorder_at });
+
 impl Default for Probing {
     fn default() -> Self {
         Self { probe_at: Time::NEVER, probe: None, is_wanted: false, reorder_at: Time::NEVER }
@@ -44,6 +46,8 @@ pub(super) struct Probe {
     /// Whether it was old data.
     is_resent: bool,
 }
+
+base::packed!(Probe { end, is_resent });
 
 impl Sender {
     fn probing(&mut self) -> &mut Probing {

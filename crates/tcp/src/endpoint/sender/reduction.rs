@@ -27,6 +27,8 @@ pub(super) struct Progress {
     sent: u64,
 }
 
+base::packed!(Progress { from, delivered, sent });
+
 /// How the window comes down.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Descent {
@@ -35,6 +37,8 @@ pub(super) enum Descent {
     /// It comes down over a round trip; the value belongs to the last reduction.
     Gradual(Progress),
 }
+
+base::packed!(Descent: AtOnce | Gradual(progress));
 
 impl Descent {
     /// How it comes down with this way of repair.

@@ -55,6 +55,10 @@ pub(super) enum Repair {
     Ns2Sack1(Box<Sack1>),
 }
 
+base::packed!(Repair:
+    Reno | NewReno | Ns2NewReno(state) | Counted(state) | Sack { has_rescued } | Rack(state) | Ns2Sack1(state)
+);
+
 impl Repair {
     /// The configured way, with nothing to repair.
     pub fn new(config: &Config) -> Self {

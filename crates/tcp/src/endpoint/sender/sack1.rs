@@ -50,6 +50,8 @@ pub(super) struct Sack1 {
     back_at: Option<u64>,
 }
 
+base::left_whole!(Sack1);
+
 impl Sender {
     /// Takes an acknowledgement that reports something, or any while there is something to repair. [`Sender::on_ack`]
     /// takes the others. Returns whether something may be sent now.

@@ -60,6 +60,8 @@ pub(super) struct Undoing {
     step: Step,
 }
 
+base::left_whole!(Undoing);
+
 impl Sender {
     /// Whether this stack can take a reduction back in any of the three ways.
     fn may_take_back(config: &Config) -> bool {
