@@ -358,8 +358,8 @@ fn hosts() {
             ),
             (
                 "cc = \"vegas\"",
-                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, prague, bbr, bbr3, ledbat, \
-             cubic-rfc, cubic-linux",
+                "s.toml:2: tcp.cc = \"vegas\": expected one of reno, newreno, sack, cubic, dctcp, prague, prague-linux, \
+             bbr, bbr3, ledbat, cubic-rfc, cubic-linux",
             ),
             (
                 "cc = \"prague\"\necn = \"on\"",
