@@ -78,9 +78,8 @@ test: test-rust test-python ## run all tests, Rust and Python
 test-rust:
 	cargo test --locked --workspace --no-fail-fast
 
-# A worker a processor, four at most: each takes some 700 MB.
 test-python: $(ENGINE)
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+	$(BIN)/python -m pytest
 
 LOWEST := .venv-lowest
 test-lowest: $(ENGINE) ## run the Python tests on the lowest versions of packages that pyproject.toml allows
