@@ -24,8 +24,6 @@ use base::{Span, Time};
 const GAIN: f64 = 1.0 / 16.0;
 /// Flows with shorter round trips come to behave as if theirs were this long: `RTT_TARGET`.
 const TARGET: Span = Span::from_ms(25);
-/// Longer ones are not scaled: `MAX_SCALED_RTT`.
-const MOST_SCALED: Span = Span::from_ms(100);
 /// After so many rounds since slow start they do: `DEFAULT_RTT_TRANSITION`.
 const TRANSITION: u32 = 4;
 /// The smallest window, segments, and the least rate, bytes a second: `MIN_CWND_RTT`, `MINIMUM_RATE`.
@@ -44,7 +42,7 @@ const BURSTS: f64 = 4_096.0;
 /// The state of TCP Prague. Windows are in segments, rates in bytes of IP packets a second.
 #[derive(Clone, Copy, Debug)]
 pub struct PragueLinux {
-    /// The fractional window; none if that is to be taken from the frame.
+    /// The fractional window, to which the window grows again after a timeout; none before the connection is open.
     fraction: Option<f64>,
     rate: f64,
     /// What packets are paced at.
@@ -104,9 +102,7 @@ impl PragueLinux {
 
     fn set_scale(&mut self) {
         self.scale = match self.srtt {
-            Some(srtt) if self.rounds >= TRANSITION && srtt < TARGET && srtt <= MOST_SCALED => {
-                (srtt.secs_f64() / TARGET.secs_f64()).powi(2)
-            }
+            Some(srtt) if self.rounds >= TRANSITION && srtt < TARGET => (srtt.secs_f64() / TARGET.secs_f64()).powi(2),
             _ => 1.0,
         };
     }
@@ -279,10 +275,6 @@ impl Controller for PragueLinux {
         }
         // The window comes down step by step, and the threshold with it.
         window.ssthresh
-    }
-
-    fn timed_out(&mut self) {
-        // What is left of the fractional window is what the window grows to again.
     }
 
     fn undone(&mut self) {
