@@ -210,7 +210,11 @@ def test_a_point_left_out_of_a_profile_decides_nothing(here, capsys):
         ),
         (
             ["tiny", "--only", "web/*", "--set", "link.rate=10mbit"],
-            "--set link.rate = 10mbit: changes none of the points asked for (4), whose axes say otherwise",
+            "--set link.rate=10mbit: changes none of the points asked for (4), whose axes say otherwise or",
+        ),
+        (
+            ["tiny", "--only", "web/*", "--set", "path.access_rate=50mbit", "--set", "link.rate=10mbit"],
+            "--set link.rate=10mbit: changes none of the points asked for (4), whose axes say otherwise or",
         ),
         (["tiny", "--only", "web/pie/*"], "study tiny: --only 'web/pie/*': matches none of its 6 points; expected a"),
         (["tiny", "--bed", "lab"], "study tiny: --bed lab: expected none: this study has no other test bed"),
@@ -405,8 +409,8 @@ def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):
     facts = read_json(out / "study.json")
     assert facts["changes"] == {"path.access_rate": "50mbit", "traffic.0.users": 1000}
     assert facts["command"] == "aqmlab study tiny --quick --set path.access_rate=50mbit --set traffic.0.users=1000"
-    said = "Not as the study was: path.access_rate = 50mbit and traffic.0.users = 1000, in 5 of 5 points."
-    assert said in facts["profile"]["says"]
+    said = "path.access_rate = 50mbit, in 5 of 5 points; traffic.0.users = 1000, in 4 of 5 points."
+    assert f"Not as the study was: {said}" in facts["profile"]["says"]
     assert "Not as the study was" in (out / "report.html").read_text(encoding="utf-8")
     runs = pl.read_parquet(out / "runs.parquet")
     kept = Kept()

@@ -9,7 +9,7 @@ that is wrong is wrong in every profile.
 import copy
 import fnmatch
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -217,12 +217,18 @@ def of_tree(
     if on is not None:
         chosen = replace(chosen, set={**chosen.set, **on.set}, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
     of_bed = {} if on is None else on.set
-    of_profile = _on_bed(_grids(tree, path, profile, {**of_bed, **changes}), on, everything, path)
     where = f"study {tree['id']}"
-    parts = _parts(of_profile, only, where) if only else of_profile
+
+    def laid(settings: Mapping[str, Any]) -> list[Grid]:
+        return _on_bed(_grids(tree, path, profile, {**of_bed, **settings}), on, everything, path)
+
+    def asked(whole: list[Grid]) -> list[Grid]:
+        return _parts(whole, only, where) if only else whole
+
+    of_profile = laid(changes)
+    parts = asked(of_profile)
     if changes:
-        unchanged = _on_bed(_grids(tree, path, profile, of_bed), on, everything, path)
-        words = _changed_words(parts, _parts(unchanged, only, where) if only else unchanged, changes, where)
+        words = _changed_words(parts, lambda settings: asked(laid(settings)), changes, where)
         chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
     if only:
         chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
@@ -273,16 +279,22 @@ def _only_words(parts: Sequence[Grid], whole: Sequence[Grid], only: Sequence[str
     return f"Only a part of it was run: {count} of {every} points, those named {named}."
 
 
-def _changed_words(now: Sequence[Grid], was: Sequence[Grid], changes: Mapping[str, Any], where: str) -> str:
-    """What was changed, and in how many points: axes may set the same keys."""
-    said = " and ".join(f"{key} = {_setting(item)}" for key, item in changes.items())
-    pairs = [(one, other) for a, b in zip(now, was, strict=True) for one, other in zip(a.points, b.points, strict=True)]
-    differ = sum(one.source.tree != other.source.tree for one, other in pairs)
-    if differ == 0:
-        raise BadInput(
-            f"{where}: --set {said}: changes none of the points asked for ({len(pairs)}), whose axes say otherwise"
-        )
-    return f"Not as the study was: {said}, in {differ} of {len(pairs)} points."
+def _changed_words(
+    now: Sequence[Grid], laid: Callable[[Mapping[str, Any]], Sequence[Grid]], changes: Mapping[str, Any], where: str
+) -> str:
+    """What was changed, each key with the points in which it makes a difference: axes may set the same keys."""
+    said = []
+    for key, item in changes.items():
+        without = laid({other: kept for other, kept in changes.items() if other != key})
+        points, others = ([point for grid in side for point in grid.points] for side in (now, without))
+        differ = sum(one.source.tree != other.source.tree for one, other in zip(points, others, strict=True))
+        if differ == 0:
+            raise BadInput(
+                f"{where}: --set {key}={_setting(item)}: changes none of the points asked for ({len(points)}), whose "
+                "axes say otherwise or which are so without it"
+            )
+        said.append(f"{key} = {_setting(item)}, in {differ} of {len(points)} points")
+    return f"Not as the study was: {'; '.join(said)}."
 
 
 def _setting(item: Any) -> str:
