@@ -139,9 +139,9 @@ bench-live: ## measure the live router: packets a second, how late they are, pro
 	@if [ "$$(id -u)" = 0 ]; then target/release/examples/flood; else unshare -Ur target/release/examples/flood; fi
 
 conformance: $(ENGINE) ## compare with other implementations: vectors, theory, the oracle, Linux, ns-2
-	cargo test --locked --package aqmlab-aqm --test vectors --test theory --test closed_forms --test equilibria
-	cargo test --locked --package aqmlab-sim --test disciplines --test cake
-	cargo test --locked --package aqmlab-scenario --test linux --test linux_cake --test linux_random -- --nocapture
+	cargo test --locked --package aqmlab-aqm --test all -- vectors:: theory:: closed_forms:: equilibria::
+	cargo test --locked --package aqmlab-sim --test all -- disciplines:: cake::
+	cargo test --locked --package aqmlab-scenario --test all -- --nocapture linux:: linux_cake:: linux_random::
 	cargo test --locked --package aqmlab-tcp --test linux_transfers -- --nocapture
 	PYTHONPATH=tests/python $(BIN)/python -m oracle testdata/vectors
 	cargo build --locked --release --package aqmlab-scenario --example replay

@@ -3,7 +3,7 @@ written down.
 
     python benches/peers/linux/decisions.py KERNEL [NAME ...]    record all cases, or those whose name begins so
     ... --longer 10 --into FOLDER                                ten times the packets, kept elsewhere
-    LINUX_RECORDS=FOLDER cargo test --package aqmlab-scenario --test linux -- --nocapture    replays those
+    LINUX_RECORDS=FOLDER cargo test --package aqmlab-scenario --test all -- --nocapture linux::    replays those
 
 KERNEL is the program that `build`, beside this file, makes: Linux as a process whose clock stands still while anything
 works. The cases are the lists CASES of the files cases*.py beside this one; what comes out goes to testdata/linux, a

@@ -1,10 +1,8 @@
 //! What BLUE and stochastic fair BLUE must do with load that does not respond.
 
-mod common;
-
+use crate::common::{Parcel, built};
 use aqm::{Cause, Egress, Headers, Tap};
 use base::{Ecn, Rate, Stream, Time, maths};
-use common::{Parcel, built};
 
 /// Ten megabits a second: 1250 packets of 1000 bytes.
 const RATE: Rate = Rate::from_bps(10_000_000);

@@ -1,15 +1,13 @@
 //! Disciplines that are brought from outside: they serve packets of any type, keep them, and are named where they do
 //! not.
 
-mod common;
-
+use crate::common::{Parcel, Recorder, Told};
 use aqm::fault::caught;
 use aqm::param::Values;
 use aqm::qdisc::brought::{Arriving, Handle, Next, Scheduler, Signals};
 use aqm::registry::{self, Entry, Row, Site, as_given};
 use aqm::{Cause, Egress, Headers, Packet, Qdisc, Tap};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time};
-use common::{Parcel, Recorder, Told};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 

@@ -1,14 +1,12 @@
 //! Laws that can be solved on paper, against the solution: when CoDel drops, what PIE's table and PI2's square make of
 //! a probability, how DualPI2 couples its queues, how GSP's interval shrinks.
 
-mod common;
-
+use crate::common::{self, Deaf, Parcel, built};
 use aqm::law::pi2::Pi2;
 use aqm::law::pie::Pie;
 use aqm::param::Values;
 use aqm::{Arrival, Backlog, Cause, Departure, Egress, Headers, Law, Qdisc, Tap, Verdict};
 use base::{Ecn, FlowKey, Rate, Span, Stream, Time, maths};
-use common::{Deaf, Parcel, built};
 
 /// A link that sends a packet of 1000 bytes in 0.1 ms.
 const RATE: Rate = Rate::from_bps(80_000_000);

@@ -6,11 +6,9 @@
 //! batch means, as in the tests of theory, and half a packet's time, by which an arriving packet's wait exceeds what is
 //! ahead of it in the queue; each bound says how small those must be.
 
-mod common;
-
+use crate::common::{Deaf, Parcel, built};
 use aqm::Egress;
 use base::{Ecn, Rate, Stream, Time, maths};
-use common::{Deaf, Parcel, built};
 
 const RATE: Rate = Rate::from_bps(100_000_000);
 const SIZE: u32 = 1000;

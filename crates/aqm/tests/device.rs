@@ -1,12 +1,10 @@
 //! A network interface's queue behind the discipline: worked out by hand, and against a plain writing of both.
 
-mod common;
-
+use crate::common::{Parcel, Recorder, Told, built};
 use aqm::param::Kind;
 use aqm::qdisc::fifo::Limit;
 use aqm::{Cause, Delivery, Egress, Tap, registry};
 use base::{Ecn, Rate, Span, Stream, Time};
-use common::{Parcel, Recorder, Told, built};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 

@@ -3,13 +3,11 @@
 //!
 //! Means are compared within four standard errors from batch means, as in the tests of theory.
 
-mod common;
-
+use crate::common::{self, Deaf, Parcel, built};
 use aqm::law::sred::Sred;
 use aqm::registry::Site;
 use aqm::{Arrival, Backlog, Egress, Law};
 use base::{Ecn, FlowKey, Rate, Stream, Time, maths};
-use common::{Deaf, Parcel, built};
 
 const BATCHES: usize = 50;
 

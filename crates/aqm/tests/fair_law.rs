@@ -4,11 +4,9 @@
 //! first one's queue is empty whenever it sends, so it goes first and waits for the packet in transmission, which is
 //! shorter than its own gap, and for what is left of another's turn.
 
-mod common;
-
+use crate::common::{Parcel, built};
 use aqm::{Cause, Egress, Headers, Tap, registry};
 use base::{Ecn, Rate, Span, Stream, Time};
-use common::{Parcel, built};
 
 const RATE: Rate = Rate::from_bps(10_000_000);
 const SIZE: u32 = 1000;

@@ -4,11 +4,9 @@
 //! is only what the disciplines' own equations say of their fixed point. Means are compared within four standard
 //! errors from batches, as in the tests of theory.
 
-mod common;
-
+use crate::common::{Parcel, built};
 use aqm::{Cause, Egress, Headers, Tap};
 use base::{Rate, Span, Stream, Time, maths};
-use common::{Parcel, built};
 
 /// Ten megabits a second: 1250 packets of 1000 bytes.
 const RATE: Rate = Rate::from_bps(10_000_000);

@@ -1,13 +1,11 @@
 //! The operation model over every discipline there is. Whatever the law, its parameters, the link and what happens to
 //! it: packets are conserved, limits kept, flows in order, and what it shows of itself is finite.
 
-mod common;
-mod operations;
-
+use crate::common;
+use crate::operations::{self, Model, Op, Setup, drawn};
 use aqm::param::{Kind, Length, Values};
 use aqm::{Gauges, registry};
 use base::{Ecn, Rate, Stream};
-use operations::{Model, Op, Setup, drawn};
 use proptest::prelude::*;
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {

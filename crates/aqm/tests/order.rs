@@ -1,10 +1,8 @@
 //! A link that is called out of order says so, in every build: it neither clips a wait nor sends before its time.
 
-mod common;
-
+use crate::common::{Deaf, Parcel, built, values};
 use aqm::Egress;
 use base::{Ecn, Rate, Stream, Time};
-use common::{Deaf, Parcel, built, values};
 
 /// On it 1000 bytes take a millisecond.
 const RATE: Rate = Rate::from_bps(8_000_000);

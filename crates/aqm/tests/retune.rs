@@ -1,14 +1,11 @@
 //! Parameters that are set while a run goes on: every discipline takes over what may be set, and nothing else changes.
 
-mod common;
-mod operations;
-
+use crate::common::{self, Told};
+use crate::operations::{MOST_TICKS, Op, Parcel, Recorder, chosen, drawn};
 use aqm::param::{Kind, Length, Text, Value, Values};
 use aqm::registry::{self, CAPACITY, Row, Site};
 use aqm::{Gauges, Qdisc, Taken};
 use base::{Rate, Stream, Time};
-use common::Told;
-use operations::{MOST_TICKS, Op, Parcel, Recorder, chosen, drawn};
 
 /// A discipline, and all that it did so far.
 struct Run {

@@ -5,14 +5,12 @@
 //! Seeds are fixed, so nothing here fails by chance twice. Each test also states how small the error must be, so that
 //! four of them mean something.
 
-mod common;
-
+use crate::common::{self, Deaf, Parcel, built};
 use aqm::law::pi::Pi;
 use aqm::law::red::Red;
 use aqm::registry::Site;
 use aqm::{Arrival, Backlog, Egress, Law, Qdisc, Verdict};
 use base::{Ecn, FlowKey, Rate, Stream, Time, maths};
-use common::{Deaf, Parcel, built};
 
 const BATCHES: usize = 50;
 

@@ -1,10 +1,8 @@
 //! A link whose rate is a trace's: worked out by hand, and against a plain reading of what mm-link does.
 
-mod common;
-
+use crate::common::{Deaf, Parcel, built};
 use aqm::{Egress, Trace};
 use base::{Ecn, Rate, Span, Stream, Time};
-use common::{Deaf, Parcel, built};
 use std::collections::VecDeque;
 
 fn link(at_ms: &[u32], qdisc: &str, written: &[(&str, &str)]) -> Egress<Parcel> {

@@ -1,10 +1,8 @@
 //! How many flows disciplines say that they keep: those that the test has shown them, by each one's own rule.
 
-mod common;
-
+use crate::common::{Deaf, Parcel, built};
 use aqm::Qdisc;
 use base::{Ecn, Rate, Span, Stream, Time};
-use common::{Deaf, Parcel, built};
 
 fn qdisc(name: &str, written: &[(&str, &str)]) -> Box<dyn Qdisc<Parcel> + Send> {
     built(name, written, Rate::from_bps(8_000_000), Stream::named(1, "q"))

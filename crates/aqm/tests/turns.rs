@@ -1,11 +1,9 @@
 //! What disciplines that serve flows in turn owe each flow: bounds from their papers, held at every step of random
 //! traffic, and not by a wide margin. And what losing the oldest packet does to those that are sent.
 
-mod common;
-
+use crate::common::{Deaf, Parcel, built};
 use aqm::{Cause, Egress, Headers, Qdisc, Tap};
 use base::{Ecn, Rate, Stream, Time, maths};
-use common::{Deaf, Parcel, built};
 use std::collections::VecDeque;
 
 const RATE: Rate = Rate::from_bps(8_000_000);

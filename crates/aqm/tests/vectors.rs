@@ -1,10 +1,8 @@
 //! Runs the test vectors in testdata/vectors; their README says what they mean.
 
-mod common;
-
+use crate::common::{self, Parcel, Recorder, Told};
 use aqm::{Cause, Qdisc, registry};
 use base::{Ecn, Rate, Stream, Time};
-use common::{Parcel, Recorder, Told};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

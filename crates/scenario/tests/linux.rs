@@ -4,10 +4,8 @@
 
 #![expect(clippy::print_stdout, reason = "the table is for people to read")]
 
-mod kernel;
-
+use crate::kernel::{self, Fate, Record, Replay};
 use aqm::Cause;
-use kernel::{Fate, Record, Replay};
 use std::fmt::Write;
 
 /// How many events before the first difference its story tells.

@@ -9,11 +9,9 @@
 
 #![expect(clippy::print_stdout, reason = "the table is for people to read")]
 
-mod kernel;
-
+use crate::kernel::htb::Outcome;
+use crate::kernel::{self, Fate, Record};
 use base::Ecn;
-use kernel::htb::Outcome;
-use kernel::{Fate, Record};
 use std::fmt::Write;
 
 /// Seeds of ours. The deviation that they give is within a tenth of the true one (one sigma: 1/sqrt(2 * 59)).

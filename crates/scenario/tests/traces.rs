@@ -1,8 +1,7 @@
 //! Random traces with the decisions of the oracle, the independent re-writing of the disciplines in
 //! `tests/python/oracle`: every decision must be the same. `python -m oracle.conformance` runs thousands more.
 
-mod replay;
-
+use crate::replay;
 use aqm::param::Kind;
 use aqm::registry;
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! CAKE in whole runs: who gets how much of the link, by flow, by host and by codepoint; what the ACK filter saves; and
 //! that the shaper keeps its rate.
 
-mod common;
-
-use common::{Ran, run};
+use crate::common::{Ran, run};
 use record::{DropRow, ExchangeRow, QueueRow, Sink};
 
 /// Jain's index of what each got: (sum x)^2 / (n sum x^2).

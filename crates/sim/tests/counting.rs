@@ -1,9 +1,7 @@
 //! What is counted, and that nothing is missed at the edges.
 
-mod common;
-
+use crate::common::run;
 use base::{Span, Time};
-use common::run;
 
 /// So many milliseconds after the start.
 fn at(ms: u64) -> Time {

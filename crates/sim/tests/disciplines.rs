@@ -3,9 +3,7 @@
 //! the laws themselves; larger grids are in `benches/coupling.py`. The stack is the one whose constants theory has:
 //! SACK, an acknowledgement a segment, no handshake.
 
-mod common;
-
-use common::{Ran, run};
+use crate::common::{Ran, run};
 
 /// Runs `scenario` on a link of so many megabits a second whose other direction is never full.
 fn at(rate_mbit: u32, qdisc: &str, scenario: &str) -> Ran {

@@ -1,8 +1,6 @@
 //! Hosts with several connections: links that these share, and delays that come by a clock.
 
-mod common;
-
-use common::run;
+use crate::common::{self, run};
 
 /// Twenty transfers that begin together between two hosts, or between forty.
 fn begun_together(access: &str, hosts: &str) -> common::Ran {

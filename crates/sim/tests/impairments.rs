@@ -1,9 +1,7 @@
 //! Losses and reordering on the path, and links whose rate is a trace's, in whole runs.
 
-mod common;
-
+use crate::common::{Ran, run, run_with};
 use base::Span;
-use common::{Ran, run, run_with};
 
 /// Losses are drawn for every packet alike, and counted where they are: not at the bottleneck.
 #[test]

@@ -2,9 +2,7 @@
 //! others it leaves them nearly all, flows that know the same base delay share, and a late-comer that takes the queue
 //! of another for a part of the path takes the link. The stack is Linux', whose timestamps tell one way from the other.
 
-mod common;
-
-use common::{Ran, run};
+use crate::common::{Ran, run};
 
 /// What the link carries of segments of 1448 bytes in packets of 1500.
 const GOODPUT_BPS: f64 = 20e6 * 1_448.0 / 1_500.0;

@@ -1,9 +1,7 @@
 //! Real-time video over a link: what SCReAM makes of it, by theory and by what the draft promises.
 
-mod common;
-
+use crate::common::{self, Ran, run};
 use base::{Rate, Span, Time};
-use common::{Ran, run};
 
 const RTT_MS: u64 = 20;
 

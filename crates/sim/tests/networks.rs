@@ -1,10 +1,8 @@
 //! Several links, links that change, and delays behind links: against what follows from rates and times alone. Every
 //! run asserts that packets are conserved on each link.
 
-mod common;
-
+use crate::common::run;
 use base::Span;
-use common::run;
 
 /// Packets of 1000 bytes, IP, every so often.
 fn cbr(rate: &str, more: &str) -> String {

@@ -1,8 +1,6 @@
 //! Transfers one way: nobody asks, nobody answers.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 /// A transfer of two segments is a SYN, its answer, two segments and two acknowledgements, and takes a round trip and a
 /// half: nothing else is on the link, and nothing stays open.

@@ -1,8 +1,6 @@
 //! Pages of today in whole runs: on an idle link they take the round trips that their protocol says.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 use record::ExchangeRow;
 
 /// Pages of objects that fit into one segment, over 100 ms of round trip and a link that takes next to no time.

@@ -1,9 +1,7 @@
 //! Whole runs against figures that can be worked out on paper.
 
-mod common;
-
+use crate::common::{across, run};
 use base::Rate;
-use common::{across, run};
 
 const MBIT: u64 = 1_000_000;
 

@@ -1,9 +1,7 @@
 //! Hosts of several kinds in one run: each block behaves by its own profile, on an idle link exactly as it does alone,
 //! and at a congested one as the queue treats it.
 
-mod common;
-
-use common::{Ran, run};
+use crate::common::{Ran, run};
 use record::DropRow;
 
 /// Transfers that never meet: 200 kB each, one a profile, ten seconds apart.

@@ -1,8 +1,6 @@
 //! A run tells how far it is, and can be broken off, however much happens in an interval of its queue table.
 
-mod common;
-
-use common::Kept;
+use crate::common::Kept;
 use sim::Pulse;
 
 /// A link on which hardly anything is sent and whose discipline ticks a hundred thousand times a second, in one

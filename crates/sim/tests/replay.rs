@@ -1,8 +1,6 @@
 //! Recordings: what is asked for on an uncongested link, asked again on others.
 
-mod common;
-
-use common::{Ran, run_with};
+use crate::common::{Ran, run_with};
 use record::table::Tables;
 use record::{Demanded, ExchangeRow};
 use std::collections::BTreeMap;

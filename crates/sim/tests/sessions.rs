@@ -1,9 +1,7 @@
 //! Web sessions and PackMime's connections in whole runs: the discipline changes neither what is asked for nor, where
 //! demand is open loop, when; and servers take the time that is drawn.
 
-mod common;
-
-use common::Kept;
+use crate::common::Kept;
 use record::ExchangeRow;
 use std::collections::BTreeMap;
 

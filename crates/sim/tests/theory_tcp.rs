@@ -1,10 +1,8 @@
 //! Flows that share a bottleneck, against theory: equal flows get equal shares, and the shares of unequal round trips
 //! follow from how their losses come.
 
-mod common;
-
+use crate::common::{Ran, run};
 use base::maths::ln;
-use common::{Ran, run};
 
 /// RED: every packet has the same chance of being lost, whosever it is.
 const RED: &str = "kind = \"red\", min = \"20p\", max = \"400p\", probability = 0.05, limit = \"2000p\"";

@@ -1,9 +1,7 @@
 //! Connection vectors in whole runs.
 
-mod common;
-
+use crate::common::{Ran, across, run_with};
 use base::{Rate, Span, Stream};
-use common::{Ran, across, run_with};
 use std::fmt::Write;
 
 /// Runs `vectors` on an idle link of 1 Gb/s.

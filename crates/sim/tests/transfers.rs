@@ -1,8 +1,6 @@
 //! Transfers at random instants and finite bulk transfers, against what a hand finds.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 /// A link that is shared equally serves Poisson arrivals as an M/G/1 queue with processor sharing: a transfer of x
 /// bytes takes x/(C (1 - rho)) in the mean, whatever the distribution of sizes (Kleinrock 1976, vol. II §4.4). Under

@@ -1,9 +1,7 @@
 //! Sources of unresponsive packets and probes in whole runs, against what a hand finds.
 
-mod common;
-
+use crate::common::{across, run, run_with};
 use base::{Rate, Span};
-use common::{across, run, run_with};
 
 const MBIT: u64 = 1_000_000;
 

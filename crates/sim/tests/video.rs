@@ -1,8 +1,6 @@
 //! Viewers of video in whole runs, against what follows from their rule.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 
 const LADDER: &str = "ladder = ['1mbit', '2mbit', '4mbit', '8mbit']";
 

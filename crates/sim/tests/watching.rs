@@ -1,8 +1,6 @@
 //! What is seen of flows: rows of senders against what their TCP is known to do, and what holds endless ones back.
 
-mod common;
-
-use common::{Ran, run};
+use crate::common::{Ran, run};
 use record::TcpRow;
 
 /// One flow of ns-2's Newreno without a handshake, a row each 100 ms.

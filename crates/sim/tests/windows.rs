@@ -3,10 +3,8 @@
 //! Where losses are written down, events are taken one by one (`Network::lookahead`); nothing else of a run depends on
 //! whether they are.
 
-mod common;
-
+use crate::common::{Kept, Ran, run_with};
 use base::Stream;
-use common::{Kept, Ran, run_with};
 
 /// Connection vectors of both kinds, ten a second.
 fn vectors() -> String {

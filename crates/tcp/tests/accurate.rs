@@ -2,10 +2,8 @@
 //! bits and of the ECN field, and what a sender has heard against what the receiver has seen, whatever becomes of the
 //! packets.
 
-mod common;
-
+use crate::common::{Bench, CLIENT, Fate, Kind, Packet, SERVER, delayed, plain};
 use base::{Ecn, Span, Stream};
-use common::{Bench, CLIENT, Fate, Kind, Packet, SERVER, delayed, plain};
 use proptest::prelude::*;
 use tcp::{Config, Control, DelayedAck, EcnMode, Flags, Repair, Segment};
 

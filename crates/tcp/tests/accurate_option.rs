@@ -1,10 +1,8 @@
 //! The AccECN option against a second writing of RFC 9768 §3.2.3, from its text alone: what a receiver tells of any
 //! data, when it tells it, and what a sender makes of what is left of that.
 
-mod common;
-
+use crate::common::{Bench, CLIENT, Fate, Kind, Packet, SERVER, at_ms, delayed, plain};
 use base::{Ecn, Span, Stream, Time};
-use common::{Bench, CLIENT, Fate, Kind, Packet, SERVER, at_ms, delayed, plain};
 use proptest::prelude::*;
 use tcp::{ByteCounts, Config, Control, EcnMode, EcnOption, Emit, Endpoint, Flags, Order, Repair, SackBlocks, Segment};
 

@@ -1,9 +1,7 @@
 //! Controllers against their documents' numbers, end to end: HyStart++, ABE, CUBIC's curve, pacing.
 
-mod common;
-
+use crate::common::{Bench, CLIENT, Fate, Kind, plain};
 use base::{Span, Time};
-use common::{Bench, CLIENT, Fate, Kind, plain};
 use tcp::{Config, Control, CubicDialect, EcnMode, Hystart, Repair};
 
 /// A flow without end that is alone on a path of 100 ms with a bottleneck of 1000 segments a second and a buffer

@@ -1,11 +1,9 @@
 //! Laws of single connections that hold whatever the recovery: the window against the loss rate for every controller
 //! that losses drive, between the bounds of the literature; CUBIC's curve; DCTCP's estimate.
 
-mod common;
-
+use crate::common::{self, Bench, CLIENT, Fate, Kind, plain};
 use base::maths::{ln, pow};
 use base::{Stream, Time};
-use common::{Bench, CLIENT, Fate, Kind, plain};
 use tcp::{Config, Control, CubicDialect, EcnMode, Reduction, Repair};
 
 /// Round trips on the bench: no queue, so a constant.

@@ -1,10 +1,8 @@
 //! Prague against the numbers of draft-briscoe-iccrg-prague-congestion-control, and TCP Prague for Linux against its
 //! own, end to end.
 
-mod common;
-
+use crate::common::{Bench, CLIENT, Fate, Kind, SERVER, plain};
 use base::{Ecn, Span, Stream};
-use common::{Bench, CLIENT, Fate, Kind, SERVER, plain};
 use tcp::{Config, Control, EcnMode, Repair};
 
 fn prague() -> Config {

@@ -2,10 +2,8 @@
 //!
 //! Overflow checks are on in tests: an account of what is outstanding that falls below zero panics.
 
-mod common;
-
+use crate::common::{Bench, CLIENT, Fate, SERVER, delayed, plain, stack};
 use base::{Span, Stream, Time};
-use common::{Bench, CLIENT, Fate, SERVER, delayed, plain, stack};
 use proptest::prelude::*;
 use tcp::{Config, Control, CubicDialect, DelayedAck, EcnMode, EcnOption, Reduction, Repair, RttSampling};
 

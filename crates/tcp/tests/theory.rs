@@ -1,9 +1,7 @@
 //! TCP against theory: the window against the loss rate, and the timeout against RFC 6298 in floating point.
 
-mod common;
-
+use crate::common::{Bench, CLIENT, DELAY, Fate, Kind, SERVER, at_ms, delayed, plain};
 use base::{Span, Stream, Time};
-use common::{Bench, CLIENT, DELAY, Fate, Kind, SERVER, at_ms, delayed, plain};
 use tcp::{Config, Control, Reduction, Repair};
 
 /// Round trips on the bench: no queue, so a constant.

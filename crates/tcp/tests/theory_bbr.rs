@@ -1,9 +1,7 @@
 //! BBR on a path of known rate and delay, against what its rules say there.
 
-mod common;
-
+use crate::common::{self, Bench, CLIENT, Fate, Kind, SERVER, at_ms, plain};
 use base::{Span, Stream, Time};
-use common::{Bench, CLIENT, Fate, Kind, SERVER, at_ms, plain};
 use tcp::cc::Algorithm;
 use tcp::cc::bbr::{Bbr, Mode};
 use tcp::{Config, Control, Repair};

@@ -1,10 +1,8 @@
 //! BBR version 3 on a path of known rate and delay: the example test cases of draft-ietf-ccwg-bbr, each with numbers
 //! that follow from the draft's constants, and the answer to marks.
 
-mod common;
-
+use crate::common::{self, Bench, CLIENT, Fate, Kind, at_ms, plain};
 use base::{Ecn, Span, Stream, Time};
-use common::{Bench, CLIENT, Fate, Kind, at_ms, plain};
 use std::cell::Cell;
 use std::rc::Rc;
 use tcp::cc::Algorithm;

@@ -235,6 +235,25 @@ fn crates_stand_on_lower_ones_only() {
 }
 
 #[test]
+fn every_file_of_tests_is_run() {
+    let mut complaints = Complaints::default();
+    let files = tree::files_ending(&["rs"]);
+    let joining: Vec<_> = files.iter().filter(|path| path.ends_with("tests/all.rs")).collect();
+    assert!(!joining.is_empty(), "no crate joins its tests");
+    for all in joining {
+        let folder = all.parent().expect("it is in a folder");
+        let joined = tree::text(all);
+        let cargo = tree::text(&folder.with_file_name("Cargo.toml"));
+        for path in files.iter().filter(|path| path.parent() == Some(folder) && path != &all) {
+            let name = path.file_stem().expect("it has a name").to_string_lossy();
+            if !joined.contains(&format!("\nmod {name};\n")) && !cargo.contains(&format!("\nname = \"{name}\"\n")) {
+                complaints.add(path, 1, "is in no program of tests: name it in tests/all.rs, or in Cargo.toml");
+            }
+        }
+    }
+}
+
+#[test]
 fn links_lead_somewhere() {
     let mut complaints = Complaints::default();
     for path in tree::files_ending(&["md"]) {

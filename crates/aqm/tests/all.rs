@@ -1,0 +1,22 @@
+//! The tests of laws and disciplines, in one program: it is linked once, and their threads share the processors.
+//!
+//! A new file of tests is a line here. `cargo test --package aqmlab-aqm --test all -- blue::` runs those of one.
+
+mod blue;
+mod brought;
+mod closed_forms;
+mod common;
+mod delay;
+mod device;
+mod equilibria;
+mod fair_law;
+mod fairness;
+mod model;
+mod operations;
+mod order;
+mod retune;
+mod theory;
+mod trace;
+mod tracked;
+mod turns;
+mod vectors;
