@@ -96,6 +96,13 @@ impl Connection {
         due.is_set() && due.since(now) >= pause && is_quiet && self.ends.iter().all(Endpoint::is_idle)
     }
 
+    /// When a wake-up of `end` has to be asked for, if no pending one serves as well. It is then taken as asked for.
+    #[inline(always)]
+    pub fn asks(&mut self, end: usize) -> Option<Time> {
+        let due = self.ends[end].next_wake();
+        self.wakes[end].ask(due).then_some(due)
+    }
+
     /// How much `end` will have received when its application has a turn again; 0 where it may have one at any time.
     #[inline]
     pub fn heeds(&self, end: usize) -> u64 {

@@ -101,13 +101,14 @@ impl Deliveries {
         }
     }
 
-    /// The first packet, if it is due before `before`.
+    /// When the first packet is due, if that is before `before`.
     #[inline(always)]
-    pub fn first(&mut self, before: Time) -> Option<Due<Parcel>> {
-        match self {
-            Self::Row(row) => row.first().copied().filter(|due| due.at < before),
-            Self::Calendar(calendar) => calendar.first(before),
-        }
+    pub fn first_at(&mut self, before: Time) -> Option<Time> {
+        let at = match self {
+            Self::Row(row) => row.first().map(|due| due.at),
+            Self::Calendar(calendar) => calendar.first(before).map(|due| due.at),
+        };
+        at.filter(|&at| at < before)
     }
 
     /// The packet that so many others go before, if it is known.
@@ -119,13 +120,15 @@ impl Deliveries {
         }
     }
 
-    /// Removes the first packet.
+    /// Takes out the first packet, after [`Deliveries::first_at`] has found it.
     #[inline(always)]
-    pub fn went(&mut self) {
+    pub fn take(&mut self) -> Option<Due<Parcel>> {
+        let due = self.ahead(0).copied();
         match self {
             Self::Row(row) => row.went(),
             Self::Calendar(calendar) => calendar.went(1),
         }
+        due
     }
 }
 

@@ -134,8 +134,14 @@ impl<W: Copy> EventQueue<W> {
     }
 
     /// Asks for an event at `at`; `source` is below 2^28 and orders events of one instant and rank.
-    #[inline]
+    #[inline(never)]
     pub fn push(&mut self, at: Time, rank: Rank, source: u32, what: W) {
+        self.push_here(at, rank, source, what);
+    }
+
+    /// [`EventQueue::push`], written where it is called from.
+    #[inline(always)]
+    pub fn push_here(&mut self, at: Time, rank: Rank, source: u32, what: W) {
         if self.sequence == u32::MAX {
             self.number_anew();
         }

@@ -155,14 +155,14 @@ impl<'s> Simulation<'s> {
     #[inline(always)]
     fn happens_at_host(&mut self, before: Time, sink: &mut dyn Sink) -> bool {
         let Around { deliveries, queue, .. } = &mut self.network.around;
-        let due = deliveries.first(before);
-        if queue.bound() <= due.map_or(before, |due| due.at)
-            && self.happens_otherwise(due.map(|due| due.at), before, sink)
-        {
+        let due_at = deliveries.first_at(before);
+        if queue.bound() <= due_at.unwrap_or(before) && self.happens_otherwise(due_at, before, sink) {
             return true;
         }
-        let Some(due) = due else { return false };
-        self.network.around.deliveries.went();
+        if due_at.is_none() {
+            return false;
+        }
+        let Some(due) = self.network.around.deliveries.take() else { return false };
         self.fetch_for_packets();
         self.reach(due.at);
         self.events += 1;
@@ -333,7 +333,11 @@ impl<'s> Simulation<'s> {
         if is_due || connection.ends[end].next_wake() <= now {
             beside.act(connection, (place, end), |endpoint, config, now, out| endpoint.on_wake(config, now, out));
             if !is_due && connection.ends[end].is_quiet(|| connection.heeds(end)) {
-                return beside.arm(connection, (place, end));
+                // What departs mostly asks for the next departure.
+                if let Some(due) = connection.asks(end) {
+                    beside.network.around.queue.push_here(due, Rank::Wake, place, What::end(end));
+                }
+                return;
             }
             self.attend(place, end, sink);
             self.connections.release(place);
@@ -513,8 +517,7 @@ impl Surroundings<'_> {
     /// Makes sure that an end is woken in time, as [`Simulation::arm`] does.
     #[inline(always)]
     fn arm(&mut self, connection: &mut Connection, (place, end): (u32, usize)) {
-        let due = connection.ends[end].next_wake();
-        if connection.wakes[end].ask(due) {
+        if let Some(due) = connection.asks(end) {
             self.network.around.queue.push(due, Rank::Wake, place, What::end(end));
         }
     }

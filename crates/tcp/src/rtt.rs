@@ -20,16 +20,19 @@ pub struct RttEstimator {
     window_end: u64,
     /// Timeout without back-off.
     rto: Span,
+    /// The end of the tick in which the last one ended.
+    tick_end: u64,
     /// Doublings since the last sample.
     backoff: u32,
 }
 
-base::packed!(RttEstimator { srtt_8, var_4, peak_4, held_4, window_end, rto, backoff });
+base::packed!(RttEstimator { srtt_8, var_4, peak_4, held_4, window_end, rto, tick_end, backoff });
 
 impl RttEstimator {
     /// An estimator before any measurement.
     pub const fn new(config: &Config) -> Self {
-        Self { srtt_8: 0, var_4: 0, peak_4: 0, held_4: 0, window_end: 0, rto: config.rto_initial, backoff: 0 }
+        let rto = config.rto_initial;
+        Self { srtt_8: 0, var_4: 0, peak_4: 0, held_4: 0, window_end: 0, rto, tick_end: 0, backoff: 0 }
     }
 
     /// Takes a measurement of a segment that was sent once (Karn), when everything before `una` is acknowledged and
@@ -64,9 +67,12 @@ impl RttEstimator {
             RtoFloor::Whole => (srtt + self.var_4.max(tick)).max(config.rto_min.ns()),
             RtoFloor::Variance => srtt + self.held_4,
         };
-        // With a clock of whole ticks no timer expires between two of them.
-        let rto = rto.div_ceil(tick) * tick;
-        self.rto = Span::from_ns(rto.min(config.rto_max.ns()));
+        // With a clock of whole ticks no timer expires between two of them. Mostly it is the same tick as before, which
+        // no division has to tell.
+        if rto > self.tick_end || rto + tick <= self.tick_end {
+            self.tick_end = rto.div_ceil(tick) * tick;
+        }
+        self.rto = Span::from_ns(self.tick_end.min(config.rto_max.ns()));
         self.backoff = 0;
     }
 

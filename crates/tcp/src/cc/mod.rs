@@ -369,6 +369,7 @@ impl<C: Controller> Controller for Box<C> {
         C::sampled(self, window, sample);
     }
 
+    #[inline(always)]
     fn told(&mut self, window: &mut Window, told: &Told) {
         C::told(self, window, told);
     }

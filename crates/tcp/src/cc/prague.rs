@@ -65,6 +65,8 @@ pub struct Prague {
     before_loss: f64,
     /// Payload bytes a second.
     rate: f64,
+    /// The window of whole segments that was last made of one, where the frame has such.
+    whole: f64,
     whole_segments: bool,
 }
 
@@ -95,6 +97,7 @@ impl Prague {
     }
 
     /// What becomes of a window of `cwnd` when `bytes` arrived unmarked.
+    #[inline]
     fn grown(&self, cwnd: f64, bytes: f64, ssthresh: f64, told: &Told) -> f64 {
         let may_grow = match told.stage {
             Stage::Open => told.is_window_used,
@@ -110,9 +113,10 @@ impl Prague {
     }
 
     /// Ends the round if it is over, and brings the estimate up to date.
+    #[inline]
     fn end_round(&mut self, is_slow_start: bool, told: &Told) {
-        let is_early = self.is_independent() && told.now.since(self.updated_at) < self.virtual_rtt();
-        if told.una < self.round_end || is_early {
+        let is_early = || self.is_independent() && told.now.since(self.updated_at) < self.virtual_rtt();
+        if told.una < self.round_end || is_early() {
             return;
         }
         if self.has_seen_mark && self.acked > 0 {
@@ -123,6 +127,17 @@ impl Prague {
         (self.acked, self.marked, self.round_end, self.updated_at) = (0, 0, told.nxt, told.now);
     }
 
+    /// A window of `cwnd` in whole segments. Mostly it has as many as before, which no division has to tell.
+    fn whole_window(&mut self, cwnd: f64, mss: f64) -> f64 {
+        // Short of a byte of the segment before, no rounding makes it one less.
+        let is_as_before = cwnd <= self.whole && cwnd >= self.whole - mss + 1.0;
+        if !is_as_before {
+            self.whole = whole(cwnd / mss) * mss;
+        }
+        self.whole
+    }
+
+    #[inline]
     fn set_rate(&mut self, cwnd: f64, ssthresh: f64) {
         let Some(srtt) = self.srtt else { return };
         let ratio = if cwnd < ssthresh / 2.0 { 2.0 } else { 1.0 };
@@ -156,6 +171,7 @@ impl Controller for Prague {
             srtt: None,
             before_loss: 0.0,
             rate: f64::INFINITY,
+            whole: 0.0,
             whole_segments: config.whole_segments,
         }
     }
@@ -165,16 +181,18 @@ impl Controller for Prague {
         self.set_rate(window.cwnd, window.ssthresh);
     }
 
+    #[inline(always)]
     fn told(&mut self, window: &mut Window, told: &Told) {
         (self.is_counted, self.srtt) = (told.marked.is_some(), told.srtt);
         let marked = told.marked.unwrap_or(0);
         self.has_seen_mark |= marked > 0;
         let cwnd = self.cwnd.unwrap_or(window.cwnd);
-        let cwnd = self.grown(cwnd, told.bytes as f64 - marked as f64, window.ssthresh, told);
+        let unmarked = (told.bytes as i64 - marked as i64) as f64;
+        let cwnd = self.grown(cwnd, unmarked, window.ssthresh, told);
         (self.acked, self.marked) = (self.acked + told.bytes, self.marked + marked);
         self.end_round(cwnd < window.ssthresh, told);
         self.cwnd = Some(cwnd);
-        window.cwnd = if self.whole_segments { whole(cwnd / told.mss) * told.mss } else { cwnd };
+        window.cwnd = if self.whole_segments { self.whole_window(cwnd, told.mss) } else { cwnd };
         self.set_rate(cwnd, window.ssthresh);
     }
 

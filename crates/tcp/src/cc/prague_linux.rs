@@ -245,6 +245,7 @@ impl Controller for PragueLinux {
         self.set_pace(window, fraction, mss + self.header, now);
     }
 
+    #[inline(never)]
     fn told(&mut self, window: &mut Window, told: &Told) {
         (self.is_counted, self.srtt) = (told.marked.is_some(), told.srtt);
         let packet = told.mss + self.header;

@@ -130,6 +130,7 @@ macro_rules! controllers {
                 }
             }
 
+            #[inline(always)]
             fn told(&mut self, window: &mut Window, told: &Told) {
                 match self {
                     $(Self::$name(state) => state.told(window, told),)+

@@ -210,6 +210,12 @@ impl Echo {
         if may { self.ect } else { Ecn::NotEct }
     }
 
+    /// Whether a packet with this field is of the kind of the one before, and nothing is to be counted.
+    #[inline]
+    fn is_as_before(&self, field: Ecn) -> bool {
+        field == self.last && field != Ecn::Ce && self.pending < MOST_PENDING && !self.has_option()
+    }
+
     /// Counts a packet by its field. Returns the field of the packet before.
     fn count(&mut self, field: Ecn) -> Ecn {
         if field == Ecn::Ce {
@@ -431,6 +437,7 @@ impl Receiver {
             Feedback::Off => {}
             Feedback::Classic => self.on_marks_classic(segment, config),
             Feedback::EachMark => self.on_marks_each(segment, sender, config, now, out),
+            Feedback::Accurate if self.echo.is_as_before(segment.ecn) => {}
             Feedback::Accurate => self.on_marks_accurate(segment, config),
         }
     }

@@ -225,6 +225,7 @@ impl Endpoint {
     /// Takes a segment of any kind. What may be sent afterwards is sent the short way where `SHORT` allows it.
     #[inline(never)]
     fn take<const SHORT: bool>(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        self.sender.reckon_probe(config);
         match self.state {
             State::Established if !segment.flags.has(Flags::SYN) => self.process::<SHORT>(segment, config, now, out),
             State::Established if config.one_way => self.answer_one_way(config, now, out),
@@ -279,9 +280,15 @@ impl Endpoint {
         self.sender.next_wake().min(self.receiver.delayed_ack_at)
     }
 
-    /// Does what is due at `now`.
+    /// Does what is due at `now`, which is mostly to send what had to wait for its departure.
+    #[inline]
     pub fn on_wake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        self.wake::<true>(config, now, out);
+        let Self { sender, receiver, .. } = self;
+        let is_done = now < receiver.delayed_ack_at
+            && sender.departs_plainly(config, now, &mut Outlet { receiver, emit: &mut *out });
+        if !is_done {
+            self.wake::<true>(config, now, out);
+        }
     }
 
     /// Does what is due at `now`, without the short way of the plain path: tests compare the two.
@@ -290,7 +297,9 @@ impl Endpoint {
     }
 
     /// Does what is due at `now`. What may be sent afterwards is sent the short way where `SHORT` allows it.
+    #[inline(never)]
     fn wake<const SHORT: bool>(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        self.sender.reckon_probe(config);
         if now >= self.receiver.delayed_ack_at {
             self.receiver.on_delay_timer(&self.sender, config, now, out);
         }

@@ -33,19 +33,20 @@ base::packed!(Use { is_limited, most, end });
 impl Sender {
     /// Notes how much of the window is used after sending; `before` is the former `snd_nxt` (tcp_cwnd_validate,
     /// tcp_write_xmit).
+    #[inline(always)]
     pub(super) fn note_use(&mut self, before: u64, config: &Config) {
         let has_sent = self.snd_nxt > before;
-        if !has_sent && self.next_new(config).is_none() {
+        let mut out = self.snd_nxt - self.snd_una;
+        let is_limited = (self.outstanding.pipe(out) + u64::from(config.mss)) as i64 as f64 > self.window.cwnd;
+        if !has_sent && (!is_limited || self.next_new(config).is_none()) {
             return;
         }
-        let mut out = self.snd_nxt - self.snd_una;
-        let is_limited = (self.outstanding.pipe(out) + u64::from(config.mss)) as f64 > self.window.cwnd;
         if config.whole_segments {
             out = self.outstanding.len() as u64 * u64::from(config.mss);
         }
         let used = &mut self.used;
         let counts = self.snd_una >= used.end || is_limited || !used.is_limited && out > used.most;
-        if counts && (has_sent || is_limited) {
+        if counts {
             *used = Use { is_limited, most: out, end: self.snd_nxt };
         }
     }
@@ -53,7 +54,7 @@ impl Sender {
     /// Whether the window may grow, because it limits the sender and not the application does (tcp_is_cwnd_limited). In
     /// slow start it may always grow to twice what was outstanding.
     pub(super) fn is_window_used(&self) -> bool {
-        self.used.is_limited || self.window.in_slow_start() && self.window.cwnd < 2.0 * self.used.most as f64
+        self.used.is_limited || self.window.in_slow_start() && self.window.cwnd < 2.0 * self.used.most as i64 as f64
     }
 
     /// Brings the window down when the application sends again after a pause longer than the timeout.

@@ -317,6 +317,14 @@ impl Sender {
         now >= self.persist_at() && self.on_persist_timer(config, now, out)
     }
 
+    /// Sends the burst that is to depart at `now`, if nothing else is due then and the plain path can. Returns whether
+    /// it did.
+    #[inline(always)]
+    pub fn departs_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
+        let is_alone = now >= self.departs_at() && now < self.rto_at && now < self.repair.wakes_at();
+        is_alone && self.departs_straight(config, now, out)
+    }
+
     /// Sends what had to wait, either after an ECN echo or for its paced departure, which goes the short way if `SHORT`
     /// allows it.
     pub fn on_departure<const SHORT: bool>(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
@@ -326,7 +334,7 @@ impl Sender {
             self.held_until = Time::NEVER;
             self.push_generally(config, now, out);
         }
-        if self.pacer.as_ref().is_some_and(|pacer| now >= pacer.wakes_at()) {
+        if now >= self.departs_at() {
             match SHORT {
                 true => self.push(config, now, out),
                 false => self.push_generally(config, now, out),
@@ -339,8 +347,8 @@ impl Sender {
     /// still cause a call.
     #[inline]
     fn note_seldom(&mut self) {
-        let paced_at = self.pacer.as_ref().map_or(Time::NEVER, |pacer| pacer.wakes_at());
-        self.seldom_at = self.held_until.min(self.repair.wakes_at()).min(self.persist_at()).min(paced_at);
+        let departs_at = self.departs_at();
+        self.seldom_at = self.held_until.min(self.repair.wakes_at()).min(self.persist_at()).min(departs_at);
     }
 
     /// Calls off all timers, since the connection is given up.

@@ -84,29 +84,30 @@ impl Pacer {
     }
 
     /// Moves the next departure by the time that the bytes sent last take.
+    #[inline(always)]
     fn settle(&mut self) {
-        if self.unsettled == 0 {
-            return;
+        if self.unsettled > 0 {
+            self.settle_up();
         }
+    }
+
+    #[inline]
+    fn settle_up(&mut self) {
         let bytes = std::mem::take(&mut self.unsettled);
         let late = self.sent_at.since(self.departs_at);
         self.departs_at = self.departs_at.max(self.sent_at);
         if self.rate < f64::INFINITY && self.segments >= UNPACED {
-            let takes = Span::from_ns((bytes as f64 * 1e9 / self.rate) as u64);
+            // A conversion from or to a signed number takes less.
+            let takes = Span::from_ns((bytes as i64 as f64 * 1e9 / self.rate) as i64 as u64);
             self.departs_at += takes.saturating_sub(late.min(takes / 2));
         }
     }
 
     /// When the next burst may depart.
+    #[inline(always)]
     pub(super) fn departs_at(&mut self) -> Time {
         self.settle();
         self.departs_at
-    }
-
-    /// When to send what waits for its departure; never if nothing waits.
-    #[inline]
-    pub(super) fn wakes_at(&self) -> Time {
-        self.wakes_at
     }
 
     /// Payload bytes a second.
@@ -115,15 +116,20 @@ impl Pacer {
     }
 
     /// How many segments a burst has.
-    fn burst(&self, min_rtt: Option<Span>, mss: u64, most: u32) -> u64 {
-        if let Some(bursts) = self.bursts {
-            return ((self.rate / bursts) as u64 / mss).max(self.least_burst).min(u64::from(most));
-        }
-        let mut bytes = ((self.rate / BURSTS) as u64).min(MOST_BURST);
-        // tcp_tso_rtt_log: near peers get larger bursts. The addition halves with every 2^9 us of round-trip time.
-        let shift = min_rtt.map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
-        bytes += if shift < 32 { MOST_BURST >> shift } else { 0 };
-        (bytes.min(MOST_BURST) / mss).max(self.least_burst).min(u64::from(most))
+    #[inline(always)]
+    fn burst(&self, min_rtt: impl FnOnce() -> Option<Span>, mss: u64, most: u32) -> u64 {
+        let bytes = if let Some(bursts) = self.bursts {
+            (self.rate / bursts) as i64 as u64
+        } else {
+            let bytes = ((self.rate / BURSTS) as i64 as u64).min(MOST_BURST);
+            // tcp_tso_rtt_log: near peers get larger bursts. The addition halves with every 2^9 us of round-trip time.
+            let shift = min_rtt().map_or(u64::MAX, |rtt| (rtt.ns() / 1_000) >> 9);
+            (bytes + if shift < 32 { MOST_BURST >> shift } else { 0 }).min(MOST_BURST)
+        };
+        // Most bursts are as small as may be, which no division has to tell.
+        let is_small = bytes < (self.least_burst + 1) * mss;
+        let segments = if is_small { self.least_burst } else { (bytes / mss).max(self.least_burst) };
+        segments.min(u64::from(most))
     }
 }
 
@@ -149,51 +155,68 @@ impl Sender {
         self.controller.algorithm()
     }
 
-    /// Sends what may be sent, burst by burst, and asks for a call when the next one may depart. `PLAIN` says that the
-    /// plain path asks.
-    pub(super) fn fill_paced<const PLAIN: bool>(
-        &mut self,
-        config: &Config,
-        now: Time,
-        out: &mut Outlet<'_, impl Emit>,
-    ) {
+    /// Sends what may be sent, burst by burst, and asks for a call when the next one may depart.
+    pub(super) fn fill_paced(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         if self.outstanding.sampler.is_some() {
             self.note_restart(config, now);
         }
-        if self.may_depart(now) && !self.send_bursts::<PLAIN>(config, now, out) {
+        if self.may_depart(now) && !self.send_bursts::<false>(config, now, out) {
             return;
         }
-        let is_due = match PLAIN {
-            true => self.due_plainly(self.window_bytes(config), config).is_some(),
-            false => self.due(config).is_some(),
-        };
-        if is_due {
-            if let Some(pacer) = &mut self.pacer {
-                pacer.wakes_at = pacer.departs_at();
-                self.note_seldom();
-            }
+        if self.due(config).is_some() {
+            self.wait_for_departure();
+            self.note_seldom();
         } else {
             self.ask_for_room(config, now);
         }
     }
 
+    /// Asks for a call when the next burst may depart.
+    #[inline(always)]
+    pub(super) fn wait_for_departure(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.wakes_at = pacer.departs_at();
+        }
+    }
+
+    /// When to send what waits for its departure; never if nothing waits.
+    #[inline(always)]
+    pub(super) fn departs_at(&self) -> Time {
+        self.pacer.as_ref().map_or(Time::NEVER, |pacer| pacer.wakes_at)
+    }
+
     /// Whether the next burst may depart. Nothing waits for its departure then.
     #[inline(always)]
-    fn may_depart(&mut self, now: Time) -> bool {
+    pub(super) fn may_depart(&mut self, now: Time) -> bool {
         let Some(pacer) = &mut self.pacer else { return false };
         pacer.wakes_at = Time::NEVER;
         pacer.departs_at() <= now
     }
 
-    /// Sends the burst that may depart, and those that may follow it at once. Returns whether it was the pacer that
-    /// ended it.
+    /// [`Sender::send_bursts_here`], as a function of its own.
     #[inline(never)]
-    fn send_bursts<const PLAIN: bool>(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
+    pub(super) fn send_bursts<const PLAIN: bool>(
+        &mut self,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> bool {
+        self.send_bursts_here::<PLAIN>(config, now, out)
+    }
+
+    /// Sends the burst that may depart, and those that may follow it at once. Returns whether it was the pacer that
+    /// ended it. `PLAIN` says that the plain path asks.
+    #[inline(always)]
+    pub(super) fn send_bursts_here<const PLAIN: bool>(
+        &mut self,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> bool {
         let mss = u64::from(config.mss);
         loop {
-            let min_rtt = self.shortest_rtt();
             let Some(pacer) = &self.pacer else { return false };
-            let burst = pacer.burst(min_rtt, mss, config.pacing_burst);
+            let burst = pacer.burst(|| self.shortest_rtt(), mss, config.pacing_burst);
             let sent = match PLAIN {
                 true => self.fill_plainly(burst, config, now, out),
                 false => self.fill(burst, config, now, out),
@@ -241,6 +264,7 @@ impl Sender {
     }
 
     /// Sets the rate: the controller's, if it has one, or else by window and round-trip time.
+    #[inline(always)]
     fn set_pacing_rate(&mut self, config: &Config) {
         let Some(pacer) = &mut self.pacer else { return };
         // Bytes that were sent take their time at the rate at which they were sent.
@@ -251,7 +275,7 @@ impl Sender {
         } else if let Some(srtt) = self.rtt.srtt() {
             let Window { cwnd, ssthresh } = self.window;
             let ratio = if cwnd < ssthresh / 2.0 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
-            let outstanding = (self.outstanding.len() as u64 * u64::from(config.mss)) as f64;
+            let outstanding = (self.outstanding.len() as u64 * u64::from(config.mss)) as i64 as f64;
             pacer.rate = cwnd.max(outstanding) * ratio / srtt.secs_f64();
         }
         if let Some(most) = config.max_pacing_rate {
@@ -273,7 +297,17 @@ impl Sender {
         self.set_pacing_rate(config);
     }
 
+    /// Brings the rate up to date after an acknowledgement of `bytes` of new data on the plain path.
+    #[inline(always)]
+    pub(super) fn steer_plainly(&mut self, bytes: u64, config: &Config, now: Time) {
+        if config.control.models_path() {
+            self.tell(bytes, config, now);
+        }
+        self.set_pacing_rate(config);
+    }
+
     /// Tells the controller that `delivered` more bytes arrived, and how many of them were marked.
+    #[inline(always)]
     fn tell(&mut self, delivered: u64, config: &Config, now: Time) {
         let told = Told {
             bytes: delivered,
@@ -298,6 +332,7 @@ impl Sender {
         }
     }
 
+    #[inline(never)]
     fn sample(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
         let mss = u64::from(config.mss);
         let in_flight = self.pipe().div_ceil(mss);
@@ -466,12 +501,12 @@ mod tests {
     fn bursts_are_a_millisecond_but_two_segments_and_64_kilobytes_at_most() {
         let far = Some(Span::from_ms(40));
         for (rate, segments) in [(1e5, 2), (1.024e6 * 5.5, 5), (1e9, 65)] {
-            assert_eq!(pacer(rate).burst(far, 1_000, 100), segments, "{rate}");
+            assert_eq!(pacer(rate).burst(|| far, 1_000, 100), segments, "{rate}");
         }
         // Near by: 65215 >> 4 more with 2.1 ms (2100 us >> 9 = 4).
-        assert_eq!(pacer(1e5).burst(Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
-        assert_eq!(pacer(f64::INFINITY).burst(far, 1_000, 100), 65);
+        assert_eq!(pacer(1e5).burst(|| Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
+        assert_eq!(pacer(f64::INFINITY).burst(|| far, 1_000, 100), 65);
         // Or as many as are allowed.
-        assert_eq!(pacer(1e5).burst(far, 1_000, 1), 1);
+        assert_eq!(pacer(1e5).burst(|| far, 1_000, 1), 1);
     }
 }

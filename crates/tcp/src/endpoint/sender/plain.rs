@@ -7,7 +7,6 @@
 //! A window that comes down after a mark takes the short way under a controller that brings it down itself: then the
 //! frame does nothing to it (`reduction.rs`).
 
-use super::pacing::Before;
 use super::{Outlet, Phase, Sender};
 use crate::endpoint::Emit;
 use crate::segment::{Flags, Segment};
@@ -90,6 +89,10 @@ impl Sender {
     ) {
         self.peer_window = u64::from(segment.window);
         let bytes = segment.ack - self.snd_una;
+        if bytes == 0 || segment.ack == self.snd_nxt {
+            // Otherwise the next probe gets a new time.
+            self.reckon_probe(config);
+        }
         if bytes > 0 {
             self.advance(segment, tells_marks, config, now);
         }
@@ -98,10 +101,19 @@ impl Sender {
             self.forbid_undoing();
         }
         if self.pacer.is_some() {
-            self.steer(&Before::default(), [bytes, bytes], config, now);
-            self.heard.end();
+            return self.go_on_paced(bytes, config, now, out);
         }
-        self.push_straight(config, now, out);
+        self.leave_room(now, out);
+        self.push_plainly(config, now, out);
+    }
+
+    /// Sets the rate after an acknowledgement of `bytes`, and sends what may be sent now.
+    #[inline(never)]
+    fn go_on_paced(&mut self, bytes: u64, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        self.steer_plainly(bytes, config, now);
+        self.heard.end();
+        self.leave_room(now, out);
+        self.push_paced_at::<false>(config, now, out);
     }
 
     /// Sends new data as the windows allow, and the pacer if there is one.
@@ -115,16 +127,56 @@ impl Sender {
         }
     }
 
-    /// Sends new data as the windows and the pacer allow.
+    /// Sends what had to wait for its departure, if the plain path can. Returns whether it could.
+    #[inline(always)]
+    pub(super) fn departs_straight(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
+        let can = self.duplicate_acks == 0 && self.is_straight(config);
+        if can {
+            self.leave_room(now, out);
+            self.push_paced_at::<true>(config, now, out);
+        }
+        can
+    }
+
+    /// Sends new data as the windows and the pacer allow, when the application has written.
     #[inline(never)]
     fn push_paced(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        self.push_paced_at::<false>(config, now, out);
+    }
+
+    /// Sends new data as the windows and the pacer allow. `DEPARTURE` says that it is called to send what had to wait.
+    #[inline(always)]
+    fn push_paced_at<const DEPARTURE: bool>(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;
         self.heed_pause(config, now);
-        self.fill_paced::<true>(config, now, out);
+        let asks = match DEPARTURE {
+            _ if !self.may_depart(now) => true,
+            true => self.send_bursts_here::<true>(config, now, out),
+            false => self.send_bursts::<true>(config, now, out),
+        };
+        let waits = asks && self.due_plainly(self.window_bytes(config), config).is_some();
+        if waits {
+            self.wait_for_departure();
+        } else if asks && self.snd_una == self.snd_nxt {
+            self.ask_for_room(config, now);
+        }
         if config.cwnd_validation {
             self.note_use(before, config);
         }
-        self.schedule_wanted_probe(config, now);
+        let is_wanted = self.repair.wants_probe();
+        if is_wanted && self.set_probe::<true>(config, now) {
+            return;
+        }
+        if waits {
+            self.note_seldom();
+        }
+        match is_wanted {
+            true => self.repair.call_off_probe(),
+            false => self.reckon_probe(config),
+        }
+        if DEPARTURE {
+            self.note_seldom();
+        }
     }
 
     /// Takes an acknowledgement of new data: reads the count of marks if it `tells_marks`, measures the round trip,
@@ -137,7 +189,7 @@ impl Sender {
         if tells_marks {
             self.heard.count(segment, arrived.records, config.mss);
         }
-        if self.counts_deliveries {
+        if self.counts_deliveries && self.controller.watches() {
             let rtt = has_arrived.then(|| now.since(arrived.last_at));
             self.on_delivery(segment, bytes, rtt, config, now);
         }
@@ -161,7 +213,7 @@ impl Sender {
     }
 
     /// Sends up to `most` segments of a burst. Returns how many it sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fill_plainly(
         &mut self,
         most: u64,
@@ -183,7 +235,7 @@ impl Sender {
     }
 
     /// The next new segment, and whether the FIN rides on it, if the peer's window and one of `cwnd` bytes let it out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn due_plainly(&self, cwnd: u64, config: &Config) -> Option<(u32, bool)> {
         let (len, has_fin) = self.next_new(config)?;
         let in_flight = self.snd_nxt - self.snd_una;
@@ -207,6 +259,8 @@ impl Sender {
         if config.cwnd_validation {
             self.note_use(before, config);
         }
-        self.schedule_wanted_probe(config, now);
+        if self.repair.wants_probe() && !self.set_probe::<true>(config, now) {
+            self.repair.call_off_probe();
+        }
     }
 }

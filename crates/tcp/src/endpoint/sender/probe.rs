@@ -21,8 +21,10 @@ const LEAST_TIMEOUT: Span = Span::from_ms(2);
 /// The timers and the probe of a sender that finds losses by time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probing {
-    /// When a tail loss probe is due.
+    /// When a tail loss probe is due; where that is not reckoned yet, an instant before which it is not.
     pub(super) probe_at: Time,
+    /// When its time was asked for, if it is not reckoned yet.
+    pub(super) asked_at: Time,
     pub(super) probe: Option<Probe>,
     /// Somebody asked for a new time of the next probe.
     pub(super) is_wanted: bool,
@@ -30,11 +32,12 @@ pub(super) struct Probing {
     pub(super) reorder_at: Time,
 }
 
-base::packed!(Probing { probe_at, probe, is_wanted, reorder_at });
+base::packed!(Probing { probe_at, asked_at, probe, is_wanted, reorder_at });
 
 impl Default for Probing {
     fn default() -> Self {
-        Self { probe_at: Time::NEVER, probe: None, is_wanted: false, reorder_at: Time::NEVER }
+        let never = Time::NEVER;
+        Self { probe_at: never, asked_at: never, probe: None, is_wanted: false, reorder_at: never }
     }
 }
 
@@ -121,23 +124,74 @@ impl Sender {
     /// something is missing.
     pub(super) fn schedule_probe(&mut self, config: &Config, now: Time) {
         let Repair::Rack(probing) = &mut self.repair else { return };
-        probing.probe_at = Time::NEVER;
         let is_quiet = matches!(self.phase, Phase::Open | Phase::Reducing) && !self.outstanding.has_sacked();
-        if !is_quiet || probing.probe.is_some() || self.snd_una == self.snd_nxt {
-            return;
+        if !is_quiet || probing.probe.is_some() || !self.set_probe::<false>(config, now) {
+            self.repair.call_off_probe();
         }
-        let Some(srtt) = self.rtt.srtt() else { return };
+    }
+
+    /// Sets the time of the next probe, if anything is outstanding and a round trip was measured. Returns whether it
+    /// did. No probe is out, and nothing is known to be missing.
+    ///
+    /// Nobody needs to know the time while a paced departure comes before it: what departs asks for another. The time
+    /// is then reckoned by [`Sender::reckon_probe`], if anything else happens first.
+    ///
+    /// `PLAIN` says that the plain path asks: then no other of the seldom timers runs but the two of the repair.
+    #[inline(always)]
+    pub(super) fn set_probe<const PLAIN: bool>(&mut self, config: &Config, now: Time) -> bool {
+        let Some(srtt) = self.rtt.srtt().filter(|_| self.snd_una != self.snd_nxt) else { return false };
+        let departs_at = self.departs_at();
+        let until = self.timed_until(config, now);
+        let soonest = (now + srtt * 2).min(until).min(self.rto_at);
+        let is_put_off = departs_at <= soonest;
+        let at = if is_put_off { soonest } else { self.probe_after(srtt, until, config, now) };
+        let Repair::Rack(probing) = &mut self.repair else { return false };
+        (probing.probe_at, probing.asked_at) = (at, if is_put_off { now } else { Time::NEVER });
+        if PLAIN {
+            self.seldom_at = probing.reorder_at.min(at).min(departs_at);
+        } else {
+            self.note_seldom();
+        }
+        true
+    }
+
+    /// Reckons the time of the next probe, if that was put off. Nothing that it depends on has changed since then.
+    #[inline]
+    pub(in crate::endpoint) fn reckon_probe(&mut self, config: &Config) {
+        if let Repair::Rack(probing) = &self.repair
+            && probing.asked_at.is_set()
+        {
+            self.reckon_probe_of(probing.asked_at, config);
+        }
+    }
+
+    #[inline(never)]
+    fn reckon_probe_of(&mut self, asked_at: Time, config: &Config) {
+        let srtt = self.rtt.srtt().expect("a time is put off only when a round trip was measured");
+        let at = self.probe_after(srtt, self.timed_until(config, asked_at), config, asked_at);
+        let probing = self.probing();
+        debug_assert!(at >= probing.probe_at, "nothing was due before it");
+        (probing.probe_at, probing.asked_at) = (at, Time::NEVER);
+    }
+
+    /// When the retransmission timer would expire. That timer runs from the oldest segment if something was sent just
+    /// now, and otherwise from now (tcp_schedule_loss_probe, advancing_rto).
+    #[inline(always)]
+    fn timed_until(&self, config: &Config, now: Time) -> Time {
+        let timed_from = if self.last_sent_at == now { self.outstanding.front_sent_at().unwrap_or(now) } else { now };
+        timed_from + self.rtt.rto(config)
+    }
+
+    /// When a probe is due, the time of which is asked for at `now`. It comes no later than the retransmission timer
+    /// would, at `until`.
+    #[inline(always)]
+    fn probe_after(&self, srtt: Span, until: Time, config: &Config, now: Time) -> Time {
         // A single segment may have to wait for a delayed acknowledgement.
         let more = if self.outstanding.len() == 1 { config.rto_min } else { LEAST_TIMEOUT };
-        // The probe comes no later than the retransmission timer would. That timer runs from the oldest segment if
-        // something was sent just now, and otherwise from now (tcp_schedule_loss_probe, advancing_rto).
-        let rto = self.rtt.rto(config);
-        let timed_from = if self.last_sent_at == now { self.outstanding.front_sent_at().unwrap_or(now) } else { now };
-        let left = (timed_from + rto).since(now);
         let wait = srtt * 2 + more;
+        let left = until.since(now);
         let wait = if left > Span::ZERO { wait.min(left) } else { wait };
-        probing.probe_at = config.timer(now, wait).min(self.rto_at);
-        self.note_seldom();
+        config.timer(now, wait).min(self.rto_at)
     }
 
     /// Sends the probe: new data if there is any, the last segment again if not (RFC 8985 §7.3).
@@ -209,5 +263,39 @@ impl Sender {
             self.repair.forget_probe();
         }
         is_probe
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Endpoint, Flags};
+
+    #[test]
+    fn a_time_that_was_put_off_is_the_same_when_it_is_reckoned() {
+        let profile = crate::stack::profile("linux").expect("a profile");
+        let config = Config { pacing: true, handshake: false, ..(profile.config)() };
+        let mut end = Endpoint::new(&config);
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        end.open(&config, at(0), &mut |_| {});
+        end.write(1_000_000);
+        end.push(&config, at(0), &mut |_| {});
+        // The round trip takes 20 ms. What may be sent then does not leave in one burst.
+        let ack =
+            Segment { ack: 1 + 2 * u64::from(config.mss), window: u32::MAX, flags: Flags::ACK, ..Segment::default() };
+        end.on_segment(&ack, &config, at(20), &mut |_| {});
+        assert!(end.next_wake() < at(40), "the next departure");
+        assert_eq!(end.sender.probing().asked_at, at(20));
+        let waiting = end.clone();
+        // Something else happens, which changes nothing: 2 x 20 ms, 2 ms more, and the slot in which that ends.
+        end.push_generally(&config, at(20), &mut |_| {});
+        let Probing { probe_at, asked_at, .. } = *end.sender.probing();
+        assert_eq!((probe_at, asked_at), (at(63), Time::NEVER));
+        // What departs asks for another time.
+        let mut end = waiting;
+        let departs_at = end.next_wake();
+        end.on_wake(&config, departs_at, &mut |_| {});
+        let Probing { probe_at, asked_at, .. } = *end.sender.probing();
+        assert!(asked_at == departs_at || probe_at >= departs_at + Span::from_ms(42) && !asked_at.is_set());
     }
 }

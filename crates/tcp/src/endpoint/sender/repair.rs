@@ -117,7 +117,7 @@ impl Repair {
         }
     }
 
-    /// When a tail loss probe is due.
+    /// When a tail loss probe is due, or an instant before that where that is not reckoned yet.
     #[inline]
     pub fn probe_at(&self) -> Time {
         if let Self::Rack(probing) = self { probing.probe_at } else { Time::NEVER }
@@ -139,7 +139,7 @@ impl Repair {
     #[inline]
     pub fn call_off_probe(&mut self) {
         if let Self::Rack(probing) = self {
-            probing.probe_at = Time::NEVER;
+            (probing.probe_at, probing.asked_at) = (Time::NEVER, Time::NEVER);
         }
     }
 
@@ -151,6 +151,12 @@ impl Repair {
         }
     }
 
+    /// Whether somebody asked for a new time of the next probe. Nobody does then.
+    #[inline(always)]
+    pub fn wants_probe(&mut self) -> bool {
+        if let Self::Rack(probing) = self { std::mem::take(&mut probing.is_wanted) } else { false }
+    }
+
     /// Forgets the probe that is out: whatever becomes of it is ignored.
     pub fn forget_probe(&mut self) {
         if let Self::Rack(probing) = self {
@@ -160,8 +166,9 @@ impl Repair {
 
     /// Calls off both timers.
     pub fn call_off(&mut self) {
+        self.call_off_probe();
         if let Self::Rack(probing) = self {
-            (probing.probe_at, probing.reorder_at) = (Time::NEVER, Time::NEVER);
+            probing.reorder_at = Time::NEVER;
         }
     }
 }

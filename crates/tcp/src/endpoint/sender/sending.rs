@@ -27,6 +27,7 @@ pub(super) fn room_of(payload: u32, config: &Config) -> u64 {
 impl Sender {
     /// Sends everything that may be sent now, in whatever state it is.
     pub(in crate::endpoint) fn push_generally(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        self.reckon_probe(config);
         self.leave_room(now, out);
         if self.held_until.is_set() {
             self.call_off_departure();
@@ -56,8 +57,15 @@ impl Sender {
     }
 
     /// Leaves room for an AccECN option in what is sent now, where data carries one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave_room(&mut self, now: Time, out: &mut Outlet<'_, impl Emit>) {
+        if out.receiver.echo.has_option() {
+            self.leave_room_for_option(now, out);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_room_for_option(&mut self, now: Time, out: &mut Outlet<'_, impl Emit>) {
         if let Some(bytes) = &mut out.receiver.echo.bytes
             && let Some(linux) = bytes.linux()
         {
@@ -85,10 +93,8 @@ impl Sender {
 
     /// Sets the time of the next probe, if somebody asked for it.
     #[inline]
-    pub(super) fn schedule_wanted_probe(&mut self, config: &Config, now: Time) {
-        if let Repair::Rack(probing) = &mut self.repair
-            && std::mem::take(&mut probing.is_wanted)
-        {
+    fn schedule_wanted_probe(&mut self, config: &Config, now: Time) {
+        if self.repair.wants_probe() {
             self.schedule_probe(config, now);
         }
     }
@@ -96,8 +102,8 @@ impl Sender {
     /// Brings the window down if sending starts again after a pause.
     #[inline]
     pub(super) fn heed_pause(&mut self, config: &Config, now: Time) {
-        if config.idle_restart
-            && self.snd_una == self.snd_nxt
+        if self.snd_una == self.snd_nxt
+            && config.idle_restart
             && !config.control.models_path()
             && now.since(self.last_sent_at) > self.rtt.rto(config)
         {
@@ -116,7 +122,7 @@ impl Sender {
             return;
         }
         if self.pacer.is_some() {
-            self.fill_paced::<false>(config, now, out);
+            self.fill_paced(config, now, out);
         } else {
             self.fill(u64::MAX, config, now, out);
         }
@@ -198,7 +204,7 @@ impl Sender {
     }
 
     /// The next new segment: its payload, and whether the FIN rides on it. `None` if there is nothing to send.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
         let unsent = self.written.saturating_sub(self.snd_nxt);
         let len = unsent.min(u64::from(config.mss - self.riding.room));
