@@ -5,7 +5,8 @@ says what becomes of one packet, in words: `DO WHAT NUMBER [ATTEMPT [AMOUNT]]`.
 
 WHAT and NUMBER: `data K`, a packet with segment K of the answer, counted from 1 (ATTEMPT says which transmission of
 it, 1 unless said; `K,L` both); `payload N`, the Nth packet with any of the answer; `syn`, `synack`, `request`, `fin`
-(one of the server without data), `ack` (one of the client without data, SYN or FIN): the Nth of those.
+(one of the server without data), `ack` (one of the client without data, SYN or FIN): the Nth of those; `acked K`, one
+that acknowledges K full segments of the answer, rounded up (ATTEMPT says which).
 
 DO: `lose`; `mark` (CE, if it is ECN-capable); `late` (AMOUNT ms later than the others, which overtake it); `hold`
 (until AMOUNT more packets of its direction have arrived); `stall` (the link stands still for AMOUNT ms before it, so
@@ -106,6 +107,7 @@ def cases() -> Iterator[Case]:
         for route in (FAST, NEAR):
             yield from marks(route, cc)
             yield from marks(route, cc, accurate=True)
+        yield from wraps(NEAR, cc)
     for route in ROUTES:
         for segments in SIZES:
             yield from losses(route, "bbr", segments)
@@ -197,3 +199,41 @@ def marks(route: Route, cc: str, accurate: bool = False) -> Iterator[Case]:
             yield case("ECN, marks", "mark 30 to 40", numbers("mark data", range(30, 41)))
             yield case("ECN, marks", "mark 20 and 80", "mark data 20,80")
             yield case("ECN, marks", "mark all of 11 to 90", numbers("mark data", range(11, 91)))
+
+
+def wraps(route: Route, cc: str) -> Iterator[Case]:
+    """Acknowledgements lost in rows, so that one covers more packets than three bits count marks of."""
+
+    def case(name: str, lost: Iterable[int], marked: Iterable[int], segments: int, *rules: str) -> Case:
+        group = f"ECN, acknowledgements lost, {segments}"
+        rules = (numbers("lose acked", lost), *rules, *marking("data", marked))
+        return Case(group, f"{name}, {segments}", route, cc, segments, rules, True, True)
+
+    for name, lost, marked, segments in ROWS:
+        yield case(name, lost, marked, segments)
+    # What acknowledgements usually cover is still above four packets when the row is over.
+    for first in (11, 26, 31):
+        yield case(f"5 and, from {first} on, 20 at once", [*range(1, 5), *range(first, first + 19)], (), 60)
+    for name, marked in (("none", ()), ("20", (20,)), ("all", tuple(range(11, 31)))):
+        yield case(f"10 and 20 at once, mark {name}", [*range(1, 10), *range(11, 30)], marked, 60)
+    # It rises to three packets or to six. Every segment is acknowledged at once, its field is another than that before.
+    for cover in (3, 6):
+        thinned = [*(n for n in range(31, 421) if n % cover), *range(421, 460)]
+        changing = numbers("ect1 data", range(31, 501, 2))
+        yield case(f"{cover} at once from 31 on, 40 from 421 on", thinned, (), 1000, changing)
+
+
+def rows() -> Iterator[tuple[str, range, tuple[int, ...], int]]:
+    """Rows of acknowledgements that are lost, what is marked of what the next one covers, and of how many segments."""
+    for first, last, segments in ((11, 18, 60), (11, 25, 60), (11, 30, 60), (31, 60, 70)):
+        covered = range(first, last + 1)
+        for name, marked in (("none", ()), ("every third", covered[::3]), ("all", covered)):
+            yield f"{len(covered)} at once, mark {name}", range(first, last), tuple(marked), segments
+
+
+def marking(what: str, marked: Iterable[int]) -> list[str]:
+    """The rule for packets that are marked, if any are."""
+    return [numbers(f"mark {what}", marked)] if marked else []
+
+
+ROWS = tuple(rows())

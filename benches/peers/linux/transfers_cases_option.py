@@ -6,9 +6,9 @@ Segments may have several sizes here, because an option takes room of the data b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from transfers_cases import FAST, NEAR, Case, Route, numbers
+from transfers_cases import FAST, NEAR, ROWS, Case, Route, marking, numbers
 
 FIELDS = ("ce", "ect0", "ect1")
 MIXED = ((3, 1), (1, 3), (3, 0), (0, 3), (3, 2), (3, 5), (4, 3))
@@ -25,6 +25,8 @@ def cases() -> Iterator[Case]:
         yield from paths("reno", option, NEAR)
     yield from handshakes("reno", 2, NEAR)
     yield from handshakes("dctcp", 2, NEAR)
+    for cc, option, route in (("reno", 2, NEAR), ("cubic", 2, FAST), ("dctcp", 2, NEAR)):
+        yield from wraps(cc, option, route)
 
 
 def marks(cc: str, option: int, route: Route) -> Iterator[Case]:
@@ -104,3 +106,30 @@ def handshakes(cc: str, option: int, route: Route) -> Iterator[Case]:
         yield case("SYN lost twice", "lose syn 1,2", "mark payload 5")
     for peers in MIXED:
         yield case(f"tcp_ecn {peers[0]} and {peers[1]}", "mark payload 5", peers=peers)
+
+
+def wraps(cc: str, option: int, route: Route) -> Iterator[Case]:
+    """Acknowledgements lost in rows, so that one covers more packets than three bits count marks of, with an option
+    and without.
+    """
+
+    def case(name: str, lost: Iterable[int], marked: Iterable[int], segments: int, *rules: str) -> Case:
+        rules = (numbers("lose acked", lost), *rules, *marking("payload", marked))
+        name = f"{name}, {segments}"
+        return Case("acknowledgements lost", name, route, cc, segments, rules, True, True, option)
+
+    for name, lost, marked, segments in ROWS:
+        yield case(name, lost, marked, segments)
+    yield case("15 at once, mark the last", range(11, 25), (25,), 60)
+    for name, marked in (("20", (20,)), ("all", tuple(range(11, 31)))):
+        yield case(f"10 and 20 at once, mark {name}", [*range(1, 10), *range(11, 30)], marked, 60)
+    rows = (*range(11, 25), *range(31, 39))
+    for name, marked in (
+        ("none", ()),
+        ("20 and 35", (20, 35)),
+        ("all of 11 to 39", tuple(range(11, 40))),
+        ("35", (35,)),
+    ):
+        yield case(f"15 without an option and 9 at once, mark {name}", rows, marked, 60, "strip acked 25")
+    yield case("15 and 9 at once, 12 and 35 with ect1, mark 20", rows, (20,), 60, "ect1 payload 12,35")
+    yield case("15 and 9 at once, 12 with ect1, mark 20 and 35", rows, (20, 35), 60, "ect1 payload 12")

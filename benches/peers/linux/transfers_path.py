@@ -138,8 +138,12 @@ class Script:
             what = "request"
         elif packet.flags & FIN:
             what = "fin" if sender == SERVER else "client fin"
+        elif sender == SERVER:
+            what = "server ack"
         else:
-            what = "ack" if sender == CLIENT else "server ack"
+            acked = -(-(packet.ack - 1) // MSS)
+            keys = [("acked", acked, self.count("acked", acked)), ("ack", self.count("ack"), 1)]
+            return next((self.fates[key] for key in keys if key in self.fates), ("pass", 0))
         return self.fates.get((what, self.count(what), 1), ("pass", 0))
 
 

@@ -336,6 +336,12 @@ impl Config {
         if self.control.models_path() { Hystart::Off } else { self.hystart }
     }
 
+    /// Whether a sender counts marks as Linux does where three bits may have gone round. Without the option that is
+    /// where accurate feedback is Linux's otherwise.
+    pub fn counts_as_linux(&self) -> bool {
+        self.ecn_option.is_linux() || self.ecn_option == EcnOption::Off && self.ect_on_all
+    }
+
     /// Whether what is sent is spread over the round trip.
     pub fn is_paced(&self) -> bool {
         self.pacing || self.control.models_path() || self.max_pacing_rate.is_some()

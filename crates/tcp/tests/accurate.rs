@@ -5,7 +5,7 @@
 use crate::common::{Bench, CLIENT, Fate, Kind, Packet, SERVER, delayed, plain};
 use base::{Ecn, Span, Stream};
 use proptest::prelude::*;
-use tcp::{Config, Control, DelayedAck, EcnMode, Flags, Repair, Segment};
+use tcp::{Config, Control, DelayedAck, EcnMode, EcnOption, Flags, Repair, Segment};
 
 const FIELDS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
@@ -273,6 +273,29 @@ fn a_run_of_lost_acknowledgements_is_taken_for_the_worst() {
     assert_eq!((bench.ends[SERVER].marks_received(), bench.ends[CLIENT].marks_heard()), (Some(2), Some(18)));
 }
 
+/// By Linux's rule that is so only where acknowledgements do not usually cover more than four segments.
+#[test]
+fn linux_takes_a_run_of_lost_acknowledgements_for_what_is_usual() {
+    let of = |lost: &[usize], ecn_option, ect_on_all| {
+        let (ecn, repair) = (EcnMode::Accurate, Repair::Sack);
+        // Linux sends no option before it has seen one.
+        let handshake = ecn_option == EcnOption::Linux;
+        let config = Config { ecn, repair, ecn_option, ect_on_all, handshake, initial_window: 20, ..plain() };
+        let mut bench = Bench::new(&config);
+        bench.write(CLIENT, 20_000).mark(CLIENT, Kind::Data, &[3, 7]);
+        bench.lose(SERVER, Kind::Ack, lost).run();
+        bench.ends[CLIENT].marks_heard()
+    };
+    let (all_but_the_last, all_between): (Vec<_>, Vec<_>) = ((1..20).collect(), (2..20).collect());
+    assert_eq!(of(&all_but_the_last, EcnOption::Off, true), Some(2));
+    assert_eq!(of(&all_between, EcnOption::Off, true), Some(18));
+    // Hosts that are like Linux in nothing else, and such with the RFC's option.
+    assert_eq!(of(&all_but_the_last, EcnOption::Off, false), Some(18));
+    // The option tells that two were marked, once it was foreseen that one is.
+    assert_eq!(of(&all_between, EcnOption::Linux, false), Some(2));
+    assert_eq!(of(&all_between, EcnOption::Rfc, true), Some(2));
+}
+
 #[test]
 fn an_acknowledgement_that_was_overtaken_counts_nothing() {
     let config = Config { ecn: EcnMode::Accurate, repair: Repair::Sack, initial_window: 10, ..plain() };
@@ -389,6 +412,20 @@ proptest! {
         let seen = bench.ends[SERVER].marks_received().expect("it counts");
         prop_assert!(heard >= seen && (heard - seen).is_multiple_of(8), "{} of {}", heard, seen);
         prop_assert!(u64::from(heard) <= segments + 7);
+    }
+
+    /// By Linux's rule marks may be overlooked, but no more are heard too much than were sent.
+    #[test]
+    fn linux_hears_of_no_more_than_was_sent(
+        config in receivers(), seed: u64, segments in 1..300_u64, mark in 0.0..1.0_f64,
+        loss in prop_oneof![Just(0.0), 0.0..0.1], thinned in 0.0..0.98_f64,
+    ) {
+        let path = Path { seed, mark, loss, late: 0.0, thinned, row: 8 };
+        let bench = transfer(&Config { ect_on_all: true, ..config }, segments, path);
+        prop_assume!(!bench.ends[CLIENT].is_aborted());
+        let heard = bench.ends[CLIENT].marks_heard().expect("it counts");
+        let seen = bench.ends[SERVER].marks_received().expect("it counts");
+        prop_assert!(u64::from(heard) <= u64::from(seen) + segments + 7, "{} of {}", heard, seen);
     }
 
     /// Data is overtaken too. A segment that comes when it was sent again is acknowledged without progress; its mark is

@@ -298,4 +298,20 @@ proptest! {
         prop_assume!(!bench.ends[CLIENT].is_aborted());
         prop_assert!(bench.ends[CLIENT].marked_bytes_heard() >= bench.ends[SERVER].marked_bytes_received());
     }
+
+    /// By Linux's rules bytes decide how often three bits went round, and do so from estimates where some options are
+    /// stripped: what is heard too much or too little is whole rounds.
+    #[test]
+    fn linux_errs_by_whole_rounds(
+        seed: u64, bytes in 1..300_000_u64, mark in 0.0..1.0_f64, loss in prop_oneof![Just(0.0), 0.0..0.1],
+        thinned in 0.0..0.9_f64, stripped in prop_oneof![Just(0.0), 0.0..1.0], is_minimum: bool,
+    ) {
+        let ecn_option = if is_minimum { EcnOption::LinuxMinimum } else { EcnOption::Linux };
+        let config = Config { ecn_option, ..hosts(plain()) };
+        let bench = transfer(&config, bytes, Path { seed, mark, loss, thinned, stripped });
+        prop_assume!(!bench.ends[CLIENT].is_aborted());
+        let heard = bench.ends[CLIENT].marks_heard().expect("it counts");
+        let seen = bench.ends[SERVER].marks_received().expect("it counts");
+        prop_assert!(heard.abs_diff(seen).is_multiple_of(8), "{} of {}", heard, seen);
+    }
 }

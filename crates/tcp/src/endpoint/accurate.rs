@@ -53,7 +53,8 @@ pub(super) fn may_become(sent: Ecn, arrived: Ecn) -> bool {
 }
 
 /// How many packets were newly marked, by a field that says `ace` to a sender that knows of `cep` marks, when `packets`
-/// more arrived. Where the field may have gone round, it is taken to have done so as often as it can.
+/// more arrived. Where the field may have gone round, it is taken to have done so as often as it can. Linux has another
+/// rule (`wraps_linux.rs`).
 pub(super) fn newly_marked(ace: u32, cep: u32, packets: u32) -> u32 {
     let least = ace.wrapping_sub(cep) & MOST;
     if packets <= MOST { least } else { packets - (packets.wrapping_sub(least) & MOST) }

@@ -16,6 +16,7 @@ use super::option::{Counted, Learnt};
 use super::option_linux::Linux;
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::wraps_linux::{Arrival, Usual};
 use super::{Emit, Endpoint};
 use crate::segment::{Flags, Segment};
 use crate::stack::{Config, EcnMode, EcnOption};
@@ -258,11 +259,13 @@ pub(super) struct Heard {
     /// Packets that the segment in hand tells were marked, and in all: `s.cep` (RFC 9768).
     newly: u32,
     cep: u32,
+    /// How many packets acknowledgements usually cover.
+    usual: Usual,
     /// The peer's counters of bytes, where options tell them.
     pub learnt: Option<Box<Learnt>>,
 }
 
-base::packed!(Heard { kind, owes_cwr, ect, plain, is_newer, newly, cep, learnt });
+base::packed!(Heard { kind, owes_cwr, ect, plain, is_newer, newly, cep, usual, learnt });
 
 impl Heard {
     /// The ends do no ECN.
@@ -274,6 +277,7 @@ impl Heard {
         is_newer: false,
         newly: 0,
         cep: INITIAL,
+        usual: Usual::OFF,
         learnt: None,
     };
 
@@ -319,23 +323,36 @@ impl Heard {
         self.is_newer = is_newer;
     }
 
-    /// Reads the count in `segment`, which tells that `packets` more arrived. One that tells of nothing new and was not
-    /// sent later is ignored: another may have superseded it (RFC 9768 §3.2.2.2).
-    pub fn count(&mut self, segment: &Segment, packets: u32, mss: u32) {
-        if self.is_newer || packets > 0 {
-            let marked = |packets| newly_marked(segment.flags.ace(), self.cep, packets);
+    /// Reads the count in `segment`, which tells what more arrived. One that tells of nothing new and was not sent
+    /// later is ignored: another may have superseded it (RFC 9768 §3.2.2.2).
+    pub fn count(&mut self, segment: &Segment, arrival: Arrival) {
+        if self.is_newer || arrival.packets > 0 {
+            self.usual.note(arrival.packets);
+            let counts = [0, arrival.packets].map(|packets| newly_marked(segment.flags.ace(), self.cep, packets));
             self.newly = match &mut self.learnt {
-                None => marked(packets),
-                Some(learnt) => learnt.hear(segment.byte_counts().as_ref(), [marked(0), marked(packets)], packets, mss),
+                None => self.usual.choose(counts),
+                Some(learnt) => learnt.hear(segment.byte_counts().as_ref(), counts, arrival, self.usual),
             };
             self.note(self.newly);
         }
     }
 
-    /// Reads the option of a SYN/ACK, which counts nothing yet.
+    /// Takes a segment without an option that counts no mark, and acknowledges so many packets and bytes.
+    #[inline(always)]
+    pub fn count_none(&mut self, packets: u32, bytes: u64) {
+        self.usual.note(packets);
+        if packets > 0
+            && let Some(learnt) = &mut self.learnt
+        {
+            learnt.foresee(None, bytes);
+        }
+    }
+
+    /// Reads the option of a SYN/ACK, which acknowledges a packet and counts nothing yet.
     pub fn read_synack(&mut self, segment: &Segment) {
+        self.usual.note(1);
         if let Some(learnt) = &mut self.learnt {
-            learnt.hear(segment.byte_counts().as_ref(), [0; 2], 0, 1);
+            learnt.hear(segment.byte_counts().as_ref(), [0; 2], Arrival::NONE, self.usual);
         }
     }
 
@@ -364,6 +381,7 @@ impl Heard {
     pub fn disbelieve(&mut self) {
         // No segment has these flags, so that none is plain.
         (self.kind, self.plain) = (Hears::Nothing, Flags::NONE);
+        self.usual = Usual::OFF;
     }
 
     /// Sends no ECN-capable packets any more.
@@ -406,11 +424,12 @@ impl Endpoint {
         self.receiver.echo = Echo { kind: feedback, ect, ..Echo::OFF };
         self.sender.heard = Heard { kind, ect, ..Heard::OFF };
         if feedback == Feedback::Accurate {
+            self.sender.heard.usual = Usual::kept_if(config.counts_as_linux());
             self.receiver.echo.tell_count();
             self.sender.heard.count_synack(false);
             if config.ecn_option != EcnOption::Off {
                 self.receiver.echo.bytes = Some(Box::new(Counted::new(config.ecn_option)));
-                self.sender.heard.learnt = Some(Box::new(Learnt::new()));
+                self.sender.heard.learnt = Some(Box::new(Learnt::new(config.ecn_option)));
             }
         }
     }

@@ -36,6 +36,7 @@ mod option_linux;
 mod plain;
 mod receiver;
 mod sender;
+mod wraps_linux;
 
 pub use observing::{CongestionState, Stats};
 pub(crate) use sender::{BURSTS, MOST_BURST};

@@ -16,7 +16,7 @@
 //! room for that, has two counters beside two reports and is left out beside three. The field that came last is told
 //! first: with ECT(1) that is AccECN1.
 //!
-//! By Linux's rules (`option_linux.rs`) it goes on whatever leaves room.
+//! By Linux's rules (`option_linux.rs`) it goes on whatever leaves room, and is read in another way (`wraps_linux.rs`).
 //!
 //! # Deviations
 //! - By the RFC's rules segments with data carry none, whose acknowledgements ride on data alone.
@@ -24,13 +24,14 @@
 //! - Beside three reports an option is left out without timestamps too, where it would fit.
 
 use super::option_linux::Linux;
+use super::wraps_linux::{Arrival, Foreseen, Usual};
 use crate::byte_counts::{ByteCounts, Order};
 use crate::stack::EcnOption;
 use base::{Ecn, Span, Time};
 
 /// Where a counter stands in `counts`.
 const E0B: usize = 0;
-const CEB: usize = 1;
+pub(super) const CEB: usize = 1;
 const E1B: usize = 2;
 /// What they begin with, so that a counter that somebody zeroed can be told (§3.2.3.2.4).
 const INITIAL: [u32; 3] = [1, 0, 1];
@@ -46,7 +47,7 @@ fn counter_of(field: Ecn) -> Option<usize> {
 }
 
 /// The counters in the order of an option, and back.
-fn in_order(order: Order, [first, second, third]: [u32; 3]) -> [u32; 3] {
+pub(super) fn in_order(order: Order, [first, second, third]: [u32; 3]) -> [u32; 3] {
     match order {
         Order::Ect0First => [first, second, third],
         Order::Ect1First => [third, second, first],
@@ -213,14 +214,17 @@ pub(super) struct Learnt {
     pub newly: u64,
     /// Marked bytes in all that it has heard of, by options and otherwise.
     pub marked: u64,
+    /// What is foreseen, by Linux's rules.
+    foreseen: Option<Foreseen>,
 }
 
 base::left_whole!(Learnt);
 
 impl Learnt {
     /// Nothing was read.
-    pub fn new() -> Self {
-        Self { counts: INITIAL, is_first: true, is_spoilt: false, supposed: 0, newly: 0, marked: 0 }
+    pub fn new(rules: EcnOption) -> Self {
+        let foreseen = rules.is_linux().then(Foreseen::default);
+        Self { counts: INITIAL, is_first: true, is_spoilt: false, supposed: 0, newly: 0, marked: 0, foreseen }
     }
 
     /// Reads an option. Returns how many bytes more were marked since the last one, if it tells that.
@@ -239,9 +243,7 @@ impl Learnt {
             }
         }
         let before = self.counts[CEB];
-        if std::mem::take(&mut self.is_first) && option.counters().iter().step_by(2).any(|&counter| counter == 0) {
-            // §3.2.3.2.4: counters of ECT never begin with zero.
-            self.is_spoilt = true;
+        if self.is_zeroed(option) {
             return None;
         }
         self.counts = in_order(option.order, counts);
@@ -249,9 +251,34 @@ impl Learnt {
         known[CEB].then(|| u64::from(self.counts[CEB].wrapping_sub(before)))
     }
 
-    /// Takes an acknowledgement that `packets` more arrived, of which the field lets suppose `[least, safest]` marked.
-    /// Returns how many packets were marked.
-    pub fn hear(&mut self, option: Option<&ByteCounts>, [least, safest]: [u32; 2], packets: u32, mss: u32) -> u32 {
+    /// Whether somebody zeroed the counters of this option or, where it is not the first, those of the first.
+    fn is_zeroed(&mut self, option: &ByteCounts) -> bool {
+        if std::mem::take(&mut self.is_first) {
+            // §3.2.3.2.4: counters of ECT never begin with zero.
+            self.is_spoilt = option.counters().iter().step_by(2).any(|&counter| counter == 0);
+        }
+        self.is_spoilt
+    }
+
+    /// Takes an acknowledgement of what arrived, of which the field lets suppose `[least, safest]` marked. Returns how
+    /// many packets were marked.
+    pub fn hear(
+        &mut self,
+        option: Option<&ByteCounts>,
+        [least, safest]: [u32; 2],
+        arrival: Arrival,
+        usual: Usual,
+    ) -> u32 {
+        let Arrival { packets, mss, .. } = arrival;
+        if self.foreseen.is_some() {
+            let told = self.foresee(option, arrival.told_bytes);
+            let marked =
+                told.map_or_else(|| usual.choose([least, safest]), |bytes| arrival.marked(bytes, [least, safest]));
+            // Linux's controllers count packets.
+            self.newly = arrival.share(marked);
+            self.marked += self.newly;
+            return marked;
+        }
         let Some(more) = option.and_then(|option| self.read(option)) else {
             self.newly = u64::from(safest) * u64::from(mss);
             self.supposed += self.newly;
@@ -263,6 +290,19 @@ impl Learnt {
         self.newly = more.saturating_sub(supposed);
         self.marked = (self.marked + more).saturating_sub(supposed);
         packets_of(more, [least, safest], packets, mss)
+    }
+
+    /// Takes an acknowledgement of `bytes` bytes by Linux's rules. Returns how many bytes more were marked, if it tells
+    /// that.
+    pub fn foresee(&mut self, option: Option<&ByteCounts>, bytes: u64) -> Option<u64> {
+        if self.is_spoilt || option.is_some_and(|option| self.is_zeroed(option)) {
+            return None;
+        }
+        let foreseen = self.foreseen.as_mut()?;
+        match option {
+            Some(option) => foreseen.read(&mut self.counts, option),
+            None => foreseen.suppose(&mut self.counts, bytes),
+        }
     }
 }
 

@@ -122,6 +122,7 @@ fn accurate_ecn_says_what_linuxs_does() {
         for transfer in &record.transfers {
             let pair = Pair { record, transfer, ours: path::replay(record, transfer, &config) };
             assert!(pair.has_same_order(), "{}", pair.story());
+            assert!(!transfer.group.contains("acknowledgements lost") || pair.ends_alike(), "{}", pair.story());
             let (same, others) = pair.counts();
             // A third SYN/ACK is not ECN-capable, and has no ECN flag. RFC 9768 §3.1.5 has its acknowledgement say how
             // the latest of them came; the kernel's says it of the first.
@@ -132,7 +133,7 @@ fn accurate_ecn_says_what_linuxs_does() {
         }
     }
     // What docs/validation.md says of them: of so many packets of clients, how many have an equal in ours.
-    assert_eq!((seen, told), (198, [6_396, 6_450]));
+    assert_eq!((seen, told), (258, [9_612, 9_670]));
 }
 
 /// A line of the table.

@@ -48,6 +48,7 @@ fn packets_are_linuxs_with_their_options() {
                 println!("{}", pair.story());
             }
             transfers += 1;
+            assert!(transfer.group != "acknowledgements lost" || pair.ends_alike(), "{}", pair.story());
             let sides = [(&transfer.server, &pair.ours.server), (&transfer.client, &pair.ours.client)];
             let mut is_alike = true;
             for (theirs, ours) in sides {
@@ -87,8 +88,8 @@ fn packets_are_linuxs_with_their_options() {
     }
     assert_eq!(other_times, OTHER_TIMES.iter().map(|one| one.0).collect::<Vec<_>>());
     // What docs/validation.md says of them.
-    assert_eq!((alike, served, transfers), (89, 107, 115));
-    assert_eq!((packets, options, common, same), (8_059, 5_160, 7_517, 7_497));
+    assert_eq!((alike, served, transfers), (89, 170, 178));
+    assert_eq!((packets, options, common, same), (15_917, 12_955, 15_366, 15_346));
 }
 
 /// What packets say, in order, by what they are: data, or what they acknowledge and report.

@@ -443,12 +443,11 @@ impl Script {
                     "syn"
                 }
             }
+            (false, 0, CLIENT) if segment.flags.has(Flags::FIN) => "client fin",
             (false, 0, CLIENT) => {
-                if segment.flags.has(Flags::FIN) {
-                    "client fin"
-                } else {
-                    "ack"
-                }
+                let acked = segment.ack.saturating_sub(1).div_ceil(MSS);
+                let keys = [("acked", acked, self.count("acked", acked)), ("ack", self.count("ack", 0), 1)];
+                return self.fate_of(keys);
             }
             (false, 0, _) => {
                 if segment.flags.has(Flags::FIN) {
@@ -462,15 +461,17 @@ impl Script {
                 let number = (segment.seq - 1) / MSS + 1;
                 let attempt = self.count("data", number);
                 let payload = self.count("payload", 0);
-                let fate = self.fates.get(&("data".to_owned(), number, attempt));
-                return fate
-                    .or_else(|| self.fates.get(&("payload".to_owned(), payload, 1)))
-                    .copied()
-                    .unwrap_or(Fate::Pass);
+                return self.fate_of([("data", number, attempt), ("payload", payload, 1)]);
             }
         };
         let count = self.count(what, 0);
-        self.fates.get(&(what.to_owned(), count, 1)).copied().unwrap_or(Fate::Pass)
+        self.fate_of([(what, count, 1)])
+    }
+
+    /// What the first rule says that is of one of these.
+    fn fate_of<const N: usize>(&self, keys: [(&str, u64, u64); N]) -> Fate {
+        let of = |(what, number, attempt): (&str, u64, u64)| self.fates.get(&(what.to_owned(), number, attempt));
+        keys.into_iter().find_map(of).copied().unwrap_or(Fate::Pass)
     }
 }
 

@@ -11,6 +11,7 @@ use super::repair::Repair;
 use super::{Outlet, Phase, Sender, Timing};
 use crate::cc::{Acked, Delivery};
 use crate::endpoint::Emit;
+use crate::endpoint::wraps_linux::Arrival;
 use crate::rack::Rack;
 use crate::segment::{Flags, Segment};
 use crate::stack::{Config, RttSampling};
@@ -118,11 +119,17 @@ impl Sender {
         let records = self.outstanding.len();
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
         let (mss, records) = (u64::from(config.mss), (records - self.outstanding.len()) as u32);
+        let sacked = self.outstanding.sacked_bytes();
         if self.heard.is_accurate() {
             let packets = records + self.outstanding.sacked_records() - reported_records;
-            self.heard.count(segment, packets, config.mss);
+            let new = bytes + sacked - reported;
+            let told_bytes = match packets {
+                0 => 0,
+                _ if bytes > 0 => bytes,
+                _ => new,
+            };
+            self.heard.count(segment, Arrival { packets, bytes: new, told_bytes, mss: config.mss });
         }
-        let sacked = self.outstanding.sacked_bytes();
         let (mut delivered, mut segments_bytes) = (bytes + sacked - reported + twice, mss * u64::from(records));
         if self.repair.is_counted() && bytes > 0 {
             delivered = self.count_acknowledged(segment.ack, records, config);

@@ -9,6 +9,7 @@
 
 use super::{Outlet, Phase, Sender};
 use crate::endpoint::Emit;
+use crate::endpoint::wraps_linux::Arrival;
 use crate::segment::{Flags, Segment};
 use crate::stack::Config;
 use base::Time;
@@ -187,7 +188,10 @@ impl Sender {
         let arrived = self.outstanding.acknowledge_plainly(segment.ack, now);
         let has_arrived = arrived.records > 0;
         if tells_marks {
-            self.heard.count(segment, arrived.records, config.mss);
+            let arrival = Arrival { packets: arrived.records, bytes, told_bytes: bytes, mss: config.mss };
+            self.heard.count(segment, arrival);
+        } else {
+            self.heard.count_none(arrived.records, bytes);
         }
         if self.counts_deliveries && self.controller.watches() {
             let rtt = has_arrived.then(|| now.since(arrived.last_at));
