@@ -1,6 +1,6 @@
-//! The tests of laws and disciplines, in one program: it is linked once, and their threads share the processors.
+//! The tests of laws and disciplines in one program: it is linked once, and its threads share the processors.
 //!
-//! A new file of tests is a line here. `cargo test --package aqmlab-aqm --test all -- blue::` runs those of one.
+//! A new file of tests is a line here. Those of one file: `cargo test -p aqmlab-aqm --test all -- blue::`.
 
 mod blue;
 mod brought;

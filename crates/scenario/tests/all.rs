@@ -1,6 +1,6 @@
-//! The tests of scenarios and what is made of them, in one program: it is linked once, and their threads share the processors.
+//! The tests of scenarios in one program: it is linked once, and its threads share the processors.
 //!
-//! A new file of tests is a line here. `cargo test --package aqmlab-scenario --test all -- addressing::` runs those of one.
+//! A new file of tests is a line here. Those of one file: `cargo test -p aqmlab-scenario --test all -- addressing::`.
 
 mod addressing;
 mod bounds;

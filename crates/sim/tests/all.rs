@@ -1,6 +1,6 @@
-//! The tests of whole runs, in one program: it is linked once, and their threads share the processors.
+//! The tests of whole runs in one program: it is linked once, and its threads share the processors.
 //!
-//! A new file of tests is a line here. `cargo test --package aqmlab-sim --test all -- brought::` runs those of one.
+//! A new file of tests is a line here. Those of one file: `cargo test -p aqmlab-sim --test all -- brought::`.
 
 mod brought;
 mod cake;

@@ -1,6 +1,6 @@
-//! The tests of endpoints, controllers and laws of TCP, in one program: it is linked once, and their threads share the processors.
+//! The tests of endpoints and controllers in one program: it is linked once, and its threads share the processors.
 //!
-//! A new file of tests is a line here. `cargo test --package aqmlab-tcp --test all -- accurate::` runs those of one.
+//! A new file of tests is a line here. Those of one file: `cargo test -p aqmlab-tcp --test all -- accurate::`.
 
 mod accurate;
 mod accurate_option;
