@@ -222,13 +222,13 @@ def of_tree(
     def laid(settings: Mapping[str, Any]) -> list[Grid]:
         return _on_bed(_grids(tree, path, profile, {**of_bed, **settings}), on, everything, path)
 
-    def asked(whole: list[Grid]) -> list[Grid]:
+    def wanted(whole: list[Grid]) -> list[Grid]:
         return _parts(whole, only, where) if only else whole
 
     of_profile = laid(changes)
-    parts = asked(of_profile)
+    parts = wanted(of_profile)
     if changes:
-        words = _changed_words(parts, lambda settings: asked(laid(settings)), changes, where)
+        words = _changed_words(parts, lambda settings: wanted(laid(settings)), changes, where)
         chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
     if only:
         chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
