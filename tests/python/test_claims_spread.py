@@ -102,6 +102,38 @@ def test_of_several_curves_of_a_claim_one_is_outside_by_chance_one_time_in_twent
     assert wrong / TRIALS < 0.05 + CHANCE
 
 
+def test_points_far_noisier_than_most_stand_on_their_own_runs_and_the_others_are_pooled_without_them():
+    draw, noisy = np.random.default_rng(11), np.array([30.0] * 3 + [1.0] * 19)[:, None, None]
+    held = {"calm": 0, "mixed": 0, "noisy": 0}
+    left_out, widths = 0, []
+    for _ in range(TRIALS):
+        made = draw.standard_normal((22, 3, 1)) * np.exp(draw.uniform(-0.5, 0.5, (22, 1, 1))) * noisy
+        kin_of = kin(list(made))
+        left_out += kin_of.wild == {0, 1, 2}
+        for name, (one, other) in {"calm": (20, 21), "mixed": (0, 21), "noisy": (0, 1)}.items():
+            difference = made[one] - made[other]
+            found = spread(difference, 2.0, kin_of, bool({one, other} & kin_of.wild))
+            held[name] += bool(abs(difference.mean()) < found.half_widths[0])
+            if name == "calm":
+                widths.append(found.half_widths[0])
+    # Of three runs a noisy point looks calm one time in forty.
+    assert left_out / TRIALS > 0.85
+    for name, count in held.items():
+        assert count / TRIALS > 0.95 - CHANCE, name
+    # As wide as with no noisy point at all: with it in the mean they are eight times as wide.
+    assert np.median(widths) == pytest.approx(2.2, rel=0.1)
+
+
+def test_points_that_differ_as_points_do_are_all_pooled():
+    draw = np.random.default_rng(12)
+    tables = [list(curves(draw, 10, 3, 0.3)) for _ in range(50)]
+    assert sum(len(kin(table).wild) for table in tables) <= 0.05 * 500, "one of twenty by chance, at most"
+    silent = [np.zeros((3, 1))] * 6 + [draw.normal(0, 1, (3, 1)) for _ in range(4)]
+    assert not kin(silent).wild, "what does not vary at all is not what is usual"
+    wild = [draw.normal(0, size, (3, 1)) for size in (1, 1, 1, 1e6)]
+    assert kin(wild) is None, "too few are left"
+
+
 def test_a_difference_of_three_runs_that_agree_by_luck_is_not_believed_to_the_last_digit():
     draw = np.random.default_rng(3)
     others = [draw.normal(0, 1, (3, 1)) for _ in range(8)]
@@ -274,6 +306,24 @@ def test_other_points_of_the_grid_under_the_same_demands_say_how_far_a_differenc
     assert apart.interval == alone.interval
     elsewhere = {name.replace("web/", "else/"): one for name, one in more.items() if name not in few}
     assert ask(read(check), few | elsewhere).findings[0].interval == alone.interval
+
+
+def test_a_difference_with_a_point_far_noisier_than_most_is_believed_as_far_as_its_own_runs_go():
+    draw = np.random.default_rng(5)
+    made = {f"web/{name}/98": losing(*(0.02 + draw.normal(0, 0.001, 3))) for name in ("tail/off", "pi/on", "red/off")}
+    made["web/pi/off/98"] = losing(0.01, 0.2, 0.4)
+    made["web/red/on/98"] = losing(*(0.02 + draw.normal(0, 0.001, 3)))
+    check = {
+        "measure": "loss_ratio",
+        "of": {"aqm": ["pi", "red"], "ecn": "off", "load": "98"},
+        "than": {"aqm": "tail"},
+        "low": 0.0,
+    }
+    alone = {name: made[name] for name in ("web/pi/off/98", "web/red/off/98", "web/tail/off/98")}
+    (wild, calm), (wild_alone, calm_alone) = ask(read(check), made).findings, ask(read(check), alone).findings
+    assert wild.interval.half_width == pytest.approx(wild_alone.interval.half_width) and wild.freedom == 2
+    assert calm.freedom == 4 and calm.interval.half_width < 0.01, "as if the noisy point were not there"
+    assert calm.interval != calm_alone.interval
 
 
 def test_the_very_same_runs_are_no_worse_and_no_better():

@@ -385,6 +385,12 @@ low = 0.0
     half = {**before["findings"][0], "label": "another number"}
     claims = [{**claim, "findings": [half]} if claim["id"] == "tiny-1" else claim for claim in part["claims"]]
     assert found.numbers({**part, "claims": claims}, kept["full"])["claims"]["tiny-1"] == before
+    # Nor does one that asks the same of fewer runs; of as many it does.
+    same = [{**claim, "findings": before["findings"]} if claim["id"] == "tiny-1" else claim for claim in part["claims"]]
+    assert found.numbers({**part, "claims": same}, kept["full"])["claims"]["tiny-1"]["take"] != before["take"]
+    once = [{**finding, "n": finding["n"] - 1} for finding in before["findings"]]
+    less = [{**claim, "findings": once} if claim["id"] == "tiny-1" else claim for claim in part["claims"]]
+    assert found.numbers({**part, "claims": less}, kept["full"])["claims"]["tiny-1"] == before
     fewer = [claim for claim in part["claims"] if claim["id"] != "tiny-1"]
     assert found.numbers({**part, "claims": fewer}, kept["full"])["claims"]["tiny-1"] == before
     # The whole of it is one take again.

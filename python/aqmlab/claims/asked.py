@@ -172,6 +172,8 @@ def _spread(question: Question, samples: Sequence[Samples], subjects: Mapping[st
     kin_of = kin(values)
     if kin_of is None:
         return None
+    places = {each: place for place, each in enumerate(alike)}
+    is_wild = any(places[id(subjects[name])] in kin_of.wild for name in question.points)
     totals, squares = [], []
     for each in samples:
         ratio = each[0][1].mean / each[1][1].mean if is_relative else 1.0
@@ -179,7 +181,7 @@ def _spread(question: Question, samples: Sequence[Samples], subjects: Mapping[st
         signed = [1.0, -ratio] if is_relative else weights
         totals.append(scale * sum(weight * found.values for weight, (_, found) in zip(signed, each, strict=True)))
         squares.append(2 * ratio**2 if is_relative else math.fsum(weight**2 for weight in weights))
-    return spread(np.array(totals).T, np.array(squares), kin_of)
+    return spread(np.array(totals).T, np.array(squares), kin_of, is_wild)
 
 
 def _interval(how: str, samples: Samples) -> Interval:

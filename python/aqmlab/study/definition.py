@@ -38,7 +38,7 @@ _KEYS = (
     *("id", "title", "paper", "about", ASKED_OF_COMPARISONS),
     *("profiles", "bed", "scenario", "grid", "choice", "figure", "table", "live"),
 )
-_PROFILE_KEYS = ("seeds", "set", "says")
+_PROFILE_KEYS = ("seeds", "set", "says", "asked_only")
 _BED_KEYS = ("name", "title", "set", "point", "says")
 _BED_POINT_KEYS = ("of", "set")
 _GRID_KEYS = ("seeds", "set", "only")
@@ -56,6 +56,8 @@ class Profile:
     """Dotted keys of the scenario, as the lengths of runs."""
     says: str
     """What is less sure at this scale."""
+    asked_only: bool = False
+    """Points that no claim asks of are run only where they are named."""
 
 
 @dataclass(frozen=True)
@@ -218,12 +220,17 @@ def of_tree(
         chosen = replace(chosen, set={**chosen.set, **on.set}, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
     of_bed = {} if on is None else on.set
     where = f"study {tree['id']}"
+    claims = folder / CLAIMS
+    texts = tuple(reading.read(claims, str(tree.get("paper", "")), everything)) if claims.exists() else ()
+    asked = {name for text in texts for name in text.points}
 
     def laid(settings: Mapping[str, Any]) -> list[Grid]:
         return _on_bed(_grids(tree, path, profile, {**of_bed, **settings}), on, everything, path)
 
     def wanted(whole: list[Grid]) -> list[Grid]:
-        return _parts(whole, only, where) if only else whole
+        if only:
+            return _parts(whole, only, where)
+        return _kept(whole, asked) if chosen.asked_only and asked else whole
 
     of_profile = laid(changes)
     parts = wanted(of_profile)
@@ -232,7 +239,8 @@ def of_tree(
         chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
     if only:
         chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
-    claims = folder / CLAIMS
+    elif _count(parts) < _count(of_profile):
+        chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_asked_words(parts, of_profile)}")
     study = Study(
         folder=folder,
         tree=tree,
@@ -243,7 +251,7 @@ def of_tree(
             for grid in parts
         },
         everything=everything,
-        claims=tuple(reading.read(claims, str(tree.get("paper", "")), everything)) if claims.exists() else (),
+        claims=texts,
         asked_seeds=seeds,
         only=tuple(only),
         changes=dict(changes),
@@ -268,15 +276,27 @@ def _parts(whole: Sequence[Grid], only: Sequence[str], where: str) -> list[Grid]
                 f"{where}: --only {pattern!r}: matches none of its {len(names)} points; expected a name as "
                 f"{names[0]}, or a pattern of such as {names[0].partition('/')[0]}/*"
             )
-    kept = {name for pattern in only for name in fnmatch.filter(names, pattern)}
-    cut = [replace(grid, points=tuple(point for point in grid.points if point.name in kept)) for grid in whole]
+    return _kept(whole, {name for pattern in only for name in fnmatch.filter(names, pattern)})
+
+
+def _kept(whole: Sequence[Grid], names: set[str]) -> list[Grid]:
+    cut = [replace(grid, points=tuple(point for point in grid.points if point.name in names)) for grid in whole]
     return [grid for grid in cut if grid.points]
 
 
+def _count(parts: Sequence[Grid]) -> int:
+    return sum(len(grid.points) for grid in parts)
+
+
 def _only_words(parts: Sequence[Grid], whole: Sequence[Grid], only: Sequence[str]) -> str:
-    count, every = (sum(len(grid.points) for grid in grids) for grids in (parts, whole))
     named = " or ".join(f"`{pattern}`" for pattern in only)  # else the asterisks would mean something on a page
-    return f"Only a part of it was run: {count} of {every} points, those named {named}."
+    return f"Only a part of it was run: {_count(parts)} of {_count(whole)} points, those named {named}."
+
+
+def _asked_words(parts: Sequence[Grid], whole: Sequence[Grid]) -> str:
+    return (
+        f"Only the points that claims ask of were run, {_count(parts)} of {_count(whole)}: `--only` runs others by name."
+    )
 
 
 def _changed_words(
@@ -316,11 +336,15 @@ def _profile(tree: Json, path: Path, name: str) -> Profile:
     table = profiles[name]
     where = f"{path}: profiles.{name}"
     _check_keys(table, _PROFILE_KEYS, where)
+    asked_only = table.get("asked_only", False)
+    if not isinstance(asked_only, bool):
+        raise BadInput(f"{where}.asked_only: {asked_only!r}: expected true or false")
     return Profile(
         name,
         grids.seeds(table.get("seeds"), f"{where}.seeds"),
         _settings(table.get("set", {}), f"{where}.set"),
         str(table.get("says", "")),
+        asked_only,
     )
 
 

@@ -176,7 +176,8 @@ def unexpected(found: Sequence[Json]) -> list[str]:
 def numbers(found: Json, before: Json | None = None) -> Json:
     """What of a finished study is kept with it, beside what `before` keeps of other parts of the same profile.
 
-    A part answers a claim anew if it asked all the numbers that an earlier one did, of the same question.
+    A part answers a claim anew if it asked all the numbers that an earlier one did, of the same question: these and more,
+    or of as many runs.
     """
     name = str(found["digest"])[:TAKE_DIGITS]
     answers = {claim["id"]: _answer(claim, name) for claim in found["claims"]}
@@ -223,7 +224,14 @@ def hangs_on(answer: Json) -> list[str]:
 
 
 def _covers(now: Json, was: Json) -> bool:
-    return bool(now["digest"] != was["digest"]) or asked(now) >= asked(was)
+    if now["digest"] != was["digest"]:
+        return True
+    ours, theirs = asked(now), asked(was)
+    return ours > theirs or (ours == theirs and _fewest_runs(now) >= _fewest_runs(was))
+
+
+def _fewest_runs(answer: Json) -> int:
+    return min((int(finding["n"]) for finding in answer["findings"] if finding["verdict"] != NOT_RUN), default=0)
 
 
 def keep(result: Path, study_folder: Path, listed: Collection[str] = ()) -> Path:
