@@ -36,6 +36,19 @@ def test_a_grid_may_be_left_out_of_a_profile(tmp_path):
     assert [grid.name for grid in definition.read(folder).grids] == ["web", "again"]
 
 
+def test_a_profile_may_run_what_claims_ask_of_and_the_rest_by_name(tmp_path):
+    text = studies.STUDY.replace('says = "Runs of 20 s', 'asked_only = true\nsays = "Runs of 20 s')
+    folder = studies.write(tmp_path / "tiny", text, studies.CLAIMS)
+    quick = definition.read(folder, definition.QUICK)
+    assert {point.name for point in quick.points} == {"web/pi/on", "web/pfifo/off"}
+    assert quick.profile.says.endswith("the points that claims ask of were run, 2 of 5: `--only` runs others by name.")
+    named = definition.read(folder, definition.QUICK, only=["again/*", "web/pi/*"])
+    assert [point.name for point in named.points] == ["web/pi/off", "web/pi/on", "again/1800"]
+    assert len(definition.read(folder).points) == 6, "the other profile has all of them"
+    (folder / "claims.toml").unlink()
+    assert len(definition.read(folder, definition.QUICK).points) == 5, "where nothing is claimed, all are run"
+
+
 def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tmp_path):
     text = studies.STUDY.replace(
         'set = { duration = "20s", warmup = "10s" }',
@@ -53,6 +66,7 @@ def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tm
         ('id = "tiny"', 'id = "tiny"\nyear = 2001', r"study.toml: year: unknown key; expected one of id, title"),
         ("[profiles.full]\nseeds = 3", "[profiles.full]\nseeds = 0", r"profiles.full.seeds: 0: expected"),
         ("[profiles.full]\nseeds = 3", "[profiles.full]\nseed = 3", r"profiles.full: seed: unknown key"),
+        ("[profiles.full]\n", "[profiles.full]\nasked_only = 1\n", r"profiles.full.asked_only: 1: expected true or false"),
         ("[profiles.full]", "[profiles.slow]", r"profiles.full: missing; expected .* \(slow, quick\)"),
         ('users = ["1800"]', 'users = ["1801"]', r"grid.1.quick.only.*1801.*expected"),
         ('only = { users = ["1800"] }', 'some = { users = ["1800"] }', r"grid.1.quick: some: unknown key"),
