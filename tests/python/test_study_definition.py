@@ -66,7 +66,11 @@ def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tm
         ('id = "tiny"', 'id = "tiny"\nyear = 2001', r"study.toml: year: unknown key; expected one of id, title"),
         ("[profiles.full]\nseeds = 3", "[profiles.full]\nseeds = 0", r"profiles.full.seeds: 0: expected"),
         ("[profiles.full]\nseeds = 3", "[profiles.full]\nseed = 3", r"profiles.full: seed: unknown key"),
-        ("[profiles.full]\n", "[profiles.full]\nasked_only = 1\n", r"profiles.full.asked_only: 1: expected true or false"),
+        (
+            "[profiles.full]\n",
+            "[profiles.full]\nasked_only = 1\n",
+            r"profiles.full.asked_only: 1: expected true or false",
+        ),
         ("[profiles.full]", "[profiles.slow]", r"profiles.full: missing; expected .* \(slow, quick\)"),
         ('users = ["1800"]', 'users = ["1801"]', r"grid.1.quick.only.*1801.*expected"),
         ('only = { users = ["1800"] }', 'some = { users = ["1800"] }', r"grid.1.quick: some: unknown key"),

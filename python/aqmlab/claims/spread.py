@@ -110,7 +110,7 @@ def _calm(centred: Array) -> Array:
     """
     variances = ((centred - np.median(centred, axis=0)) ** 2).sum(axis=(1, 2))
     if not variances.any():
-        return variances == 0
+        return np.asarray(variances == 0)
     from scipy.special import fdtri  # takes long to load, which commands without an interval are spared
 
     median, most = fdtri(centred.shape[1] - 1, FURTHER_RUNS, [0.5, WILD])

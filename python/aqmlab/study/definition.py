@@ -294,9 +294,7 @@ def _only_words(parts: Sequence[Grid], whole: Sequence[Grid], only: Sequence[str
 
 
 def _asked_words(parts: Sequence[Grid], whole: Sequence[Grid]) -> str:
-    return (
-        f"Only the points that claims ask of were run, {_count(parts)} of {_count(whole)}: `--only` runs others by name."
-    )
+    return f"Only the points that claims ask of were run, {_count(parts)} of {_count(whole)}: `--only` runs others by name."
 
 
 def _changed_words(
