@@ -31,8 +31,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +41,10 @@ sys.path.insert(0, str(HERE / "peers"))
 import commands  # noqa: E402
 import decisions  # noqa: E402
 import workloads  # noqa: E402
-from ns2_reference import CASES as DISCIPLINES  # noqa: E402
+from cases import WEB_SHORT_S, Case, cases  # noqa: E402
 from ns2_reference import HERE as PEERS  # noqa: E402
 from ns2_reference import MissingError, RunError, guarded, ns2_version, output_of, progress, today  # noqa: E402
-from workloads import arrivals, bulk, idle, idle_vectors, low_latency, mix, packmime, transfers, web, wide  # noqa: E402
+from targets import TARGETS, Results, Runs  # noqa: E402
 
 ROOT = HERE.parent
 RESULTS = HERE / "results.json"
@@ -54,258 +53,9 @@ DOCS = ROOT / "docs" / "performance.md"
 # ns-2's form of a run that ends after 10 ms: all it does is build the network.
 NS2_SETUP = ("warmup=0", "time=0.01")
 NS2_DURATION_S = 120
-# The published length of the web experiment.
-WEB_FULL_S = 7200
-WEB_SHORT_S = 600
 # Stretches of each discipline's decisions for each repetition asked for.
 DECISION_ROUNDS = 6
 VALGRIND_MISSING = "valgrind is missing: apt-get install --no-install-recommends valgrind"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One scenario."""
-
-    name: str
-    title: str
-    scenario: str
-    ns2: tuple[str, ...] = ()
-    """Script and arguments of the same work in ns-2; empty if there is none."""
-    vectors: str = ""
-    """Connection vectors that the scenario reads beside it."""
-    shorter_s: int = 0
-    """Simulated seconds of a run short enough for valgrind; 0 if the instructions of this case are not counted."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A bound, and the function that reads the figure it bounds out of all results."""
-
-    title: str
-    bound: float
-    unit: str
-    figure: Callable[[Results], float | None]
-    at_least: bool = False
-
-    def verdict(self, results: Results) -> tuple[float | None, bool | None]:
-        """The figure, and whether it is within the bound; None where it was not measured."""
-        figure = self.figure(results)
-        if figure is None:
-            return None, None
-        return figure, figure >= self.bound if self.at_least else figure <= self.bound
-
-
-@dataclass
-class Runs:
-    """Every repetition of one case."""
-
-    user_s: list[float]
-    rss_mib: list[float]
-    packets: int
-    events: int
-    simulated_s: float
-    ns2_s: list[float]
-    ns2_setup_s: list[float]
-    ns2_packets: int
-    instructions_per_packet: float | None = None
-
-    def us(self, pick: Callable[[Sequence[float]], float] = statistics.median) -> float:
-        """Microseconds a packet."""
-        return pick(self.user_s) / self.packets * 1e6
-
-    def ns2_us(self, pick: Callable[[Sequence[float]], float] = statistics.median) -> float | None:
-        """ns-2's microseconds a packet, its set-up taken off."""
-        if not self.ns2_s:
-            return None
-        return (pick(self.ns2_s) - pick(self.ns2_setup_s)) / self.ns2_packets * 1e6
-
-    def ns2_ratio(self) -> float | None:
-        """How many times as much a packet costs in ns-2."""
-        quietest = self.ns2_us(min)
-        return None if quietest is None else quietest / self.us(min)
-
-    def values(self) -> dict[str, Any]:
-        """For JSON."""
-        ns2 = self.ns2_us()
-        return {
-            "us_per_packet": {"min": r4(self.us(min)), "median": r4(self.us()), "max": r4(self.us(max))},
-            "user_s": [r4(s) for s in self.user_s],
-            "peak_rss_mib": round(max(self.rss_mib), 1),
-            "packets": self.packets,
-            "events_per_packet": round(self.events / self.packets, 3),
-            "simulated_s": self.simulated_s,
-            "instructions_per_packet": self.instructions_per_packet,
-            "ns2": None
-            if ns2 is None
-            else {
-                "us_per_packet": r4(ns2),
-                "user_s": [r4(s) for s in self.ns2_s],
-                "setup_s": [r4(s) for s in self.ns2_setup_s],
-                "packets": self.ns2_packets,
-                "ratio": r4(self.ns2_ratio() or math.nan),
-            },
-        }
-
-
-Results = dict[str, Runs]
-
-
-def r4(x: float) -> float:
-    """To four decimals."""
-    return round(x, 4)
-
-
-SCALE_FLOWS = (10, 100, 1000, 10_000)
-# Megabits a second, and simulated seconds that make five to ten million packets.
-SCALE_RATES = ((100, 300), (1000, 40), (10_000, 6))
-IDLE = (10_000, 100_000)
-BULK = {"droptail": "drop-tail", "red": "RED", "pi120": "PI", "rem120": "REM"}
-
-LOW_LATENCY = {"linux": "CUBIC with ECN", "accurate": "accurate ECN", "pacing": "and pacing", "prague": "Prague"}
-
-
-def cases(full: bool) -> list[Case]:
-    """All cases, in the order of the table."""
-    found = [
-        Case(
-            f"bulk-{d.name}",
-            f"100 long flows, {BULK[d.name]}",
-            bulk(600, d.qdisc),
-            ("ns2_bulk.tcl", *d.ns2.split()),
-            shorter_s=10,
-        )
-        for d in DISCIPLINES
-        if d.name in BULK
-    ]
-    for stack in ("freebsd4", "linux"):
-        ns2 = ("ns2_web.tcl", "gen=pool") if stack == "linux" else ()
-        found.append(
-            Case(f"transfers-{stack}", f"1480 connections/s, {stack}", transfers(300, stack), ns2, shorter_s=30)
-        )
-    found.append(Case("web", f"18,670 web users, PI, {WEB_SHORT_S} s", web(WEB_SHORT_S), shorter_s=30))
-    found.append(Case("packmime", "700 connections/s of PackMime", packmime(300), shorter_s=30))
-    found.append(Case("tmix", "connection vectors, 90 Mb/s", mix(300), shorter_s=40))
-    for seconds in (10, 100):
-        title = f"{seconds * 10_000:,} connections in one run"
-        found.append(Case(f"arrivals-{seconds}", title, arrivals(seconds)))
-    for stack in ("freebsd4", "linux"):
-        for count in IDLE:
-            title = f"{count:,} open connections, mostly idle, {stack}"
-            found.append(Case(f"idle-{stack}-{count}", title, idle(stack), vectors=idle_vectors(count)))
-    for hosts, title in LOW_LATENCY.items():
-        case = Case(f"l4s-{hosts}", f"4 long flows, DualPI2, {title}", low_latency(300, hosts), shorter_s=6)
-        found.append(case)
-    for mbit, duration_s in workloads.WIDE_RATES:
-        found.append(Case(f"wide-{mbit}", f"10 long flows on {mbit:,} Mb/s, 100 ms", wide(mbit, duration_s)))
-    if full:
-        found.append(Case("web-full", f"18,670 web users, PI, {WEB_FULL_S} s", web(WEB_FULL_S)))
-    for mbit, duration_s in SCALE_RATES:
-        # Drop-tail with room for 29 ms at every rate, as 240 packets are on 100 Mb/s.
-        qdisc = f'kind = "pfifo"\nlimit = "{mbit * 240 // 100 - 1}p"\n'
-        for flows in SCALE_FLOWS:
-            title = f"{flows:,} long flows on {mbit:,} Mb/s"
-            found.append(Case(scale_name(flows, mbit), title, bulk(duration_s, qdisc, flows, mbit)))
-    return found
-
-
-def scale_name(flows: int, mbit: int) -> str:
-    """Name of a case of the scaling matrix."""
-    return f"scale-{mbit}-{flows}"
-
-
-def us_of(name: str) -> Callable[[Results], float | None]:
-    """Reads the microseconds a packet of a case."""
-    return lambda results: results[name].us() if name in results else None
-
-
-def ratio(name: str, base: str) -> Callable[[Results], float | None]:
-    """Reads how many times the cost of the case `base` another one costs."""
-    return lambda results: results[name].us(min) / results[base].us(min) if {name, base} <= results.keys() else None
-
-
-def times_ns2(results: Results) -> float | None:
-    """How many times aqmlab's cost ns-2 costs."""
-    return results["bulk-droptail"].ns2_ratio() if "bulk-droptail" in results else None
-
-
-def web_full_s(results: Results) -> float | None:
-    """CPU seconds of 120 minutes of web users: measured, or extrapolated from the short run."""
-    if "web-full" in results:
-        return statistics.median(results["web-full"].user_s)
-    if "web" in results:
-        return statistics.median(results["web"].user_s) * WEB_FULL_S / WEB_SHORT_S
-    return None
-
-
-def web_rss(results: Results) -> float | None:
-    """Most memory a web run had."""
-    runs = results.get("web-full") or results.get("web")
-    return max(runs.rss_mib) if runs else None
-
-
-def idle_bytes(stack: str) -> Callable[[Results], float | None]:
-    """Reads what an open connection takes, its vector and its share of the packets on their way included."""
-    few, many = IDLE
-
-    def read(results: Results) -> float | None:
-        names = [f"idle-{stack}-{count}" for count in IDLE]
-        if not results.keys() >= set(names):
-            return None
-        less, more = (min(results[name].rss_mib) for name in names)
-        return (more - less) * 2**20 / (many - few)
-
-    return read
-
-
-def wide_ratio(results: Results) -> float | None:
-    """A packet of ten flows on 10 Gb/s, by one of ten flows on 100 Mb/s."""
-    names = [f"wide-{mbit}" for mbit, _ in workloads.WIDE_RATES]
-    if not results.keys() >= set(names):
-        return None
-    slow, fast = (results[name].us(min) for name in names)
-    return fast / slow
-
-
-def kept_for_closed(results: Results) -> float | None:
-    """Memory of a run of a million connections by that of one of a hundred thousand at the same rate."""
-    names = ("arrivals-10", "arrivals-100")
-    if not results.keys() >= set(names):
-        return None
-    less, more = (min(results[name].rss_mib) for name in names)
-    return more / less
-
-
-def scale_spread(results: Results) -> float | None:
-    """The dearest case of the scaling matrix by the cheapest."""
-    names = [scale_name(flows, mbit) for flows in SCALE_FLOWS for mbit, _ in SCALE_RATES]
-    if not results.keys() >= set(names):
-        return None
-    costs = [results[name].us(min) for name in names]
-    return max(costs) / min(costs)
-
-
-TARGETS = (
-    Target("100 long flows, drop-tail", 0.05, "us", us_of("bulk-droptail")),
-    Target("the same in ns-2, times ours", 2.3, "x", times_ns2, at_least=True),
-    Target("RED, times drop-tail", 1.10, "x", ratio("bulk-red", "bulk-droptail")),
-    Target("PI, times drop-tail", 1.10, "x", ratio("bulk-pi120", "bulk-droptail")),
-    Target("1480 connections/s, freebsd4", 0.08, "us", us_of("transfers-freebsd4")),
-    Target("1480 connections/s, linux", 0.10, "us", us_of("transfers-linux")),
-    Target("accurate ECN, times CUBIC with ECN", 1.10, "x", ratio("l4s-accurate", "l4s-linux")),
-    Target("Prague, times CUBIC with ECN", 1.10, "x", ratio("l4s-prague", "l4s-linux")),
-    Target("700 connections/s of PackMime", 0.40, "us", us_of("packmime")),
-    Target("connection vectors, 90 Mb/s", 0.40, "us", us_of("tmix")),
-    Target("1,000,000 connections in one run", 0.40, "us", us_of("arrivals-100")),
-    Target("100,000 open connections, freebsd4", 0.40, "us", us_of("idle-freebsd4-100000")),
-    Target("memory of an open connection, freebsd4", 1024.0, "B", idle_bytes("freebsd4")),
-    Target("memory of an open connection, linux", 1024.0, "B", idle_bytes("linux")),
-    Target("memory of 1,000,000 connections, times that of 100,000", 1.5, "x", kept_for_closed),
-    Target("10 flows and 100 ms: 10 Gb/s, times 100 Mb/s", 1.5, "x", wide_ratio),
-    Target("120 minutes of web users, CPU", 30.0, "s", web_full_s),
-    Target("web users, peak memory", 500.0, "MiB", web_rss),
-    Target("10 to 10,000 flows, 100 Mb/s to 10 Gb/s, dearest by cheapest", 1.5, "x", scale_spread),
-    Target("10,000 long flows on 10,000 Mb/s", 0.12, "us", us_of(scale_name(10_000, 10_000))),
-)
 
 
 def build() -> Path:

@@ -13,21 +13,15 @@ import polars as pl
 import pytest
 
 from aqmlab import engine, units
-from aqmlab.advice import access, advising, applications, candidates, costs, lines, question, situation, verified, words
+from aqmlab.advice import access, advising, applications, candidates, costs, lines, question, situation, words
 from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
-from aqmlab.live import kernel
-from aqmlab.statistics import Interval
 from aqmlab.tc import read as tc
-from conftest import NATIVE, ROOT
-from test_live_virtual import KERNEL, needs_kernel
+from conftest import ROOT
 
-
-@pytest.fixture(autouse=True)
-def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "native", NATIVE)
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @pytest.mark.parametrize(
@@ -328,71 +322,6 @@ def test_every_candidate_has_a_cost_but_what_there_is(platform: str) -> None:
         assert cost.share_of_core[1] >= cost.share_of_core[0]
 
 
-VERIFIED = ["advise", "--down", "2mbit", "--up", "1mbit", "--on", "openwrt", "--rounds", "3", "--verify", "--json"]
-
-
-def test_what_is_missing_for_real_stacks_is_a_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv(kernel.VARIABLE, raising=False)
-    assert invoke([*VERIFIED[:-1], "-o", str(tmp_path / "page")]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Not verified between real stacks: " in shown and "aqmlab kernel build" in shown
-    assert "Not verified between real stacks: " in (tmp_path / "page/report.html").read_text()
-    found = json.loads((tmp_path / "page/advice.json").read_text())
-    assert "kernel" in found["verified"]["missing"] and found["verified"]["figures"] == {}
-
-
-@needs_kernel
-def test_real_stacks_say_what_it_is_worth(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(kernel.VARIABLE, KERNEL)
-    assert invoke(VERIFIED) == 0
-    found = json.loads(capsys.readouterr().out)
-    seen = found["verified"]
-    assert seen["missing"] is None and seen["rounds"] == 3
-    # A game behind a queue of its own waits less than behind a full one, whoever looks: by more than all tolerances.
-    game = seen["figures"]["game_p99_s"]
-    assert game["same_way"] and max(game["simulated"]["value"], game["live"]["value"]) < -0.05
-    # No more than the link's rate, and most of what the simulator finds there.
-    for key, bps in (("down_bps", 2e6), ("up_bps", 1e6)):
-        gap = seen["figures"][key]["gap"]["value"]
-        assert abs(gap) < 0.25 * bps, key
-
-
-def finding(gap: float, half_width: float, n: int = 3, tolerance: float = 0.05) -> verified.Finding:
-    one = next(one for one in FIGURES if one.key == "pages_in_2s")
-    return verified.Finding(one, None, None, Interval(gap, half_width, n, "runs"), tolerance)
-
-
-def test_witnesses_agree_where_the_interval_is_within_the_tolerance() -> None:
-    assert finding(0.01, 0.03).verdict == "agrees" and finding(0.1, 0.03).verdict == "differs"
-    assert finding(0.04, 0.03).verdict == "undecided"
-    # Two links on which all pages came in time are not enough to say so.
-    assert finding(0.0, 0.0, n=2).verdict == "undecided"
-
-
-def test_sentences_say_where_witnesses_agree() -> None:
-    found = verified.Verified("", "6.12", 3, {}, [finding(0.0, 0.01), finding(0.3, 0.01), finding(0.04, 0.03)])
-    said = " ".join(words.verified(found))
-    assert "agree on what it is worth for pages within 2 s." in said and "differ for pages within 2 s." in said
-    assert "do not decide it for pages within 2 s." in said
-    rows = words.witnesses(found)
-    assert [row["verdict"] for row in rows] == ["agrees", "differs", "undecided"] and rows[0]["tolerance"] == "5"
-
-
-def test_goodput_is_what_was_acknowledged_over_the_time_it_was_seen() -> None:
-    sent = pl.DataFrame(
-        {
-            "traffic": [3, 3, 3, 3],
-            "source": [0, 0, 1, 1],
-            "side": [0, 0, 0, 0],
-            "time_s": [4.0, 8.0, 4.0, 6.0],
-            "acknowledged_bytes": [1000, 5000, 0, 1000],
-        }
-    )
-    assert verified._goodput(sent) == pytest.approx(8 * (4000 / 4 + 1000 / 2))
-
-
 def test_homes_are_the_block_of_homes() -> None:
     asked = question.read("50mbit", "10mbit", homes=20, access="docsis")
     # Half to half again of 0.3 and 0.4 of 20 homes, and one of everything at least.
@@ -511,105 +440,6 @@ def test_the_command_refuses_in_one_line_that_says_what_to_do(
     assert invoke(["advise", *options]) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.count("\n") == 1 and said in shown.err
-
-
-CAKE_BOTH = """tc qdisc add dev ifb0 root cake bandwidth 45mbit besteffort overhead 18
-tc qdisc add dev eth0 root cake bandwidth 9mbit besteffort overhead 18
-"""
-
-
-def have(tmp_path: Path, text: str) -> question.Configured:
-    file = tmp_path / "have.txt"
-    file.write_text(text, encoding="utf-8")
-    found = question.read("50mbit", "10mbit", have=file).configured
-    assert found is not None
-    return found
-
-
-def test_what_is_set_now_is_read_from_lines_and_dumps(tmp_path: Path) -> None:
-    found = have(tmp_path, CAKE_BOTH)
-    assert found.rates_bps == (45e6, 9e6) and found.said == "cake at 45 Mb/s down and cake at 9 Mb/s up"
-    assert (found.link["rate"], found.link["reverse_rate"], found.link["overhead"]) == ("45mbit", "9mbit", "18b")
-    # The faster of two is that towards the users, whichever comes first.
-    turned = "\n".join(reversed(CAKE_BOTH.splitlines())) + "\n"
-    assert have(tmp_path, turned).rates_bps == (45e6, 9e6)
-    # One alone is that of the direction whose rate it is nearer to: the queue of the other is the modem's.
-    alone = have(tmp_path, "tc qdisc add dev eth0 root handle 1: tbf rate 9mbit burst 10kb limit 100kb\n")
-    assert alone.rates_bps == (None, 9e6) and alone.link["rate"] == "500mbit"
-    assert alone.link["reverse_qdisc"]["kind"] == "bfifo"
-    dump = (ROOT / "testdata/tc/cake-alone.txt").read_text(encoding="utf-8")
-    assert have(tmp_path, dump).down["kind"] == "cake"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "qdisc fq_codel 0: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms\n",
-            "nothing in it shapes, so that the queue is the modem's, whatever stands on the router; expected a shaper",
-        ),
-        (
-            "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n",
-            "htb shapes, at a rate that its classes say; expected the lines of tc class show in it too",
-        ),
-        ("hello\n", "no qdisc in it, expected text of tc -s qdisc show"),
-    ],
-)
-def test_a_dump_that_shapes_nothing_is_refused_in_a_line(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(BadInput, match=re.escape(said)) as refused:
-        have(tmp_path, text)
-    assert "have.txt" in str(refused.value) and "\n" not in str(refused.value)
-
-
-def test_what_is_set_now_races_with_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "now.txt"
-    # A shaper far too slow, and a queue of a second.
-    file.write_text(
-        "tc qdisc add dev ifb0 root handle 1: tbf rate 1mbit burst 10kb limit 125kb\n"
-        "tc qdisc add dev eth0 root handle 1: tbf rate 500kbit burst 10kb limit 62kb\n",
-        encoding="utf-8",
-    )
-    words_of = [
-        "advise",
-        "--down",
-        "4mbit",
-        "--up",
-        "2mbit",
-        "--on",
-        "openwrt",
-        "--users",
-        "1",
-        "--rounds",
-        "6",
-        "--json",
-    ]
-    assert invoke([*words_of, "--have", str(file), "--rate-error", "0"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert "as set now" in found["candidates"] and found["recommended"] != "as set now"
-    assert found["link"]["configured"] == "bfifo at 1 Mb/s down and bfifo at 500 kb/s up"
-    said = " ".join(found["verdict"])
-    assert f"Set now, by {file}: bfifo at 1 Mb/s down" in said
-    assert "It left the race after" in said or "a change may not be worth it" in said
-
-
-def test_what_is_best_as_it_is_set_is_left(tmp_path: Path) -> None:
-    file = tmp_path / "now.txt"
-    file.write_text(CAKE_BOTH, encoding="utf-8")
-    asked = question.read("50mbit", "10mbit", platform="openwrt", have=file)
-    assert asked.configured is not None
-    own = asked.configured.candidate()
-    assert lines.of(asked, own) == "# Nothing to change: leave it as it is set.\n"
-    race = advising.Race([TODAY, own.name], (4,))
-    row = {"calls_mos": 4.0, "pages_in_2s": 0.5, "game_p99_s": 0.1, "down_bps": 4e7, "up_bps": 8e6}
-    for _ in range(4):
-        race.add(TODAY, 0.1)
-        race.add(own.name, 0.9)
-    race.judge()
-    today = candidates.of("openwrt", "ethernet", 0.08)[0]
-    found = advising.Advice(asked, [today, own], race, {name: [row] * 4 for name in (TODAY, own.name)})
-    said = words.verdict(found)
-    assert said[0] == "Recommended: as set now." and "It is the first itself: nothing is to be changed." in said
-    assert costs.of(asked, own) is not None
 
 
 def test_it_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,8 @@ from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
 from aqmlab.vectors import ACCEPTOR, INITIATOR, Unit
 from captures import MAIL, PEERS, RTT_US, WEB, Packet, frames_of, in_order, packets_of, pcap
-from conftest import NATIVE
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 UNITS = (
     Unit(INITIATOR, 0, 350),
@@ -24,11 +25,6 @@ UNITS = (
     Unit(ACCEPTOR, 20_000, 9_000),
     Unit(ACCEPTOR, 1_000_000, 0),
 )
-
-
-@pytest.fixture(autouse=True)
-def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "native", NATIVE)
 
 
 def connections(starts_s: list[float], units: tuple[Unit, ...] = UNITS) -> list[Packet]:

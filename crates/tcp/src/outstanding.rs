@@ -4,46 +4,19 @@
 use crate::delivery::Sampler;
 use crate::segment::SackBlocks;
 use base::{Time, fetch};
+use record::{EVER_RESENT, LOST, RESENT, SACKED};
+use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use timed::Timed;
 
+pub use record::Record;
+
+mod record;
+mod scoreboard;
 mod timed;
-
-/// A segment that was sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Record {
-    /// First sequence number.
-    pub seq: u64,
-    /// When it was last sent.
-    pub sent_at: Time,
-    /// Sequence space it takes: payload and FIN.
-    pub len: u32,
-    /// Whether it carries the FIN.
-    pub fin: bool,
-    state: u8,
-}
-
-base::packed!(Record { seq, sent_at, len, fin, state });
 
 /// Of so many marked segments an accurate acknowledgement can tell.
 const MOST_COUNTED: usize = 7;
-const SACKED: u8 = 1;
-const LOST: u8 = 2;
-/// Sent again since it was deemed lost.
-const RESENT: u8 = 4;
-/// Sent more than once at any time, and so of no use to measure a round trip.
-const EVER_RESENT: u8 = 8;
-
-impl Record {
-    const fn is(&self, state: u8) -> bool {
-        self.state & state != 0
-    }
-
-    /// The sequence number after this segment.
-    pub const fn end(&self) -> u64 {
-        self.seq + self.len as u64
-    }
-}
 
 /// A segment's number among all segments ever sent. It stays valid when records before it are removed.
 type Serial = u64;
@@ -73,84 +46,6 @@ pub struct Plain {
     pub first_at: Time,
     /// When the last of them was.
     pub last_at: Time,
-}
-
-/// Who hears of a loss, and the serial of the first record.
-type Told<'a> = (&'a mut Option<Box<Sampler>>, Serial);
-
-/// Sums over the records by what became of them, and how far each search among them has come.
-#[derive(Clone, Debug, Default)]
-struct Scoreboard {
-    sacked_bytes: u64,
-    sacked_records: u32,
-    lost_bytes: u64,
-    resent_bytes: u64,
-    /// One past the serials of the three highest SACKed records, highest first; 0 where there are fewer.
-    highest_sacked: [Serial; 3],
-    /// Records before this one were examined for loss.
-    examined: Serial,
-    /// No record before this one waits to be sent again.
-    resend_from: Serial,
-    /// The blocks that the last acknowledgement reported, which need no second look.
-    walked: [(u64, u64); SackBlocks::MOST],
-    /// Bytes ever deemed lost.
-    ever_lost_bytes: u64,
-    /// Bytes that are thought to have arrived, although nobody knows of which records.
-    assumed_bytes: u64,
-    /// From this sequence number on, records were sent once, and nothing more is known of them.
-    plain_from: u64,
-}
-
-base::left_whole!(Scoreboard);
-
-impl Scoreboard {
-    /// Takes a record out of the sums when it is acknowledged or reported.
-    #[inline]
-    fn forget(&mut self, record: &Record) {
-        let len = u64::from(record.len);
-        self.sacked_bytes -= if record.is(SACKED) { len } else { 0 };
-        self.sacked_records -= u32::from(record.is(SACKED));
-        self.lost_bytes -= if record.is(LOST) { len } else { 0 };
-        self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
-    }
-
-    /// Deems the record with this serial lost unless it was reported, so that it is sent again.
-    fn lose(&mut self, record: &mut Record, serial: Serial, told: Told<'_>) {
-        if record.is(SACKED) {
-            return;
-        }
-        if !record.is(LOST) {
-            record.state |= LOST;
-            self.touch(record);
-            self.lost_bytes += u64::from(record.len);
-            self.lose_more(record, serial, told);
-        }
-        if !record.is(RESENT) {
-            self.resend_from = self.resend_from.min(serial);
-        }
-    }
-
-    /// Counts a transmission of the record that is deemed lost.
-    fn lose_more(&mut self, record: &Record, serial: Serial, told: Told<'_>) {
-        self.ever_lost_bytes += u64::from(record.len);
-        if let (Some(sampler), first) = told {
-            sampler.lose((serial - first) as usize, record.seq, record.end());
-        }
-    }
-
-    /// Notes that more is known of the record than that it was sent.
-    #[inline]
-    fn touch(&mut self, record: &Record) {
-        self.plain_from = self.plain_from.max(record.end());
-    }
-
-    /// Stops counting a record as sent again.
-    fn unsend(&mut self, record: &mut Record) {
-        if record.is(RESENT) {
-            record.state &= !RESENT;
-            self.resent_bytes -= u64::from(record.len);
-        }
-    }
 }
 
 impl Outstanding {

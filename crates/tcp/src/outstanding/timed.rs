@@ -1,6 +1,7 @@
 //! This file finds losses by time. It knows when each segment was sent, and the newest transmission that has arrived.
 
-use super::{EVER_RESENT, LOST, Outstanding, RESENT, Record, SACKED, Serial};
+use super::record::{EVER_RESENT, LOST, RESENT, Record, SACKED};
+use super::{Outstanding, Serial};
 use crate::rack::{AtHand, Rack};
 use base::{Span, Time};
 use std::collections::VecDeque;

@@ -2,15 +2,18 @@
 //! packet. It writes down every packet; the story is printed when a test fails.
 
 // Each test binary uses some of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use base::{Ecn, Span, Time};
+use packet::spoil_option;
 use std::collections::BTreeMap;
-use std::fmt;
-use tcp::{
-    ByteCounts, Config, Control, CubicDialect, DelayedAck, EcnMode, Emit, Endpoint, Flags, Hystart, LedbatSettings,
-    Reduction, Repair, RtoFloor, RttSampling, SackBlocks, Segment,
-};
+use tcp::{Config, Emit, Endpoint, Flags, Segment};
+
+pub use packet::{Fate, Kind, Packet, policer};
+pub use stack::{delayed, plain, stack};
+
+mod packet;
+mod stack;
 
 /// The end that opens the connection.
 pub const CLIENT: usize = 0;
@@ -19,92 +22,6 @@ pub const SERVER: usize = 1;
 
 /// One way, on every bench: the round trip takes 100 ms.
 pub const DELAY: Span = Span::from_ms(50);
-
-/// What a packet is, as scripts tell them apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    Syn,
-    SynAck,
-    /// Data sent for the first time; a FIN may ride on it.
-    Data,
-    /// A FIN alone, for the first time.
-    Fin,
-    /// Data or a FIN sent again.
-    Resent,
-    /// A pure acknowledgement.
-    Ack,
-}
-
-/// What becomes of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    Pass,
-    Lose,
-    /// Marks it if it is ECN-capable, lets it pass otherwise.
-    Mark,
-    /// Arrives this much later than the others do.
-    Late(Span),
-    /// Its ECN field, or the bits AE, CWR and ECE, become so on the way.
-    Field(Ecn),
-    Bits(u32),
-    /// Its AccECN option is stripped, or zeroed.
-    NoOption,
-    ZeroedOption,
-}
-
-/// The fate of data at a token bucket of so many segments that fills at so many a second.
-pub fn policer(bucket: f64, rate: f64) -> impl FnMut(&Packet) -> Fate {
-    let (mut tokens, mut last) = (bucket, Time::ZERO);
-    move |packet| {
-        if !matches!(packet.kind, Kind::Data | Kind::Resent) {
-            return Fate::Pass;
-        }
-        tokens = (tokens + packet.at.since(last).secs_f64() * rate).min(bucket);
-        last = packet.at;
-        if tokens < 1.0 {
-            return Fate::Lose;
-        }
-        tokens -= 1.0;
-        Fate::Pass
-    }
-}
-
-/// A packet as it was sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Packet {
-    pub at: Time,
-    pub from: usize,
-    pub kind: Kind,
-    /// Which of its kind from this end, counted from 1.
-    pub number: usize,
-    pub segment: Segment,
-    pub fate: Fate,
-}
-
-impl fmt::Display for Packet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Packet { at, from, kind, number, segment, fate } = self;
-        write!(f, "{:>12.3} ms  {}", at.secs_f64() * 1e3, if *from == CLIENT { "client ->" } else { "<- server" })?;
-        write!(f, "  {kind:?} {number}: {}..{}", segment.seq, segment.end())?;
-        for (flag, name) in
-            [(Flags::SYN, "SYN"), (Flags::FIN, "FIN"), (Flags::AE, "AE"), (Flags::CWR, "CWR"), (Flags::ECE, "ECE")]
-        {
-            if segment.flags.has(flag) {
-                write!(f, " {name}")?;
-            }
-        }
-        if segment.flags.has(Flags::ACK) {
-            write!(f, " ack {} window {}", segment.ack, segment.window)?;
-        }
-        for (start, end) in segment.sacks.above(segment.ack) {
-            write!(f, " sack {start}..{end}")?;
-        }
-        if segment.ecn != Ecn::NotEct {
-            write!(f, " {:?}", segment.ecn)?;
-        }
-        if *fate == Fate::Pass { Ok(()) } else { write!(f, "  [{fate:?}]") }
-    }
-}
 
 /// What an application does.
 #[derive(Clone, Copy, Debug)]
@@ -546,18 +463,6 @@ impl Drop for Bench {
     }
 }
 
-/// Strips the AccECN option of a segment, or zeroes its counters. Reports of what came twice are lost with it.
-fn spoil_option(segment: &mut Segment, zeroes: bool) {
-    let Some(option) = segment.byte_counts() else { return };
-    let mut sacks = SackBlocks::default();
-    segment.sacks.above(segment.ack).for_each(|(start, end)| sacks.push(start - segment.ack, end - segment.ack));
-    segment.sacks = sacks;
-    segment.size -= option.option_bytes() as u16;
-    if zeroes {
-        segment.carry(&ByteCounts::new(option.order, [0; 3], option.counters().len()));
-    }
-}
-
 /// The instant `ms` milliseconds into the run.
 pub fn at_ms(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
@@ -567,68 +472,4 @@ pub fn at_ms(ms: u64) -> Time {
 pub fn in_ms(at: Time) -> u64 {
     assert_eq!(at.ns() % 1_000_000, 0, "{at:?} is not a whole number of milliseconds");
     at.ns() / 1_000_000
-}
-
-/// The built-in profile of this name.
-pub fn stack(name: &str) -> Config {
-    (tcp::profile(name).expect("a built-in profile").config)()
-}
-
-/// The RFCs without anybody's habits: 1000-byte segments, every segment acknowledged at once, Reno's window, NewReno
-/// recovery, no ECN, established from the start, a clock without ticks, RFC 6298's timeouts.
-pub fn plain() -> Config {
-    Config {
-        mss: 1000,
-        header: 40,
-        syn_header: 40,
-        window: 1 << 30,
-        receive_buffer: 0,
-        initial_window: 2,
-        handshake: false,
-        syn_losses_forgiven: 0,
-        repair: Repair::NewReno,
-        control: Control::Reno,
-        cubic: CubicDialect::Rfc,
-        ledbat: LedbatSettings::DEFAULT,
-        hystart: Hystart::Off,
-        ecn: EcnMode::Off,
-        ecn_fallback: false,
-        ect_on_all: false,
-        limited_transmit: false,
-        byte_counting: false,
-        cwnd_validation: false,
-        reduction: Reduction::AtOnce,
-        timestamps: false,
-        dsack: false,
-        frto: false,
-        undo: false,
-        whole_segments: false,
-        ecn_floor: 1,
-        idle_restart: true,
-        idle_halves: false,
-        rtt_sampling: RttSampling::EveryAck,
-        granularity: Span::from_ns(1),
-        timer_wheel: false,
-        fin_takes_room: false,
-        rto_initial: Span::from_secs(1),
-        rto_min: Span::from_secs(1),
-        rto_max: Span::from_secs(60),
-        rto_floor: RtoFloor::Whole,
-        delayed_ack: DelayedAck {
-            every: 1,
-            timeout: Span::from_ms(100),
-            quick: 0,
-            window_updates: false,
-            counts_small: true,
-            hurries_for_ecn: false,
-            adapts: false,
-        },
-        ..stack("linux")
-    }
-}
-
-/// [`plain`] with an acknowledgement for every second segment.
-pub fn delayed() -> Config {
-    let plain = plain();
-    Config { delayed_ack: DelayedAck { every: 2, ..plain.delayed_ack }, ..plain }
 }

@@ -1,0 +1,114 @@
+"""What is set on a link now: read from lines and dumps, and a candidate like the others."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from aqmlab.advice import advising, candidates, costs, lines, question, words
+from aqmlab.advice.candidates import TODAY
+from aqmlab.cli import invoke
+from aqmlab.errors import BadInput
+from conftest import ROOT
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+CAKE_BOTH = """tc qdisc add dev ifb0 root cake bandwidth 45mbit besteffort overhead 18
+tc qdisc add dev eth0 root cake bandwidth 9mbit besteffort overhead 18
+"""
+
+
+def have(tmp_path: Path, text: str) -> question.Configured:
+    file = tmp_path / "have.txt"
+    file.write_text(text, encoding="utf-8")
+    found = question.read("50mbit", "10mbit", have=file).configured
+    assert found is not None
+    return found
+
+
+def test_what_is_set_now_is_read_from_lines_and_dumps(tmp_path: Path) -> None:
+    found = have(tmp_path, CAKE_BOTH)
+    assert found.rates_bps == (45e6, 9e6) and found.said == "cake at 45 Mb/s down and cake at 9 Mb/s up"
+    assert (found.link["rate"], found.link["reverse_rate"], found.link["overhead"]) == ("45mbit", "9mbit", "18b")
+    # The faster of two is that towards the users, whichever comes first.
+    turned = "\n".join(reversed(CAKE_BOTH.splitlines())) + "\n"
+    assert have(tmp_path, turned).rates_bps == (45e6, 9e6)
+    # One alone is that of the direction whose rate it is nearer to: the queue of the other is the modem's.
+    alone = have(tmp_path, "tc qdisc add dev eth0 root handle 1: tbf rate 9mbit burst 10kb limit 100kb\n")
+    assert alone.rates_bps == (None, 9e6) and alone.link["rate"] == "500mbit"
+    assert alone.link["reverse_qdisc"]["kind"] == "bfifo"
+    dump = (ROOT / "testdata/tc/cake-alone.txt").read_text(encoding="utf-8")
+    assert have(tmp_path, dump).down["kind"] == "cake"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "qdisc fq_codel 0: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms\n",
+            "nothing in it shapes, so that the queue is the modem's, whatever stands on the router; expected a shaper",
+        ),
+        (
+            "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n",
+            "htb shapes, at a rate that its classes say; expected the lines of tc class show in it too",
+        ),
+        ("hello\n", "no qdisc in it, expected text of tc -s qdisc show"),
+    ],
+)
+def test_a_dump_that_shapes_nothing_is_refused_in_a_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(said)) as refused:
+        have(tmp_path, text)
+    assert "have.txt" in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_what_is_set_now_races_with_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "now.txt"
+    # A shaper far too slow, and a queue of a second.
+    file.write_text(
+        "tc qdisc add dev ifb0 root handle 1: tbf rate 1mbit burst 10kb limit 125kb\n"
+        "tc qdisc add dev eth0 root handle 1: tbf rate 500kbit burst 10kb limit 62kb\n",
+        encoding="utf-8",
+    )
+    words_of = [
+        "advise",
+        "--down",
+        "4mbit",
+        "--up",
+        "2mbit",
+        "--on",
+        "openwrt",
+        "--users",
+        "1",
+        "--rounds",
+        "6",
+        "--json",
+    ]
+    assert invoke([*words_of, "--have", str(file), "--rate-error", "0"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "as set now" in found["candidates"] and found["recommended"] != "as set now"
+    assert found["link"]["configured"] == "bfifo at 1 Mb/s down and bfifo at 500 kb/s up"
+    said = " ".join(found["verdict"])
+    assert f"Set now, by {file}: bfifo at 1 Mb/s down" in said
+    assert "It left the race after" in said or "a change may not be worth it" in said
+
+
+def test_what_is_best_as_it_is_set_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "now.txt"
+    file.write_text(CAKE_BOTH, encoding="utf-8")
+    asked = question.read("50mbit", "10mbit", platform="openwrt", have=file)
+    assert asked.configured is not None
+    own = asked.configured.candidate()
+    assert lines.of(asked, own) == "# Nothing to change: leave it as it is set.\n"
+    race = advising.Race([TODAY, own.name], (4,))
+    row = {"calls_mos": 4.0, "pages_in_2s": 0.5, "game_p99_s": 0.1, "down_bps": 4e7, "up_bps": 8e6}
+    for _ in range(4):
+        race.add(TODAY, 0.1)
+        race.add(own.name, 0.9)
+    race.judge()
+    today = candidates.of("openwrt", "ethernet", 0.08)[0]
+    found = advising.Advice(asked, [today, own], race, {name: [row] * 4 for name in (TODAY, own.name)})
+    said = words.verdict(found)
+    assert said[0] == "Recommended: as set now." and "It is the first itself: nothing is to be changed." in said
+    assert costs.of(asked, own) is not None
