@@ -174,6 +174,17 @@ def test_the_overview_has_every_claim_once_and_leads_to_the_reports(tmp_path):
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", text)
 
 
+def test_every_row_of_the_overview_has_the_columns_of_its_head(tmp_path):
+    unknown = {**CLAIMS[1], "id": "o-1", "called": verdicts.UNEXPLAINED}
+    other = {**FOUND, "id": "other2002", "claims": [unknown]}
+    text = overview_page.write_overview([FOUND, other], tmp_path).read_text(encoding="utf-8")
+    table = text[text.index('<table class="studies"') :]
+    rows = re.findall(r"<tr.*?</tr>", table[: table.index("</table>")], re.S)
+    assert len(rows) == 3
+    assert len({len(re.findall(r"<t[hd][ >]", row)) for row in rows}) == 1
+    assert re.findall(rf'data-measure="claims.verdict={verdicts.UNEXPLAINED}">(.*?)</td>', table)[0] == "0"
+
+
 def test_of_many_numbers_those_that_do_not_hold_are_shown_first():
     many = [finding(f"point {k}", value=-0.05 if k == 11 else 0.03) for k in range(12)]
     shown = verdicts.shown(claim("s", *many), few=3)

@@ -59,7 +59,7 @@ SEED = 20040301
 
 @dataclass(frozen=True, eq=False)
 class Kin:
-    """What chance does to points under the same demands: residuals [point, run, abscissa] of those that are not wild."""
+    """What chance does to points under the same demands: residuals [point, run, abscissa] of those not wild."""
 
     residuals: Array
     wild: frozenset[int] = frozenset()

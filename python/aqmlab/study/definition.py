@@ -294,7 +294,8 @@ def _only_words(parts: Sequence[Grid], whole: Sequence[Grid], only: Sequence[str
 
 
 def _asked_words(parts: Sequence[Grid], whole: Sequence[Grid]) -> str:
-    return f"Only the points that claims ask of were run, {_count(parts)} of {_count(whole)}: `--only` runs others by name."
+    count = f"{_count(parts)} of {_count(whole)}"
+    return f"Only the points that claims ask of were run, {count}: `--only` runs others by name."
 
 
 def _changed_words(

@@ -176,8 +176,8 @@ def unexpected(found: Sequence[Json]) -> list[str]:
 def numbers(found: Json, before: Json | None = None) -> Json:
     """What of a finished study is kept with it, beside what `before` keeps of other parts of the same profile.
 
-    A part answers a claim anew if it asked all the numbers that an earlier one did, of the same question: these and more,
-    or of as many runs.
+    A part answers a claim anew if it asked all the numbers that an earlier one did, of the same question: these and
+    more, or of as many runs.
     """
     name = str(found["digest"])[:TAKE_DIGITS]
     answers = {claim["id"]: _answer(claim, name) for claim in found["claims"]}

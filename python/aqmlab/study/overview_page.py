@@ -33,7 +33,7 @@ def html(found: Sequence[Json]) -> str:
         environment()
         .get_template("study/overview.html.j2")
         .render(
-            studies=[_study(one) for one in found],
+            studies=[_study(one, every) for one in found],
             ids=[one["id"] for one in found],
             counts=verdicts.counts(every),
             total=len(every),
@@ -49,8 +49,8 @@ def html(found: Sequence[Json]) -> str:
     )
 
 
-def _study(one: Json) -> dict[str, Any]:
-    counts = verdicts.counts(one["claims"])
+def _study(one: Json, every: Sequence[Json]) -> dict[str, Any]:
+    counts = verdicts.counts(one["claims"], every)
     return {
         "id": one["id"],
         "title": one["title"],

@@ -143,11 +143,19 @@ def beside(column: Json) -> Json:
     return {**column, "mark": MARKS.get(verdict, "?"), "css": CLASSES.get(verdict, "open")}
 
 
-def counts(claims: Sequence[Json]) -> list[tuple[str, str, str, int]]:
-    """What claims are called, mark, classes and how many, of each; without claims of an unknown cause none is said."""
-    words = [claim.get("called") or claim["verdict"] for claim in claims]
+def counts(claims: Sequence[Json], among: Sequence[Json] | None = None) -> list[tuple[str, str, str, int]]:
+    """What claims are called, mark, classes and how many, of each; without claims of an unknown cause none is said.
+
+    `among`: all claims of the page, where these are those of one of its rows.
+    """
+    words = [_called(claim) for claim in claims]
     shown = [(word, *looks, words.count(word)) for word, looks in CALLED.items()]
-    return [row for row in shown if row[0] != UNEXPLAINED or row[3]]
+    said = {_called(claim) for claim in (claims if among is None else among)}
+    return [row for row in shown if row[0] != UNEXPLAINED or row[0] in said]
+
+
+def _called(claim: Json) -> str:
+    return str(claim.get("called") or claim["verdict"])
 
 
 def strip(finding: Json, span: tuple[float, float] | None) -> Markup:
