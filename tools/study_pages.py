@@ -1,4 +1,6 @@
-"""Writes docs/studies.md; before that, puts the numbers of result folders given as arguments beside their studies.
+"""Writes docs/studies.md and docs/studies/figures.md; before that, keeps what result folders given as arguments found.
+
+Their numbers are put beside their studies, and of runs at the published scale the distributions of response times.
 
 A folder is that of a study (`results/study-le2003`) or of all of them (`results/studies`). Results with self-checks
 that failed are taken over only if each of these is listed: `--failed="web/pi-24/off, seed 3: NAME"`.
@@ -7,12 +9,16 @@ that failed are taken over only if each of these is listed: `--failed="web/pi-24
 import sys
 from pathlib import Path
 
+import study_figures
+
 from aqmlab.errors import AqmlabError
 from aqmlab.json_files import read_json
-from aqmlab.study import folders, found, overview, witnessed
+from aqmlab.study import curves, definition, folders, found, overview, witnessed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "studies.md"
+FIGURES = ROOT / "docs" / "studies" / "figures.md"
+IMAGES = ROOT / "docs" / "img" / "studies"
 
 
 def take(folder: Path, listed: list[str]) -> None:
@@ -24,8 +30,9 @@ def take(folder: Path, listed: list[str]) -> None:
         return
     place = ROOT / "studies" / facts["id"]
     path = found.keep(folder, place, listed)
-    if (compared := witnessed.keep(folder, place)) is not None:
-        print(compared.relative_to(ROOT))
+    for kept in (witnessed.keep(folder, place), curves.keep(folder, place, facts)):
+        if kept is not None:
+            print(kept.relative_to(ROOT))
     checks = facts["self_checks"]
     print(f"{path.relative_to(ROOT)}: {checks['held']} self-checks hold, {len(checks['failed'])} failed")
 
@@ -36,8 +43,10 @@ def main(arguments: list[str]) -> None:
     listed = [argument.removeprefix(flag) for argument in arguments if argument.startswith(flag)]
     for folder in (argument for argument in arguments if not argument.startswith(flag)):
         take(Path(folder), listed)
-    PAGE.write_text(overview.markdown([ROOT / "studies" / name for name in folders.known()]), encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
+    places = [ROOT / "studies" / name for name in folders.known()]
+    PAGE.write_text(overview.markdown(places), encoding="utf-8")
+    study_figures.write([definition.read(place) for place in places], FIGURES, IMAGES)
+    print(PAGE.relative_to(ROOT), FIGURES.relative_to(ROOT), sep="\n")
 
 
 if __name__ == "__main__":

@@ -67,8 +67,9 @@ _HEAD = """# The studies, claim by claim
 
 What five published studies and the RFCs of L4S claim, asked of runs made here. How to run them, and what the words \
 mean: [studies](guide/studies.md). This page is written by `make studies` from `claims.toml` and `found.json` in each \
-folder of [studies](../studies). What the papers state and the runs leave out: \
-[not modelled](studies/not-modelled.md). Bounds that were set anew after results: [a list](studies/changes.md). \
+folder of [studies](../studies). Distributions on the papers' axes: [figures](studies/figures.md). What the papers \
+state and the runs leave out: [not modelled](studies/not-modelled.md). Bounds that were set anew after results: \
+[a list](studies/changes.md). \
 Claims and scenarios against the texts: [a second reading](studies/second-reading.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \

@@ -21,7 +21,7 @@ from aqmlab.json_files import Json
 from aqmlab.progress import Both, Foreseen, Monitor, Silent, View, clock_text
 from aqmlab.results import store
 from aqmlab.runs.noted import Noted
-from aqmlab.study import found, live, page
+from aqmlab.study import curves, found, live, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
 from aqmlab.study.found import Effort
@@ -257,6 +257,7 @@ def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agr
     facts["agreements"] = [item.as_dict() for item in agreements]
     for name in DRAWN:  # what is not drawn any more shall not stay
         shutil.rmtree(one.folder / name, ignore_errors=True)
+    curves.write(study, cells, one.folder)
     report = write(facts, study, cells, one.folder, agreements)
     store.write_json(one.folder / found.RESULT, facts)
     return Finished(study, one.folder, facts, report, {key: run.cpu_s for key, run in loaded.items()}, agreements)

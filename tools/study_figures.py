@@ -1,0 +1,165 @@
+"""The figures of the papers that studies are made after, drawn from the distributions that are kept with each."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from aqmlab.figures.drawn import as_on_page
+from aqmlab.json_files import Json
+from aqmlab.results import store
+from aqmlab.results.exchanges import QUANTILES
+from aqmlab.results.window import Window
+from aqmlab.study import curves, figures, found
+from aqmlab.study.definition import Study
+from aqmlab.sweep.grid import Point
+from aqmlab.sweep.selectors import select
+
+HEAD = """# The papers' figures
+
+Distributions of response times at the published scale, on the axes that the papers print: milliseconds, shares by
+twenties, nothing enlarged. The number of a figure is the paper's. The papers' own figures are not here, since they are
+not ours to print.
+
+Every figure is drawn from `studies/ID/curves.parquet`, which keeps the distribution of each run. `aqmlab study ID`
+makes the runs, all or with `--only` a part of them. `make studies TAKE=RESULTS` then keeps their distributions and
+draws this page anew. Figures whose runs were made before distributions were kept are not here yet.
+
+Why all curves bend at 150, 300 and 1,020 ms: [le2003](../../studies/le2003/README.md#where-the-curves-bend). What the
+numbers say of each claim: [the studies](../studies.md).
+"""
+
+
+def write(studies: Sequence[Study], page: Path, images: Path) -> None:
+    """Writes the page, and the figures as PNG into a folder for each study; what is not drawn any more goes."""
+    parts, drawn_files = [HEAD], set[Path]()
+    for study in studies:
+        columns = [("", found.BARE), *((bed.name, bed.title) for bed in study.beds)]
+        for bed, title in columns:
+            cells = KeptCells(study, bed)
+            drawn = figures.draw(drawable(study.figures), cells.find, cells.left_out) if len(cells) else []
+            if not drawn:
+                continue
+            parts.append(f"## {study.id}: {title}\n")
+            for one in drawn:
+                place = images / study.id / f"{one.name}{f'-{bed}' if bed else ''}.png"
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(as_on_page(one))
+                drawn_files.add(place)
+                number = one.name.removeprefix("figure-").removesuffix("-as-printed")
+                link = Path(os.path.relpath(place, page.parent)).as_posix()
+                parts.append(f"### {number}: {one.title}\n\n![{one.title}]({link})\n\n{one.caption}\n")
+    for path in set(images.glob("*/*.png")) - drawn_files:
+        path.unlink()
+    store.write_text(page, "\n".join(parts))
+
+
+@dataclass(frozen=True)
+class KeptCell:
+    """A point of which distributions are kept, and nothing else of its runs."""
+
+    point: Point
+    windows: list[Window]
+    summaries: list[Json] = field(default_factory=list)
+    demand: tuple[str | None, tuple[int, ...]] = (None, ())
+
+    @property
+    def name(self) -> str:
+        """The grid and the names of the values."""
+        return self.point.name
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        return self.point.label
+
+    @property
+    def grid(self) -> str:
+        """Name of the grid."""
+        return self.point.grid
+
+    @property
+    def at(self) -> Mapping[str, str]:
+        """Axis to the name of its value."""
+        return self.point.at
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Axis to its value for people."""
+        return self.point.labels
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """Axis to its value as a number, where it is one."""
+        return self.point.numbers
+
+    @property
+    def uncongested(self) -> bool:
+        """Whether it ran on the uncongested link."""
+        return self.point.uncongested
+
+    @cached_property
+    def scenario(self) -> Json:
+        """The resolved scenario, before populations are put in the place of loads."""
+        return self.point.source.resolve().scenario
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """What the link did over time, which is not kept."""
+        return pl.DataFrame()
+
+
+class KeptCells:
+    """The points of a study of which distributions are kept, on one test bed or on the bare model (`""`)."""
+
+    def __init__(self, study: Study, bed: str) -> None:
+        path = study.folder / curves.FILE
+        kept = curves.read(path).filter(pl.col("bed") == bed) if path.exists() else pl.DataFrame(schema=curves.SCHEMA)
+        rows: dict[str, list[Window]] = {}
+        for row in kept.iter_rows(named=True):
+            rows.setdefault(row["point"], []).append(_window(row))
+        self._everything = study.everything
+        self._cells = {p.name: KeptCell(p, rows[p.name]) for p in study.everything if p.name in rows}
+
+    def find(self, selector: Json) -> list[KeptCell]:
+        """What a selector names and is kept, in its order."""
+        there = [cell.point for cell in self._cells.values()]
+        return [self._cells[point.name] for point in select(there, selector, "selector", self._everything)]
+
+    def left_out(self, selector: Json) -> list[Point]:
+        """What a selector names and is not kept."""
+        return [p for p in select(self._everything, selector, "selector") if p.name not in self._cells]
+
+    def __len__(self) -> int:
+        """How many points."""
+        return len(self._cells)
+
+
+def drawable(specs: Iterable[Json]) -> list[Json]:
+    """The figures that distributions are enough for: those on papers' axes, and tails."""
+    return [spec for spec in specs if spec.get("printed") or spec["kind"] == "ccdf"]
+
+
+def _window(row: Json) -> Window:
+    """A window of one part, with its distributions alone."""
+    none = np.zeros((2, 1))
+    return Window(
+        measured_s=float("nan"),
+        rate_bps=(float("nan"), float("nan")),
+        sent_bits=none,
+        offered=none,
+        dropped=none,
+        marked=none,
+        delivered=none,
+        delay_sum_s=none,
+        completed=np.array([float(row["completed"])]),
+        quantiles=np.full((len(QUANTILES), 1), np.nan),
+        whole_quantiles=np.full(len(QUANTILES), np.nan),
+        cdf_counts=np.asarray(row["within"], dtype=float)[None, :],
+        tail_counts=np.asarray(row["longer"], dtype=float)[None, :],
+        summarised={},
+    )
