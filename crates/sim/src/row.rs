@@ -9,7 +9,7 @@ use crate::packets::Parcel;
 use aqm::Due;
 use base::Time;
 
-/// So many packets may have gone before their places are freed, since all others are moved then.
+/// So many packets have gone at least, and as many as are left, before their places are freed: all others are moved then.
 const CLOSES_UP: usize = 256;
 
 /// A row of packets by the time when they are due.
@@ -24,7 +24,7 @@ impl Row {
     /// Adds a packet of `source` that is due at `at`, which is not before what has gone.
     #[inline]
     pub fn push(&mut self, at: Time, source: u32, packet: Parcel) {
-        if self.gone >= CLOSES_UP {
+        if self.gone >= CLOSES_UP && self.gone >= self.packets.len() - self.gone {
             self.close_up();
         }
         let due = Due { at, source, packet };

@@ -14,6 +14,7 @@ pub mod stack;
 
 mod byte_counts;
 mod delivery;
+mod memory;
 mod outstanding;
 mod rack;
 mod reassembly;

@@ -1,6 +1,8 @@
 //! A connection runs a controller, and with it what ends slow start before anything is lost.
 
+use super::reno::Reno;
 use super::{Acked, Algorithm, Congestion, Controller, Delivery, Window, hystart, hystart_pp};
+use crate::memory::renewed;
 use crate::stack::Config;
 
 /// When slow start ends, before anything is lost.
@@ -23,6 +25,18 @@ enum Start {
 
 base::packed!(Start: Linux(start) | Plus(start));
 
+impl Start {
+    /// What a configuration asks for, in the memory of a former one.
+    fn of(former: Option<Box<Self>>, config: &Config) -> Option<Box<Self>> {
+        let fresh = match config.hystart() {
+            Hystart::Off => return None,
+            Hystart::Linux => Self::Linux(hystart::Start::new(config.is_paced())),
+            Hystart::Plus => Self::Plus(hystart_pp::Start::new(config.is_paced())),
+        };
+        Some(renewed(former, fresh))
+    }
+}
+
 /// The controller of a connection and what ends its slow start.
 #[derive(Clone, Debug)]
 pub struct Chosen {
@@ -35,12 +49,18 @@ base::packed!(Chosen { algorithm, start });
 impl Chosen {
     /// A new controller, and what ends its slow start, as configured.
     pub fn new(config: &Config) -> Self {
-        let start = match config.hystart() {
-            Hystart::Off => None,
-            Hystart::Linux => Some(Box::new(Start::Linux(hystart::Start::new(config.is_paced())))),
-            Hystart::Plus => Some(Box::new(Start::Plus(hystart_pp::Start::new(config.is_paced())))),
-        };
-        Self { algorithm: Algorithm::new(config), start }
+        Self { algorithm: Algorithm::new(config), start: Start::of(None, config) }
+    }
+
+    /// One without memory of its own, to stand where another is taken away.
+    pub fn placeholder() -> Self {
+        Self { algorithm: Algorithm::Reno(Reno::default()), start: None }
+    }
+
+    /// Becomes what [`Chosen::new`] makes, in the memory that it has.
+    pub fn renew(&mut self, config: &Config) {
+        self.algorithm.renew(config);
+        self.start = Start::of(self.start.take(), config);
     }
 
     /// The controller.

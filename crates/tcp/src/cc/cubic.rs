@@ -65,6 +65,14 @@ impl Controller for Cubic {
         }
     }
 
+    fn renew(&mut self, config: &Config) {
+        match (&mut *self, config.cubic) {
+            (Self::Rfc(cubic), CubicDialect::Rfc) => cubic.renew(config),
+            (Self::Linux(cubic), CubicDialect::Linux) => cubic.renew(config),
+            _ => *self = Self::new(config),
+        }
+    }
+
     #[inline]
     fn watches(&self) -> bool {
         matches!(self, Self::Linux(_))

@@ -272,6 +272,14 @@ pub trait Controller {
     /// A new controller for a connection with this configuration.
     fn new(config: &Config) -> Self;
 
+    /// Becomes a new controller for another connection, in the memory that it has.
+    fn renew(&mut self, config: &Config)
+    where
+        Self: Sized,
+    {
+        *self = Self::new(config);
+    }
+
     /// Whether it wants to be told what is delivered.
     fn watches(&self) -> bool {
         false
@@ -327,6 +335,10 @@ impl<C: Controller> Controller for Box<C> {
 
     fn new(config: &Config) -> Self {
         Self::new(C::new(config))
+    }
+
+    fn renew(&mut self, config: &Config) {
+        C::renew(self, config);
     }
 
     fn watches(&self) -> bool {

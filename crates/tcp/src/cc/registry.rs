@@ -67,6 +67,13 @@ macro_rules! controllers {
                 }
             }
 
+            fn renew(&mut self, config: &Config) {
+                match (&mut *self, config.control) {
+                    $((Self::$name(state), Control::$name) => state.renew(config),)+
+                    _ => *self = Self::new(config),
+                }
+            }
+
             #[inline]
             fn watches(&self) -> bool {
                 match self {

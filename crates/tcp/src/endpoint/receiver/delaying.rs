@@ -35,6 +35,7 @@ use super::Receiver;
 use super::growing::Growing;
 use crate::endpoint::Emit;
 use crate::endpoint::sender::Sender;
+use crate::memory::renewed;
 use crate::segment::{Flags, Segment, stamp_of};
 use crate::stack::Config;
 use base::{Span, Time};
@@ -153,9 +154,7 @@ impl Receiver {
             reported: 0,
             growing: Growing::new(config),
         };
-        let Some(mut former) = former else { return Some(Box::new(fresh)) };
-        *former = fresh;
-        Some(former)
+        Some(renewed(former, fresh))
     }
 
     /// Hurries with as many acknowledgements as are left then, `most` at most (tcp_incr_quickack).

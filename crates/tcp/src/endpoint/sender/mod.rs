@@ -225,12 +225,18 @@ base::packed!(Sender {
 impl Sender {
     /// A sender with nothing sent.
     pub fn new(config: &Config) -> Self {
-        Self::holding(Outstanding::new(Repair::keeps_time(config)), config)
+        let outstanding = Outstanding::new(Repair::keeps_time(config));
+        Self::holding(outstanding, Chosen::new(config), Self::pacer_of(None, config), config)
     }
 
-    /// A sender with nothing sent, which reuses the memory of `outstanding`.
-    fn holding(outstanding: Outstanding, config: &Config) -> Self {
-        let (controller, repair) = (Chosen::new(config), Repair::new(config));
+    /// A sender with nothing sent, with new parts, or in the memory of former ones.
+    fn holding(
+        outstanding: Outstanding,
+        controller: Chosen,
+        pacer: Option<Box<pacing::Pacer>>,
+        config: &Config,
+    ) -> Self {
+        let repair = Repair::new(config);
         let descent = Descent::new(&repair, config);
         let needs_deliveries = descent.is_gradual() || repair.is_rack() || config.ecn == EcnMode::Accurate;
         Self {
@@ -262,7 +268,7 @@ impl Sender {
             rto_at: Time::NEVER,
             expired: Expired::default(),
             seldom_at: Time::NEVER,
-            pacer: Self::pacer_of(config),
+            pacer,
             persist: None,
             stats: Stats::default(),
         }
@@ -272,7 +278,10 @@ impl Sender {
     pub fn reset(&mut self, config: &Config) {
         let mut outstanding = std::mem::replace(&mut self.outstanding, Outstanding::new(false));
         outstanding.clear(Repair::keeps_time(config));
-        *self = Self::holding(outstanding, config);
+        let mut controller = std::mem::replace(&mut self.controller, Chosen::placeholder());
+        controller.renew(config);
+        let pacer = Self::pacer_of(self.pacer.take(), config);
+        *self = Self::holding(outstanding, controller, pacer, config);
     }
 
     /// Whether nothing is outstanding.

@@ -17,6 +17,7 @@ use super::{Outlet, Phase, Sender};
 use crate::cc::{Algorithm, Controller, Lost, Sample, Stage, Told, Window};
 use crate::delivery::Sampler;
 use crate::endpoint::Emit;
+use crate::memory::renewed;
 use crate::outstanding::Outstanding;
 use crate::rack::Rack;
 use crate::stack::Config;
@@ -134,9 +135,9 @@ impl Pacer {
 }
 
 impl Sender {
-    /// The pacer, where a stack has one.
-    pub(super) fn pacer_of(config: &Config) -> Option<Box<Pacer>> {
-        config.is_paced().then(|| Box::new(Pacer::new()))
+    /// The pacer, where a stack has one; in the memory of a former one.
+    pub(super) fn pacer_of(former: Option<Box<Pacer>>, config: &Config) -> Option<Box<Pacer>> {
+        config.is_paced().then(|| renewed(former, Pacer::new()))
     }
 
     /// `outstanding`, with the rate of delivery sampled where the controller asks for it.
