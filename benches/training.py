@@ -1,4 +1,4 @@
-"""The runs from which the compiler learns which way the engine mostly goes: `make build PROFILED=1`.
+"""The runs from which the compiler learns which way the engine mostly goes: `make profiled`.
 
     python benches/training.py
 
