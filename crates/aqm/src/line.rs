@@ -2,7 +2,15 @@
 //!
 //! A discipline behind a pointer costs an indirect call for each event. [`serve`] is compiled for each discipline by
 //! itself ([`Qdisc::serve`]), and does everything that happens within a stretch of time in which only known arrivals
-//! come from outside.
+//! come from outside. The wire goes first where both are due:
+//!
+//! ```text
+//!   arrivals       a     b c            d   │ e     of the stretch: a to d; e waits for the next one
+//!   queue                b c  c             │
+//!   wire       ──[ z ][ a ][ b ][ c ]    [ d│ ]──   d leaves in the next stretch
+//!   out              z    a    b    c       │
+//!                                         before
+//! ```
 
 use crate::egress::{Counting, Counts, Delivery, later, out_of_order};
 use crate::framing::Framing;

@@ -7,6 +7,15 @@
 //! sits in the finest coarser level whose current turn includes it, and moves down when its slot comes. A slot is
 //! sorted when it is opened. Events are linked nodes of one slab, so that nothing is allocated once the slab has grown
 //! to the largest number of pending events.
+//!
+//! ```text
+//!   coarse  │      │      │  ●   │      │   a slot is a whole turn of the finer level
+//!           ╰──┬───╯ its events move down when it comes
+//!   finer   │ ││ │●│ ││●│ │
+//!           ╰──┬──╯
+//!   finest  │││││●││││●●│││
+//!                ╰─ open: sorted, and given out one by one
+//! ```
 
 use base::{Time, fetch};
 use net::Rank;

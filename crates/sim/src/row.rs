@@ -4,12 +4,18 @@
 //! Packets that leave a link one after the other reach their hosts one after the other, but for a small one that has
 //! crossed its access link before a large one has. So a packet finds its place at the end of the row, or a few places
 //! before. The order is that of a [`Calendar`](crate::calendar::Calendar).
+//!
+//! ```text
+//!   gone ──┐ first
+//!   · · · ·│ 07 │ 09 │ 12 │ 15 │ 16 │ ◀─ push 13: goes before 15 and 16
+//!          └─▶ the next to reach its host
+//! ```
 
 use crate::packets::Parcel;
 use aqm::Due;
 use base::Time;
 
-/// So many packets have gone at least, and as many as are left, before their places are freed: all others are moved then.
+/// So many packets have gone at least, and as many as are left, before their places are freed, which moves all others.
 const CLOSES_UP: usize = 256;
 
 /// A row of packets by the time when they are due.

@@ -32,6 +32,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &["base", "aqm", "net", "tcp", "traffic", "scenario", "record", "sim"]),
 ];
 
+/// Where code may be `unsafe`, of what makes simulated runs: a file of each crate, with its reasons there.
+const UNSAFE_IN_ENGINE: &[&str] = &["crates/base/src/fetch.rs"];
+/// Crates that call on the kernel, or on laws of somebody's own: each use has its reason beside it.
+const MAY_BE_UNSAFE: &[&str] = &["law", "live", "python"];
+
 /// Collects complaints, so that one run shows them all.
 #[derive(Default)]
 struct Complaints(Vec<String>);
@@ -82,6 +87,29 @@ fn files_and_lines_are_short() {
             complaints.add(&path, text.lines().count(), "expected one line break at the end");
         }
     }
+}
+
+/// The workspace denies `unsafe`; what makes an exception says so by this word.
+#[test]
+fn the_engine_is_unsafe_in_one_file() {
+    let mut complaints = Complaints::default();
+    let mut seen = BTreeSet::new();
+    for path in tree::files_ending(&["rs"]) {
+        let place = path.display().to_string();
+        let Some((name, of_crate)) = place.strip_prefix("crates/").and_then(|rest| rest.split_once('/')) else {
+            continue;
+        };
+        if !of_crate.starts_with("src/") || MAY_BE_UNSAFE.contains(&name) {
+            continue;
+        }
+        for (index, line) in tree::text(&path).lines().enumerate().filter(|(_, line)| line.contains("(unsafe_code")) {
+            seen.insert(place.clone());
+            if !UNSAFE_IN_ENGINE.contains(&place.as_str()) {
+                complaints.add(&path, index + 1, format!("{}: expected in {UNSAFE_IN_ENGINE:?} alone", line.trim()));
+            }
+        }
+    }
+    assert_eq!(seen.len(), UNSAFE_IN_ENGINE.len(), "files that are listed and no longer unsafe: {seen:?}");
 }
 
 /// The line of each function that has a body of its own, its name, and how many lines it takes.

@@ -69,7 +69,7 @@ What five published studies and the RFCs of L4S claim, asked of runs made here. 
 mean: [studies](guide/studies.md). This page is written by `make studies` from `claims.toml` and `found.json` in each \
 folder of [studies](../studies). Distributions on the papers' axes: [figures](studies/figures.md). What the papers \
 state and the runs leave out: [not modelled](studies/not-modelled.md). Bounds that were set anew after results: \
-[a list](studies/changes.md). \
+[a list](studies/changes.md). What was not run yet, with its cost: [what is left](studies/left.md). \
 Claims and scenarios against the texts: [a second reading](studies/second-reading.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \

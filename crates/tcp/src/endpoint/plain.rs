@@ -13,6 +13,13 @@
 //! controller brings the window down by itself (Prague). Whether a sender may take it so is asked in `sender/plain.rs`.
 //! Everything else goes the general way ([`Endpoint::on_segment_generally`]).
 //!
+//! ```text
+//!   segment ─▶ plain? ─ yes ─▶ data: the receiver              ─▶ perhaps an acknowledgement
+//!                │             news of data: the window        ─▶ push: what may be sent
+//!                no
+//!                ╰─▶ state ─▶ marks ─▶ acknowledgement, repair ─▶ data ─▶ push
+//! ```
+//!
 //! What an application has written, and what had to wait for its paced departure, is sent in the same short way, where
 //! nothing is missing ([`Endpoint::push`], [`Endpoint::on_wake`]).
 //!
