@@ -16,6 +16,7 @@ from aqmlab.results.exchanges import QUANTILES
 from aqmlab.results.window import Window
 from aqmlab.study import curves, figures, found
 from aqmlab.study.definition import Study
+from aqmlab.study.figures.cell import without_label
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
 
@@ -27,7 +28,8 @@ not ours to print.
 
 Every figure is drawn from `studies/ID/curves.parquet`, which keeps the distribution of each run. `aqmlab study ID`
 makes the runs, all or with `--only` a part of them. `make studies TAKE=RESULTS` then keeps their distributions and
-draws this page anew. Figures whose runs were made before distributions were kept are not here yet.
+draws this page anew. A figure of which less than half of the points were run since distributions are kept is not here
+yet: [what is left to run](left.md).
 
 Why all curves bend at 150, 300 and 1,020 ms: [le2003](../../studies/le2003/README.md#where-the-curves-bend). What the
 numbers say of each claim: [the studies](../studies.md).
@@ -41,7 +43,7 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
         columns = [("", found.BARE), *((bed.name, bed.title) for bed in study.beds)]
         for bed, title in columns:
             cells = KeptCells(study, bed)
-            drawn = figures.draw(drawable(study.figures), cells.find, cells.left_out) if len(cells) else []
+            drawn = figures.draw(cells.drawable(study.figures), cells.find, cells.left_out) if len(cells) else []
             if not drawn:
                 continue
             parts.append(f"## {study.id}: {title}\n")
@@ -134,14 +136,19 @@ class KeptCells:
         """What a selector names and is not kept."""
         return [p for p in select(self._everything, selector, "selector") if p.name not in self._cells]
 
+    def drawable(self, specs: Iterable[Json]) -> list[Json]:
+        """The figures that distributions are enough for, those on papers' axes and tails, with half of their points."""
+
+        def has_half(spec: Json) -> bool:
+            selectors = [without_label(selector) for selector in spec["curves"]]
+            there = {cell.name for selector in selectors for cell in self.find(selector)}
+            return len(there) >= len({point.name for selector in selectors for point in self.left_out(selector)})
+
+        return [spec for spec in specs if (spec.get(figures.PRINTED) or spec["kind"] == "ccdf") and has_half(spec)]
+
     def __len__(self) -> int:
         """How many points."""
         return len(self._cells)
-
-
-def drawable(specs: Iterable[Json]) -> list[Json]:
-    """The figures that distributions are enough for: those on papers' axes, and tails."""
-    return [spec for spec in specs if spec.get("printed") or spec["kind"] == "ccdf"]
 
 
 def _window(row: Json) -> Window:
