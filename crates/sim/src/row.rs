@@ -72,3 +72,30 @@ impl Row {
         self.gone = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Ecn, FlowKey};
+    use net::Step;
+
+    /// As behind a link with a long delay: what has gone is no more than what waits, and each packet is moved once.
+    #[test]
+    fn a_long_row_keeps_its_order_and_its_room() {
+        const WAITING: u64 = 5_000;
+        let packet = Parcel::tcp(FlowKey(1), Step::from_number(0), 0, 1_500, Ecn::NotEct, 0, 0);
+        let mut row = Row::default();
+        let mut room = 0;
+        for k in 0..8 * WAITING {
+            // Every third packet is a little earlier than the one before it.
+            row.push(Time::from_ns(10 * k - if k % 3 == 2 { 15 } else { 0 }), 0, packet);
+            room = room.max(row.packets.len());
+            if k >= WAITING {
+                let at = row.first().expect("many wait").at;
+                row.went();
+                assert!(row.first().is_some_and(|next| next.at >= at));
+            }
+        }
+        assert!(room as u64 <= 2 * WAITING + 2);
+    }
+}
