@@ -1,8 +1,7 @@
 """The figures of the papers that studies are made after, drawn from the distributions that are kept with each."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,10 +14,10 @@ from aqmlab.results import store
 from aqmlab.results.exchanges import QUANTILES
 from aqmlab.results.window import Window
 from aqmlab.study import curves, figures, found
+from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import Study
 from aqmlab.study.figures.cell import without_label
 from aqmlab.sweep.grid import Point
-from aqmlab.sweep.selectors import select
 
 HEAD = """# The papers' figures
 
@@ -42,8 +41,8 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
     for study in studies:
         columns = [("", found.BARE), *((bed.name, bed.title) for bed in study.beds)]
         for bed, title in columns:
-            cells = KeptCells(study, bed)
-            drawn = figures.draw(cells.drawable(study.figures), cells.find, cells.left_out) if len(cells) else []
+            cells = kept_cells(study, bed)
+            drawn = figures.draw(drawable(study.figures, cells), cells.find, cells.left_out) if cells.names else []
             if not drawn:
                 continue
             parts.append(f"## {study.id}: {title}\n")
@@ -60,95 +59,47 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
     store.write_text(page, "\n".join(parts))
 
 
-@dataclass(frozen=True)
-class KeptCell:
+class KeptCell(Cell):
     """A point of which distributions are kept, and nothing else of its runs."""
 
-    point: Point
-    windows: list[Window]
-    summaries: list[Json] = field(default_factory=list)
-    demand: tuple[str | None, tuple[int, ...]] = (None, ())
+    def __init__(self, point: Point, windows: Sequence[Window]) -> None:
+        super().__init__(point, ())
+        self._kept = list(windows)
 
     @property
-    def name(self) -> str:
-        """The grid and the names of the values."""
-        return self.point.name
-
-    @property
-    def label(self) -> str:
-        """What people read."""
-        return self.point.label
-
-    @property
-    def grid(self) -> str:
-        """Name of the grid."""
-        return self.point.grid
-
-    @property
-    def at(self) -> Mapping[str, str]:
-        """Axis to the name of its value."""
-        return self.point.at
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Axis to its value for people."""
-        return self.point.labels
-
-    @property
-    def numbers(self) -> Mapping[str, float]:
-        """Axis to its value as a number, where it is one."""
-        return self.point.numbers
-
-    @property
-    def uncongested(self) -> bool:
-        """Whether it ran on the uncongested link."""
-        return self.point.uncongested
+    def windows(self) -> list[Window]:
+        """The distributions of each run."""
+        return self._kept
 
     @cached_property
-    def scenario(self) -> Json:
-        """The resolved scenario, before populations are put in the place of loads."""
+    def _resolved(self) -> Json:
         return self.point.source.resolve().scenario
 
     @property
-    def queue(self) -> pl.DataFrame:
-        """What the link did over time, which is not kept."""
-        return pl.DataFrame()
+    def scenario(self) -> Json:
+        """The resolved scenario, before populations are put in the place of loads."""
+        return self._resolved
 
 
-class KeptCells:
+def kept_cells(study: Study, bed: str) -> Cells:
     """The points of a study of which distributions are kept, on one test bed or on the bare model (`""`)."""
+    path = study.folder / curves.FILE
+    kept = curves.read(path).filter(pl.col("bed") == bed) if path.exists() else pl.DataFrame(schema=curves.SCHEMA)
+    rows: dict[str, list[Window]] = {}
+    for row in kept.iter_rows(named=True):
+        rows.setdefault(row["point"], []).append(_window(row))
+    return Cells(study.everything, [KeptCell(p, rows[p.name]) for p in study.everything if p.name in rows])
 
-    def __init__(self, study: Study, bed: str) -> None:
-        path = study.folder / curves.FILE
-        kept = curves.read(path).filter(pl.col("bed") == bed) if path.exists() else pl.DataFrame(schema=curves.SCHEMA)
-        rows: dict[str, list[Window]] = {}
-        for row in kept.iter_rows(named=True):
-            rows.setdefault(row["point"], []).append(_window(row))
-        self._everything = study.everything
-        self._cells = {p.name: KeptCell(p, rows[p.name]) for p in study.everything if p.name in rows}
 
-    def find(self, selector: Json) -> list[KeptCell]:
-        """What a selector names and is kept, in its order."""
-        there = [cell.point for cell in self._cells.values()]
-        return [self._cells[point.name] for point in select(there, selector, "selector", self._everything)]
+def drawable(specs: Iterable[Json], cells: Cells) -> list[Json]:
+    """The figures that distributions are enough for, those on papers' axes and tails, with half of their points."""
 
-    def left_out(self, selector: Json) -> list[Point]:
-        """What a selector names and is not kept."""
-        return [p for p in select(self._everything, selector, "selector") if p.name not in self._cells]
+    def has_half(spec: Json) -> bool:
+        selectors = [without_label(selector) for selector in spec["curves"]]
+        there = {cell.name for selector in selectors for cell in cells.find(selector)}
+        return len(there) >= len({point.name for selector in selectors for point in cells.left_out(selector)})
 
-    def drawable(self, specs: Iterable[Json]) -> list[Json]:
-        """The figures that distributions are enough for, those on papers' axes and tails, with half of their points."""
-
-        def has_half(spec: Json) -> bool:
-            selectors = [without_label(selector) for selector in spec["curves"]]
-            there = {cell.name for selector in selectors for cell in self.find(selector)}
-            return len(there) >= len({point.name for selector in selectors for point in self.left_out(selector)})
-
-        return [spec for spec in specs if (spec.get(figures.PRINTED) or spec["kind"] == "ccdf") and has_half(spec)]
-
-    def __len__(self) -> int:
-        """How many points."""
-        return len(self._cells)
+    return [spec for spec in specs if (spec.get(figures.PRINTED) or spec["kind"] == "ccdf") and has_half(spec)]
 
 
 def _window(row: Json) -> Window:
