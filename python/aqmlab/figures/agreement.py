@@ -98,7 +98,7 @@ def _distributions(axes: Axes, samples: Sequence[_Sample], sheet: Sheet) -> None
         keys.append((axes.plot(at, 100 * share, **one.look.line(sheet))[0], one.who))
     axes.set(xscale="log", xlim=(at[0], at[-1]), ylim=(0, 100))
     axes.set(xlabel="response time (s)", ylabel="exchanges completed (%)")
-    axes.set_title(wrapped(samples[0].subject, INSIDE))
+    axes.set_title(wrapped(samples[0].subject, INSIDE, "bold"))
     inside(axes, keys, "lower right")
     _plain_numbers(axes, both=False)
 

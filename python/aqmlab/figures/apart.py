@@ -135,7 +135,7 @@ def _drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, shee
     for axes, panel in zip(grid, panels, strict=False):
         for label, look, at, share in panel.curves:
             lines.setdefault(label, axes.plot(at, share, **look.line(sheet))[0])
-        axes.set_title(wrapped(panel.title, sheet.ems / across - AROUND))
+        axes.set_title(wrapped(panel.title, sheet.ems / across - AROUND, "bold"))
         axes.set(xlabel=labels[0], ylabel=labels[1])
         _scaled(axes, is_tail)
     for axes in grid[len(panels) :]:

@@ -1,18 +1,21 @@
 """Places the names of curves: beside the panel where there is room, else below the figure."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
+from matplotlib.textpath import text_to_path
 
 from aqmlab.figures.sheet import Sheet
 
 CHARACTER = 0.56
 """Mean width of a character, in sizes of the type."""
+MEASURED = 100.0
+"""Points of the type in which widths are measured: at the sizes of figures, letters would be rounded to pixels."""
 KEY = 5.2
 """Width of a key and of the space about it, in sizes of the type."""
 INSIDE = 24.0
@@ -44,9 +47,37 @@ def columns_below(names: Sequence[str], sheet: Sheet) -> int:
     return max(1, min(room, len(names), 5))
 
 
-def wrapped(name: str, ems: float) -> str:
-    """A name in as many lines as it needs where there is room for so many sizes of the type."""
-    return textwrap.fill(name, max(8, int(ems / CHARACTER)))
+def wrapped(name: str, ems: float, weight: str = "normal") -> str:
+    """A name in as many lines as it needs where there is room for so many sizes of the type.
+
+    Widths are those of the family of type that is set. A word that has no room is divided.
+    """
+    font = FontProperties(weight=weight, size=MEASURED)
+    if _ems(name, font) <= ems:
+        return name
+    lines: list[str] = []
+    for word in name.split():
+        if lines and _ems(f"{lines[-1]} {word}", font) <= ems:
+            lines[-1] += f" {word}"
+        else:
+            lines += _parts(word, ems, font)
+    return "\n".join(lines)
+
+
+def _parts(word: str, ems: float, font: FontProperties) -> list[str]:
+    if _ems(word, font) <= ems:
+        return [word]
+    parts = [""]
+    for character in word:
+        if parts[-1] and _ems(parts[-1] + character, font) > ems:
+            parts.append("")
+        parts[-1] += character
+    return parts
+
+
+def _ems(text: str, font: FontProperties) -> float:
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return float(width) / MEASURED
 
 
 def inside(axes: Axes, keys: Sequence[tuple[Artist, str]], place: str) -> None:

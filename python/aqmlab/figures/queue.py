@@ -268,7 +268,7 @@ def _draw(axes: Axes, panel: Panel, top: float, room: float, sheet: Sheet) -> No
                 fontsize="small",
                 color=MUTED,
             )
-    axes.set_title(wrapped(panel.label, room))
+    axes.set_title(wrapped(panel.label, room, "bold"))
     if panel.is_void:
         axes.axvspan(0, panel.duration, facecolor="none", edgecolor=MUTED, alpha=0.35, hatch="//", linewidth=0)
     start, end = panel.window
