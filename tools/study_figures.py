@@ -15,13 +15,13 @@ from aqmlab.results.exchanges import QUANTILES
 from aqmlab.results.window import Window
 from aqmlab.study import curves, figures, found
 from aqmlab.study.cells import Cell, Cells
-from aqmlab.study.definition import Study
+from aqmlab.study.definition import FULL, Study
 from aqmlab.study.figures.cell import without_label
 from aqmlab.sweep.grid import Point
 
 HEAD = """# The papers' figures
 
-Distributions of response times at the published scale, on the axes that the papers print: milliseconds, shares by
+Distributions of response times at the published scale, or at the settled one where a figure says so, on the axes that the papers print: milliseconds, shares by
 twenties, nothing enlarged. The number of a figure is the paper's. The papers' own figures are not here, since they are
 not ours to print.
 
@@ -42,18 +42,20 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
         columns = [("", found.BARE), *((bed.name, bed.title) for bed in study.beds)]
         for bed, title in columns:
             cells = kept_cells(study, bed)
-            drawn = figures.draw(drawable(study.figures, cells), cells.find, cells.left_out) if cells.names else []
-            if not drawn:
+            specs = drawable(study.figures, cells)
+            if not specs:
                 continue
             parts.append(f"## {study.id}: {title}\n")
-            for one in drawn:
+            drawn = [(spec, one) for spec in specs for one in figures.draw([spec], cells.find, cells.left_out)]
+            for spec, one in drawn:
+                note = _scale_said(points_of(spec, cells))
                 place = images / study.id / f"{one.name}{f'-{bed}' if bed else ''}.png"
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(as_on_page(one))
                 drawn_files.add(place)
                 number = one.name.removeprefix("figure-").removesuffix("-as-printed")
                 link = Path(os.path.relpath(place, page.parent)).as_posix()
-                parts.append(f"### {number}: {one.title}\n\n![{one.title}]({link})\n\n{one.caption}\n")
+                parts.append(f"### {number}: {one.title}\n\n![{one.title}]({link})\n\n{one.caption}{note}\n")
     for path in set(images.glob("*/*.png")) - drawn_files:
         path.unlink()
     store.write_text(page, "\n".join(parts))
@@ -62,9 +64,10 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
 class KeptCell(Cell):
     """A point of which distributions are kept, and nothing else of its runs."""
 
-    def __init__(self, point: Point, windows: Sequence[Window]) -> None:
+    def __init__(self, point: Point, scale: str, windows: Sequence[Window]) -> None:
         super().__init__(point, ())
         self._kept = list(windows)
+        self.scale = scale
 
     @property
     def windows(self) -> list[Window]:
@@ -85,19 +88,34 @@ def kept_cells(study: Study, bed: str) -> Cells:
     """The points of a study of which distributions are kept, on one test bed or on the bare model (`""`)."""
     path = study.folder / curves.FILE
     kept = curves.read(path).filter(pl.col("bed") == bed) if path.exists() else pl.DataFrame(schema=curves.SCHEMA)
-    rows: dict[str, list[Window]] = {}
+    rows: dict[str, list[Json]] = {}
     for row in kept.iter_rows(named=True):
-        rows.setdefault(row["point"], []).append(_window(row))
-    return Cells(study.everything, [KeptCell(p, rows[p.name]) for p in study.everything if p.name in rows])
+        rows.setdefault(row["point"], []).append(row)
+    there = [(point, rows[point.name]) for point in study.everything if point.name in rows]
+    return Cells(study.everything, [KeptCell(p, own[0]["scale"], list(map(_window, own))) for p, own in there])
+
+
+def points_of(spec: Json, cells: Cells) -> list[Cell]:
+    """The points of a figure of which distributions are kept, each once."""
+    found = [cell for selector in map(without_label, spec["curves"]) for cell in cells.find(selector)]
+    return list({cell.name: cell for cell in found}.values())
+
+
+def _scale_said(points: Sequence[Cell]) -> str:
+    """Which curves are of settled runs, where any is."""
+    settled = [cell.label for cell in points if isinstance(cell, KeptCell) and cell.scale != FULL]
+    if not settled:
+        return ""
+    which = "All curves are" if len(settled) == len(points) else f"Those of {', '.join(settled)} are"
+    return f" {which} of settled runs, 25 minutes with a window of 15."
 
 
 def drawable(specs: Iterable[Json], cells: Cells) -> list[Json]:
     """The figures that distributions are enough for, those on papers' axes and tails, with half of their points."""
 
     def has_half(spec: Json) -> bool:
-        selectors = [without_label(selector) for selector in spec["curves"]]
-        there = {cell.name for selector in selectors for cell in cells.find(selector)}
-        return len(there) >= len({point.name for selector in selectors for point in cells.left_out(selector)})
+        left_out = [point.name for one in map(without_label, spec["curves"]) for point in cells.left_out(one)]
+        return len(points_of(spec, cells)) >= len(set(left_out))
 
     return [spec for spec in specs if (spec.get(figures.PRINTED) or spec["kind"] == "ccdf") and has_half(spec)]
 

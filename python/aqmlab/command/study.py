@@ -58,6 +58,9 @@ def study(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter runs.")] = False,
+    settled: Annotated[
+        bool, typer.Option("--settled", help="A fifth of the hours: runs as long as users take to settle.")
+    ] = False,
     seeds: Annotated[int | None, typer.Option(help="Runs of each point, instead of the study's.", min=1)] = None,
     only: Annotated[
         list[str] | None,
@@ -98,8 +101,8 @@ def study(
     either_fresh_or_resumed(fresh, resume)
     if settings and (live or virtual):
         raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
-    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)), bed)
-    base = out or default_folder(what, asked[0], quick)
+    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)), bed, settled)
+    base = out or default_folder(what, asked[0])
     places = {base if what != folders.ALL else base / one.id: one for one in asked}
     if what == folders.ALL:
         overview.claim_folder(base)
@@ -128,13 +131,13 @@ def study(
     _judge(done)
 
 
-def default_folder(what: str, first: Study, quick: bool) -> Path:
+def default_folder(what: str, first: Study) -> Path:
     """`results/study-le2003-quick`, `results/studies`; with `-part`, `-changed` where it is not the whole."""
+    from aqmlab.study.definition import FULL
+
+    scale = "" if first.profile.name == FULL else f"-{first.profile.name}"
     name = "studies" if what == folders.ALL else f"study-{first.id}{f'-{first.bed.name}' if first.bed else ''}"
-    return (
-        Path("results")
-        / f"{name}{'-quick' if quick else ''}{'-part' if first.only else ''}{'-changed' if first.changes else ''}"
-    )
+    return Path("results") / f"{name}{scale}{'-part' if first.only else ''}{'-changed' if first.changes else ''}"
 
 
 def rows() -> list[Json]:

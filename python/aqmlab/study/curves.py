@@ -1,8 +1,8 @@
 """How long exchanges took in each run of a study: distributions that outlive the runs.
 
-`curves.parquet` of a result folder has a row a run. The same file beside `study.toml` keeps those of the published
-scale, of each test bed, so that the papers' figures can be drawn without the hundreds of hours that are simulated for
-them, and grow as parts of a study are run.
+`curves.parquet` of a result folder has a row a run. The same file beside `study.toml` keeps those of the published and
+of the settled scale, of each test bed, so that the papers' figures can be drawn without the hundreds of hours that are
+simulated for them, and grow as parts of a study are run.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 from aqmlab.results import store
 from aqmlab.study.cells import Cells
-from aqmlab.study.definition import FULL, Study
+from aqmlab.study.definition import FULL, SETTLED, Study
 
 FILE = "curves.parquet"
 
@@ -22,17 +22,20 @@ SCHEMA = pl.Schema(
     {
         "bed": pl.String(),
         "point": pl.String(),
+        "scale": pl.String(),
         "seed": pl.Int64(),
         "completed": pl.Int64(),
         "within": pl.List(pl.UInt32()),
         "longer": pl.List(pl.UInt32()),
     }
 )
-"""`bed` is empty for the bare model; `completed` counts exchanges of the measured window, `within` those that took no
+"""`bed` is empty for the bare model, `scale` the name of a profile; `completed` counts exchanges of the measured window, `within` those that took no
 longer than each of `CDF_TIMES`, `longer` those that took longer than each of `TAIL_TIMES`."""
 
 RUN = ("bed", "point", "seed")
 """What tells rows apart."""
+KEPT = (FULL, SETTLED)
+"""Scales of which distributions are kept: those of the first that a point was run at."""
 
 
 def table(study: Study, cells: Cells) -> pl.DataFrame:
@@ -44,7 +47,7 @@ def table(study: Study, cells: Cells) -> pl.DataFrame:
             if window.completed.sum() > 0 and "completed" not in window.summarised:
                 within, longer = window.cdf_counts.sum(axis=0), window.tail_counts.sum(axis=0)
                 counts = within.astype(np.uint32).tolist(), longer.astype(np.uint32).tolist()
-                rows.append((bed, cell.name, run.seed, int(window.completed.sum()), *counts))
+                rows.append((bed, cell.name, study.profile.name, run.seed, int(window.completed.sum()), *counts))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row").sort(RUN)
 
 
@@ -60,18 +63,27 @@ def write(study: Study, cells: Cells, folder: Path) -> None:
 def keep(result: Path, study_folder: Path, found: Json) -> Path | None:
     """Puts the distributions of a result folder beside `study.toml`; `found` is its `study.json`.
 
-    Only those of the published scale are kept. Those of a point replace what is kept of it if they are of as many runs.
+    Not those of the quick scale. Those of a point replace what is kept of it if they are of a larger scale, or of the
+    same one and of as many runs.
     """
-    if found["profile"]["name"] != FULL or not (result / FILE).exists():
+    if found["profile"]["name"] not in KEPT or not (result / FILE).exists():
         return None
     new, path = read(result / FILE), study_folder / FILE
     old = read(path) if path.exists() else new.clear()
-    runs = old.group_by("bed", "point").len("kept").join(new.group_by("bed", "point").len("made"), on=["bed", "point"])
-    fewer = runs.filter(pl.col("made") < pl.col("kept")).select("bed", "point")
-    new = new.join(fewer, on=["bed", "point"], how="anti")
+    both = _worth(old).join(_worth(new), on=["bed", "point"], suffix="_new")
+    is_less = (pl.col("place_new") > pl.col("place")) | (
+        (pl.col("place_new") == pl.col("place")) & (pl.col("runs_new") < pl.col("runs"))
+    )
+    new = new.join(both.filter(is_less), on=["bed", "point"], how="anti")
     old = old.join(new, on=["bed", "point"], how="anti")
     _save(path, pl.concat([old, new]).sort(RUN))
     return path
+
+
+def _worth(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of each point the place of its scale, 0 for the largest, and how many runs there are."""
+    place = pl.col("scale").replace_strict(list(KEPT), list(range(len(KEPT))), return_dtype=pl.Int64)
+    return rows.group_by("bed", "point").agg(place.first().alias("place"), pl.len().alias("runs"))
 
 
 def read(path: Path) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """A study as data: a folder with `study.toml`, `claims.toml` and `README.md`, read and checked before anything runs.
 
 `study.toml` says what is run (a scenario, and grids of changes to it), at which scale (profiles: `full` is the
-published one, `quick` one of minutes) and what is drawn; `claims.toml` what is claimed of it. A profile may leave
+published one, `settled` as long as users take to settle and a window besides, `quick` one of minutes) and what is drawn; `claims.toml` what is claimed of it. A profile may leave
 points of a grid out; what figures and claims name is checked against all points of the full profile, so that a name
 that is wrong is wrong in every profile.
 """
@@ -9,7 +9,7 @@ that is wrong is wrong in every profile.
 import copy
 import fnmatch
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,11 @@ from aqmlab.sweep.selectors import select
 from aqmlab.variants import laid_over
 
 CLAIMS, README = "claims.toml", "README.md"
-FULL, QUICK = "full", "quick"
+FULL, SETTLED, QUICK = "full", "settled", "quick"
+SCALES = (FULL, SETTLED, QUICK)
+"""Names of profiles on the command line; what the first that was run says stands before what the others say."""
+FLAGS = {SETTLED: "--settled", QUICK: "--quick"}
+"""What asks for a profile."""
 ASKED_OF_COMPARISONS = "asked_of_comparisons"
 """In `study.toml`: whether its experiment is a comparison of disciplines under one load, which others may make too."""
 
@@ -111,7 +115,7 @@ class Study:
         is_ours = self.folder.resolve() == (folders.folder_of_all() / self.id).resolve()
         words = ["aqmlab", "study", self.id if is_ours else str(self.folder)]
         words = shlex.split(self.asked_as) if self.asked_as is not None else words
-        words += ["--quick"] if self.profile.name == QUICK else []
+        words += [FLAGS[self.profile.name]] if self.profile.name in FLAGS else []
         words += [] if self.bed is None else ["--bed", self.bed.name]
         words += [] if self.asked_seeds is None else ["--seeds", str(self.asked_seeds)]
         words += [word for pattern in self.only for word in ("--only", pattern)]
@@ -178,6 +182,11 @@ class Study:
         """The comparison that is also run between real TCP stacks."""
         found = self.tree.get("live")
         return None if found is None else self.folder / str(found["file"])
+
+
+def by_scale(profiles: Iterable[str]) -> list[str]:
+    """Names of profiles, the largest scale first."""
+    return sorted(profiles, key=lambda name: (SCALES.index(name) if name in SCALES else len(SCALES), name))
 
 
 def read(

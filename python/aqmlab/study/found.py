@@ -20,7 +20,7 @@ from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
 from aqmlab.scenario import digest
 from aqmlab.study.cells import Cells
-from aqmlab.study.definition import FULL, Study
+from aqmlab.study.definition import FULL, Study, by_scale
 from aqmlab.sweep import offered
 
 RESULT = "study.json"
@@ -297,7 +297,7 @@ def columns(study: Study) -> dict[str, list[Json]]:
     for name, title in [*([] if study.bed is None else [(None, BARE)]), *others]:
         profiles = of_bed(study.folder, name)
         for text in study.claims:
-            for profile in sorted(profiles, key=lambda profile: profile != FULL):
+            for profile in by_scale(profiles):
                 answer = profiles[profile]["claims"].get(text.id)
                 if answer is not None and answer["digest"] == text.digest and asked(answer):
                     verdict = believed(answer, profile)

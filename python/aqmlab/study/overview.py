@@ -13,7 +13,7 @@ from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
 from aqmlab.study import definition, found, page, published, witnessed
-from aqmlab.study.definition import FULL, Study
+from aqmlab.study.definition import FULL, Study, by_scale
 from aqmlab.sweep import offered
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class _Kept:
     @classmethod
     def of(cls, folder: Path) -> "_Kept":
         profiles = found.of_bed(folder, None)
-        return cls({name: profiles[name] for name in sorted(profiles, key=lambda name: name != FULL)})
+        return cls({name: profiles[name] for name in by_scale(profiles)})
 
     def answer(self, text: ClaimText) -> tuple[str, Json] | None:
         """The scale that decides, and its answer: the largest one that all numbers were run at.
