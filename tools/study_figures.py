@@ -21,9 +21,9 @@ from aqmlab.sweep.grid import Point
 
 HEAD = """# The papers' figures
 
-Distributions of response times at the published scale, or at the settled one where a figure says so, on the axes that the papers print: milliseconds, shares by
-twenties, nothing enlarged. The number of a figure is the paper's. The papers' own figures are not here, since they are
-not ours to print.
+Distributions of response times at the published scale, or at the medium one where a figure says so, on the axes that
+the papers print: milliseconds, shares by twenties, nothing enlarged. The number of a figure is the paper's. The papers'
+own figures are not here, since they are not ours to print.
 
 Every figure is drawn from `studies/ID/curves.parquet`, which keeps the distribution of each run. `aqmlab study ID`
 makes the runs, all or with `--only` a part of them. `make studies TAKE=RESULTS` then keeps their distributions and
@@ -102,12 +102,12 @@ def points_of(spec: Json, cells: Cells) -> list[Cell]:
 
 
 def _scale_said(points: Sequence[Cell]) -> str:
-    """Which curves are of settled runs, where any is."""
-    settled = [cell.label for cell in points if isinstance(cell, KeptCell) and cell.scale != FULL]
-    if not settled:
+    """Which curves are of shorter runs, where any is."""
+    shorter = [cell.label for cell in points if isinstance(cell, KeptCell) and cell.scale != FULL]
+    if not shorter:
         return ""
-    which = "All curves are" if len(settled) == len(points) else f"Those of {', '.join(settled)} are"
-    return f" {which} of settled runs, 25 minutes with a window of 15."
+    which = "All curves are" if len(shorter) == len(points) else f"Those of {', '.join(shorter)} are"
+    return f" {which} of the medium scale, of runs of 35 minutes with a window of 15."
 
 
 def drawable(specs: Iterable[Json], cells: Cells) -> list[Json]:

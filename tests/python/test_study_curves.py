@@ -23,7 +23,7 @@ import study_figures
 pytestmark = pytest.mark.usefixtures("settled_runs")
 
 BED = '[[bed]]\nname = "lab"\ntitle = "the laboratory"\nset = { "path.access_rate" = "50mbit" }\n'
-SETTLED = '\n[profiles.settled]\nseeds = 4\nset = { duration = "25s", warmup = "5s" }\n'
+MEDIUM = '\n[profiles.medium]\nseeds = 4\nset = { duration = "25s", warmup = "5s" }\n'
 FIGURES = """
 [[figure]]
 id = "2"
@@ -45,7 +45,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The study that tests write; runs are made in this process, which has the stand-in."""
     monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
     monkeypatch.chdir(tmp_path)
-    return studies.write(tmp_path / "tiny", studies.STUDY + FIGURES + BED + SETTLED)
+    return studies.write(tmp_path / "tiny", studies.STUDY + FIGURES + BED + MEDIUM)
 
 
 def made(*more: str, out: str = "results/study-tiny") -> Path:
@@ -79,13 +79,13 @@ def test_a_result_folder_has_the_distribution_of_every_run(folder):
     assert (len(run["within"]), len(run["longer"])) == (CDF_TIMES.size, TAIL_TIMES.size)
 
 
-def test_those_of_the_published_scale_stand_before_settled_ones_and_quick_ones_are_not_kept(folder):
+def test_those_of_the_published_scale_stand_before_medium_ones_and_quick_ones_are_not_kept(folder):
     assert keep(made("--quick", out="quick"), folder) is None and not (folder / curves.FILE).exists()
-    settled = made("--settled", "--only", "web/pi/*", out="settled")
-    assert keep(settled, folder) == folder / curves.FILE
+    medium = made("--medium", "--only", "web/pi/*", out="medium")
+    assert keep(medium, folder) == folder / curves.FILE
     assert kept_runs(folder) == {("", "web/pi/off"): 4, ("", "web/pi/on"): 4}
     # Three runs of the published scale say more than four shorter ones, whichever come last.
-    for result in (made(), settled):
+    for result in (made(), medium):
         assert keep(result, folder) == folder / curves.FILE
         assert set(kept_runs(folder).values()) == {3} and len(kept_runs(folder)) == 6
         assert set(pl.read_parquet(folder / curves.FILE)["scale"]) == {"full"}

@@ -58,9 +58,7 @@ def study(
         ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Minutes instead of hours: shorter runs.")] = False,
-    settled: Annotated[
-        bool, typer.Option("--settled", help="A fifth of the hours: runs as long as users take to settle.")
-    ] = False,
+    medium: Annotated[bool, typer.Option("--medium", help="A third of the hours: shorter windows.")] = False,
     seeds: Annotated[int | None, typer.Option(help="Runs of each point, instead of the study's.", min=1)] = None,
     only: Annotated[
         list[str] | None,
@@ -101,7 +99,7 @@ def study(
     either_fresh_or_resumed(fresh, resume)
     if settings and (live or virtual):
         raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
-    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)), bed, settled)
+    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)), bed, medium)
     base = out or default_folder(what, asked[0])
     places = {base if what != folders.ALL else base / one.id: one for one in asked}
     if what == folders.ALL:

@@ -17,16 +17,16 @@ def read(
     only: Sequence[str] = (),
     changes: Mapping[str, Any] = MappingProxyType({}),
     bed: str | None = None,
-    settled: bool = False,
+    medium: bool = False,
 ) -> list[Study]:
     """The studies that a word on the command line names, of one of them perhaps only a part."""
     if what == ALL and only:
         raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
     if what == ALL and bed is not None:
         raise BadInput(f"--bed {bed}: names a test bed of one study; expected its id in the place of {ALL}")
-    if quick and settled:
-        raise BadInput("--quick --settled: two scales; expected one of them, or none for the published one")
-    profile = definition.QUICK if quick else definition.SETTLED if settled else definition.FULL
+    if quick and medium:
+        raise BadInput("--quick --medium: two scales; expected one of them, or none for the published one")
+    profile = definition.QUICK if quick else definition.MEDIUM if medium else definition.FULL
     asked = [folders.folder_of_all() / name for name in folders.known()] if what == ALL else [folders.find(what)]
     if not asked:
         raise BadInput(f"study {what}: {folders.folder_of_all()}: holds no study; expected folders with study.toml")

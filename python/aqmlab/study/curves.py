@@ -1,7 +1,7 @@
 """How long exchanges took in each run of a study: distributions that outlive the runs.
 
 `curves.parquet` of a result folder has a row a run. The same file beside `study.toml` keeps those of the published and
-of the settled scale, of each test bed, so that the papers' figures can be drawn without the hundreds of hours that are
+of the medium scale, of each test bed, so that the papers' figures can be drawn without the hundreds of hours that are
 simulated for them, and grow as parts of a study are run.
 """
 
@@ -14,7 +14,7 @@ from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 from aqmlab.results import store
 from aqmlab.study.cells import Cells
-from aqmlab.study.definition import FULL, SETTLED, Study
+from aqmlab.study.definition import FULL, MEDIUM, Study
 
 FILE = "curves.parquet"
 
@@ -29,12 +29,13 @@ SCHEMA = pl.Schema(
         "longer": pl.List(pl.UInt32()),
     }
 )
-"""`bed` is empty for the bare model, `scale` the name of a profile; `completed` counts exchanges of the measured window, `within` those that took no
-longer than each of `CDF_TIMES`, `longer` those that took longer than each of `TAIL_TIMES`."""
+"""`bed` is empty for the bare model, `scale` the name of a profile; `completed` counts exchanges of the measured window,
+`within` those that took no longer than each of `CDF_TIMES`, `longer` those that took longer than each of
+`TAIL_TIMES`."""
 
 RUN = ("bed", "point", "seed")
 """What tells rows apart."""
-KEPT = (FULL, SETTLED)
+KEPT = (FULL, MEDIUM)
 """Scales of which distributions are kept: those of the first that a point was run at."""
 
 

@@ -1,8 +1,8 @@
 """A study as data: a folder with `study.toml`, `claims.toml` and `README.md`, read and checked before anything runs.
 
 `study.toml` says what is run (a scenario, and grids of changes to it), at which scale (profiles: `full` is the
-published one, `settled` as long as users take to settle and a window besides, `quick` one of minutes) and what is drawn; `claims.toml` what is claimed of it. A profile may leave
-points of a grid out; what figures and claims name is checked against all points of the full profile, so that a name
+published one, `medium` has a part of its window, `quick` is one of minutes) and what is drawn; `claims.toml` what is
+claimed of it. A profile may leave points of a grid out; what figures and claims name is checked against all points of the full profile, so that a name
 that is wrong is wrong in every profile.
 """
 
@@ -30,10 +30,10 @@ from aqmlab.sweep.selectors import select
 from aqmlab.variants import laid_over
 
 CLAIMS, README = "claims.toml", "README.md"
-FULL, SETTLED, QUICK = "full", "settled", "quick"
-SCALES = (FULL, SETTLED, QUICK)
+FULL, MEDIUM, QUICK = "full", "medium", "quick"
+SCALES = (FULL, MEDIUM, QUICK)
 """Names of profiles on the command line; what the first that was run says stands before what the others say."""
-FLAGS = {SETTLED: "--settled", QUICK: "--quick"}
+FLAGS = {MEDIUM: "--medium", QUICK: "--quick"}
 """What asks for a profile."""
 ASKED_OF_COMPARISONS = "asked_of_comparisons"
 """In `study.toml`: whether its experiment is a comparison of disciplines under one load, which others may make too."""
