@@ -29,8 +29,8 @@ SCHEMA = pl.Schema(
         "longer": pl.List(pl.UInt32()),
     }
 )
-"""`bed` is empty for the bare model, `scale` the name of a profile; `completed` counts exchanges of the measured window,
-`within` those that took no longer than each of `CDF_TIMES`, `longer` those that took longer than each of
+"""`bed` is empty for the bare model, `scale` the name of a profile. `completed` counts exchanges of the measured
+window, `within` those that took no longer than each of `CDF_TIMES`, `longer` those that took longer than each of
 `TAIL_TIMES`."""
 
 RUN = ("bed", "point", "seed")

@@ -2,8 +2,8 @@
 
 `study.toml` says what is run (a scenario, and grids of changes to it), at which scale (profiles: `full` is the
 published one, `medium` has a part of its window, `quick` is one of minutes) and what is drawn; `claims.toml` what is
-claimed of it. A profile may leave points of a grid out; what figures and claims name is checked against all points of the full profile, so that a name
-that is wrong is wrong in every profile.
+claimed of it. A profile may leave points of a grid out; what figures and claims name is checked against all points of
+the full profile, so that a name that is wrong is wrong in every profile.
 """
 
 import copy

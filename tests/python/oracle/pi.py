@@ -4,8 +4,8 @@ Source: Hollot, Misra, Towsley and Gong 2001. ``w`` times a second
 
     p := p + a (q - q_ref) - b (q_old - q_ref), within [0, 1];  q_old := q
 
-Every arrival is signalled with probability p; in byte mode with p size / mean_packet, the queue being measured in mean
-packets. ECN-capable packets are marked at any p.
+Every arrival is signalled with probability p; in byte mode with p size / weight_packet, which is mean_packet unless
+given, the queue being measured in mean packets. ECN-capable packets are marked at any p.
 
 Design for N flows, round trips up to R and C packets a second, T = 1/w (TAC 2002, proposition 2): z = 2 N / (R^2 C),
 the crossover at w_g = beta / R, K = w_g |j w_g R + 1| (4 N^2) / (R C)^3, and by the bilinear transform
@@ -30,6 +30,7 @@ DEFAULTS: dict[str, Written] = {
     "w": "170hz",
     "mode": "packet",
     "mean_packet": "500b",
+    "weight_packet": "",
     "flows": "",
     "rtt": "",
     "beta": 0.13,
@@ -47,6 +48,8 @@ class Pi(Law):
 
     def __init__(self, parameters: Parameters, rate_bps: int, uniform: Uniform) -> None:
         self.mean_packet = parameters.size("mean_packet")
+        has_own = parameters.has("weight_packet")
+        self.weight_packet = parameters.size("weight_packet") if has_own else self.mean_packet
         self.in_byte_mode = parameters.word("mode") == "byte"
         if parameters.is_time("qref"):
             # A time is what the link sends in it: bytes.
@@ -82,7 +85,7 @@ class Pi(Law):
 
     def arrival(self, packet: Packet, waiting: Waiting, now_ns: int) -> Signal | None:
         """Signals by chance, whatever waits."""
-        p = self.p * packet.size / self.mean_packet if self.in_byte_mode else self.p
+        p = self.p * packet.size / self.weight_packet if self.in_byte_mode else self.p
         if not chance(p, self.uniform):
             return None
         return Signal("mark" if self.marks and packet.has_ect else "drop", "early")

@@ -6,7 +6,7 @@ Source: Athuraliya, Low, Li and Yin 2001. Every ``interval`` T
 
 with x what arrived in the interval, lost or not (averaged with weight ``inw``), and c what the link sends in one. Queue
 and arrivals are counted in packets, or in mean packets where bytes are measured. In byte mode a packet is signalled
-with probability p size / mean_packet.
+with probability p size / weight_packet, which is mean_packet unless given.
 
 ns-2.35 (queue/rem.cc), when it marks, marks ECN-capable packets as they depart, and drops nothing but what overflows.
 """
@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Written] = {
     "inw": 1.0,
     "mode": "byte",
     "mean_packet": "500b",
+    "weight_packet": "",
 }
 
 
@@ -46,6 +47,8 @@ class Rem(Law):
 
     def __init__(self, parameters: Parameters, rate_bps: int, uniform: Uniform) -> None:
         self.mean_packet = parameters.size("mean_packet")
+        has_own = parameters.has("weight_packet")
+        self.weight_packet = parameters.size("weight_packet") if has_own else self.mean_packet
         self.in_byte_mode = parameters.word("mode") == "byte"
         if parameters.is_time("target"):
             # A time is what the link sends in it: bytes.
@@ -111,4 +114,4 @@ class Rem(Law):
     def scaled(self, packet: Packet) -> float:
         """p of this packet."""
         p = self.probability()
-        return p * packet.size / self.mean_packet if self.in_byte_mode else p
+        return p * packet.size / self.weight_packet if self.in_byte_mode else p

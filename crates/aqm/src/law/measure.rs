@@ -34,6 +34,17 @@ pub const fn mode(default: &'static str, source: &'static str) -> Param {
     }
 }
 
+/// The `weight_packet` of laws whose papers do not say that both sizes are one.
+pub const WEIGHT_PACKET: Param = Param {
+    name: "weight_packet",
+    kind: Kind::Size,
+    default: "",
+    range: (1.0, 65_535.0),
+    doc: "In byte mode, the size of a packet that is signalled with the probability itself, all others by their size \
+          over this; absent by default: mean_packet.",
+    source: "ns-2 divides by the same mean_pktsize_; Le et al. 2007 do not say by what they divide",
+};
+
 /// The link's capacity in mean packets a second.
 pub fn capacity(values: &Values, rate: Rate) -> f64 {
     rate.bps_f64() / (8.0 * f64::from(values.size("mean_packet")))
@@ -45,6 +56,7 @@ pub struct Measure {
     in_bytes: bool,
     weighs_size: bool,
     mean_packet: u32,
+    weight_packet: u32,
 }
 
 impl Measure {
@@ -61,7 +73,8 @@ impl Measure {
     fn with(values: &Values, reference: Length, weighs_size: bool) -> Self {
         let mean_packet = values.size("mean_packet");
         let in_bytes = weighs_size || matches!(reference, Length::Bytes(_));
-        Self { in_bytes, weighs_size, mean_packet }
+        let weight_packet = values.find_size(WEIGHT_PACKET.name).unwrap_or(mean_packet);
+        Self { in_bytes, weighs_size, mean_packet, weight_packet }
     }
 
     /// The length in packets of a queue, or of anything else that was counted as a queue is.
@@ -81,7 +94,7 @@ impl Measure {
     /// How many packets one of `size` bytes counts for.
     #[inline]
     pub fn weight(&self, size: u32) -> f64 {
-        if self.weighs_size { self.per_mean(f64::from(size)) } else { 1.0 }
+        if self.weighs_size { f64::from(size) / f64::from(self.weight_packet) } else { 1.0 }
     }
 
     /// Whether `backlog` is no more than the smallest queue there is: one packet, or one byte.
@@ -116,7 +129,7 @@ mod tests {
     #[test]
     fn a_mean_packet_is_one_packet() {
         for mean_packet in 1..=65_535 {
-            let measure = Measure { in_bytes: true, weighs_size: true, mean_packet };
+            let measure = Measure { in_bytes: true, weighs_size: true, mean_packet, weight_packet: mean_packet };
             let bytes = 7 * u64::from(mean_packet);
             assert_eq!(measure.weight(mean_packet), 1.0);
             assert_eq!(measure.queue(Backlog { packets: 1, bytes }), 7.0);

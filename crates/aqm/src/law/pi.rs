@@ -79,6 +79,7 @@ const PARAMS: &[Param] = &[
     },
     measure::mode("packet", "Hollot et al. 2001; Le et al. 2007 run it in byte mode"),
     measure::MEAN_PACKET,
+    measure::WEIGHT_PACKET,
     Param {
         name: "flows",
         kind: Kind::Number,
@@ -231,7 +232,7 @@ impl LawRow for Pi {
         year: 2001,
         marks: true,
         params: PARAMS,
-        fixed: &["dialect", "mode", "mean_packet", "flows", "rtt", "beta"],
+        fixed: &["dialect", "mode", "mean_packet", "weight_packet", "flows", "rtt", "beta"],
         gauges: &[
             Gauge::probability("Probability of a packet of mean size."),
             Gauge::control("error", "packets", "Distance of the queue from qref at the last update."),

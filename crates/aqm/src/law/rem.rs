@@ -74,6 +74,7 @@ const PARAMS: &[Param] = &[
     },
     measure::mode("byte", "Le et al. 2007: as its authors recommend"),
     measure::MEAN_PACKET,
+    measure::WEIGHT_PACKET,
     registry::CAPACITY,
 ];
 
@@ -197,7 +198,7 @@ impl LawRow for Rem {
         year: 2001,
         marks: true,
         params: PARAMS,
-        fixed: &["dialect", "mode", "mean_packet"],
+        fixed: &["dialect", "mode", "mean_packet", "weight_packet"],
         gauges: &[
             Gauge::probability("Probability of a packet of mean size."),
             Gauge::control("price", "", "Price at the last update."),
