@@ -152,7 +152,7 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 	$(BIN)/python benches/peers/parking.py
 	@echo "The kernel's and its flows' figures are stored ones: benches/peers/linux makes them anew. Not compared: ns-3."
 	$(BIN)/python benches/peers/linux/two_hops.py
-	@echo "One quantity of the last step is known to differ, and it ends with that: docs/validation.md, What agrees."
+	@echo "One quantity of the last step is known to differ: docs/validation.md, What agrees."
 	$(BIN)/python benches/peers/linux/closed_loop.py
 
 compare-ns2: $(ENGINE) ## run the same network in ns-2 and here, and print both

@@ -6,6 +6,7 @@
     python benches/bench.py --decisions      only what the decisions of each discipline cost, benches/decisions.json
     python benches/bench.py --instructions   instructions a packet as well, counted by valgrind
     python benches/bench.py --update-docs    and put the tables into docs/performance.md
+    python benches/bench.py --against OTHER  another engine on the same cases in turn, such as one of an older commit
     python benches/bench.py --check          exit code 1 if a target is missed
 
 A packet is one departure from the bottleneck, in either direction, data or acknowledgement. Time is user CPU time of
@@ -98,8 +99,8 @@ def peak_mib(said: str) -> float:
     return float(found.group(1)) if found else math.nan
 
 
-def run_all(engine: Path, ns: str | None, chosen: Sequence[Case], reps: int) -> Results:
-    """Every case, `reps` times, a repetition of all after the other."""
+def run_all(engine: Path, ns: str | None, chosen: Sequence[Case], reps: int, against: Path | None = None) -> Results:
+    """Every case, `reps` times, a repetition of all after the other; `against` is an engine that does each in turn."""
     results: Results = {}
     with tempfile.TemporaryDirectory(prefix="aqmlab-bench-") as folder:
         for rep in range(reps):
@@ -119,10 +120,22 @@ def run_all(engine: Path, ns: str | None, chosen: Sequence[Case], reps: int) -> 
                 runs = results[case.name]
                 runs.user_s.append(user_s)
                 runs.rss_mib.append(peak_mib(said))
+                if against is not None and (rep == 0 or runs.other_s):
+                    time_other(against, file, runs)
                 if ns and case.ns2:
                     time_ns2(ns, case, runs)
     progress("")
     return results
+
+
+def time_other(against: Path, file: Path, runs: Runs) -> None:
+    """Does the work in another engine, once. One that does not know a case's keys has no time for it."""
+    try:
+        user_s, text, _ = timed([str(against), str(file)])
+    except RunError:
+        return
+    runs.other_s.append(user_s)
+    runs.other_packets = int(json.loads(text)["engine"]["bottleneck_packets"])
 
 
 def simulated_s(case: Case) -> float:
@@ -190,7 +203,9 @@ def versions(ns: str | None) -> dict[str, str]:
 
 def table(chosen: Sequence[Case], results: Results) -> list[list[str]]:
     """All cases as rows of text."""
-    rows = [["case", "us a packet", "min", "max", "events", "instr.", "CPU s", "MiB", "ns-2 us", "ns-2 / ours"]]
+    is_against = any(runs.other_s for runs in results.values())
+    head = ["case", "us a packet", "min", "max", "events", "instr.", "CPU s", "MiB", "ns-2 us", "ns-2 / ours"]
+    rows = [head + (["ours / other"] if is_against else [])]
     for case in chosen:
         runs = results[case.name]
         ns2, ratio = runs.ns2_us(), runs.ns2_ratio()
@@ -209,6 +224,9 @@ def table(chosen: Sequence[Case], results: Results) -> list[list[str]]:
                 "" if ratio is None else f"{ratio:.1f}",
             ]
         )
+        if is_against:
+            of_other = runs.other_ratio()
+            rows[-1].append("" if of_other is None else f"{of_other:.2f}")
     return rows
 
 
@@ -274,6 +292,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--decisions", action="store_true", help="only the cost of decisions")
     parser.add_argument("--no-ns2", action="store_true", help="without ns-2, even if it is installed")
     parser.add_argument("--engine", type=Path, metavar="PROGRAM", help="an engine that is built already")
+    parser.add_argument("--against", type=Path, metavar="PROGRAM", help="another engine, which does each case in turn")
     parser.add_argument("--output", type=Path, metavar="FILE", help=f"default {RESULTS.name} here, if all cases ran")
     parser.add_argument("--update-docs", action="store_true", help="write the tables into docs/performance.md")
     parser.add_argument("--check", action="store_true", help="exit code 1 if a target is missed")
@@ -286,10 +305,12 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
             parser.error(f"--case {wanted}: expected the beginning of one of {', '.join(names)}")
     if args.update_docs and args.case:
         parser.error("--update-docs with --case: expected all cases")
-    if args.commands and (args.case or args.full or args.output or args.decisions or args.update_docs):
-        parser.error("--commands: expected none of --case, --full, --output, --decisions and --update-docs beside it")
-    if args.decisions and (args.case or args.engine or args.full or args.output):
-        parser.error("--decisions: expected none of --case, --engine, --full and --output beside it")
+    if args.against is not None and not os.access(args.against, os.X_OK):
+        parser.error(f"--against {args.against}: expected a program: target/release/examples/engine of another commit")
+    if args.commands and (args.against or args.case or args.full or args.output or args.decisions or args.update_docs):
+        parser.error("--commands: expected none of --against, --case, --full, --output, --decisions and --update-docs")
+    if args.decisions and (args.against or args.case or args.engine or args.full or args.output):
+        parser.error("--decisions: expected none of --against, --case, --engine, --full and --output beside it")
     return args
 
 
@@ -331,7 +352,7 @@ def main(words: Sequence[str]) -> int:
         return 1 if args.check and any(figure > most for _, most, _, figure in alone.targets()) else 0
     ns = None if args.no_ns2 else shutil.which("ns")
     chosen = [c for c in cases(args.full) if not args.case or any(c.name.startswith(name) for name in args.case)]
-    results = run_all(engine, ns, chosen, args.reps)
+    results = run_all(engine, ns, chosen, args.reps, args.against)
     if args.instructions:
         count_instructions(engine, chosen, results)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import workloads
@@ -25,6 +25,9 @@ class Runs:
     ns2_setup_s: list[float]
     ns2_packets: int
     instructions_per_packet: float | None = None
+    other_s: list[float] = field(default_factory=list)
+    """Of another engine on the same scenario; empty where none was asked for, or it cannot run it."""
+    other_packets: int = 0
 
     def us(self, pick: Callable[[Sequence[float]], float] = statistics.median) -> float:
         """Microseconds a packet."""
@@ -40,6 +43,10 @@ class Runs:
         """How many times as much a packet costs in ns-2."""
         quietest = self.ns2_us(min)
         return None if quietest is None else quietest / self.us(min)
+
+    def other_ratio(self) -> float | None:
+        """What a packet costs here, by what it costs in the other engine."""
+        return self.us(min) / (min(self.other_s) / self.other_packets * 1e6) if self.other_s else None
 
     def values(self) -> dict[str, Any]:
         """For JSON."""
@@ -60,6 +67,13 @@ class Runs:
                 "setup_s": [r4(s) for s in self.ns2_setup_s],
                 "packets": self.ns2_packets,
                 "ratio": r4(self.ns2_ratio() or math.nan),
+            },
+            "against": None
+            if not self.other_s
+            else {
+                "user_s": [r4(s) for s in self.other_s],
+                "packets": self.other_packets,
+                "ratio": r4(self.other_ratio() or math.nan),
             },
         }
 

@@ -10,7 +10,8 @@ runs the same network with the stack `linux`, and the means over the runs are co
     ... --of prague                                             those with Prague, which are of the L4S team's Linux
     ... --of draft                                              the same, beside Prague as the draft has it
 
-Exit codes: 0 all within tolerance, 1 something is not, 2 bad input or a run failed, 3 aqmlab is missing.
+Exit codes: 0 all within tolerance but what is known to differ, 1 something else is not, or agrees now, 2 bad input or a
+run failed, 3 aqmlab is missing.
 """
 
 from __future__ import annotations
@@ -187,6 +188,10 @@ def run_aqmlab(aqmlab: Sequence[str], case: Case, seed: int) -> dict[str, float]
         return figures_of(case, json.loads(output_of(words)))
 
 
+KNOWN = {("bbr4-fq_codel", "queue_delay_s")}
+"""Cases and quantities that differ for a reason that nobody knows: docs/validation.md says by how much."""
+
+
 @dataclass(frozen=True)
 class Line:
     """One quantity of one case: both means, the difference between them, and its 95 % uncertainty."""
@@ -197,6 +202,11 @@ class Line:
     ours: float
     difference: float
     uncertainty: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is one that is known to differ."""
+        return (self.case.name, self.measure.key) in KNOWN
 
     @property
     def passed(self) -> bool:
@@ -245,11 +255,20 @@ def table(lines: Sequence[Line]) -> list[list[str]]:
             line.measure.form.format(line.ours),
             f"{line.difference * 100:+.1f} ± {line.uncertainty * 100:.1f} %",
             allowed(line.measure),
-            "" if math.isinf(line.measure.tolerance) else "pass" if line.passed else "FAIL",
+            verdict(line),
         ]
         for line in lines
     ]
     return rows
+
+
+def verdict(line: Line) -> str:
+    """In a word; none of what is shown and not judged."""
+    if math.isinf(line.measure.tolerance):
+        return ""
+    if line.is_known:
+        return "agrees now" if line.passed else "known to differ"
+    return "pass" if line.passed else "FAIL"
 
 
 def allowed(measure: Measure) -> str:
@@ -312,16 +331,17 @@ def main(words: Sequence[str]) -> int:
             raise RunError(f"{case.name}: the kept figures are of another bottleneck; measure them anew: --kernel")
         lines += compare(case, kept[case.name]["runs"], ours)
     progress("")
-    failed = [line for line in lines if not line.passed]
+    unexpected = [line for line in lines if line.passed == line.is_known]
+    passed = sum(line.passed for line in lines)
     release = kept[cases[0].name]["kernel"]
     runs = f"at least {min(case.runs for case in cases)} and {args.seeds} runs a case, more where chance has a say"
     heading = f"Linux {release} and {aqmlab_version(aqmlab)}, {today()}, {runs}"
     print(f"{heading}\n\n{aligned(table(lines))}\n")
-    print(f"{len(lines) - len(failed)} of {len(lines)} quantities within tolerance")
+    print(f"{passed} of {len(lines)} quantities within tolerance, {len(unexpected)} of all not as known")
     if args.update_docs:
         text = f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}"
         write_docs(text, group.marks)
-    return 1 if failed else 0
+    return 1 if unexpected else 0
 
 
 if __name__ == "__main__":
