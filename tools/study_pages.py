@@ -1,6 +1,7 @@
 """Writes docs/studies.md and docs/studies/figures.md; before that, keeps what result folders given as arguments found.
 
-Their numbers are put beside their studies, and of runs at the published scale the distributions of response times.
+Their numbers are put beside their studies, and of runs of the published and the medium scale the distributions of
+response times. Of a folder with fewer runs than verdicts need, `--curves=FOLDER` takes the distributions alone.
 
 A folder is that of a study (`results/study-le2003`) or of all of them (`results/studies`). Results with self-checks
 that failed are taken over only if each of these is listed: `--failed="web/pi-24/off, seed 3: NAME"`.
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import study_figures
 
-from aqmlab.errors import AqmlabError
+from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.json_files import read_json
 from aqmlab.study import curves, definition, folders, found, overview, witnessed
 
@@ -37,12 +38,27 @@ def take(folder: Path, listed: list[str]) -> None:
     print(f"{path.relative_to(ROOT)}: {checks['held']} self-checks hold, {len(checks['failed'])} failed")
 
 
+def take_curves(folder: Path) -> None:
+    """Keeps the distributions of a result folder, and none of its numbers."""
+    facts = read_json(folder / found.RESULT)
+    if facts["self_checks"]["failed"] or facts["changes"]:
+        raise BadInput(f"{folder}: self-checks failed, or not the study as it is; expected neither")
+    kept = curves.keep(folder, ROOT / "studies" / facts["id"], facts)
+    if kept is None:
+        raise BadInput(f"{folder}: has no distributions of the full or the medium scale; expected some")
+    print(kept.relative_to(ROOT))
+
+
 def main(arguments: list[str]) -> None:
     """Takes over, then writes."""
     flag = "--failed="
     listed = [argument.removeprefix(flag) for argument in arguments if argument.startswith(flag)]
-    for folder in (argument for argument in arguments if not argument.startswith(flag)):
-        take(Path(folder), listed)
+    alone = "--curves="
+    for argument in arguments:
+        if argument.startswith(alone):
+            take_curves(Path(argument.removeprefix(alone)))
+        elif not argument.startswith(flag):
+            take(Path(argument), listed)
     places = [ROOT / "studies" / name for name in folders.known()]
     PAGE.write_text(overview.markdown(places), encoding="utf-8")
     study_figures.write([definition.read(place) for place in places], FIGURES, IMAGES)

@@ -15,6 +15,7 @@ mod model;
 mod operations;
 mod order;
 mod retune;
+mod stretches;
 mod theory;
 mod trace;
 mod tracked;

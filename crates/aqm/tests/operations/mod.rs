@@ -87,6 +87,37 @@ impl Setup {
         let x = f64::from(self.rate) / f64::from(u16::MAX);
         Rate::from_bps((RATES.0 * maths::pow(RATES.1 / RATES.0, x)) as u64)
     }
+
+    /// The parameters of a discipline that are chosen, but for its limit and whether it may mark.
+    pub fn given(&self, row: &Row<Text>) -> Values {
+        let mut given = Values::default();
+        let others = row.params.iter().filter(|param| !["limit", "ecn"].contains(&&*param.name));
+        for (param, choice) in others.zip(self.choices.iter().cycle()) {
+            if let Some(value) = chosen(param, *choice) {
+                assert_eq!(param.admit(&value), Ok(()), "{} {} = {value}", row.name, param.name);
+                given.fill(param.name.clone(), value);
+            }
+        }
+        given
+    }
+
+    /// All parameters of a discipline. Values that are refused because they do not fit together become the default, the
+    /// one at fault first.
+    pub fn completed(&self, row: &Row<Text>, mut given: Values) -> Values {
+        loop {
+            let mut values = given.clone();
+            values.fill("limit", Value::Length(self.limit));
+            values.fill("ecn", Value::Flag(self.ecn));
+            match common::completed(row, values, self.rate()) {
+                Ok(values) => return values,
+                Err(refusal) if given.0.remove(&refusal.param).is_some() => {}
+                Err(refusal) => {
+                    let (name, _) = given.0.pop_last().unwrap_or_else(|| panic!("{}: {refusal}", row.name));
+                    assert_ne!(name, refusal.param);
+                }
+            }
+        }
+    }
 }
 
 /// The value of a parameter that goes with a choice; `None` is the default. Of four choices one is an end of the range,
@@ -228,36 +259,15 @@ fn is_set(values: &Values, name: &str) -> bool {
 }
 
 impl Model {
-    /// A discipline with the parameters of `setup`. Values that are refused because they do not fit together become the
-    /// default, the one at fault first.
+    /// A discipline with the parameters of `setup`.
     pub fn new(row: &'static Row<Text>, setup: &Setup) -> Self {
-        let mut given = Values::default();
-        let others = row.params.iter().filter(|param| !["limit", "ecn"].contains(&&*param.name));
-        for (param, choice) in others.zip(setup.choices.iter().cycle()) {
-            if let Some(value) = chosen(param, *choice) {
-                assert_eq!(param.admit(&value), Ok(()), "{} {} = {value}", row.name, param.name);
-                given.fill(param.name.clone(), value);
-            }
-        }
-        Self::given(row, setup, given)
+        Self::given(row, setup, setup.given(row))
     }
 
     /// A discipline with these parameters, those that are refused left out.
-    pub fn given(row: &'static Row<Text>, setup: &Setup, mut given: Values) -> Self {
+    pub fn given(row: &'static Row<Text>, setup: &Setup, given: Values) -> Self {
         let rate = setup.rate();
-        let values = loop {
-            let mut values = given.clone();
-            values.fill("limit", Value::Length(setup.limit));
-            values.fill("ecn", Value::Flag(setup.ecn));
-            match common::completed(row, values, rate) {
-                Ok(values) => break values,
-                Err(refusal) if given.0.remove(&refusal.param).is_some() => {}
-                Err(refusal) => {
-                    let (name, _) = given.0.pop_last().unwrap_or_else(|| panic!("{}: {refusal}", row.name));
-                    assert_ne!(name, refusal.param);
-                }
-            }
-        };
+        let values = setup.completed(row, given);
         let site = Site { rate, stream: Stream::named(setup.seed, "model") };
         Self {
             qdisc: registry::build(&row.name, &values, site),
