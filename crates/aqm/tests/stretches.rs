@@ -13,7 +13,8 @@ use proptest::prelude::*;
 /// instant at which the link does its next thing; and what it is.
 type Coming = (Option<u16>, u32, Ecn, u8);
 
-/// From 10 Mb/s to 10 Gb/s, as parts of the range of a [`Setup`]: the fastest laws tick a thousand times a packet there.
+/// From 10 Mb/s to 10 Gb/s, as parts of the range of a [`Setup`]: the fastest laws tick a thousand times a packet at
+/// the slowest of these.
 const RATES: std::ops::RangeInclusive<u16> = 23_230..=54_980;
 
 /// The state that a stretch leaves a link in.
