@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 
 import studies
-from aqmlab import cli, sweep
+from aqmlab import cli, engine, sweep
 from aqmlab.errors import BadInput
 from aqmlab.json_files import read_json
 from aqmlab.results.exchanges import CDF_TIMES, TAIL_TIMES
 from aqmlab.study import curves, definition, folders
 from aqmlab.sweep import making
 from aqmlab.sweep.kept import Kept
-from conftest import ROOT
+from conftest import NATIVE, ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import study_figures
@@ -136,8 +136,9 @@ def test_a_file_that_is_none_of_them_is_refused_in_a_line(folder):
         curves.read(folder / curves.FILE)
 
 
-def test_the_page_of_the_papers_figures_is_current(tmp_path):
+def test_the_page_of_the_papers_figures_is_current(tmp_path, monkeypatch):
     """Its words, and which figures there are; how they look is up to the library that draws them."""
+    monkeypatch.setattr(engine, "native", NATIVE)
     page, images = tmp_path / "docs/studies/figures.md", tmp_path / "docs/img/studies"
     page.parent.mkdir(parents=True)
     study_figures.write([definition.read(ROOT / "studies" / name) for name in folders.known()], page, images)
