@@ -21,9 +21,9 @@ from aqmlab.sweep.grid import Point
 
 HEAD = """# The papers' figures
 
-Distributions of response times at the published scale, or at the medium one where a figure says so, on the axes that
-the papers print: milliseconds, shares by twenties, nothing enlarged. The number of a figure is the paper's. The papers'
-own figures are not here, since they are not ours to print.
+Distributions of response times at the published scale, or of shorter runs where a figure says so, on the axes that the
+papers print: milliseconds, shares by twenties, nothing enlarged. The number of a figure is the paper's. The papers' own
+figures are not here, since they are not ours to print.
 
 Every figure is drawn from `studies/ID/curves.parquet`, which keeps the distribution of each run. `aqmlab study ID`
 makes the runs, all or with `--only` a part of them. `make studies TAKE=RESULTS` then keeps their distributions and
@@ -48,7 +48,7 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
             parts.append(f"## {study.id}: {title}\n")
             drawn = [(spec, one) for spec in specs for one in figures.draw([spec], cells.find, cells.left_out)]
             for spec, one in drawn:
-                note = _scale_said(points_of(spec, cells))
+                note = _scale_said(study, points_of(spec, cells))
                 place = images / study.id / f"{one.name}{f'-{bed}' if bed else ''}.png"
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(as_on_page(one))
@@ -101,13 +101,15 @@ def points_of(spec: Json, cells: Cells) -> list[Cell]:
     return list({cell.name: cell for cell in found}.values())
 
 
-def _scale_said(points: Sequence[Cell]) -> str:
+def _scale_said(study: Study, points: Sequence[Cell]) -> str:
     """Which curves are of shorter runs, where any is."""
-    shorter = [cell.label for cell in points if isinstance(cell, KeptCell) and cell.scale != FULL]
+    scales = {cell.label: cell.scale for cell in points if isinstance(cell, KeptCell)}
+    shorter = [label for label, scale in scales.items() if scale != FULL]
     if not shorter:
         return ""
-    which = "All curves are" if len(shorter) == len(points) else f"Those of {', '.join(shorter)} are"
-    return f" {which} of the medium scale, of runs of 35 minutes with a window of 15."
+    which = "All curves are" if len(shorter) == len(scales) else f"Those of {', '.join(shorter)} are"
+    settings = study.tree["profiles"][scales[shorter[0]]]["set"]
+    return f" {which} of shorter runs: {', '.join(f'{key} {value}' for key, value in settings.items())}."
 
 
 def drawable(specs: Iterable[Json], cells: Cells) -> list[Json]:

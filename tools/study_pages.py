@@ -41,8 +41,8 @@ def take(folder: Path, listed: list[str]) -> None:
 def take_curves(folder: Path) -> None:
     """Keeps the distributions of a result folder, and none of its numbers."""
     facts = read_json(folder / found.RESULT)
-    if facts["self_checks"]["failed"] or facts["changes"]:
-        raise BadInput(f"{folder}: self-checks failed, or not the study as it is; expected neither")
+    if not facts.get("complete") or facts["self_checks"]["failed"] or facts["changes"]:
+        raise BadInput(f"{folder}: expected a finished study as it is, without self-checks that failed")
     kept = curves.keep(folder, ROOT / "studies" / facts["id"], facts)
     if kept is None:
         raise BadInput(f"{folder}: has no distributions of the full or the medium scale; expected some")

@@ -170,3 +170,7 @@ def test_a_test_bed_says_what_is_otherwise(tmp_path):
     folder = studies.write(tmp_path / "tiny", studies.STUDY + '[[bed]]\nname = "lab"\ntitle = "lab"\n')
     with pytest.raises(BadInput, match=r"study.toml: bed.0.set: missing; expected what is otherwise on this test bed"):
         definition.read(folder)
+
+
+def test_what_the_larger_scale_says_stands_first():
+    assert definition.by_scale(["quick", "mine", "medium", "full"]) == ["full", "medium", "quick", "mine"]
