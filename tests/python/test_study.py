@@ -117,6 +117,20 @@ def test_all_studies_are_one_plan(here, monkeypatch, capsys):
     assert "Web users over short queues" in capsys.readouterr().out
 
 
+def test_of_all_studies_those_run_that_have_the_scale(here, monkeypatch, capsys):
+    medium = '\n[profiles.medium]\nseeds = 1\nset = { duration = "20s", warmup = "10s" }\n'
+    for name, more in (("one", ""), ("other", medium)):
+        studies.write(here / "studies" / name, studies.STUDY.replace('"tiny"', f'"{name}"') + more)
+    monkeypatch.setattr(folders, "folder_of_all", lambda: here / "studies")
+    assert cli.invoke(["study", "all", "--medium"]) == 0
+    assert "one: left out, for want of the profile medium" in "".join(capsys.readouterr())
+    assert Path("results/studies-medium/other/report.html").exists()
+    assert not Path("results/studies-medium/one").exists()
+    studies.write(here / "studies" / "other", studies.STUDY.replace('"tiny"', '"other"'))
+    assert cli.invoke(["study", "all", "--medium"]) == 2
+    assert "no study has a table profiles.medium" in capsys.readouterr().err
+
+
 def test_a_verdict_that_is_not_the_known_one_ends_with_one(here, capsys):
     wrong = studies.WRONG.replace('known_outcome = "does not hold"\n', "").replace("explained", "# explained")
     studies.write(here / "tiny", claims=studies.CLAIMS + wrong)

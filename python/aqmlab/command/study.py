@@ -100,6 +100,9 @@ def study(
     if settings and (live or virtual):
         raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
     asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)), bed, medium)
+    without = sorted({*folders.known()} - {one.folder.name for one in asked}) if what == folders.ALL else []
+    if without and not as_json:
+        say(f"{', '.join(without)}: left out, for want of the profile {asked[0].profile.name}")
     base = out or default_folder(what, asked[0])
     places = {base if what != folders.ALL else base / one.id: one for one in asked}
     if what == folders.ALL:

@@ -19,7 +19,10 @@ def read(
     bed: str | None = None,
     medium: bool = False,
 ) -> list[Study]:
-    """The studies that a word on the command line names, of one of them perhaps only a part."""
+    """The studies that a word on the command line names, of one of them perhaps only a part.
+
+    Of all of them, those that have the scale that is asked for.
+    """
     if what == ALL and only:
         raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
     if what == ALL and bed is not None:
@@ -27,7 +30,12 @@ def read(
     if quick and medium:
         raise BadInput("--quick --medium: two scales; expected one of them, or none for the published one")
     profile = definition.QUICK if quick else definition.MEDIUM if medium else definition.FULL
-    asked = [folders.folder_of_all() / name for name in folders.known()] if what == ALL else [folders.find(what)]
+    of_all = folders.folder_of_all()
+    asked = [of_all / name for name in folders.known()] if what == ALL else [folders.find(what)]
     if not asked:
-        raise BadInput(f"study {what}: {folders.folder_of_all()}: holds no study; expected folders with study.toml")
+        raise BadInput(f"study {what}: {of_all}: holds no study; expected folders with study.toml")
+    if what == ALL:
+        asked = [folder for folder in asked if definition.has_scale(folder, profile)]
+        if not asked:
+            raise BadInput(f"study {what}: {of_all}: no study has a table profiles.{profile}")
     return [definition.read(folder, profile, seeds, only, changes, bed) for folder in asked]

@@ -336,6 +336,12 @@ def _check_keys(table: Mapping[str, Any], expected: Sequence[str], where: str) -
             raise BadInput(f"{where}: {key}: unknown key; expected one of {', '.join(expected)}")
 
 
+def has_scale(folder: Path, name: str) -> bool:
+    """Whether a study has a profile; one whose profiles are no tables is left to be read, and refused."""
+    profiles = head(folder).get("profiles")
+    return not isinstance(profiles, Mapping) or name in profiles
+
+
 def _profile(tree: Json, path: Path, name: str) -> Profile:
     profiles = tree.get("profiles", {})
     if not isinstance(profiles, Mapping) or not isinstance(profiles.get(name), Mapping):
