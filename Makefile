@@ -78,8 +78,12 @@ test: test-rust test-python ## run all tests, Rust and Python
 test-rust:
 	cargo test --locked --workspace --no-fail-fast
 
+# A worker a processor, four at most, for each takes some 700 MB. What measures real time comes after that, with nothing beside it.
 test-python: $(ENGINE)
-	$(BIN)/python -m pytest
+	@failed=0; \
+	$(BIN)/python -m pytest -m "not alone" -n auto --maxprocesses 4 --dist worksteal || failed=$$?; \
+	$(BIN)/python -m pytest -m alone || failed=$$?; \
+	exit $$failed
 
 LOWEST := .venv-lowest
 test-lowest: $(ENGINE) ## run the Python tests on the lowest versions of packages that pyproject.toml allows

@@ -13,6 +13,8 @@ from aqmlab.errors import CannotRun
 from aqmlab.live import preflight
 from conftest import NATIVE
 
+pytestmark = pytest.mark.alone
+
 SCENARIO = """
 name = "flows"
 duration = "5s"

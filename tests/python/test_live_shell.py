@@ -17,6 +17,8 @@ from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.live import plan, preflight, registry
 from conftest import NATIVE
 
+pytestmark = pytest.mark.alone
+
 SCENARIO = """
 [link]
 rate = "20mbit"

@@ -16,6 +16,8 @@ from aqmlab.errors import CannotRun
 from aqmlab.live import preflight
 from conftest import NATIVE, ROOT
 
+pytestmark = pytest.mark.alone
+
 SCENARIO = """
 name = "page"
 duration = "60s"

@@ -12,6 +12,8 @@ from aqmlab.tc import network
 from aqmlab.tc.lines import Line
 from conftest import NATIVE, ROOT
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(autouse=True)
 def real(stand_in, monkeypatch):

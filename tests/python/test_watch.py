@@ -24,6 +24,8 @@ from aqmlab.watch.seen import DRAWN, POINTS, Seen
 from aqmlab.watch.server import Watch
 from conftest import NATIVE, ROOT, hears_ctrl_c
 
+pytestmark = pytest.mark.alone
+
 SIZE = Size(60.0, 1.0)
 
 
