@@ -266,7 +266,7 @@ def test_systemd_reads_its_lines_back(tmp_path: Path) -> None:
     (tmp_path / "wrong.network").write_text("[Match]\nName=x\n[CAKE]\nNoSuchKey=1\n", encoding="utf-8")
 
     call = ["unshare", "--net", "--mount", "bash", "-c", ALONE, "bash", str(tmp_path), str(NETWORKD)]
-    said = subprocess.run(call, capture_output=True, text=True, timeout=20).stdout
+    said = subprocess.run(call, capture_output=True, text=True, timeout=120).stdout
     refused = [line for line in said.splitlines() if ".network:" in line]
     assert any("NoSuchKey" in line for line in refused), said
     # Older ones do not know two keys, which the lines say.

@@ -200,7 +200,7 @@ def test_stopped_in_the_middle_nothing_is_left_behind_and_resume_finds_the_same(
         return len(workers) == len(running)
 
     workers: dict[str, list[int]] = {}
-    until(stop, 120.0)
+    until(stop, 300.0)
     for name, how in HOW.items():
         said = running[name].communicate(timeout=60)[1]
         until(lambda: not any(map(is_alive, workers[name])))  # noqa: B023
