@@ -254,6 +254,7 @@ SYSTEMD_LOG_LEVEL=debug timeout 2 "$2" 2>&1
 """systemd-networkd reads files, in namespaces of its own."""
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(os.geteuid() != 0 or not NETWORKD.exists(), reason="left out: systemd-networkd, or root's rights")
 def test_systemd_reads_its_lines_back(tmp_path: Path) -> None:
     for name in access.ACCESS:
