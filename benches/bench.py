@@ -14,8 +14,8 @@ the whole process from its start to its end, set-up included, as the kernel repo
 set-up, which builds the network in an interpreter, is measured by itself and taken off, in ns-2's favour. Every
 repetition runs every case once, so that a busy moment of the machine touches all of them alike. Costs are medians;
 ratios are of the quietest repetitions, because what else runs on a machine only ever adds, and not to both sides alike.
-Bounds in us and s are of one machine on one day. Where ns-2 is measured, what is held against them is the time of that
-day: the time here by what ns-2 takes here, times what it took then. Installs nothing.
+The engine's bounds in us and s are of one machine on one day. Where ns-2 is measured, what is held against them is the
+time of that day: the time here by what ns-2 takes here, times what it took then. Installs nothing.
 
 Exit codes: 0 done, 1 a target was missed (with --check), 2 bad input or a run failed, 3 something is missing.
 """
@@ -46,7 +46,7 @@ import workloads  # noqa: E402
 from cases import WEB_SHORT_S, Case, cases  # noqa: E402
 from ns2_reference import HERE as PEERS  # noqa: E402
 from ns2_reference import MissingError, RunError, guarded, ns2_version, output_of, progress, today  # noqa: E402
-from targets import TARGETS, Results, Runs, day_of_goals  # noqa: E402
+from targets import TARGETS, Results, Runs  # noqa: E402
 
 ROOT = HERE.parent
 RESULTS = HERE / "results.json"
@@ -247,7 +247,7 @@ def target_table(results: Results) -> list[list[str]]:
     rows = [HEAD_OF_TARGETS]
     for target in TARGETS:
         figure, is_met = target.verdict(results)
-        on_the_day = target.on_the_day(results) if target.is_time and day_of_goals(results) != 1.0 else None
+        on_the_day = target.on_the_day(results)
         sign = "at least" if target.at_least else "at most"
         shown = "not measured" if figure is None else f"{figure:.3g} {target.unit}"
         if target.title.startswith("120 minutes") and figure is not None and "web-full" not in results:

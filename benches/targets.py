@@ -102,27 +102,28 @@ class Target:
         return self.unit in ("us", "s")
 
     def on_the_day(self, results: Results) -> float | None:
-        """The figure as it would have been on the day of the goals; None where it was not measured."""
-        figure = self.figure(results)
-        return None if figure is None else figure * day_of_goals(results) if self.is_time else figure
+        """A time as it would have been on the day of the goals; None of what is no time, or without ns-2 beside it."""
+        figure, factor = self.figure(results), day_of_goals(results)
+        return None if figure is None or factor is None or not self.is_time else figure * factor
 
     def verdict(self, results: Results) -> tuple[float | None, bool | None]:
-        """The figure as measured, and whether that of the day of the goals is within the bound; None: not measured."""
-        held = self.on_the_day(results)
-        if held is None:
+        """The figure, and whether it, or a time of the day of the goals, is within the bound; None: not measured."""
+        figure, on_the_day = self.figure(results), self.on_the_day(results)
+        if figure is None:
             return None, None
-        return self.figure(results), held >= self.bound if self.at_least else held <= self.bound
+        held = figure if on_the_day is None else on_the_day
+        return figure, held >= self.bound if self.at_least else held <= self.bound
 
 
 NS2_US_OF_GOALS = 0.582
 """What a packet of the long flows over drop-tail took ns-2 on the day and the machine of the bounds in us and s."""
 
 
-def day_of_goals(results: Results) -> float:
-    """What turns a time measured here into one of the day of the goals, by ns-2; 1 where that was not measured."""
+def day_of_goals(results: Results) -> float | None:
+    """What turns a time measured here into one of the day of the goals, by ns-2; None where that was not measured."""
     runs = results.get("bulk-droptail")
     ns2 = runs.ns2_us() if runs else None
-    return 1.0 if ns2 is None else NS2_US_OF_GOALS / ns2
+    return None if ns2 is None else NS2_US_OF_GOALS / ns2
 
 
 def us_of(name: str) -> Callable[[Results], float | None]:
