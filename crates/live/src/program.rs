@@ -5,6 +5,8 @@ use crate::bed::Bed;
 use crate::clock::Epoch;
 use crate::hosts::files_at_first;
 use base::{Span, Time};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Resource, Signal, set_parent_process_death_signal, setrlimit};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, clock_nanosleep_absolute, move_into_link_name_space};
 use rustix::time::{ClockId, Timespec};
@@ -32,7 +34,7 @@ pub fn run(command: &[String], side: u8, bed: &Bed, epoch: Epoch, stop: &AtomicB
     let _ = leave_processes();
     let mut command = Command::new(program);
     command.args(arguments).envs(environment(side, bed));
-    ends_with_this_thread(&mut command);
+    ends_with_this_thread(&mut command)?;
     let mut child = command.spawn().map_err(failed)?;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -74,23 +76,58 @@ pub fn sleep_until(epoch: Epoch, at: Time) {
     let ns = epoch.monotonic_ns(at);
     let at = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
     // What a signal wakes sleeps on.
-    while matches!(clock_nanosleep_absolute(ClockId::Monotonic, &at), Err(rustix::io::Errno::INTR)) {}
+    while matches!(clock_nanosleep_absolute(ClockId::Monotonic, &at), Err(Errno::INTR)) {}
 }
 
 #[expect(unsafe_code, reason = "rustix cannot know which of the things left apart others rely on")]
-fn leave_processes() -> Result<(), rustix::io::Errno> {
+fn leave_processes() -> Result<(), Errno> {
     // SAFETY: of this thread only the process namespace of later children is parted (pid_namespaces(7)).
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }
 }
 
 #[expect(unsafe_code, reason = "what is done between fork and exec must not touch what other threads hold")]
-fn ends_with_this_thread(command: &mut Command) {
+fn ends_with_this_thread(command: &mut Command) -> io::Result<()> {
     let files = files_at_first();
-    // SAFETY: two system calls, nothing else.
+    // As /proc has it, which may be of another process namespace than this process is.
+    let parent = std::fs::read_link("/proc/self")?.to_str().and_then(|pid| pid.parse().ok());
+    // SAFETY: system calls and what is on the stack, nothing else.
     unsafe {
         command.pre_exec(move || {
             setrlimit(Resource::Nofile, files)?;
-            Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // A parent that was gone before the line above is not told of.
+            if parent_outside()? == parent { Ok(()) } else { Err(Errno::SRCH.into()) }
         })
     };
+    Ok(())
+}
+
+/// The parent of this process in the process namespace of `/proc`, which sees those that getppid(2) does not: the
+/// first process of a namespace has its parent outside. Allocates nothing.
+fn parent_outside() -> io::Result<Option<u32>> {
+    let mut text = [0; 512];
+    let file = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let length = rustix::io::read(&file, &mut text)?;
+    Ok(parent_in(&text[..length]))
+}
+
+/// The parent in a `/proc/PID/stat`: "1 (a name) S 2 ...", where a name may have parentheses of its own (proc(5)).
+fn parent_in(stat: &[u8]) -> Option<u32> {
+    let after_name = stat.iter().rposition(|&byte| byte == b')')?;
+    let parent = stat[after_name..].split(|&byte| byte == b' ').nth(2)?;
+    str::from_utf8(parent).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_stands_behind_any_name() {
+        assert_eq!(parent_in(b"7 (sleep) S 42 7 7 0 -1"), Some(42));
+        assert_eq!(parent_in(b"7 (a) S 5 (b) R 43 7"), Some(43));
+        assert_eq!(parent_in(b""), None);
+        let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned());
+        assert_eq!(parent_outside().expect("there is a /proc"), parent);
+    }
 }

@@ -64,7 +64,7 @@ sleep 1000
 
 def main(directory: Path) -> int:
     """Runs what DIR/machine.json says; the answer is the exit code."""
-    die_with_parent()
+    die_with_parent(os.getppid())
     asked = json.loads((directory / "machine.json").read_text(encoding="utf-8"))
     files = {name: directory / f"machine.{name}" for name in ("stdout", "stderr", "code", "log", "init", "environment")}
     for path in files.values():
@@ -82,7 +82,7 @@ def main(directory: Path) -> int:
             stdout=log,
             stderr=log,
             env={key: os.environ[key] for key in ("PATH", MARK) if key in os.environ} | {"TMPDIR": memory},
-            preexec_fn=partial(tie_down, idle_processor()),
+            preexec_fn=partial(tie_down, os.getpid(), idle_processor()),
         )
     ends_early = watch(kernel, asked, directory, files)
     files["environment"].unlink(missing_ok=True)  # of a kernel that did not come so far
@@ -214,14 +214,14 @@ def place_of_memory(memory_mb: int) -> str | None:
     return None
 
 
-def tie_down(processor: int) -> None:
+def tie_down(parent: int, processor: int) -> None:
     """In the kernel's process before it starts.
 
     It goes with this one. It lies at the same addresses in every run, for the gap behind its program becomes memory,
     and Linux sizes its tables by that. And it keeps to one processor: a system call inside is a hand-over between two
     processes outside, of which one at a time works, and across processors that takes five times as long.
     """
-    die_with_parent()
+    die_with_parent(parent)
     ctypes.CDLL(None).personality(ADDR_NO_RANDOMIZE)
     os.sched_setaffinity(0, {processor})
 
@@ -241,9 +241,8 @@ def idle_ticks() -> dict[int, int]:
     return {int(line[0][3:]): int(line[4]) for line in lines if line[0][:3] == "cpu" and line[0][3:].isdigit()}
 
 
-def die_with_parent() -> None:
-    """This process is killed when its parent goes."""
-    parent = os.getppid()
+def die_with_parent(parent: int) -> None:
+    """This process is killed when its parent goes, or has gone."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
