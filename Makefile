@@ -144,7 +144,7 @@ bench-live: ## measure the live router: packets a second, how late they are, pro
 
 conformance: $(ENGINE) ## compare with other implementations: vectors, theory, the oracle, Linux, ns-2
 	cargo test --locked --package aqmlab-aqm --test all -- vectors:: theory:: closed_forms:: equilibria::
-	cargo test --locked --package aqmlab-sim --test all -- disciplines:: cake::
+	cargo test --locked --package aqmlab-sim --features tcp/both-ways --test all
 	cargo test --locked --package aqmlab-scenario --test all -- --nocapture linux:: linux_cake:: linux_random::
 	cargo test --locked --package aqmlab-tcp --test linux_transfers -- --nocapture
 	PYTHONPATH=tests/python $(BIN)/python -m oracle testdata/vectors

@@ -22,7 +22,7 @@ use base::{Span, Time};
 use std::collections::VecDeque;
 
 /// The state that is kept with each outstanding segment: what had been delivered when it was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Note {
     delivered: u64,
     delivered_at: Time,
@@ -34,7 +34,7 @@ struct Note {
 }
 
 /// The segment that was sent last among those that this acknowledgement reports.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Newest {
     note: Note,
     sent_at: Time,
@@ -43,7 +43,7 @@ struct Newest {
 }
 
 /// Estimates the rate of delivery, for connections whose controller models the path.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Sampler {
     mss: u64,
     /// A note for each outstanding segment, in their order.

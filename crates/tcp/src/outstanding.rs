@@ -22,7 +22,7 @@ const MOST_COUNTED: usize = 7;
 type Serial = u64;
 
 /// The records of all outstanding segments, and what is known of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Outstanding {
     records: VecDeque<Record>,
     /// Serial of the first record.
@@ -38,7 +38,7 @@ pub struct Outstanding {
 base::packed!(Outstanding { records, first, board, timed, sampler });
 
 /// Segments that were sent once and arrived in order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plain {
     /// How many segments these are.
     pub records: u32,

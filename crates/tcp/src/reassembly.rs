@@ -12,9 +12,16 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly(Option<Box<Held>>);
 
+/// Memory that is kept for later holds nothing.
+impl PartialEq for Reassembly {
+    fn eq(&self, other: &Self) -> bool {
+        self.held() == other.held()
+    }
+}
+
 base::packed!(Reassembly(held));
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 struct Held {
     /// Disjoint, not adjacent, rising.
     ranges: VecDeque<(u64, u64)>,
@@ -30,6 +37,10 @@ base::left_whole!(Held);
 const KEPT: usize = 64;
 
 impl Reassembly {
+    fn held(&self) -> Option<&Held> {
+        self.0.as_deref().filter(|held| **held != Held::default())
+    }
+
     /// Forgets everything but keeps its memory, if that is not much.
     pub fn clear(&mut self) {
         if let Some(held) = &mut self.0 {

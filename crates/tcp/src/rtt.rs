@@ -6,7 +6,7 @@ use crate::stack::{Config, RtoFloor};
 use base::Span;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct RttEstimator {
     /// Eight times the smoothed round-trip time, in nanoseconds; 0 before the first sample.
     srtt_8: u64,

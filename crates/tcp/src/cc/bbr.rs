@@ -83,7 +83,7 @@ pub enum Mode {
 }
 
 /// The state of BBR. Windows are in segments.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Bbr {
     mode: Mode,
     delivery_rate: WindowedMax,

@@ -67,7 +67,7 @@ const LEAST_BURST: u64 = 2;
 const NOMINAL_RTT: Span = Span::from_ms(1);
 
 /// What was saved when losses began, in case they turn out to be none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Undo {
     state: Option<State>,
     rate_short: f64,
@@ -76,7 +76,7 @@ struct Undo {
 }
 
 /// The state of BBR.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Bbr3 {
     state: State,
     // ── rounds ──

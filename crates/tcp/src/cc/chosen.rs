@@ -17,7 +17,7 @@ pub enum Hystart {
 }
 
 /// What looks for the end of slow start.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Start {
     Linux(hystart::Start),
     Plus(hystart_pp::Start),
@@ -38,7 +38,7 @@ impl Start {
 }
 
 /// The controller of a connection and what ends its slow start.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Chosen {
     algorithm: Algorithm,
     start: Option<Box<Start>>,

@@ -47,7 +47,7 @@ pub enum CubicDialect {
 }
 
 /// CUBIC in either dialect.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Cubic {
     /// RFC 9438's.
     Rfc(Box<Rfc>),
@@ -114,7 +114,7 @@ impl Controller for Cubic {
 }
 
 /// The state of CUBIC as in RFC 9438. Windows are in segments.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Rfc {
     peak: f64,
     prior: f64,

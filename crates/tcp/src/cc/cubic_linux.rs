@@ -35,7 +35,7 @@ const RENO_WINDOWS: f64 = 15.0 / 8.0;
 const UNCHANGED: Span = Span::from_ms(31);
 
 /// The state of CUBIC as in Linux.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CubicLinux {
     counted: f64,
     per_segment: f64,

@@ -24,7 +24,7 @@ use crate::stack::Config;
 const GAIN: f64 = 1.0 / 16.0;
 
 /// The state of DCTCP.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Dctcp {
     /// Estimate of the share of data that is marked.
     alpha: f64,

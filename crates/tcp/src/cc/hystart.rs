@@ -36,7 +36,7 @@ const TRAIN_GAP: Span = Span::from_ms(2);
 const TRAIN_ALLOWANCE: Span = Span::from_ms(1);
 
 /// The state of HyStart.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Start {
     is_paced: bool,
     is_over: bool,
@@ -46,7 +46,7 @@ pub struct Start {
 
 base::packed!(Start { is_paced, is_over, shortest, round });
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Round {
     round_began: Time,
     round_end: u64,

@@ -32,7 +32,7 @@ const L: f64 = 8.0;
 const NEVER: Span = Span::from_ns(u64::MAX);
 
 /// The state of HyStart++, for as long as the first slow start lasts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Start {
     round_end: u64,
     last_shortest: Span,

@@ -76,7 +76,7 @@ impl Settings {
 }
 
 /// The state of LEDBAT.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Ledbat {
     settings: Settings,
     /// The last delays and when they were heard of, the newest first; as many as there are.

@@ -50,7 +50,7 @@ impl Window {
 }
 
 /// What an acknowledgement of new data says to a controller.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Acked {
     /// Bytes newly acknowledged.
     pub bytes: u64,
@@ -67,7 +67,7 @@ pub struct Acked {
 }
 
 /// What an acknowledgement of any kind says about data that arrived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Delivery {
     /// Bytes newly acknowledged or newly reported.
     pub bytes: u64,
@@ -98,7 +98,7 @@ pub enum Cause {
 }
 
 /// Congestion, as the sender heard of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Congestion {
     /// What told of it.
     pub cause: Cause,
@@ -163,7 +163,7 @@ pub struct Delivered {
 }
 
 /// A segment that was deemed lost, as a controller hears of it that models the path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Lost {
     /// Its first sequence number.
     pub seq: u64,
@@ -184,7 +184,7 @@ pub struct Lost {
 }
 
 /// What an acknowledgement tells a controller that models the path. Counts are of segments.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// Newly acknowledged or reported.
     pub newly_delivered: u64,
@@ -221,7 +221,7 @@ pub struct Sample {
 }
 
 /// What an acknowledgement tells a controller that sets window and rate by itself, and needs no rate of delivery.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Told {
     /// Bytes newly acknowledged or newly reported.
     pub bytes: u64,

@@ -40,7 +40,7 @@ const BURSTS: f64 = 4_096.0;
 const LEAST_BURST: u64 = 2;
 
 /// The state of Prague.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prague {
     /// The window, of which the frame has whole segments; none if that is to be taken from the frame.
     cwnd: Option<f64>,

@@ -40,7 +40,7 @@ const SLOWLY: f64 = 1.0 / 128.0;
 const BURSTS: f64 = 4_096.0;
 
 /// The state of TCP Prague. Windows are in segments, rates in bytes of IP packets a second.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PragueLinux {
     /// The fractional window, to which the window grows again after a timeout; none before the connection is open.
     fraction: Option<f64>,

@@ -53,7 +53,7 @@ macro_rules! controllers {
         }
 
         /// The controller a connection runs.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, PartialEq, Debug)]
         pub enum Algorithm {
             $($(#[doc = $doc])+ $name($state),)+
         }

@@ -11,7 +11,7 @@ const BETA: f64 = 0.5;
 const BETA_ECN: f64 = 0.8;
 
 /// The state of Reno.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Reno {
     /// Segments acknowledged since the window last grew by one, where it is whole segments.
     counted: f64,

@@ -6,14 +6,14 @@
 //! than the values of a quarter of the window.
 
 /// A value and its round.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct At {
     round: u64,
     value: f64,
 }
 
 /// The filter.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WindowedMax {
     best: [At; 3],
 }

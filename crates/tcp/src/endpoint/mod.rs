@@ -13,7 +13,7 @@
 //! | what the two ends tell each other of marks, in both halves | `feedback.rs`, `accurate.rs`, `option.rs` |
 //! | opening | `handshake.rs` |
 //! | what can be seen from outside | `observing.rs` |
-//! | the short way for most segments | `plain.rs` |
+//! | the short way for most segments | `plain.rs`; `both_ways.rs` compares it with the general way |
 //! | segments and wake-ups to the half that they are for; closing | here |
 //!
 //! The halves meet at two places. Whatever the sender sends carries the receiver's acknowledgement
@@ -28,6 +28,7 @@
 //! - The deviations of loss recovery and of the timer are listed in `sender/mod.rs`.
 
 mod accurate;
+mod both_ways;
 mod feedback;
 mod handshake;
 mod observing;
@@ -79,7 +80,7 @@ enum State {
 base::packed!(State: Listen | SynSent | SynReceived | Established | Aborted);
 
 /// One end of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Endpoint {
     state: State,
     /// Only the opener sends, as configured.
@@ -174,6 +175,17 @@ impl Endpoint {
     /// Sends what may be sent.
     #[inline]
     pub fn push(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        if cfg!(feature = "both-ways") {
+            let generally = |end: &mut Self, out: &mut _| end.push_generally(config, now, out);
+            let shortly = |end: &mut Self, out: &mut _| end.push_shortly(config, now, out);
+            self.both_ways(&"what the application did", out, generally, shortly);
+        } else {
+            self.push_shortly(config, now, out);
+        }
+    }
+
+    #[inline(always)]
+    fn push_shortly(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         if self.state == State::Established {
             self.sender.push(config, now, &mut Outlet { receiver: &mut self.receiver, emit: out });
         } else {
@@ -212,6 +224,17 @@ impl Endpoint {
     /// Takes a segment that arrived.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
+        if cfg!(feature = "both-ways") {
+            let generally = |end: &mut Self, out: &mut _| end.on_segment_generally(segment, config, now, out);
+            let shortly = |end: &mut Self, out: &mut _| end.on_segment_shortly(segment, config, now, out);
+            self.both_ways(segment, out, generally, shortly);
+        } else {
+            self.on_segment_shortly(segment, config, now, out);
+        }
+    }
+
+    #[inline(always)]
+    fn on_segment_shortly(&mut self, segment: &Segment, config: &Config, now: Time, out: &mut impl Emit) {
         if !self.take_plainly(segment, config, now, out) {
             self.take::<true>(segment, config, now, out);
         }
@@ -284,6 +307,17 @@ impl Endpoint {
     /// Does what is due at `now`, which is mostly to send what had to wait for its departure.
     #[inline]
     pub fn on_wake(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        if cfg!(feature = "both-ways") {
+            let generally = |end: &mut Self, out: &mut _| end.on_wake_generally(config, now, out);
+            let shortly = |end: &mut Self, out: &mut _| end.on_wake_shortly(config, now, out);
+            self.both_ways(&"a wake-up", out, generally, shortly);
+        } else {
+            self.on_wake_shortly(config, now, out);
+        }
+    }
+
+    #[inline(always)]
+    fn on_wake_shortly(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let Self { sender, receiver, .. } = self;
         let is_done = now < receiver.delayed_ack_at
             && sender.departs_plainly(config, now, &mut Outlet { receiver, emit: &mut *out });

@@ -27,7 +27,7 @@
 //! the general way if there is a controller that wants to hear of silence or of the rate of delivery, a recovery, a
 //! probe, or an application that does not read. Tests take each segment and each wake-up both ways and compare all of
 //! the state and all that is sent, for written stories and for thousands of connections over bad paths
-//! (`tests/common`).
+//! (`tests/common`). A build with the feature `both-ways` does so within whatever drives endpoints (`both_ways.rs`).
 
 use super::{Emit, Endpoint, Outlet, State};
 use crate::segment::{Flags, Segment};

@@ -3,7 +3,7 @@
 use base::Time;
 
 /// A segment that was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
     /// First sequence number.
     pub seq: u64,

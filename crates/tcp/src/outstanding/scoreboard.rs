@@ -9,7 +9,7 @@ use crate::segment::SackBlocks;
 pub(super) type Told<'a> = (&'a mut Option<Box<Sampler>>, Serial);
 
 /// Sums over the records by what became of them, and how far each search among them has come.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Scoreboard {
     pub(super) sacked_bytes: u64,
     pub(super) sacked_records: u32,

@@ -7,7 +7,7 @@ use base::{Span, Time};
 use std::collections::VecDeque;
 
 /// The times of arrivals and retransmissions.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Timed {
     /// The newest transmission known to have arrived.
     pub(super) rack: Rack,
@@ -20,7 +20,7 @@ pub(super) struct Timed {
 base::packed!(Timed { rack, resent, hand });
 
 /// What the current acknowledgement tells.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Hand {
     /// One past the serial of the highest segment that earlier acknowledgements had reported.
     pub(super) highest_before: Serial,

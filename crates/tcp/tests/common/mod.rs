@@ -277,7 +277,7 @@ impl Bench {
         shortly(&mut self.ends[who], &self.configs[who], self.now, &mut sent);
         if let Some((end, sent_generally)) = copy {
             assert_eq!(sent.0, sent_generally.0, "what is sent {when}");
-            assert_eq!(format!("{:?}", self.ends[who]), format!("{end:?}"), "the state {when}");
+            assert!(self.ends[who] == end, "the state {when}\n  short: {:?}\ngeneral: {end:?}", self.ends[who]);
         }
         for segment in sent.0.drain(..) {
             self.send(who, segment);

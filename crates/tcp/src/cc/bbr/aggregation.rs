@@ -12,7 +12,7 @@ const MOST: Span = Span::from_ms(100);
 const LONGEST_EPOCH: u64 = 1 << 20;
 
 /// The memory, in segments.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Aggregation {
     epoch_began: Time,
     epoch_acked: u64,

@@ -28,7 +28,7 @@ pub(super) enum Change {
 }
 
 /// The memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Policer {
     /// Of the last interval, or of two that are the same, segments a second; zero if there is none.
     rate: f64,
@@ -40,7 +40,7 @@ pub(super) struct Policer {
     mss: f64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Totals {
     at: Time,
     delivered: u64,

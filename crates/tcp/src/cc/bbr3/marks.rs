@@ -30,7 +30,7 @@ const STARTUP_ROUNDS: u32 = 2;
 const REPROBE_GAIN: f64 = 0.5;
 
 /// What is known of marks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Marks {
     /// The moving average of the share.
     alpha: f64,

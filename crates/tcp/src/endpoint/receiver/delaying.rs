@@ -61,7 +61,7 @@ const FEW_BLOCKS: usize = 2;
 const INTERACTIVE: u8 = 1;
 
 /// What the receiver knows of the sender's habits.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Delaying {
     /// How long an acknowledgement waits for company; zero before the first data.
     interval: Span,

@@ -34,7 +34,7 @@ const SHARE: u64 = 1448 * 256 / FULL;
 const LEAST: u64 = 128;
 
 /// What the window may be, and what that follows from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Growing {
     pub(super) offer: u64,
     most: u64,

@@ -25,7 +25,7 @@ use crate::stack::Config;
 use base::{Ecn, Span, Time};
 
 /// The receiving half of an endpoint.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Receiver {
     // ── what arrived ──
     /// The next sequence number expected.

@@ -21,7 +21,7 @@ use crate::stack::Config;
 use base::Time;
 
 /// What a reader that has stopped before leaves in the buffer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Reading {
     /// Whether the application has stopped.
     is_stopped: bool,

@@ -35,7 +35,7 @@ use base::Time;
 const MOST_REORDERING: u32 = 300;
 
 /// What duplicate acknowledgements have told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Counting {
     /// How many segments are thought to have arrived beyond a hole.
     assumed: u32,

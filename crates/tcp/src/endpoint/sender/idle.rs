@@ -18,7 +18,7 @@ use crate::stack::Config;
 use base::Time;
 
 /// How much of the window the application used.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Use {
     /// The window was full at some time in this round trip (`is_cwnd_limited`).
     is_limited: bool,

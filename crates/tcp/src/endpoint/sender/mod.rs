@@ -97,7 +97,7 @@ enum Phase {
 base::packed!(Phase: Open | Recovery | Timeout | Reducing);
 
 /// The segment whose round trip is being measured, where one segment a window is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Timing {
     /// The sequence number after it.
     end: u64,
@@ -112,7 +112,7 @@ impl Timing {
 }
 
 /// The last expiration of the retransmission timer.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Expired {
     /// `snd_una` at that time.
     at: u64,
@@ -123,7 +123,7 @@ struct Expired {
 base::packed!(Expired { at, times });
 
 /// The sending half of an endpoint.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Sender {
     // ── the stream ──
     /// One past the last byte the application wrote.

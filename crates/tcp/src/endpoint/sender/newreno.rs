@@ -27,7 +27,7 @@ use crate::stack::Config;
 use base::Time;
 
 /// The state of a recovery.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Ns2NewReno {
     /// What the reduction left of the window.
     left: f64,

@@ -36,7 +36,7 @@ const SLOW_START_RATIO: f64 = 2.0;
 const AVOIDANCE_RATIO: f64 = 1.2;
 
 /// When the next burst may depart, and how large it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Pacer {
     /// Payload bytes a second; infinite before it is known.
     rate: f64,
@@ -402,7 +402,7 @@ impl Sender {
 }
 
 /// The state before an acknowledgement was read.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Before {
     /// Bytes in the network.
     pub(super) pipe: u64,

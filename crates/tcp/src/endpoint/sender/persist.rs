@@ -20,7 +20,7 @@ const MOST_PROBES: u8 = 15;
 const SHORTEST: Span = Span::from_ms(200);
 
 /// A sender that waits for room.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Persist {
     /// When it asks next.
     at: Time,

@@ -19,7 +19,7 @@ use base::{Span, Time};
 const LEAST_TIMEOUT: Span = Span::from_ms(2);
 
 /// The timers and the probe of a sender that finds losses by time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Probing {
     /// When a tail loss probe is due; where that is not reckoned yet, an instant before which it is not.
     pub(super) probe_at: Time,
@@ -42,7 +42,7 @@ impl Default for Probing {
 }
 
 /// A probe that is out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Probe {
     /// `snd_nxt` when it was sent.
     end: u64,

@@ -17,7 +17,7 @@ use crate::stack::{Config, Reduction};
 use base::Time;
 
 /// How far a gradual reduction has come.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Progress {
     /// The window when it began.
     from: f64,
@@ -30,7 +30,7 @@ pub(super) struct Progress {
 base::packed!(Progress { from, delivered, sent });
 
 /// How the window comes down.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Descent {
     /// It comes down at once.
     AtOnce,

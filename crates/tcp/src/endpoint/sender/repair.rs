@@ -32,7 +32,7 @@ pub(super) const DUP_THRESH: u32 = 3;
 ///
 /// Every segment asks for the variant, so that this has to be cheap: the tag is a byte of its own, and the variants
 /// with reports come last.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[repr(u8)]
 pub(super) enum Repair {
     /// Fast retransmit, and fast recovery that ends with the first acknowledgement of new data.

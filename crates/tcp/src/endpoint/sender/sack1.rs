@@ -36,7 +36,7 @@ use crate::stack::Config;
 use base::Time;
 
 /// The state that this way of repair keeps beside that of [`Sender`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Sack1 {
     /// Whether there is something to repair.
     pub(super) is_busy: bool,

@@ -46,7 +46,7 @@ enum Step {
 }
 
 /// What is needed to take the last reduction back.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Undoing {
     /// `snd_una` when it began; `None` once it was taken back.
     since: Option<u64>,
