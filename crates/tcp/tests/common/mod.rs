@@ -7,6 +7,7 @@
 use base::{Ecn, Span, Time};
 use packet::spoil_option;
 use std::collections::BTreeMap;
+use std::fmt::Arguments;
 use tcp::{Config, Emit, Endpoint, Flags, Segment};
 
 pub use packet::{Fate, Kind, Packet, policer};
@@ -232,7 +233,7 @@ impl Bench {
             to
         } else if wake == next {
             let who = usize::from(wakes[CLIENT] != next);
-            self.both_ways(who, "after a timer", Endpoint::on_wake_generally, Endpoint::on_wake);
+            self.both_ways(who, format_args!("after a timer"), Endpoint::on_wake_generally, Endpoint::on_wake);
             assert!(self.ends[who].next_wake() > next, "the timer that fired is still due");
             who
         } else {
@@ -249,7 +250,7 @@ impl Bench {
     fn arrive(&mut self, to: usize, segment: &Segment) {
         self.both_ways(
             to,
-            &format!("after {segment:?}"),
+            format_args!("after {segment:?}"),
             |endpoint, config, now, out| endpoint.on_segment_generally(segment, config, now, out),
             |endpoint, config, now, out| endpoint.on_segment(segment, config, now, out),
         );
@@ -257,14 +258,15 @@ impl Bench {
 
     /// An end sends what it may, and at a copy of the endpoint the general way too.
     fn push(&mut self, end: usize) {
-        self.both_ways(end, "after what the application did", Endpoint::push_generally, Endpoint::push);
+        let when = format_args!("after what the application did");
+        self.both_ways(end, when, Endpoint::push_generally, Endpoint::push);
     }
 
     /// Lets an end do something; a copy of it does the same `generally`, and comes to the same.
     fn both_ways(
         &mut self,
         who: usize,
-        when: &str,
+        when: Arguments<'_>,
         generally: impl FnOnce(&mut Endpoint, &Config, Time, &mut Sent),
         shortly: impl FnOnce(&mut Endpoint, &Config, Time, &mut Sent),
     ) {
