@@ -1,5 +1,5 @@
-//! With the feature `both-ways` an endpoint takes each segment, each wake-up and each write both ways: a copy of it goes
-//! the general way, and must come to the same state and send the same as the one that may take the plain path.
+//! With the feature `both-ways` an endpoint takes each segment, each wake-up and each write both ways: a copy of it
+//! goes the general way, and must come to the same state and send the same as the one that may take the plain path.
 //!
 //! So whatever drives endpoints compares the two: a whole simulation of thousands of users, too. The stories of this
 //! crate's tests are compared in every build, by their own bench (`tests/common`).
