@@ -39,10 +39,10 @@ values = [800, 1200, 1600]
 
 
 PROGRAM = "from aqmlab.cli import main; main()"
-LONG = "6000s"
-"""Long enough for several reports of progress, which come ten times a second: about two seconds of processor time."""
+LONG = "2500s"
+"""Long enough for several reports of progress, which come ten times a second: about a second of processor time."""
 
-SOME = "2000s"
+SOME = "800s"
 """Long enough to be stopped in."""
 
 

@@ -71,9 +71,9 @@ fn is_left_out(name: &str, folder: &Path) -> bool {
     is_left_out
 }
 
-/// Waits until the hosts of a run are there, or it has ended.
+/// Waits until the hosts of a run are there, or it has ended: for minutes at most, as a look takes some microseconds.
 fn until_it_runs(folder: &Path, run: &mut Child) -> Option<ExitStatus> {
-    loop {
+    for _ in 0..50_000_000 {
         let is_under_way = fs::read_to_string(folder.join("progress.jsonl")).is_ok_and(|lines| !lines.is_empty());
         let ended = run.try_wait().expect("it is ours");
         if is_under_way || ended.is_some() {
@@ -81,6 +81,8 @@ fn until_it_runs(folder: &Path, run: &mut Child) -> Option<ExitStatus> {
         }
         std::thread::yield_now();
     }
+    run.kill().expect("it is ours");
+    panic!("{}: neither under way nor ended", folder.display());
 }
 
 #[test]
