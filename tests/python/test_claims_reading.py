@@ -32,6 +32,7 @@ def test_a_claim_says_all_that_it_says():
     (text,) = read(
         CLAIM
         | {
+            "number_of": "exchanges  within 0.5 s",
             "source": "section 4.1,\n  figure 8",
             "known_outcome": "does not hold",
             "explained": "the hosts",
@@ -40,7 +41,7 @@ def test_a_claim_says_all_that_it_says():
         }
     )
     assert (text.id, text.paper, text.says) == ("x-1", "A paper", "PI is clearly better.")
-    assert text.source == "section 4.1, figure 8"
+    assert (text.number_of, text.source) == ("exchanges within 0.5 s", "section 4.1, figure 8")
     assert (text.seeds, text.parts, text.known_outcome, text.explained) == (5, False, "does not hold", "the hosts")
     assert text.evidence == ("web/red/off/98", "web/red/on/98")
     (question,) = text.questions

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 import studies
+from aqmlab.claims.verdict import FAILS
 from aqmlab.errors import BadInput
 from aqmlab.study import definition, folders
 
@@ -118,6 +119,13 @@ def test_the_studies_that_come_along_can_be_read(name, profile):
     study = definition.read(folders.find(name), profile)
     assert study.id == name and study.claims
     assert all(len(seeds) >= 3 for seeds in study.seeds.values()), "fewer than three runs decide nothing"
+
+
+@pytest.mark.parametrize("name", folders.known())
+def test_what_is_known_not_to_hold_at_length_says_what_shows_why_or_that_nothing_does(name):
+    for claim in definition.read(folders.find(name), definition.FULL).claims:
+        if claim.in_profile(definition.FULL).known_outcome == FAILS:
+            assert claim.evidence or claim.cause_unknown, claim.id
 
 
 BED = """

@@ -48,11 +48,17 @@ def test_numbers_of_a_claim_that_was_changed_or_not_run_are_not_ours(study):
         assert published.NOT_THERE in page and "88 %" not in page and "at the scale" not in page
 
 
+def test_a_number_is_named_by_what_it_is_of_where_the_claim_says_that(study):
+    text = replace(with_published(study.claims[0]), number_of="exchanges within 125 ms")
+    page = published.markdown(SimpleNamespace(claims=[text]), {})
+    assert "\n| exchanges within 125 ms | 90" in page
+
+
 def test_a_paper_without_numbers_has_no_table(study):
     assert published.markdown(study, {}) == ""
 
 
-def test_a_test_bed_that_was_asked_at_the_same_scale_has_a_column(study):
+def test_each_test_bed_has_a_column_and_says_where_it_was_not_run_at_the_same_scale(study):
     text = with_published(study.claims[0])
     scales = {"full": answered(text, "88 %")}
     beds = {
@@ -61,6 +67,6 @@ def test_a_test_bed_that_was_asked_at_the_same_scale_has_a_column(study):
         "elsewhere": {"full": answered(text, "71 %", digest="another")},
     }
     page = published.markdown(SimpleNamespace(claims=[text]), scales, beds)
-    assert "| number of | published | ours | the laboratory | claim |\n|---|---|---|---|---|" in page
-    assert f"| PI: 88 % | PI: 89 % | {text.id} |" in page
+    assert "| number of | published | ours | the laboratory | at home | elsewhere | claim |\n|---|---|---|---|---|---|---|" in page
+    assert f"| PI: 88 % | PI: 89 % | {published.NOT_THERE} | {published.NOT_THERE} | {text.id} |" in page
     assert "70 %" not in page and "71 %" not in page

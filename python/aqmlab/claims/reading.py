@@ -55,7 +55,7 @@ from aqmlab.sweep.selectors import select
 
 FILE_KEYS = ("paper", "claim")
 CLAIM_KEYS = (
-    *("id", "says", "source", "reason", "seeds", "parts"),
+    *("id", "says", "number_of", "source", "reason", "seeds", "parts"),
     *("known_outcome", "explained", "cause", "evidence", "check"),
 )
 CHECK_KEYS = (
@@ -94,6 +94,8 @@ class ClaimText:
     id: str
     paper: str
     says: str
+    number_of: str
+    """What the published number is of, for a table that has the number alone: what the claim says, if nothing else."""
     source: str | None
     """Where the paper says it."""
     reason: str
@@ -176,6 +178,7 @@ def _claim(table: Json, where: str, paper: str, points: Sequence[Point]) -> Clai
         id=claim_id,
         paper=paper,
         says=" ".join(says.split()),
+        number_of=" ".join(_text(table, "number_of", where, says).split()),
         source=" ".join(_text(table, "source", where).split()) if "source" in table else None,
         reason=" ".join(reason.split()),
         seeds=seeds,

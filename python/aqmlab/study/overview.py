@@ -159,10 +159,12 @@ def _of_study(study: Study, kept: _Kept) -> str:
     parts = [f"## {_title(study)}\n", f"{study.paper}. [What it did, and what we chose](../studies/{study.id}).\n"]
     takes = kept.takes(study.claims)
     parts += [f"{_made(take)}\n" for take in takes] or ["Not run yet.\n"]
+    beside = found.columns(study)
+    if study.beds:
+        parts.append(f"{_on_beds(study, beside)}\n")
     parts.append(
         "| claim | what is claimed | found | bound | published | verdict | scale |\n|---|---|---|---|---|---|---|"
     )
-    beside = found.columns(study)
     for text in study.claims:
         scale, answer = kept.answer(text) or (NOWHERE, None)
         findings = [] if answer is None else answer["findings"]
@@ -197,6 +199,13 @@ def _of_study(study: Study, kept: _Kept) -> str:
     if between := witnessed.markdown(study.folder, f"{study.id} between real TCP stacks"):
         parts.append(f"\n{between}")
     return "\n".join(parts) + "\n"
+
+
+def _on_beds(study: Study, beside: Mapping[str, Sequence[Json]]) -> str:
+    """Of how many claims each test bed was asked, in whole or in part."""
+    titles = [other["title"] for others in beside.values() for other in others]
+    counts = (f"{bed.title} (`--bed {bed.name}`): {titles.count(bed.title) or 'none'}" for bed in study.beds)
+    return f"Of {len(study.claims)} claims so many were asked, in whole or in part, of each test bed: {'; '.join(counts)}."
 
 
 def _unknown(kept: _Kept, text: ClaimText) -> str:

@@ -18,7 +18,7 @@ def markdown(study: Study, scales: Mapping[str, Json], beds: Mapping[str, Mappin
     """The table; empty for a paper without numbers.
 
     All of ours are of one scale: the first of these at which any of the numbers was asked. `beds` are the scales of
-    test beds, by their titles; each that asked a number at that scale has a column.
+    test beds, by their titles; each has a column.
     """
     asked = [(text, numbers) for text in study.claims if (numbers := _numbers(text))]
     if not asked:
@@ -28,7 +28,7 @@ def markdown(study: Study, scales: Mapping[str, Json], beds: Mapping[str, Mappin
     columns = [("ours", {} if scale is None else ours[scale])]
     for title, of_bed in beds.items():
         there = {text.id: _ours(text, of_bed[scale]) for text, _ in asked if scale is not None and scale in of_bed}
-        columns += [(title, there)] if any(there.values()) else []
+        columns.append((title, there))
     heads = ["number of", "published", *(title for title, _ in columns), "claim"]
     lines = [
         f"The numbers that the paper's text has, and ours{f' at the scale {scale}' if scale else ''}:\n",
@@ -36,7 +36,7 @@ def markdown(study: Study, scales: Mapping[str, Json], beds: Mapping[str, Mappin
     ]
     for text, numbers in asked:
         here = ["<br>".join(one_column.get(text.id, [])) or NOT_THERE for _, one_column in columns]
-        cells = (text.says.replace("|", "\\|"), " and ".join(numbers), *here, text.id)
+        cells = (text.number_of.replace("|", "\\|"), " and ".join(numbers), *here, text.id)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
