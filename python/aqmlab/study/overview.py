@@ -204,8 +204,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
 def _on_beds(study: Study, beside: Mapping[str, Sequence[Json]]) -> str:
     """Of how many claims each test bed was asked, in whole or in part."""
     titles = [other["title"] for others in beside.values() for other in others]
-    counts = (f"{bed.title} (`--bed {bed.name}`): {titles.count(bed.title) or 'none'}" for bed in study.beds)
-    return f"Of {len(study.claims)} claims so many were asked, in whole or in part, of each test bed: {'; '.join(counts)}."
+    each = "; ".join(f"{bed.title} (`--bed {bed.name}`): {titles.count(bed.title) or 'none'}" for bed in study.beds)
+    return f"Of {len(study.claims)} claims so many were asked, in whole or in part, of each test bed: {each}."
 
 
 def _unknown(kept: _Kept, text: ClaimText) -> str:
