@@ -337,6 +337,10 @@ def test_the_very_same_runs_are_no_worse_and_no_better():
     no_worse = ask(read(check | {"high": "slight"}), subjects)
     assert no_worse.verdict == HOLDS and "the very same runs" in no_worse.number
     assert ask(read(check | {"high": 0.0}), subjects).verdict == OPEN, "an order is more than that"
+    for name, seconds in (("web/pi/off/98", 1.5), ("web/tail/off/98", 2.5)):
+        for summary in subjects[name].summaries:
+            summary["engine"] = {"cpu_s": seconds}
+    assert ask(read(check | {"high": "slight"}), subjects).verdict == HOLDS, "how long a run took is no outcome of it"
     # The same number of other runs may be chance.
     subjects["web/tail/off/98"].summaries[0]["lost"] = 11
     assert ask(read(check | {"high": "slight"}), subjects).verdict == OPEN

@@ -193,11 +193,16 @@ def _interval(how: str, samples: Samples) -> Interval:
 
 def _are_the_same(subjects: Sequence[Subject]) -> bool:
     """Whether points have the very same runs, as two disciplines have that are one as long as a bound is not passed."""
-    first = subjects[0]
-    return len(subjects) > 1 and all(
-        other.demand == first.demand and bool(first.summaries[0]) and other.summaries == first.summaries
-        for other in subjects[1:]
+    first, *others = subjects
+    outcomes = _outcomes(first)
+    return bool(others) and all(
+        other.demand == first.demand and all(outcomes) and _outcomes(other) == outcomes for other in others
     )
+
+
+def _outcomes(subject: Subject) -> list[Json]:
+    """What came out of each run, without how long the engine took for it."""
+    return [{key: value for key, value in summary.items() if key != "engine"} for summary in subject.summaries]
 
 
 def _without_rounding(interval: Interval, how: str, samples: Samples) -> Interval:
