@@ -1,6 +1,8 @@
 """The figures of the papers that studies are made after, drawn from the distributions that are kept with each."""
 
 import os
+import re
+import shutil
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from aqmlab.figures.drawn import as_on_page
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
 from aqmlab.results.exchanges import QUANTILES
 from aqmlab.results.window import Window
@@ -27,12 +29,45 @@ figures are not here, since they are not ours to print.
 
 Every figure is drawn from `studies/ID/curves.parquet`, which keeps the distribution of each run. `aqmlab study ID`
 makes the runs, all or with `--only` a part of them. `make studies TAKE=RESULTS` then keeps their distributions and
-draws this page anew. A figure of which less than half of the points were run since distributions are kept is not here
+draws this page anew. What needs more of runs than that, as losses against a load, is kept as it was drawn, with the
+command that made it. A figure of which less than half of the points were run since distributions are kept is not here
 yet: [what is left to run](left.md).
 
 Why all curves bend at 150, 300 and 1,020 ms: [le2003](../../studies/le2003/README.md#where-the-curves-bend). What the
 numbers say of each claim: [the studies](../studies.md).
 """
+
+
+TAKEN = "taken.json"
+"""Beside such figures: the command and the date of each, by its name."""
+KINDS_TAKEN = ("against", "loss_runs")
+NUMBERED = re.compile(r"\d+[a-z]?")
+"""How papers number their figures."""
+
+
+def take_drawn(folder: Path, study: Study, facts: Json, images: Path) -> list[Path]:
+    """Copies the paper's figures that distributions are not enough for, of a result folder of the published scale."""
+    if facts["bed"] or facts["changes"] or facts["profile"]["name"] != FULL:
+        return []
+    names = [figures.name_of(spec) for spec in study.figures if _is_taken(spec)]
+    drawn = [name for name in names if (folder / "figures" / f"{name}.png").exists()]
+    if not drawn:
+        return []
+    place = images / study.id
+    place.mkdir(parents=True, exist_ok=True)
+    for name in drawn:
+        shutil.copyfile(folder / "figures" / f"{name}.png", place / f"{name}.png")
+    taken = _taken(place) | {name: {"command": facts["command"], "date": facts["date"]} for name in drawn}
+    store.write_json(place / TAKEN, dict(sorted(taken.items())))
+    return [place / f"{name}.png" for name in drawn]
+
+
+def _is_taken(spec: Json) -> bool:
+    return spec["kind"] in KINDS_TAKEN and NUMBERED.fullmatch(str(spec["id"])) is not None
+
+
+def _taken(place: Path) -> Json:
+    return read_json(place / TAKEN) if (place / TAKEN).exists() else {}
 
 
 def write(studies: Sequence[Study], page: Path, images: Path) -> None:
@@ -43,7 +78,10 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
         for bed, title in columns:
             cells = kept_cells(study, bed)
             specs = drawable(study.figures, cells)
-            if not specs:
+            kept = [] if bed else [spec for spec in study.figures if _is_taken(spec)]
+            taken = _taken(images / study.id)
+            kept = [spec for spec in kept if figures.name_of(spec) in taken]
+            if not specs and not kept:
                 continue
             parts.append(f"## {study.id}: {title}\n")
             drawn = [(spec, one) for spec in specs for one in figures.draw([spec], cells.find, cells.left_out)]
@@ -56,6 +94,12 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
                 number = one.name.removeprefix("figure-").removesuffix("-as-printed")
                 link = Path(os.path.relpath(place, page.parent)).as_posix()
                 parts.append(f"### {number}: {one.title}\n\n![{one.title}]({link})\n\n{one.caption}{note}\n")
+            for spec in kept:
+                place = images / study.id / f"{figures.name_of(spec)}.png"
+                drawn_files.add(place)
+                link, made = Path(os.path.relpath(place, page.parent)).as_posix(), taken[figures.name_of(spec)]
+                caption = f"{' '.join(spec['caption'].split())} Of `{made['command']}`, {made['date']}."
+                parts.append(f"### {spec['id']}: {spec['title']}\n\n![{spec['title']}]({link})\n\n{caption}\n")
     for path in set(images.glob("*/*.png")) - drawn_files:
         path.unlink()
     store.write_text(page, "\n".join(parts))

@@ -1,7 +1,8 @@
 """Writes docs/studies.md and docs/studies/figures.md; before that, keeps what result folders given as arguments found.
 
 Their numbers are put beside their studies, and of runs of the published and the medium scale the distributions of
-response times. Of a folder with fewer runs than verdicts need, `--curves=FOLDER` takes the distributions alone.
+response times; of the published scale also the papers' figures that need more than these. Of a folder with fewer runs
+than verdicts need, `--curves=FOLDER` takes the distributions alone.
 
 A folder is that of a study (`results/study-le2003`) or of all of them (`results/studies`). Results with self-checks
 that failed are taken over only if each of these is listed: `--failed="web/pi-24/off, seed 3: NAME"`.
@@ -34,6 +35,8 @@ def take(folder: Path, listed: list[str]) -> None:
     for kept in (witnessed.keep(folder, place), curves.keep(folder, place, facts)):
         if kept is not None:
             print(kept.relative_to(ROOT))
+    for drawn in study_figures.take_drawn(folder, definition.read(place), facts, IMAGES):
+        print(drawn.relative_to(ROOT))
     checks = facts["self_checks"]
     print(f"{path.relative_to(ROOT)}: {checks['held']} self-checks hold, {len(checks['failed'])} failed")
 

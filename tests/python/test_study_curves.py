@@ -1,5 +1,6 @@
 """Distributions that outlive their runs: what a result folder has, what is kept with a study, what is drawn of it."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -136,11 +137,39 @@ def test_a_file_that_is_none_of_them_is_refused_in_a_line(folder):
         curves.read(folder / curves.FILE)
 
 
+def test_figures_that_need_more_than_distributions_are_kept_as_they_were_drawn(tmp_path):
+    study = definition.read(ROOT / "studies/brandauer2001")
+    facts = {
+        "bed": None,
+        "changes": {},
+        "profile": {"name": "full"},
+        "command": "aqmlab study brandauer2001",
+        "date": "2026-11-28",
+    }
+    drawn, images = tmp_path / "results/figures", tmp_path / "docs/img/studies"
+    drawn.mkdir(parents=True)
+    for name in ("figure-3b", "figure-4-goodput"):
+        (drawn / f"{name}.png").write_bytes(b"drawn")
+    for other in ({"bed": "segments"}, {"changes": {"seed": 1}}, {"profile": {"name": "quick"}}):
+        assert study_figures.take_drawn(drawn.parent, study, facts | other, images) == []
+    assert study_figures.take_drawn(drawn.parent, study, facts, images) == [images / "brandauer2001/figure-3b.png"]
+    page = tmp_path / "docs/figures.md"
+    study_figures.write([study], page, images)
+    words = page.read_text(encoding="utf-8")
+    assert "![Bulk data: UDP loss](img/studies/brandauer2001/figure-3b.png)" in words
+    assert "Of `aqmlab study brandauer2001`, 2026-11-28." in words and "figure-3c" not in words
+    assert (images / "brandauer2001/figure-3b.png").read_bytes() == b"drawn"
+
+
 def test_the_page_of_the_papers_figures_is_current(tmp_path, monkeypatch):
     """Its words, and which figures there are; how they look is up to the library that draws them."""
     monkeypatch.setattr(engine, "native", NATIVE)
     page, images = tmp_path / "docs/studies/figures.md", tmp_path / "docs/img/studies"
     page.parent.mkdir(parents=True)
+    for taken in (ROOT / "docs/img/studies").glob(f"*/{study_figures.TAKEN}"):
+        (images / taken.parent.name).mkdir(parents=True)
+        for file in (taken, *(taken.with_name(f"{name}.png") for name in read_json(taken))):
+            shutil.copyfile(file, images / taken.parent.name / file.name)
     study_figures.write([definition.read(ROOT / "studies" / name) for name in folders.known()], page, images)
     committed = ROOT / "docs/studies/figures.md"
     assert page.read_text(encoding="utf-8") == committed.read_text(encoding="utf-8"), "make studies draws it anew"
