@@ -100,6 +100,8 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=4)
     parser.add_argument("--engine", type=Path, help="a program that was built before; without it one is built")
     options = parser.parse_args()
+    if options.reps < 1:
+        raise SystemExit(f"beside.py: --reps {options.reps}: expected 1 or more")
     if len(os.sched_getaffinity(0)) < 2:
         raise SystemExit("beside.py: needs two processors")
     engine = options.engine or build()
