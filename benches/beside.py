@@ -1,12 +1,12 @@
 """What a run takes beside another process, by what that process uses: the cores, caches, or memory.
 
-    python benches/beside.py [--reps N]
+    python benches/beside.py [--reps N] [--engine PROGRAM]
 
 Two processors of a machine share some of these: threads of one core share its units and first two caches, cores of one
 die its third-level cache, all cores the memory. Each case of the engine is run alone and beside neighbours that use one
 thing each, and beside itself, the run on one processor and the neighbour on another. What slows a run is what the two
-processors share and the run needs; arithmetic alone is slowed only by what runs on the same core. Figures are user time
-by that of the same run alone, of the least of all repetitions.
+processors share and the run needs. Arithmetic alone should be slowed only by what runs on the same core; what it shows
+beyond that is noise. Figures are user time by that of the same run alone, of the least of all repetitions.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ at = numpy.arange(1024, dtype=numpy.uint32) * ({words} // 1024)
 while True:
     at = table[at]
 """
+SHUFFLE = """
+import numpy
+while True:
+    numpy.random.default_rng(1).permutation(1 << 26)
+"""
 COPY = """
 import numpy
 a, b = numpy.zeros(1 << 28, numpy.uint8), numpy.ones(1 << 28, numpy.uint8)
@@ -51,7 +56,7 @@ NEIGHBOURS = {
     "arithmetic in registers (SHA-512)": HASH,
     "reads at random places of 256 KiB": GATHER.format(words=1 << 16),
     "reads at random places of 16 MiB": GATHER.format(words=1 << 22),
-    "reads at random places of 256 MiB": GATHER.format(words=1 << 26),
+    "shuffling an array of 512 MiB": SHUFFLE,
     "copies of 256 MiB": COPY,
 }
 ARITHMETIC = "arithmetic, no engine"
@@ -63,25 +68,28 @@ SCENARIOS = {
 
 
 def on(processor: int, command: list[str]) -> list[str]:
-    """The command, kept on one processor."""
-    return ["taskset", "--cpu-list", str(processor), *command]
+    """The command, kept on the first (0) or the second (1) of the processors that this one may use."""
+    return ["taskset", "--cpu-list", str(sorted(os.sched_getaffinity(0))[processor]), *command]
 
 
 @contextmanager
 def neighbour(command: list[str] | None) -> Iterator[None]:
-    """Keeps a command running on the other processor, again and again if it ends."""
+    """Keeps a command running on the other processor, again and again if it ends well."""
     if command is None:
         yield
         return
-    again = ["sh", "-c", 'while true; do "$@"; done', "sh", *command]
+    again = ["sh", "-c", 'while "$@"; do :; done', "sh", *command]
     with subprocess.Popen(
         on(1, again), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as child:
         try:
             time.sleep(1.5)  # until it has loaded what it needs
             yield
+            if child.poll() is not None:
+                raise SystemExit(f"{' '.join(command)[:60]}: ended while a run was measured beside it")
         finally:
-            os.killpg(child.pid, 9)
+            if child.poll() is None:
+                os.killpg(child.pid, 9)
 
 
 def user_s(command: list[str]) -> float:

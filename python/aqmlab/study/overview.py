@@ -205,7 +205,7 @@ def _on_beds(study: Study, beside: Mapping[str, Sequence[Json]]) -> str:
     """Of how many claims each test bed was asked, in whole or in part."""
     titles = [other["title"] for others in beside.values() for other in others]
     each = "; ".join(f"{bed.title} (`--bed {bed.name}`): {titles.count(bed.title) or 'none'}" for bed in study.beds)
-    return f"Of {len(study.claims)} claims so many were asked, in whole or in part, of each test bed: {each}."
+    return f"How many of the {len(study.claims)} claims were asked of each test bed, in whole or in part: {each}."
 
 
 def _unknown(kept: _Kept, text: ClaimText) -> str:
