@@ -46,10 +46,20 @@ NUMBERED = re.compile(r"\d+[a-z]?")
 
 
 def take_drawn(folder: Path, study: Study, facts: Json, images: Path) -> list[Path]:
-    """Copies the paper's figures that distributions are not enough for, of a result folder of the published scale."""
+    """Copies the paper's figures that distributions are not enough for, of a result folder of the published scale.
+
+    Only those of which every point was run: a part of a study draws them with fewer curves.
+    """
     if facts["bed"] or facts["changes"] or facts["profile"]["name"] != FULL:
         return []
-    names = [figures.name_of(spec) for spec in study.figures if _is_taken(spec)]
+    ran = set(pl.read_parquet(folder / "runs.parquet", columns=["point"])["point"])
+    everything = Cells(study.everything, [])
+    names = [
+        figures.name_of(spec)
+        for spec in study.figures
+        if _is_taken(spec)
+        and {point.name for one in map(without_label, spec["curves"]) for point in everything.left_out(one)} <= ran
+    ]
     drawn = [name for name in names if (folder / "figures" / f"{name}.png").exists()]
     if not drawn:
         return []
@@ -78,9 +88,8 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
         for bed, title in columns:
             cells = kept_cells(study, bed)
             specs = drawable(study.figures, cells)
-            kept = [] if bed else [spec for spec in study.figures if _is_taken(spec)]
-            taken = _taken(images / study.id)
-            kept = [spec for spec in kept if figures.name_of(spec) in taken]
+            taken = {} if bed else _taken(images / study.id)
+            kept = [spec for spec in study.figures if figures.name_of(spec) in taken]
             if not specs and not kept:
                 continue
             parts.append(f"## {study.id}: {title}\n")
@@ -98,7 +107,9 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
                 place = images / study.id / f"{figures.name_of(spec)}.png"
                 drawn_files.add(place)
                 link, made = Path(os.path.relpath(place, page.parent)).as_posix(), taken[figures.name_of(spec)]
-                caption = f"{' '.join(spec['caption'].split())} Of `{made['command']}`, {made['date']}."
+                caption = (
+                    f"{' '.join(spec.get('caption', '').split())} Of `{made['command']}`, {made['date']}.".lstrip()
+                )
                 parts.append(f"### {spec['id']}: {spec['title']}\n\n![{spec['title']}]({link})\n\n{caption}\n")
     for path in set(images.glob("*/*.png")) - drawn_files:
         path.unlink()

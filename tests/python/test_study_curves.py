@@ -150,6 +150,10 @@ def test_figures_that_need_more_than_distributions_are_kept_as_they_were_drawn(t
     drawn.mkdir(parents=True)
     for name in ("figure-3b", "figure-4-goodput"):
         (drawn / f"{name}.png").write_bytes(b"drawn")
+    points = [point.name for point in study.everything if point.name.startswith("bulk/")]
+    pl.DataFrame({"point": points[1:]}).write_parquet(drawn.parent / "runs.parquet")
+    assert study_figures.take_drawn(drawn.parent, study, facts, images) == [], "a point of it was not run"
+    pl.DataFrame({"point": points}).write_parquet(drawn.parent / "runs.parquet")
     for other in ({"bed": "segments"}, {"changes": {"seed": 1}}, {"profile": {"name": "quick"}}):
         assert study_figures.take_drawn(drawn.parent, study, facts | other, images) == []
     assert study_figures.take_drawn(drawn.parent, study, facts, images) == [images / "brandauer2001/figure-3b.png"]
