@@ -40,9 +40,9 @@ numbers say of each claim: [the studies](../studies.md).
 
 TAKEN = "taken.json"
 """Beside such figures: the command and the date of each, by its name."""
-KINDS_TAKEN = ("against", "loss_runs")
-NUMBERED = re.compile(r"\d+[a-z]?")
-"""How papers number their figures."""
+KINDS_TAKEN = ("against", "loss_runs", "sizes")
+NUMBERED = re.compile(r"\d+[a-z]?(, \d+[a-z]?)*")
+"""How papers number their figures; one of ours can stand for several."""
 
 
 def take_drawn(folder: Path, study: Study, facts: Json, images: Path) -> list[Path]:

@@ -64,13 +64,14 @@ def _scope(params: Params) -> tuple[Curves, str]:
 def _of_block(w: Window, block: int) -> tuple[Array, Array]:
     if block >= len(w.block_completed) or w.summarised:
         return np.full_like(w.cdf_counts, np.nan), np.full_like(w.completed, np.nan)
-    return w.block_cdf_counts[block], w.block_completed[block]
+    return w.block_cdf_counts[block].astype(float), w.block_completed[block]
 
 
 def _of_sizes(w: Window, first: int, last: int) -> tuple[Array, Array]:
     if not w.size_completed.size:
         return np.full_like(w.cdf_counts, np.nan), np.full_like(w.completed, np.nan)
-    return w.size_cdf_counts[first : last + 1].sum(axis=0), w.size_completed[first : last + 1].sum(axis=0)
+    counts = w.size_cdf_counts[first : last + 1].sum(axis=0, dtype=float)
+    return counts, w.size_completed[first : last + 1].sum(axis=0)
 
 
 def say_bytes(size: int) -> str:

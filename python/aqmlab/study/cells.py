@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 
 from aqmlab.json_files import Json
@@ -12,8 +13,11 @@ from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
 
-WINDOWS = 600
-"""Windows in memory at a time: half a megabyte each."""
+MEMORY = 512e6
+"""Bytes of windows in memory at a time: some 2,000 of short runs, 1,200 of long ones."""
+
+BY_CLASS = ("block_cdf_counts", "size_cdf_counts")
+"""The largest counts of a window, which few measures ask of: kept as small whole numbers."""
 
 
 class Cell:
@@ -88,23 +92,38 @@ class Cell:
         return self.runs[0].queue
 
 
-class _Recent:
+class Recent:
     """The windows that were asked for last: those of all runs of a large study would fill the memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: float = MEMORY) -> None:
+        self._memory = memory
         self._windows: OrderedDict[Cell, list[Window]] = OrderedDict()
+        self._bytes: dict[Cell, int] = {}
 
     def of(self, cell: Cell) -> list[Window]:
         """The windows of the runs of a cell."""
-        # A copy, for a run holds on to its window once it was asked for it.
-        found = self._windows.pop(cell, None) or [replace(run).window for run in cell.runs]
-        self._windows[cell] = found
-        while len(self._windows) > 1 and sum(map(len, self._windows.values())) > WINDOWS:
-            self._windows.popitem(last=False)
-        return found
+        if cell not in self._windows:
+            # A copy, for a run holds on to its window once it was asked for it.
+            self._windows[cell] = [_narrowed(replace(run).window) for run in cell.runs]
+            self._bytes[cell] = sum(map(_size, self._windows[cell]))
+        self._windows.move_to_end(cell)
+        while len(self._windows) > 1 and sum(self._bytes.values()) > self._memory:
+            del self._bytes[self._windows.popitem(last=False)[0]]
+        return self._windows[cell]
 
 
-_recent = _Recent()
+def _narrowed(window: Window) -> Window:
+    """The same window with its largest counts in as few bytes each as hold them."""
+    counts = {name: getattr(window, name) for name in BY_CLASS}
+    return replace(window, **{n: c.astype(np.min_scalar_type(int(c.max()))) for n, c in counts.items() if c.size})
+
+
+def _size(window: Window) -> int:
+    """Bytes of its arrays, without those of several links."""
+    return sum(item.nbytes for item in vars(window).values() if isinstance(item, np.ndarray))
+
+
+_recent = Recent()
 
 
 class Cells:
