@@ -344,3 +344,37 @@ def test_the_very_same_runs_are_no_worse_and_no_better():
     # The same number of other runs may be chance.
     subjects["web/tail/off/98"].summaries[0]["lost"] = 11
     assert ask(read(check | {"high": "slight"}), subjects).verdict == OPEN
+
+
+def probed(delay_s, runs=5):
+    """Runs whose probes all took as long, over a path of 100 ms: 50 ms are propagation."""
+    summary = {"probes": {"one_way_delay_s": {"p50": delay_s}}}
+    return Runs([window([0.1] * 60)] * runs, [summary] * runs, scenario={"path": {"rtt": "100ms"}})
+
+
+@pytest.mark.parametrize(
+    ("high", "verdict"),
+    [(0.001, HOLDS), (0.00024, HOLDS), (0.00021, OPEN), (0.00019, OPEN), (0.00016, FAILS)],
+)
+def test_what_falls_into_one_bin_in_every_run_is_known_to_within_the_bin(high, verdict):
+    # 502,015 units of 100 ns are in the octave from 2^18 on, which 1,024 bins of 256 units divide.
+    check = {"measure": "probe_wait_s", "q": 0.5, "of": {"aqm": "pi", "ecn": "off", "load": "98"}, "high": high}
+    claim = ask(read(check), {"web/pi/off/98": probed(0.0502015)})
+    assert claim.verdict == verdict
+    assert claim.findings[0].interval.half_width == pytest.approx(25.6e-6)
+
+
+def test_a_difference_of_two_such_numbers_is_as_coarse_as_both():
+    places = {"web/pi/off/98": probed(0.0502015), "web/tail/off/98": probed(0.0701)}
+    check = {
+        "measure": "probe_wait_s",
+        "q": 0.5,
+        "of": {"aqm": "pi", "ecn": "off", "load": "98"},
+        "than": {"aqm": "tail"},
+        "high": 0.0,
+    }
+    (found,) = ask(read(check), places).findings
+    assert found.verdict == HOLDS
+    assert found.interval.half_width == pytest.approx(25.6e-6 + 51.2e-6)
+    (found,) = ask(read(check | {"relative": True, "unit": "%"}), places).findings
+    assert found.interval.half_width == pytest.approx((0.0002015 / 0.0201) * (25.6e-6 / 0.0002015 + 51.2e-6 / 0.0201))

@@ -91,6 +91,7 @@ def _finding(
         points = [subjects[name] for name in sorted(question.points)]
         same = question.how in ("difference", "relative", "ratio") and _are_the_same(points)
         numbers, freedom = _numbers(question, samples, {} if same else subjects)
+        numbers = numbers if same else _no_finer(question, samples, subjects, numbers)
         note = "" if lenient else _too_few(text, min(found.n for _, found in samples[0]))
         if min(window.measured_s for point in points for window in point.windows) < question.window_s:
             note = TOO_SHORT
@@ -147,6 +148,35 @@ def _numbers(
     widths = zip(alone, found.half_widths, found.bands, strict=True)
     numbers = [(replace(one, half_width=float(width)), float(band)) for one, width, band in widths]
     return numbers, found.freedom
+
+
+def _no_finer(
+    question: Question,
+    samples: Sequence[Samples],
+    subjects: Mapping[str, Subject],
+    numbers: Sequence[tuple[Interval, float]],
+) -> list[tuple[Interval, float]]:
+    """The numbers with intervals across runs, and bands, that are no narrower than what their measure tells apart.
+
+    A quantile that is read off a histogram can be the same in every run though the runs differ. Differences and ratios
+    of such are as coarse as their terms together.
+    """
+    is_relative = question.how in ("relative", "ratio")
+    found = []
+    for reading, each, (interval, band) in zip(question.readings, samples, numbers, strict=True):
+        scale = abs(each[0][1].mean / each[1][1].mean) if is_relative else 1.0
+        step = scale * math.fsum(
+            _step(reading, group.points, subjects) / (abs(one.mean) if is_relative else 1 / abs(weight))
+            for (weight, group), (_, one) in zip(question.terms, each, strict=True)
+        )
+        if step > 0 and interval.half_width is not None and interval.basis == "runs":
+            interval, band = replace(interval, half_width=max(interval.half_width, step)), max(band, step)
+        found.append((interval, band))
+    return found
+
+
+def _step(reading: Reading, points: Sequence[Point], subjects: Mapping[str, Subject]) -> float:
+    return max(reading.resolution(subjects[point.name]) for point in points)
 
 
 def _spread(question: Question, samples: Sequence[Samples], subjects: Mapping[str, Subject]) -> Spread | None:

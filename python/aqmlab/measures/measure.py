@@ -40,6 +40,8 @@ class Formula:
     """`share of exchanges done within 0.5 s`."""
     brief: str
     """In front of a finding, to tell it from those of other measures: `within 0.5 s`."""
+    resolution: Whole | None = None
+    """How far apart two numbers are at least that it can tell apart; none where nothing but rounding sets that."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,12 @@ class Reading:
     def values(self, subject: Subject) -> list[float]:
         """One number a run."""
         return [self.formula.whole(seen) for seen in runs_of(subject)]
+
+    def resolution(self, subject: Subject) -> float:
+        """How far apart two of its values are at least that can be told apart: the widest over the runs."""
+        if self.formula.resolution is None:
+            return 0.0
+        return max(self.formula.resolution(seen) for seen in runs_of(subject))
 
     def parts(self, subject: Subject) -> list[Array] | None:
         """The numbers of each run's parts, where they have such."""
@@ -137,8 +145,13 @@ def at_link(formula: Callable[[Params], Formula]) -> Callable[[Params], Formula]
             none = np.full(seen.window.completed.size, np.nan)
             return none if own is None or found.parts is None else found.parts(own)
 
+        def resolution(seen: Seen) -> float:
+            own = seen.at(link)
+            return 0.0 if own is None or found.resolution is None else found.resolution(own)
+
         words, brief = f"{found.words}, at {link}", f"{found.brief}, {link}"
-        return Formula(whole, None if found.parts is None else parts, words, brief)
+        none_or_parts = None if found.parts is None else parts
+        return Formula(whole, none_or_parts, words, brief, None if found.resolution is None else resolution)
 
     return of_link
 
