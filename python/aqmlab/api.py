@@ -66,6 +66,7 @@ def run(
     shaping.doubts(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
+    _check_place(folder, reps)
     store.claim(folder, resume)
     heard = Foreseen(monitor)
     (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)] * reps)
@@ -130,6 +131,7 @@ def live(
     shaping.doubts(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
+    _check_place(folder, reps)
     store.claim(folder, resume)
     bed = Bed(virtual, capture, tuple(command), side, traffic, kernel)
     asked = Job(resolved.name, resolved, folder, bed=bed)
@@ -436,9 +438,22 @@ def _plan_columns(
     return jobs_of, entries
 
 
+def _check_place(folder: Path, reps: int) -> None:
+    """Refuses the folder that the command works in, and those around it: a single run becomes its folder."""
+    here = Path.cwd()
+    if reps == 1 and folder.resolve() in (here, *here.parents):
+        raise BadInput(f"{folder}: is the folder that aqmlab works in, or around it; expected a new result folder")
+
+
 def _same_work(folder: Path, planned: Sequence[Job]) -> None:
     """Refuses to resume a folder that holds something else."""
+    own = {name for job in planned for name in (job.folder.name, f".{job.folder.name}.partial")}
+    held = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    if held and "manifest.json" not in held and (len(planned) == 1 or not held & own):
+        raise BadInput(f"{folder}: holds no run; expected the folder of the one to be resumed")
     for job in planned:
+        if job.folder != folder and job.folder.is_dir() and not (job.folder / "manifest.json").exists():
+            raise BadInput(f"{job.folder}: holds no run; expected the folder of the one to be resumed")
         if (job.folder / "manifest.json").exists() and not runner.is_finished(job):
             raise BadInput(f"{job.folder}: holds another scenario, seed or version; expected the one to be resumed")
     if (

@@ -27,6 +27,11 @@ class Access:
     cells: str = "noatm"
     """The cells that the line is cut into, as `link.framing` has them."""
 
+    @property
+    def cake_cells(self) -> str:
+        """The cells that CAKE counts for its word: those of PTM too, of which no other shaper knows."""
+        return "ptm" if self.overhead_keyword.endswith("-ptm") else self.cells
+
     def wire_bytes(self, size: int) -> int:
         """What a packet of `size` takes of the line."""
         framed = size + self.overhead_bytes

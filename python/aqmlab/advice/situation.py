@@ -142,7 +142,11 @@ FULL_PACKET = 1500
 
 def counts_cells(question: Question, candidate: Candidate) -> bool:
     """Whether the shaper of a candidate counts what the line's cells take."""
-    return question.platform in COUNT_CELLS or candidate.qdisc(way(question, question.down_bps))["kind"] == "cake"
+    return question.platform in COUNT_CELLS or _is_cake(question, candidate)
+
+
+def _is_cake(question: Question, candidate: Candidate) -> bool:
+    return bool(candidate.qdisc(way(question, question.down_bps))["kind"] == "cake")
 
 
 def margin(question: Question, candidate: Candidate) -> float:
@@ -160,6 +164,8 @@ def router(question: Question, candidate: Candidate, share: float) -> Tree:
         return dict(candidate.router)
     rates = (question.down_bps * share, question.up_bps * share)
     cells = question.access.cells if counts_cells(question, candidate) else "noatm"
+    if _is_cake(question, candidate):
+        cells = question.access.cake_cells
     return {
         **_rates(rates, 1.0),
         "overhead": f"{question.shaper_overhead_bytes}b",

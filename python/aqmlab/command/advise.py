@@ -196,8 +196,9 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     for sentence in (*words.cost(found), words.granted(found)):
         out.print(sentence)
     out.print()
-    out.print(lines.of(found.question, found.first), soft_wrap=True)
-    for check in words.checks(found.question):
+    written = lines.of(found.question, found.first)
+    out.print(written, soft_wrap=True)
+    for check in words.checks(found.question, written):
         out.print(check, style="dim", soft_wrap=True)
 
 

@@ -23,6 +23,7 @@ def write(found: Advice, command: str, folder: Path, verified: Verified | None =
     """Writes `report.html`, `advice.json`, the figure and the scenarios of the first round into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = figures.pictures(drawing.candidates(found))
+    written = lines.of(found.question, found.first)
     environment = Environment(
         loader=PackageLoader("aqmlab.report", "."),
         autoescape=True,
@@ -46,8 +47,8 @@ def write(found: Advice, command: str, folder: Path, verified: Verified | None =
         verified=[] if verified is None else words.verified(verified),
         witnesses=[] if verified is None else words.witnesses(verified),
         drawn=drawn,
-        lines=lines.of(found.question, found.first),
-        checks=[*words.checks(found.question), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
+        lines=written,
+        checks=[*words.checks(found.question, written), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
         unknown=words.unknown(found.question),
         granted=words.granted(found),
         weights=words.weights(found.question),

@@ -1,5 +1,7 @@
 """A finished run: a folder with `scenario.toml`, `manifest.json`, `summary.json` and its tables, read lazily."""
 
+import contextlib
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -36,6 +38,9 @@ class Run:
         self.folder = folder
         self.manifest = with_keys(folder / "manifest.json", MANIFEST)
         self.summary = with_keys(folder / "summary.json", SUMMARY)
+        for name in self.manifest.get("tables", {}):
+            if (folder / name).exists():
+                _readable(folder / name)
 
     @property
     def seed(self) -> int:
@@ -121,4 +126,19 @@ class Run:
         if not path.exists():
             raise BadInput(f"{path}: the run did not write this table")
         files.opened(path, files.ROWS).close()
-        return pl.read_parquet(path)
+        with _said_of(path):
+            return pl.read_parquet(path)
+
+
+def _readable(path: Path) -> None:
+    """Refuses a table that has no end, which says where its columns are: what was cut off, or is no table."""
+    with _said_of(path):
+        pl.read_parquet_schema(path)
+
+
+@contextlib.contextmanager
+def _said_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except pl.exceptions.PolarsError:
+        raise BadInput(f"{path}: is damaged; expected the table that the run wrote, so make the run again") from None

@@ -294,9 +294,17 @@ def finish_run(
             **({} if live is None else {"live": live}),
         },
     )
-    if final.exists():  # an empty folder that was there before, or one that resuming found to be another's
-        shutil.rmtree(final)
+    _make_way(final)
     partial.rename(final)
+
+
+def _make_way(final: Path) -> None:
+    """Removes what is called as a finished run shall be: an empty folder, or a run that is made again, nothing else."""
+    if not final.exists():
+        return
+    if is_begun(final) and not (final / "manifest.json").exists():
+        raise BadInput(f"{final}: holds what is no run; expected it to be empty, or another folder")
+    shutil.rmtree(final)
 
 
 def _laws(resolved: Resolved, costs: Json) -> list[Json]:

@@ -107,6 +107,8 @@ def run(
     """Runs a sweep into a folder. Rows are written as runs finish; Ctrl-C loses what is under way, and nothing else."""
     started = time.monotonic()
     store.claim(folder, resume)
+    if resume and store.is_begun(folder) and not {FILE, SOURCE} & {entry.name for entry in folder.iterdir()}:
+        raise BadInput(f"{folder}: holds no sweep; expected the folder of the one to be resumed")
     runs = sweep.runs
     heard = Foreseen(monitor or Silent())
     (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=Kept())

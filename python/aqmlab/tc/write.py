@@ -129,6 +129,11 @@ def port(
     cells = str(link.get("framing", "noatm"))
     is_framed = row.tc == "cake" and values["overhead"] == overhead and values["framing"] == cells
     is_alone = is_framed and q.same(values.get("bandwidth"), rate)
+    if row.tc == "cake" and not is_alone and header and values["overhead"]:
+        said.append(
+            f"overhead {values['overhead'] + header} for {values['overhead']}: cake takes off the {header} bytes of "
+            "Ethernet that stab has taken off already"
+        )
     words, remarks = _words(row, values, site, within=None if is_alone else header)
     remarks = said + remarks
     if is_alone:
