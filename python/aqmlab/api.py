@@ -21,7 +21,7 @@ from aqmlab.results import store
 from aqmlab.results.result import Result, Temporary
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
-from aqmlab.runs import calibration, planning, runner
+from aqmlab.runs import calibration, loads, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.loads import Loads
@@ -63,7 +63,7 @@ def run(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
     resolved = _resolve(source, reps)
-    shaping.doubts(resolved)
+    _doubts(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
     _check_place(folder, reps)
@@ -128,7 +128,7 @@ def live(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare --live` instead of `live`")
     resolved = _resolve(source, reps)
-    shaping.doubts(resolved)
+    _doubts(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else Path(out or ".")
     _check_place(folder, reps)
@@ -337,8 +337,13 @@ def _resolve_all(wanted: Sequence[Variant]) -> list[Resolved]:
     resolved = planning.resolved([variant.source for variant in wanted])
     for variant, item in zip(wanted, resolved, strict=True):
         if not variant.uncongested:
-            shaping.doubts(item)
+            _doubts(item)
     return resolved
+
+
+def _doubts(resolved: Resolved) -> None:
+    shaping.doubts(resolved)
+    loads.doubts(resolved)
 
 
 def _check_reps(reps: int) -> None:
@@ -505,7 +510,18 @@ def _interruptible(jobs: Sequence[Job], folder: Path) -> Iterator[None]:
 def _is_result(item: object) -> bool:
     if isinstance(item, Result):
         return True
-    return isinstance(item, str | Path) and "\n" not in str(item) and files.is_folder(item)
+    return isinstance(item, str | Path) and str(item) != "" and "\n" not in str(item) and files.is_folder(item)
+
+
+def check_together(what: Sequence[ScenarioLike | Result]) -> None:
+    """Refuses results beside what is none."""
+    results = [item for item in what if _is_result(item)]
+    others = [item for item in what if not _is_result(item)]
+    if results and others:
+        raise BadInput(
+            f"{others[0]}: is no result folder, and {results[0]} is one; expected folders only, or a scenario and "
+            "disciplines"
+        )
 
 
 def _result(folder: object) -> Result:
@@ -522,9 +538,7 @@ def _variants(
     """What is to be compared, and the comparison file that says so if there is or could be one."""
     bounds.check_plan((len(what) - 1) * reps, "compare")
     first, *rest = what
-    for item in what:
-        if isinstance(item, Result) or _is_result(item):
-            raise BadInput(f"{item}: results are compared with results; expected folders only, or scenarios only")
+    check_together(what)
     assert not isinstance(first, Result)
     source = _source(first, changes, None)
     if not rest:

@@ -230,7 +230,8 @@ def compare(
     from aqmlab.study import compared
 
     changes = _changes(settings)
-    are_folders = all(map(files.is_folder, what))
+    api.check_together(what)
+    are_folders = all(word and files.is_folder(word) for word in what)
     name = "comparison"
     if not are_folders:
         source = scenario.read(Path(what[0])).with_changes(changes)

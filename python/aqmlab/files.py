@@ -25,6 +25,8 @@ class Kind(NamedTuple):
 SCENARIO = Kind("a scenario in TOML", 4 * MB)
 GRID = Kind("a grid of runs in TOML", 4 * MB)
 STUDY = Kind("a study in TOML", 4 * MB)
+ANSWERS = Kind("answers in TOML", 4 * MB)
+MIX = Kind("a mix of applications in TOML", 4 * MB)
 CLAIMS = Kind("claims in TOML", 4 * MB)
 PROSE = Kind("a text", 4 * MB)
 TABLE = Kind("a distribution", 4 * MB)

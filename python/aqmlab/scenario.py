@@ -59,7 +59,13 @@ class Source:
         for key, item in changes.items():
             tree = with_key(tree, key, item, self.origin)
         settings = tuple((key, toml_text.value(item)) for key, item in changes.items())
-        return replace(self, tree=tree, settings=self.settings + settings)
+        left_out = _superseded(tree, changes)
+        if not left_out:
+            return replace(self, tree=tree, settings=self.settings + settings)
+        tree = copied(tree)
+        for traffic, key in left_out:
+            del tree["traffic"][traffic][key]
+        return self.with_tree(tree)
 
     def with_tree(self, tree: Tree) -> "Source":
         """Other tables by the same author, whose text says something else."""
@@ -166,6 +172,18 @@ def _anew(item: Any) -> Any:
     if isinstance(item, list):
         return [_anew(entry) if isinstance(entry, dict | list) else entry for entry in item]
     return dict(item) if isinstance(item, Mapping) else item
+
+
+def _superseded(tree: Tree, changes: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Of blocks of traffic that are told a load, their users, and the other way round: one stands for the other."""
+    found = []
+    for key in changes:
+        first, _, rest = key.partition(".")
+        number, _, last = rest.partition(".")
+        other = {"load": "users", "users": "load"}.get(last)
+        if first == "traffic" and other is not None and other in tree["traffic"][int(number)]:
+            found += [(int(number), other)] if f"traffic.{number}.{other}" not in changes else []
+    return found
 
 
 def with_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> Tree:

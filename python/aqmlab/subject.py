@@ -116,8 +116,9 @@ def _load(load_bps: float, direction: str, rates: reference.Rates) -> str:
     if direction != "both":
         return f"{units.say_rate(load_bps)} ({shares[0]} of the rate {_WAYS[direction]})"
     if shares[0] == shares[1]:
-        return f"{units.say_rate(load_bps)} in each ({shares[0]} of its rate)"
-    return f"{units.say_rate(load_bps)} in each ({shares[0]} of the rate forward, {shares[1]} of that in reverse)"
+        return f"{units.say_rate(load_bps)} each way on average ({shares[0]} of its rate)"
+    of_both = f"{shares[0]} of the rate forward, {shares[1]} of that in reverse"
+    return f"{units.say_rate(load_bps)} each way on average ({of_both})"
 
 
 def _said(facts: Block) -> str:

@@ -56,12 +56,20 @@ def rate_text(bps: float) -> str:
     return f"{bps:.12g}bit"
 
 
+def significant(value: float, digits: int) -> str:
+    """A number with so many digits, without an exponent: `250`, and `0.00` for what is next to nothing."""
+    text = f"{value:.{digits}g}"
+    if "e" not in text:
+        return text
+    return f"{float(text):.0f}" if abs(value) >= 1 else f"{abs(value):.{digits - 1}f}"
+
+
 def say_rate(bps: float, digits: int = 4) -> str:
     """A rate to be read: `98.02 Mb/s`."""
     for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
         if abs(bps) >= size:
-            return f"{bps / size:.{digits}g} {unit}"
-    return f"{bps:.{digits}g} b/s"
+            return f"{significant(bps / size, digits)} {unit}"
+    return f"{significant(bps, digits)} b/s"
 
 
 def say_rates(rates: tuple[float, float], digits: int = 4) -> str:

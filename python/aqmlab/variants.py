@@ -162,7 +162,8 @@ def _named(variants: Sequence[Variant]) -> list[Variant]:
                 f"characters; expected at most {scenario.LONGEST_NAME}"
             )
         if folder in seen:
-            raise BadInput(f"{variant.source.origin}: name: {variant.name!r}: {seen[folder]!r} is called the same")
+            which = "is there twice" if variant.name == seen[folder] else f"makes the same folder as {seen[folder]!r}"
+            raise BadInput(f"{variant.source.origin}: name: {variant.name!r}: {which}; expected names that differ")
         seen[folder] = variant.name
     if sum(variant.baseline for variant in variants) > 1:
         raise BadInput(f"{variants[0].source.origin}: baseline: expected true in at most one variant")

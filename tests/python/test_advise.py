@@ -454,3 +454,24 @@ def test_it_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> No
     found = json.loads(capsys.readouterr().out)
     assert "too fast" not in found["not_known"][0] and "people who browse: 1 to 1" not in found["not_known"][0]
     assert any("one that loses nothing by itself" in line for line in found["not_known"])
+
+
+@pytest.mark.parametrize("line", access.ACCESS)
+def test_cake_is_the_only_shaper_whatever_the_line_is(line: str) -> None:
+    asked = question.read("20mbit", "2mbit", access=line, platform="linux")
+    for one in candidates.of("linux", line, 0.06):
+        if one.name.startswith("cake"):
+            text = lines.of(asked, one)
+            assert text.count("handle 10: cake bandwidth") == 2 and "htb" not in text, text
+
+
+def test_what_shows_whether_it_is_so_reads_the_classes_of_each_port() -> None:
+    for platform, ports in (("linux", "lan wan"), ("openwrt", "ifb4wan wan"), ("systemd-networkd", "lan wan")):
+        asked = question.read("20mbit", "2mbit", platform=platform)
+        fair = next(one for one in candidates.of(platform, "docsis", 0.06) if one.name == "fq_codel")
+        *_, dumped, read = words.checks(asked, lines.of(asked, fair))
+        shown = "tc -s -d qdisc show dev $port; tc class show dev $port;"
+        assert dumped == f"for port in {ports}; do {{ {shown} }} > $port.txt; done"
+        assert read.startswith(f"aqmlab tc --read {ports.split()[0]}.txt ")
+        assert len(words.checks(asked, lines.of(asked, candidates.of(platform, "docsis", 0.06)[0]))) == 1
+    assert len(words.checks(question.read("20mbit", "2mbit", platform="freebsd"), "ipfw pipe 1 config\n")) == 1

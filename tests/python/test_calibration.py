@@ -1,3 +1,4 @@
+import itertools
 import json
 import os
 import threading
@@ -184,3 +185,50 @@ def test_the_cache_forgets_what_nobody_asks_for(monkeypatch):
     aqmlab.calibrate(BASE, seed=10)
     left = list(calibration.cache_folder().iterdir())
     assert len(left) == 2 and second not in left
+
+
+class Steps:
+    """Populations of whom some begin something large: what they offer goes up in steps."""
+
+    def __init__(self, offered):
+        self.offered, self.points, self.each, self.window_errors, self.measured_s = offered, {}, {}, {}, 20.0
+
+    def run(self, populations):
+        for users in populations:
+            self.points[users] = float(self.offered(users))
+            self.each[users], self.window_errors[users] = {"forward": self.points[users]}, None
+
+
+@pytest.mark.parametrize(
+    ("steps", "within"),
+    [
+        ([(800, 0.05)], 0.01),
+        ([(806, 0.02), (812, -0.03), (816, 0.04)], 0.01),
+        # Two users more and the load is passed by far: nothing lies between.
+        ([(780, 0.3)], 0.03),
+    ],
+)
+def test_a_search_that_misses_goes_on_between_those_next_to_the_load(steps, within):
+    def offered(users):
+        return 5000 * users * (1 + sum(share for at, share in steps if users >= at))
+
+    resolved = scenario.read(BASE).with_changes({"traffic.0.load": "4mbit"}).resolve()
+    wanted = calibration.wanted(resolved, resolved.loads[0], None)
+    tried = Steps(offered)
+    found = calibration._search(wanted, tried)
+    assert abs(found.error) <= within
+    best = min(tried.points.values(), key=lambda bps: abs(bps - 4e6))
+    assert found.confirmed_bps == best == pytest.approx(offered(found.users))
+    if within > 0.01:
+        pairs = list(itertools.pairwise(sorted(tried.points)))
+        assert [b - a for a, b in pairs if tried.points[a] < 4e6 < tried.points[b]] == [2]
+    assert calibration._is_searched(found)
+
+
+def test_an_answer_of_a_search_that_gave_up_early_is_not_remembered():
+    (first,) = aqmlab.calibrate(BASE)
+    (kept,) = calibration.cache_folder().glob("calibration-*")
+    missed = json.loads(kept.read_text()) | {"error": 0.015}
+    kept.write_text(json.dumps(missed))
+    (again,) = aqmlab.calibrate(BASE)
+    assert not again.cached and again.users == first.users

@@ -103,7 +103,7 @@ def test_the_folder_holds_a_file_that_repeats_the_comparison(found, tmp_path):
 
 
 def test_scenarios_and_results_do_not_mix(base, found):
-    with pytest.raises(BadInput, match="folders only, or scenarios only"):
+    with pytest.raises(BadInput, match="expected folders only, or a scenario and disciplines"):
         aqmlab.compare(base, found.columns[0].result.folder)
     with pytest.raises(BadInput, match="two or more"):
         aqmlab.compare(found.columns[0].result.folder)

@@ -128,7 +128,7 @@ def test_what_a_block_says_besides(block, expected, compiled):
     [
         ("forward", "20 Mb/s (40 % of the rate forward)"),
         ("reverse", "20 Mb/s (200 % of the rate in reverse)"),
-        ("both", "20 Mb/s in each (40 % of the rate forward, 200 % of that in reverse)"),
+        ("both", "20 Mb/s each way on average (40 % of the rate forward, 200 % of that in reverse)"),
     ],
 )
 def test_a_load_is_a_share_of_the_direction_it_is_offered_in(direction, expected):
@@ -137,7 +137,7 @@ def test_a_load_is_a_share_of_the_direction_it_is_offered_in(direction, expected
     assert said.endswith(f", who would offer {expected} if nothing slowed them down")
     if direction == "both":
         assert subject.block(web, (50e6, 50e6), {"load_bps": 20e6}).endswith(
-            "20 Mb/s in each (40 % of its rate) if nothing slowed them down"
+            "20 Mb/s each way on average (40 % of its rate) if nothing slowed them down"
         )
 
 

@@ -256,7 +256,7 @@ def _of_users(users: int) -> Mix:
 
 def _mix_of(path: Path) -> Mix:
     """A TOML file with a number or a range `[low, high]` for any part of a mix."""
-    tree = toml_text.read(path, files.SCENARIO)
+    tree = toml_text.read(path, files.MIX)
     mix = Mix()
     for key, value in tree.items():
         if key not in Mix.__dataclass_fields__:

@@ -164,12 +164,13 @@ def _no_finer(
     is_relative = question.how in ("relative", "ratio")
     found = []
     for reading, each, (interval, band) in zip(question.readings, samples, numbers, strict=True):
-        scale = abs(each[0][1].mean / each[1][1].mean) if is_relative else 1.0
-        step = scale * math.fsum(
-            _step(reading, group.points, subjects) / (abs(one.mean) if is_relative else 1 / abs(weight))
-            for (weight, group), (_, one) in zip(question.terms, each, strict=True)
-        )
-        if step > 0 and interval.half_width is not None and interval.basis == "runs":
+        steps = [_step(reading, group.points, subjects) for _, group in question.terms]
+        if any(steps) and interval.half_width is not None and interval.basis == "runs":
+            means = [one.mean for _, one in each]
+            if is_relative:
+                step = abs(steps[0] / means[1]) + abs(means[0] * steps[1] / means[1] ** 2)
+            else:
+                step = math.fsum(abs(weight) * s for s, (weight, _) in zip(steps, each, strict=True))
             interval, band = replace(interval, half_width=max(interval.half_width, step)), max(band, step)
         found.append((interval, band))
     return found

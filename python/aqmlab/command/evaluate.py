@@ -28,6 +28,7 @@ from aqmlab.command.verbs import (
     watched,
 )
 from aqmlab.command.watch import Opens, followed
+from aqmlab.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,6 +86,10 @@ def evaluate(
     from aqmlab.sweep import cluster
 
     either_fresh_or_resumed(fresh, resume)
+    if what.endswith(".toml") or Path(what).is_dir():
+        raise BadInput(
+            f"{what}: is no discipline; expected one, a law, or cc:CONTROLLER, for which there are scenarios already"
+        )
     others = None if against is None else [word.strip() for word in against.split(",") if word.strip()]
     form: ModuleType = controllers if what.startswith(controllers.PREFIX) else disciplines
     among = form.chosen(what, others)

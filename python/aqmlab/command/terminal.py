@@ -319,7 +319,8 @@ def verdicts(out: Console, found: Sequence[Claim]) -> None:
 def calibrations(out: Console, found: Sequence[Calibration]) -> None:
     """The fit behind each load."""
     for c in found:
-        table = short_table(f"traffic.{c.traffic}: {units.say_rate(c.load_bps)} in one direction, {c.direction}")
+        where = {"both": "in each direction"}.get(c.direction, f"{c.direction} alone")
+        table = short_table(f"traffic.{c.traffic}: {units.say_rate(c.load_bps)} {where}")
         table.add_column("users", justify="right")
         table.add_column("offered on the uncongested link", justify="right")
         table.add_column("fit", justify="right")

@@ -18,7 +18,7 @@ def read(path: Path | None, form: Form = template.DISCIPLINES) -> dict[str, str]
     """The answers of a file, by the name of the question: `operation = "..."`; those that are empty are none."""
     if path is None:
         return {}
-    tree = toml_text.read(path, files.STUDY)
+    tree = toml_text.read(path, files.ANSWERS)
     known = [str(question["id"]) for question in template.template(form)["question"]]
     for key, answer in tree.items():
         if key not in known:

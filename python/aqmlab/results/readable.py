@@ -18,20 +18,26 @@ def say(value: float | None, unit: str, signed: bool = False, decimals: int | No
     if value is None or not math.isfinite(value):
         return "–"
     sign = "+" if signed and value > 0 else ""
+    text = sign + _unsigned(value, unit, decimals)
+    # What rounds to nothing is neither more nor less.
+    return text.lstrip("-+") if not text.strip("-+0.,") else text
+
+
+def _unsigned(value: float, unit: str, decimals: int | None) -> str:
     match unit:
         case "share":
-            return f"{sign}{100 * value:.{2 if decimals is None else decimals}f}"
+            return f"{100 * value:.{2 if decimals is None else decimals}f}"
         case "count":
-            return sign + units.say_count(value)
+            return units.say_count(value)
         case "s" if decimals is not None:
-            return f"{sign}{1000 * value:,.{decimals}f}"
+            return f"{1000 * value:,.{decimals}f}"
         case "s":
-            return f"{sign}{1000 * value:.3g}" if abs(value) < 1 else f"{sign}{1000 * value:,.0f}"
+            return units.significant(1000 * value, 3) if abs(value) < 1 else f"{1000 * value:,.0f}"
         case "mos":
-            return f"{sign}{value:.2f}"
+            return f"{value:.2f}"
         case "bps":
-            return f"{sign}{units.say_rate(value)}"
-    return f"{sign}{value:.4g}"
+            return units.say_rate(value)
+    return units.significant(value, 4)
 
 
 def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str, str]:

@@ -21,6 +21,7 @@ a file that appears whole or not at all; the cache keeps the ones that were aske
 """
 
 import contextlib
+import itertools
 import math
 import os
 import threading
@@ -67,6 +68,10 @@ UNUSED_S = 90 * 24 * 3600.0
 
 ROUNDS = 3
 """Confirming runs at most; one that misses the goal moves the next along the slope of the fit by what it missed."""
+
+NARROWED = 8
+"""Further runs at most where the best misses what the self-check allows: each between the two populations next to the
+load, one below it and one above. A short window has steps, where somebody begins a long download."""
 
 
 @dataclass(frozen=True)
@@ -302,6 +307,12 @@ def _search(wanted: Wanted, search: _Runs) -> Calibration:
             break
         search.run([nearer])
         users = min(users, nearer, key=lambda n: abs(search.points[n] - load.load_bps))
+    for _ in range(NARROWED):
+        between = _between(search.points, load.load_bps)
+        if abs(search.points[users] / load.load_bps - 1) <= LOAD_TOLERANCE or between is None:
+            break
+        search.run([between])
+        users = min(search.points, key=lambda n: abs(search.points[n] - load.load_bps))
     confirmed = search.points[users]
     if abs(confirmed / load.load_bps - 1) > 10 * LOAD_TOLERANCE:
         raise BadInput(
@@ -330,6 +341,21 @@ def _search(wanted: Wanted, search: _Runs) -> Calibration:
         window_error=search.window_errors[users],
         key=wanted.key,
     )
+
+
+def _between(points: Mapping[int, float], load_bps: float) -> int | None:
+    """A population between the two next to each other that offer less and more, the closest such; None if there is
+    none to be tried."""
+    places = sorted(points)
+    pairs = [(a, b) for a, b in itertools.pairwise(places) if (points[a] - load_bps) * (points[b] - load_bps) < 0]
+    for a, b in sorted(pairs, key=lambda pair: pair[1] - pair[0]):
+        share = (load_bps - points[a]) / (points[b] - points[a])
+        straight, half_way = _even(a + share * (b - a)), _even((a + b) / 2)
+        # In turn: before a step the straight line comes nearer by a user at a time.
+        for tried in (straight, half_way) if len(points) % 2 else (half_way, straight):
+            if a < tried < b:
+                return tried
+    return None
 
 
 def _even(users: float) -> int:
@@ -374,7 +400,14 @@ def recall(wanted: Wanted) -> Calibration | None:
         return None  # no cache, or one that cannot be read: calibrating again costs time only
     with contextlib.suppress(OSError):
         os.utime(place)
-    return found if found.key == wanted.key else None
+    return found if found.key == wanted.key and _is_searched(found) else None
+
+
+def _is_searched(found: Calibration) -> bool:
+    """Whether it hits the load, or the search has tried what there is; those of earlier versions gave up before."""
+    has_narrowed = len(found.points) > len(SPREAD) + ROUNDS
+    points = {point.users: point.throughput_bps for point in found.points}
+    return abs(found.error) <= LOAD_TOLERANCE or has_narrowed or _between(points, found.load_bps) is None
 
 
 def _place(key: str) -> Path:
