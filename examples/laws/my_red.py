@@ -1,4 +1,7 @@
-"""RED as ns-2 has it (Floyd and Jacobson 1993) as a law of one's own: `aqmlab compare web.toml my_red.py red`."""
+"""RED as ns-2 has it (Floyd and Jacobson 1993) as a law of one's own.
+
+`aqmlab compare web.toml my_red.py "red dialect ns2"` has the same numbers twice.
+"""
 
 import math
 

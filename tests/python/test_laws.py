@@ -385,6 +385,10 @@ def test_a_law_decides_between_real_stacks_in_virtual_time(link, tmp_path, monke
         ("self.seen += packet.sojourn", r"mine.py:14: packet has no sojourn; expected one of now_ns, .*sojourn_ns"),
         ("return aqmlab.SIGNL", r"mine.py:14: Mine.on_arrival cannot be compiled: .*SIGNL"),
         ("return 'drop'", r"mine.py:\d+: Mine.on_arrival answers .*; expected a verdict on every way through it"),
+        ("return 0.5", r"mine.py:14: Mine.on_arrival answers a fraction; expected a verdict on every way through it"),
+        ("if self.seen > 9: return True", r"mine.py:14: Mine.on_arrival answers True or False; expected a verdict"),
+        ("self.seen = 0.9 * self.seen", r"mine.py:14: Mine.seen begins as 0 and is given a fraction; expected it"),
+        ("self.every += 0.5", r"mine.py:14: Mine.every begins as a whole number and is given a fraction"),
     ],
 )
 def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, said):
@@ -415,6 +419,11 @@ def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, 
         (
             COUNTS.format(body="pass", how="").replace("(50,", "('20 parsecs',"),
             "mine.py:10: parameter: '20 parsecs': expected a number, or a text such as 5ms",
+        ),
+        (COUNTS.format(body="pass", how="(tick=5)"), "Mine: tick: 5: expected a time, as in @aqmlab.law"),
+        (
+            COUNTS.format(body="pass", how="").replace("(50,", "('5ms',"),
+            r"mine.py:10: parameter: low: 1: expected a text with a unit, as the default '5ms' has",
         ),
         (COUNTS.format(body="pass", how='(name="pi")'), "called pi, as one that is built in: expected another name"),
         (
@@ -491,6 +500,8 @@ def test_laws_that_keep_their_promises_pass_the_check(name, capsys):
         ("while self.seen > 90: pass", "the law mine gave no answer for 2 s; expected calls that end"),
         ("os._exit(3) if self.seen > 90 else None", "the law mine ended its process with exit code 3"),
         ("self.nothing + 1", "AttributeError: 'Mine' object has no attribute 'nothing'"),
+        ("return 0.5", "TypeError: on_arrival answered 0.5, which is no verdict; expected PASS, SIGNAL, MARK or DROP"),
+        ("return True", "on_arrival answered True, which is no verdict"),
     ],
 )
 def test_the_check_says_what_is_wrong_with_a_law(tmp_path, monkeypatch, capsys, body, problem):
@@ -561,3 +572,9 @@ def test_a_law_is_explained_as_any_other(tmp_path, capsys):
     assert defaults["target"] == "15ms" and defaults["mean_packet"] == "1500b" and "ecn" in defaults
     assert cli.invoke(["explain", str(ROOT / "examples/laws/my_pi.py"), "--rate", "10mbit", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["values"]["w"] == "170hz"
+
+
+def test_a_gauge_that_begins_as_a_whole_number_shows_no_fraction(link, tmp_path):
+    path = own(tmp_path, "self.seen = self.seen + 0.5", '(compiled=False, gauges={"seen": "Packets."})')
+    with pytest.raises(Misbehaved, match=r"seen begins as a whole number and is 1\.5; expected .* seen = 0\.0"):
+        run(link, str(path))

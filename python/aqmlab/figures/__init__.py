@@ -26,6 +26,7 @@ from aqmlab.figures.responses import response_cdf, response_tail
 from aqmlab.figures.sheet import Sheet
 from aqmlab.figures.topology import network
 from aqmlab.json_files import Json
+from aqmlab.results import store
 from aqmlab.results.result import Result
 
 __all__ = [
@@ -72,11 +73,15 @@ def write(
         if name not in there:
             raise BadInput(f"figure {name!r}: expected one of {', '.join(there)}")
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name in names or there:
-        paths.append(place / f"{name}.{format}")
-        paths[-1].write_bytes(there[name].as_format(format, sheet))
+    paths = [place / f"{name}.{format}" for name in names or there]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for path in paths:
+            store.write_bytes(path, there[path.stem].as_format(format, sheet))
+    except OSError as error:
+        raise BadInput(
+            f"{place}: cannot be written: {error.strerror or error}; expected a folder for figures"
+        ) from None
     return paths
 
 

@@ -1,5 +1,6 @@
 """What an agent may do at a step: say a probability, set parameters, or choose among laws."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -55,7 +56,7 @@ class Probability:
 
     def apply(self, run: Stepped, action: Any) -> None:
         """Signals with the probability that the action stands for."""
-        probability = self.range.value(float(np.asarray(action, np.float32).reshape(-1)[0]))
+        probability = self.range.value(_numbers(action, 1)[0])
         self.values = {PROBABILITY_NAME: probability}
         run.steer(probability)
 
@@ -78,9 +79,8 @@ class Parameters:
 
     def apply(self, run: Stepped, action: Any) -> None:
         """Sets the parameters to the values that the action stands for."""
-        numbers = np.asarray(action, np.float32).reshape(-1)
-        for (name, (scale, unit)), number in zip(self.ranges.items(), numbers, strict=True):
-            written = _written(scale.value(float(number)), unit)
+        for (name, (scale, unit)), number in zip(self.ranges.items(), _numbers(action, len(self.ranges)), strict=True):
+            written = _written(scale.value(number), unit)
             if written != self.values[name]:
                 run.set(self.link, self.way, name, written)
                 self.values[name] = written
@@ -101,9 +101,28 @@ class Choice:
 
     def apply(self, run: Stepped, action: Any) -> None:
         """Lets the law of this number decide."""
-        number = int(action)
+        number = _number_of(action, len(self.names))
         self.values = {"law": self.names[number]}
         run.choose(number)
+
+
+def _numbers(action: Any, count: int) -> list[float]:
+    """Numbers that an agent says, so many; those beyond -1 and 1 are taken for these."""
+    try:
+        found = [float(number) for number in np.asarray(action, np.float32).reshape(-1)]
+    except (TypeError, ValueError):
+        found = []
+    if len(found) != count or not all(map(math.isfinite, found)):
+        raise BadInput(f"action: {action!r}: expected {count} number{'s' if count > 1 else ''} from -1 to 1")
+    return found
+
+
+def _number_of(action: Any, count: int) -> int:
+    """Which of several an agent says."""
+    found = np.asarray(action)
+    if found.size != 1 or not np.issubdtype(found.dtype, np.integer) or not 0 <= int(found.reshape(-1)[0]) < count:
+        raise BadInput(f"action: {action!r}: expected a whole number from 0 to {count - 1}")
+    return int(found.reshape(-1)[0])
 
 
 def read(asked: ActionLike, link: str, way: int) -> Action:

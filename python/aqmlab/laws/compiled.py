@@ -64,7 +64,54 @@ def functions(declared: Declaration) -> dict[str, Any]:
             call = _deciding if name in DECIDES else _doing
             with _refusing(declared, name):
                 made[name] = call(methods[name], state, facts)
+            if name in DECIDES:
+                _check_answer(declared, name, methods[name])
+    for name, method in methods.items():
+        _check_fractions(declared, name, method, kind)
     return made
+
+
+def _check_answer(declared: Declaration, name: str, method: Any) -> None:
+    """Refuses a way through a method whose answer is a fraction or a truth value, which a conversion would make a
+    verdict."""
+    from numba.core import ir
+
+    types = _numba().types
+    for one in method.overloads.values():
+        known = one.type_annotation
+        steps = [step for block in known.blocks.values() for step in block.body]
+        given: dict[str, Any] = {step.target.name: step.value for step in steps if isinstance(step, ir.Assign)}
+        for step in steps:
+            if not isinstance(step, ir.Return):
+                continue
+            said = step.value
+            while isinstance(given.get(said.name), ir.Expr) and given[said.name].op == "cast":
+                said = given[said.name].value
+            if isinstance(answer := known.typemap[said.name], types.Float | types.Boolean):
+                what = "a fraction" if isinstance(answer, types.Float) else "True or False"
+                raise BadInput(
+                    f"{declared.methods[name].__code__.co_filename}:{step.loc.line}: {declared.cls.__name__}.{name} "
+                    f"answers {what}; expected a verdict on every way through it: PASS, SIGNAL, MARK or DROP"
+                )
+
+
+def _check_fractions(declared: Declaration, name: str, method: Any, kind: Any) -> None:
+    """Refuses a fraction that is put into a field of whole numbers, where it would lose what lies behind the point."""
+    from numba.core import ir
+
+    for one in method.overloads.values():
+        known = one.type_annotation
+        for step in (step for block in known.blocks.values() for step in block.body):
+            if not isinstance(step, ir.SetAttr) or not isinstance(known.typemap[step.target.name], kind):
+                continue
+            given = known.typemap[step.value.name]
+            if declared.is_integer(step.attr) and isinstance(given, _numba().types.Float):
+                begins = "a whole number" if step.attr in declared.parameters else declared.state[step.attr]
+                file, law = declared.methods[name].__code__.co_filename, declared.cls.__name__
+                raise BadInput(
+                    f"{file}:{step.loc.line}: {law}.{step.attr} begins as {begins} and is given a fraction; expected "
+                    f"it to begin as a fraction, as in {step.attr} = 0.0, or to be given a whole number, as by int()"
+                )
 
 
 class _refusing:  # noqa: N801 - it reads as a verb

@@ -62,6 +62,9 @@ def parameter(
     the unit that `aqmlab explain` shows for a plain number. Raises `BadInput` if the default has no kind.
     """
     kind, number = quantity(default)
+    for name, bound in (("low", low), ("high", high)):
+        if kind in _OF_UNIT.values() and bound is not None and not isinstance(bound, str) and bound != 0:
+            raise BadInput(f"parameter: {name}: {bound!r}: expected a text with a unit, as the default {default!r} has")
     bounds = [None if bound is None else quantity(bound)[1] for bound in (low, high)]
     least = -math.inf if kind == "number" else 0.1 if kind == "frequency" else 0.0
     most = {"size": 65_535.0, "integer": 2.0**53, "time": 1e12, "rate": 1e12, "frequency": 1e6}.get(kind, math.inf)
@@ -252,8 +255,10 @@ def declared_by(
         if one.kind not in kinds.values():
             raise BadInput(f"{where}.{word}: kind: {one.kind!r}: expected aqmlab.{', aqmlab.'.join(kinds)}")
         setattr(cls, word, found.number_of(word))
+    word = "discipline" if holds else "law"
+    if tick is not None and not isinstance(tick, str):
+        raise BadInput(f'{where}: tick: {tick!r}: expected a time, as in @aqmlab.{word}(tick="15ms")')
     if ("tick" in found.methods) != (tick is not None):
-        word = "discipline" if holds else "law"
         raise BadInput(f'{where}: expected a method tick and how often it is called, as in @aqmlab.{word}(tick="15ms")')
     if tick is not None and tick not in found.parameters and not _is_time(tick):
         raise BadInput(f"{where}: tick: {tick}: expected a time such as 15ms, or the name of a parameter")
@@ -301,4 +306,4 @@ def _takes_one(method: Callable[..., Any]) -> bool:
 
 def _is_time(written: str) -> bool:
     found = units.quantity(written)
-    return found is not None and found[1] == "s"
+    return found is not None and found[1] == "s" and found[0] > 0

@@ -233,7 +233,9 @@ def functions(declared: Declaration) -> dict[str, Any]:
         return 0
 
     def offer(one: Any, queue: Queue) -> int:
-        methods["offer"](one, Packet(queue._facts), queue)
+        said = methods["offer"](one, Packet(queue._facts), queue)
+        if said is not None:
+            raise TypeError(f"offer answered {said!r}; expected nothing: queue.drop(packet) refuses a packet")
         return 0
 
     def take(one: Any, queue: Queue) -> int:

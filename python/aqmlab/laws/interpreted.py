@@ -5,6 +5,7 @@ import platform
 import time
 import traceback
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from aqmlab.laws.declared import DECIDES, METHODS, Declaration
@@ -53,7 +54,8 @@ def functions(declared: Declaration) -> dict[str, Any]:
         if begun.value == 0:
             begun.value = 1
             shown = [
-                (name, int if declared.is_integer(name) else float, field(state, name)) for name in declared.gauges
+                (name, partial(_whole, name) if declared.is_integer(name) else float, field(state, name))
+                for name in declared.gauges
             ]
             laws[state] = (declared.cls(), shown)
         for name in declared.parameters:
@@ -70,9 +72,9 @@ def functions(declared: Declaration) -> dict[str, Any]:
                     made(state)
                 law, gauges = laws[state]
                 said = method(law, views.get(facts) or facts_at(facts)) if method is not None else 0
-                for name, kind, shown in gauges:
-                    shown.value = kind(getattr(law, name))
-                return int(said) if decides else 0
+                for gauge, kind, shown in gauges:
+                    shown.value = kind(getattr(law, gauge))
+                return _verdict(name, said) if decides else 0
             except BaseException as error:
                 FAILURES[declared.name] = told(error)
                 return FAILED
@@ -83,6 +85,20 @@ def functions(declared: Declaration) -> dict[str, Any]:
         return CALL(call)
 
     return {name: function(name) for name in METHODS if name == "prepare" or name in declared.methods}
+
+
+def _verdict(method: str, said: Any) -> int:
+    """A verdict is a whole number, and neither a fraction nor a truth value."""
+    if isinstance(said, bool) or not hasattr(said, "__index__"):
+        raise TypeError(f"{method} answered {said!r}, which is no verdict; expected PASS, SIGNAL, MARK or DROP")
+    return int(said)
+
+
+def _whole(name: str, value: Any) -> int:
+    """What a gauge that begins as a whole number shows."""
+    if value != int(value):
+        raise TypeError(f"{name} begins as a whole number and is {value!r}; expected it to begin as {name} = 0.0")
+    return int(value)
 
 
 def told(error: BaseException) -> str:

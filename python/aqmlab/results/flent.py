@@ -25,6 +25,7 @@ import polars as pl
 from aqmlab import engine, units
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
+from aqmlab.results import store
 from aqmlab.results.run import Run
 from aqmlab.statistics import Array
 
@@ -101,7 +102,7 @@ def write(run: Run, path: Path, title: str = "") -> Path:
     content["metadata"]["DATA_FILENAME"] = path.name
     text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False).encode()
     try:
-        path.write_bytes(gzip.compress(text, mtime=0) if path.name.endswith(SUFFIX) else text)
+        store.write_bytes(path, gzip.compress(text, mtime=0) if path.name.endswith(SUFFIX) else text)
     except OSError as error:
         raise BadInput(f"-o {path}: cannot be written: {error.strerror}") from None
     return path

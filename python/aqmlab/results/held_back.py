@@ -109,12 +109,19 @@ def _allowed_bps(tree: Mapping[str, Any], block: Mapping[str, Any]) -> float | N
 def _mean_inverse_s(rtt: Any, more_s: float = 0.0) -> float | None:
     """The mean of 1 / RTT over flows, each with so much more; None of distributions that are not reckoned with."""
     if isinstance(rtt, str):
-        return 1 / (_number(rtt) + more_s)
+        return _inverse(_number(rtt) + more_s)
     ends = rtt.get("uniform") or rtt.get("even")
     if ends is None:
         return None
     low, high = (_number(end) + more_s for end in ends)
-    return 1 / low if low == high else math.log(high / low) / (high - low)
+    if low == high or low == 0:
+        return _inverse(low)
+    return math.log(high / low) / (high - low)
+
+
+def _inverse(seconds: float) -> float:
+    """Without any delay a window holds nothing back."""
+    return 1 / seconds if seconds > 0 else math.inf
 
 
 def _asked_bps(block: Mapping[str, Any], direction: str) -> float | None:

@@ -146,10 +146,15 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
         os.close(place)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all."""
     with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    write_bytes(path, text.encode())
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -194,9 +199,10 @@ def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
         name = _kept_name(source, kept.sha256)
         names[kept.file, kept.sha256] = f"{FILES}/{name}"
         above = [final.parent.parent / FILES / name, final.parent / FILES / name]
-        _copy(source, folder / name, [*filter(Path.exists, above), *final.parent.glob(f"[!.]*/{FILES}/{name}")])
+        others = (*filter(Path.exists, above), *final.parent.glob(f"[!.]*/{FILES}/{name}"))
+        _copy(source, folder / name, next((one for one in others if _sha256(one) == kept.sha256), None))
         # Of other files the engine sees it.
-        if brought.is_file(name) and hashlib.sha256((folder / name).read_bytes()).hexdigest() != kept.sha256:
+        if brought.is_file(name) and _sha256(folder / name) != kept.sha256:
             raise BadInput(f"{source}: has changed while runs were under way; start again")
     tree = with_files_called(read_scenario(resolved.toml).tree, names)
     copied = engine.resolve(toml_text.dumps(tree), str(partial / "scenario.toml"))
@@ -218,7 +224,7 @@ def keep_named_files(tree: Tree, origin: str, folder: Path) -> Tree:
         sha256 = hashlib.sha256(files.content(source, files.VECTORS)).hexdigest()
         kept = f"{sha256[:12]}/{source.name}" if is_stack else _kept_name(source, sha256)
         (folder / FILES / kept).parent.mkdir(parents=True, exist_ok=True)
-        _copy(source, folder / FILES / kept, [])
+        _copy(source, folder / FILES / kept, None)
         return f"{FILES}/{kept}"
 
     kept: Tree = with_files_renamed(tree, renamed)
@@ -229,15 +235,26 @@ def _kept_name(source: Path, sha256: str) -> str:
     return f"{sha256[:12]}-{source.name.removeprefix(f'{sha256[:12]}-')[-100:]}"
 
 
-def _copy(source: Path, target: Path, same: Sequence[Path]) -> None:
-    """Makes `target` a copy of `source`, or another name of what is the same already, where the file system can."""
+def _sha256(path: Path) -> str:
+    """Of what is in a file; nothing of one that cannot be read."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+    return ""
+
+
+def _copy(source: Path, target: Path, same: Path | None) -> None:
+    """Makes `target` a copy of `source`, or another name of what is the same already, where the file system can.
+
+    Copies are read-only, since several results may have the same one.
+    """
     try:
-        if same:
+        if same is not None:
             with contextlib.suppress(OSError):
-                os.link(same[0], target)
+                os.link(same, target)
         if not target.exists():
             with replacing(target) as partial:
                 shutil.copyfile(source, partial)
+                partial.chmod(0o444)
     except OSError as error:
         raise BadInput(f"{source}: cannot be copied to the results: {error.strerror or error}") from None
 

@@ -202,6 +202,10 @@ def _shown(words: Sequence[str], at: int, found: Dump) -> None:
     _words(words[position:], node, at, found)
 
 
+EMULATED = ("loss", "duplicate", "corrupt", "reorder", "rate", "slot")
+"""What netem does to packets besides delaying them."""
+
+
 def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
     known = _arity(node)
     if not _is_known(node):
@@ -220,6 +224,8 @@ def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
             if node.kind != "netem":  # its words are many, and only the delay is of use
                 node.is_whole = False
                 found.note(at, f"{word + value!r}: not a word of {node.kind} that aqmlab knows")
+            elif word in EMULATED:
+                found.note(at, f"{word + value!r}: of netem aqmlab reads the delay alone; [path] has loss and reorder")
             continue
         values = words[position : position + known[word]]
         if len(values) < known[word]:

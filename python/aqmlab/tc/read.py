@@ -91,6 +91,8 @@ def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate:
     devices = list(dict.fromkeys(node.device for node in found.nodes if node.what == "qdisc"))
     if not devices:
         said = f"; {found.notes[0]}" if found.notes else ""
+        if re.search(r"\btc\s+(-n|-netns)\b", text):
+            raise BadInput(f"{origin}: has lines for namespaces (tc -n), a router each; expected the lines of one")
         raise BadInput(f"{origin}: no qdisc in it, expected text of tc -s qdisc show, JSON of tc -j, or tc lines{said}")
     forward = _choose(devices, dev, found, origin)
     back = _choose_reverse(devices, reverse_dev, forward, found, origin)
@@ -112,7 +114,7 @@ def _foreign_words(found: Dump) -> list[str]:
         row = _row(node) if node.what == "qdisc" else None
         for word, raw in node.words.items() if row is not None else ():
             _, why = row.foreign.get(word, (0, "")) if row is not None else (0, "")
-            if why and raw not in ("0", "0p", 0):
+            if why and not table.is_plain(word, raw):
                 notes.append(f"line {node.line}: {word!r} of {node.kind}: {why}")
     return list(dict.fromkeys(notes))
 

@@ -137,7 +137,18 @@ RED_FOREIGN = {
     "adaptative": (0, ""),
     "qevent": (3, "aqmlab has no events"),
 }
-MEMORY = {"memory_limit": (1, "")}
+MEMORY = {"memory_limit": (1, "aqmlab limits packets alone")}
+MEMORY_LIMIT = "32Mb"
+"""What the kernel has unless it is told otherwise, and what every dump shows: more than its packets take."""
+
+
+def is_plain(word: str, raw: Any) -> bool:
+    """Whether the value of a word that no parameter stands for is the one that it has anyway."""
+    if word == "memory_limit" and raw not in ("0", "0p", 0):
+        return bool(q.size(raw) >= q.size(MEMORY_LIMIT))
+    return raw in ("0", "0p", 0)
+
+
 HEAD_DROP = "pfifo_head_drop"
 ROUND_TRIPS = ["datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"]
 FRAMINGS = [

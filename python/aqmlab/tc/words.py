@@ -120,7 +120,7 @@ def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, s
                 raise BadInput(f"{spec!r}: {name}: expected a value after it")
             words[name] = rest[position] if arity[name] else 1
             position += arity[name]
-            if foreign.get(name) and words[name] not in ("0", "0p"):
+            if foreign.get(name) and not table.is_plain(name, words[name]):
                 doubt(f"{spec!r}: {name!r} is left aside: {foreign[name]}")
         elif is_flag:
             values[name] = True
