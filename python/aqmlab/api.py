@@ -65,7 +65,7 @@ def run(
     resolved = _resolve(source, reps)
     _doubts(resolved)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else Path(out or ".")
+    folder = keep.folder / "result" if keep else _place(out)
     _check_place(folder, reps)
     store.claim(folder, resume)
     heard = Foreseen(monitor)
@@ -130,7 +130,7 @@ def live(
     resolved = _resolve(source, reps)
     _doubts(resolved)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else Path(out or ".")
+    folder = keep.folder / "result" if keep else _place(out)
     _check_place(folder, reps)
     store.claim(folder, resume)
     bed = Bed(virtual, capture, tuple(command), side, traffic, kernel)
@@ -198,7 +198,7 @@ def compare(
     wanted = variants.with_seed(wanted, int(first))
     resolved = _resolve_all(wanted)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else Path(out or ".")
+    folder = keep.folder / "comparison" if keep else _place(out)
     store.claim(folder, resume)
     rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
     against = variants.choose_baseline(rows, baseline)
@@ -308,7 +308,7 @@ def load(folder: str | Path) -> Result | Comparison:
 
     Raises `BadInput` if there is no such folder.
     """
-    place = Path(folder)
+    place = _place(folder, "folder")
     if not place.is_dir():
         raise BadInput(f"{place}: no such folder; expected a result folder")
     if (place / comparison.FILE).exists():
@@ -317,6 +317,8 @@ def load(folder: str | Path) -> Result | Comparison:
 
 
 def _source(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
+    if changes is not None and not (isinstance(changes, Mapping) and all(isinstance(key, str) for key in changes)):
+        raise BadInput(f'set: {changes!r}: expected keys with their values, as in {{"link.rate": "10mbit"}}')
     brought.allow_in((changes or {}).values())
     if isinstance(scenario_like, Mapping):
         brought.allow_in(brought.named_in(dict(scenario_like)))
@@ -347,14 +349,14 @@ def _doubts(resolved: Resolved) -> None:
 
 
 def _check_reps(reps: int) -> None:
-    if reps < 1:
-        raise BadInput(f"reps: {reps}: expected 1 or more")
+    if not isinstance(reps, int) or reps < 1:
+        raise BadInput(f"reps: {reps!r}: expected a whole number, 1 or more")
     bounds.check_plan(reps, "reps")
 
 
 def _jobs(jobs: int | None) -> int:
-    if jobs is not None and jobs < 1:
-        raise BadInput(f"jobs: {jobs}: expected 1 or more")
+    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
+        raise BadInput(f"jobs: {jobs!r}: expected a whole number, 1 or more")
     return jobs or runner.default_jobs()
 
 
@@ -441,6 +443,12 @@ def _plan_columns(
             jobs_of[called] = [replace(job, bed=witness.bed) for job in planned]
             entries.append(Entry(called, scenario.slug(called), False, witness.name, variant.name))
     return jobs_of, entries
+
+
+def _place(out: object, argument: str = "out") -> Path:
+    if not isinstance(out, str | Path):
+        raise BadInput(f"{argument}: {out!r}: expected the path of a folder")
+    return Path(out)
 
 
 def _check_place(folder: Path, reps: int) -> None:
@@ -566,7 +574,7 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
     called = witnesses.named(results)
     names = [name for name, *_ in called]
     keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else Path(out or ".")
+    folder = keep.folder / "comparison" if keep else _place(out)
     store.claim(folder, resume=False)
     rows = [
         (name, _is_reference(result), False, _scenario_kind(result.scenario))

@@ -58,7 +58,7 @@ class Source:
         changes = {key: _as_table(item) if _is_queue(key) else item for key, item in changes.items()}
         for key, item in changes.items():
             tree = with_key(tree, key, item, self.origin)
-        settings = tuple((key, toml_text.value(item)) for key, item in changes.items())
+        settings = tuple((key, self._written(key, item)) for key, item in changes.items())
         left_out = _superseded(tree, changes)
         if not left_out:
             return replace(self, tree=tree, settings=self.settings + settings)
@@ -66,6 +66,12 @@ class Source:
         for traffic, key in left_out:
             del tree["traffic"][traffic][key]
         return self.with_tree(tree)
+
+    def _written(self, key: str, item: Any) -> str:
+        try:
+            return toml_text.value(item)
+        except BadInput as error:
+            raise BadInput(f"{self.origin}: {key}: {error}") from None
 
     def with_tree(self, tree: Tree) -> "Source":
         """Other tables by the same author, whose text says something else."""
@@ -108,6 +114,8 @@ def read(scenario: ScenarioLike) -> Source:
         return Source(in_tables(copied(dict(scenario))), "<scenario>")
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return Source(in_tables(toml_text.loads(scenario, "<scenario>")), "<scenario>", scenario)
+    if not isinstance(scenario, str | Path):
+        raise BadInput(f"{scenario!r}: is no scenario; expected a path, a text with line breaks, or tables")
     path = Path(scenario)
     text = files.text(path, files.SCENARIO)
     tree = in_tables(toml_text.loads(text, str(path)))

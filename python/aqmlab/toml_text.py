@@ -4,6 +4,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ def value(item: Any) -> str:
             return "{ " + ", ".join(f"{_key(k)} = {value(v)}" for k, v in item.items()) + " }" if item else "{}"
         case list() | tuple():
             return "[" + ", ".join(value(entry) for entry in item) + "]"
+    if isinstance(item, Number) and hasattr(item, "item"):  # NumPy's
+        return value(item.item())
     raise BadInput(f"{item!r}: a scenario holds texts, numbers, true and false, lists and tables only")
 
 

@@ -93,7 +93,7 @@ def test_an_unwritable_result_folder(capsys, base, tmp_path):
         (["run"], "SCENARIO.toml"),
         (["compare", "WEB"], "variant"),
         (["compare", "WEB", "pie"], "pie"),
-        (["compare", "WEB", "pi", "pi"], "called the same"),
+        (["compare", "WEB", "pi", "pi"], "is there twice"),
         (["compare", "WEB", "pi", "--baseline", "rem"], "--baseline rem"),
         (["report", "nowhere"], "nowhere"),
         (["list", "kernels"], "kernels"),

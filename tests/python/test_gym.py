@@ -567,3 +567,25 @@ def test_the_guide_has_every_name():
     tables = text[text.index("### What the agent sees") :]
     rows = re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)
     assert sorted(rows) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("action", "given", "said"),
+    [
+        ("probability", [float("nan")], "expected 1 number from -1 to 1"),
+        ("probability", None, "expected 1 number from -1 to 1"),
+        ("probability", [0.1, 0.2], "expected 1 number from -1 to 1"),
+        ({"target": ("1ms", "50ms"), "limit": ("10p", "100p")}, [0.5], "expected 2 numbers from -1 to 1"),
+        ({"target": ("1ms", "50ms")}, [np.inf], "expected 1 number from -1 to 1"),
+        (["pie", "codel"], 0.7, "expected a whole number from 0 to 1"),
+        (["pie", "codel"], True, "expected a whole number from 0 to 1"),
+        (["pie", "codel"], 2, "expected a whole number from 0 to 1"),
+        (["pie", "codel"], -1, "expected a whole number from 0 to 1"),
+        (["pie", "codel"], None, "expected a whole number from 0 to 1"),
+    ],
+)
+def test_an_action_that_is_none_is_refused(action, given, said):
+    env = Link(SCENARIO, action=action)
+    env.reset(seed=1)
+    with pytest.raises(BadInput, match=rf"action: .*: {said}"):
+        env.step(given)

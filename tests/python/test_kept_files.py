@@ -136,3 +136,13 @@ def test_what_was_chosen_for_a_load_is_told_and_is_the_demand(campus, tmp_path):
         return scenario.demand_digest(source.resolve().scenario)
 
     assert demand(stack="linux", cc="reno") == demand(stack="linux", cc="bbr") != demand(stack="linux", mss="536b")
+
+
+def test_a_copy_that_was_changed_is_not_shared(campus, tmp_path):
+    aqmlab.run(campus, out=tmp_path / "out/first")
+    (kept,) = (tmp_path / "out/first/files").iterdir()
+    assert kept.stat().st_mode & 0o222 == 0
+    kept.chmod(0o644)
+    kept.write_text(kept.read_text() + "# changed\n")
+    aqmlab.run(campus, out=tmp_path / "out/second")
+    assert (tmp_path / "out/second/files" / kept.name).read_text() == (tmp_path / "data/campus.cvec").read_text()

@@ -578,3 +578,18 @@ def test_a_gauge_that_begins_as_a_whole_number_shows_no_fraction(link, tmp_path)
     path = own(tmp_path, "self.seen = self.seen + 0.5", '(compiled=False, gauges={"seen": "Packets."})')
     with pytest.raises(Misbehaved, match=r"seen begins as a whole number and is 1\.5; expected .* seen = 0\.0"):
         run(link, str(path))
+
+
+def test_a_law_that_fails_is_named_with_the_run(link, tmp_path, capsys):
+    path = own(tmp_path, "math.sqrt(-1.0 - self.seen) if self.every == 7 else 0", "(compiled=False)")
+    path.write_text(path.read_text().replace("import aqmlab", "import math\n\nimport aqmlab"))
+    with pytest.raises(Misbehaved, match=r"^mine every 7: the law mine failed"):
+        aqmlab.compare(link, f"{path}", "mine every 7", set={"duration": "3s"})
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'[scenario]\nduration = "3s"\nlink.qdisc = {{ kind = "{path}" }}\ntraffic = [{{ kind = "bulk" }}]\n'
+        '[[grid]]\nname = "all"\n[[grid.axis]]\nname = "every"\nkey = "link.qdisc.every"\nvalues = [50, 7]\n'
+    )
+    capsys.readouterr()
+    assert cli.invoke(["sweep", str(file), "--allow-code", "-o", str(tmp_path / "out")]) != 0
+    assert "aqmlab: all/7, seed 1: the law mine failed" in capsys.readouterr().err

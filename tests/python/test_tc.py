@@ -564,3 +564,23 @@ def test_a_variant_is_written(capsys):
 def test_parse_alone_never_fails():
     for text in ("qdisc htb 1: dev", "tc qdisc add dev", "tc qdisc add dev eth0 root", "class", "tc", "sudo tc qdisc"):
         assert parse(text).nodes == [] or parse(text).nodes[0].kind == "htb"
+
+
+def test_what_netem_does_besides_delaying_is_remarked():
+    _, found = link_of(GOOD + "qdisc netem 8: dev eth9 root refcnt 2 limit 1000 delay 10ms loss 3% duplicate 2%\n")
+    notes = [note for note in found.notes if "netem" in note]
+    assert [note.split(": ")[1] for note in notes] == ["'loss 3%'", "'duplicate 2%'"]
+
+
+@pytest.mark.parametrize(("limit", "is_said"), [("32Mb", False), ("64Mb", False), ("3000b", True), ("0", False)])
+def test_a_limit_of_memory_that_bites_is_remarked(limit, is_said):
+    text = f"qdisc fq_codel 1: dev eth0 root refcnt 2 limit 10240p flows 1024 memory_limit {limit} ecn\n"
+    _, found = link_of(text, rate="10mbit")
+    assert [note for note in found.notes if "memory_limit" in note] == (
+        ["line 1: 'memory_limit' of fq_codel: aqmlab limits packets alone"] if is_said else []
+    )
+
+
+def test_lines_for_namespaces_are_named():
+    with pytest.raises(BadInput, match=r"has lines for namespaces \(tc -n\), a router each; expected the lines of one"):
+        link_of("tc -n place-0 qdisc add dev l0 root handle 1: codel\n", rate="10mbit")

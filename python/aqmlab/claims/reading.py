@@ -326,7 +326,7 @@ def _bound(table: Json, key: str, where: str) -> float | None:
     given = table.get(key)
     if given is None:
         return None
-    if is_number(given) and not math.isnan(given):
+    if is_number(given) and math.isfinite(given):
         return float(given)
     word = given.removeprefix("-") if isinstance(given, str) else None
     if word not in WORDS:

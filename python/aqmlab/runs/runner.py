@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from aqmlab import engine, units
 from aqmlab.engine import Load, Resolved, Tree
+from aqmlab.errors import Misbehaved
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.progress import NOTHING, Monitor, Size, announce
@@ -146,6 +147,8 @@ def observed(
     try:
         make = apart.simulate if brought.runs_apart(resolved) else engine.simulate
         summary = make(resolved, directory, progress)
+    except Misbehaved as error:
+        raise Misbehaved(f"{label}: {error}") from None
     finally:
         monitor.end(run)
     return summary, time.monotonic() - started

@@ -74,8 +74,9 @@ class Finished:
 
 
 @planning.uncollected()
-def read(file: Path, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Sweep:
+def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Sweep:
     """Reads a file and checks its form; `seeds` runs of each point, whatever the file says."""
+    file = Path(file)
     tree = toml_text.read(file, files.GRID)
     if "profiles" in tree:
         raise BadInput(f"{file}: is a study; expected aqmlab study {file.parent}, or a file with [[grid]] alone")
@@ -96,7 +97,7 @@ def read(file: Path, seeds: int | None = None, changes: Mapping[str, Any] | None
 
 def run(
     sweep: Sweep,
-    folder: Path,
+    folder: str | Path,
     *,
     jobs: int | None = None,
     resume: bool = False,
@@ -105,7 +106,7 @@ def run(
     executor: Executor | None = None,
 ) -> Finished:
     """Runs a sweep into a folder. Rows are written as runs finish; Ctrl-C loses what is under way, and nothing else."""
-    started = time.monotonic()
+    started, folder = time.monotonic(), Path(folder)
     store.claim(folder, resume)
     if resume and store.is_begun(folder) and not {FILE, SOURCE} & {entry.name for entry in folder.iterdir()}:
         raise BadInput(f"{folder}: holds no sweep; expected the folder of the one to be resumed")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import engine, scratch, toml_text
-from aqmlab.errors import AqmlabError, CannotRun
+from aqmlab.errors import AqmlabError, CannotRun, Misbehaved
 from aqmlab.laws import brought
 from aqmlab.results import store
 from aqmlab.results.run import Run
@@ -57,7 +57,10 @@ def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most
         folder = place / "run"
         with store.making(folder) as partial:
             make = apart.simulate if brought.runs_apart(resolved) else engine.simulate
-            summary = make(resolved, partial, heard)
+            try:
+                summary = make(resolved, partial, heard)
+            except Misbehaved as error:
+                raise Misbehaved(f"{task.name}: {error}") from None
             store.finish_run(partial, folder, resolved, summary, task.calibrations, time.monotonic() - started)
         found = condensed.of_run(Run(folder), task.key, {"simulated_s": task.size.simulated_s})
     found.facts["wall_s"] = time.monotonic() - started
