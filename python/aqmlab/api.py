@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import bounds, comparison, engine, files, links, reference, scenario, shaping, toml_text, units, variants
+from aqmlab import bounds, comparison, doubts, engine, files, links, reference, scenario, toml_text, units, variants
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
@@ -21,7 +21,7 @@ from aqmlab.results import store
 from aqmlab.results.result import Result, Temporary
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
-from aqmlab.runs import calibration, loads, planning, runner
+from aqmlab.runs import calibration, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.loads import Loads
@@ -63,7 +63,7 @@ def run(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
     resolved = _resolve(source, reps)
-    _doubts(resolved)
+    doubts.of(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else _place(out)
     _check_place(folder, reps)
@@ -128,7 +128,7 @@ def live(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare --live` instead of `live`")
     resolved = _resolve(source, reps)
-    _doubts(resolved)
+    doubts.of(resolved)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else _place(out)
     _check_place(folder, reps)
@@ -339,13 +339,8 @@ def _resolve_all(wanted: Sequence[Variant]) -> list[Resolved]:
     resolved = planning.resolved([variant.source for variant in wanted])
     for variant, item in zip(wanted, resolved, strict=True):
         if not variant.uncongested:
-            _doubts(item)
+            doubts.of(item)
     return resolved
-
-
-def _doubts(resolved: Resolved) -> None:
-    shaping.doubts(resolved)
-    loads.doubts(resolved)
 
 
 def _check_reps(reps: int) -> None:

@@ -6,9 +6,8 @@ import warnings
 import pytest
 
 import aqmlab
-from aqmlab import engine, scenario
+from aqmlab import doubts, engine, scenario
 from aqmlab.errors import BadInput, Doubt
-from aqmlab.runs import loads
 from conftest import BASE, NATIVE
 
 
@@ -42,7 +41,21 @@ def test_a_load_beside_users_is_said_not_to_count(monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
     text = BASE.replace("load = ", "users = 40\nload = ")
     with pytest.warns(Doubt, match='traffic.0.load = "98mbit" is not looked for, since users = 40 says who there is'):
-        loads.doubts(scenario.read(text).resolve())
+        doubts.of(scenario.read(text).resolve())
     with warnings.catch_warnings():
         warnings.simplefilter("error", Doubt)
-        loads.doubts(scenario.read(BASE).resolve())
+        doubts.of(scenario.read(BASE).resolve())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ('{ at = "60s", rate = "5mbit" }', 'link.schedule.0.at = "60s" is not reached, since the run ends at 40s'),
+        ('{ at = "3s" }', "link.schedule.0: changes nothing"),
+    ],
+)
+def test_changes_of_a_link_that_never_come_are_said(monkeypatch, change, said):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    text = f'duration = "40s"\nlink = {{ rate = "10mbit", schedule = [{change}] }}\ntraffic = [{{ kind = "bulk" }}]\n'
+    with pytest.warns(Doubt, match=said):
+        doubts.of(scenario.read(text).resolve())

@@ -10,22 +10,10 @@ from dataclasses import replace
 from functools import partial
 
 from aqmlab.engine import Load, Resolved
-from aqmlab.errors import doubt
 from aqmlab.progress import Foreseen, Monitor
 from aqmlab.runs import calibration, runner
 from aqmlab.runs.calibration import Calibration, Wanted
 from aqmlab.runs.runner import Slots
-
-
-def doubts(resolved: Resolved) -> None:
-    """Says of blocks that have users and a load beside them that the load is not asked for."""
-    for number, block in enumerate(resolved.scenario.get("traffic", [])):
-        if "load" in block and "users" in block and not any(load.traffic == number for load in resolved.loads):
-            doubt(
-                f'{resolved.origin}: traffic.{number}.load = "{block["load"]}" is not looked for, since '
-                f"users = {block['users']} says who there is"
-            )
-
 
 Asked = Sequence[tuple[str, Load]]
 """The loads of one scenario, each with the key of its calibration."""
