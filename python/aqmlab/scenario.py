@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,6 +91,9 @@ class Source:
 
     def resolve(self) -> Resolved:
         """Has the engine check it."""
+        name = self.tree.get("name")
+        if isinstance(name, str) and (not name.strip() or any(unicodedata.category(one) == "Cc" for one in name)):
+            raise BadInput(f"{self.origin}: name: {name!r}: expected a text without control characters")
         text = toml_text.dumps(self.tree) if self.text is None else self.text
         brought.bring(self.tree, self.origin)
         try:

@@ -49,3 +49,10 @@ def test_windows_over_paths_without_delay_hold_nothing_back():
     assert held_back._mean_inverse_s({"even": ["0ms", "0ms"]}) == np.inf
     assert held_back._mean_inverse_s({"even": ["10ms", "20ms"]}) == pytest.approx(np.log(2) / 0.01)
     assert held_back._mean_inverse_s("0ms", 0.01) == pytest.approx(100)
+
+
+@pytest.mark.parametrize("name", ["", " ", "\x1b[31mred", "two\nlines"])
+def test_a_name_is_a_text_that_can_be_shown(name):
+    with pytest.raises(BadInput, match=r"name: .*: expected a text without control characters"):
+        scenario.read(BASE).with_changes({"name": name}).resolve()
+    assert scenario.read(BASE).with_changes({"name": "Übung\u00a0à 5\u202fms"}).resolve().name
