@@ -113,7 +113,7 @@ def test_a_variant_changes_both_directions_unless_it_says_otherwise():
         ("[[variant]]\n", r"variant\.0\.name"),
         ('[[variant]]\nname = "a"\nset = 3\n', r"variant\.0\.set"),
         ('[[variant]]\nname = "a"\nuncongested = "yes"\n', r"variant\.0\.uncongested"),
-        ('[[variant]]\nname = "a"\n[[variant]]\nname = "A"\n', "called the same"),
+        ('[[variant]]\nname = "a"\n[[variant]]\nname = "A"\n', "makes the same folder as"),
         ('[[variant]]\nname = "a"\nbaseline = true\n[[variant]]\nname = "b"\nbaseline = true\n', "at most one"),
         ("[variant]\n", "expected one or more"),
     ],

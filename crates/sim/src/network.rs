@@ -512,12 +512,12 @@ impl Headers<Parcel> for Gate<'_> {
             return None;
         }
         let (mut blocks, mut count) = ([(0, 0); 4], 0);
-        for (slot, (start, end)) in blocks.iter_mut().zip(sacks.above(*ack)) {
+        for (slot, (start, end)) in blocks.iter_mut().zip(sacks.above(ack)) {
             *slot = (start as u32, end as u32);
             count += 1;
         }
-        let is_pure = *payload == 0 && !flags.has(Flags::FIN);
+        let is_pure = payload == 0 && !flags.has(Flags::FIN);
         let echo = flags.ace() as u8;
-        Some(Ack { is_pure, echo, number: *ack as u32, blocks, count })
+        Some(Ack { is_pure, echo, number: ack as u32, blocks, count })
     }
 }

@@ -132,7 +132,7 @@ impl SackBlocks {
 
     /// Whether there is neither a block nor an AccECN option.
     #[inline]
-    pub(crate) const fn is_bare(&self) -> bool {
+    pub const fn is_bare(&self) -> bool {
         self.count == 0
     }
 
