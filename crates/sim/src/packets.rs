@@ -172,9 +172,9 @@ impl What {
         self.0 as usize
     }
 }
+
 /// A segment on its way, without its reports. It takes half a cache line, as it is written when it is sent and read
 /// when it arrives, with many other packets in between.
-/// it arrives, with many other packets in between.
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 struct Bare {
