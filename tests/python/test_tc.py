@@ -246,9 +246,11 @@ def test_the_delay_is_the_mean_of_the_round_trip_times(rtt, mean_ms):
 
 
 def test_a_name_cannot_become_a_command():
-    setup = written(name="x\nreboot\n")
+    with pytest.raises(BadInput, match=r"name: 'x\\nreboot\\n': expected a text without control characters"):
+        written(name="x\nreboot\n")
+    setup = written(name="x; reboot")
     assert all(line.startswith("#") or line in ("", *setup.lines) for line in setup.text.splitlines())
-    assert "reboot" not in setup.lines
+    assert not any("reboot" in line for line in setup.lines)
 
 
 def test_a_burst_stands_for_each_weight_that_tc_has():
