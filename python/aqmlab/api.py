@@ -13,7 +13,7 @@ from aqmlab import bounds, comparison, doubts, engine, files, links, reference, 
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
-from aqmlab.json_files import Json, read_json
+from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.live import witnesses
 from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size, Unseen, View
@@ -21,7 +21,7 @@ from aqmlab.results import store
 from aqmlab.results.result import Result, Temporary
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
-from aqmlab.runs import calibration, planning, runner
+from aqmlab.runs import calibration, places, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.loads import Loads
@@ -65,15 +65,15 @@ def run(
     resolved = _resolve(source, reps)
     doubts.of(resolved)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else _place(out)
-    _check_place(folder, reps)
+    folder = keep.folder / "result" if keep else places.of(out)
+    places.check(folder, reps)
     store.claim(folder, resume)
     heard = Foreseen(monitor)
     (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)] * reps)
     planned = _plan_runs(resolved, found, reps, folder, resolved.name)
     if resume and store.is_begun(folder):
-        _same_work(folder, planned)
-    with _interruptible(planned, folder), _alone(folder, reps, resume):
+        places.same_work(folder, planned)
+    with _interruptible(planned, folder), places.alone(folder, reps, resume):
         _make(planned, at_once, heard)
         if reps > 1:
             store.finish_replications(folder, [job.folder.name for job in planned])
@@ -130,8 +130,8 @@ def live(
     resolved = _resolve(source, reps)
     doubts.of(resolved)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else _place(out)
-    _check_place(folder, reps)
+    folder = keep.folder / "result" if keep else places.of(out)
+    places.check(folder, reps)
     store.claim(folder, resume)
     bed = Bed(virtual, capture, tuple(command), side, traffic, kernel)
     asked = Job(resolved.name, resolved, folder, bed=bed)
@@ -140,8 +140,8 @@ def live(
     (found,) = _calibrate([resolved], _jobs(jobs), Foreseen(monitor), uncongested_rate)
     planned = [replace(job, bed=bed) for job in _plan_runs(resolved, found, reps, folder, resolved.name)]
     if resume and store.is_begun(folder):
-        _same_work(folder, planned)
-    with _interruptible(planned, folder), _alone(folder, reps, resume):
+        places.same_work(folder, planned)
+    with _interruptible(planned, folder), places.alone(folder, reps, resume):
         _make(planned, 1, monitor, view)
         if reps > 1:
             store.finish_replications(folder, [job.folder.name for job in planned])
@@ -198,7 +198,7 @@ def compare(
     wanted = variants.with_seed(wanted, int(first))
     resolved = _resolve_all(wanted)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else _place(out)
+    folder = keep.folder / "comparison" if keep else places.of(out)
     store.claim(folder, resume)
     rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
     against = variants.choose_baseline(rows, baseline)
@@ -308,7 +308,7 @@ def load(folder: str | Path) -> Result | Comparison:
 
     Raises `BadInput` if there is no such folder.
     """
-    place = _place(folder, "folder")
+    place = places.of(folder, "folder")
     if not place.is_dir():
         raise BadInput(f"{place}: no such folder; expected a result folder")
     if (place / comparison.FILE).exists():
@@ -440,50 +440,6 @@ def _plan_columns(
     return jobs_of, entries
 
 
-def _place(out: object, argument: str = "out") -> Path:
-    if not isinstance(out, str | Path):
-        raise BadInput(f"{argument}: {out!r}: expected the path of a folder")
-    return Path(out)
-
-
-def _check_place(folder: Path, reps: int) -> None:
-    """Refuses the folder that the command works in, and those around it: a single run becomes its folder."""
-    here = Path.cwd()
-    if reps == 1 and folder.resolve() in (here, *here.parents):
-        raise BadInput(f"{folder}: is the folder that aqmlab works in, or around it; expected a new result folder")
-
-
-def _same_work(folder: Path, planned: Sequence[Job]) -> None:
-    """Refuses to resume a folder that holds something else."""
-    own = {name for job in planned for name in (job.folder.name, f".{job.folder.name}.partial")}
-    held = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
-    if held and "manifest.json" not in held and (len(planned) == 1 or not held & own):
-        raise BadInput(f"{folder}: holds no run; expected the folder of the one to be resumed")
-    for job in planned:
-        if job.folder != folder and job.folder.is_dir() and not (job.folder / "manifest.json").exists():
-            raise BadInput(f"{job.folder}: holds no run; expected the folder of the one to be resumed")
-        if (job.folder / "manifest.json").exists() and not runner.is_finished(job):
-            raise BadInput(f"{job.folder}: holds another scenario, seed or version; expected the one to be resumed")
-    if (
-        len(planned) > 1
-        and (folder / "manifest.json").exists()
-        and read_json(folder / "manifest.json")["kind"] == "run"
-    ):
-        raise BadInput(f"{folder}: holds a single run; expected one with {len(planned)} runs to be resumed")
-
-
-@contextlib.contextmanager
-def _alone(folder: Path, reps: int, resume: bool) -> Iterator[None]:
-    """The folder of several runs is made, and one command's at a time; a single run is written beside its own."""
-    if reps == 1:
-        yield
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    with store.alone(folder):
-        store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
-        yield
-
-
 def _make(
     jobs: Sequence[Job],
     at_once: int,
@@ -569,7 +525,7 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
     called = witnesses.named(results)
     names = [name for name, *_ in called]
     keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else _place(out)
+    folder = keep.folder / "comparison" if keep else places.of(out)
     store.claim(folder, resume=False)
     rows = [
         (name, _is_reference(result), False, _scenario_kind(result.scenario))

@@ -187,7 +187,7 @@ struct Bare {
     size: u16,
     flags: Flags,
     ecn: Ecn,
-    /// Few segments have any: those are in the other half.
+    /// Whether it has reports, which lie by themselves: few segments have any.
     has_reports: bool,
 }
 

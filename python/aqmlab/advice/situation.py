@@ -163,16 +163,20 @@ def router(question: Question, candidate: Candidate, share: float) -> Tree:
     if candidate.router is not None:
         return dict(candidate.router)
     rates = (question.down_bps * share, question.up_bps * share)
-    cells = question.access.cells if counts_cells(question, candidate) else "noatm"
-    if _is_cake(question, candidate):
-        cells = question.access.cake_cells
     return {
         **_rates(rates, 1.0),
         "overhead": f"{question.shaper_overhead_bytes}b",
-        **_cells(cells),
+        **_cells(_cells_counted(question, candidate)),
         "qdisc": candidate.qdisc(way(question, rates[0])),
         "reverse_qdisc": candidate.qdisc(way(question, rates[1])),
     }
+
+
+def _cells_counted(question: Question, candidate: Candidate) -> str:
+    """The cells that the shaper of a candidate counts."""
+    if _is_cake(question, candidate):
+        return question.access.cake_cells
+    return question.access.cells if question.platform in COUNT_CELLS else "noatm"
 
 
 def _cells(cells: str) -> Tree:
