@@ -1,5 +1,6 @@
-"""Tables of a result that were damaged: every command that reads it says so in one line, with the file."""
+"""Files of a result that were damaged: every command that reads it says so in one line, with the file."""
 
+import json
 import os
 
 import pytest
@@ -35,3 +36,16 @@ def test_a_table_that_is_damaged_in_its_middle_is_named(base, tmp_path):
     path.write_bytes(content)
     with pytest.raises(BadInput, match=r"queue\.parquet: is damaged"):
         print(aqmlab.load(path.parent).queue)
+
+
+@pytest.mark.parametrize("where", ["one", "one/rep-1"])
+def test_a_quantity_that_became_a_text_is_named(base, tmp_path, where, capsys):
+    aqmlab.run(base, reps=2, out=tmp_path / "one")
+    path = tmp_path / where / "summary.json"
+    summary = json.loads(path.read_text())
+    summary["forward"]["loss_ratio"] = "none"
+    path.write_text(json.dumps(summary))
+    assert cli.invoke(["report", str(tmp_path / "one")]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"aqmlab: {path}: forward.loss_ratio: 'none': expected a number; make the run again"
+    )

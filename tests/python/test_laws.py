@@ -488,6 +488,7 @@ def checked(path: Path, capsys) -> tuple[int, dict]:
 def test_laws_that_keep_their_promises_pass_the_check(name, capsys):
     code, found = checked(ROOT / f"examples/laws/my_{name}.py", capsys)
     assert (code, found["problem"], found["how"]) == (0, "", "compiled")
+    assert found["kept"][-1] == "compiled it decides as in the interpreter, packet by packet"
     assert "packets are conserved" in found["kept"][0] and found["decision_ns"] < 1000
     assert not found["remarks"]
 
@@ -512,6 +513,12 @@ def test_the_check_says_what_is_wrong_with_a_law(tmp_path, monkeypatch, capsys, 
     assert code == 1 and problem in found["problem"]
     if "probability" in problem:
         assert len(found["story"]) == 8 and "arrives" in found["story"][-1]
+
+
+def test_the_check_finds_a_law_that_decides_otherwise_compiled(tmp_path, capsys):
+    body = "self.seen = 3 * self.seen + 1; return aqmlab.DROP if self.seen < 0 else aqmlab.PASS"
+    code, found = checked(own(tmp_path, body, "(marks=False)"), capsys)
+    assert code == 1 and "does otherwise compiled than as it is written" in found["problem"]
 
 
 def test_the_check_remarks_what_may_not_be_meant(tmp_path, capsys):

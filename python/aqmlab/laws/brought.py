@@ -4,13 +4,13 @@ Code runs when somebody asked for it: the user names a file on the command line 
 what a scenario names. A file is read once; what is loaded is what was read, and goes by its digest from then on.
 """
 
+import dataclasses
 import hashlib
 import sys
 import tempfile
 import traceback
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ QUEUES = ("qdisc", "reverse_qdisc")
 COMPILED, INTERPRETED, LIBRARY, POLICY = "compiled", "interpreted", "library", "policy"
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Brought:
     """The law of a file."""
 
@@ -144,16 +144,32 @@ def of_file(path: Path) -> Brought:
         how, apart, said = POLICY, True, policy.bring(content, path, sha256)
         said["built_with"] = policy.built_with()
     else:
-        declared = declaration(content, path)
-        how, kind = (COMPILED, compiled) if declared.compiled else (INTERPRETED, interpreted)
-        functions = (holding if declared.holds else kind).functions(declared)
-        at = table.address_of(declared, functions, kind.built_with())
-        bring = engine.bring_discipline if declared.holds else engine.bring_table
-        apart, said = not (declared.compiled and is_straight(declared)), bring(at, path, sha256)
+        how, apart, said = _python(declaration(content, path), path, sha256)
     _BROUGHT.pop(sha256, None)
     found = _BROUGHT[sha256] = Brought(path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart)
     _PLACES[str(path), sha256] = None
     return found
+
+
+def as_it_is(law: Brought) -> Brought:
+    """Brings a compiled law once more, under another name, as one that runs in the interpreter."""
+    declared = declaration(files.content(law.path, files.LAW), law.path)
+    twin = dataclasses.replace(declared, name=f"{declared.name}_{INTERPRETED}", compiled=False)
+    sha256 = hashlib.sha256(f"{law.sha256} {INTERPRETED}".encode()).hexdigest()
+    how, apart, said = _python(twin, law.path, sha256)
+    found = _BROUGHT[sha256] = Brought(
+        law.path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart
+    )
+    return found
+
+
+def _python(declared: Declaration, path: Path, sha256: str) -> tuple[str, bool, dict[str, Any]]:
+    """Brings what a file of Python declares: how, whether its runs need a process of their own, the engine's answer."""
+    how, kind = (COMPILED, compiled) if declared.compiled else (INTERPRETED, interpreted)
+    functions = (holding if declared.holds else kind).functions(declared)
+    at = table.address_of(declared, functions, kind.built_with())
+    bring = engine.bring_discipline if declared.holds else engine.bring_table
+    return how, not (declared.compiled and is_straight(declared)), bring(at, path, sha256)
 
 
 def _library(content: bytes, path: Path, sha256: str) -> dict[str, Any]:

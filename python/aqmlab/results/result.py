@@ -10,7 +10,7 @@ import polars as pl
 from aqmlab import scratch
 from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.json_files import Json, read_json
-from aqmlab.results.run import SUMMARY, Run, with_keys
+from aqmlab.results.run import Run, summary_in, with_keys
 from aqmlab.results.summaries import void_of
 from aqmlab.results.window import Window, condense, estimate
 from aqmlab.statistics import Interval
@@ -41,7 +41,7 @@ class Result:
         kind = self.manifest.get("kind")
         if kind not in ("run", "replications"):
             raise BadInput(f"{folder}/manifest.json: kind: {kind!r}: expected 'run' or 'replications'")
-        self.summary = with_keys(folder / "summary.json", SUMMARY)
+        self.summary = summary_in(folder)
         names = with_keys(folder / "manifest.json", {"runs": list})["runs"] if kind == "replications" else ["."]
         if not names or not all(isinstance(name, str) for name in names):
             raise BadInput(f"{folder}/manifest.json: runs: {names!r}: expected the folders of runs")

@@ -15,6 +15,8 @@ from aqmlab.results import pages, video
 MANIFEST: dict[str, type] = {"seed": int, "digest": str, "scenario_digest": str, "version": str, "self_checks": list}
 SUMMARY: dict[str, type] = {"forward": dict, "reverse": dict, "exchanges": dict}
 """What a finished result has; what else there is, is asked for with care."""
+TOLD = ("own_causes",)
+"""What a summary says in words of a law, among its quantities."""
 
 
 def with_keys(path: Path, keys: dict[str, type]) -> Json:
@@ -23,6 +25,20 @@ def with_keys(path: Path, keys: dict[str, type]) -> Json:
     for key, kind in keys.items():
         if not isinstance(found.get(key), kind):
             raise BadInput(f"{path}: {key}: {found.get(key)!r}: expected what a finished result has there")
+    return found
+
+
+def summary_in(folder: Path) -> Json:
+    """What a finished result found; quantities that a hand has made texts are refused."""
+    path = folder / "summary.json"
+    found = with_keys(path, SUMMARY)
+    pending = [(key, found[key]) for key in SUMMARY]
+    while pending:
+        name, value = pending.pop()
+        if isinstance(value, str):
+            raise BadInput(f"{path}: {name}: {value!r}: expected a number; make the run again")
+        if isinstance(value, dict):
+            pending += [(f"{name}.{key}", inner) for key, inner in value.items() if key not in TOLD]
     return found
 
 
@@ -37,7 +53,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.manifest = with_keys(folder / "manifest.json", MANIFEST)
-        self.summary = with_keys(folder / "summary.json", SUMMARY)
+        self.summary = summary_in(folder)
         for name in self.manifest.get("tables", {}):
             if (folder / name).exists():
                 _readable(folder / name)

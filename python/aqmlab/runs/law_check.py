@@ -136,6 +136,8 @@ def _check(law: Brought, found: Checked) -> None:
         f"a full queue refused {totals['refused']:,} packets",
         f"it lost {totals['lost']:,} packets" + (f" and marked {totals['marked']:,}" if marks else ""),
     ]
+    if law.how == brought.COMPILED and not _is_as_written(law, found):
+        return
     if totals["lost"] + totals["marked"] == 0 and law.kind == "law":
         found.remarks.append("it signalled nothing, however long the queue was")
     elif marks and totals["marked"] == 0:
@@ -147,6 +149,32 @@ def _check(law: Brought, found: Checked) -> None:
             f"of {traces} traces"
         )
     found.decision_ns = _cost(law)
+
+
+def _is_as_written(law: Brought, found: Checked) -> bool:
+    """Whether a compiled law does what its text does in the interpreter, call by call; says so, or what came of it."""
+    twin, name = brought.as_it_is(law), law.name
+    for limit in LIMITS:
+        for ecn in (False, True) if law.rows[0]["marks"] else (False,):
+            more = {"limit": limit, **({"ecn": True} if ecn else {})}
+            first, second = (before_a_link({"kind": one.name, **_named(one), **more}) for one in (law, twin))
+            for seed in SEEDS:
+                said = engine.drive(second, seed, OPERATIONS)
+                if "fault" in said:
+                    found.problem = (
+                        f"the law {name} runs compiled and fails as it is written: "
+                        f"{interpreted.FAILURES.get(twin.name, said['fault'])}"
+                    )
+                    return False
+                if said["history"] != engine.drive(first, seed, OPERATIONS)["history"]:
+                    found.problem = (
+                        f"the law {name} does otherwise compiled than as it is written, with limit {limit} and seed "
+                        f"{seed}; expected whole numbers below 2**63 and the same arithmetic, or "
+                        f"@aqmlab.law(compiled=False)"
+                    )
+                    return False
+    found.kept.append("compiled it decides as in the interpreter, packet by packet")
+    return True
 
 
 def _tell(found: Checked, law: Brought, resolved: Resolved, seed: int) -> None:
