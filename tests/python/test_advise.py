@@ -475,3 +475,9 @@ def test_what_shows_whether_it_is_so_reads_the_classes_of_each_port() -> None:
         assert read.startswith(f"aqmlab tc --read {ports.split()[0]}.txt ")
         assert len(words.checks(asked, lines.of(asked, candidates.of(platform, "docsis", 0.06)[0]))) == 1
     assert len(words.checks(question.read("20mbit", "2mbit", platform="freebsd"), "ipfw pipe 1 config\n")) == 1
+
+
+def test_runs_that_are_all_alike_say_nothing_of_others():
+    assert advising.over([0.5, 0.5, 0.5]).half_width is None
+    assert advising.over([0.5, 0.5, 0.6]).half_width > 0
+    assert advising.over([None, 0.5]).value == 0.5

@@ -1,7 +1,7 @@
 """The advice itself: a race of what a platform can do, and what its first is worth to each application."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -97,9 +97,15 @@ def _difference(rows: Sequence[Row], base: Sequence[Row], figure: Figure) -> Int
 
 
 def over(values: Sequence[float | None]) -> Interval | None:
-    """Mean and interval over runs, of those that have a value."""
+    """Mean and interval over runs, of those that have a value.
+
+    Runs that are all alike, as shares of a few pages can be, do not say how far others would be from them: no interval.
+    """
     known = [value for value in values if value is not None]
-    return across_runs(known) if known else None
+    if not known:
+        return None
+    found = across_runs(known)
+    return replace(found, half_width=None, basis="none") if len(set(known)) == 1 else found
 
 
 def rounds_for(question: Question, number: int) -> int:

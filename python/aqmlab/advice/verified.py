@@ -32,7 +32,7 @@ from aqmlab.results import pages
 from aqmlab.results.run import Run
 from aqmlab.runs.bed import Bed
 from aqmlab.runs.runner import Job
-from aqmlab.statistics import Interval
+from aqmlab.statistics import Interval, across_runs
 
 ROUNDS = 3
 """Links of the race that are tried between real stacks."""
@@ -170,7 +170,7 @@ def _finding(found: Advice, figure: Figure, live_rows: dict[str, list[Row]], rou
     tolerance = TOLERANCES[figure.unit]
     if figure.unit in ("s", "bps"):
         tolerance = max(tolerance, DELAY_RELATIVE * abs(today.value))
-    return Finding(figure, over(simulated), over(between), over([b - a for a, b in pairs]), tolerance)
+    return Finding(figure, over(simulated), over(between), across_runs([b - a for a, b in pairs]), tolerance)
 
 
 def _differences(rows: Sequence[Row], base: Sequence[Row], figure: Figure) -> list[float | None]:

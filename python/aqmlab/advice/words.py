@@ -192,6 +192,13 @@ def worth(advice: Advice) -> list[dict[str, Any]]:
     ]
 
 
+STATES = (
+    "Out: worse than another beyond doubt, run by run under the same demands, whatever the means of fewer runs say. "
+    "Tie: may be the best as well."
+)
+"""What the last word of a row of `field` means."""
+
+
 def field(advice: Advice) -> list[dict[str, Any]]:
     """All candidates, the first first."""
     race = advice.race
