@@ -27,6 +27,11 @@ def _without_middle(text: str, length: int) -> str:
     return f"{text[:half]} ... {text[-half:]}"
 
 
+def shown(item: object) -> str:
+    """A value as a complaint begins with it: `missing; `, or the value and a colon."""
+    return "missing; " if item is None else f"{item!r}: "
+
+
 class AqmlabError(Exception):
     """Anything aqmlab says to its user: one line."""
 

@@ -34,6 +34,22 @@ def first(tree: Mapping[str, Any]) -> Tree:
     return next(iter(of(tree).values()))
 
 
+def in_cells(framed: int, framing: str) -> int:
+    """Bytes on the wire for so many that are framed, as `link.framing` has it.
+
+    ATM has cells of 48 bytes in 53 (ITU-T I.363.5), PTM a byte more for each 64 (IEEE 802.3 §61.3.3).
+    """
+    if framing == "atm":
+        return 53 * -(-framed // 48)
+    return framed + -(-framed // 64) if framing == "ptm" else framed
+
+
+def wire_bytes(link: Mapping[str, Any], size: int) -> int:
+    """What an IP packet of `size` bytes takes of a resolved link."""
+    overhead, _ = units.quantity(str(link.get("overhead", "0b"))) or (0.0, "")
+    return in_cells(size + round(overhead), str(link.get("framing", "noatm")))
+
+
 def are_several(tree: Mapping[str, Any]) -> bool:
     """Whether there is more than one."""
     return len(tree.get(MANY, ())) > 1

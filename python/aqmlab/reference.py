@@ -24,8 +24,8 @@ FACTOR = 10
 """Each direction is this much faster than that of the link itself: 1 Gb/s for 100 Mb/s in Le et al. (2003, 2007)."""
 
 HIGHEST_SHARE = 0.8
-"""Utilisation up to which a link counts as uncongested: at 0.8 an M/D/1 queue waits 0.8 / (2 (1 - 0.8)) = two packet
-times in the mean (Kleinrock, Queueing Systems, vol. I, 1975)."""
+"""The share of the time that a link is busy, framing included, up to which it counts as uncongested: at 0.8 an M/D/1
+queue waits 0.8 / (2 (1 - 0.8)) = two packet times in the mean (Kleinrock, Queueing Systems, vol. I, 1975)."""
 
 MOST_WAITING_PACKETS = FACTOR
 """Packets that wait in the mean over time up to which a link counts as uncongested.
@@ -134,12 +134,12 @@ def check(summary: Json, tree: Tree, origin: str) -> Check:
     for name in links.of(tree):
         figures = links.figures(summary, name)
         for way, rate in zip(links.WAYS, links.rates_bps(tree, name, origin), strict=True):
-            used, waiting = (float(figures[way][key] or 0.0) for key in ("utilisation", "queue_mean_packets"))
+            used, waiting = (float(figures[way][key] or 0.0) for key in ("busy_ratio", "queue_mean_packets"))
             wait_s = waiting * FULL_PACKET_BITS / rate
             holds &= used <= HIGHEST_SHARE
             holds &= waiting <= MOST_WAITING_PACKETS or wait_s <= LONGEST_WAIT_SHARE * median_s
             where = f"{name} {way}" if links.are_several(tree) else way
-            said.append(f"{where} {used:.1%} used and {waiting:,.3g} packets waiting in the mean")
+            said.append(f"{where} {used:.1%} busy and {waiting:,.3g} packets waiting in the mean")
     bounds = f"at most {HIGHEST_SHARE:.0%} and {MOST_WAITING_PACKETS} packets"
     if median_s:
         bounds += f", or as many as take {units.say_seconds(LONGEST_WAIT_SHARE * median_s)}"

@@ -249,6 +249,7 @@ def _summary(
         bits = int(rows["delivered_bytes"].sum()) * 8
         return {
             "utilisation": bits / rate / window,
+            "busy_ratio": bits / rate / window,
             "throughput_bps": bits / window,
             "offered_packets": offered,
             "delivered_packets": int(rows["delivered_packets"].sum()),

@@ -230,7 +230,8 @@ def test_a_measure_that_cannot_be_says_why(table, words):
 
 
 def test_every_measure_of_the_catalogue_has_a_unit_that_findings_know():
-    from aqmlab.claims.verdict import is_unit
+    from aqmlab.claims.verdict import check_unit
 
     for measure in catalogue.catalogue().values():
-        assert is_unit(measure.unit), measure.name
+        if measure.unit:
+            check_unit(measure.unit, measure.unit, measure.name)

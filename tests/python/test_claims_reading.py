@@ -154,10 +154,10 @@ TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
-        (without("id"), "claims.toml: claim.0: id: None: expected a text"),
-        (without("says"), "claims.toml: x-1: says: None: expected a text"),
-        (without("reason"), "claims.toml: x-1: reason: None: expected a text"),
-        (without("check"), "claims.toml: x-1: check: None: expected one or more tables"),
+        (without("id"), "claims.toml: claim.0: id: missing; expected a text"),
+        (without("says"), "claims.toml: x-1: says: missing; expected a text"),
+        (without("reason"), "claims.toml: x-1: reason: missing; expected a text"),
+        (without("check"), "claims.toml: x-1: check: missing; expected one or more tables"),
         (CLAIM | {"text": "so"}, "claims.toml: x-1: text: 'so': unknown key; expected one of id, says"),
         (CLAIM | {"seeds": 0}, "claims.toml: x-1: seeds: 0: expected the fewest runs"),
         (CLAIM | {"source": " "}, "claims.toml: x-1: source: ' ': expected a text"),
@@ -224,7 +224,9 @@ TERM = {"weight": 1, "at": {"aqm": "pi", "ecn": "on", "load": "98"}}
         (checked(each="max"), "check.0: of: each: 'max': web/pi/on/98 is alone; expected several points"),
         (checked(over="load"), "check.0: over: 'load': expected an axis, beside each"),
         (checked(each="max", over="size"), "check.0: over: 'size': expected one of aqm, ecn, load"),
-        (checked(unit="furlongs"), "check.0: unit: 'furlongs': expected one of points"),
+        (checked(unit="furlongs"), "check.0: unit: 'furlongs': expected one of %, points"),
+        (checked(unit="ms"), "check.0: unit: 'ms': expected one of %, points"),
+        (checked(low=5), "check.0: low: 5: expected a share, from -1 to 1, as 0.05 for five of a hundred"),
         (checked(published="90 %"), "check.0: published: '90 %': expected the number"),
         (checked(window_s="1h"), "check.0: window_s: '1h': expected the shortest window"),
         (checked(label=""), "check.0: label: '': expected a text"),
@@ -249,7 +251,7 @@ def test_a_file_that_is_none(tmp_path):
     with pytest.raises(BadInput, match="not valid TOML"):
         reading.read(tmp_path / "claims.toml", "A paper", POINTS)
     (tmp_path / "claims.toml").write_text("")
-    with pytest.raises(BadInput, match="claim: None: expected one or more tables"):
+    with pytest.raises(BadInput, match="claim: missing; expected one or more tables"):
         reading.read(tmp_path / "claims.toml", "A paper", POINTS)
 
 

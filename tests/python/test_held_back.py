@@ -42,6 +42,14 @@ def test_a_window_over_a_round_trip_is_reckoned():
     assert foreseen(fast + BULK)[0].startswith("bulk: a window of 6 MB over 80 ms allows its flow at most 650 Mb/s")
 
 
+def test_framing_is_no_room_for_windows():
+    # 350 kB over 400 ms are 7.4 Mb/s of 8, which whole cells of 53 bytes, 32 for a packet of 1500, leave 7.07 of.
+    link = LINK.replace('"10mbit"', '"8mbit"\noverhead = "10b"').replace('"80ms"', '"400ms"')
+    wide = OF_2002.replace("16kb", "350kb") if "16kb" in OF_2002 else OF_2002 + 'window = "350kb"\n'
+    assert len(foreseen(wide + link + BULK)) == 1
+    assert foreseen(wide + link.replace("10b", '10b"\nframing = "atm') + BULK) == []
+
+
 def test_what_else_is_asked_for_is_left_out_of_the_link():
     # 9 of 10 Mb/s are other people's: 1.7 Mb/s are more than what is left.
     udp = '[[traffic]]\nkind = "cbr"\nrate = "9mbit"\n'

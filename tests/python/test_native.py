@@ -215,6 +215,9 @@ def test_redopt_is_a_calculator(capsys):
     assert at["tcp_bps"] == near(10e6 - 1e6 * (1 - at["drop_probability"]))
     assert at["rtt_s"] == near(0.150 + at["queue_packets"] * 1500 * 8 / at["tcp_bps"])
     assert at["window_packets"] * 64 == near(at["tcp_bps"] / 8 / 1500 * at["rtt_s"])
+    assert cli.invoke([*words, "--set", "udp_rate=5mbit"]) == 0
+    # 104 packets of 1500 bytes leave a link of 10 Mb/s in 125 ms, whoever sent them.
+    assert "104.1 packets, 125 ms" in capsys.readouterr().out
     assert cli.invoke([*words, "--set", "min=30p"]) == 0
     said = capsys.readouterr().out
     assert "Equilibrium" in said and "min was given" in said

@@ -114,7 +114,7 @@ def test_a_reference_that_was_congested_says_so_and_is_none(compiled):
     found = aqmlab.compare(BESIDE_BULK + crowd, "pfifo limit 100p", "fq_codel", "uncongested")
     assert found.uncongested.label == "uncongested (congested)"
     said = lead.of(found)
-    assert "was congested itself (forward 100.0% used" in said and "does not tell what could be had" in said
+    assert "was congested itself (forward 100.0% busy" in said and "does not tell what could be had" in said
     assert not all(check["holds"] for check in found.uncongested.result.manifest["self_checks"])
 
 
@@ -125,8 +125,8 @@ def test_a_live_run_that_could_not_hold_its_flows_is_refused(compiled):
 
 
 def summary(used, waiting, median=0.1):
-    way = {"utilisation": used, "queue_mean_packets": waiting}
-    idle = {"utilisation": None, "queue_mean_packets": 0.0}
+    way = {"busy_ratio": used, "queue_mean_packets": waiting}
+    idle = {"busy_ratio": None, "queue_mean_packets": 0.0}
     return {"forward": idle, "reverse": way, "exchanges": {"response_time_s": {"p50": median}}}
 
 

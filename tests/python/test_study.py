@@ -470,7 +470,7 @@ def test_a_study_has_a_column_for_each_test_bed(folder, here, capsys):
     of_bare = {name: answer["verdict"] for name, answer in bare["quick"]["claims"].items()}
     assert {name: column[0]["verdict"] for name, column in facts["columns"].items()} == of_bare
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "Here: the laboratory. On the bare model, in runs of the quick profile:" in page
+    assert "Here: the laboratory. Beside it: <i>the bare model</i> (profile quick):" in page
     found.keep(out, folder)
     both = read_json(folder / "found.json")
     assert both["quick"] == bare["quick"]
@@ -482,7 +482,7 @@ def test_a_study_has_a_column_for_each_test_bed(folder, here, capsys):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (BED.replace("title", "titel"), "bed.0: titel: unknown key; expected one of name, title, set, point, says"),
+        (BED.replace("title", "titel"), "bed.0: titel: unknown key; did you mean title?"),
         (
             BED.replace('{ "path.access_rate" = "50mbit" }', "{}"),
             "bed.0.set: missing; expected what is otherwise on this test bed, as set or point",

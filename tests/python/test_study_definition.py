@@ -63,7 +63,7 @@ def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tm
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ('id = "tiny"', "", r"study.toml: id: None: expected a text"),
+        ('id = "tiny"', "", r"study.toml: id: missing; expected a text"),
         ('id = "tiny"', 'id = "tiny"\nyear = 2001', r"study.toml: year: unknown key; expected one of id, title"),
         ("[profiles.full]\nseeds = 3", "[profiles.full]\nseeds = 0", r"profiles.full.seeds: 0: expected"),
         ("[profiles.full]\nseeds = 3", "[profiles.full]\nseed = 3", r"profiles.full: seed: unknown key"),
@@ -77,6 +77,7 @@ def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tm
         ('only = { users = ["1800"] }', 'some = { users = ["1800"] }', r"grid.1.quick: some: unknown key"),
         ('{ aqm = ["pfifo", "pi"] }', '{ aqm = ["pfifo", "pie"] }', r"figure.0.curves.1.*pie.*expected"),
         ('rows = [{ grid = "web" }]', 'rows = [{ grid = "wap" }]', r"table.0.rows.0.*wap.*expected"),
+        ("[[figure]]", '[[choice]]\nswept_in = "wep"\n[[figure]]', r"choice.0: swept_in: 'wep': did you mean web\?"),
         ("[[figure]]", "[live]\nfile = 'none.toml'\n[[figure]]", r"live.file: 'none.toml': expected a comparison file"),
     ],
 )
@@ -87,6 +88,27 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path, old, new, complaint):
         definition.read(folder)
         definition.read(folder, definition.QUICK)
     assert str(folder / "study.toml") in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_two_figures_of_one_name_would_be_one_file(tmp_path):
+    figure = '[[figure]]\nid = "1"\ntitle = "Slow ones"\nkind = "ccdf"\ncurves = [{ grid = "web" }]\n'
+    folder = studies.write(tmp_path / "tiny", f"{studies.STUDY}\n{figure}")
+    with pytest.raises(BadInput, match=r"study.toml: figure: id: '1': expected another than that of the figure '1'"):
+        definition.read(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('duration = "30s"', 'duration = "8mbit"'), ('duration = "20s"', 'duration = "8mbit"')],
+)
+def test_profiles_that_are_not_run_are_tried_too(tmp_path, old, new):
+    assert old in studies.STUDY
+    folder = studies.write(tmp_path / "tiny", studies.STUDY.replace(old, new, 1))
+    for profile in (definition.FULL, definition.QUICK):
+        with pytest.raises(
+            BadInput, match=r"study.toml: profiles.\w+.set: duration: '8mbit': expected a number with a unit"
+        ):
+            definition.read(folder, profile).check_scales()
 
 
 @pytest.mark.parametrize(

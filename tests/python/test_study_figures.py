@@ -358,13 +358,13 @@ def test_curves_with_nothing_to_show_are_named():
     ("table", "complaint"),
     [
         (spec("pie"), r"x: kind: 'pie': expected one of cdf, ccdf, against"),
-        (spec("against", x="load"), r"x: measure: None: expected a text"),
-        (spec("over_time"), r"x: column: None: expected a text"),
+        (spec("against", x="load"), r"x: measure: missing; expected a text"),
+        (spec("over_time"), r"x: column: missing; expected a text"),
         ({**spec(), "curves": []}, r"x: curves: expected a list of selectors"),
-        ({**spec(), "title": None}, r"x: title: None: expected a text"),
+        ({**spec(), "title": None}, r"x: title: missing; expected a text"),
         (spec("against", x="load", measure="delay"), r"x: measure: 'delay': expected one of"),
         (spec("against", x="load", measure="loss_ratio", way=1), r"x: way: 1: unknown key"),
-        (spec(panel="load"), r"x: panel: 'load': unknown key; expected one of"),
+        (spec(panel="load"), r"x: panel: 'load': unknown key; did you mean panels"),
     ],
 )
 def test_a_figure_that_cannot_be_drawn_is_one_line(table, complaint):
@@ -457,7 +457,7 @@ def test_numbers_have_as_many_decimals_as_their_interval_is_worth(value, width, 
         ({"id": "t", "rows": [{}], "measures": []}, r"x: measures: \[\]: expected a list"),
         ({"id": "t", "rows": [{}], "measures": ["loss"]}, r"x: measures.0: measure: 'loss': expected one of"),
         ({"id": "t", "rows": [{}], "measures": ["p90"], "sort": 1}, r"x: sort: unknown key"),
-        ({"rows": [{}], "measures": ["p90"]}, r"x: id: None: expected a text"),
+        ({"rows": [{}], "measures": ["p90"]}, r"x: id: missing; expected a text"),
     ],
 )
 def test_a_table_that_cannot_be_made_is_one_line(table, complaint):

@@ -82,7 +82,7 @@ impl Network {
         let is_even = |link: &Link, side: usize| link.traces[side].is_none() && link.changes.is_none();
         let has_one_link = !scenario.has_routes();
         let sides = scenario.links.iter().flat_map(|link| [(link, 0), (link, 1)]);
-        let Built { net, routes, steps } = scenario.network(|_| Meter::new());
+        let Built { net, routes, steps } = scenario.network(|_, framing| Meter::new(framing));
         let delays_at = scenario.traffic.iter().map(|block| block.route.delay_at);
         let ways = Ways { rtt: scenario.path.rtt.clone(), blocks: steps.into_iter().zip(delays_at).collect() };
         let around = Around {

@@ -2,7 +2,7 @@
 
 use crate::rows::QueueRow;
 use crate::seconds::seconds;
-use aqm::{Backlog, Cause, Gauges};
+use aqm::{Backlog, Cause, Cells, Framing, Gauges};
 use base::{Span, Time};
 use hdrhistogram::Histogram;
 use net::Port;
@@ -11,6 +11,7 @@ use net::Port;
 #[derive(Clone, Debug)]
 pub struct Meter {
     window: Counts,
+    framing: Framing,
     is_measuring: bool,
     interval: QueueRow,
     interval_wait_ns: u64,
@@ -39,6 +40,8 @@ pub struct Counts {
     pub delivered: u64,
     /// Bytes of the packets that left the link.
     pub delivered_bytes: u64,
+    /// What these bytes took on the wire, framing and cells included.
+    pub wire_bytes: u64,
     /// Packets lost, by cause.
     pub dropped: [u64; Cause::ALL.len()],
     /// Packets marked, by cause.
@@ -115,13 +118,14 @@ impl WaitBins {
 }
 
 impl Meter {
-    /// A meter that has seen nothing. Measuring starts with [`Meter::start`].
-    pub fn new() -> Self {
+    /// A meter that has seen nothing, of a link with this framing. Measuring starts with [`Meter::start`].
+    pub fn new(framing: Framing) -> Self {
         Self {
             window: Counts {
                 offered: 0,
                 delivered: 0,
                 delivered_bytes: 0,
+                wire_bytes: 0,
                 dropped: [0; Cause::ALL.len()],
                 marked: [0; Cause::ALL.len()],
                 own: Vec::new(),
@@ -135,6 +139,7 @@ impl Meter {
                 runs: [0; 64],
                 run_losses: 0,
             },
+            framing,
             is_measuring: false,
             interval: QueueRow::default(),
             interval_wait_ns: 0,
@@ -250,6 +255,8 @@ impl Meter {
         let (mut count, mut bytes, mut sum, mut most) = (0_u32, 0_u64, 0_u64, self.interval_wait_max_ns);
         let window = &mut self.window;
         let (mut window_sum, mut squares) = (window.wait_sum, window.wait_squares);
+        // Bytes that cells add to each packet beyond its overhead.
+        let (has_cells, mut cells) = (self.framing.cells != Cells::None, 0);
         for (size, waited) in packets {
             let wait = waited.ns();
             count += 1;
@@ -260,6 +267,9 @@ impl Meter {
                 window_sum += wait as f64;
                 squares += wait as f64 * wait as f64;
                 window.waits.add(wait);
+                if has_cells {
+                    cells += u64::from(self.framing.wire(size) - self.framing.overhead - size);
+                }
             }
         }
         self.interval.delivered_packets += count;
@@ -269,6 +279,7 @@ impl Meter {
         if self.is_measuring {
             window.delivered += u64::from(count);
             window.delivered_bytes += bytes;
+            window.wire_bytes += bytes + u64::from(count) * u64::from(self.framing.overhead) + cells;
             (window.wait_sum, window.wait_squares) = (window_sum, squares);
         }
     }
@@ -291,12 +302,6 @@ impl Meter {
         self.interval_wait_ns = 0;
         self.interval_wait_max_ns = 0;
         row
-    }
-}
-
-impl Default for Meter {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -366,7 +371,7 @@ mod tests {
     /// What left is counted through the ends of intervals.
     #[test]
     fn what_left_is_summed_over_intervals() {
-        let mut meter = Meter::new();
+        let mut meter = Meter::new(Framing::default());
         let none = Backlog { packets: 0, bytes: 0 };
         for interval in 1..=3_u64 {
             meter.delivered(1000, Span::from_ms(5));
@@ -380,7 +385,7 @@ mod tests {
     #[test]
     fn own_causes_add_up_with_kinds() {
         let [burst, probe] = ["burst", "probe"].map(|name| Cause::own(name, Cause::EARLY).expect("there is room"));
-        let mut meter = Meter::new();
+        let mut meter = Meter::new(Framing::default());
         meter.dropped(burst, false);
         meter.start(0);
         for cause in [Cause::EARLY, burst, probe, burst, Cause::TAIL] {

@@ -151,7 +151,7 @@ impl Summary<'_> {
                 let capacity_bps = scenario.capacity_bps(link, side);
                 let counts = meters[side].window();
                 let causes = &link.qdiscs[side].entry.row().causes;
-                let way = Way { counts, causes, capacity_bps, overhead_bytes: link.overhead, measured_s };
+                let way = Way { counts, causes, capacity_bps, measured_s };
                 values(link::ROWS, |value| value(&way))
             })
         };

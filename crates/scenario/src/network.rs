@@ -22,7 +22,7 @@ use crate::scenario::{Link, Route, Scenario, Traffic};
 use crate::section::{Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
-use aqm::Packet;
+use aqm::{Framing, Packet};
 use base::Span;
 use net::{DelayAt, Net, Port, Receivers, Routes, Step};
 
@@ -165,8 +165,8 @@ pub struct Built<P, D> {
 
 impl Scenario {
     /// Builds the network of this scenario, idle, for both drivers. `own` makes the driver's own data at a port from
-    /// the access links of the receivers behind it.
-    pub fn network<P: Packet + Send + 'static, D>(&self, own: impl Fn(Receivers) -> D) -> Built<P, D> {
+    /// the access links of the receivers behind it and the framing of the link.
+    pub fn network<P: Packet + Send + 'static, D>(&self, own: impl Fn(Receivers, Framing) -> D) -> Built<P, D> {
         let mut routes = Routes::default();
         let steps = self.traffic.iter().map(|block| {
             [0, 1].map(|direction: u8| {
@@ -182,7 +182,7 @@ impl Scenario {
             let is_uneven = link.traces[side].is_some() || link.changes.is_some() || has_own_delays;
             let piles_up = is_uneven || self.path.hosts_share;
             let receivers = Receivers::behind(link.rates[side], piles_up, self.path.access_rate);
-            (link.egress(side, self.seed), link.delay(side, self.seed), own(receivers))
+            (link.egress(side, self.seed), link.delay(side, self.seed), own(receivers, link.framing()))
         };
         Built { net: Net::new(sides().map(port)), routes, steps }
     }

@@ -135,7 +135,8 @@ impl Deliveries {
 impl Network {
     /// The network of `scenario`, idle.
     pub fn new(scenario: &Scenario) -> Self {
-        let Built { net, routes, steps } = scenario.network(|receivers| At { meter: Meter::new(), receivers });
+        let Built { net, routes, steps } =
+            scenario.network(|receivers, framing| At { meter: Meter::new(framing), receivers });
         let [from, to, _] = scenario.edges();
         let fastest = scenario.links.iter().flat_map(|link| link.rates).max().expect("there is a link");
         let around = Around {

@@ -149,6 +149,29 @@ fn overhead_takes_its_share() {
     assert!((ran.number("forward.utilisation") - 1000.0 / 1038.0).abs() <= 1.0 / carried);
 }
 
+/// Cells are sent whole: a full link is busy all the time, and IP packets have the part that cells leave them.
+#[test]
+fn cells_take_their_share() {
+    for (framing, wire) in [("atm", 53 * 32), ("ptm", 1510 + 24)] {
+        let ran = run(&format!(
+            r#"
+            duration = "11s"
+            warmup = "1s"
+            link = {{ rate = "8mbit", overhead = "10b", framing = "{framing}", qdisc = {{ kind = "pfifo", limit = "10p" }} }}
+            path.rtt = "20ms"
+            [[traffic]]
+            kind = "cbr"
+            rate = "12mbit"
+            packet = "1500b"
+            start = "0s"
+            "#
+        ));
+        let carried = 10_000_000.0 / f64::from(wire);
+        assert!((ran.number("forward.busy_ratio") - 1.0).abs() <= 1.0 / carried, "{framing}");
+        assert!((ran.number("forward.utilisation") - 1500.0 / f64::from(wire)).abs() <= 1.0 / carried, "{framing}");
+    }
+}
+
 /// Datagrams at twice the link's rate fill the discipline and the ring behind it: those that leave have waited for all
 /// of both, and the backlog is the discipline's.
 #[test]

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from aqmlab import links
+
 Range = tuple[float, float]
 
 
@@ -34,8 +36,7 @@ class Access:
 
     def wire_bytes(self, size: int) -> int:
         """What a packet of `size` takes of the line."""
-        framed = size + self.overhead_bytes
-        return -(-framed // 48) * 53 if self.cells == "atm" else framed
+        return links.in_cells(size + self.overhead_bytes, self.cells)
 
 
 ACCESS: Mapping[str, Access] = {

@@ -41,11 +41,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab import files, toml_text
+from aqmlab import files, near, toml_text
 from aqmlab.claims.asking import HOWS, Group, Question, questions
 from aqmlab.claims.samples import EACH
-from aqmlab.claims.verdict import EQUAL, FAILS, HOLDS, OPEN, PERCENT, POINTS, UNITS, WORDS, is_unit
-from aqmlab.errors import BadInput
+from aqmlab.claims.verdict import EQUAL, FAILS, HOLDS, OPEN, PERCENT, POINTS, WORDS, check_unit
+from aqmlab.errors import BadInput, shown
 from aqmlab.json_files import Json
 from aqmlab.measures import catalogue
 from aqmlab.measures.measure import Reading, is_number
@@ -223,10 +223,12 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
     window_s = table.get("window_s", 0.0)
     if not is_number(window_s) or window_s < 0:
         raise BadInput(f"{where}: window_s: {window_s!r}: expected the shortest window for a verdict, in seconds")
-    unit = table.get("unit")
-    if unit is not None and not (isinstance(unit, str) and is_unit(unit)):
-        known = ", ".join([POINTS, PERCENT, *(name for name in UNITS if name)])
-        raise BadInput(f"{where}: unit: {unit!r}: expected one of {known}, or % of something")
+    own = _unit(readings[0].unit, how)
+    unit = table.get("unit", own)
+    if "unit" in table:
+        check_unit(unit, own, where)
+    if how in HOWS[:2] and readings[0].unit.startswith(PERCENT):
+        _check_share(table, where, (low, high))
     return [
         Question(
             check=position,
@@ -238,13 +240,22 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
             stretch=stretch,
             elsewhere=elsewhere,
             words=_words(table),
-            unit=_unit(readings[0].unit, how) if unit is None else unit,
+            unit=unit,
             published=None if published is None else float(published),
             window_s=float(window_s),
             label=_text(table, "label", where) if "label" in table else None,
         )
         for terms in groups
     ]
+
+
+def _check_share(table: Json, where: str, bounds: tuple[float, float]) -> None:
+    """Refuses bounds that no share, or no difference of two, can reach, as percentages are."""
+    for key, bound in zip(("low", "high"), bounds, strict=True):
+        if math.isfinite(bound) and abs(bound) > 1.0:
+            raise BadInput(
+                f"{where}: {key}: {table[key]!r}: expected a share, from -1 to 1, as 0.05 for five of a hundred"
+            )
 
 
 def _better(table: Json, where: str, readings: Sequence[Reading], low: float | None) -> tuple[float | None, float]:
@@ -354,7 +365,7 @@ def _selectors(given: Any, where: str) -> list[Selector]:
 def _tables(table: Json, key: str, where: str) -> list[Json]:
     found = table.get(key)
     if not isinstance(found, list) or not found or not all(isinstance(item, Mapping) for item in found):
-        raise BadInput(f"{where}: {key}: {found!r}: expected one or more tables")
+        raise BadInput(f"{where}: {key}: {shown(found)}expected one or more tables")
     return [dict(item) for item in found]
 
 
@@ -365,13 +376,13 @@ def _known(table: Json, keys: Sequence[str], where: str) -> None:
                 f"{where}: expected: {table[key]!r}: unknown key; what is known to come out is known_outcome"
             )
         if key not in keys:
-            raise BadInput(f"{where}: {key}: {table[key]!r}: unknown key; expected one of {', '.join(keys)}")
+            raise BadInput(f"{where}: {key}: {table[key]!r}: unknown key; {near.expected(key, keys)}")
 
 
 def _text(table: Json, key: str, where: str, default: str | None = None) -> str:
     found = table.get(key, default)
     if not isinstance(found, str) or not found.strip():
-        raise BadInput(f"{where}: {key}: {found!r}: expected a text")
+        raise BadInput(f"{where}: {key}: {shown(found)}expected a text")
     return found
 
 

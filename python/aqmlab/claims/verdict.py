@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from aqmlab.claims.spread import among
+from aqmlab.errors import BadInput
 from aqmlab.stationarity import NO, UNKNOWN
 from aqmlab.statistics import Interval
 
@@ -80,9 +81,26 @@ UNITS: dict[str, float] = {
 with % stands for a hundredth, as points do."""
 
 
-def is_unit(name: str) -> bool:
-    """Whether findings can be read in it."""
-    return name in UNITS or name == POINTS or name.startswith(PERCENT)
+KINDS = (("ms", "s"), ("Mb/s", "kb/s"), ("kB", "bytes"))
+"""Units of times, rates and sizes; shares are the other kind with scales of their own."""
+
+
+def units_of_kind(unit: str) -> tuple[str, ...]:
+    """The units in which what has this one can be read; all, of what may be anything."""
+    if not unit:
+        return (PERCENT, POINTS, *filter(None, UNITS))
+    if unit == POINTS or unit.startswith(PERCENT):
+        return (PERCENT, POINTS)
+    scaled = {name for kind in KINDS for name in kind}
+    return next((kind for kind in KINDS if unit in kind), tuple(name for name in UNITS if name and name not in scaled))
+
+
+def check_unit(given: object, own: str, where: str) -> None:
+    """Refuses a unit that there is not, or in which a quantity that has `own` cannot be read."""
+    known = units_of_kind(own)
+    if not isinstance(given, str) or (PERCENT if given.startswith(PERCENT) else given) not in known:
+        more = ", or % of something" if PERCENT in known else ""
+        raise BadInput(f"{where}: unit: {given!r}: expected one of {', '.join(known)}{more}")
 
 
 def scale_of(unit: str) -> float:
@@ -472,6 +490,7 @@ class Claim:
             "reason": self.reason,
             "verdict": self.verdict,
             "called": self.called,
+            "cause_unknown": self.cause_unknown,
             "holds": {HOLDS: True, FAILS: False}.get(self.verdict),
             "number": self.number,
             "remark": self.remark,

@@ -144,11 +144,13 @@ def worked_out(out: Console, found: WorkedOut) -> None:
 
 
 def _equilibrium(out: Console, found: WorkedOut, at: dict[str, float]) -> None:
-    queue_s = at["rtt_s"] - units.seconds(found.values["rtt"], "rtt")
+    # What waits is sent at the link's rate, whatever UDP has of it; the model's round trip has TCP's part of the rate.
+    packet_bytes, _ = units.quantity(str(found.values["mean_packet"])) or (0.0, "")
+    queue_s = 8 * at["queue_packets"] * packet_bytes / found.rate_bps
     rows = [
         ("drop probability", f"{100 * at['drop_probability']:.3g} %"),
         ("queue", f"{at['queue_packets']:.4g} packets, {units.say_seconds(queue_s)}"),
-        ("round-trip time", units.say_seconds(at["rtt_s"])),
+        ("its round trip", units.say_seconds(at["rtt_s"])),
         ("window of a flow", f"{at['window_packets']:.3g} packets"),
         ("left for TCP", f"{units.say_rate(at['tcp_bps'])}, {100 * at['tcp_bps'] / found.rate_bps:.3g} % of the link"),
     ]

@@ -158,7 +158,9 @@ def show(out: Console, done: Sequence[Finished], page: Path | None) -> None:
     for one in done:
         _claims(out, one)
     total = found.counts([one.found for one in done])
-    out.print(Text(f"Claims: {', '.join(f'{count} {verdict}' for verdict, count in total.items())}.", style="bold"))
+    if any(total.values()):
+        said = ", ".join(f"{count} {verdict}" for verdict, count in total.items())
+        out.print(Text(f"Verdicts: {said}.", style="bold"))
     for one in done:
         show_agreements(out, one.agreements)
     for one in done:

@@ -154,7 +154,7 @@ def _table(title: str | None = None) -> Table:
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("point")
+    table.add_column("point", overflow="fold")
     return table
 
 

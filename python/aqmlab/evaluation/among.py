@@ -57,10 +57,15 @@ def _panels(fields: Sequence[Field], subject: str, sheet: Sheet) -> Figure:
     for k, panel in enumerate(grid.flat):
         field = fields[k // 2]
         _dots(panel, field, ("delay", "goodput")[k % 2], order, subject, sheet)
-        panel.set_title(f"{field.section}, {field.title[:1].lower()}{field.title[1:]}" if k % 2 == 0 else "")
+        panel.set_title(f"{field.section}, {_within(field.title)}" if k % 2 == 0 else "")
         panel.set_yticks(range(len(order)), order if k % across == 0 else [""] * len(order))
         panel.set_ylim(-0.6, len(order) - 0.4)
     return figure
+
+
+def _within(title: str) -> str:
+    """A title in the middle of a line: its first word is small, unless it is an abbreviation."""
+    return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
 
 
 def _dots(panel: Axes, field: Field, kind: str, order: Sequence[str], subject: str, sheet: Sheet) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from aqmlab import near
 from aqmlab.errors import BadInput
 from aqmlab.measures import link, recorded, responses, sizes
 from aqmlab.measures.measure import Measure, Parameter, Reading
@@ -23,7 +24,7 @@ def read(table: Mapping[str, Any], where: str, others: Sequence[str] = ()) -> li
     known = catalogue()
     name = table.get("measure")
     if not isinstance(name, str) or name not in known:
-        raise BadInput(f"{where}: measure: {name!r}: expected one of {', '.join(known)}")
+        raise BadInput(f"{where}: measure: {name!r}: {near.expected(name, known)}")
     measure = known[name]
     accepted = {parameter.name: parameter for parameter in measure.parameters}
     for key in table:

@@ -57,7 +57,8 @@ def foreseen(tree: Mapping[str, Any]) -> list[str]:
         capacity = sum(_rates_bps(links.first(tree), direction))
         if not here or None in asked or None in here.values():
             continue
-        left = capacity - sum(each or 0.0 for each in asked)
+        carried = capacity * min(_without_framing(tree, block) for number, block in blocks if number in here)
+        left = carried - sum(each or 0.0 for each in asked)
         if sum(each or 0.0 for each in here.values()) >= FULL * left:
             continue
         for number, allowed in here.items():
@@ -104,6 +105,12 @@ def _allowed_bps(tree: Mapping[str, Any], block: Mapping[str, Any]) -> float | N
     access = units.rate_bps(tree["path"]["access_rate"], "path.access_rate")
     inverse = _mean_inverse_s(_of_block(tree, block, "rtt"), _delays_s(tree, block))
     return None if inverse is None else block["flows"] * min(per_round_trip * inverse, access)
+
+
+def _without_framing(tree: Mapping[str, Any], block: Mapping[str, Any]) -> float:
+    """The share of the link that the block's full packets have, without what framing and cells add to them."""
+    size = round(_number(_of_block(tree, block, "mss")) + _number(_of_block(tree, block, "header")))
+    return size / links.wire_bytes(links.first(tree), size)
 
 
 def _mean_inverse_s(rtt: Any, more_s: float = 0.0) -> float | None:

@@ -5,7 +5,6 @@ the same censoring as the window as a whole. Sums over the parts are the figures
 parts is what one run can say about its own precision.
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from aqmlab import links, statistics
+from aqmlab import links, near, statistics
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 from aqmlab.results import exchanges, times
@@ -222,9 +221,7 @@ def _floats(values: npt.ArrayLike) -> Array:
 def check_measure(name: str) -> None:
     """Refuses what is no measure, and names those that there are."""
     if name not in MEASURES and not _is_of_link(name):
-        near = difflib.get_close_matches(str(name), MEASURES, 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise BadInput(f"{name!r}: no measure; expected one of {', '.join(MEASURES)}{hint}")
+        raise BadInput(f"{name!r}: no measure; {near.expected(name, MEASURES)}")
 
 
 def _is_of_link(name: str) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from aqmlab import files, scenario, toml_text
+from aqmlab import files, near, scenario, toml_text
 from aqmlab.claims import reading
 from aqmlab.claims.reading import ClaimText
 from aqmlab.errors import BadInput
@@ -177,6 +177,22 @@ class Study:
         """The test beds that it can be asked of."""
         return _beds(self.tree, self.folder / FILE)
 
+    def check_scales(self) -> None:
+        """Refuses what profiles and test beds say and no scenario can have, those that are not run among them.
+
+        Each is tried on the first point.
+        """
+        path, first = self.folder / FILE, self.everything[0]
+        full, *others = (_profile(self.tree, path, name) for name in by_scale(self.tree["profiles"]))
+        said = [(f"profiles.{one.name}.set", one.set) for one in (full, *others)]
+        said += [(f"bed {bed.name}: set", {**full.set, **bed.set}) for bed in self.beds]
+        for where, settings in said:
+            tree = scenario.copied(first.source.tree)
+            for key in full.set.keys() - settings.keys():
+                tree.pop(key, None)  # what this profile leaves as it is without any
+            source = first.source.with_tree(tree).with_changes(settings)
+            replace(source, origin=f"{path}: {where}").resolve()
+
     @property
     def live(self) -> Path | None:
         """The comparison that is also run between real TCP stacks."""
@@ -272,7 +288,7 @@ def of_tree(
 
 
 def _with_seeds(profile: Profile, seeds: int) -> Profile:
-    words = f"{seeds} run{'s' if seeds > 1 else ''} of each point here, whatever is said above."
+    words = f"{seeds} run{'s' if seeds > 1 else ''} of each point (`--seeds`), in place of the study's own number."
     return replace(profile, seeds=tuple(range(1, seeds + 1)), says=f"{profile.says.rstrip()}\n{words}")
 
 
@@ -333,7 +349,7 @@ def _setting(item: Any) -> str:
 def _check_keys(table: Mapping[str, Any], expected: Sequence[str], where: str) -> None:
     for key in table:
         if key not in expected:
-            raise BadInput(f"{where}: {key}: unknown key; expected one of {', '.join(expected)}")
+            raise BadInput(f"{where}: {key}: unknown key; {near.expected(key, expected)}")
 
 
 def has_scale(folder: Path, name: str) -> bool:
@@ -498,6 +514,22 @@ def _seeds_of(tree: Json, path: Path, name: str, profile: Profile) -> tuple[int,
     return profile.seeds
 
 
+def _check_ids(study: Study, path: Path) -> None:
+    """Figures and tables have files of their own, which their ids name."""
+    from aqmlab.study import figures, tables
+
+    for kind, names in (
+        ("figure", [(spec["id"], figures.name_of(spec)) for spec in study.figures]),
+        ("table", [(spec["id"], tables.name_of(spec)) for spec in study.tables]),
+    ):
+        for k, (one, name) in enumerate(names):
+            if other := next((other for other, file in names[:k] if file == name), None):
+                raise BadInput(
+                    f"{path}: {kind}: id: {one!r}: expected another than that of the {kind} {other!r}, as files are "
+                    f"called after it ({name})"
+                )
+
+
 def _check_selectors(study: Study, path: Path) -> None:
     """Whatever figures and tables name must be there in the full profile, and be such that they can be drawn."""
     from aqmlab.study import figures, tables  # drawing takes a second to load, and listing studies needs none of it
@@ -515,6 +547,11 @@ def _check_selectors(study: Study, path: Path) -> None:
                 for point in select(study.everything, selector, f"{where}.{key}.{k}")
             ]
             check_axes(table, points, where)
+    _check_ids(study, path)
+    grids_ = list(dict.fromkeys(point.grid for point in study.everything))
+    for position, choice in enumerate(_tables(study.tree, path, "choice")):
+        if (swept := choice.get("swept_in")) is not None and swept not in grids_:
+            raise BadInput(f"{path}: choice.{position}: swept_in: {swept!r}: {near.expected(swept, grids_)}")
     for bed in study.beds:
         _on_bed([], bed, study.everything, path)
     live = study.tree.get("live")

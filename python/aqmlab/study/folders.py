@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import files, toml_text
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, shown
 
 AS_A_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 """How a study is called: folders are named after it."""
@@ -63,7 +63,7 @@ def head(folder: Path) -> dict[str, Any]:
 def _named(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     for key in ("id", "title"):
         if not isinstance(tree.get(key), str) or not tree[key].strip():
-            raise BadInput(f"{path}: {key}: {tree.get(key)!r}: expected a text")
+            raise BadInput(f"{path}: {key}: {shown(tree.get(key))}expected a text")
     if not AS_A_FOLDER.fullmatch(tree["id"]):
         raise BadInput(f"{path}: id: {tree['id']!r}: expected letters, digits and hyphens, as in 'my-study'")
     return tree

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.claims.verdict import UNITS, is_unit, scale_of
+from aqmlab.claims.verdict import check_unit, scale_of
 from aqmlab.errors import BadInput
 from aqmlab.measures import catalogue
 from aqmlab.measures.measure import Reading
@@ -58,8 +58,8 @@ def asked_of(table: Any, where: str, others: Sequence[str] = ()) -> list[Asked]:
         )
     readings = catalogue.read(keys, where, ("title", "unit", *others))
     unit = str(keys.get("unit", ""))
-    if unit and not is_unit(unit):
-        raise BadInput(f"{where}: unit: {unit!r}: expected one of {', '.join(filter(None, UNITS))} or %")
+    if unit:
+        check_unit(unit, readings[0].unit, where)
     title = keys.get("title") if "measure" in keys else None
     named = str(title) if title and len(readings) == 1 else None
     return [Asked(reading, named or _called(reading.title), unit) for reading in readings]

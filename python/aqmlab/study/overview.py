@@ -189,6 +189,9 @@ def _of_study(study: Study, kept: _Kept) -> str:
     if explained:
         parts.append("\nWhat explains those that do not hold or cannot be decided:\n")
         parts += [f"- **{text.id}**{_unknown(kept, text)}: {_line(text.explained)}" for text in explained]
+    short = [text.id for text in study.claims if (answered := kept.answer(text)) and answered[0] not in (FULL, NOWHERE)]
+    if short:
+        parts.append(f"\nNot asked at the published scale: {', '.join(short)}. [What is left](studies/left.md).")
     if hanging := [(text, found.hangs_on(answered[1])) for text in study.claims if (answered := kept.answer(text))]:
         lines = [f"- **{text.id}**, {kept.called(text)}: {'; '.join(turns)}" for text, turns in hanging if turns]
         parts += (

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+_CODE = re.compile(r"`([^`]+)`")
 _INLINE = (
-    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
     (re.compile(r"\*\*([^*]+)\*\*"), r"<b>\1</b>"),
     (re.compile(r"(?<![\w*])\*([^*\s][^*]*)\*(?!\w)"), r"<i>\1</i>"),
     (re.compile(r"\[([^\]]+)\]\((https?://[^)\s]+)\)"), r'<a href="\2">\1</a>'),
@@ -24,9 +24,13 @@ def html(text: str) -> Markup:
 
 def inline(text: str) -> Markup:
     """Emphasis, code and links of one line."""
-    found = str(escape(" ".join(text.split())))
+    found = str(escape(" ".join(text.replace("\0", " ").split())))
+    codes = [match[1] for match in _CODE.finditer(found)]
+    found = _CODE.sub("\0", found)  # what stands in code means nothing
     for pattern, form in _INLINE:
         found = pattern.sub(form, found)
+    for code in codes:
+        found = found.replace("\0", f"<code>{code}</code>", 1)
     return Markup(found)
 
 

@@ -107,6 +107,7 @@ def run(
     monitor, started = monitor or Silent(), time.monotonic()
     for folder, study in studies.items():
         found.claim_folder(folder, study.id)
+        study.check_scales()
         if witnesses and len(studies) == 1:
             live.comparison_file(study)
     for line in (line for study in studies.values() if study.only for line in _part(study)):

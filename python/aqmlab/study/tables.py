@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab.errors import BadInput
+from aqmlab import near
+from aqmlab.errors import BadInput, shown
 from aqmlab.json_files import Json
 from aqmlab.statistics import Interval
 from aqmlab.study.figures import left_out as left
@@ -64,9 +65,9 @@ def check(table: Mapping[str, Any], where: str) -> None:
     """Refuses a `[[table]]` that cannot be made, before anything runs."""
     for key in table:
         if key not in KEYS:
-            raise BadInput(f"{where}: {key}: unknown key; expected one of {', '.join(KEYS)}")
+            raise BadInput(f"{where}: {key}: unknown key; {near.expected(key, KEYS)}")
     if not isinstance(table.get("id"), str | int):
-        raise BadInput(f"{where}: id: {table.get('id')!r}: expected a text")
+        raise BadInput(f"{where}: id: {shown(table.get('id'))}expected a text")
     for key in ("rows", "measures"):
         if not isinstance(table.get(key), list) or not table[key]:
             raise BadInput(f"{where}: {key}: {table.get(key)!r}: expected a list of at least one")

@@ -58,8 +58,8 @@ class Shown:
 
     @property
     def is_unexplained(self) -> bool:
-        """Whether no run shows why it does not hold."""
-        return self.called == UNEXPLAINED
+        """Whether no run shows why it does not hold, here or at the scale where it does not."""
+        return self.called == UNEXPLAINED or bool(self.facts.get("cause_unknown"))
 
 
 def shown(claim: Json, few: int = FEW, run: Collection[str] | None = None) -> Shown:

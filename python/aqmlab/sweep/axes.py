@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from aqmlab import units
-from aqmlab.errors import BadInput
+from aqmlab import near, units
+from aqmlab.errors import BadInput, shown
 from aqmlab.sweep import layers
 
 AXIS_KEYS = ("name", "title", "value", "key", "values", "names", "labels", "zip")
@@ -65,7 +65,7 @@ def read(table: Mapping[str, Any], where: str) -> Axis:
     known(table, AXIS_KEYS, where)
     name = table.get("name")
     if not isinstance(name, str) or not AXIS_NAME.fullmatch(name):
-        raise BadInput(f'{where}.name: {said(name)}expected small letters, digits and _, as in name = "aqm"')
+        raise BadInput(f'{where}.name: {shown(name)}expected small letters, digits and _, as in name = "aqm"')
     if name in RESERVED or name.endswith("_number") or name.startswith(tuple(f"{each}_" for each in SECTIONS)):
         raise BadInput(
             f"{where}.name: {name!r}: is what a column of runs.parquet is called; expected another name, "
@@ -118,16 +118,23 @@ def _value(table: Mapping[str, Any], where: str) -> Value:
 def _short(table: Mapping[str, Any], where: str) -> tuple[list[Value], list[str]]:
     key, given = table.get("key"), table["values"]
     if not isinstance(key, str) or not key:
-        raise BadInput(f'{where}.key: {said(key)}expected a dotted key, as in key = "traffic.0.load"')
+        raise BadInput(f'{where}.key: {shown(key)}expected a dotted key, as in key = "traffic.0.load"')
     if not isinstance(given, list) or not given:
-        raise BadInput(f'{where}.values: {given!r}: expected a list, as in values = ["90mbit", "98mbit"]')
+        raise BadInput(
+            f'{where}.values: {given!r}: expected a list of one or more, as in values = ["90mbit", "98mbit"]'
+        )
     texts = [value_text(item) for item in given]
     names = _beside(table, "names", [text.lower() for text in texts], where)
     labels = _beside(table, "labels", names if "names" in table else texts, where)
     values = []
     for k, (item, name, label) in enumerate(zip(given, names, labels, strict=True)):
-        place = f"{where}.names.{k}" if "names" in table else f"{where}.values.{k}"
-        values.append(Value(check_name(name, place), check_text(label, f"{where}.labels.{k}"), settings={key: item}))
+        if "names" not in table and not NAME.fullmatch(name):
+            raise BadInput(
+                f"{where}.values.{k}: {item!r}: cannot be a name; expected names beside values, of small letters, "
+                "digits and . _ + % -"
+            )
+        named = check_name(name, f"{where}.names.{k}")
+        values.append(Value(named, check_text(label, f"{where}.labels.{k}"), settings={key: item}))
     return values, texts
 
 
@@ -163,7 +170,7 @@ def known(table: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
     """Refuses a key that is none of `keys`."""
     for key in table:
         if key not in keys:
-            raise BadInput(f"{where}: {key}: unknown key; expected one of {', '.join(keys)}")
+            raise BadInput(f"{where}: {key}: unknown key; {near.expected(key, keys)}")
 
 
 def tables(table: Mapping[str, Any], key: str, where: str) -> list[Mapping[str, Any]]:
@@ -177,14 +184,14 @@ def tables(table: Mapping[str, Any], key: str, where: str) -> list[Mapping[str, 
 def check_name(name: Any, where: str) -> str:
     """A name that can stand in a point's name."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise BadInput(f"{where}: {said(name)}expected a name of small letters, digits and . _ + % - only")
+        raise BadInput(f"{where}: {shown(name)}expected a name of small letters, digits and . _ + % - only")
     return name
 
 
 def check_text(text: Any, where: str) -> str:
     """A text that says something."""
     if not isinstance(text, str) or not text.strip():
-        raise BadInput(f"{where}: {said(text)}expected a text")
+        raise BadInput(f"{where}: {shown(text)}expected a text")
     return text
 
 
@@ -200,8 +207,3 @@ def all_different(names: Sequence[str], where: str) -> None:
     for k, name in enumerate(names):
         if name in names[:k]:
             raise BadInput(f"{where}: name: {name!r} twice; expected different names")
-
-
-def said(item: Any) -> str:
-    """A value in a complaint."""
-    return "missing; " if item is None else f"{item!r}: "

@@ -40,7 +40,7 @@ from typing import Any
 from aqmlab import scenario
 from aqmlab.bounds import check_plan
 from aqmlab.engine import Tree
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, shown
 from aqmlab.scenario import Source
 from aqmlab.sweep import axes as axis
 from aqmlab.sweep import layers
@@ -153,7 +153,7 @@ def _scenario(given: Any, origin: str) -> Tree:
             raise BadInput(f"{origin}: scenario: {given!r}: is a comparison file; expected one without [[variant]]")
         return _rebased(source.tree, Path(given).parent, Path(origin).parent)
     if not isinstance(given, Mapping):
-        raise BadInput(f'{origin}: scenario: {axis.said(given)}expected a table [scenario], or a file as in "web.toml"')
+        raise BadInput(f'{origin}: scenario: {shown(given)}expected a table [scenario], or a file as in "web.toml"')
     return dict(given)
 
 
@@ -217,7 +217,7 @@ class _Cell:
 def _cell(table: Mapping[str, Any], values: Mapping[str, Sequence[str]], where: str) -> _Cell:
     at, settings = table.get("at"), table.get("set", {})
     if not isinstance(at, Mapping) or not at:
-        raise BadInput(f'{where}.at: {axis.said(at)}expected coordinates, as in at = {{ aqm = "pi-24" }}')
+        raise BadInput(f'{where}.at: {shown(at)}expected coordinates, as in at = {{ aqm = "pi-24" }}')
     if not isinstance(settings, Mapping):
         raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "link.qdisc.limit" = "480p" }}')
     change = {key: item for key, item in table.items() if key not in ("at", "set")}
@@ -232,6 +232,9 @@ def _rows(axes: Sequence[Axis], where: str) -> list[tuple[Value, ...]]:
         groups.setdefault(("axis", k) if one.zipped is None else ("zip", one.zipped), []).append(k)
     for members in groups.values():
         lengths = {axes[k].name: len(axes[k].values) for k in members}
+        if len(members) == 1 and axes[members[0]].zipped is not None:
+            word, name = axes[members[0]].zipped, axes[members[0]].name
+            raise BadInput(f"{where}.axis: zip {word!r}: {name} alone has it; expected another axis with that word")
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
             raise BadInput(f"{where}.axis: zip {axes[members[0]].zipped!r}: {counts}; expected equally many values")

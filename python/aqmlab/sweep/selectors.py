@@ -8,8 +8,8 @@ selector's lists, and else in the order of the grid.
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from aqmlab.errors import BadInput
-from aqmlab.sweep.axes import said, value_text
+from aqmlab.errors import BadInput, shown
+from aqmlab.sweep.axes import value_text
 
 OWN_KEYS = ("grid", "label")
 """Keys of a selector that are no axes; `label` is for those who draw what is selected."""
@@ -82,7 +82,7 @@ def _grid(points: Sequence[Placed], selector: Mapping[str, Any], where: str) -> 
     if "grid" in selector:
         name = selector["grid"]
         if not isinstance(name, str) or name not in axes:
-            raise BadInput(f"{where}.grid: {said(name)}expected one of {', '.join(axes)}")
+            raise BadInput(f"{where}.grid: {shown(name)}expected one of {', '.join(axes)}")
         return name
     asked = {key: item for key, item in selector.items() if key not in OWN_KEYS}
     found = [name for name, own in axes.items() if set(asked) <= set(own)]

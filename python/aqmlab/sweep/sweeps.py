@@ -115,7 +115,10 @@ def run(
     (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=Kept())
     planned = {f"{point.name}, seed {seed}": task.digest for (point, seed), task in zip(runs, tasks, strict=True)}
     if resume and (folder / FILE).exists() and read_json(folder / FILE).get("plan") != planned:
-        raise BadInput(f"{folder}: holds another sweep; expected the one to be resumed")
+        raise BadInput(
+            f"{folder}: holds a sweep of other runs; expected the file as it was, or another folder: runs that are the "
+            "same are not made again there either"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     facts: Json = {
         "kind": "sweep",

@@ -6,11 +6,10 @@ of bytes; `pie alpha 2` is two sixteenths, `pie alpha 0.125` as many hertz. What
 default, its dialect too.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from aqmlab import engine
+from aqmlab import engine, near
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, doubt
 from aqmlab.laws import brought
@@ -84,17 +83,12 @@ def _discipline(spec: str, name: str, rest: Sequence[str]) -> tuple[str, Row | N
     """What a scenario calls it, and the table's row if Linux has it."""
     known = kinds()
     if name not in known:
-        near = _nearest(name, known) or "expected a scenario file, a result folder, or one of aqmlab list disciplines"
-        raise BadInput(f"{spec!r}: unknown discipline, {near}")
+        others = "expected a scenario file, a result folder, or one of aqmlab list disciplines"
+        raise BadInput(f"{spec!r}: unknown discipline, {near.meant(name, known) or others}")
     if name == "red" and not table.ADAPTIVE.isdisjoint(rest):
         return "ared", table.to_read("red", is_adaptive=True)
     rows = [row for row in table.ROWS if row.ours == known[name]]
     return known[name], next((row for row in rows if row.tc == name), rows[0] if rows else None)
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f"did you mean {near[0]}?" if near else ""
 
 
 def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, str]) -> tuple[dict[str, Raw], Tree]:
@@ -138,7 +132,7 @@ def _unknown(spec: str, name: str, known: Iterable[str]) -> str:
     if name in table.CONTAINERS.get(kind, {}):
         return f"a word of Linux's {kind}, which is something else than {kind} here; drr comes nearest"
     there_are = f"expected one of {', '.join(sorted(known))}"
-    return f"no parameter of {kind}, {_nearest(name, known) or there_are}"
+    return f"no parameter of {kind}, {near.meant(name, known) or there_are}"
 
 
 def _value(spec: str, word: Word, words: Mapping[str, Raw], params: Params) -> Any:

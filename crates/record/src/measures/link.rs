@@ -14,8 +14,6 @@ pub struct Way<'a> {
     pub causes: &'a [OwnCause],
     /// What the link carries, in the mean over the window, bits a second.
     pub capacity_bps: f64,
-    /// What framing adds to each packet, bytes.
-    pub overhead_bytes: u32,
     /// Length of the measured window, seconds.
     pub measured_s: f64,
 }
@@ -26,7 +24,7 @@ impl Way<'_> {
     }
 
     fn wire_bits(&self) -> f64 {
-        self.bits() + self.counts.delivered as f64 * f64::from(self.overhead_bytes) * 8.0
+        self.counts.wire_bytes as f64 * 8.0
     }
 
     fn of_offered(&self, packets: u64) -> Option<f64> {
@@ -73,9 +71,9 @@ pub const ROWS: &[Row<OfWay>] = &[
         name: "busy_ratio",
         title: "busy",
         unit: "share of the link",
-        formula: "(bits of IP packets sent + packets sent × `link.overhead`) ÷ (rate × window): the share of time in which the \
-                  link was busy",
-        source: "`delivered_bytes`, `delivered_packets`, `link.overhead`",
+        formula: "bits of IP packets sent, with what `link.overhead` and the cells of `link.framing` add to each ÷ (rate × \
+                  window): the share of time in which the link was busy",
+        source: "the sizes of the packets sent, `link.overhead`, `link.framing`",
         parameters: None,
         value: |way| json!(way.wire_bits() / (way.capacity_bps * way.measured_s)),
     },

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from aqmlab.errors import BadInput
+from aqmlab import near
+from aqmlab.errors import BadInput, shown
 from aqmlab.figures.drawn import Drawn
 from aqmlab.json_files import Json
 from aqmlab.study.figures import left_out as left
@@ -54,13 +55,13 @@ def check(spec: Mapping[str, Any], where: str) -> None:
     """Refuses a `[[figure]]` that cannot be drawn, before anything runs."""
     for key in ("id", "title", "kind"):
         if not isinstance(spec.get(key), str | int):
-            raise BadInput(f"{where}: {key}: {spec.get(key)!r}: expected a text")
+            raise BadInput(f"{where}: {key}: {shown(spec.get(key))}expected a text")
     kind = str(spec["kind"])
     if kind not in KINDS:
-        raise BadInput(f"{where}: kind: {kind!r}: expected one of {', '.join(KINDS)}")
+        raise BadInput(f"{where}: kind: {kind!r}: {near.expected(kind, KINDS)}")
     for key in (*_NEEDED.get(kind, ()), *(key for key in _TEXTS if key in spec)):
         if not isinstance(spec.get(key), str):
-            raise BadInput(f"{where}: {key}: {spec.get(key)!r}: expected a text")
+            raise BadInput(f"{where}: {key}: {shown(spec.get(key))}expected a text")
     curves = spec.get("curves")
     if not isinstance(curves, list) or not curves or not all(isinstance(one, Mapping) for one in curves):
         raise BadInput(f'{where}: curves: expected a list of selectors, as in [{{ aqm = "pi-24", ecn = "off" }}]')
@@ -70,7 +71,7 @@ def check(spec: Mapping[str, Any], where: str) -> None:
     accepted = (*COMMON, *_KEYS[kind])
     for key in spec:
         if key not in accepted:
-            raise BadInput(f"{where}: {key}: {spec[key]!r}: unknown key; expected one of {', '.join(accepted)}")
+            raise BadInput(f"{where}: {key}: {spec[key]!r}: unknown key; {near.expected(key, accepted)}")
     if kind == "tradeoff" and "y" in spec:
         asked_of(upwards(spec), f"{where}: y")
     if not isinstance(spec.get(PRINTED, False), bool):

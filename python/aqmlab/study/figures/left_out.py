@@ -34,7 +34,12 @@ def _named(missing: dict[str, Place], every: Sequence[Place]) -> str:
         is_whole = all(point.name in missing for point in every if _at(point, others) in lost)
         if is_whole and len(lost) < len({_at(point, told) for point in missing.values()}):
             told = others  # what is missing is so all along this axis
-    names = [", ".join(_word(p, axis) for axis in told if axis in p.at) or p.name for p in missing.values()]
+    several = len({point.name.partition("/")[0] for point in every}) > 1
+    names = [
+        (f"{point.name.partition('/')[0]}: " if several else "")
+        + (", ".join(_word(point, axis) for axis in told if axis in point.at) or point.name)
+        for point in missing.values()
+    ]
     names = list(dict.fromkeys(names))
     more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return "; ".join(names[:NAMED]) + more
