@@ -40,8 +40,8 @@ COLUMNS = (
     ("loss\n%", "forward_loss_ratio", "share"),
     ("queueing\ndelay, ms", "forward_queue_delay_mean_s", "s"),
     ("goodput", "tcp_goodput_bps", "bps"),
-    ("median\nms", "exchanges_response_time_s_p50", "s"),
-    ("90 %\nms", "exchanges_response_time_s_p90", "s"),
+    ("response\nmedian, ms", "exchanges_response_time_s_p50", "s"),
+    ("90 % within\nms", "exchanges_response_time_s_p90", "s"),
 )
 
 OF_LINK = 3
