@@ -34,10 +34,14 @@ def _named(missing: dict[str, Place], every: Sequence[Place]) -> str:
         is_whole = all(point.name in missing for point in every if _at(point, others) in lost)
         if is_whole and len(lost) < len({_at(point, told) for point in missing.values()}):
             told = others  # what is missing is so all along this axis
-    several = len({point.name.partition("/")[0] for point in every}) > 1
+
+    def called(point: Place) -> str:
+        return ", ".join(_word(point, axis) for axis in told if axis in point.at) or point.name
+
+    there = {called(point) for point in every if point.name not in missing}
+    # What is called like a point that was run is one of another grid.
     names = [
-        (f"{point.name.partition('/')[0]}: " if several else "")
-        + (", ".join(_word(point, axis) for axis in told if axis in point.at) or point.name)
+        f"{point.name.partition('/')[0]}: {name}" if (name := called(point)) in there else name
         for point in missing.values()
     ]
     names = list(dict.fromkeys(names))
