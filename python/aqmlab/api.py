@@ -63,7 +63,7 @@ def run(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
     resolved = _resolve(source, reps)
-    doubts.of(resolved)
+    doubts.of(resolved, source.tree)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else places.of(out)
     places.check(folder, reps)
@@ -128,7 +128,7 @@ def live(
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare --live` instead of `live`")
     resolved = _resolve(source, reps)
-    doubts.of(resolved)
+    doubts.of(resolved, source.tree)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else places.of(out)
     places.check(folder, reps)
@@ -297,6 +297,10 @@ def record(
     (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)])
     planned = _plan_runs(resolved, found, 1, Path(out), resolved.name)[0].resolved
     rates = reference.rates(calibration.engine_tree(planned), planned.origin, _rate(uncongested_rate))
+    least = reference.rates_of(planned.scenario, planned.origin)
+    if any(rate < real for rate, real in zip(rates, least, strict=True)):
+        own = units.say_rate(max(least))
+        raise BadInput(f"--uncongested-rate {uncongested_rate}: expected at least the link's own rate, {own}")
     try:
         return recording.record(planned, rates, given.tree, Path(out), heard)
     except KeyboardInterrupt:
@@ -339,7 +343,7 @@ def _resolve_all(wanted: Sequence[Variant]) -> list[Resolved]:
     resolved = planning.resolved([variant.source for variant in wanted])
     for variant, item in zip(wanted, resolved, strict=True):
         if not variant.uncongested:
-            doubts.of(item)
+            doubts.of(item, variant.source.tree)
     return resolved
 
 

@@ -175,3 +175,21 @@ def test_traffic_that_asks_for_nothing_is_refused(scenario, tmp_path):
     with pytest.raises(BadInput, match="traffic: nothing to record"):
         aqmlab.record(scenario, tmp_path / "demands.csv")
     assert not (tmp_path / "demands.toml").exists()
+
+
+def test_variants_of_another_discipline_run_after_recording(scenario, tmp_path):
+    scenario.write_text(
+        SCENARIO.replace('qdisc = { kind = "pi", qref = "10p", ecn = true }\n', "").replace(
+            'duration = "40s', 'duration = "4s'
+        )
+        + '[[variant]]\nname = "tail"\n[[variant]]\nname = "codel"\nset = { "link.qdisc.kind" = "codel" }\n'
+    )
+    aqmlab.record(scenario, tmp_path / "both.csv")
+    found = aqmlab.compare(tmp_path / "both.toml", out=tmp_path / "both")
+    assert [column.name for column in found.columns] == ["tail", "codel"]
+
+
+def test_a_link_slower_than_the_scenarios_is_not_uncongested(scenario, tmp_path, capsys):
+    words = ["record", str(scenario), "-o", str(tmp_path / "slow.csv"), "--uncongested-rate", "1mbit"]
+    assert cli.invoke(words) == 2
+    assert "--uncongested-rate 1mbit: expected at least the link's own rate, 2 Mb/s" in capsys.readouterr().err

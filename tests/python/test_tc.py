@@ -518,8 +518,8 @@ def test_the_verb_writes_and_reads_its_own_lines(capsys, tmp_path):
 @pytest.mark.parametrize(
     "arguments, named",
     [
-        (["tc"], "expected a scenario, or --read"),
-        (["tc", "{a}", "--read", "{a}"], "expected a scenario, or --read"),
+        (["tc"], "expected either a scenario, or --read"),
+        (["tc", "{a}", "--read", "{a}"], "expected either a scenario, or --read"),
         (["tc", "{a}", "--dev", "eth0; reboot"], "--dev 'eth0; reboot'"),
         (["tc", "{a}", "--dev", "eth1"], "--reverse-dev eth1"),
         (["tc", "{a}", "--set", "link.qdisc.kind=pi"], "nearest: pie"),

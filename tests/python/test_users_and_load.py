@@ -41,10 +41,10 @@ def test_a_load_beside_users_is_said_not_to_count(monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
     text = BASE.replace("load = ", "users = 40\nload = ")
     with pytest.warns(Doubt, match='traffic.0.load = "98mbit" is not looked for, since users = 40 says who there is'):
-        doubts.of(scenario.read(text).resolve())
+        doubts.of(scenario.read(text).resolve(), scenario.read(text).tree)
     with warnings.catch_warnings():
         warnings.simplefilter("error", Doubt)
-        doubts.of(scenario.read(BASE).resolve())
+        doubts.of(scenario.read(BASE).resolve(), scenario.read(BASE).tree)
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_changes_of_a_link_that_never_come_are_said(monkeypatch, change, said):
     monkeypatch.setattr(engine, "native", NATIVE)
     text = f'duration = "40s"\nlink = {{ rate = "10mbit", schedule = [{change}] }}\ntraffic = [{{ kind = "bulk" }}]\n'
     with pytest.warns(Doubt, match=said):
-        doubts.of(scenario.read(text).resolve())
+        doubts.of(scenario.read(text).resolve(), scenario.read(text).tree)

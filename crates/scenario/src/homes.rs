@@ -171,7 +171,11 @@ fn expanded(block: &Section<'_>, node: &Node) -> Result<Vec<Node>, Error> {
         blocks.push(at(node.place, Data::Table(keys)));
     }
     if blocks.is_empty() {
-        return Err(block.missing(BROWSING.name, "at least one share above 0: nobody does anything"));
+        let expected = "at least one share above 0: nobody does anything";
+        return Err(match block.get(BROWSING.name) {
+            Some(entry) => entry.expected(expected),
+            None => block.missing(BROWSING.name, expected),
+        });
     }
     Ok(blocks)
 }

@@ -82,7 +82,7 @@ fn what_makes_no_sense_is_one_line() {
         ("homes = 2\nrtt = '2h'", "traffic.0.rtt = \"2h\""),
         (
             "homes = 2\nbrowsing = 0\nvideo = 0\ncalls = 0\ngames = 0\ndownloads = 0\nbackups = 0",
-            "traffic.0.browsing: missing, expected at least one share above 0: nobody does anything",
+            "traffic.0.browsing = 0: expected at least one share above 0: nobody does anything",
         ),
     ] {
         let found = refused(block);

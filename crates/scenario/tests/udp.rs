@@ -156,6 +156,11 @@ fn bad_input_is_one_line() {
         (trace, "nan,100\n", "f.csv:1: traffic.0.packets = nan,100: expected time,bytes, such as 0.25,573"),
         (trace, "x,100\n", "f.csv:1: traffic.0.packets = x,100: expected time,bytes, such as 0.25,573"),
         (trace, "1.0;5\n", "f.csv:1: traffic.0.packets = 1.0;5: expected time,bytes, such as 0.25,573"),
+        (
+            trace,
+            "time_ms,bytes\n1,500\n",
+            "f.csv:1: traffic.0.packets = time_ms,bytes: expected seconds and bytes, as time_s,bytes",
+        ),
         (trace, "t,b\n-1,500\n", "f.csv:2: traffic.0.packets = -1,500: expected time,bytes, such as 0.25,573"),
         (
             trace,

@@ -10,13 +10,15 @@ import numpy.typing as npt
 
 from aqmlab.capture.connections import Connections, Exchange
 from aqmlab.capture.queue import Queue
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, doubt
 from aqmlab.vectors import capture
 from aqmlab.vectors.points import AFTER, BEFORE, DROPPED, POINTS, WAYS
 from aqmlab.vectors.segments import Unreadable, segment
 
 _QUANTILES = (10, 25, 50, 75, 90, 95, 99)
 _NS = 1_000_000_000
+MOST_SILENCE_S = 1.0
+"""Between the last packet of a capture and the end of what is asked for, without a word."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +145,12 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
             connections.after(tcp, point.way)
     if packets == 0:
         raise BadInput(f"{path}: expected packets, found none")
-    end = latest / _NS if end_s is None else end_s
-    if end <= start_s:
-        raise BadInput(f"{path}: ends at {end:g} s: expected packets after {start_s:g} s")
+    seen_s = latest / _NS
+    end = seen_s if end_s is None else end_s
+    if min(end, seen_s) <= start_s:
+        raise BadInput(f"{path}: ends at {seen_s:g} s: expected packets after {start_s:g} s")
+    if end > seen_s + MOST_SILENCE_S:
+        doubt(f"{path}: its last packet is at {seen_s:g} s, figures are of the time to {end:g} s: rates are the lower")
     ways = tuple(sorted({point.way for point in places}))
     return Measured(path, start_s, end, end_s is None, packets, ways, queues, connections)
 

@@ -42,11 +42,16 @@ def tc(
     from aqmlab.command import tc as linux
 
     if (scenario_file is None) == (dump is None):
-        raise BadInput("tc: expected a scenario, or --read with a file (- for standard input)")
+        raise BadInput("tc: expected either a scenario, or --read with a file (- for standard input)")
     for part in only or ():
         if part not in PARTS or dump is not None:
             expected = "no --only beside --read" if dump is not None else f"one of {', '.join(PARTS)}"
             raise BadInput(f"--only {part}: expected {expected}")
+    if scenario_file is not None and rate is not None:
+        raise BadInput(f"--rate {rate}: expected it beside --read alone; a scenario's is --set link.rate={rate}")
+    if dump is not None and (settings or variant is not None):
+        what = f"--set {settings[0]}" if settings else f"--variant {variant}"
+        raise BadInput(f"{what}: expected it with a scenario, not beside --read")
     if scenario_file is not None:
         setup = linux.write(scenario_file, dict(map(scenario.parse_setting, settings)), variant, dev, reverse_dev)
         setup = setup.only(only or ())

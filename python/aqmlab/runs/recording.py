@@ -132,7 +132,7 @@ def _replaying(tree: Tree, given: Tree, found: list[Demands], resolved: Resolved
     """The scenario with replays in the places of what was recorded; names of other files as seen from `folder`.
 
     The hosts' TCP and the variants are as the author gave them: with every key of a stack written out, another `stack`
-    or `cc` would change nothing, or contradict them.
+    or `cc` would change nothing, or contradict them. So are disciplines where there are variants.
     """
     here = Path(resolved.origin).parent
     names = {(kept.file, kept.sha256): os.path.relpath(str(here / kept.file), str(folder)) for kept in resolved.files}
@@ -153,6 +153,13 @@ def _replaying(tree: Tree, given: Tree, found: list[Demands], resolved: Resolved
         if name in given:
             result[name] = given[name]
     for link, own in links.of(result).items():
-        for name in {"reverse_rate", "reverse_qdisc"} - links.of(given)[link].keys():
+        written = links.of(given)[link]
+        for name in {"reverse_rate", "reverse_qdisc"} - written.keys():
             own.pop(name)
+        if "variant" in given:  # another kind would not take every key of this one
+            for name in scenario.QUEUES:
+                if name in written:
+                    own[name] = written[name]
+                elif name == "qdisc":
+                    own.pop(name, None)
     return result

@@ -22,7 +22,7 @@ use crate::blocks::Asking;
 use crate::demand::{Carries, Demand, Expected, Lanes, Site, Source};
 use crate::error::Error;
 use crate::kept::{self, ReadFile};
-use crate::rows::{lines, time_of};
+use crate::rows::{lines, other_units, time_of};
 use crate::scenario::Direction;
 use crate::voice::{Asks, Command, Turn, Voice};
 use base::{Span, Time};
@@ -146,6 +146,9 @@ impl Asks for Replaying<'_> {
 fn demands(file: &ReadFile) -> Result<Demands, Error> {
     let mut demands = Demands::default();
     let mut numbers = BTreeMap::new();
+    if let Some(heading) = other_units(&file.text) {
+        return Err(file.error(heading, "expected times in seconds and sizes in bytes".into()));
+    }
     for (number, line) in lines(&file.text) {
         add(&mut demands, &mut numbers, line).map_err(|problem| file.error(number, problem))?;
     }

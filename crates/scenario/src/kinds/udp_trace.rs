@@ -12,7 +12,7 @@ use crate::demand::{Carries, Demand, Expected, Site, Source};
 use crate::distribution::{self, Quantity};
 use crate::error::Error;
 use crate::kept::{self, ReadFile};
-use crate::rows::{lines, time_of};
+use crate::rows::{lines, other_units, time_of};
 use crate::written::Written;
 use base::{Distribution, Span};
 use std::sync::Arc;
@@ -89,6 +89,9 @@ impl Demand for UdpTrace {
 /// The lines of a file of packets.
 fn packets(file: &ReadFile) -> Result<Arc<[Datagram]>, Error> {
     let mut packets: Vec<(Span, u32)> = Vec::new();
+    if let Some(heading) = other_units(&file.text) {
+        return Err(file.error(heading, "expected seconds and bytes, as time_s,bytes".into()));
+    }
     for (number, line) in lines(&file.text) {
         let expected = "expected time,bytes, such as 0.25,573";
         let read = |line: &str| -> Option<(Span, f64)> {

@@ -42,7 +42,7 @@ const OBJECTS: Key = Key {
     name: "objects",
     takes: Takes::Drawn("number or distribution"),
     default: "",
-    doc: "objects of a page, rounded up",
+    doc: "objects of a page, rounded up, one at least",
 };
 const INTER_OBJECT: Key =
     Key { name: "inter_object", doc: "time from the beginning of an object to that of the next", ..INTER_PAGE };
