@@ -173,11 +173,11 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequenc
         "",
         "Disciplines with their defaults, in the scenarios that [RFC 7928 asks for](../guide/evaluate.md):",
         "goodput and mean queueing delay of one case of some sections, at the first rate. The counts are of all cases:",
-        "there are fewer where a discipline cannot mark, or has no setting or scheduler that a section asks about.",
+        "there are fewer where a discipline cannot mark, or has no setting that a section asks about.",
         "A discipline of one's own is shown among these on the page of its evaluation.",
         "Where these numbers speak of what studies and validation speak of too, [they are compared](agreement.md).",
         "",
-        f"| discipline | {sections} | delay less than drop-tail's | goodput less | costs more than drop-tail, ns a packet |",
+        f"| discipline | {sections} | delay less than drop-tail's | goodput less | costs more, ns a packet |",
         f"|{'---|' * (4 + len(SHOWN))}",
     ]
     for name, kept in every.items():
