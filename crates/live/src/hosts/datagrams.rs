@@ -75,6 +75,7 @@ pub fn unsupported(traffic: &Traffic, family: Family) -> Option<String> {
     let least = least + if traffic.workload.carries() == Carries::Probes { MARK as u32 } else { 0 };
     let is_possible = |size: f64| (f64::from(least)..=f64::from(LARGEST)).contains(&size);
     let size = traffic.workload.packet_sizes().into_iter().find(|&size| !is_possible(size))?;
+    let size = size.abs(); // the least of what is drawn may be -0
     Some(format!("packets of {size} bytes: expected {least} to {LARGEST}, as real hosts send over this link"))
 }
 
