@@ -1,6 +1,6 @@
 """What can be run and may not be what was meant, said of a scenario before it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +10,6 @@ from aqmlab.errors import doubt
 
 CHANGED = ("rate", "reverse_rate", "delay", "reverse_delay", "outage")
 """What an entry of a schedule changes of a link."""
-
 
 NEEDS: Mapping[str, tuple[tuple[str, ...], str, tuple[Any, ...]]] = {
     "ECN": (("ect", "ect_on_control", "ect_on_retransmit", "ecn_floor", "abe"), "ecn", ("off",)),
@@ -43,26 +42,35 @@ def _loads(resolved: Resolved) -> None:
 
 
 def _hosts(resolved: Resolved, given: Tree) -> None:
-    """Keys that are not as the stack has them, and do nothing beside others."""
-    blocks = given.get("traffic", [])
+    """Keys that are not as the stack has them, and do nothing beside others: in a block, or in all that have no own."""
     with_tcp = {row["kind"] for row in engine.traffic_models() if row["speaks_tcp"]}
-    together = enumerate(_together(blocks, resolved))
-    own = [(f"traffic.{k}", block, here) for k, (block, here) in together if here["kind"] in with_tcp]
-    for where, said, values in [("tcp", given.get("tcp", {}), resolved.scenario.get("tcp", {})), *own]:
-        if not isinstance(said, Mapping):
-            continue
-        usual = _stack(str(values.get("stack", "linux")))
-        for key in (key for key in said if key in usual and values.get(key) != usual[key]):
-            if (why := _idle(key, values)) is not None:
-                doubt(f"{resolved.origin}: {where}.{key} = {_written(said[key])}: does nothing here, {why}")
+    blocks = [(k, *one) for k, one in enumerate(_together(given, resolved)) if one[1]["kind"] in with_tcp]
+    common = given.get("tcp", {})
+    for key in common if isinstance(common, Mapping) else ():
+        _say(resolved, "tcp", key, common, [here for _, said, here in blocks if key not in said])
+    for k, said, here in blocks:
+        for key in said:
+            _say(resolved, f"traffic.{k}", key, said, [here])
 
 
-def _together(blocks: Any, resolved: Resolved) -> list[tuple[Any, Tree]]:
-    """What is written of each block, beside all keys of its hosts."""
-    there = resolved.scenario["traffic"]
+def _together(given: Tree, resolved: Resolved) -> list[tuple[Tree, Tree]]:
+    """What is written of each block, and all keys of its hosts."""
+    blocks, there = given.get("traffic", []), resolved.scenario["traffic"]
     if not isinstance(blocks, list) or len(blocks) != len(there):
-        return []
+        return []  # several blocks are made of one
     return [(said, {**resolved.scenario.get("tcp", {}), **block}) for said, block in zip(blocks, there, strict=True)]
+
+
+def _say(resolved: Resolved, where: str, key: str, said: Tree, hosts: Sequence[Tree]) -> None:
+    """Says that a key does nothing with any of these hosts, where it is not what their stack has anyway."""
+    whys = [_idle(key, values) for values in hosts if _is_unusual(key, values)]
+    if whys and len(whys) == len(hosts) and None not in whys:
+        doubt(f"{resolved.origin}: {where}.{key} = {_written(said[key])}: does nothing here, {whys[0]}")
+
+
+def _is_unusual(key: str, values: Tree) -> bool:
+    usual = _stack(str(values.get("stack", "linux")))
+    return key in usual and values.get(key) != usual[key]
 
 
 def _idle(key: str, values: Tree) -> str | None:

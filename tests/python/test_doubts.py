@@ -50,6 +50,7 @@ def test_what_does_nothing_is_said(tmp_path, text, line):
     [
         BULK,
         '[tcp]\necn = "accurate"\nect = "ect1"\n' + BULK,
+        '[tcp]\nect = "ect1"\n' + BULK + BULK + 'ecn = "accurate"\n',
         BULK + 'cc = "ledbat"\nledbat_target = "5ms"\n',
         BULK + 'pacing_burst = 1\nmax_pacing_rate = "1mbit"\n',
         # What a result has written down is as the stack has it.
