@@ -13,7 +13,6 @@ CHANGED = ("rate", "reverse_rate", "delay", "reverse_delay", "outage")
 
 NEEDS: Mapping[str, tuple[tuple[str, ...], str, tuple[Any, ...]]] = {
     "ECN": (("ect", "ect_on_control", "ect_on_retransmit", "ecn_floor", "abe"), "ecn", ("off",)),
-    "pacing": (("pacing_burst",), "pacing", (False,)),
     "a handshake": (("syn_timer",), "handshake", (False,)),
     "delayed acknowledgements": (("delayed_ack_timeout",), "delayed_ack", ("off",)),
 }
@@ -78,7 +77,7 @@ def _idle(key: str, values: Tree) -> str | None:
     if key.startswith(OF_LEDBAT) and values["cc"] != "ledbat":
         return f'where cc = "{values["cc"]}" and not "ledbat"'
     for what, (keys, other, without) in NEEDS.items():
-        if key in keys and values.get(other) in without and not (key == "pacing_burst" and "max_pacing_rate" in values):
+        if key in keys and values.get(other) in without:
             return f"without {what}: {other} = {_written(values[other])}"
     return None
 

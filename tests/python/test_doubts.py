@@ -32,7 +32,6 @@ def said(tmp_path, text: str) -> list[str]:
         ('[tcp]\nect = "ect1"\n' + BULK, 'tcp.ect = "ect1": does nothing here, without ECN: ecn = "off"'),
         (BULK + "abe = true\n", 'traffic.0.abe = true: does nothing here, without ECN: ecn = "off"'),
         (BULK + 'ledbat_target = "5ms"\n', 'traffic.0.ledbat_target = "5ms": does nothing here, where cc = "cubic"'),
-        (BULK + "pacing_burst = 1\n", "traffic.0.pacing_burst = 1: does nothing here, without pacing: pacing = false"),
         ('[tcp]\nhandshake = false\nsyn_timer = "9s"\n' + BULK, 'tcp.syn_timer = "9s": does nothing here, without a'),
         (
             '[tcp]\ndelayed_ack = "off"\ndelayed_ack_timeout = "1s"\n' + BULK,
@@ -52,7 +51,6 @@ def test_what_does_nothing_is_said(tmp_path, text, line):
         '[tcp]\necn = "accurate"\nect = "ect1"\n' + BULK,
         '[tcp]\nect = "ect1"\n' + BULK + BULK + 'ecn = "accurate"\n',
         BULK + 'cc = "ledbat"\nledbat_target = "5ms"\n',
-        BULK + 'pacing_burst = 1\nmax_pacing_rate = "1mbit"\n',
         # What a result has written down is as the stack has it.
         '[tcp]\nledbat_target = "100ms"\nabe = false\n' + BULK,
     ],

@@ -324,7 +324,7 @@ def test_a_selector_may_find_nothing_of_what_is_known_to_be_left_out():
     ("old", "new", "complaint"),
     [
         ('name = "web"', 'name = "Web users"', "grid.toml: grid.0.name: 'Web users': expected a name of small letters"),
-        ('name = "web"', 'nome = "web"', "grid.toml: grid.0: nome: unknown key; expected one of name, title"),
+        ('name = "web"', 'nome = "web"', "grid.toml: grid.0: nome: unknown key; did you mean name?"),
         ('name = "aqm"', 'name = "grid"', "axis.0.name: 'grid': is what a column of runs.parquet is called; expected"),
         ('name = "aqm"', 'name = "AQM"', "grid.toml: grid.0 (web).axis.0.name: 'AQM': expected small letters"),
         *(
@@ -346,7 +346,11 @@ def test_a_selector_may_find_nothing_of_what_is_known_to_be_left_out():
             'values = [100, 200]\nnames = ["a"]',
             "names: ['a']: expected a list as long as values, 2",
         ),
-        ("values = [100, 200]", "values = [[1], [2]]", "axis.2 (users).values.0: '[1]': expected a name"),
+        (
+            "values = [100, 200]",
+            "values = [[1], [2]]",
+            "axis.2 (users).values.0: [1]: cannot be a name; expected names beside values",
+        ),
         (
             "values = [100, 200]",
             'values = [1, 2]\nzip = "A"\n[[grid.axis]]\nname = "b"\nkey = "x"\nvalues = [1]\nzip = "A"',
