@@ -11,12 +11,12 @@ from aqmlab.errors import doubt
 CHANGED = ("rate", "reverse_rate", "delay", "reverse_delay", "outage")
 """What an entry of a schedule changes of a link."""
 
-NEEDS: Mapping[str, tuple[tuple[str, ...], str, tuple[Any, ...]]] = {
-    "ECN": (("ect", "ect_on_control", "ect_on_retransmit", "ecn_floor", "abe"), "ecn", ("off",)),
-    "a handshake": (("syn_timer",), "handshake", (False,)),
-    "delayed acknowledgements": (("delayed_ack_timeout",), "delayed_ack", ("off",)),
+NEEDS: Mapping[str, tuple[tuple[str, ...], str, Any]] = {
+    "ECN": (("ect", "ect_on_control", "ect_on_retransmit", "ecn_floor", "abe"), "ecn", "off"),
+    "a handshake": (("syn_timer",), "handshake", False),
+    "delayed acknowledgements": (("delayed_ack_timeout",), "delayed_ack", "off"),
 }
-"""What some keys of hosts are about, and the key with its values that says that there is none."""
+"""What some keys of hosts are about, and the key with the value that says that there is none."""
 OF_LEDBAT = "ledbat_"
 
 
@@ -77,7 +77,7 @@ def _idle(key: str, values: Tree) -> str | None:
     if key.startswith(OF_LEDBAT) and values["cc"] != "ledbat":
         return f'where cc = "{values["cc"]}" and not "ledbat"'
     for what, (keys, other, without) in NEEDS.items():
-        if key in keys and values.get(other) in without:
+        if key in keys and values.get(other) == without:
             return f"without {what}: {other} = {_written(values[other])}"
     return None
 

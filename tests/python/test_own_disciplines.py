@@ -16,7 +16,8 @@ from aqmlab.live import kernel
 from aqmlab.progress import Silent
 from aqmlab.runs import apart, law_check
 from conftest import NATIVE, ROOT
-from test_laws import KERNEL, SCENARIO, checked, command, library, of_a_sweep, run
+from test_law_check import checked
+from test_laws import KERNEL, SCENARIO, command, library, of_a_sweep, run
 
 SOURCE = '''
 import heapq
