@@ -14,14 +14,11 @@ import numpy as np
 import polars as pl
 
 from aqmlab import statistics
-from aqmlab.advice import applications as judged
 from aqmlab.comparison import Column, Comparison
-from aqmlab.results import pages, video
+from aqmlab.results import felt, pages, video
 from aqmlab.results.run import Run
 from aqmlab.separately import Heading, Part
 from aqmlab.statistics import Array, Interval
-
-PAGE_IN_S = judged.PAGE_IN_S
 
 Figures = Mapping[str, float | None]
 """A number each, by its name; nothing where there is none."""
@@ -47,7 +44,7 @@ class Application:
 def _blocks(run: Run, application: Application) -> list[int]:
     """The blocks of an application."""
     traffic = run.scenario["traffic"]
-    found = judged.places(traffic, application.name)
+    found = felt.places(traffic, application.name)
     own = {"pages": pages.blocks, "video": _films_of, "live": _live_of}.get(application.name)
     return sorted({*found, *(own(traffic) if own else [])})
 
@@ -73,7 +70,7 @@ def _pages(run: Run, blocks: Sequence[int]) -> Figures:
     found = _loaded(run, blocks)
     return {
         "loaded": float(found["load_s"].count()),
-        "share_in_2s": pages.within(found, PAGE_IN_S, run.window),
+        "share_in_2s": pages.within(found, felt.PAGE_IN_S, run.window),
         "load_median_s": pages.median_s(found, run.window),
     }
 
@@ -129,21 +126,21 @@ def _calls(run: Run, blocks: Sequence[int]) -> Figures:
     found = _opinions(run, blocks)
     if not found.size:
         return {"mos_mean": None, "mos_least": None, "satisfied": None}
-    satisfied = judged.satisfied(found)
+    satisfied = felt.satisfied(found)
     return {"mos_mean": float(found.mean()), "mos_least": float(found.min()), "satisfied": satisfied}
 
 
 def _opinions(run: Run, blocks: Sequence[int]) -> Array:
-    return _each_way(run, blocks, judged.opinion_of)
+    return _each_way(run, blocks, felt.opinion_of)
 
 
 def _games(run: Run, blocks: Sequence[int]) -> Figures:
-    found = _each_way(run, blocks, judged.late_of)
+    found = _each_way(run, blocks, felt.late_of)
     return {"p99_mean_s": float(found.mean()), "p99_most_s": float(found.max())} if found.size else {}
 
 
 def _late(run: Run, blocks: Sequence[int]) -> Array:
-    return _each_way(run, blocks, judged.late_of) * 1e3
+    return _each_way(run, blocks, felt.late_of) * 1e3
 
 
 def _flows(run: Run, blocks: Sequence[int]) -> Figures:

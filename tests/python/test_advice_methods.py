@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from aqmlab.advice.emodel import Call, opinion, rating
 from aqmlab.advice.race import Race, looks
+from aqmlab.results.emodel import Call, opinion, rating
 
 
 def test_a_call_without_delay_and_loss_has_the_published_default() -> None:

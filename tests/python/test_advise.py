@@ -18,6 +18,7 @@ from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
+from aqmlab.results import emodel, felt
 from aqmlab.tc import read as tc
 from conftest import ROOT
 
@@ -110,15 +111,15 @@ def test_all_candidates_meet_the_same_link_and_users() -> None:
 def test_a_call_takes_the_playout_that_suits_it() -> None:
     still = np.full(1000, 0.030)
     # 30 ms, the least buffer of 20 ms, and 20 ms of packetisation: mouth to ear 70 ms, nothing lost.
-    assert applications.opinion_of(still) == pytest.approx(applications.opinion(applications.rating(_after(0.070))))
+    assert felt.opinion_of(still) == pytest.approx(emodel.opinion(emodel.rating(_after(0.070))))
     # A tenth of the packets 130 ms later: waiting for all of them costs less than losing them.
     late = np.where(np.arange(1000) % 10 == 0, 0.160, 0.030)
-    assert applications.opinion_of(late) == pytest.approx(applications.opinion(applications.rating(_after(0.200))))
-    assert applications.opinion_of(np.full(10, np.nan)) == 1.0
+    assert felt.opinion_of(late) == pytest.approx(emodel.opinion(emodel.rating(_after(0.200))))
+    assert felt.opinion_of(np.full(10, np.nan)) == 1.0
 
 
-def _after(delay_s: float) -> applications.Call:
-    return applications.Call(delay_s)
+def _after(delay_s: float) -> emodel.Call:
+    return emodel.Call(delay_s)
 
 
 def test_a_game_counts_what_is_lost() -> None:
@@ -131,7 +132,7 @@ def test_a_game_counts_what_is_lost() -> None:
             "delay_s": [0.02] * 200 + [0.03] * 196 + [None] * 4,
         }
     )
-    assert applications.games(rows) == applications.GAME_LOST_S
+    assert applications.games(rows) == felt.GAME_LOST_S
     assert applications.games(rows.filter(pl.col("direction") == 0)) == pytest.approx(0.02)
 
 

@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 from aqmlab import api, applications, engine, figures
-from aqmlab.advice import applications as judged
 from aqmlab.comparison import Comparison
 from aqmlab.report import page
-from aqmlab.results import pages, video
+from aqmlab.results import felt, pages, video
 from aqmlab.results.run import Run
 from conftest import NATIVE
 
@@ -60,8 +59,8 @@ def expected(run: Run) -> Mapping[str, float]:
     """The figures again, from the run's tables and what other tests hold."""
     probes = run.probes
     calls, games = (probes.filter(pl.col("traffic") == block) for block in (2, 3))
-    each = [judged.opinion_of(flow.sort("packet")["delay_s"].to_numpy()) for _, flow in calls.group_by("source")]
-    late = [judged.late_of(flow.sort("packet")["delay_s"].to_numpy()) for _, flow in games.group_by("source")]
+    each = [felt.opinion_of(flow.sort("packet")["delay_s"].to_numpy()) for _, flow in calls.group_by("source")]
+    late = [felt.late_of(flow.sort("packet")["delay_s"].to_numpy()) for _, flow in games.group_by("source")]
     films = video.said(run.films)
     held = run.summary["tcp"]["held_back"]
     return {

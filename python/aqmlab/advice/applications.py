@@ -12,22 +12,10 @@ import polars as pl
 from aqmlab import units
 from aqmlab.advice import captured, situation
 from aqmlab.advice.captured import Piece
-from aqmlab.advice.emodel import Call, opinion, rating
 from aqmlab.advice.question import DURATION_S, Question
 from aqmlab.results import pages as loaded
 from aqmlab.results import video
-
-PAGE_IN_S = 2.0
-"""A page is in time within so long."""
-
-PACKETISED_S = 0.020
-"""What a voice waits until a packet of it is full."""
-
-PLAYOUT_S = (0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4)
-"""Beyond the shortest delay: buffers of which a call takes the one that suits it best, as an adaptive one tries to."""
-
-GAME_LOST_S = 1.0
-"""What a game's packet that is lost counts as; later ones are of no more use."""
+from aqmlab.results.felt import PAGE_IN_S, late_of, opinion_of, places
 
 GAME_UNPLAYABLE_S = 0.25
 """The 99th percentile one way at which a game has no score left."""
@@ -136,11 +124,6 @@ def measured(
     }
 
 
-def places(traffic: Sequence[Mapping[str, Any]], application: str) -> list[int]:
-    """The blocks that are of an application."""
-    return [place for place, block in enumerate(traffic) if block.get("application") == application]
-
-
 def films(folder: Path, traffic: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """What viewers saw: the mean time to the first picture, stalls an hour, and the mean bitrate.
 
@@ -234,40 +217,6 @@ def _each_way(probes: pl.DataFrame, figure: Any) -> dict[int, list[float]]:
     for (direction, _), flow in sorted(probes.group_by("direction", "source"), key=lambda item: item[0]):
         ways.setdefault(int(direction), []).append(figure(flow.sort("packet")["delay_s"].to_numpy()))
     return ways
-
-
-def late_of(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """The delay below which 99 % of a game's packets stay, one way, seconds."""
-    counted = np.where(np.isnan(delays), GAME_LOST_S, np.minimum(delays, GAME_LOST_S))
-    return float(np.quantile(counted, 0.99))
-
-
-SATISFIED = 4.03
-"""The MOS from which on users are satisfied: R of 80 in table B.1 of G.107, annex B."""
-
-
-def satisfied(opinions: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """The share of calls of which users are satisfied."""
-    return float((opinions >= SATISFIED).mean())
-
-
-def opinion_of(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """The MOS of a call one way, with the play-out that suits it best: what comes later is lost, what comes earlier
-    waits."""
-    if np.isnan(delays).all():
-        return 1.0
-    shortest = float(np.nanmin(delays))
-    return max(_played(delays, shortest + buffer) for buffer in PLAYOUT_S)
-
-
-def _played(delays: np.ndarray[Any, np.dtype[np.float64]], at_s: float) -> float:
-    is_lost = np.isnan(delays) | (delays > at_s)
-    loss = float(is_lost.mean())
-    if loss >= 1:
-        return 1.0
-    runs = int(is_lost[0]) + int((is_lost[1:] & ~is_lost[:-1]).sum())
-    length = float(is_lost.sum()) / runs if runs else 1.0
-    return opinion(rating(Call(at_s + PACKETISED_S, loss, length * (1 - loss))))
 
 
 def score(question: Question, row: Row) -> float:
