@@ -1,6 +1,6 @@
 //! Connections: two endpoints, the path between them, and what is asked over it.
 
-use crate::parking::{Parked, Parking};
+use crate::parking::Parking;
 use crate::tmix::Playing;
 use base::{FlowKey, Pack, Packer, Span, Time, Unpacker, fetch, packed};
 use net::Step;
@@ -174,20 +174,11 @@ packed!(Path { flow, dscp, hosts, steps, links });
 /// in, asking costs more than it gains.
 const MANY: usize = 1500;
 
-/// A connection at its place.
-enum Slot {
-    /// Something may happen to it at any time.
-    Awake(Box<Connection>),
-    /// It pauses.
-    Parked(Parked),
-}
-
-const _: () = assert!(size_of::<Slot>() == 16, "a place takes two words");
-
 /// All connections, by place.
 #[derive(Default)]
 pub struct Connections {
-    slots: Vec<Slot>,
+    /// Those to which something may happen at any time; the others are parked. Eight places share a cache line.
+    awake: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
     opened: u64,
     /// What parks them.
@@ -230,112 +221,94 @@ impl Connections {
                 number: row,
                 application: Application::Transfer(Transfer::new(None, Time::ZERO)),
             };
-            self.slots.push(Slot::Awake(self.parking.memory().unwrap_or_else(|| Box::new(fresh()))));
-            self.free.reserve(self.slots.len());
-            self.slots.len() as u32 - 1
+            self.awake.push(Some(self.parking.memory().unwrap_or_else(|| Box::new(fresh()))));
+            self.free.reserve(self.awake.len());
+            self.awake.len() as u32 - 1
         });
-        let slot = self.get(place);
-        slot.ends[0].reset(config);
-        slot.ends[1].reset(config);
-        slot.wakes = [Wakes::default(); 2];
-        slot.path = path;
-        slot.client = client;
-        slot.block = block;
-        slot.number = row;
-        slot.application = application;
-        (slot.is_over, slot.is_free) = (false, false);
+        let connection = self.get(place);
+        connection.ends[0].reset(config);
+        connection.ends[1].reset(config);
+        connection.wakes = [Wakes::default(); 2];
+        connection.path = path;
+        connection.client = client;
+        connection.block = block;
+        connection.number = row;
+        connection.application = application;
+        (connection.is_over, connection.is_free) = (false, false);
         place
     }
 
     /// The connection at `place`, which is parked no longer.
     #[inline]
     pub fn get(&mut self, place: u32) -> &mut Connection {
-        let slot = &mut self.slots[place as usize];
-        if let Slot::Parked(parked) = slot {
-            *slot = Slot::Awake(self.parking.wake(parked, place));
-        }
-        match slot {
-            Slot::Awake(connection) => connection,
-            Slot::Parked(_) => unreachable!("it has just been woken"),
-        }
+        self.awake[place as usize].get_or_insert_with(|| self.parking.wake(place))
     }
 
     /// Parks the connection at `place` if it pauses from `now` on.
     pub fn park(&mut self, place: u32, now: Time) {
-        let slot = &mut self.slots[place as usize];
-        if let Slot::Awake(connection) = slot
-            && connection.pauses(self.parking.pause, now)
-        {
-            let parked = self.parking.park(connection, place);
-            if let Slot::Awake(memory) = std::mem::replace(slot, Slot::Parked(parked)) {
-                self.parking.keep(memory);
-            }
+        let pauses = |connection: &mut Box<Connection>| connection.pauses(self.parking.pause, now);
+        if let Some(connection) = self.awake[place as usize].take_if(pauses) {
+            self.parking.park(connection, place);
         }
     }
 
     /// Whether there are more of them than a cache holds beside all else.
     #[inline]
     pub fn are_many(&self) -> bool {
-        self.slots.len() >= MANY
+        self.awake.len() >= MANY
     }
 
     /// Asks for an end of the connection at `place`, and for what its two ends have in common.
     #[inline(always)]
     pub fn fetch(&self, place: u32, end: usize) {
-        match &self.slots[place as usize] {
-            Slot::Awake(connection) => {
+        match &self.awake[place as usize] {
+            Some(connection) => {
                 fetch(&connection.ends[end]);
                 fetch(&connection.application);
                 fetch(&connection.path);
             }
-            Slot::Parked(parked) => parked.fetch(),
+            None => self.parking.fetch(place),
         }
     }
 
     /// Asks for what an end of the connection at `place` points to; the end itself is there already.
     #[inline(always)]
     pub fn fetch_records(&self, place: u32, end: usize) {
-        if let Slot::Awake(connection) = &self.slots[place as usize] {
+        if let Some(connection) = &self.awake[place as usize] {
             connection.ends[end].fetch_records();
         }
     }
 
     /// The path of the connection at `place`, of which a packet is on its way.
     pub fn path(&self, place: u32) -> &Path {
-        match &self.slots[place as usize] {
-            Slot::Awake(connection) => &connection.path,
-            Slot::Parked(_) => unreachable!("what has packets on their way is not parked"),
-        }
+        let awake = self.awake[place as usize].as_ref();
+        &awake.expect("what has packets on their way is not parked").path
     }
 
     /// Lists `place` as reusable if its connection is over and its last packet gone.
     #[inline]
     pub fn release(&mut self, place: u32) {
-        let slot = self.get(place);
-        if slot.is_over && slot.in_flight == 0 && !slot.is_free {
-            slot.is_free = true;
+        let connection = self.get(place);
+        if connection.is_over && connection.in_flight == 0 && !connection.is_free {
+            connection.is_free = true;
             self.free.push(place);
         }
     }
 
     /// Shows all that are not over.
     pub fn show_live(&self, mut look: impl FnMut(&Connection)) {
-        for (place, slot) in (0..).zip(&self.slots) {
-            match slot {
-                Slot::Awake(connection) if connection.is_over => {}
-                Slot::Awake(connection) => look(connection),
-                Slot::Parked(parked) => look(&self.parking.copy(parked, place)),
+        for (place, connection) in (0..).zip(&self.awake) {
+            match connection {
+                Some(connection) if connection.is_over => {}
+                Some(connection) => look(connection),
+                None => look(&self.parking.copy(place)),
             }
         }
     }
 
     /// Packets on their way, of connections that are over too.
     pub fn in_flight(&self) -> usize {
-        let of = |slot: &Slot| match slot {
-            Slot::Awake(connection) => connection.in_flight as usize,
-            Slot::Parked(_) => 0,
-        };
-        self.slots.iter().map(of).sum()
+        self.awake.iter().flatten().map(|connection| connection.in_flight as usize).sum()
     }
 }
 

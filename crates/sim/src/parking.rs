@@ -8,17 +8,6 @@ use crate::connection::Connection;
 use base::{Pack, Packer, Span, Unpacker, Whole, fetch};
 use std::collections::BTreeMap;
 
-/// A connection that is parked.
-pub struct Parked(Box<[u8]>);
-
-impl Parked {
-    /// Asks for it.
-    #[inline]
-    pub fn fetch(&self) {
-        fetch(&*self.0);
-    }
-}
-
 /// Connections that pause for less are not parked: to pack one and to bring it back takes as long as some packets do.
 const PAUSE: Span = Span::from_secs(10);
 
@@ -27,6 +16,8 @@ pub struct Parking {
     /// A pause as long as this is worth it.
     pub pause: Span,
     packer: Packer,
+    /// What is packed, by place; empty where nothing is parked.
+    packed: Vec<Box<[u8]>>,
     /// What few connections have that does not pack, by place.
     whole: BTreeMap<u32, Vec<Whole>>,
     /// The memory of connections that were parked, for those that wake.
@@ -36,7 +27,7 @@ pub struct Parking {
 
 impl Default for Parking {
     fn default() -> Self {
-        Self { pause: PAUSE, packer: Packer::default(), whole: BTreeMap::new(), kept: Vec::new() }
+        Self { pause: PAUSE, packer: Packer::default(), packed: Vec::new(), whole: BTreeMap::new(), kept: Vec::new() }
     }
 }
 
@@ -44,24 +35,22 @@ impl Parking {
     /// Parks a connection that is at `place`.
     #[cold]
     #[inline(never)]
-    pub fn park(&mut self, connection: &mut Connection, place: u32) -> Parked {
+    pub fn park(&mut self, mut connection: Box<Connection>, place: u32) {
         connection.ends.iter_mut().for_each(tcp::Endpoint::rest);
         connection.pack(&mut self.packer);
         let (bytes, whole) = self.packer.finish();
         if !whole.is_empty() {
             self.whole.insert(place, whole);
         }
-        let parked = Parked(bytes);
+        if self.packed.len() <= place as usize {
+            self.packed.resize_with(place as usize + 1, Box::default);
+        }
+        self.packed[place as usize] = bytes;
         if cfg!(debug_assertions) {
-            let copy = self.copy(&parked, place);
+            let copy = self.copy(place);
             assert_eq!(format!("{copy:?}"), format!("{connection:?}"), "parking loses nothing");
         }
-        parked
-    }
-
-    /// Keeps the memory of a connection that was parked.
-    pub fn keep(&mut self, memory: Box<Connection>) {
-        self.kept.push(memory);
+        self.kept.push(connection);
     }
 
     /// The memory of a connection that was parked, if there is any; nothing is on its way to that.
@@ -72,9 +61,10 @@ impl Parking {
     /// Wakes the connection that is parked at `place`.
     #[cold]
     #[inline(never)]
-    pub fn wake(&mut self, parked: &Parked, place: u32) -> Box<Connection> {
+    pub fn wake(&mut self, place: u32) -> Box<Connection> {
+        let bytes = std::mem::take(&mut self.packed[place as usize]);
         let whole = self.whole.remove(&place).unwrap_or_default();
-        let from = &mut Unpacker::new(&parked.0, &whole);
+        let from = &mut Unpacker::new(&bytes, &whole);
         match self.memory() {
             Some(mut memory) => {
                 memory.restore(from);
@@ -85,9 +75,15 @@ impl Parking {
     }
 
     /// A copy of the connection that is parked at `place`.
-    pub fn copy(&self, parked: &Parked, place: u32) -> Connection {
+    pub fn copy(&self, place: u32) -> Connection {
         let whole = self.whole.get(&place).map_or(&[][..], |whole| whole);
-        Connection::unpack(&mut Unpacker::new(&parked.0, whole))
+        Connection::unpack(&mut Unpacker::new(&self.packed[place as usize], whole))
+    }
+
+    /// Asks for the connection that is parked at `place`.
+    #[inline]
+    pub fn fetch(&self, place: u32) {
+        fetch(&*self.packed[place as usize]);
     }
 }
 
