@@ -185,6 +185,14 @@ def ip_packet(packet: Packet, version: int = 4) -> bytes:
 
 LINKS = {
     "ethernet": (1, {4: bytes(12) + b"\x08\x00", 6: bytes(12) + b"\x86\xdd"}),
+    # Version, session and length, then what PPP carries.
+    "pppoe": (
+        1,
+        {
+            4: bytes(12) + b"\x88\x64\x11\x00\x00\x05\x00\x30\x00\x21",
+            6: bytes(12) + b"\x88\x64\x11\x00\x00\x05\x00\x30\x00\x57",
+        },
+    ),
     "vlan": (1, {4: bytes(12) + b"\x81\x00\x00\x07\x08\x00", 6: bytes(12) + b"\x81\x00\x00\x07\x86\xdd"}),
     "raw": (101, {4: b"", 6: b""}),
     "loopback": (0, {4: b"\x02\x00\x00\x00", 6: b"\x1e\x00\x00\x00"}),

@@ -10,7 +10,7 @@ import pytest
 
 from aqmlab import cli
 from aqmlab.capture.measure import measure
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Doubt
 from aqmlab.vectors import ACCEPTOR, INITIATOR, convert
 from aqmlab.vectors.capture import frames, interfaces
 from captures import ACK, FIN, PSH, SYN, Packet, block, ip_packet
@@ -246,7 +246,7 @@ def run_folder(tmp_path: Path, offered: int = 7) -> Path:
         "forward": facts,
         "reverse": back,
         "exchanges": {"completed": 2},
-        "tcp": {"retransmitted_segments": 1},
+        "tcp": {"retransmitted_segments": 1, "lost_before_link_packets": 0},
     }
     (folder / "summary.json").write_text(json.dumps(summary))
     manifest = {"kind": "run", "seed": 1, "digest": "x", "scenario_digest": "y", "version": "0", "self_checks": []}
@@ -314,6 +314,59 @@ def test_a_file_of_one_way_of_a_link_is_checked_against_that_link(
     assert error.count("\n") == 1 and "packets.LINK.forward.pcapng, with LINK one of home, core" in error
 
 
+def checks(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    scenario: str = "",
+    marked: int = 1,
+    lost: int = 0,
+    end: int = 600,
+) -> dict[str, dict[str, object]]:
+    """What is said of the conversation in a window from 0 ms to `end`, by title."""
+    path, folder = written(tmp_path, conversation().seen), run_folder(tmp_path)
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["forward"]["marked_packets"] = marked
+    summary["tcp"]["lost_before_link_packets"] = lost
+    (folder / "summary.json").write_text(json.dumps(summary))
+    text = (folder / "scenario.toml").read_text().replace("600ms", f"{end}ms")
+    (folder / "scenario.toml").write_text(text + scenario)
+    cli.invoke(["capture", str(path), "--against", str(folder), "--json"])
+    return {check["title"]: check for check in json.loads(capsys.readouterr().out)["against"]["checks"]}
+
+
+def test_a_mark_of_a_packet_that_waits_at_an_edge_counts_on_either_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The packet that is marked comes at 90 ms and leaves at 92 ms."""
+    title = "marked packets, forward"
+    for end, marked, agrees in ((600, 1, True), (600, 2, False), (91, 1, True), (91, 0, True), (91, 2, False)):
+        folder = tmp_path / f"{end}-{marked}"
+        folder.mkdir()
+        said = checks(folder, capsys, marked=marked, end=end)[title]
+        assert (said["least"], said["agrees"]) == (int(end == 91), agrees)
+
+
+def test_what_packets_do_not_tell_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outage = '[link]\nrate = "10mbit"\n[[link.schedule]]\nat = "100ms"\noutage = "50ms"\n'
+    waits, again = "mean queueing delay, forward", "retransmitted segments"
+    for name, options, told in (
+        ("as it is", {}, [True, True]),
+        ("down", {"scenario": outage}, [None, True]),
+        ("lost", {"lost": 3}, [True, None]),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        said = checks(folder, capsys, **options)  # type: ignore[arg-type]
+        assert [said[waits]["agrees"], said[again]["agrees"]] == told, name
+
+
+def test_a_capture_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "packets.pcapng"
+    path.write_bytes(pcapng(conversation().seen)[:-3])
+    with pytest.warns(Doubt, match=r"cut off at byte \d+: expected 3 more of a block, after 27 whole packets, which"):
+        assert measure(path).packets == 27
+
+
 def test_a_figure_that_the_packets_do_not_bear_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, conversation().seen)
     assert cli.invoke(["capture", str(path), "--against", str(run_folder(tmp_path, offered=8))]) == 1
@@ -326,7 +379,7 @@ def test_a_figure_that_the_packets_do_not_bear_out_is_told(tmp_path: Path, capsy
         (b"", "cut off at byte 0"),
         (pcapng([], places=("somewhere",)), "expected a capture of the queue"),
         (pcapng([]), "expected packets, found none"),
-        (pcapng(conversation().seen)[:-3], "cut off"),
+        (pcapng(conversation().seen[:1])[:-3], "cut off"),
     ],
 )
 def test_what_is_no_capture_of_a_queue_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:

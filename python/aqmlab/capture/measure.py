@@ -104,7 +104,7 @@ class Measured:
 def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Measured:
     """Works out what a capture of the queue says of the time from `start_s` until before `end_s`.
 
-    Raises `BadInput` where the file is no such capture, or is cut off.
+    Raises `BadInput` where the file is no such capture.
     """
     names = capture.interfaces(path)
     places = {POINTS[name] for name in names if name in POINTS}
@@ -143,6 +143,8 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
             connections.before(tcp, payload, point.way, first <= frame.time_ns < last)
         if not is_before or not has[AFTER]:
             connections.after(tcp, point.way)
+    for queue in queues:
+        queue.ends()
     if packets == 0:
         raise BadInput(f"{path}: expected packets, found none")
     seen_s = latest / _NS

@@ -31,6 +31,8 @@ class Queue:
         self.offered = self.offered_bytes = self.delivered = self.delivered_bytes = 0
         self.dropped: Counter[str] = Counter()
         self.marked: Counter[str] = Counter()
+        self.marked_over_an_edge = 0
+        """Packets that were marked before the window and left in it, or the other way round, or may have been."""
         self.marks_seen = 0
         """Packets that came with one ECN field and left with congestion experienced."""
         self.waits_ns = array("q")
@@ -56,6 +58,8 @@ class Queue:
         self.has_after = True
         came = self._came(frame)
         begun_ns, self._last_out_ns = self._last_out_ns, frame.time_ns
+        if came is not None and frame.comment.startswith(MARKED):
+            self.marked_over_an_edge += self._edges_between(came >> 1, frame.time_ns) > 0
         if not self._counts(frame):
             return
         self.delivered += 1
@@ -67,6 +71,14 @@ class Queue:
             self.marks_seen += _is_ce(frame.data) and not came & 1
         elif self.has_before:
             self.unmatched += 1
+
+    def ends(self) -> None:
+        """No packet follows: what waits may have been marked."""
+        waiting = (came >> 1 for times in self._waiting.values() for came in times)
+        self.marked_over_an_edge += sum(came < self._end_ns for came in waiting)
+
+    def _edges_between(self, came_ns: int, left_ns: int) -> int:
+        return sum(came_ns < edge <= left_ns for edge in (self._start_ns, self._end_ns))
 
     def _came(self, frame: Frame) -> int | None:
         """When a packet came, times two, and whether it was marked already."""

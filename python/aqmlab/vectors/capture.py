@@ -1,8 +1,8 @@
 """Reads capture files: pcap and pcapng, either byte order, a frame at a time.
 
 pcap: draft-ietf-opsawg-pcap; pcapng: draft-ietf-opsawg-pcapng; the numbers of link types: tcpdump.org/linktypes.html.
-Written here and not taken from a library, as those at hand read a file that is cut off as if it ended there, and a
-pcapng of several interfaces as if all had the first one's clock.
+Written here and not taken from a library, as those at hand say nothing where a file is cut off, and read a pcapng of
+several interfaces as if all had the first one's clock.
 """
 
 import struct
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from aqmlab import files
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, doubt
 
 _PCAP = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
 _SECTION = 0x0A0D0D0A
@@ -21,6 +21,10 @@ _BYTE_ORDER = 0x1A2B3C4D
 _COMMENT, _NAME, _RESOLUTION, _OFFSET = 1, 2, 9, 14
 # No frame is longer; a length beyond is a damaged file.
 _LONGEST = 1 << 24
+
+
+class _CutOff(BadInput):
+    """The file ends in the middle of something."""
 
 
 class Frame(NamedTuple):
@@ -50,10 +54,19 @@ class _Interface:
 
 
 def frames(path: Path) -> Iterator[Frame]:
-    """Every frame of a capture; raises `BadInput` where the file is none, or ends in the middle of one."""
+    """Every whole frame of a capture; raises `BadInput` where the file is none, or ends before the first is whole.
+
+    One that ends in the middle of a later frame, as where what wrote it was killed or had no room left, is doubted.
+    """
     try:
         with files.opened(path, files.CAPTURE) as file:
-            yield from _any(_Bytes(path, file))
+            bytes_in = _Bytes(path, file)
+            try:
+                yield from _any(bytes_in)
+            except _CutOff as cut:
+                if not bytes_in.packets:
+                    raise
+                doubt(f"{cut}, which are read")
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -96,7 +109,7 @@ class _Bytes:
         data = self.file.read(count)
         self.taken += len(data)
         if len(data) < count:
-            raise BadInput(
+            raise _CutOff(
                 f"{self.path}: cut off at byte {self.taken}: expected {count - len(data)} more of {what}, "
                 f"after {self.packets} whole packets"
             )

@@ -130,8 +130,14 @@ def _write(spool: Spool, origin_ns: int, vectors: Path, form: str) -> None:
 
 def _instead(found: Converted) -> str:
     counts = found.counts
+    if counts["unreadable_frames"] > counts["tcp_segments"]:
+        return (
+            f"found {counts['frames']} frames, {counts['unreadable_frames']} of them without a whole TCP header: were "
+            "more bytes of each kept (tcpdump -s 128), they could be read"
+        )
     return (
-        f"found {counts['frames']} frames, {counts['tcp_segments']} TCP segments, of connections "
+        f"found {counts['frames']} frames, {counts['tcp_segments']} TCP segments, {counts['other_frames']} that are "
+        "not of TCP over IP, of connections "
         f"{counts['without_beginning']} without beginning, {counts['without_answer']} without answer, "
         f"{counts['without_data']} without data, {counts['elsewhere']} from elsewhere"
     )

@@ -1,4 +1,4 @@
-"""Finds the TCP segment in a frame: Ethernet (with VLAN tags), raw IP, loopback or Linux cooked; IPv4 or IPv6."""
+"""Finds the TCP segment in a frame: Ethernet (VLAN tags and PPPoE too), raw IP, loopback, Linux cooked; IPv4, IPv6."""
 
 import struct
 from typing import NamedTuple
@@ -14,6 +14,8 @@ LINK_TYPES = {ETHERNET, LINUX_COOKED, LINUX_COOKED_2, *_RAW, *_LOOPBACK}
 """Those that are read."""
 
 _IPV4, _IPV6, _TCP = 0x0800, 0x86DD, 6
+_PPPOE = 0x8864
+_OF_PPP = {0x0021: _IPV4, 0x0057: _IPV6}
 _TAGS = {0x8100, 0x88A8, 0x9100}
 _EXTENSIONS = {0, 43, 60, 135}
 _FRAGMENT, _AUTHENTICATION = 44, 51
@@ -68,6 +70,9 @@ def _network_layer(frame: Frame) -> int | None:
             kind, at = _word(data, 12), 14
         while kind in _TAGS:
             kind, at = _word(data, at + 2), at + 4
+        if kind == _PPPOE:
+            # A header of six bytes, then what PPP carries (RFC 2516).
+            kind, at = _OF_PPP.get(_word(data, at + 6), 0), at + 8
     except IndexError:
         raise Unreadable from None
     return at if kind in (_IPV4, _IPV6) else None
