@@ -21,14 +21,25 @@ OF_LEDBAT = "ledbat_"
 
 
 def of(resolved: Resolved, given: Tree) -> None:
-    """Says so of shapers that never shape, loads beside users, hosts' keys without effect, and changes that never come.
+    """Says so of shapers that never shape, queues without room, loads beside users, hosts' keys without effect, and
+    changes that never come.
 
     `given` is the scenario as its author wrote it.
     """
     shaping.doubts(resolved)
+    _limits(resolved)
     _hosts(resolved, given)
     _loads(resolved)
     _schedules(resolved)
+
+
+def _limits(resolved: Resolved) -> None:
+    for name, link in links.of(resolved.scenario).items():
+        forward, reverse = (link.get(way, {}).get("limit", "1p") for way in ("qdisc", "reverse_qdisc"))
+        for way, limit in (("qdisc", forward), ("reverse_qdisc", "1p" if reverse == forward else reverse)):
+            if not (units.quantity(str(limit)) or (1.0, ""))[0]:
+                where = f"{resolved.origin}: {links.key(resolved.scenario, name)}.{way}"
+                doubt(f'{where}.limit = "{limit}": every packet is lost, on an idle link, too')
 
 
 def _loads(resolved: Resolved) -> None:

@@ -57,3 +57,14 @@ def test_what_does_nothing_is_said(tmp_path, text, line):
 )
 def test_what_does_something_or_is_usual_is_not(tmp_path, text):
     assert said(tmp_path, text) == []
+
+
+@pytest.mark.parametrize("limit", ["0p", "0b"])
+def test_a_queue_without_room_is_said(tmp_path, limit):
+    link = f'[link.qdisc]\nkind = "pfifo"\nlimit = "{limit}"\n'
+    lines = [line for line in said(tmp_path, link + BULK) if "every packet is lost" in line]
+    assert lines == [f'link.qdisc.limit = "{limit}": every packet is lost, on an idle link, too']
+
+
+def test_a_queue_with_room_for_a_packet_is_not_doubted(tmp_path):
+    assert said(tmp_path, '[link.qdisc]\nkind = "pfifo"\nlimit = "1p"\n' + BULK) == []

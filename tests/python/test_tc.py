@@ -563,6 +563,13 @@ def test_a_variant_is_written(capsys):
     assert code == 0 and "pfifo limit 240" in said.out and "htb rate 100mbit overhead 38" in said.out
 
 
+@pytest.mark.parametrize(("overhead", "told"), [(-4, 1), (0, 0), (1001, 1)])
+def test_an_overhead_of_cake_that_no_link_has_is_said(overhead, told):
+    link, found = link_of(f"tc qdisc add dev eth0 root cake bandwidth 50mbit overhead {overhead}")
+    notes = [note for note in found.notes if f"overhead {overhead}: expected 0 to 1000 bytes" in note]
+    assert "overhead" not in link["qdisc"] and len(notes) == told
+
+
 def test_parse_alone_never_fails():
     for text in ("qdisc htb 1: dev", "tc qdisc add dev", "tc qdisc add dev eth0 root", "class", "tc", "sudo tc qdisc"):
         assert parse(text).nodes == [] or parse(text).nodes[0].kind == "htb"

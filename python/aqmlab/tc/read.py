@@ -193,7 +193,7 @@ def _port(device: str, found: Dump) -> Port:
     else:
         qdisc = _qdisc(leaf, [c for c in classes if _major(c.handle) == _major(leaf.handle)], qdiscs, found, remarks)
     if leaf is not None and leaf.kind == "cake":
-        inner = _cake_overhead(leaf, taken if root is not leaf else 0, qdisc)
+        inner = _cake_overhead(leaf, taken if root is not leaf else 0, qdisc, found)
         if rate_bps is None and "bandwidth" in qdisc:
             rate_bps, overhead, framing = q.rate(qdisc["bandwidth"]), inner, _framing_of_cake(qdisc)
     shown = shaper if leaf is None else leaf
@@ -403,7 +403,7 @@ def _value(node: Node, word: table.Word, found: Dump) -> Any:
     return False if is_off else value
 
 
-def _cake_overhead(leaf: Node, taken: int, qdisc: Tree) -> int:
+def _cake_overhead(leaf: Node, taken: int, qdisc: Tree, found: Dump) -> int:
     """CAKE's bytes beyond the IP packet: with `raw` those of the port, else its own; below a stab it takes an
     Ethernet header off that is off already."""
     shown = ETHERNET_HEADER
@@ -416,6 +416,10 @@ def _cake_overhead(leaf: Node, taken: int, qdisc: Tree) -> int:
         qdisc["overhead"] = shown + taken
     else:
         qdisc.pop("overhead", None)
+        if shown + taken:
+            found.note(
+                leaf.line, f"overhead {shown + taken}: expected 0 to {LARGEST_OVERHEAD} bytes beyond the IP packet"
+            )
     return int(qdisc.get("overhead", 0))
 
 
