@@ -589,3 +589,24 @@ def test_an_action_that_is_none_is_refused(action, given, said):
     env.reset(seed=1)
     with pytest.raises(BadInput, match=rf"action: .*: {said}"):
         env.step(given)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize("bad", [[[0.1], [float("nan")]], [[0.1], None], [[0.1], [0.1, 0.2]], [[0.1]], None, 0.1])
+def test_a_bad_action_moves_no_link(bad, mode):
+    vector, alone = (
+        gymnasium.make_vec(NAME, num_envs=2, threads=2, scenario=SCENARIO, duration="200ms", autoreset_mode=mode)
+        for _ in range(2)
+    )
+    good = np.full((2, 1), -0.5, np.float32)
+    for each in (vector, alone):
+        each.reset(seed=3)
+        each.step(good)
+    with pytest.raises(BadInput, match=r"actions?: .*: expected"):
+        vector.step(bad)
+    for _ in range(5):
+        mine, other = vector.step(good), alone.step(good)
+        assert all(np.array_equal(one, two) for one, two in zip(mine[:4], other[:4], strict=True))
+        assert mine[4]["time_s"].tolist() == other[4]["time_s"].tolist()
+    vector.close()
+    alone.close()

@@ -37,7 +37,10 @@ class Action(Protocol):
     def begin(self, run: Stepped) -> None:
         """Takes over a run at its start."""
 
-    def apply(self, run: Stepped, action: Any) -> None:
+    def read(self, action: Any) -> Any:
+        """What an agent says, for `apply`; raises `BadInput` where it is no action."""
+
+    def apply(self, run: Stepped, said: Any) -> None:
         """Does what an agent says."""
 
 
@@ -54,9 +57,13 @@ class Probability:
         """Nothing is signalled before the first action."""
         self.values = {PROBABILITY_NAME: 0.0}
 
-    def apply(self, run: Stepped, action: Any) -> None:
-        """Signals with the probability that the action stands for."""
-        probability = self.range.value(_numbers(action, 1)[0])
+    def read(self, action: Any) -> list[float]:
+        """One number."""
+        return _numbers(action, 1)
+
+    def apply(self, run: Stepped, said: list[float]) -> None:
+        """Signals with the probability that the number stands for."""
+        probability = self.range.value(said[0])
         self.values = {PROBABILITY_NAME: probability}
         run.steer(probability)
 
@@ -77,9 +84,13 @@ class Parameters:
                 run.set(self.link, self.way, name, _written(end, unit))
         self.values = {name: _written(scale.low, unit) for name, (scale, unit) in self.ranges.items()}
 
-    def apply(self, run: Stepped, action: Any) -> None:
-        """Sets the parameters to the values that the action stands for."""
-        for (name, (scale, unit)), number in zip(self.ranges.items(), _numbers(action, len(self.ranges)), strict=True):
+    def read(self, action: Any) -> list[float]:
+        """A number for each parameter."""
+        return _numbers(action, len(self.ranges))
+
+    def apply(self, run: Stepped, said: list[float]) -> None:
+        """Sets the parameters to the values that the numbers stand for."""
+        for (name, (scale, unit)), number in zip(self.ranges.items(), said, strict=True):
             written = _written(scale.value(number), unit)
             if written != self.values[name]:
                 run.set(self.link, self.way, name, written)
@@ -99,11 +110,14 @@ class Choice:
         """The first decides before the first action."""
         self.values = {"law": self.names[0]}
 
-    def apply(self, run: Stepped, action: Any) -> None:
+    def read(self, action: Any) -> int:
+        """The number of a law."""
+        return _number_of(action, len(self.names))
+
+    def apply(self, run: Stepped, said: int) -> None:
         """Lets the law of this number decide."""
-        number = _number_of(action, len(self.names))
-        self.values = {"law": self.names[number]}
-        run.choose(number)
+        self.values = {"law": self.names[said]}
+        run.choose(said)
 
 
 def _numbers(action: Any, count: int) -> list[float]:

@@ -160,14 +160,19 @@ class Link(gymnasium.Env[Any, Any]):
         seen, hosts = Seen(*passed[0]), passed[1]
         return self._look(seen, hosts), {"time_s": self._now_ns * 1e-9, "scenario": number, "seed": scenario_seed}
 
-    def begin(self, action: Any) -> tuple[Stepped, int]:
+    def said(self, action: Any) -> Any:
+        """What the agent says, for `begin`; raises `BadInput` where it is no action. Nothing is done yet."""
+        if self._run is None or self._now_ns >= self._end_ns:
+            raise gymnasium.error.ResetNeeded("the episode is over: expected reset before step")
+        return self.action.read(action)
+
+    def begin(self, said: Any) -> tuple[Stepped, int]:
         """Does what the agent says. The answer is the run, and the instant until which it then is to pass.
 
         Whoever calls this lets it pass, and hands what was seen to `passed` before the next `step`.
         """
-        if self._run is None or self._now_ns >= self._end_ns:
-            raise gymnasium.error.ResetNeeded("the episode is over: expected reset before step")
-        self.action.apply(self._run, action)
+        assert self._run is not None, "`said` comes first"
+        self.action.apply(self._run, said)
         self._now_ns += self.step_ns
         return self._run, self._now_ns
 
@@ -183,7 +188,7 @@ class Link(gymnasium.Env[Any, Any]):
         words.
         """
         if self._ahead is None:
-            run, until_ns = self.begin(action)
+            run, until_ns = self.begin(self.said(action))
             self._ahead = run.advance(until_ns)
         (counts, hosts), self._ahead = self._ahead, None
         seen = Seen(*counts)

@@ -39,13 +39,18 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
         super().__init__([lambda: Link(**arguments)] * num_envs, autoreset_mode=autoreset_mode)
 
     def step(self, actions: Any) -> Any:
-        """As Gymnasium's vector environments do; simulated time passes in threads."""
+        """As Gymnasium's vector environments do; simulated time passes in threads.
+
+        Where one of the actions is none, `BadInput` is raised before any link has moved.
+        """
         links = [link for link in self.envs if isinstance(link, Link)]
+        actions = _one_each(actions, len(links))
         observations, infos = np.empty_like(self._observations), [_NOTHING] * len(links)
         batch, over = self._crew.batch(), self._autoreset_envs.tolist()
-        for number, (link, action) in enumerate(zip(links, actions, strict=True)):
+        said = [None if over[number] else link.said(actions[number]) for number, link in enumerate(links)]
+        for number, link in enumerate(links):
             if not over[number]:
-                batch.begin(number, *link.begin(action))
+                batch.begin(number, *link.begin(said[number]))
         if self.autoreset_mode != AutoresetMode.NEXT_STEP:
             for number, passed in batch.passed():
                 links[number].passed(passed)
@@ -65,6 +70,17 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
         """Ends all links and threads."""
         self._crew.close()
         super().close_extras(**kwargs)
+
+
+def _one_each(actions: Any, count: int) -> Any:
+    """Actions, if there is one for each link."""
+    try:
+        given = len(actions)
+    except TypeError:
+        given = None
+    if given != count:
+        raise BadInput(f"actions: {actions!r}: expected {count}, one for each link")
+    return actions
 
 
 def _of_all(infos: list[dict[str, Any]]) -> dict[str, Any]:
