@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab import deferred, engine
+from aqmlab import deferred, engine, forks  # noqa: F401 - `forks` sees those that are made before anything runs
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
 from aqmlab.laws import (
     DROP,

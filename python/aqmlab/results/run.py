@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from aqmlab import files, toml_text, units
+from aqmlab import files, forks, toml_text, units
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import pages, video
@@ -115,6 +115,7 @@ class Run:
     @property
     def pages(self) -> pl.DataFrame:
         """One row a page that readers began within the measured window: when it was all there, if it was."""
+        forks.check()
         return pages.pages(self.folder, self.scenario["traffic"], self.window, pages.LIVE_GAP_S if self.live else 0.0)
 
     @property
@@ -138,6 +139,7 @@ class Run:
         return self._table("tcp")
 
     def _table(self, name: str) -> pl.DataFrame:
+        forks.check()
         path = self.folder / f"{name}.parquet"
         if not path.exists():
             raise BadInput(f"{path}: the run did not write this table")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab import checks, engine, files, reference, toml_text, units
+from aqmlab import checks, engine, files, forks, reference, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
@@ -53,6 +53,7 @@ def claim(out: Path, resume: bool) -> None:
 
     A folder that exists is refused unless the work in it is to be resumed.
     """
+    forks.check()
     if len(os.fsencode(out.name)) > LONGEST_NAME or "\0" in str(out):
         raise BadInput(f"{out}: expected a name of at most {LONGEST_NAME} bytes, and no zero byte")
     if out.exists() or out.is_symlink():

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from aqmlab import forks
 from aqmlab.engine import Load, Resolved
 from aqmlab.progress import Foreseen, Monitor
 from aqmlab.runs import calibration, runner
@@ -63,6 +64,7 @@ class Loads:
 
         All that the searches are expected to take is told to the monitor before the first.
         """
+        forks.check()
         slots = Slots(at_once)
         monitor.share(at_once)
         coming = {key: Foreseen(monitor) for key in self._wanted}
