@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -24,7 +25,8 @@ def test_a_table_that_is_damaged_is_named(base, tmp_path, table, damage, capsys)
         assert cli.invoke(words) == 2, words
         complaint = capsys.readouterr().err.splitlines()[-1]
         assert complaint == (
-            f"aqmlab: {path}: is damaged; expected the table that the run wrote, so make the run again"
+            f"aqmlab: {path}: is damaged; expected what the run wrote: remove {path.parent} and run again, "
+            "with --resume where there are other runs beside it"
         )
 
 
@@ -36,6 +38,34 @@ def test_a_table_that_is_damaged_in_its_middle_is_named(base, tmp_path):
     path.write_bytes(content)
     with pytest.raises(BadInput, match=r"queue\.parquet: is damaged"):
         print(aqmlab.load(path.parent).queue)
+
+
+def test_what_is_said_of_a_damaged_repetition_mends_it(base, tmp_path):
+    whole = aqmlab.run(base, reps=3, out=tmp_path / "out")
+    CUTS["text"](tmp_path / "out/rep-2/queue.parquet")
+    with pytest.raises(BadInput, match=rf"is damaged; expected .*: remove {tmp_path}/out/rep-2 and run again"):
+        aqmlab.run(base, reps=3, out=tmp_path / "out", resume=True)
+    shutil.rmtree(tmp_path / "out/rep-2")
+    again = aqmlab.run(base, reps=3, out=tmp_path / "out", resume=True)
+    assert again.digest == whole.digest and again.queue.equals(whole.queue)
+
+
+def test_a_table_that_was_lost_is_told_from_one_that_was_not_written(base, tmp_path):
+    found = aqmlab.run(base, out=tmp_path / "one")
+    (tmp_path / "one/queue.parquet").unlink()
+    with pytest.raises(BadInput, match=r"queue\.parquet: is missing; expected what the run wrote"):
+        _ = found.queue
+    with pytest.raises(BadInput, match=r"probes\.parquet: the run did not write this table"):
+        _ = found.probes
+
+
+@pytest.mark.parametrize("left", ["", 'name = "web users"\n'])
+def test_a_scenario_of_which_nothing_is_left_is_damaged(base, tmp_path, left, capsys):
+    aqmlab.run(base, out=tmp_path / "one")
+    (tmp_path / "one/scenario.toml").write_text(left)
+    assert cli.invoke(["report", str(tmp_path / "one")]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"aqmlab: {tmp_path}/one/scenario.toml: is damaged; expected what the run wrote")
 
 
 @pytest.mark.parametrize("where", ["one", "one/rep-1"])

@@ -18,6 +18,9 @@ from aqmlab.statistics import Interval
 if TYPE_CHECKING:
     import pandas as pd
 
+TABLES = ("exchanges", "queue", "drops", "probes", "frames", "tcp", "films", "pages")
+"""What a result has as frames."""
+
 
 class Temporary:
     """A folder that goes away with the last result that lives in it."""
@@ -107,6 +110,21 @@ class Result:
         return self._tables([run.frames for run in self.runs])
 
     @cached_property
+    def drops(self) -> pl.DataFrame:
+        """One row a loss or mark, of runs with `record.drops`; with several runs a column `rep` says which."""
+        return self._tables([run.drops for run in self.runs])
+
+    @cached_property
+    def films(self) -> pl.DataFrame:
+        """One row a film that viewers of video began within the measured window; with several runs a column `rep`."""
+        return self._tables([run.films for run in self.runs])
+
+    @cached_property
+    def pages(self) -> pl.DataFrame:
+        """One row a page that readers began within the measured window; with several runs a column `rep`."""
+        return self._tables([run.pages for run in self.runs])
+
+    @cached_property
     def tcp(self) -> pl.DataFrame:
         """What senders did: one row a sample of a connection; with several runs a column `rep` says which.
 
@@ -124,9 +142,9 @@ class Result:
         return estimate(self.windows, measure)
 
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
-        """A table, `exchanges`, `queue`, `probes`, `frames` or `tcp`, for pandas (which must be installed)."""
-        if table not in ("exchanges", "queue", "probes", "frames", "tcp"):
-            raise BadInput(f"{table!r}: expected 'exchanges', 'queue', 'probes', 'frames' or 'tcp'")
+        """A table, such as `exchanges` or `queue`, for pandas (which must be installed)."""
+        if table not in TABLES:
+            raise BadInput(f"table: {table!r}: expected one of {', '.join(TABLES)}")
         try:
             import pandas as pd
         except ImportError:

@@ -71,7 +71,11 @@ class Run:
     @cached_property
     def scenario(self) -> Json:
         """The resolved scenario as tables."""
-        return toml_text.read(self.folder / "scenario.toml", files.SCENARIO)
+        path = self.folder / "scenario.toml"
+        found = toml_text.read(path, files.SCENARIO)
+        if not {"duration", "traffic"} <= found.keys():
+            raise _broken(path, "is damaged")
+        return found
 
     @property
     def window(self) -> tuple[float, float]:
@@ -134,6 +138,11 @@ class Run:
         return self._table("frames")
 
     @property
+    def drops(self) -> pl.DataFrame:
+        """One row a loss or mark, over the whole run, of runs with `record.drops`."""
+        return self._table("drops")
+
+    @property
     def tcp(self) -> pl.DataFrame:
         """What senders did: one row a sample of a connection. Live runs have it, and others with `record.flows`."""
         return self._table("tcp")
@@ -142,6 +151,8 @@ class Run:
         forks.check()
         path = self.folder / f"{name}.parquet"
         if not path.exists():
+            if path.name in self.manifest.get("tables", {}):
+                raise _broken(path, "is missing")
             raise BadInput(f"{path}: the run did not write this table")
         files.opened(path, files.ROWS).close()
         with _said_of(path):
@@ -159,4 +170,12 @@ def _said_of(path: Path) -> Iterator[None]:
     try:
         yield
     except pl.exceptions.PolarsError:
-        raise BadInput(f"{path}: is damaged; expected the table that the run wrote, so make the run again") from None
+        raise _broken(path, "is damaged") from None
+
+
+def _broken(path: Path, how: str) -> BadInput:
+    """What to do about a file of a finished run that is not as the run wrote it."""
+    return BadInput(
+        f"{path}: {how}; expected what the run wrote: remove {path.parent} and run again, with --resume where there "
+        "are other runs beside it"
+    )
