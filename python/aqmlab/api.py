@@ -189,6 +189,9 @@ def compare(
     if all(_is_result(item) for item in what):
         if asked:
             raise BadInput("compare --live: expected a scenario, which results are not: they are what they are")
+        for key, given in {"seed": seed, "reps": None if reps == 1 else reps, "set": set or None}.items():
+            if given is not None:
+                raise BadInput(f"{key}: {given!r}: expected a scenario, which results are not: they are what they are")
         results = [item if isinstance(item, Result) else _result(item) for item in what]
         return _compare_results(results, out, baseline)
     monitor, view, at_once = monitor or Silent(), view or Unseen(), _jobs(jobs)

@@ -111,6 +111,20 @@ def test_scenarios_and_results_do_not_mix(base, found):
         aqmlab.compare(found.folder, found.folder)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"reps": 2}, "reps: 2"),
+        ({"seed": 3}, "seed: 3"),
+        ({"set": {"link.rate": "1mbit"}}, "set: {'link.rate': '1mbit'}"),
+    ],
+)
+def test_results_are_what_they_are(found, given, said):
+    folders = [column.result.folder for column in found.columns]
+    with pytest.raises(BadInput, match=rf"{said}: expected a scenario, which results are not"):
+        aqmlab.compare(*folders, **given)
+
+
 def test_resuming_something_else_is_refused(base, tmp_path, found):
     with pytest.raises(BadInput, match="another comparison"):
         aqmlab.compare(base, *SPECS[:2], out=tmp_path / "out", resume=True)

@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import tomllib
 
@@ -89,6 +90,32 @@ def test_resuming_makes_only_what_is_missing(base, tmp_path):
     assert again.digest == whole.digest
     with pytest.raises(BadInput, match="another scenario"):
         aqmlab.run(base, seed=100, reps=3, out=tmp_path / "whole", resume=True)
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+def test_resuming_makes_no_fewer_runs_than_there_are(base, tmp_path, is_over):
+    aqmlab.run(base, reps=3, out=tmp_path / "out")
+    if not is_over:
+        (tmp_path / "out/manifest.json").unlink()
+    for reps in (1, 2):
+        with pytest.raises(BadInput, match=r"out: holds 3 runs; expected reps of 3 or more"):
+            aqmlab.run(base, reps=reps, out=tmp_path / "out", resume=True)
+    assert len(aqmlab.run(base, reps=4, out=tmp_path / "out", resume=True).runs) == 4
+
+
+def test_a_result_has_every_table_of_its_runs(base, tmp_path, compiled):
+    keys = {"record.drops": True, "link.qdisc.limit": "20p", "duration": "4s", "warmup": "0s"}
+    keys["traffic"] = [{"kind": "bulk", "flows": 30}]
+    found = aqmlab.run(base, reps=2, set=keys)
+    assert found.drops["rep"].unique().sort().to_list() == [1, 2]
+    assert found.drops.filter(rep=1).drop("rep").equals(found.runs[0].drops) and found.runs[0].drops.height > 10
+    for table in ("films", "pages"):
+        frame = getattr(found, table)
+        assert frame.columns == ["rep", *getattr(found.runs[0], table).columns]
+    with pytest.raises(BadInput, match="table: 'windows': expected one of exchanges, queue, drops"):
+        found.to_pandas("windows")
+    if importlib.util.find_spec("pandas") is not None:
+        assert len(found.to_pandas("drops")) == found.drops.height
 
 
 def test_an_error_in_a_run_ends_the_others_and_leaves_no_folder(base, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Folders that runs go to: whether they may, and whether what lies there is what is to be gone on with."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from aqmlab.json_files import read_json
 from aqmlab.results import store
 from aqmlab.runs import runner
 from aqmlab.runs.runner import Job
+
+REPETITION = re.compile(r"rep-([1-9][0-9]*)")
+"""The folder of one of several runs."""
 
 
 def of(out: object, argument: str = "out") -> Path:
@@ -29,6 +33,9 @@ def same_work(folder: Path, planned: Sequence[Job]) -> None:
     """Refuses to resume a folder that holds something else."""
     own = {name for job in planned for name in (job.folder.name, f".{job.folder.name}.partial")}
     held = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    more = [int(found[1]) for name in held - own if (found := REPETITION.fullmatch(name)) and (folder / name).is_dir()]
+    if more:
+        raise BadInput(f"{folder}: holds {max(more)} runs; expected reps of {max(more)} or more to go on with it")
     if held and "manifest.json" not in held and (len(planned) == 1 or not held & own):
         raise BadInput(f"{folder}: holds no run; expected the folder of the one to be resumed")
     for job in planned:
