@@ -9,7 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab import bounds, comparison, doubts, engine, files, links, reference, scenario, toml_text, units, variants
+from aqmlab import (
+    arguments,
+    bounds,
+    comparison,
+    doubts,
+    engine,
+    files,
+    links,
+    reference,
+    scenario,
+    toml_text,
+    units,
+    variants,
+)
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
@@ -57,8 +70,9 @@ def run(
 
     Raises `BadInput` if the scenario or an argument is wrong, and `Interrupted` after Ctrl-C.
     """
-    monitor, at_once = monitor or Silent(), _jobs(jobs)
+    monitor, at_once = _listener(monitor), _jobs(jobs)
     _check_reps(reps)
+    arguments.truths(resume=resume)
     source = _source(scenario, set, seed)
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
@@ -115,7 +129,8 @@ def live(
     """
     from aqmlab.live import runs
 
-    monitor, view = monitor or Silent(), view or Unseen()
+    monitor, view = _listener(monitor), view or Unseen()
+    arguments.truths(virtual=virtual, traffic=traffic, resume=resume)
     if capture is not None and capture not in CAPTURES:
         raise BadInput(f"capture: {capture}: expected one of {', '.join(CAPTURES)}")
     if side not in SIDES:
@@ -183,6 +198,7 @@ def compare(
     Raises `BadInput` if something of `what` or an argument is wrong, `CannotRun` if this machine cannot make live runs,
     and `Interrupted` after Ctrl-C.
     """
+    arguments.truths(resume=resume, live=live, virtual=virtual, kernel=kernel)
     asked = witnesses.asked_for(live, virtual, kernel)
     if not what:
         raise BadInput("compare: expected a comparison file, a scenario and disciplines, or several results")
@@ -194,7 +210,7 @@ def compare(
                 raise BadInput(f"{key}: {given!r}: expected a scenario, which results are not: they are what they are")
         results = [item if isinstance(item, Result) else _result(item) for item in what]
         return _compare_results(results, out, baseline)
-    monitor, view, at_once = monitor or Silent(), view or Unseen(), _jobs(jobs)
+    monitor, view, at_once = _listener(monitor), view or Unseen(), _jobs(jobs)
     _check_reps(reps)
     as_file, wanted = _variants(what, set, reps)
     first = seed if seed is not None else _resolve(wanted[0].source, reps).scenario.get("seed", 1)
@@ -263,13 +279,14 @@ def calibrate(
     Arguments that `run` has too mean the same here. What was found before comes from a cache, unless `fresh` is set.
     Raises `BadInput` if the scenario is wrong or no block asks for a load.
     """
+    arguments.truths(fresh=fresh)
     source = _source(scenario, set, seed)
     if variants.has_variants(source):
         source = variants.from_file(source)[0].source
     resolved = _resolve(source, 1)
     if not resolved.loads:
         raise BadInput(f'{resolved.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
-    (found,) = _calibrate([resolved], _jobs(jobs), Foreseen(monitor or Silent()), uncongested_rate, fresh=fresh)
+    (found,) = _calibrate([resolved], _jobs(jobs), Foreseen(_listener(monitor)), uncongested_rate, fresh=fresh)
     return found
 
 
@@ -292,20 +309,20 @@ def record(
     """
     from aqmlab.runs import recording
 
-    monitor, at_once = monitor or Silent(), _jobs(jobs)
+    monitor, at_once, place = _listener(monitor), _jobs(jobs), places.of(out, expected="the path of a file")
     given = _source(scenario, set, seed)
     resolved = _resolve(variants.without_variants(given), 1)
-    recording.claim(Path(out), resolved)
+    recording.claim(place, resolved)
     heard = Foreseen(monitor)
     (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)])
-    planned = _plan_runs(resolved, found, 1, Path(out), resolved.name)[0].resolved
+    planned = _plan_runs(resolved, found, 1, place, resolved.name)[0].resolved
     rates = reference.rates(calibration.engine_tree(planned), planned.origin, _rate(uncongested_rate))
     least = reference.rates_of(planned.scenario, planned.origin)
     if any(rate < real for rate, real in zip(rates, least, strict=True)):
         own = units.say_rate(max(least))
         raise BadInput(f"--uncongested-rate {uncongested_rate}: expected at least the link's own rate, {own}")
     try:
-        return recording.record(planned, rates, given.tree, Path(out), heard)
+        return recording.record(planned, rates, given.tree, place, heard)
     except KeyboardInterrupt:
         raise Interrupted("stopped while recording; nothing was written") from None
 
@@ -324,13 +341,11 @@ def load(folder: str | Path) -> Result | Comparison:
 
 
 def _source(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
-    if changes is not None and not (isinstance(changes, Mapping) and all(isinstance(key, str) for key in changes)):
-        raise BadInput(f'set: {changes!r}: expected keys with their values, as in {{"link.rate": "10mbit"}}')
-    brought.allow_in((changes or {}).values())
+    edits = arguments.changes(changes, "set")
+    brought.allow_in(edits.values())
     if isinstance(scenario_like, Mapping):
         brought.allow_in(brought.named_in(dict(scenario_like)))
     source = scenario.read(scenario_like)
-    edits = dict(changes or {})
     if seed is not None:
         edits["seed"] = seed
     return source.with_changes(edits)
@@ -351,15 +366,17 @@ def _resolve_all(wanted: Sequence[Variant]) -> list[Resolved]:
 
 
 def _check_reps(reps: int) -> None:
-    if not isinstance(reps, int) or reps < 1:
-        raise BadInput(f"reps: {reps!r}: expected a whole number, 1 or more")
-    bounds.check_plan(reps, "reps")
+    bounds.check_plan(arguments.whole(reps, "reps"), "reps")
 
 
 def _jobs(jobs: int | None) -> int:
-    if jobs is not None and (not isinstance(jobs, int) or jobs < 1):
-        raise BadInput(f"jobs: {jobs!r}: expected a whole number, 1 or more")
-    return jobs or runner.default_jobs()
+    return runner.default_jobs() if jobs is None else arguments.whole(jobs, "jobs")
+
+
+def _listener(monitor: Monitor | None) -> Monitor:
+    if monitor is not None and not isinstance(monitor, Monitor):
+        raise BadInput(f"monitor: {monitor!r}: expected a listener with expect, share, begin, tick and end")
+    return monitor or Silent()
 
 
 def _kind(resolved: Resolved) -> str:

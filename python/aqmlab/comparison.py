@@ -1,7 +1,7 @@
 """A comparison: several results under the same demands, and what differs between them."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -154,6 +154,14 @@ class Comparison:
         """The result of one variant."""
         return self.column(name).result
 
+    def __len__(self) -> int:
+        """How many columns there are."""
+        return len(self.columns)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the columns."""
+        return (column.name for column in self.columns)
+
     @property
     def name(self) -> str:
         """What the comparison is called."""
@@ -232,9 +240,10 @@ class Comparison:
             return statistics.unpaired(values, bases)
         return statistics.paired(values, one.each(parts), bases, other.each(parts))
 
-    def difference(self, one: Column, other: Column, measure: str) -> Interval:
-        """The difference one - other of a measure."""
+    def difference(self, one: Column | str, other: Column | str, measure: str) -> Interval:
+        """The difference one - other of a measure, of two columns or their names."""
         check_measure(measure)
+        one, other = (item if isinstance(item, Column) else self.column(item) for item in (one, other))
         return self.contrast(one, other, lambda w: w.measure(measure), lambda w: w.parts(measure))
 
     def as_dict(self) -> Json:

@@ -4,7 +4,7 @@ import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ NOTHING = Size(0.0, 0.0)
 """The size of no run."""
 
 
+@runtime_checkable
 class Monitor(Protocol):
     """A listener that hears how runs get on. Called from several threads."""
 

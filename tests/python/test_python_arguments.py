@@ -5,10 +5,28 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab import scenario
+from aqmlab import scenario, study
 from aqmlab.errors import BadInput
 from aqmlab.results import held_back
+from aqmlab.sweep import sweeps
 from conftest import BASE
+
+GRID = """
+[scenario.link]
+rate = "10mbit"
+[[scenario.traffic]]
+kind = "bulk"
+[[grid]]
+name = "queues"
+[[grid.axis]]
+name = "aqm"
+[[grid.axis.value]]
+name = "pfifo"
+set = { "link.qdisc" = "pfifo" }
+[[grid.axis.value]]
+name = "pi"
+set = { "link.qdisc" = "pi" }
+"""
 
 
 @pytest.mark.parametrize(
@@ -20,7 +38,11 @@ from conftest import BASE
         ({"set": {"seed": None}}, "<scenario>: seed: None: a scenario holds texts, numbers"),
         ({"reps": 1.5}, "reps: 1.5: expected a whole number, 1 or more"),
         ({"reps": "2"}, "reps: '2': expected a whole number, 1 or more"),
+        ({"reps": True}, "reps: True: expected a whole number, 1 or more"),
         ({"jobs": "2"}, "jobs: '2': expected a whole number, 1 or more"),
+        ({"jobs": True}, "jobs: True: expected a whole number, 1 or more"),
+        ({"resume": "x"}, "resume: 'x': expected True or False"),
+        ({"monitor": 5}, "monitor: 5: expected a listener with expect, share, begin, tick and end"),
         ({"out": 5}, "out: 5: expected the path of a folder"),
     ],
 )
@@ -35,6 +57,53 @@ def test_what_is_no_scenario_and_no_folder_is_named():
         aqmlab.run(None)
     with pytest.raises(BadInput, match="folder: 3: expected the path of a folder"):
         aqmlab.load(3)
+
+
+def test_other_verbs_refuse_them_too():
+    with pytest.raises(BadInput, match="live: 'x': expected True or False"):
+        aqmlab.compare(BASE, "pfifo", "pi", live="x")
+    with pytest.raises(BadInput, match="fresh: 1: expected True or False"):
+        aqmlab.calibrate(BASE, fresh=1)
+    with pytest.raises(BadInput, match="out: 5: expected the path of a file"):
+        aqmlab.record(BASE, 5)
+    assert len(aqmlab.run(BASE, reps=np.int64(2), jobs=np.int8(1)).runs) == 2
+
+
+def test_what_is_asked_of_results_is_named():
+    found = aqmlab.compare(BASE, "pfifo", "pi")
+    with pytest.raises(BadInput, match="5: no measure"):
+        found["pi"].estimate(5)
+    with pytest.raises(BadInput, match="'pie': expected one of pfifo, pi"):
+        found.difference("pi", "pie", "p50")
+    assert found.difference("pi", "pfifo", "p50") == found.difference(*map(found.column, ("pi", "pfifo")), "p50")
+    assert len(found) == 2 and list(found) == ["pfifo", "pi"] and "pie" not in found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        *(({"seeds": seeds}, f"seeds: {seeds!r}: expected a whole number, 1 or more") for seeds in (-1, 0, 1.5, "x")),
+        ({"only": "foo"}, "--only 'foo': matches none of its"),
+        ({"only": [3]}, "--only '3': matches none of its"),
+        ({"what": 5}, "study 5: expected one of"),
+        ({"changes": {"foo": 1}}, "foo"),
+        ({"changes": 5}, "changes: 5: expected keys with their values"),
+        ({"quick": "yes"}, "quick: 'yes': expected True or False"),
+    ],
+)
+def test_arguments_of_a_study_are_named(wrong, said, compiled):
+    with pytest.raises(BadInput, match=said):
+        study.read(**{"what": "le2007", **wrong})
+
+
+def test_arguments_of_a_sweep_are_named(tmp_path):
+    (tmp_path / "grid.toml").write_text(GRID)
+    assert len(sweeps.read(tmp_path / "grid.toml", 3).runs) == 6
+    for seeds in (0, True, "x"):
+        with pytest.raises(BadInput, match=rf"seeds: {seeds!r}: expected a whole number, 1 or more"):
+            sweeps.read(tmp_path / "grid.toml", seeds)
+    with pytest.raises(BadInput, match="changes: 5: expected keys with their values"):
+        sweeps.read(tmp_path / "grid.toml", changes=5)
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -368,6 +368,7 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
     others = {
         "engine.py",
         "files.py",
+        "forks.py",
         "sweep/maker.py",
         "toml_text.py",
         "progress.py",

@@ -220,7 +220,7 @@ def _floats(values: npt.ArrayLike) -> Array:
 
 def check_measure(name: str) -> None:
     """Refuses what is no measure, and names those that there are."""
-    if name not in MEASURES and not _is_of_link(name):
+    if not isinstance(name, str) or not (name in MEASURES or _is_of_link(name)):
         raise BadInput(f"{name!r}: no measure; {near.expected(name, MEASURES)}")
 
 

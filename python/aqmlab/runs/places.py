@@ -15,10 +15,10 @@ REPETITION = re.compile(r"rep-([1-9][0-9]*)")
 """The folder of one of several runs."""
 
 
-def of(out: object, argument: str = "out") -> Path:
+def of(out: object, argument: str = "out", expected: str = "the path of a folder") -> Path:
     """The path that an argument is; raises `BadInput` if it is none."""
     if not isinstance(out, str | Path):
-        raise BadInput(f"{argument}: {out!r}: expected the path of a folder")
+        raise BadInput(f"{argument}: {out!r}: expected {expected}")
     return Path(out)
 
 

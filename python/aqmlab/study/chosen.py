@@ -1,9 +1,11 @@
 """Which studies a word names: one by its id or folder, or all there are."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from aqmlab import arguments
 from aqmlab.errors import BadInput
 from aqmlab.study import definition, folders
 from aqmlab.study.definition import Study
@@ -11,7 +13,7 @@ from aqmlab.study.folders import ALL
 
 
 def read(
-    what: str,
+    what: str | Path,
     quick: bool = False,
     seeds: int | None = None,
     only: Sequence[str] = (),
@@ -23,6 +25,10 @@ def read(
 
     Of all of them, those that have the scale that is asked for.
     """
+    arguments.truths(quick=quick, medium=medium)
+    changes, only = arguments.changes(changes, "changes"), (only,) if isinstance(only, str) else tuple(map(str, only))
+    seeds = None if seeds is None else arguments.whole(seeds, "seeds")
+    what = str(what)
     if what == ALL and only:
         raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
     if what == ALL and bed is not None:

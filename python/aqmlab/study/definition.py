@@ -284,6 +284,8 @@ def of_tree(
         asked_as=asked_as,
     )
     _check_selectors(study, path)
+    for grid in parts if changes else ():
+        grid.points[0].source.resolve()  # a key that no scenario has is refused now
     return study
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aqmlab import bounds, engine, files, statistics, toml_text
+from aqmlab import arguments, bounds, engine, files, statistics, toml_text
 from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json, read_json
@@ -82,10 +82,12 @@ def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] 
         raise BadInput(f"{file}: is a study; expected aqmlab study {file.parent}, or a file with [[grid]] alone")
     axes.known(tree, KEYS, str(file))
     name = axes.check_text(tree.get("name", file.stem), f"{file}: name")
-    grids = grid.read(tree, str(file), changes)
+    grids = grid.read(tree, str(file), arguments.changes(changes, "changes"))
     given = {
         one.name: grid.seeds(
-            seeds or tree.get("seeds", 1), f"{file}: seeds", grid.first_seed(one.points[0].source.tree)
+            tree.get("seeds", 1) if seeds is None else arguments.whole(seeds, "seeds"),
+            f"{file}: seeds",
+            grid.first_seed(one.points[0].source.tree),
         )
         for one in grids
     }
