@@ -1,5 +1,6 @@
 """Arguments of the Python interface: one of another kind is refused in a line that names it and what was expected."""
 
+import os
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -24,9 +25,15 @@ def truths(**given: Any) -> None:
 
 
 def changes(given: Any, name: str) -> dict[str, Any]:
-    """Dotted keys of a scenario with their values; none where there is nothing."""
+    """Dotted keys of a scenario with their values, in which paths are texts; none where there is nothing."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise BadInput(f'{name}: {given!r}: expected keys with their values, as in {{"link.rate": "10mbit"}}')
-    return dict(given)
+    return {key: _plain(item) for key, item in given.items()}
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, Mapping):
+        return {key: _plain(entry) for key, entry in item.items()}
+    return os.fspath(item) if isinstance(item, os.PathLike) else item

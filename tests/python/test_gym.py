@@ -330,6 +330,8 @@ def test_choosing_one_law_for_good_is_that_law():
         ({"reward": "speed"}, "reward: 'speed': expected of utilisation"),
         ({"reward": {"wait_ms": "much"}}, "reward: wait_ms: 'much': expected a number"),
         ({"reward": 3}, "reward: 3: expected a measure"),
+        ({"observe": None}, "observe: nothing; expected one or more of wait"),
+        ({"set": "x"}, "set: 'x': expected keys with their values"),
         ({"link": "core"}, "link: 'core': expected one of link"),
         ({"way": "up"}, "way: 'up': expected forward or reverse"),
         ({"scenario": []}, "scenario: none; expected one or more"),
@@ -355,10 +357,32 @@ def test_a_load_is_refused_and_steps_need_an_episode():
     env.step(env.action_space.sample())
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(env.action_space.sample())
-    with pytest.raises(BadInput, match="scenario: 7: expected a number from 0 to 0"):
-        env.reset(options={"scenario": 7})
-    with pytest.raises(BadInput, match="num_envs: 0: expected 1 or more"):
+    for number in (7, True, -1, "0"):
+        with pytest.raises(BadInput, match=rf"scenario: {number!r}: expected a whole number, from 0 to 0"):
+            env.reset(options={"scenario": number})
+    with pytest.raises(BadInput, match="options: 'scenaria': expected 'scenario'"):
+        env.reset(options={"scenaria": 0})
+    assert env.reset(options={"scenario": np.int64(0)})[1]["scenario"] == 0
+    for seed in (True, 2**64, -1, 1.5):
+        with pytest.raises(BadInput, match=rf"seed: {seed!r}: expected a whole number, from 0 to {2**63 - 1}"):
+            env.reset(seed=seed)
+    assert env.reset(seed=np.int64(3))[1]["seed"] == 3 and env.reset(seed=2**63 - 1)
+    with pytest.raises(BadInput, match="num_envs: 0: expected a whole number, 1 or more"):
         gymnasium.make_vec(NAME, num_envs=0, scenario=SCENARIO)
+
+
+@pytest.mark.parametrize("answer", [None, "much", float("nan"), [1, 2]])
+def test_a_reward_that_is_no_number_is_refused(answer):
+    env = Link(SCENARIO, duration="1s", reward=lambda measures: answer)
+    env.reset(seed=1)
+    with pytest.raises(BadInput, match=r"reward: answered .*; expected a number"):
+        env.step([0.0])
+
+
+def test_the_last_step_is_a_whole_one():
+    env = Link(SCENARIO, step="30ms", duration="100ms")
+    env.reset(seed=1)
+    assert [env.step([0.0])[3] for _ in range(4)] == [False, False, False, True]
 
 
 def test_aqmlab_is_imported_without_gymnasium():
@@ -440,7 +464,22 @@ def test_a_policy_in_python_is_a_discipline(tmp_path):
         found = aqmlab.compare(tmp_path / "link.toml", learnt, *others, "pfifo")
         assert len(found.columns) == 2 + len(others)
         assert found.columns[0].result.manifest["laws"][0]["name"] == "policy"
-    assert -1 <= float(learnt.act(np.zeros(24))[0]) <= 1
+    for qdisc in (learnt, {"kind": learnt, "limit": "100p"}):
+        result = aqmlab.run(tmp_path / "link.toml", set={"link.qdisc": qdisc})
+        assert result.manifest["laws"][0]["name"] == "policy"
+
+
+def test_a_policy_acts_for_one_link_or_several():
+    env = Link(SCENARIO)
+    learnt = Policy.of(layers(env), env)
+    seen = np.random.default_rng(1).uniform(0, 1, (3, 24)).astype(np.float32)
+    found = learnt.act(seen)
+    assert found.shape == (3, 1) and np.abs(found).max() <= 1
+    assert found.tolist() == [learnt.act(row).tolist() for row in seen]
+    assert learnt.act(np.zeros(24)).shape == env.action_space.shape
+    for bad in (np.zeros(23), np.zeros((2, 23)), np.zeros((1, 1, 24)), 0.5, None, "x", [[0.0], [0.0, 1.0]]):
+        with pytest.raises(BadInput, match=r"observation: .*: expected"):
+            learnt.act(bad)
 
 
 def test_the_network_in_the_file_is_the_layers():
@@ -475,6 +514,10 @@ def test_what_is_no_policy_is_refused(saved, tmp_path):
     for model, said in (
         (object(), "policy: object: expected a PPO or A2C"),
         ([], "no single number comes out"),
+        ([1], "policy: .*: expected a PPO or A2C"),
+        ("x", "policy: 'x': expected a PPO or A2C"),
+        ([([[1.0], [1.0, 2.0]], [0.0], "none")], "expected a PPO or A2C"),
+        ([(np.zeros((1, 24)), [0.0], ["none"])], "policy: a layer"),
         ([(np.zeros((1, 24)), [0.0, 1.0], "none")], "policy: a layer"),
         ([(np.full((1, 24), np.nan), [0.0], "none")], "weights that are no numbers"),
     ):
@@ -484,6 +527,8 @@ def test_what_is_no_policy_is_refused(saved, tmp_path):
         Policy.of(layers(env), env, name="My policy")
     with pytest.raises(BadInput, match=r"expected a name that ends in \.onnx"):
         Policy.of(layers(env), env).save(tmp_path / "policy.pt")
+    with pytest.raises(BadInput, match=r"nodir is no folder; expected a place that exists"):
+        Policy.of(layers(env), env).save(tmp_path / "nodir/policy.onnx")
     content = saved.read_bytes()
     for number, (bad, said) in enumerate(
         (

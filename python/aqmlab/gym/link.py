@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from aqmlab import links, toml_text, units
+from aqmlab import arguments, links, toml_text, units
 from aqmlab.engine import Passed, Stepped
 from aqmlab.errors import BadInput
 from aqmlab.gym import actions, measures
@@ -31,6 +31,8 @@ OF_HOSTS: Mapping[str, int] = {"connections": 0, "exchanges": 1}
 way, as n / (n + 20)."""
 
 _SEEDS = 2**31
+LARGEST_SEED = 2**63 - 1
+"""That a scenario can have."""
 
 
 class Link(gymnasium.Env[Any, Any]):
@@ -38,7 +40,8 @@ class Link(gymnasium.Env[Any, Any]):
 
     - `scenario` is a path, the text of a file, its tables, or several of these, of which each episode draws one.
     - `set` changes keys of the scenarios by their dotted names.
-    - `step` is the control interval, `warmup` what is simulated before an episode, `duration` how long one is.
+    - `step` is the control interval, `warmup` what is simulated before an episode, `duration` how long one is. The last
+      step is a whole one too.
     - `observe` names what is seen of each step, `windows` how many steps back are seen.
     - `action` is "probability", parameters with ranges, or a list of laws to choose among.
     - `reward` is a measure, weights of measures, or a function of all measures of a step.
@@ -77,10 +80,9 @@ class Link(gymnasium.Env[Any, Any]):
             raise BadInput(f"step: {step}: expected a microsecond or more")
         if self.duration_ns < self.step_ns:
             raise BadInput(f"duration: {duration}: expected a step or more, {step}")
-        names = (observe,) if isinstance(observe, str) else tuple(observe)
+        names = (observe,) if isinstance(observe, str) else tuple(observe or ())
         observed.check_names(names, [*observed.QUANTITIES, *OF_HOSTS], "observe")
         observed.check_windows(windows, "windows")
-        # The last step is a whole one too.
         self.duration_ns = -(-self.duration_ns // self.step_ns) * self.step_ns
         self.observe, self.windows = names, windows
         self.step_s = self.step_ns * 1e-9
@@ -88,10 +90,11 @@ class Link(gymnasium.Env[Any, Any]):
         self._of_hosts = [OF_HOSTS[name] for name in names if name in OF_HOSTS]
         self.reward = measures.reward(DEFAULT_REWARD if reward is None else reward)
 
-        sources = _sources(scenario, dict(set or {}))
+        changes = arguments.changes(set, "set")
+        sources = _sources(scenario, changes)
         self.link = link if link is not None else next(iter(links.of(sources[0].tree)))
         self.action = actions.read(action, self.link, self.way)
-        brought.allow_in((set or {}).values())
+        brought.allow_in(changes.values())
         self._laws = None if self.action.laws is None else [law.resolve().toml for law in self.action.laws]
         self._scenarios = [self._prepared(source) for source in sources]
 
@@ -138,13 +141,17 @@ class Link(gymnasium.Env[Any, Any]):
         `options` may say which `scenario` is run, by its number. The answer is what is seen and, in `info`, the time,
         the number and the seed of the scenario.
         """
+        seed = None if seed is None else arguments.whole(seed, "seed", 0, LARGEST_SEED)
+        asked = {**(options or {})}
+        chosen = asked.pop("scenario", None)
+        if asked:
+            raise BadInput(f"options: {next(iter(asked))!r}: expected 'scenario', with its number")
+        if chosen is not None:
+            chosen = arguments.whole(chosen, "options: scenario", 0, len(self._scenarios) - 1)
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(_SEEDS))
         number = int(self.np_random.integers(len(self._scenarios)))
-        if options and "scenario" in options:
-            number = options["scenario"]
-            if not isinstance(number, int) or not 0 <= number < len(self._scenarios):
-                raise BadInput(f"scenario: {number!r}: expected a number from 0 to {len(self._scenarios) - 1}")
+        number = number if chosen is None else chosen
         self.close()
         self._chosen, scenario_seed = number, drawn if seed is None else seed
         self._run = self._begun(number, scenario_seed)
@@ -194,7 +201,7 @@ class Link(gymnasium.Env[Any, Any]):
         seen = Seen(*counts)
         found = measures.of(seen, hosts, self.step_s)
         info = {**found, "time_s": self._now_ns * 1e-9, "scenario": self._chosen, "action": dict(self.action.values)}
-        reward = float(self.reward(found))
+        reward = measures.checked(self.reward(found))
         return self._look(seen, hosts), reward, False, self._now_ns >= self._end_ns, info
 
     def _look(self, seen: Seen, hosts: Hosts) -> Any:

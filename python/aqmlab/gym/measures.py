@@ -1,5 +1,6 @@
 """Measures of a step, which rewards are made of."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,6 +50,17 @@ def of(seen: Seen, hosts: Hosts, step_s: float) -> dict[str, float]:
         "completed": float(completed),
         "response_ms": 1e3 * response_s / (completed or 1),
     }
+
+
+def checked(reward: Any) -> float:
+    """What a reward has answered, as a number; raises `BadInput` where it is none."""
+    try:
+        found = float(reward)
+    except (TypeError, ValueError):
+        found = math.nan
+    if found != found:
+        raise BadInput(f"reward: answered {reward!r}; expected a number")
+    return found
 
 
 def reward(asked: RewardLike) -> Reward:

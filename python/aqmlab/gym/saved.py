@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from aqmlab import files
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.gym.actions import Probability
 from aqmlab.gym.link import Link
@@ -32,7 +33,7 @@ class Policy:
 
     `Policy.of` makes it. `act` answers for an observation of its environment. `save` writes the file, which is a
     discipline wherever the file of a law is. In Python a policy itself is one too:
-    `aqmlab.compare("web.toml", policy, "pie")`.
+    `aqmlab.compare("web.toml", policy, "pie")`, `aqmlab.run("web.toml", set={"link.qdisc": policy})`.
     """
 
     def __init__(self, content: bytes, where: str = "policy") -> None:
@@ -70,16 +71,29 @@ class Policy:
         return self._network.about
 
     def act(self, observation: Any) -> npt.NDArray[np.float32]:
-        """The action for an observation, as `Link.step` takes it: from -1 to 1."""
-        return np.array([self._network.answer(np.asarray(observation, np.float32))], np.float32).clip(-1.0, 1.0)
+        """The action for an observation, as `Link.step` takes it: from -1 to 1; of several rows one each."""
+        size = self.about.size
+        try:
+            seen = np.asarray(observation, np.float32)
+        except (TypeError, ValueError):
+            raise BadInput(f"observation: {observation!r}: expected {size} numbers, or rows of so many") from None
+        if seen.ndim not in (1, 2) or seen.shape[-1] != size:
+            raise BadInput(f"observation: shape {seen.shape}: expected ({size},), or rows of so many")
+        answers = [self._network.answer(row) for row in seen.reshape(-1, size)]
+        return np.array(answers, np.float32).reshape(*seen.shape[:-1], 1).clip(-1.0, 1.0)
 
     def save(self, path: str | Path) -> Path:
         """Writes the policy's file, whose name ends in `.onnx`."""
         place = Path(path)
         if place.suffix != policy.ENDING:
             raise BadInput(f"{place}: expected a name that ends in {policy.ENDING}")
+        files.check_folder_of(place)
         place.write_bytes(self.content)
         return place
+
+    def __fspath__(self) -> str:
+        """As a path, which a value of `set` may be."""
+        return str(self)
 
     def __str__(self) -> str:
         """The name of a file that has the policy, for as long as this object is there: what `compare` takes."""
@@ -99,7 +113,10 @@ def save_policy(path: str | Path, model: Any, env: Any, *, name: str = "policy",
 def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], str]]:
     expected = "expected a PPO or A2C of stable-baselines3 with an MlpPolicy, or layers of weights and biases"
     if isinstance(model, Sequence):
-        given = [(np.asarray(w, np.float32), np.asarray(b, np.float32), kind) for w, b, kind in model]
+        try:
+            given = [(np.asarray(w, np.float32), np.asarray(b, np.float32), kind) for w, b, kind in model]
+        except (TypeError, ValueError):
+            raise BadInput(f"policy: {model!r}: {expected}") from None
     else:
         try:
             modules = [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
@@ -116,7 +133,7 @@ def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.fl
             else:
                 raise BadInput(f"policy: a layer {kind}; expected Linear, Tanh and ReLU")
     for weights, bias, kind in given:
-        if weights.ndim != 2 or bias.shape != weights.shape[:1] or kind not in ACTIVATIONS:
+        if weights.ndim != 2 or bias.shape != weights.shape[:1] or kind not in list(ACTIVATIONS):
             raise BadInput(f"policy: a layer {weights.shape}, {bias.shape}, {kind!r}; {expected}")
         if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
             raise BadInput("policy: weights that are no numbers; expected a model that has learnt")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from aqmlab import engine
+from aqmlab import arguments, engine
 from aqmlab.errors import BadInput
 from aqmlab.gym.link import Link
 from aqmlab.runs import runner
@@ -28,15 +28,14 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
         *,
         threads: int | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        **arguments: Any,
+        **of_each: Any,
     ) -> None:
         for name, number in (("num_envs", num_envs), ("threads", 1 if threads is None else threads)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise BadInput(f"{name}: {number!r}: expected 1 or more")
+            arguments.whole(number, name)
         self.threads = threads or runner.default_jobs()
         # They live as long as this: to start a thread takes longer than many a step.
         self._crew = engine.Crew(min(self.threads, num_envs) - 1)
-        super().__init__([lambda: Link(**arguments)] * num_envs, autoreset_mode=autoreset_mode)
+        super().__init__([lambda: Link(**of_each)] * num_envs, autoreset_mode=autoreset_mode)
 
     def step(self, actions: Any) -> Any:
         """As Gymnasium's vector environments do; simulated time passes in threads.
