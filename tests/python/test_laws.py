@@ -540,6 +540,13 @@ def test_a_gauge_that_begins_as_a_whole_number_shows_no_fraction(link, tmp_path)
         run(link, str(path))
 
 
+def test_a_wrong_answer_is_placed_in_the_file_of_the_law(link, tmp_path):
+    path = own(tmp_path, 'return "x"', "(compiled=False)")
+    begins = path.read_text()[: path.read_text().index("def on_arrival")].count("\n") + 1
+    with pytest.raises(Misbehaved, match=rf"on_arrival answered 'x', .* \({path}:{begins}\)$"):
+        run(link, str(path))
+
+
 def test_a_law_that_fails_is_named_with_the_run(link, tmp_path, capsys):
     path = own(tmp_path, "math.sqrt(-1.0 - self.seen) if self.every == 7 else 0", "(compiled=False)")
     path.write_text(path.read_text().replace("import aqmlab", "import math\n\nimport aqmlab"))

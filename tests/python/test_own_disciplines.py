@@ -126,6 +126,7 @@ FAULTS = [
     ("pass", "for one in self.waiting: queue.mark(one)", "marks packet ", "which may not be marked: ecn is not set"),
     ("pass", "if self.waiting: return aqmlab.later(0)", "wants to be asked again in 0 ns: expected at least 1", ""),
     ("pass", "if self.sent: return 7", "failed", "TypeError: take returned 7; expected a packet, None or aqmlab.later"),
+    ("pass", "if self.sent: return 7", "failed", "expected a packet, None or aqmlab.later(ns) (/"),
     ("pass", "if self.sent: queue.drop(7)", "failed", "TypeError: expected a packet, not 7 (/"),
     ("pass", "if self.sent: self.sent.nothing", "failed", "'Packet' object has no attribute 'nothing' (/"),
     ("pass", "queue.chance(2.0)", "drew with probability 2: expected one from 0 to 1 (in take", ""),

@@ -6,11 +6,9 @@ They run in the interpreter. The engine holds the packets and counts them; the c
 import ctypes
 import math
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, overload
 
 from aqmlab.errors import BadInput
@@ -23,8 +21,6 @@ NEEDED = ("offer", "take")
 
 _PLACE_BITS = 28
 """Of a handle, below the number of the packet."""
-
-_OWN = str(Path(__file__).parent)
 
 
 class Packet:
@@ -260,7 +256,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
                     shown.value = number(getattr(one, name))
                 return said
             except BaseException as error:
-                interpreted.FAILURES[declared.name] = told(error)
+                interpreted.FAILURES[declared.name] = told(error, methods.get(call.__name__))
                 return FAILED
             finally:
                 cost.calls += 1
@@ -273,11 +269,8 @@ def functions(declared: Declaration) -> dict[str, Any]:
     return {"prepare": function(prepare, CALL), **calls, **ticks}
 
 
-def told(error: BaseException) -> str:
+def told(error: BaseException, method: Callable[..., Any] | None) -> str:
     """What was raised, and where in the discipline's own file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_OWN)]
-    place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
     if isinstance(error, _RefusedError):
-        return f"{error}{place}"
-    return f"{type(error).__name__}: {error}{place}"
+        return f"{error}{interpreted.place(error)}"
+    return interpreted.told(error, method)

@@ -4,12 +4,16 @@ import ctypes
 import platform
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from aqmlab.laws.declared import DECIDES, METHODS, Declaration
 from aqmlab.laws.table import CALL, FAILED, Facts, offset
+
+_OURS = str(Path(__file__).parent)
 
 
 @dataclass
@@ -76,7 +80,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
                     shown.value = kind(getattr(law, gauge))
                 return _verdict(name, said) if decides else 0
             except BaseException as error:
-                FAILURES[declared.name] = told(error)
+                FAILURES[declared.name] = told(error, method)
                 return FAILED
             finally:
                 cost.calls += 1
@@ -101,8 +105,15 @@ def _whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def told(error: BaseException) -> str:
+def told(error: BaseException, method: Callable[..., Any] | None = None) -> str:
     """What was raised, and where."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{type(error).__name__}: {error}{place(error, method)}"
+
+
+def place(error: BaseException, method: Callable[..., Any] | None = None) -> str:
+    """Where something was raised outside of what calls laws; of a wrong answer, where the method begins."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_OURS)]
+    if own:
+        return f" ({own[-1].filename}:{own[-1].lineno})"
+    code = getattr(method, "__code__", None)
+    return "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
