@@ -104,6 +104,10 @@ def test_arguments_of_a_sweep_are_named(tmp_path):
             sweeps.read(tmp_path / "grid.toml", seeds)
     with pytest.raises(BadInput, match="changes: 5: expected keys with their values"):
         sweeps.read(tmp_path / "grid.toml", changes=5)
+    asked = sweeps.read(tmp_path / "grid.toml")
+    for wrong, said in (({"jobs": 0}, "jobs: 0"), ({"resume": 1}, "resume: 1"), ({"folder": None}, "folder: None")):
+        with pytest.raises(BadInput, match=rf"{said}: expected"):
+            sweeps.run(asked, **{"folder": tmp_path / "out", **wrong})
 
 
 def test_numbers_of_numpy_are_numbers():

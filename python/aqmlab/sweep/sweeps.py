@@ -15,7 +15,7 @@ from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json, read_json
 from aqmlab.progress import Foreseen, Monitor, Silent
 from aqmlab.results import store
-from aqmlab.runs import planning
+from aqmlab.runs import places, planning
 from aqmlab.statistics import Interval
 from aqmlab.sweep import axes, grid, table
 from aqmlab.sweep.executor import Executor
@@ -75,7 +75,11 @@ class Finished:
 
 @planning.uncollected()
 def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Sweep:
-    """Reads a file and checks its form; `seeds` runs of each point, whatever the file says."""
+    """Reads a file and checks its form.
+
+    `seeds` runs are made of each point, whatever the file says. `changes` sets keys of the scenarios by their dotted
+    names. Raises `BadInput` if something is wrong.
+    """
     file = Path(file)
     tree = toml_text.read(file, files.GRID)
     if "profiles" in tree:
@@ -107,8 +111,15 @@ def run(
     monitor: Monitor | None = None,
     executor: Executor | None = None,
 ) -> Finished:
-    """Runs a sweep into a folder. Rows are written as runs finish; Ctrl-C loses what is under way, and nothing else."""
-    started, folder = time.monotonic(), Path(folder)
+    """Runs a sweep into a folder. Rows are written as runs finish; Ctrl-C loses what is under way, and nothing else.
+
+    - `jobs` runs are made at a time, by default one a core.
+    - `resume` goes on with a folder whose runs were interrupted; `fresh` makes those anew that are kept from before.
+    - `executor` makes them elsewhere than in processes on this machine.
+    """
+    arguments.truths(resume=resume, fresh=fresh)
+    jobs = None if jobs is None else arguments.whole(jobs, "jobs")
+    started, folder = time.monotonic(), places.of(folder, "folder")
     store.claim(folder, resume)
     if resume and store.is_begun(folder) and not {FILE, SOURCE} & {entry.name for entry in folder.iterdir()}:
         raise BadInput(f"{folder}: holds no sweep; expected the folder of the one to be resumed")
