@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from aqmlab.advice.verified import Verified
 
 
-ROOM = 90
-"""Columns of a terminal that has room between the columns of a table."""
-
-
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
     app.command(name="advise")(advise)
@@ -156,7 +152,7 @@ def _provisional(race: Race) -> None:
 
 def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     from aqmlab.advice import lines, words
-    from aqmlab.command.terminal import short_table
+    from aqmlab.command.tables import short_table, show
 
     out.print(words.link(found.question), style="bold", soft_wrap=True)
     for sentence in (*words.verdict(found), *words.captured(found.question)):
@@ -177,9 +173,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
         other = [row["first"], f"{row['difference']} {marks[row['judged']]}"] if is_other else []
         harm = [f"{row['harm']} {marks[row['harm_judged']]}"] if wrong else []
         table.add_row(row["title"], row["today"], *other, *harm)
-    if out.width < ROOM:
-        table.padding = (0, 0)
-    out.print(table)
+    show(out, table)
     table = short_table()
     for head in ("candidate", "score", "runs", ""):
         table.add_column(
@@ -190,7 +184,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     for row in words.field(found):
         cells = [cell.partition(" ±")[0] for cell in row["cells"]]
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)
-    out.print(table)
+    show(out, table)
     out.print(words.STATES)
     if checked is not None:
         _witnesses(out, checked)
@@ -206,7 +200,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
 def _witnesses(out: Console, found: Verified) -> None:
     """What it is worth by the simulator and by real stacks."""
     from aqmlab.advice import words
-    from aqmlab.command.terminal import short_table
+    from aqmlab.command.tables import short_table, show
 
     for sentence in words.verified(found):
         out.print(sentence)
@@ -217,6 +211,4 @@ def _witnesses(out: Console, found: Verified) -> None:
         table.add_column(head, justify="right" if 0 < position < 5 else "left", no_wrap=True)
     for row in words.witnesses(found):
         table.add_row(*row.values())
-    if out.width < ROOM:
-        table.padding = (0, 0)
-    out.print(table)
+    show(out, table)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from aqmlab.agreement import words
 from aqmlab.agreement.agreements import Agreement
 from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED, VOID
+from aqmlab.command.tables import short_table, show
 
 STYLES = {AGREES: "green", DIFFERS: "bold red", UNDECIDED: "yellow", VOID: "dim"}
 
@@ -17,13 +16,7 @@ STYLES = {AGREES: "green", DIFFERS: "bold red", UNDECIDED: "yellow", VOID: "dim"
 def agreements(out: Console, found: Sequence[Agreement]) -> None:
     """A table for each variant and witness."""
     for item in found:
-        table = Table(
-            title=f"{item.name}: simulated and {item.witness}" + (f" ({item.note})" if item.note else ""),
-            title_justify="left",
-            title_style="bold",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
+        table = short_table(f"{item.name}: simulated and {item.witness}" + (f" ({item.note})" if item.note else ""))
         table.add_column("", no_wrap=True)
         for title in ("simulated", item.witness, "difference", "tolerance"):
             table.add_column(title, justify="right")
@@ -31,7 +24,7 @@ def agreements(out: Console, found: Sequence[Agreement]) -> None:
         for finding in item.findings:
             verdict = Text(words.said_verdict(finding), style=STYLES[finding.verdict])
             table.add_row(f"{finding.title}{words.unit(finding)}", *words.cells(finding), verdict)
-        out.print(table)
+        show(out, table)
     if found:
         counts = words.counted([finding.verdict for item in found for finding in item.findings])
         out.print(Text(f"Simulator and test bed: {counts}.", style="bold"))

@@ -38,10 +38,9 @@ def capture(
     Packets, drops and marks by reason, throughput, the wait in the queue, retransmissions, and response times. With
     --against, beside what the run recorded of the same window.
     """
-    from aqmlab.capture import tables
     from aqmlab.capture.against import against
     from aqmlab.capture.measure import measure
-    from aqmlab.command import terminal
+    from aqmlab.command import capture_tables, terminal
 
     recorded = None if run is None else _run(run)
     start_s, end_s = (0.0, None) if recorded is None else recorded.window
@@ -56,9 +55,9 @@ def capture(
     if as_json:
         print(json.dumps(_as_dict(found, checks, pairs), indent=2))
     else:
-        tables.measured(terminal.console(), found)
+        capture_tables.measured(terminal.console(), found)
         if recorded is not None:
-            tables.against(terminal.console(), checks, pairs)
+            capture_tables.against(terminal.console(), checks, pairs)
     if any(check.agrees is False for check in checks):
         raise typer.Exit(1)
 

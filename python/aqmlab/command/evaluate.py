@@ -124,15 +124,15 @@ def evaluate(
 
 def show(out: Console, found: Json) -> None:
     """A line a requirement: the case that stands for it, and how often it is less or more than the baseline."""
-    from rich.table import Table
     from rich.text import Text
 
+    from aqmlab.command import tables
     from aqmlab.evaluation import known, template
 
     evaluation = found["evaluation"]
     form, baseline = template.FORMS[evaluation["of"]], evaluation["against"][0]
     label = evaluation["subject"]["label"]
-    table = Table(title=found["title"], title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = tables.short_table(found["title"])
     table.add_column("section", no_wrap=True)
     for head in (
         "",
@@ -142,7 +142,7 @@ def show(out: Console, found: Json) -> None:
         "goodput",
         *(["own"] if form is template.CONTROLLERS else []),
     ):
-        table.add_column(head, no_wrap=True, overflow="ellipsis")
+        table.add_column(head, no_wrap=True)
     for one in evaluation["requirements"]:
         if one["status"] != "run":
             table.add_row(one["section"], one["title"], Text(one["status"], style="yellow"), "", "", "")
@@ -159,7 +159,7 @@ def show(out: Console, found: Json) -> None:
             _counts(beside["goodput"]),
             *([_counts(beside["also"])] if "also" in beside else []),
         )
-    out.print(table)
+    tables.show(out, table, names=2)
     for field in known.fields(found) if form is template.DISCIPLINES else []:
         place, count = field.place(evaluation["subject"]["name"]), len(field.standings)
         said = f"{field.section}, {field.case}: number {place} of {count} by mean delay, the shortest first."

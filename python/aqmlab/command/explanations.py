@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aqmlab import units
-from aqmlab.command.terminal import short_table
+from aqmlab.command.tables import short_table, show
 
 if TYPE_CHECKING:
     from aqmlab.explained import WorkedOut
@@ -185,7 +185,7 @@ def quantities(out: Console, rows: Sequence[Row]) -> None:
             *(_measured(value, row["unit"]) for value in values),
             *("–" if share is None else f"{100 * share:.3g} %" for share in carried),
         )
-    out.print(table)
+    show(out, table)
     for row in rows:
         up_to = row.get("up_to")
         if up_to and up_to["10kb"]["of_values"] < 1:

@@ -36,12 +36,12 @@ SHOWN = 40
 """Points that the table on a terminal has at most."""
 
 COLUMNS = (
-    ("utilisation\n%", "forward_utilisation", "share"),
-    ("loss\n%", "forward_loss_ratio", "share"),
-    ("queueing\ndelay, ms", "forward_queue_delay_mean_s", "s"),
-    ("goodput", "tcp_goodput_bps", "bps"),
-    ("response\nmedian, ms", "exchanges_response_time_s_p50", "s"),
-    ("90 % within\nms", "exchanges_response_time_s_p90", "s"),
+    ("used\nforward, %", "forward_utilisation", "share"),
+    ("loss\nforward, %", "forward_loss_ratio", "share"),
+    ("queueing delay\nforward, ms", "forward_queue_delay_mean_s", "s"),
+    ("TCP goodput\nboth ways", "tcp_goodput_bps", "bps"),
+    ("response time\nmedian, ms", "exchanges_response_time_s_p50", "s"),
+    ("response time\n90 %, ms", "exchanges_response_time_s_p90", "s"),
 )
 
 OF_LINK = 3
@@ -125,8 +125,11 @@ def show(out: Console, found: Finished) -> None:
     """A line a point, means over its seeds; and what the runs took."""
     from rich.text import Text
 
+    from aqmlab.command import tables
+
     sweep = found.sweep
-    table = _table(f"{sweep.name}: {len(found.rows)} runs of {len(sweep.points)} points")
+    table = tables.short_table(f"{sweep.name}: {len(found.rows)} runs of {len(sweep.points)} points")
+    table.add_column("point", no_wrap=True)
     names = list(links.of(sweep.points[0].source.tree)) if sweep.points else []
     are_several = len(names) > 1
     columns = [
@@ -138,24 +141,16 @@ def show(out: Console, found: Finished) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for point in sweep.points[:SHOWN]:
         table.add_row(Text(point.name), *(_cell(found, point.name, name, unit) for _, name, unit in columns))
-    out.print(table)
+    if columns:
+        tables.show(out, table)
     if are_several:
-        out.print(_by_link(found, names))
+        tables.show(out, _by_link(found, names), names=2)
     if len(sweep.points) > SHOWN:
         out.print(f"… and {len(sweep.points) - SHOWN} more points.", style="dim")
     if any(len(seeds) > 1 for seeds in sweep.seeds.values()):
         out.print("± 95 % t-interval across independent runs.", style="dim")
     out.print(_effort(found), style="dim")
     out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)
-
-
-def _table(title: str | None = None) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("point", overflow="fold")
-    return table
 
 
 def _cell(found: Finished, point: str, name: str, unit: str) -> Text:
@@ -175,7 +170,10 @@ def _by_link(found: Finished, names: Sequence[str]) -> Table:
     """What of the columns is of the link, forward, for each of several."""
     from rich.text import Text
 
-    table = _table()
+    from aqmlab.command import tables
+
+    table = tables.short_table()
+    table.add_column("point", no_wrap=True)
     table.add_column("link", no_wrap=True)
     for title, _, _ in COLUMNS[:OF_LINK]:
         table.add_column(title, justify="right", no_wrap=True)

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from aqmlab import links, units
+from aqmlab.command.tables import short_table, show
 from aqmlab.results import readable
 
 if TYPE_CHECKING:  # results take a second to load, and a list of disciplines shows none
@@ -34,11 +34,6 @@ def console() -> Console:
     return made if made.is_terminal else Console(**PLAIN, width=max(made.width, 120))
 
 
-def short_table(title: str | None = None) -> Table:
-    """A table with its title on the left and a line below its head."""
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-
-
 def _cell(interval: Interval, unit: str, signed: bool = False) -> Text:
     value, width = readable.with_width(interval, unit, signed)
     return Text.assemble(value, (f" {width}" if width else "", "dim"))
@@ -56,7 +51,7 @@ def result(out: Console, found: Result) -> None:
     if links.are_several(found.scenario):
         _links(out, title, [("", found)])
     else:
-        out.print(_link(title, summary, widths))
+        show(out, _link(title, summary, widths))
     _exchanges(out, summary, widths)
     figures = transport.shown([found])
     if figures:
@@ -66,10 +61,10 @@ def result(out: Console, found: Result) -> None:
         for figure in figures:
             interval = figure.over(found)
             table.add_row(figure.title, "–" if interval is None else _cell(interval, figure.unit))
-        out.print(table)
+        show(out, table)
     column = Column(Entry(found.name, ".", uncongested=False), found)
     for part in applications.of([column]):
-        out.print(_part(part, column))
+        show(out, _part(part, column))
     findings(out, held_back.of_results([(found.name, found)]))
     if found.live:
         out.print(Text(_how_late(found), style="dim"), soft_wrap=True)
@@ -104,7 +99,7 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> Non
         for port in by_link.ports(one.scenario, one.summary):
             cells = [_number(port.figures[key], port.widths.get(key), unit) for _, key, unit in _OF_LINK]
             table.add_row(*[name] * are_named, port.link, port.way, *cells)
-    out.print(table)
+    show(out, table, names=2 + are_named)
     every = [(name, one, by_link.crossings(one.scenario, one.summary)) for name, one in found]
     names = list(dict.fromkeys(link for _, one, _ in every for link in links.of(one.scenario)))
     table = short_table()
@@ -118,7 +113,7 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> Non
             cells = [*(waits.get(link, "") for link in names), readable.say(crossing.together_s, "s")]
             table.add_row(*[name] * are_named, crossing.title, crossing.way, *cells)
     if table.row_count:
-        out.print(table)
+        show(out, table, names=2 + are_named)
 
 
 def _link(title: str, summary: Json, widths: Json) -> Table:
@@ -153,7 +148,7 @@ def _exchanges(out: Console, summary: Json, widths: Json) -> None:
             *(_number(times[key], around.get(key), "s") for key in ("p50", "p90", "p99")),
             *(_number(exchanges[key], spread.get(key), "share") for key in ("share_under_500ms", "share_under_2s")),
         )
-        out.print(table)
+        show(out, table)
 
 
 def _how_late(found: Result) -> str:
@@ -218,7 +213,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
             style="dim" if column.uncongested else "",
         )
     if columns:
-        out.print(table)
+        show(out, table)
     if several:
         _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     if figures := transport.shown([column.result for column in found.columns]):
@@ -233,12 +228,12 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
                 *("–" if v is None else readable.say(v.value, f.unit) for v, f in zip(values, figures, strict=True)),
                 style="dim" if column.uncongested else "",
             )
-        out.print(table)
+        show(out, table)
     others = [column for column in found.congested if column is not found.base_of(column)]
     if others and columns:
-        out.print(_differences(found, base, others))
+        show(out, _differences(found, base, others))
     for part in (*applications.of(found.columns, found), *separately.of(found)):
-        out.print(_part(part, base))
+        show(out, _part(part, base))
     findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
@@ -249,18 +244,18 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
 
 
 _LINK_GIVES = (
-    ("used\n%", "utilisation", "share"),
-    ("loss\n%", "loss_ratio", "share"),
-    ("marked\n%", "mark_ratio", "share"),
+    ("used, both\nways, %", "utilisation", "share"),
+    ("loss, both\nways, %", "loss_ratio", "share"),
+    ("marked, both\nways, %", "mark_ratio", "share"),
 )
-"""The columns of the only link. Several links have a table each."""
+"""The columns of the only link, both directions together. Several links have a table each."""
 
 
 def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
     """The columns of exchanges; where nobody makes any and there is one link, what packets wait there."""
     if not any(column.completed > 0 for column in found.columns):
         several = links.are_several(found.baseline.scenario)
-        return [] if several else [("queueing\ndelay, ms", "queue_delay_mean_s", "s")]
+        return [] if several else [("delay, both\nways, ms", "queue_delay_mean_s", "s")]
     return [
         ("completed\n", "completed", "count"),
         ("median\nms", "p50", "s"),
@@ -288,8 +283,8 @@ def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> T
     each = ", each witness against its own" if found.witnesses else ""
     table = short_table(f"Against {base.name}, under the same demands{each}")
     table.add_column("", no_wrap=True)
-    several = links.are_several(base.scenario)
-    columns = [*([] if several else [("loss\npoints", "loss_ratio", "share")]), *_users_get(found, "points")]
+    of_link = [] if links.are_several(base.scenario) else [("loss, both\nways, points", "loss_ratio", "share")]
+    columns = [*of_link, *_users_get(found, "points")]
     for title, _, _ in columns:
         table.add_column(title, justify="right")
     for column in others:
@@ -330,7 +325,7 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
             table.add_row(
                 f"{point.users:,}", units.say_rate(point.throughput_bps, 5), units.say_rate(fit, 5), style=style
             )
-        out.print(table)
+        show(out, table)
         window = "" if c.window_error is None else f", other windows vary by about ±{c.window_error:.1%}"
         each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in c.confirmed_each_bps.items())
         out.print(
@@ -352,5 +347,5 @@ def recording(out: Console, found: Recording) -> None:
     table.add_column("file", overflow="fold")
     for d in found.demands:
         table.add_row(f"{d.connections:,}", f"{d.exchanges:,}", f"{d.response_bytes:,}", d.file)
-    out.print(table)
+    show(out, table)
     out.print(f"Replayed by {found.scenario}", markup=False, soft_wrap=True)

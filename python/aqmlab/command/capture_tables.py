@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from aqmlab.capture.against import Check, Paired
 from aqmlab.capture.measure import Measured
+from aqmlab.command.tables import short_table, show
 from aqmlab.vectors.points import WAYS
 
 _ROWS = (
@@ -36,7 +36,7 @@ def measured(out: Console, found: Measured) -> None:
     for kind in ("dropped", "marked"):
         for reason in sorted({reason for way in ways for reason in said[way][kind]}):
             table.add_row(f"{kind}: {reason}", *(_value(said[way][kind].get(reason, 0), "count") for way in ways))
-    out.print(table)
+    show(out, table)
     exchanges = said["exchanges"]
     if exchanges is None:
         return
@@ -47,7 +47,7 @@ def measured(out: Console, found: Measured) -> None:
         for share in exchanges["response_time_s"]:
             row = (exchanges[key][share] for key in ("at_queue_s", "response_time_s"))
             table.add_row(f"response time, {share}", *(_value(value, "s") for value in row))
-        out.print(table)
+        show(out, table)
     if exchanges["unfinished"]:
         out.print(f"{exchanges['unfinished']:,} exchanges were not finished.")
 
@@ -63,7 +63,7 @@ def against(out: Console, checks: Sequence[Check], pairs: dict[str, Paired]) -> 
     for check in checks:
         allowed = _allowed(check)
         table.add_row(check.title, _exact(check.captured), _exact(check.recorded), words[check.agrees], allowed)
-    out.print(table)
+    show(out, table)
     for name, pair in pairs.items():
         found = pair.difference_s
         if not found.size:
@@ -85,7 +85,7 @@ def _allowed(check: Check) -> Text:
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = short_table(title)
     for number, name in enumerate(columns):
         table.add_column(name, justify="right" if number else "left", no_wrap=True)
     return table

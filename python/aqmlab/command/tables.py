@@ -1,0 +1,63 @@
+"""Tables on a terminal: one that is wider than the screen comes as several, one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDEST = 100_000
+"""Columns of a screen on which every table fits."""
+
+
+def short_table(title: str | None = None) -> Table:
+    """A table with its title on the left and a line below its head."""
+    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def show(out: Console, table: Table, names: int = 1) -> None:
+    """Prints a table of which nothing is cut off.
+
+    Where the screen is too narrow, each of several tables has the first columns, `names` of them, and as many of the
+    others as fit. What is no terminal has no width.
+    """
+    if table.title:
+        out.print(Text(str(table.title), style="bold"), soft_wrap=not out.is_terminal)
+    plain = copy(table)
+    plain.title = None
+    width = _width(out, plain)
+    if not out.is_terminal and width > out.width:
+        out = Console(file=out.file, width=width, highlight=False, markup=False, emoji=False)
+    for part in [plain] if width <= out.width else _parts(out, plain, names):
+        out.print(part)
+
+
+def _parts(out: Console, table: Table, names: int) -> Iterator[Table]:
+    rest = range(names, len(table.columns))
+    while rest:
+        count = 1
+        while count < len(rest) and _width(out, _of(out, table, names, rest[: count + 1])) <= out.width:
+            count += 1
+        yield _of(out, table, names, rest[:count])
+        rest = rest[count:]
+
+
+def _of(out: Console, table: Table, names: int, columns: Sequence[int]) -> Table:
+    """The columns of names, none wider than half a screen, and some others."""
+    part = copy(table)
+    said = [
+        replace(column, no_wrap=False, overflow="fold", max_width=out.width // 2) for column in table.columns[:names]
+    ]
+    others = [replace(table.columns[k], overflow="fold") for k in columns]
+    part.columns = [replace(column, _index=k) for k, column in enumerate((*said, *others))]
+    return part
+
+
+def _width(out: Console, table: Table) -> int:
+    """The columns of the screen that a table asks for."""
+    return out.measure(table, options=out.options.update(max_width=WIDEST)).maximum
