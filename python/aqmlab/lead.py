@@ -71,7 +71,7 @@ def _and_of_all(others: Sequence[Column]) -> str:
 def _of_equals(found: Comparison, best: Sequence[Column], columns: Sequence[Column]) -> str:
     base = found.baseline
     told = "these runs" if found.reps > 1 else "this run"
-    said = f"{_listed([_with_share(column) for column in best])} are equal as far as {told} can tell"
+    said = f"{_listed([_with_share(column) for column in best])} cannot be told apart by {told}"
     if base in best:
         others = [column for column in columns if column not in best]
         if others:

@@ -10,6 +10,8 @@ import pytest
 
 import aqmlab
 import fake_native
+from aqmlab import lead, report
+from aqmlab.command import terminal
 from aqmlab.errors import BadInput
 from aqmlab.results.window import CDF_TIMES
 from conftest import BASE, ROOT
@@ -40,6 +42,13 @@ def test_differences_are_those_of_the_tables(found):
     assert difference.basis == "parts" and difference.half_width > 0
     # The stand-in gives ECN a fifth of the timeouts: the gain is far beyond doubt.
     assert difference.low > 0.05
+
+
+def test_screen_and_page_say_what_their_intervals_are_of(found, capsys):
+    terminal.comparison(terminal.console(), found, lead=lead.of(found))
+    assert terminal.ONE_BY_ONE.split(";")[0] in capsys.readouterr().out
+    page = report.write(found).read_text()
+    assert "interval of the one comparison" in page and "allows for all comparisons at once" in page
 
 
 def test_a_window_condenses_what_the_tables_hold(found):

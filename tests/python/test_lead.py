@@ -188,11 +188,11 @@ TAIL, PI, CAKE = Column("tail", 0.6), Column("pi", 0.9), Column("cake", 0.905)
     [
         ([TAIL, PI], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.00 ± 1.00 points."),
         ([PI, TAIL], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.00 ± 1.00 points."),
-        ([TAIL, PI], 0.4, "pi (90.0 %) and tail (60.0 %) are equal as far as these runs can tell."),
+        ([TAIL, PI], 0.4, "pi (90.0 %) and tail (60.0 %) cannot be told apart by these runs."),
         (
             [TAIL, PI, CAKE],
             0.01,
-            "cake (90.5 %) and pi (90.0 %) are equal as far as these runs can tell; "
+            "cake (90.5 %) and pi (90.0 %) cannot be told apart by these runs; "
             "cake is ahead of tail (60.0 %) by 30.50 ± 1.00 points.",
         ),
         (
@@ -203,7 +203,7 @@ TAIL, PI, CAKE = Column("tail", 0.6), Column("pi", 0.9), Column("cake", 0.905)
         (
             [PI, TAIL, CAKE],
             0.01,
-            "cake (90.5 %) and pi (90.0 %) are equal as far as these runs can tell; tail (60.0 %) is behind.",
+            "cake (90.5 %) and pi (90.0 %) cannot be told apart by these runs; tail (60.0 %) is behind.",
         ),
         (
             [TAIL, PI],
@@ -225,7 +225,8 @@ def test_several_comparisons_need_more_than_one():
     # A difference of 1.1 widths is one of two columns, and none of three.
     behind = Column("b", 0.5)
     assert " is ahead of b " in lead.of(comparison([behind, Column("a", 0.511)], 0.01))
-    assert "a (51.1 %) and b (50.0 %) are equal" in lead.of(comparison([behind, Column("a", 0.511), TAIL_OFF], 0.01))
+    said = lead.of(comparison([behind, Column("a", 0.511), TAIL_OFF], 0.01))
+    assert "a (51.1 %) and b (50.0 %) cannot be told apart" in said
 
 
 TAIL_OFF = Column("c", 0.1)

@@ -149,6 +149,8 @@ def test_screen_and_page_show_them(mixed, capsys):
     page = report.write(mixed).read_text()
     for title in ("Block 1 of the traffic", "Block 3 of the traffic", "Probes forward", "Probes in reverse"):
         assert title in said and title in page
+    # What is of the only link is of both directions, and its heads say so.
+    assert [said.count(head) for head in ("used, both", "loss, both", "marked, both")] == [1, 2, 1]
 
 
 def test_one_block_is_the_whole(base):

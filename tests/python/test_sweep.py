@@ -14,6 +14,7 @@ import pytest
 
 import fake_native
 from aqmlab import checks, cli, engine, sweep
+from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.progress import NOTHING, Foreseen, Silent, Size
 from aqmlab.results import store
@@ -44,6 +45,12 @@ name = "load"
 key = "traffic.0.load"
 values = ["90mbit", "98mbit"]
 """
+
+
+def test_heads_say_the_direction_of_a_figure():
+    for head, name, _ in sweep_command.COLUMNS:
+        assert ("forward" in head) == name.startswith("forward_")
+        assert ("both ways" in head) == (name == "tcp_goodput_bps")
 
 
 @pytest.fixture(autouse=True)

@@ -237,11 +237,15 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
-    note = "" if several else "Used, loss and marked: both directions together. "
-    out.print(Text(f"{note}{readable.basis(found.reps)}", style="dim"))
+    out.print(Text(readable.basis(found.reps), style="dim"))
     if lead:
+        if len(others) > 1:
+            out.print(Text(ONE_BY_ONE, style="dim"))
         out.print(Text(lead, style="bold"))
 
+
+ONE_BY_ONE = "Each interval is of one comparison alone; the next sentence allows for all comparisons at once."
+"""Why a table may tell two apart that the answer of a comparison does not."""
 
 _LINK_GIVES = (
     ("used, both\nways, %", "utilisation", "share"),

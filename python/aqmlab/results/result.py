@@ -138,7 +138,11 @@ class Result:
         return [self._condensed.get(run.folder) or condense(run) for run in self.runs]
 
     def estimate(self, measure: str) -> Interval:
-        """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it."""
+        """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it.
+
+        One of a link is of both directions together, unless its name says which: `links.core.forward.utilisation` of
+        several links.
+        """
         return estimate(self.windows, measure)
 
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
