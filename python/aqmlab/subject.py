@@ -28,19 +28,25 @@ def of(columns: Sequence[Column]) -> str:
 
 def _of_column(column: Column) -> str:
     scenario, live = column.result.scenario, column.result.live
-    said = [] if not live.get("traffic", True) else blocks(scenario, column.result.calibration)
+    said = [] if not live.get("traffic", True) else _merged(blocks(scenario, column.result.calibration))
     if command := live.get("command"):
         said.append(f"{shlex.join(command)} on the {live.get('side') or 'left'} side")
     if not live.get("traffic", True):
         said.append("none of the scenario's traffic")
     measured = float(column.result.summary["measured_s"])
-    warmup = units.say_seconds(units.seconds(scenario["warmup"], "warmup"))
+    warmup_s = units.seconds(scenario["warmup"], "warmup")
+    after = f" after {units.say_seconds(warmup_s)} of warm-up" if warmup_s else ""
     begins = (
         f"Links of {link(scenario)}. Over them"
         if links.are_several(scenario)
         else f"A link of {link(scenario)}. Over it"
     )
-    return f"{begins}: {'; '.join(said)}. {measured:g} s measured after {warmup} of warm-up."
+    return f"{begins}: {'; '.join(said)}. {measured:g} s measured{after}."
+
+
+def _merged(texts: Sequence[str]) -> list[str]:
+    """`4 × 1 endless transfer forward`: blocks of which the same is said, once."""
+    return [f"{texts.count(text)} × {text}" if texts.count(text) > 1 else text for text in dict.fromkeys(texts)]
 
 
 def link(scenario: Json) -> str:
@@ -73,7 +79,8 @@ def _range(rates_bps: Sequence[float]) -> str:
 
 
 def blocks(scenario: Json, calibrations: Sequence[Json] = ()) -> list[str]:
-    """Each block of traffic: how much of what, which way, and over which of several links."""
+    """Each block of traffic: how much of what, which way, what tells its hosts from others', and over which links."""
+    marks = _told_apart(scenario)
     found = {calibration["traffic"]: calibration for calibration in calibrations}
     said = []
     for k, each in enumerate(scenario["traffic"]):
@@ -82,22 +89,37 @@ def blocks(scenario: Json, calibrations: Sequence[Json] = ()) -> list[str]:
             min(links.rates_bps(scenario, name, "scenario")[way] for name in crossed[way])
             for way in range(len(crossed))
         ]
-        text = block(each, (rates[0], rates[1]), found.get(k))
+        text = block(each, (rates[0], rates[1]), found.get(k), marks[k])
         *others, last = crossed[0]
         over = f"{', '.join(others)} and {last}" if others else last
         said.append(f"{text}, over {over}" if links.are_several(scenario) else text)
     return said
 
 
-def block(facts: Block, rates: reference.Rates, calibration: Json | None = None) -> str:
-    """One block of traffic."""
+def _told_apart(scenario: Json) -> list[str]:
+    """What to say of each block's packets and hosts: `cc prague, ecn accurate` where those of others are not so."""
+    traffic: list[Block] = scenario["traffic"]
+    speak_tcp = [_row(each)["speaks_tcp"] for each in traffic]
+    said: list[list[str]] = [[] for _ in traffic]
+    for key in ("stack", "cc", "ecn"):
+        values = [str(each.get(key, scenario["tcp"].get(key))) for each in traffic]
+        if len({value for value, speaks in zip(values, speak_tcp, strict=True) if speaks}) > 1:
+            for marks, value, speaks in zip(said, values, speak_tcp, strict=True):
+                marks += [f"{key} {value}"] * speaks
+    for marks, each in zip(said, traffic, strict=True):
+        marks += [f"dscp {dscp}" for dscp in [each.get("dscp", "CS0")] if dscp != "CS0"]
+    return [", ".join(marks) for marks in said]
+
+
+def block(facts: Block, rates: reference.Rates, calibration: Json | None = None, marks: str = "") -> str:
+    """One block of traffic; `marks` is what tells it from others."""
     # Half of the sources run each way, the first of them forward: one alone does not run in reverse.
     is_alone = int(facts.get("flows", facts.get("users", 0))) == 1
     direction = "forward" if is_alone and facts["direction"] == "both" else str(facts["direction"])
     text = _said(facts)
-    if all(key["name"] != "direction" for key in _row(facts["kind"], facts.get("model", ""))["params"]):
-        return text  # each connection as it was
-    text += f" {_WAYS[direction]}"
+    if any(key["name"] == "direction" for key in _row(facts)["params"]):  # else each connection is as it was
+        text += f" {_WAYS[direction]}"
+    text += f" ({marks})" if marks else ""
     if calibration is not None:
         text += (
             f", who would offer {_load(float(calibration['load_bps']), direction, rates)} if nothing slowed them down"
@@ -123,7 +145,7 @@ def _load(load_bps: float, direction: str, rates: reference.Rates) -> str:
 
 def _said(facts: Block) -> str:
     """How much of what: the words of its kind in the engine's catalogue, with its values."""
-    row = _row(facts["kind"], facts.get("model", ""))
+    row = _row(facts)
     takes = {key["name"]: key["kind"] for key in row["params"]}
     return "".join(
         _BRACES.sub(lambda found: _filled(found, facts, takes), text)
@@ -132,8 +154,8 @@ def _said(facts: Block) -> str:
     )
 
 
-def _row(kind: str, model: str) -> dict[str, Any]:
-    name = f"{kind}/{model}" if model else kind
+def _row(facts: Block) -> dict[str, Any]:
+    name = f"{facts['kind']}/{facts['model']}" if facts.get("model") else facts["kind"]
     return next(row for row in engine.traffic_models() if row["name"] == name)
 
 

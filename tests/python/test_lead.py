@@ -150,6 +150,23 @@ def test_the_subject_names_both_rates_and_every_block(compiled):
     )
 
 
+def test_blocks_say_what_tells_them_apart_and_equal_ones_are_one(compiled):
+    blocks = [{}, {}, {"cc": "prague", "flows": 2}, {"dscp": "EF"}, {"direction": "reverse"}, {"direction": "reverse"}]
+    tree = {"duration": "5s", "warmup": "0s", "traffic": [{"kind": "bulk", **keys} for keys in blocks]}
+    tree["traffic"].append({"kind": "probe"})
+    said = subject.of(aqmlab.compare(aqmlab.toml_text.dumps(tree), "pfifo", "codel").columns)
+    assert said.endswith(
+        "Over it: 2 × 1 endless transfer forward (cc cubic, ecn off); "
+        "2 endless transfers forward (cc prague, ecn accurate); "
+        "1 endless transfer forward (cc cubic, ecn off, dscp EF); "
+        "2 × 1 endless transfer in reverse (cc cubic, ecn off); "
+        "1 probe (a packet of 200 bytes every 20 ms) forward. 5 s measured."
+    )
+    tree["traffic"] = [{"kind": "bulk", "cc": "prague"}, {"kind": "bulk", "cc": "prague"}]
+    (first, _) = subject.blocks(engine.resolve(aqmlab.toml_text.dumps(tree), "x.toml").scenario)
+    assert first == "1 endless transfer forward", "all are alike"
+
+
 def test_columns_of_other_links_are_told_apart(tmp_path):
     path = tmp_path / "two.toml"
     path.write_text(BASE + '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nset = { "link.rate" = "200mbit" }\n')
