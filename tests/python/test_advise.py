@@ -289,6 +289,14 @@ def test_cells_have_the_units_of_their_application() -> None:
     assert said == ["4.25", "50", "50", "50.0", "50.0"]
 
 
+def test_small_rates_have_digits_and_minus_is_a_minus() -> None:
+    rate, mos = (next(one for one in FIGURES if one.unit == unit) for unit in ("bps", "mos"))
+    intervals = [advising.Interval(value, width, 2, "runs") for value, width in ((4300, 700), (-2e5, 6.3e6), (0, 0))]
+    assert [words.cell(rate, one) for one in intervals] == ["0.0043 ± 0.0007", "−0.2 ± 6.3", "0.0 ± 0.0"]
+    assert words.cell(mos, advising.Interval(-0.641, 0.05, 2, "runs"), signed=True) == "−0.64 ± 0.05"
+    assert words.cell(mos, advising.Interval(-0.001, 0.05, 2, "runs"), signed=True) == "0.00 ± 0.05"
+
+
 def applications_interval(value: float) -> advising.Interval:
     return advising.Interval(value, None, 1, "none")
 
@@ -427,6 +435,7 @@ def test_lines_say_that_the_line_has_cells() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--down", "9mbit", "--up", "1mbit", "--for", "web=0"], "'web=0': expected a weight above 0 and up to 1000"),
         (["--down", "0mbit", "--up", "1mbit"], "what was bought or, better, what was measured"),
         (["--down", "10mbit", "--up", "50mbit"], "--down 50mbit --up 10mbit?"),
         (["--down", "10mbit", "--up", "1mbit", "--homes", "200"], "no discipline makes room; expected at most"),
@@ -448,8 +457,8 @@ def test_it_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> No
     asked = ["advise", "--down", "2mbit", "--up", "1mbit", "--on", "openwrt", "--rounds", "2", "--for", "calls"]
     assert invoke([*asked, "--access", "lte"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Not known, and taken for granted: that the line's rates are those that were said" in shown
-    assert "what 10 % too fast costs is in the table" in shown and "that it loses no packets by itself" in shown
+    assert "as it is not known: the line has the rates that were said, and loses no packets itself." in shown
+    assert "What changes if the shaper is 10 % too fast is in the table." in shown and "change if" in shown
     assert "changes were guessed, not measured" in shown and "What yours does is not known here." in shown
     assert invoke([*asked, "--rate-error", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -94,8 +94,8 @@ def test_what_a_capture_has_not_is_said(tmp_path: Path) -> None:
     said = " ".join(words.captured(asked))
     assert "home.pcap: 3 TCP connections" in said and "in 2 pieces of 24 s" in said
     assert "little for the link" in said
-    assert f"Not played: {40 / total:.0%} of its frames, which are not TCP" in said
-    assert "and 1 connections that had begun before" in said
+    assert f"Not played: {4000 / total:.0f} % of its frames, which are not TCP" in said
+    assert "and 1 connection that had begun before" in said
     # All that the round trips were.
     assert asked.rtt_s == (0.08, 0.08) and asked.own_rtt
     assert not question.read("20mbit", "5mbit", "10ms..30ms", capture=path).own_rtt

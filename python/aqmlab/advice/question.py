@@ -283,9 +283,13 @@ def _weights(text: str | None) -> dict[str, float]:
             weight = float(number) if equals else 1.0
         except ValueError:
             weight = -1.0
-        if name not in weights or not 0 < weight <= 1000:
+        if name not in weights:
             raise BadInput(
                 f"--for {text}: {part.strip()!r}: expected {', '.join(APPLICATIONS)}, each with a weight as web=2"
+            )
+        if not 0 < weight <= 1000:
+            raise BadInput(
+                f"--for {text}: {part.strip()!r}: expected a weight above 0 and up to 1000; what is not named has none"
             )
         weights[name] = weight
     return weights

@@ -1,5 +1,6 @@
 """An advice in sentences and cells, the same on the screen and on the page."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +48,8 @@ def verdict(advice: Advice) -> list[str]:
     if question.access.lowest < 1:
         said.append(
             "The rate of such a line changes, and its changes were guessed, not measured: what is advised suits a line "
-            f"that falls to {question.access.lowest:.0%} of its rate for seconds. What yours does is not known here."
+            f"that falls to {_percent(question.access.lowest)} of its rate for seconds. What yours does is not known "
+            "here."
         )
     return said
 
@@ -92,9 +94,10 @@ def captured(question: Question) -> list[str]:
         said.append("This is little for the link: where no queue fills, no discipline makes a difference.")
     left_out = []
     if found.other_frames >= 0.005:
-        left_out.append(f"{found.other_frames:.0%} of its frames, which are not TCP: calls, games and QUIC are such")
+        share = _percent(found.other_frames)
+        left_out.append(f"{share} of its frames, which are not TCP: calls, games and QUIC are such")
     if found.unseen:
-        left_out.append(f"{found.unseen} connections that had begun before the capture")
+        left_out.append(f"{found.unseen} connection{'s' * (found.unseen != 1)} that had begun before the capture")
     if found.elsewhere:
         left_out.append(f"{found.elsewhere} that were opened elsewhere")
     if left_out:
@@ -102,8 +105,8 @@ def captured(question: Question) -> list[str]:
     if max(found.lost) >= SOME_LOSS:
         up, down = found.lost
         said.append(
-            f"In the capture {down:.1%} of data segments were lost on the way down and {up:.1%} up. Runs lose only "
-            "what their queues drop: whether the line itself loses packets is not known here."
+            f"In the capture {100 * down:.1f} % of data segments were lost on the way down and {100 * up:.1f} % up. "
+            "Runs lose only what their queues drop: whether the line itself loses packets is not known here."
         )
     return said
 
@@ -118,6 +121,10 @@ SOME_LOSS = 0.001
 def _rates(ends: tuple[float, float]) -> str:
     low, high = (units.say_rate(round(one)) for one in ends)
     return low if low == high else f"{low} to {high}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _shaped(advice: Advice) -> str:
@@ -154,13 +161,23 @@ def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
     """A value with its interval, in the application's unit."""
     if found is None:
         return "–"
-    scale, _, digits = SCALES[figure.unit]
-    value = f"{found.value * scale:{'+' if signed else ''}.{digits}f}"
+    size = max(abs(found.value), found.half_width or 0.0)
+    value = _number(figure, found.value, size, "+" if signed else "")
     if found.half_width is None:
         return value
     if figure.unit == "share" and found.half_width > 1:
         return f"{value} ± more than 100"
-    return f"{value} ± {found.half_width * scale:.{digits}f}"
+    return f"{value} ± {_number(figure, found.half_width, size)}"
+
+
+def _number(figure: Figure, value: float, size: float, sign: str = "") -> str:
+    """A value with as many digits as one of this size should have: two that count of a small rate."""
+    scale, _, digits = SCALES[figure.unit]
+    if figure.unit == "bps" and 0 < size * scale < 0.1:
+        digits = min(1 - math.floor(math.log10(size * scale)), 4)
+    text = f"{value * scale:{sign}.{digits}f}"
+    # What rounds to nothing is neither more nor less.
+    return text.replace("-", "−") if text.strip("+-0.") else text.lstrip("+-")
 
 
 def head(figure: Figure) -> str:
@@ -256,7 +273,8 @@ def unknown(question: Question) -> list[str]:
             **({"films": mix.video} if mix.video[1] else {}),
         }
         said = [f"{name}: {_between(*ends)}" for name, ends in ranges.items()]
-        said.append(f"share of BBR in downloads and uploads, CUBIC has the rest: {mix.bbr[0]:.0%} to {mix.bbr[1]:.0%}")
+        low, high = map(_percent, mix.bbr)
+        said.append(f"share of BBR in downloads and uploads, CUBIC has the rest: {low} to {high}")
     for name, ends in (("down", access.down_queue_s), ("up", access.up_queue_s)):
         said.append(
             f"what today's queue {name} holds: {ends[0] * 1e3:.0f} to {ends[1] * 1e3:.0f} ms at the line's rate"
@@ -266,12 +284,9 @@ def unknown(question: Question) -> list[str]:
 
 
 def granted(advice: Advice) -> str:
-    """What is taken for granted of the line, in a sentence."""
-    tried = f"; what {wrong(advice)} costs is in the table" if advice.too_fast else ""
-    return (
-        f"Not known, and taken for granted: that the line's rates are those that were said{tried}, and that it loses "
-        "no packets by itself."
-    )
+    """What is taken for granted of the line."""
+    said = "Taken for granted, as it is not known: the line has the rates that were said, and loses no packets itself."
+    return f"{said} What changes if the shaper is {wrong(advice)} is in the table." if advice.too_fast else said
 
 
 def _between(low: float, high: float) -> str:
@@ -342,16 +357,11 @@ def witnesses(found: Verified) -> list[dict[str, str]]:
             "simulated": cell(one.figure, one.simulated, signed=True),
             "live": cell(one.figure, one.live, signed=True),
             "gap": cell(one.figure, one.gap, signed=True),
-            "tolerance": "–" if one.tolerance is None else _tolerance(one.figure, one.tolerance),
+            "tolerance": "–" if one.tolerance is None else _number(one.figure, one.tolerance, one.tolerance),
             "verdict": one.verdict or "–",
         }
         for one in found.findings
     ]
-
-
-def _tolerance(figure: Figure, value: float) -> str:
-    scale, _, digits = SCALES[figure.unit]
-    return f"{value * scale:.{digits}f}"
 
 
 def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
         "",
         "today",
         *([found.race.first.replace(" ", "\n", 1), "difference"] if is_other else []),
-        *([wrong.replace(" too", "\ntoo")] if wrong else []),
+        *([f"change if\n{wrong}"] if wrong else []),
     ]
     for position, head in enumerate(heads):
         table.add_column(head, justify="right" if position else "left", no_wrap=True)
