@@ -47,7 +47,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
         ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, atm, ethernet, lte"),
         ({"platform": "windows"}, "--on windows: expected one of linux, openwrt, freebsd, systemd-networkd, mikrotik"),
         ({"what_for": "chess"}, "'chess': expected calls, web, video, games, downloads"),
-        ({"what_for": "web=-1"}, "'web=-1': expected calls, web, video, games, downloads"),
+        ({"what_for": "web=-1"}, "'web=-1': expected a weight above 0 and up to 1000"),
     ],
 )
 def test_bad_input_is_said_in_a_line(options: dict[str, object], said: str) -> None:
