@@ -232,7 +232,7 @@ def _not_run(every: Mapping[str, Json], asked: Mapping[str, Json]) -> list[str]:
 def _brief(case: Json | None) -> str:
     if case is None:
         return "not run"
-    return ", ".join(outcome.number(**case[kind])["text"] for kind in known.KINDS)
+    return ", ".join(outcome.brief(case[kind]["value"], case[kind]["unit"]) for kind in known.KINDS)
 
 
 def pages() -> dict[Path, str]:

@@ -202,20 +202,25 @@ LOAD = "the offered load is the wanted one"
 def of_load(calibration: dict[str, Any]) -> Check:
     """Whether a population that was calibrated offers the load that it was asked for."""
     error = calibration["error"]
+    within = _within(error, LOAD_TOLERANCE)
     each = ", ".join(f"{way} {bps / 1e6:.2f}" for way, bps in calibration["confirmed_each_bps"].items())
     detail = (
         f"{calibration['users']:,} users offer {calibration['confirmed_bps'] / 1e6:.3f} Mb/s on the uncongested link, "
-        f"wanted {calibration['load_bps'] / 1e6:g} Mb/s ({error:+.2%}, at most {LOAD_TOLERANCE:.0%}; {each})"
+        f"wanted {calibration['load_bps'] / 1e6:g} Mb/s ({within}; {each})"
     )
     holds = abs(error) <= LOAD_TOLERANCE
     return Check(LOAD, holds, detail if holds else f"{detail}; a longer window comes nearer, or users in place of load")
+
+
+def _within(error: float, tolerance: float) -> str:
+    return f"{units.say_share(error, 2, signed=True)}, at most {units.say_share(tolerance)}"
 
 
 def _reached(found: Reached) -> Check:
     error = found.offered_bps / found.load_bps - 1
     detail = (
         f"traffic.{found.traffic}: {found.scale:g} copies of the connections, {found.left_out:,} of them left out, "
-        f"offer {found.offered_bps / 1e6:.3f} Mb/s, wanted {found.load_bps / 1e6:g} Mb/s ({error:+.2%}, at most "
-        f"{CHOSEN_TOLERANCE:.0%})"
+        f"offer {found.offered_bps / 1e6:.3f} Mb/s, wanted {found.load_bps / 1e6:g} Mb/s "
+        f"({_within(error, CHOSEN_TOLERANCE)})"
     )
     return Check("the chosen connections offer the wanted load", abs(error) <= CHOSEN_TOLERANCE, detail)

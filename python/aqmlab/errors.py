@@ -4,7 +4,12 @@ import re
 import warnings
 
 LONGEST = 1000
-"""Characters of a message: lists of all that could have been meant fit in."""
+"""Characters of a message: most lists of all that could have been meant fit in."""
+
+MOST_LISTED, LISTED = 60, 20
+"""Names that a list of what was expected has at most, and those that are left of a longer one."""
+
+_LIST = re.compile(rf"(?<=one of )(?:[\w.-]+, ){{{MOST_LISTED},}}[\w.-]+")
 
 LONGEST_REPEATED = 120
 """Characters of what was put in, as a message repeats it: a word (a file's name), or what stands in quotes."""
@@ -16,7 +21,13 @@ _REPEATED = re.compile(r"""(?<![\w"'])(["'])(?:(?!\1).)*\1(?!\w)|\S{121,}""")
 def one_line(text: str) -> str:
     """A message on one line, whatever was put in: nothing in it breaks lines, moves a cursor, or goes on for ever."""
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+    line = _LIST.sub(_first_names, line)
     return _without_middle(_REPEATED.sub(lambda found: _without_middle(found[0], LONGEST_REPEATED), line), LONGEST)
+
+
+def _first_names(found: re.Match[str]) -> str:
+    names = found[0].split(", ")
+    return f"{', '.join(names[:LISTED])} and {len(names) - LISTED} more"
 
 
 def _without_middle(text: str, length: int) -> str:

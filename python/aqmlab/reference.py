@@ -139,8 +139,9 @@ def check(summary: Json, tree: Tree, origin: str) -> Check:
             holds &= used <= HIGHEST_SHARE
             holds &= waiting <= MOST_WAITING_PACKETS or wait_s <= LONGEST_WAIT_SHARE * median_s
             where = f"{name} {way}" if links.are_several(tree) else way
-            said.append(f"{where} {used:.1%} busy and {waiting:,.3g} packets waiting in the mean")
-    bounds = f"at most {HIGHEST_SHARE:.0%} and {MOST_WAITING_PACKETS} packets"
+            packets = units.significant(waiting, 3)
+            said.append(f"{where} {units.say_share(used, 1)} busy and {packets} packets waiting in the mean")
+    bounds = f"at most {units.say_share(HIGHEST_SHARE)} and {MOST_WAITING_PACKETS} packets"
     if median_s:
         bounds += f", or as many as take {units.say_seconds(LONGEST_WAIT_SHARE * median_s)}"
     return Check(UNCONGESTED, holds, f"{'; '.join(said)}; {bounds}")

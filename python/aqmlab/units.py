@@ -87,6 +87,19 @@ def say_seconds(value: float, digits: int = 3) -> str:
     return f"{value:.{max(digits, 3)}g} s" if abs(value) < 1000 else f"{value:,.0f} s"
 
 
+def say_hours(hours: float) -> str:
+    """A long time to be read: `3.2 h`, `14 min`, `8.1 s`."""
+    for unit, size in (("h", 1.0), ("min", 60.0)):
+        if hours * size >= 1:
+            return f"{hours * size:,.3g} {unit}" if hours < 1000 else f"{hours:,.0f} h"
+    return f"{hours * 3600:.2g} s"
+
+
+def say_share(share: float, decimals: int = 0, signed: bool = False) -> str:
+    """A share to be read: `12 %`, `+0.15 %`."""
+    return f"{100 * share:{'+' if signed else ''}.{decimals}f} %".replace("-", "−")
+
+
 def say_count(value: float) -> str:
     """A count to be read: `1,234,567`."""
     return f"{value:,.0f}"

@@ -244,6 +244,7 @@ def test_an_evaluation_is_run_said_and_written(here, capsys):
         (["pfifo"], "is the baseline of every evaluation"),
         (["pie / codel"], "expected one discipline"),
         (["pie", "--against", "codel,codel"], "is there twice"),
+        (["pie", "--against", "codel,,pfifo"], "--against 'codel,,pfifo': a name is empty; expected names with one"),
         (["pie", "--only", "nothing/*"], "matches none of its"),
         (["pie", "--answers", "mine.toml"], "unknown question; expected one of implementation"),
         (["pie", "--resume", "--fresh"], "expected it without --resume"),
@@ -255,6 +256,26 @@ def test_bad_input_is_one_line(here, capsys, words, said):
     complaint = capsys.readouterr().err
     assert said in complaint and complaint.count("\n") == 1
     assert not Path("results").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "said"),
+    [
+        (89.2613, 0.2573, "89.26 Mb/s ± 0.26"),
+        (71.3, 10.1, "71 Mb/s ± 10"),
+        (6849.0, 425.0, "6,849 Mb/s ± 425"),
+        (1.78, 3.5, "1.8 Mb/s ± 3.5"),
+        (19.3, 0.00021, "19.30 Mb/s ± 0.00"),
+        (100.0, 3.2e-6, "100.0 Mb/s ± 0.0"),
+        (0.00971, 6.9e-6, "0.009710 Mb/s ± 0.000007"),
+        (20.0, 0.0, "20.0 Mb/s"),
+        (5e-7, None, "0.000000 Mb/s"),
+        (None, None, "–"),
+    ],
+)
+def test_a_number_has_the_decimals_that_its_interval_is_worth(value, width, said):
+    found = outcome.number(value, width, 3, "Mb/s")
+    assert f"{found['text']} {found['width_text']}".strip() == said
 
 
 def test_a_tradeoff_of_something_unknown_is_refused():

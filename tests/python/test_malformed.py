@@ -144,6 +144,10 @@ def test_a_message_does_not_repeat_what_is_long():
     assert one_line("a\x1b[31mb\0c\u2028d\ud800e") == r"a\x1b[31mb\x00c d\ud800e", "nothing moves a cursor"
     between = f'was "{"a" * 64}": {"words " * 20}has other content: expected "{"b" * 64}", the scenario\'s own'
     assert one_line(between) == between, "what stands between quotes was not put in"
+    keys = [f"key_{number}" for number in range(100)]
+    few, many = (f"x: unknown key, expected one of {', '.join(some)}" for some in (keys[:60], keys))
+    assert one_line(few) == few
+    assert one_line(many) == f"x: unknown key, expected one of {', '.join(keys[:20])} and 80 more"
     short = "s.toml:3: link.rate = '24': expected a rate such as 100mbit"
     assert one_line(short) == short
 

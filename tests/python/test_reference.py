@@ -114,7 +114,7 @@ def test_a_reference_that_was_congested_says_so_and_is_none(compiled):
     found = aqmlab.compare(BESIDE_BULK + crowd, "pfifo limit 100p", "fq_codel", "uncongested")
     assert found.uncongested.label == "uncongested (congested)"
     said = lead.of(found)
-    assert "was congested itself (forward 100.0% busy" in said and "does not tell what could be had" in said
+    assert "was congested itself (forward 100.0 % busy" in said and "does not tell what could be had" in said
     assert not all(check["holds"] for check in found.uncongested.result.manifest["self_checks"])
 
 

@@ -123,6 +123,9 @@ def test_what_went_where_is_said_in_numbers_that_people_read():
     way = {"name": "exchanges under way", "answer": NO, "p": 0.001, "begins": 768.2, "ends": 1194.4}
     words = settled.said([{"answer": NO, "p": 0.001, "series": [way], "cut_s": None}])
     assert "exchanges under way, went from 768 to 1,194;" in words
+    queue = {**way, "name": "queue, forward", "begins": 0.406, "ends": 274.0}
+    words = settled.said([{"answer": NO, "p": 0.001, "series": [queue], "cut_s": None}])
+    assert "queue, forward, went from 0.406 to 274 packets;" in words
 
 
 def test_a_run_keeps_what_was_found(base, tmp_path):

@@ -14,6 +14,7 @@ import pytest
 import fake_native
 import studies
 from aqmlab import cli, scenario, study, sweep
+from aqmlab.command import study as study_command
 from aqmlab.errors import BadInput
 from aqmlab.json_files import read_json
 from aqmlab.study import definition, folders, found, overview
@@ -420,6 +421,20 @@ def test_numbers_that_are_too_long_for_a_line_leave_its_claim_readable(here, cap
     assert cli.invoke(["study", "tiny", "--quick"]) in (0, 1)
     line = next(line for line in capsys.readouterr().out.splitlines() if "far ahead of it" in line)
     assert line.startswith("tiny-1  ") and line.rstrip().endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        (59, "15 of 20 asked; at the scale: holds (TD, 16: 8.613 ± 0.007)"),
+        (50, "15 of 20 asked; at the scale: holds …"),
+        (34, "15 of 20 asked; at the scale …"),
+        (17, "15 of 20 asked …"),
+    ],
+)
+def test_numbers_are_cut_between_words_and_not_in_brackets(room, said):
+    found = study_command._beginning("15 of 20 asked; at the scale: holds (TD, 16: 8.613 ± 0.007)", room)
+    assert found == said and len(found) <= room
 
 
 def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):

@@ -123,7 +123,7 @@ def test_a_report_says_everything(written):
         "Runs that show it: web/pi-24/off/90 and 2 more that are not run in this profile.",
         *("Figure 5: Drop-tail &amp; co", "Ha.", "1 figure is not drawn", "Today&#39;s"),
         *("90 %", "loss", "2.0 ± 2.5"),
-        *("1,200, 40 of them kept from before; 20 are runs of other2002 too", "80 s simulated in a CPU second"),
+        *("1,200, 40 of them kept from before; 20 are runs of other2002 too", "of processor time, 80 s in a second"),
         *("4: 1 to 4", "duration 80s", "all 99 hold", "250 MB", "abc123", "aqmlab study some2001 --quick"),
         *("gains", "a = 1", "the usual ones", "Web users"),
     ):

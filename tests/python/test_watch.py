@@ -142,6 +142,9 @@ def test_long_runs_are_thinned_and_old_ones_keep_their_last():
 
 
 def test_a_folder_without_runs_under_way_is_one_line(tmp_path, capsys):
+    assert cli.invoke(["watch", str(tmp_path / "nosuch")]) == 2
+    assert "nosuch: no such folder; expected one of results that are made now" in capsys.readouterr().err
+    (tmp_path / "demo").mkdir()
     assert cli.invoke(["watch", str(tmp_path / "demo")]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "no runs are under way" in said and "demo" in said

@@ -46,10 +46,10 @@ def verdict(advice: Advice) -> list[str]:
     if worse:
         said.append(f"It is worse than today for {_listed([one.title for one in worse])}.")
     if question.access.lowest < 1:
+        lowest = units.say_share(question.access.lowest)
         said.append(
             "The rate of such a line changes, and its changes were guessed, not measured: what is advised suits a line "
-            f"that falls to {_percent(question.access.lowest)} of its rate for seconds. What yours does is not known "
-            "here."
+            f"that falls to {lowest} of its rate for seconds. What yours does is not known here."
         )
     return said
 
@@ -94,7 +94,7 @@ def captured(question: Question) -> list[str]:
         said.append("This is little for the link: where no queue fills, no discipline makes a difference.")
     left_out = []
     if found.other_frames >= 0.005:
-        share = _percent(found.other_frames)
+        share = units.say_share(found.other_frames)
         left_out.append(f"{share} of its frames, which are not TCP: calls, games and QUIC are such")
     if found.unseen:
         left_out.append(f"{found.unseen} connection{'s' * (found.unseen != 1)} that had begun before the capture")
@@ -103,10 +103,10 @@ def captured(question: Question) -> list[str]:
     if left_out:
         said.append(f"Not played: {_listed(left_out)}.")
     if max(found.lost) >= SOME_LOSS:
-        up, down = found.lost
+        up, down = (units.say_share(share, 1) for share in found.lost)
         said.append(
-            f"In the capture {100 * down:.1f} % of data segments were lost on the way down and {100 * up:.1f} % up. "
-            "Runs lose only what their queues drop: whether the line itself loses packets is not known here."
+            f"In the capture {down} of data segments were lost on the way down and {up} up. Runs lose only what their "
+            "queues drop: whether the line itself loses packets is not known here."
         )
     return said
 
@@ -121,10 +121,6 @@ SOME_LOSS = 0.001
 def _rates(ends: tuple[float, float]) -> str:
     low, high = (units.say_rate(round(one)) for one in ends)
     return low if low == high else f"{low} to {high}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _shaped(advice: Advice) -> str:
@@ -273,7 +269,7 @@ def unknown(question: Question) -> list[str]:
             **({"films": mix.video} if mix.video[1] else {}),
         }
         said = [f"{name}: {_between(*ends)}" for name, ends in ranges.items()]
-        low, high = map(_percent, mix.bbr)
+        low, high = map(units.say_share, mix.bbr)
         said.append(f"share of BBR in downloads and uploads, CUBIC has the rest: {low} to {high}")
     for name, ends in (("down", access.down_queue_s), ("up", access.up_queue_s)):
         said.append(

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from aqmlab.json_files import Json
 
+KINDS = ("goodput", "delay")
+"""What the screen shows of a case."""
+
 MARKS = {"less": "<", "more": ">", "undecided": "?"}
 
 
@@ -90,7 +93,7 @@ def evaluate(
         raise BadInput(
             f"{what}: is no discipline; expected one, a law, or cc:CONTROLLER, for which there are scenarios already"
         )
-    others = None if against is None else [word.strip() for word in against.split(",") if word.strip()]
+    others = _others(against)
     form: ModuleType = controllers if what.startswith(controllers.PREFIX) else disciplines
     among = form.chosen(what, others)
     given = answering.read(answers, among[0].form)
@@ -120,6 +123,16 @@ def evaluate(
         complain(f"self-check failed: {check['run']}: {check['name']}: {check['detail']}", 1)
     if failed:
         raise typer.Exit(1)
+
+
+def _others(against: str | None) -> list[str] | None:
+    """What `--against` names; nothing at all is nobody."""
+    if against is None:
+        return None
+    others = [word.strip() for word in against.split(",")]
+    if any(others) and not all(others):
+        raise BadInput(f"--against {against!r}: a name is empty; expected names with one comma between two")
+    return [one for one in others if one]
 
 
 def show(out: Console, found: Json) -> None:
@@ -185,7 +198,9 @@ def show(out: Console, found: Json) -> None:
 
 
 def _said(row: Json | None) -> str:
-    return "" if row is None else f"{row['goodput']['text']}, {row['delay']['text']}"
+    from aqmlab.evaluation import outcome
+
+    return "" if row is None else ", ".join(outcome.brief(row[kind]["value"], row[kind]["unit"]) for kind in KINDS)
 
 
 def _counts(counts: Json) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import scenario
+from aqmlab import scenario, units
 from aqmlab.command import completion
 from aqmlab.command.verbs import (
     AllowCode,
@@ -190,19 +190,20 @@ def _claims(out: Console, one: Finished) -> None:
         for claim in facts["claims"]
         if claim["verdict"] != NOT_RUN
     ]
-    # What is too long for a line is cut off the numbers, which the page has in full.
+    # Numbers that are too long for the line of a claim are left out; the page has them in full.
     widths = [max((len(row[position]) for row in rows), default=0) for position in (0, 1)]
     for width in widths:
         table.add_column(no_wrap=True, min_width=width)
-    table.add_column(overflow="ellipsis", no_wrap=True, max_width=max(out.width - sum(widths) - 2 * BETWEEN, LEAST))
+    room = max(out.width - sum(widths) - 2 * BETWEEN, LEAST)
+    table.add_column(no_wrap=True)
     for name, verdict, claim in rows:
-        table.add_row(name, Text(verdict, style=styles[claim["verdict"]]), claim["number"])
+        table.add_row(name, Text(verdict, style=styles[claim["verdict"]]), _beginning(claim["number"], room))
     out.print(table)
     if unrun := len(facts["claims"]) - len(rows):
         out.print(Text(f"{'and ' if rows else ''}{unrun} {NOT_RUN}", style=styles[NOT_RUN]))
     effort = (
         f"{facts['runs']:,} runs, {facts['runs_kept']:,} of them kept from before; "
-        f"{_hours(facts['simulated_h'])} simulated in {_hours(facts['cpu_h'])} of processor time, "
+        f"{units.say_hours(facts['simulated_h'])} simulated in {units.say_hours(facts['cpu_h'])} of processor time, "
         f"{facts['peak_rss_bytes'] / 2**20:,.0f} MiB at most in a run"
     )
     out.print(Text(effort, style="dim"), soft_wrap=True)
@@ -211,12 +212,14 @@ def _claims(out: Console, one: Finished) -> None:
     out.print()
 
 
-def _hours(hours: float) -> str:
-    """`3.2 h`, `14 min`, `8.1 s`."""
-    for unit, size in (("h", 1.0), ("min", 60.0)):
-        if hours * size >= 1:
-            return f"{hours * size:,.3g} {unit}"
-    return f"{hours * 3600:.2g} s"
+def _beginning(text: str, room: int) -> str:
+    """As much of a text as there is room for: whole words, and what stands in brackets whole or not at all."""
+    if len(text) <= room:
+        return text
+    words = text[: room - 1].rpartition(" ")[0]
+    if words.count("(") > words.count(")"):
+        words = words[: words.rindex("(")]
+    return f"{words.rstrip(' ;,:')} …"
 
 
 def _list(as_json: bool) -> None:

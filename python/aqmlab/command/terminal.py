@@ -47,7 +47,8 @@ def result(out: Console, found: Result) -> None:
 
     summary, widths = found.summary, found.summary.get("half_width_95", {})
     void = " (void)" if found.void else ""
-    title = f"{found.name}{void}: {summary['measured_s']:g} s measured, {len(found.runs)} run(s)"
+    runs = f"{len(found.runs)} run{'s' * (len(found.runs) != 1)}"
+    title = f"{found.name}{void}: {summary['measured_s']:g} s measured, {runs}"
     if links.are_several(found.scenario):
         _links(out, title, [("", found)])
     else:
@@ -330,12 +331,13 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
                 f"{point.users:,}", units.say_rate(point.throughput_bps, 5), units.say_rate(fit, 5), style=style
             )
         show(out, table)
-        window = "" if c.window_error is None else f", other windows vary by about ±{c.window_error:.1%}"
+        error = c.window_error
+        window = "" if error is None else f", other windows vary by about ± {units.say_share(error, 1)}"
         each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in c.confirmed_each_bps.items())
         out.print(
             Text.assemble(
                 (f"{c.users:,} users", "bold"),
-                f" offer {units.say_rate(c.confirmed_bps, 5)} ({c.error:+.2%}; {each}); "
+                f" offer {units.say_rate(c.confirmed_bps, 5)} ({units.say_share(c.error, 2, signed=True)}; {each}); "
                 f"{c.proportional_bps_per_user:,.0f} b/s a user, fit within "
                 f"{units.say_rate(c.residual_rms_bps, 2)} rms{window}{' (from the cache)' if c.cached else ''}",
             )

@@ -65,10 +65,13 @@ def _notes(folder: Path | None) -> Path:
     from aqmlab.runs import noted
 
     found = noted.under_way() if folder is None else noted.of(folder)
+    if not found and folder is not None and not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder; expected one of results that are made now")
     if not found:
         where = "" if folder is None else f"{folder}: "
         raise BadInput(
-            f"{where}no runs are under way; expected some that aqmlab run, compare, sweep or study makes now"
+            f"{where}no runs are under way; expected some that aqmlab run, live, compare, sweep, study or evaluate "
+            "makes now"
         )
     if folder is None and len(found) > 1:
         folders = ", ".join(noted.folder_of(path) for path in found)

@@ -129,11 +129,16 @@ def as_json(asked: Asked, cell: Cell) -> Json:
 
 
 def number(value: float | None, half_width_95: float | None, n: int, unit: str) -> Json:
-    """A mean over `n` runs with the half width of its interval, in words beside."""
+    """A mean over `n` runs with the half width of its interval, in words beside: as many decimals as that is worth."""
     width = half_width_95
+    text, width_text = brief(value, unit), ""
+    if value is not None and width is not None and not _is_alike(value, width):
+        # A width far below the last digit of its number is nothing beside it.
+        places = min(_places(width, 2), _places(value, 4) if value else MOST_PLACES)
+        text, width_text = f"{value:,.{places}f} {unit}".strip(), f"± {width:,.{places}f}"
     return {
-        "text": "–" if value is None else f"{_brief(value)} {unit}".strip(),
-        "width_text": "" if value is None or width is None or _is_alike(value, width) else f"± {_brief(width, 2)}",
+        "text": text,
+        "width_text": width_text,
         "value": value,
         "half_width_95": width,
         "n": n,
@@ -146,12 +151,20 @@ def _is_alike(value: float, width: float) -> bool:
     return width <= 1e-9 * abs(value)
 
 
-def _brief(value: float, digits: int = 3) -> str:
-    """A number of few digits, without an exponent."""
-    if value == 0:
-        return "0"
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{value:,.{max(places, 0)}f}" if places < 5 else f"{value:.{digits}g}"
+MOST_PLACES = 6
+"""Decimals of a number at most: of milliseconds, nanoseconds."""
+
+
+def brief(value: float | None, unit: str) -> str:
+    """A number that stands without its interval: three digits, and no exponent."""
+    if value is None:
+        return "–"
+    return f"{f'{value:,.{_places(value, 3)}f}' if value else '0'} {unit}".strip()
+
+
+def _places(value: float, digits: int) -> int:
+    """Decimals with which a number has so many digits."""
+    return min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), MOST_PLACES)
 
 
 def _finite(value: float | None) -> float | None:

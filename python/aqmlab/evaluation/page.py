@@ -114,7 +114,7 @@ def _of_discipline(cells: Cells, subject: Discipline) -> list[Json]:
     return [
         {
             "name": name,
-            "value": str(value),
+            "value": _said(value),
             "said": name in subject.qdisc,
             "what": params[name]["doc"] if name in params else "",
         }

@@ -20,12 +20,17 @@ def calibration_fit(facts: Json, number: int = 0) -> Drawn:
     """Throughput on the uncongested link against the population, the fit, and where it is inverted."""
     error = facts["window_error"]
     each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in facts["confirmed_each_bps"].items())
-    window = "" if error is None else f" Over other windows of this length the load would vary by about ±{error:.1%}."
+    window = (
+        ""
+        if error is None
+        else f" Over other windows of this length the load would vary by about ± {units.say_share(error, 1)}."
+    )
+    off = units.say_share(facts["error"], 2, signed=True)
     caption = (
         f"Mean throughput in one direction on the uncongested link of {units.say_rates(rates_in(facts))}, "
         f"IP packets, seed {facts['seed']}, window of {facts['measured_s']:g} s. {facts['users']:,} users were "
         f"predicted to offer {units.say_rate(facts['predicted_bps'], 5)} and offered "
-        f"{units.say_rate(facts['confirmed_bps'], 5)} ({facts['error']:+.2%}; {each}).{window}"
+        f"{units.say_rate(facts['confirmed_bps'], 5)} ({off}; {each}).{window}"
     )
     name = "calibration" if number == 0 else f"calibration-{number + 1}"
 

@@ -220,13 +220,18 @@ def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
         which = "; ".join(dict.fromkeys(slow))
         return f"too short to tell whether it is settled{f': {which}' if which else ''}"
     moved = [
-        f"{one['name']}, went from {_said(one['begins'])} to {_said(one['ends'])}"
+        f"{one['name']}, went from {_said(one['begins'])} to {_said(one['ends'])}{_unit(one['name'])}"
         for one in sorted(worst["series"], key=lambda one: float(one["p"]))[:SAID]
         if one["answer"] == NO
     ]
     cut_s = worst["cut_s"]
     cut = "more than half of the window" if cut_s is None else f"{cut_s:.3g} s"
     return f"not settled: {'; '.join(moved)}; MSER-5 would cut off {cut}"
+
+
+def _unit(name: str) -> str:
+    """The unit of a series; what is counted is in the names of the others."""
+    return " packets" if name.startswith(f"{GAUGES['queue_packets']}, ") else ""
 
 
 def _said(value: float) -> str:

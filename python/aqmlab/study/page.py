@@ -178,8 +178,9 @@ def _run_facts(found: Json) -> list[tuple[str, str]]:
         facts.append(("different runs", said))
     if "simulated_h" in found:
         simulated, used = found["simulated_h"], found["cpu_h"]
-        speed = f", {simulated / used:,.0f} s simulated in a CPU second" if used > 0 else ""
-        facts.append(("effort", f"{_hours(simulated)} simulated in {_hours(used)} of CPU time{speed}"))
+        speed = f", {simulated / used:,.0f} s in a second of it" if used > 0 else ""
+        said = f"{units.say_hours(simulated)} simulated in {units.say_hours(used)} of processor time{speed}"
+        facts.append(("effort", said))
     if found.get("wall_s"):
         facts.append(("wall time", units.say_seconds(found["wall_s"])))
     if found.get("peak_rss_bytes"):
@@ -216,9 +217,3 @@ def _listed(seeds: Sequence[int]) -> str:
     if len(seeds) > 3 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(map(str, seeds))
-
-
-def _hours(value: float) -> str:
-    if value < 1 / 60:
-        return f"{3600 * value:.3g} s"
-    return f"{60 * value:.3g} min" if value < 1 else f"{value:,.3g} h" if value < 1000 else f"{value:,.0f} h"

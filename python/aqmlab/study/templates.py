@@ -4,6 +4,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from aqmlab import units
 from aqmlab.study import prose
 
 
@@ -18,4 +19,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["inline"] = prose.inline
+    made.filters["hours"] = units.say_hours
     return made
