@@ -69,7 +69,8 @@ def say_rate(bps: float, digits: int = 4) -> str:
     for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
         if abs(bps) >= size:
             return f"{significant(bps / size, digits)} {unit}"
-    return f"{significant(bps, digits)} b/s"
+    # Less than that is what sums of floating-point numbers leave behind.
+    return f"{significant(bps, digits) if abs(bps) >= 1e-3 else 0} b/s"
 
 
 def say_rates(rates: tuple[float, float], digits: int = 4) -> str:

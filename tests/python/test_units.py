@@ -41,3 +41,13 @@ def test_what_has_no_unit_of_the_engine_or_is_none():
     assert units.quantity("-0.5") == (-0.5, "")
     for text in ("pi", "", "5 parsec", "1..0mbit"):
         assert units.quantity(text) is None
+
+
+def test_quantities_to_be_read():
+    assert [units.say_rate(bps) for bps in (98.02e6, 4300, 0.25, 2.9e-11, 0)] == [
+        *("98.02 Mb/s", "4.3 kb/s", "0.25 b/s", "0 b/s", "0 b/s"),
+    ]
+    assert [units.say_hours(hours) for hours in (1234, 3.2, 0.24, 0.00295)] == ["1,234 h", "3.2 h", "14.4 min", "11 s"]
+    assert [units.say_share(share, *how) for share, *how in ((0.5,), (0.0015, 2, True), (-0.0015, 2, True))] == [
+        *("50 %", "+0.15 %", "−0.15 %"),
+    ]
