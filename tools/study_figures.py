@@ -183,6 +183,7 @@ def _window(row: Json) -> Window:
     return Window(
         measured_s=float("nan"),
         rate_bps=(float("nan"), float("nan")),
+        covered_s=none,
         sent_bits=none,
         offered=none,
         dropped=none,

@@ -281,7 +281,7 @@ def _summary(
         "udp": {"offered_packets": None, "lost_packets": None, "loss_ratio": None},
         "exchanges": {
             "completed": exchanges.height,
-            "response_time_s": {f"p{q}": times.quantile(q / 100, "linear") for q in (10, 25, 50, 75, 90, 95, 99)},
+            "response_time_s": {f"p{q}": times.quantile(q / 100, "equiprobable") for q in (10, 25, 50, 75, 90, 95, 99)},
             "share_under_500ms": (times <= 0.5).mean(),
             "share_under_1s": (times <= 1.0).mean(),
             "share_under_2s": (times <= 2.0).mean(),

@@ -43,6 +43,7 @@ def window(times: Sequence[float], loss: float = 0.01, sizes: Sequence[int] = ()
     return Window(
         measured_s=60.0,
         rate_bps=(1e7, 1e7),
+        covered_s=ways * 60 / BATCHES,
         sent_bits=ways * 9e6 * 60 / BATCHES,
         offered=ways * 1000,
         dropped=ways * 1000 * loss,

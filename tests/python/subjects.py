@@ -54,6 +54,7 @@ def window(times, *, blocks=None, sizes=None, **changes):
     facts = {
         "measured_s": 100.0,
         "rate_bps": (10e6, 10e6),
+        "covered_s": np.full((2, BATCHES), 100.0 / BATCHES),
         "sent_bits": np.full((2, BATCHES), 2.5e7),
         "offered": np.full((2, BATCHES), 1000.0),
         "dropped": np.array([np.full(BATCHES, 10.0), np.full(BATCHES, 30.0)]),

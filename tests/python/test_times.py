@@ -1,5 +1,7 @@
 """Times in nanoseconds and in seconds, and what is within a time. Needs the compiled engine."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +11,8 @@ from aqmlab import engine
 from aqmlab.measures import catalogue
 from aqmlab.measures.subject import Seen
 from aqmlab.results import times
-from aqmlab.results.window import condense
+from aqmlab.results.window import condense, estimate, quotient
+from aqmlab.statistics import BATCHES
 from conftest import NATIVE
 
 SCENARIO = """
@@ -88,6 +91,46 @@ def test_results_of_older_versions_say_the_same(run, tmp_path, monkeypatch):
     loaded = aqmlab.load(tmp_path)
     for name in ("share_under_500ms", "p50", "utilisation"):
         assert loaded.estimate(name) == aqmlab.load(run.folder).estimate(name)
+
+
+@pytest.mark.parametrize("seconds", [5, 6, 28])
+def test_a_constant_rate_has_no_spread_over_parts_of_a_window(tmp_path, monkeypatch, seconds):
+    """Rows are 100 ms: parts of 250, 300 and 1400 ms have 2 or 3, 3, and 14 of them."""
+    monkeypatch.setattr(engine, "native", NATIVE)
+    text = f"""
+        duration = "{seconds + 4}s"
+        warmup = "4s"
+        [link]
+        rate = "10mbit"
+        qdisc = "pfifo"
+        [path]
+        rtt = "20ms"
+        [[traffic]]
+        kind = "bulk"
+        flows = 4
+        stack = "linux"
+    """
+    window = condense(aqmlab.run(text, out=tmp_path / "run").runs[0])
+    assert window.covered_s.sum(axis=1) == pytest.approx([seconds, seconds])
+    for measure in ("utilisation", "throughput_bps"):
+        sent, could = quotient(window, measure, (0,))
+        # A packet of 1500 bytes at either end is the most that a part may have more or less: 1.2 ms of it.
+        assert sent / could == pytest.approx(
+            np.full(BATCHES, sent.sum() / could.sum()), rel=0.0012 / (seconds / BATCHES)
+        )
+    even = replace(window, sent_bits=1e7 * window.covered_s, settled=None)
+    assert estimate([even], "utilisation").half_width == pytest.approx(0, abs=1e-9)
+
+
+def test_percentiles_of_few_exchanges_are_those_of_the_summary(tmp_path, monkeypatch):
+    """Nothing is interpolated: of 21 exchanges the 99th percentile is the longest."""
+    monkeypatch.setattr(engine, "native", NATIVE)
+    run = aqmlab.run(SCENARIO.replace("users = 200", "users = 12"), out=tmp_path / "run").runs[0]
+    assert 10 < run.summary["exchanges"]["completed"] < 60
+    window = condense(run)
+    for name in ("p50", "p90", "p99"):
+        assert window.measure(name) == pytest.approx(run.summary["exchanges"]["response_time_s"][name], rel=1e-3)
+    assert window.measure("p99") == run.exchanges["response_time_s"].max()
 
 
 def _one_exchange(folder, rtt_ns):

@@ -7,6 +7,7 @@ cells the wanted order statistics lie, and a second pass collects what is in tho
 "Selection and sorting with limited storage").
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -134,15 +135,16 @@ def _floats(values: npt.ArrayLike) -> Array:
 
 
 def _quantiles(path: Path, histogram: Whole, window: tuple[int, int]) -> tuple[Array, Array]:
-    """[quantile, part] and [quantile], as `numpy.quantile` has them."""
+    """[quantile, part] and [quantile]: the least response time that the share does not exceed, as in the summary."""
     groups = [*histogram, histogram.sum(axis=0)]
     sizes = [int(group.sum()) for group in groups]
-    sizes = [size if size >= FEWEST or k == BATCHES else 0 for k, size in enumerate(sizes)]
-    ranks = [[_ranks(q, size) for q in QUANTILES] if size else [] for size in sizes]
+    ranks = [
+        [_rank(q, size) for q in QUANTILES] if size >= FEWEST or (k == BATCHES and size) else []
+        for k, size in enumerate(sizes)
+    ]
     wanted = np.zeros(histogram.shape, dtype=bool)
-    for k, (group, pairs) in enumerate(zip(groups, ranks, strict=True)):
-        cells = np.searchsorted(group.cumsum(), [rank for pair in pairs for rank in pair], side="right")
-        wanted[k if k < BATCHES else slice(None), cells] = True
+    for k, (group, asked_for) in enumerate(zip(groups, ranks, strict=True)):
+        wanted[k if k < BATCHES else slice(None), np.searchsorted(group.cumsum(), asked_for, side="right")] = True
     collected = _Collected()
     for asked, response in _slices(path) if wanted.any() else ():
         part, cell = _part(asked + response, window), np.searchsorted(EDGES_NS, response)
@@ -151,19 +153,17 @@ def _quantiles(path: Path, histogram: Whole, window: tuple[int, int]) -> tuple[A
     part, value, count = collected.sorted()
     cell = np.searchsorted(EDGES_NS, value)
     found = np.full((len(QUANTILES), BATCHES + 1), np.nan)
-    for k, (group, pairs) in enumerate(zip(groups, ranks, strict=True)):
+    for k, (group, asked_for) in enumerate(zip(groups, ranks, strict=True)):
         own = np.full(part.size, True) if k == BATCHES else part == k
         before = np.append(0, group.cumsum())
-        for j, pair in enumerate(pairs):
-            low, high = (_order_statistic(rank, before, cell[own], value[own], count[own]) for rank in pair)
-            found[j, k] = _between(low, high, QUANTILES[j] * (sizes[k] - 1) - pair[0])
+        for j, rank in enumerate(asked_for):
+            found[j, k] = _order_statistic(rank, before, cell[own], value[own], count[own])
     return found[:, :BATCHES], found[:, BATCHES]
 
 
-def _ranks(quantile: float, size: int) -> tuple[int, int]:
-    """Ranks, from 0, of the two values between which a quantile lies."""
-    low = int(quantile * (size - 1))
-    return low, min(low + 1, size - 1)
+def _rank(quantile: float, size: int) -> int:
+    """The rank, from 0, of the value that is a quantile: none between two values is."""
+    return max(math.ceil(quantile * size), 1) - 1
 
 
 def _order_statistic(rank: int, before: Whole, cell: Whole, value: Ns, count: Whole) -> float:
@@ -171,11 +171,6 @@ def _order_statistic(rank: int, before: Whole, cell: Whole, value: Ns, count: Wh
     k = int(np.searchsorted(before, rank, side="right")) - 1
     inside = cell == k
     return seconds(float(value[inside][np.searchsorted(count[inside].cumsum(), rank - before[k], side="right")]))
-
-
-def _between(low: float, high: float, share: float) -> float:
-    """Interpolated from the nearer end, as numpy does, so that the answer is its to the bit."""
-    return high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share
 
 
 class _Collected:

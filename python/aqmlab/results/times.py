@@ -43,6 +43,13 @@ def column(names: Sequence[str], name: str) -> pl.Expr:
     return (pl.col(f"{name}_s") * PER_S).round().cast(pl.Int64).alias(f"{name}_ns")
 
 
+def with_covered(queue: pl.DataFrame) -> pl.DataFrame:
+    """A queue table with the time that each of its intervals covers, `covered_ns`."""
+    time = column(queue.columns, "time")
+    port = [name for name in ("link", "direction") if name in queue.columns]
+    return queue.with_columns((time - time.shift(fill_value=0).over(port)).alias("covered_ns"))
+
+
 def in_window(queue: pl.DataFrame, window: tuple[float, float]) -> tuple[pl.DataFrame, Ns]:
     """The intervals of a queue table that end in the window, and the part of the window in which each ends."""
     start, end = (nanoseconds(edge) for edge in window)

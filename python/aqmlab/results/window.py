@@ -68,6 +68,7 @@ class Counts:
     """What was counted at a link."""
 
     rate_bps: tuple[float, float]
+    covered_s: Array  # [direction, part]: the time of the intervals that end in it
     sent_bits: Array  # [direction, part]
     offered: Array
     dropped: Array
@@ -88,6 +89,7 @@ class Window:
 
     measured_s: float
     rate_bps: tuple[float, float]
+    covered_s: Array  # [direction, part]: the time of the intervals that end in it
     sent_bits: Array  # [direction, part]
     offered: Array
     dropped: Array
@@ -192,14 +194,13 @@ class Window:
 
 def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> tuple[Array, Array]:
     """A measure of the link in some directions together: numerator and denominator in each part of the window."""
-    part_s = window.measured_s / max(window.completed.size, 1)
     rows = list(directions)
     match name:
         case "utilisation":
-            carried = sum(window.rate_bps[row] for row in rows) * part_s
-            return window.sent_bits[rows].sum(axis=0), np.full(window.completed.size, carried)
+            carried = np.array(window.rate_bps)[rows, None] * window.covered_s[rows]
+            return window.sent_bits[rows].sum(axis=0), carried.sum(axis=0)
         case "throughput_bps":
-            return window.sent_bits[rows].sum(axis=0), np.full(window.completed.size, part_s)
+            return window.sent_bits[rows].sum(axis=0), window.covered_s[rows].mean(axis=0)
     top, bottom = {
         "loss_ratio": (window.dropped, window.offered),
         "mark_ratio": (window.marked, window.offered),
@@ -300,7 +301,7 @@ def _states(queue: pl.DataFrame, window: tuple[float, float]) -> dict[str, Array
 
 def _queue_parts(queue: pl.DataFrame, window: tuple[float, float]) -> dict[str, Array]:
     """Sums per direction and part."""
-    rows, part = times.in_window(queue, window)
+    rows, part = times.in_window(times.with_covered(queue), window)
     cell = rows["direction"].to_numpy().astype(int) * BATCHES + part
 
     def sums(column: pl.Series) -> Array:
@@ -312,6 +313,7 @@ def _queue_parts(queue: pl.DataFrame, window: tuple[float, float]) -> dict[str, 
     else:  # of an older run
         waited = sums(rows["queue_delay_mean_s"].fill_null(0.0) * rows["delivered_packets"].cast(pl.Float64))
     return {
+        "covered_s": times.seconds(sums(rows["covered_ns"])),
         "sent_bits": sums(rows["delivered_bytes"]) * 8.0,
         "offered": sums(rows["offered_packets"]),
         "dropped": sums(rows["dropped_packets"]),

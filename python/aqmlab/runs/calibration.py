@@ -380,13 +380,15 @@ def _window_error(queue: pl.DataFrame, entered: Mapping[str, str], base: Tree, t
     start = units.seconds(base.get("warmup", "0s"), "warmup")
     end = units.seconds(base["duration"], "duration") - units.seconds(base.get("cooldown", "0s"), "cooldown")
     loaded = pl.concat(
-        of_link(queue, link).filter(pl.col("direction") == links.WAYS.index(way)) for way, link in entered.items()
+        of_link(times.with_covered(queue), link).filter(pl.col("direction") == links.WAYS.index(way))
+        for way, link in entered.items()
     )
     rows, part = times.in_window(loaded, (start, end))
     if rows.is_empty():
         return None
     bits = np.bincount(part, rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)
-    rates = bits / len(entered) / ((end - start) / statistics.BATCHES)
+    covered = times.seconds(np.bincount(part, rows["covered_ns"].to_numpy(), statistics.BATCHES))
+    rates = np.divide(bits, covered, out=np.full_like(bits, np.nan), where=covered > 0)
     width = statistics.half_width(rates)
     return None if width is None or throughput_bps <= 0 else width / throughput_bps
 

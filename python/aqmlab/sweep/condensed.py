@@ -25,7 +25,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.window import COUNTS, Counts, Window, condense
 from aqmlab.statistics import Array
 
-FORMAT = 3
+FORMAT = 4
 """Grows whenever what is kept of a run changes; what was kept in another format is not read."""
 
 QUEUE_ROWS = 2000
