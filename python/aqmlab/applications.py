@@ -249,6 +249,23 @@ DIFFERENCE_UNITS = {
 }
 
 
+COUNTED = {"pages": "pages", "video": "films", "live": "frames of real-time video", "calls": "calls", "games": "games"}
+"""What is counted of each application."""
+
+MEANT = {
+    "pages": "Pages: loaded when the last object is there; of those begun 2 s before the end or earlier.",
+    "video": "Films: stalls in an hour of watching; bitrates are means over what came.",
+    "live": "Real-time video: the delay of a frame is from the encoder to the receiver; one that did not come whole is "
+    "lost.",
+    "calls": "Calls: MOS by the E-model of ITU-T G.107 for G.711, with the play-out that suits best; users are "
+    "satisfied from 4.03 on.",
+    "games": "Games: the delay below which 99 % of a flow's packets stay; a lost packet counts as one second.",
+}
+"""What its figures mean."""
+
+FEWEST = 10
+"""Pages or calls of all runs of a variant: a share of fewer moves by more than ten points with one of them."""
+
 TABLES = {"pages": "exchanges", "video": "exchanges", "live": "frames", "calls": "probes", "games": "probes"}
 """The table that an application's figures are made of, beside the summary."""
 
@@ -284,8 +301,22 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
         if not all(one.name in run for runs in seen.values() for run in runs):
             continue
         rows = [(column, _row(one, column, seen, found)) for column in columns]
-        parts.append(Part(f"applications.{one.name}", one.title, _headings(one, found), tuple(rows)))
+        title, note = f"applications.{one.name}", _few(one, columns)
+        parts.append(Part(title, one.title, _headings(one, found), tuple(rows), note))
     return parts
+
+
+def _few(one: Application, columns: Sequence[Column]) -> str:
+    """That shares say little where there are few of what is counted."""
+    words = {"pages": "pages", "calls": "calls, each way counted,"}.get(one.name)
+    if words is None:
+        return ""
+    found = [sum(one.samples(run, _blocks(run, one)).size for run in column.result.runs) for column in columns]
+    if min(found) >= FEWEST:
+        return ""
+    count = f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
+    of_each = " of each variant" if len(columns) > 1 else ""
+    return f"Shares say little here: {count} {words}{of_each} in all."
 
 
 def _headings(one: Application, found: Comparison | None) -> tuple[Heading, ...]:

@@ -1,4 +1,4 @@
-"""The parts of a comparison, each by itself: links, blocks of traffic that complete exchanges, probes each way.
+"""The parts of a comparison, each by itself: links, blocks of exchanges and of endless flows, probes each way.
 
 A mean over blocks of different kinds is that of none of them: what is good for web users may be paid by transfers.
 Where there is one link, one block, or probes one way only, the tables of the whole show it already.
@@ -12,6 +12,7 @@ import polars as pl
 
 from aqmlab import statistics, subject
 from aqmlab.comparison import Column, Comparison
+from aqmlab.json_files import Json
 from aqmlab.results.run import Run
 from aqmlab.results.window import CDF_TIMES, Window
 from aqmlab.statistics import Interval
@@ -57,11 +58,13 @@ class Part:
     title: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[Column, tuple[Interval | None, ...]], ...]
+    note: str = ""
+    """What is to be said of it: why numbers are missing, or how little they say."""
 
 
 def of(found: Comparison) -> list[Part]:
-    """The tables of a comparison: links, blocks, probes."""
-    return [*_links(found), *_blocks(found), *_probes(found)]
+    """The tables of a comparison: links, blocks, who got what, probes."""
+    return [*_links(found), *_blocks(found), *goodputs(found.columns), *_probes(found)]
 
 
 def _links(found: Comparison) -> list[Part]:
@@ -132,9 +135,48 @@ def _blocks(found: Comparison) -> list[Part]:
             title,
             BLOCK,
             tuple((column, (*_block(found, column, k, quantiles[column.name]),)) for column in found.columns),
+            _without(found, k),
         )
         for k, title in named.items()
     ]
+
+
+def _without(found: Comparison, block: int) -> str:
+    """Which columns have no times of a block, and why."""
+    said = []
+    for column in found.columns:
+        none = sum(w.block_completed[block].sum() == 0 for w in column.windows)
+        if none:
+            said.append(
+                column.label + (f" (in {none} of {len(column.windows)} runs)" if len(column.windows) > 1 else "")
+            )
+    return f"–: no exchange of the block was completed under {', '.join(said)}." if said else ""
+
+
+def goodputs(columns: Sequence[Column]) -> list[Part]:
+    """What each of several blocks of endless flows got; nothing where there is one block of them, or none."""
+    traffic = columns[0].scenario["traffic"]
+    each = {column.name: [_held_back(run) for run in column.result.runs] for column in columns}
+    there = [k for k in range(len(traffic)) if all(str(k) in run for runs in each.values() for run in runs)]
+    if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in columns):
+        return []
+    words = [
+        f"{said}, {block.get('cc', columns[0].scenario['tcp']['cc'])}"
+        for said, block in zip(subject.blocks(columns[0].scenario), traffic, strict=True)
+    ]
+    headings = tuple((f"a flow of\nblock {k + 1}", "bps", f"traffic.{k}.goodput_flow_bps") for k in there)
+    rows = []
+    for column in columns:
+        flows = {k: int(column.scenario["traffic"][k]["flows"]) for k in there}
+        found = [[float(run[str(k)]["goodput_bps"]) / flows[k] for run in each[column.name]] for k in there]
+        rows.append((column, tuple(map(statistics.across_runs, found))))
+    note = f"Goodput in the mean over the flows of a block; {'; '.join(f'block {k + 1}: {words[k]}' for k in there)}."
+    return [Part("goodput", "Who gets what: goodput of an endless flow", headings, tuple(rows), note)]
+
+
+def _held_back(run: Run) -> Json:
+    found: Json = (run.summary.get("tcp") or {}).get("held_back") or {}
+    return found
 
 
 def _completed(column: Column, block: int) -> float:
@@ -190,9 +232,19 @@ def _probes(found: Comparison) -> list[Part]:
             title,
             PROBES,
             tuple((column, (*_probe(found, column, way, seen),)) for column in found.columns),
+            together(found),
         )
         for way, title in named.items()
     ]
+
+
+def together(found: Comparison) -> str:
+    """Which blocks of probes are taken together, where there are several."""
+    runs = [run for column in found.columns for run in column.result.runs]
+    tables = [pl.scan_parquet(run.folder / "probes.parquet").select(pl.col("traffic").unique()) for run in runs]
+    there = sorted(pl.concat(tables).unique().collect()["traffic"])
+    names = [str(k + 1) for k in there]
+    return f"Blocks {', '.join(names[:-1])} and {names[-1]} of the traffic together." if len(names) > 1 else ""
 
 
 def _probed(run: Run) -> dict[int, tuple[float, float, float]]:

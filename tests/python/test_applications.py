@@ -133,6 +133,27 @@ def test_a_page_says_what_people_get(compared: Comparison) -> None:
     assert "<h2>What people get</h2>" in alone and "difference_to_baseline.mos_mean" not in alone
 
 
+def test_what_is_said_is_of_the_applications_that_are_there(compared: Comparison, tmp_path: Path) -> None:
+    caption = figures.of(compared)["applications"].caption
+    assert "Share of the pages, films, calls and games, each counted by itself," in caption
+    lacking = [np.isinf(applications.samples(run)["pages"]).any() for c in compared.columns for run in c.result.runs]
+    assert ("a curve ends below 100 %" in caption) == any(lacking)
+    (calls,) = [part for part in applications.of(compared.columns) if part.table == "applications.calls"]
+    assert calls.note == "Shares say little here: 4 calls, each way counted, of each variant in all."
+    (tmp_path / "video.toml").write_text(
+        'duration = "8s"\nwarmup = "2s"\nlink.rate = "5mbit"\n[[traffic]]\nkind = "rtp_video"\nmax_rate = "2mbit"\n',
+        encoding="utf-8",
+    )
+    found = api.run(tmp_path / "video.toml", out=tmp_path / "out")
+    caption, text = figures.of(found)["applications"].caption, page.write(found).read_text(encoding="utf-8")
+    assert caption.startswith("Share of the frames of real-time video that got no more than")
+    lost = np.isinf(applications.samples(found.runs[0])["live"]).any()
+    assert ("a curve ends below 100 %" in caption) == lost and "page" not in caption
+    assert (
+        "the delay of a frame is from the encoder" in text and "E-model" not in text and "stalls in an hour" not in text
+    )
+
+
 def test_traffic_that_is_no_application_has_no_such_table(tmp_path: Path) -> None:
     (tmp_path / "bulk.toml").write_text('duration = "5s"\n[[traffic]]\nkind = "bulk"\n', encoding="utf-8")
     found = api.run(tmp_path / "bulk.toml", out=tmp_path / "out")

@@ -3,6 +3,7 @@
 import io
 import re
 from dataclasses import replace
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -14,10 +15,11 @@ import aqmlab
 from aqmlab import cli, figures
 from aqmlab.errors import BadInput
 from aqmlab.figures import responses
-from aqmlab.figures.drawn import COLOURS, METADATA
-from aqmlab.figures.looks import looks_of
+from aqmlab.figures.drawn import COLOURS, METADATA, Drawn
+from aqmlab.figures.looks import Look, looks_of
 from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _ways
 from aqmlab.figures.sheet import PAGE, PHONE
+from aqmlab.results.window import CDF_TIMES
 from conftest import ROOT
 
 LONG = "a variant with a name of its own that somebody wrote out to the last word"
@@ -105,6 +107,45 @@ def test_a_caption_says_of_how_many_curves_its_interval_is(compared, monkeypatch
     assert f"±0.3 points of the 1 of {len(compared.columns)} curves that have one" in (
         responses.response_cdf(compared.columns, looks_of(compared.columns)).caption
     )
+
+
+def test_the_part_with_the_least_precision_counts(compared, monkeypatch):
+    """A curve of which one time has no interval has none: the others may be those at which nothing happens."""
+    column = compared.columns[0]
+    assert responses._cdf_half_width(column) > 0
+    whole = column.statistic
+    seen = []
+
+    def statistic(read, parts):
+        seen.append(read)
+        found = whole(read, parts)
+        return replace(found, half_width=None if len(seen) == len(responses.MARKED_TIMES) else 0.0)
+
+    monkeypatch.setattr(column, "statistic", statistic)
+    assert responses._cdf_half_width(column) is None
+
+
+@pytest.mark.parametrize(
+    ("at_once", "later", "is_enlarged"),
+    [
+        (50.0, 90.0, False),  # begins so low that the part is as large as the whole
+        (100.0, 100.0, False),  # nothing is left to show
+        (85.0, 95.0, True),
+    ],
+)
+def test_a_part_is_enlarged_where_that_shows_something(at_once, later, is_enlarged):
+    shares = np.where(CDF_TIMES < 0.7, at_once, later)
+    look = Look("#0072b2", "-", 1.8, 5)
+    curve = responses.Curve("x", look, CDF_TIMES, shares, None, 1.0, is_reference=False)
+    for sheet in (PAGE, PHONE):
+        drawn = Drawn("x", "x", "", partial(responses._distributions, [curve]))
+        assert ("enlarged" in drawn.as_format("svg", sheet).decode()) == is_enlarged
+    # No curve lies behind it, nor its band, nor the reference.
+    low = replace(curve, shares=shares / 2, is_reference=True)
+    banded = replace(curve, band=(shares / 2, shares))
+    for other in (low, banded):
+        drawn = Drawn("x", "x", "", partial(responses._distributions, [curve, other]))
+        assert "enlarged" not in drawn.svg
 
 
 def panel(forward, reverse):

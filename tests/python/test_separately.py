@@ -1,5 +1,7 @@
 """Blocks of traffic and probes each way, by themselves: as they are worked out by hand from the tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -69,7 +71,7 @@ links.home.qdisc = { kind = "pfifo", limit = "10p" }
 def test_each_of_several_links_has_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(engine, "native", NATIVE)
     found = aqmlab.compare(TWO_LINKS, reps=2, jobs=1, out=tmp_path / "out")
-    parts = separately.of(found)
+    parts = [part for part in separately.of(found) if part.headings == LINK]
     assert [part.table for part in parts] == ["links.home", "links.core"]
     assert all(part.headings == LINK for part in parts)
     for name, part in zip(("home", "core"), parts, strict=True):
@@ -189,3 +191,60 @@ def test_a_report_shows_them_at_both_widths(mixed):
 def test_one_block_and_no_probes_have_no_figures_of_their_own(base, tmp_path):
     found = aqmlab.compare(base, "pfifo limit 240p", "pi qref 24p", out=tmp_path / "out")
     assert not {"blocks", "probes"} & set(figures.of(found))
+
+
+def test_blocks_of_endless_flows_have_what_each_got(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    path = tmp_path / "two.toml"
+    path.write_text(TWO)
+    found = aqmlab.compare(path, reps=2, out=tmp_path / "out")
+    (part,) = [part for part in separately.of(found) if part.table == "goodput"]
+    for column, cells in part.rows:
+        held = [run.summary["tcp"]["held_back"] for run in column.result.runs]
+        for cell, (block, flows) in zip(cells, (("0", 2), ("1", 1)), strict=True):
+            assert cell.value == pytest.approx(np.mean([run[block]["goodput_bps"] / flows for run in held]))
+    assert "block 1: 2 endless transfers forward, cubic; block 2: 1 endless transfer forward, prague-linux" in part.note
+    # Several blocks of probes are one table, which says so.
+    assert {part.note for part in separately.of(found) if part.headings == PROBES} == {
+        "Blocks 3 and 4 of the traffic together."
+    }
+    for column in found.columns:
+        column.windows[1] = replace(column.windows[1], block_completed=0 * column.windows[1].block_completed)
+    assert separately._without(found, 4) == (
+        "–: no exchange of the block was completed under long (in 1 of 2 runs), dualpi2 (in 1 of 2 runs)."
+    )
+
+
+TWO = """
+duration = "6s"
+warmup = "1s"
+[link]
+rate = "5mbit"
+[tcp]
+stack = "linux"
+[[traffic]]
+kind = "bulk"
+flows = 2
+direction = "forward"
+[[traffic]]
+kind = "bulk"
+cc = "prague-linux"
+direction = "forward"
+[[traffic]]
+kind = "probe"
+flows = 2
+direction = "both"
+[[traffic]]
+kind = "probe"
+flows = 2
+direction = "both"
+[[traffic]]
+kind = "web"
+users = 20
+[[variant]]
+name = "long"
+link.qdisc = "pfifo"
+[[variant]]
+name = "dualpi2"
+link.qdisc = "dualpi2"
+"""

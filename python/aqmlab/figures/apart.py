@@ -59,8 +59,8 @@ def probe_delays(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     caption = (
         "Share of the probes' packets that take longer from end to end than the time on the horizontal axis, or are "
         "lost; lower is better. Vertical axis logarithmic. A curve that is level to the end is at the share lost. "
-        f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant "
-        f"together.{void_note(found.columns)}"
+        f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant together. "
+        f"{separately.together(found)}{void_note(found.columns)}"
     )
     panels = _panels(found, looks, named, _delays, _longer, (0.0, 1.0))
     draw = partial(_drawn, panels, ("one-way delay (ms)", "longer or lost (%)"), True)

@@ -18,6 +18,9 @@ from aqmlab.statistics import Array
 
 Curve = tuple[str, Look, Array, Array]
 
+LACKING = {"pages": "Pages that were not loaded by the end of the run", "live": "Frames that were lost"}
+"""What has no place on the axis."""
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -31,7 +34,7 @@ class Panel:
 def application_distributions(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
     """Distributions of what people got, a panel an application; None where no block is of any."""
     seen = {column.name: [applications.samples(run) for run in column.result.runs] for column in columns}
-    panels = []
+    panels, names, lacking = [], [], []
     for one in applications.APPLICATIONS:
         curves = [
             (column.label, looks[column.name], *_steps(values))
@@ -41,12 +44,16 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
         if curves:
             where = "to the right" if one.better > 0 else "to the left"
             panels.append(Panel(f"{one.title}: better {where}", one.axis, tuple(curves)))
+            names.append(applications.COUNTED[one.name])
+            if one.name in LACKING and any(not share.size or share[-1] < 100 for *_, share in curves):
+                lacking.append(LACKING[one.name])
     if not panels:
         return None
+    each = f"{', '.join(names[:-1])} and {names[-1]}, each counted by itself," if len(names) > 1 else names[0]
+    ends = [f" {what} count and have no place on the axis, so that a curve ends below 100 %." for what in lacking]
     caption = (
-        "Share of the pages, films, calls and games, each counted by itself, that got no more than the value on the "
-        "horizontal axis. A page that was not loaded by the end of the run counts and has no place on the axis, so "
-        f"that a curve ends below 100 %. All runs of a variant together.{void_note(columns)}"
+        f"Share of the {each} that got no more than the value on the horizontal axis.{''.join(ends)} All runs of a "
+        f"variant together.{void_note(columns)}"
     )
     return Drawn("applications", "What people got", caption, partial(_drawn, panels))
 

@@ -20,10 +20,14 @@ from aqmlab.figures.sheet import Sheet
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 
-MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0)
+MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 """Where the precision of a distribution is asked, seconds."""
 ENLARGED_FROM = 0.4
 """Where the enlarged part begins, seconds: before it all curves rise steeply and together."""
+LOWEST_ENLARGED = 70.0
+"""Per cent: a part of the distribution that begins lower is hardly larger than the whole."""
+BEHIND_S, BEHIND = 0.75, 60.0
+"""What the enlarged part lies on: from this time on, and up to so many per cent."""
 FEWEST_FOR_A_BAND = 3
 """Runs: the t-interval of two is as wide as the figure."""
 
@@ -61,7 +65,8 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         several = min(len(c.result.runs) for c in columns) > 1
         where = "across runs" if several else "from 20 parts within the one run"
         whose = "" if len(known) == len(widths) else f" of the {len(known)} of {len(widths)} curves that have one"
-        precision = f"; 95 % interval at most ±{100 * max(known):.1f} points{whose} ({where})"
+        times = f"{MARKED_TIMES[0]:g} to {MARKED_TIMES[-1]:g} s"
+        precision = f"; 95 % interval at most ±{100 * max(known):.1f} points{whose} at {times} ({where})"
     curves = [
         Curve(
             column.label,
@@ -82,38 +87,48 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
 
 
 def _distributions(curves: Sequence[Curve], sheet: Sheet) -> Figure:
-    figure = Figure(figsize=sheet.size(7.6 if sheet.is_narrow else 5.4), layout="constrained")
-    if sheet.is_narrow:
-        axes, enlarged = figure.subplots(2, 1)
-    else:
-        axes = figure.add_subplot()
+    floor = _floor(curves)
+    is_below = sheet.is_narrow and floor is not None
+    figure = Figure(figsize=sheet.size(7.6 if is_below else 5.4), layout="constrained")
+    axes, *under = figure.subplots(2 if is_below else 1, 1, squeeze=False).flat
     lines = [curve.draw(axes, sheet) for curve in curves]
     axes.set(xlim=(0, 2), ylim=(0, 100), xlabel="response time (s)", ylabel="exchanges completed (%)")
     axes.set_xticks(np.arange(0, 2.01, 0.5 if sheet.is_narrow else 0.25))
     axes.set_yticks(range(0, 101, 20 if sheet.is_narrow else 10))
-    if sheet.is_narrow:
-        _zoom(enlarged, curves, sheet)
-        enlarged.set(xlabel="response time (s)", ylabel="exchanges completed (%)")
-    else:
+    if floor is not None and is_below:
+        _zoom(under[0], curves, floor, sheet)
+        under[0].set(xlabel="response time (s)", ylabel="exchanges completed (%)")
+    elif floor is not None and not _are_behind(curves):
         backing = Rectangle((0.375, 0.012), 0.62, 0.575, transform=axes.transAxes, color=PAPER, linewidth=0, zorder=2.5)
         axes.add_patch(backing)
         inset = axes.inset_axes((0.43, 0.075, 0.55, 0.44))
-        _zoom(inset, curves, sheet)
+        _zoom(inset, curves, floor, sheet)
         inset.tick_params(labelsize="small", length=sheet.points(2))
     if len(curves) > 1:
         legend(figure, axes, _best_first(curves, lines), sheet)
     return figure
 
 
-def _zoom(axes: Axes, curves: Sequence[Curve], sheet: Sheet) -> None:
-    """The upper part once more, enlarged: where timeouts show and disciplines part."""
-    congested = [curve for curve in curves if not curve.is_reference] or list(curves)
+def _floor(curves: Sequence[Curve]) -> float | None:
+    """Where an enlarged part begins, per cent; none where it would enlarge nothing, or show nothing."""
+    congested = [curve for curve in curves if not curve.is_reference] or curves
     start = int(np.searchsorted(CDF_TIMES, ENLARGED_FROM))
-    low = min(float(curve.shares[start]) for curve in congested)
+    floor = float(5 * np.floor(np.nanmin([curve.shares[start] for curve in congested], initial=100.0) / 5))
+    return floor if LOWEST_ENLARGED <= floor < 100 else None
+
+
+def _are_behind(curves: Sequence[Curve]) -> bool:
+    """Whether a curve or its band would lie behind the enlarged part."""
+    later = np.asarray(CDF_TIMES >= BEHIND_S)
+    lowest = [curve.shares if curve.band is None else curve.band[0] for curve in curves]
+    return bool(np.nanmin([one[later] for one in lowest], initial=100.0) < BEHIND)
+
+
+def _zoom(axes: Axes, curves: Sequence[Curve], floor: float, sheet: Sheet) -> None:
+    """The upper part once more, enlarged: where timeouts show and disciplines part."""
     for curve in curves:
         curve.draw(axes, sheet, thin=0.85)
-    floor = 5 * np.floor(low / 5)
-    axes.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100.4))
+    axes.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100 + 0.02 * (100 - floor)))
     axes.set_xticks(np.arange(0.5, 2.01, 0.5 if sheet.is_narrow else 0.25))
     title = f"enlarged: from {ENLARGED_FROM:g} s and {floor:.0f} %"
     axes.set_title(title, fontsize="small", color=MUTED, fontweight="normal")
@@ -185,13 +200,14 @@ def _bands_said(curves: Sequence[Curve]) -> str:
 
 
 def _cdf_half_width(column: Column) -> float | None:
+    """The widest half width at the marked times; none of a curve that lacks an interval at one of them."""
     marks = [int(np.searchsorted(CDF_TIMES, t - 1e-9)) for t in MARKED_TIMES]
     widths = [
         column.statistic(lambda w, k=k: float(w.cdf[k]), lambda w, k=k: w.cdf_parts[:, k]).half_width  # type: ignore[misc]
         for k in marks
     ]
     known = [width for width in widths if width is not None]
-    return max(known) if known else None
+    return max(known) if len(known) == len(widths) else None
 
 
 def _plain(value: float, _position: int | None = None) -> str:

@@ -39,7 +39,7 @@ DIRECTION = (
 """Figures of one direction, by their names in the summary, and their units."""
 
 BETTER = {
-    **dict.fromkeys(("loss_ratio", "p50", "p90", "p99"), -1),
+    **dict.fromkeys(("loss_ratio", "queue_delay_mean_s", "p50", "p90", "p99"), -1),
     **dict.fromkeys(("completed", "utilisation", "share_under_500ms", "share_under_2s"), 1),
 }
 """Whether more is better (1) or worse (-1), where that can be said."""
@@ -127,7 +127,7 @@ def _of_result(found: Result) -> Json:
         "differences": [],
         "difference_headings": [],
         "applications": [_part(part) for part in applications.of([column])],
-        "parts": [],
+        "parts": [_part(part) for part in separately.goodputs([column])],
         "agreements": [],
         "agreement_keys": [],
         "claims": [],
@@ -169,6 +169,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
+        "said_of": {f"applications.{name}": words for name, words in applications.MEANT.items()},
         "own_causes": _own_causes(columns),
         "transport": _transport(columns),
         "findings": held_back.of_results([(c.label, c.result) for c in columns if not c.uncongested]),
@@ -391,7 +392,7 @@ def _waits_of(crossing: by_link.Crossing, names: Sequence[str]) -> list[Cell]:
 
 
 def _part(part: separately.Part) -> Json:
-    """A block of traffic, or probes one way, by itself."""
+    """An application, a link, a block of traffic, or probes one way, by itself."""
     rows = [
         (
             column.label,
@@ -403,7 +404,7 @@ def _part(part: separately.Part) -> Json:
         for column, found in part.rows
     ]
     headings = [(" ".join(title.split()), name) for title, _, name in part.headings]
-    return {"title": part.title, "table": part.table, "headings": headings, "rows": rows}
+    return {"title": part.title, "table": part.table, "headings": headings, "rows": rows, "note": part.note}
 
 
 def _transport(columns: list[Column]) -> Json:
