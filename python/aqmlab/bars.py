@@ -9,17 +9,21 @@ from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from aqmlab.progress import Size, clock_text
 from aqmlab.remaining import Remaining
+
+WIDE = 100
+"""Columns of a terminal that has room for every number of a bar."""
 
 
 class _Column(ProgressColumn):
     """A column whose text is computed from a task."""
 
     def __init__(self, say: Callable[[Task], str], style: str = "") -> None:
-        super().__init__()
+        super().__init__(Column(no_wrap=True))
         self._say = say
         self._style = style
 
@@ -46,12 +50,15 @@ class Bars(AbstractContextManager["Bars"]):
     """A bar for each run that is under way and one for all of them, on standard error."""
 
     def __init__(self, console: Console) -> None:
+        # What a narrow screen has no room for is left out, so that no number is cut.
+        is_wide = console.width >= WIDE
+        simulated = " simulated" if is_wide else ""
         self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
             BarColumn(bar_width=None),
             _Column(lambda task: f"{task.percentage:3.0f} %"),
-            _Column(lambda task: f"{task.fields['done_s']:,.0f}/{task.fields['of_s']:,.0f} s simulated", "cyan"),
-            _Column(_rate, "green"),
+            _Column(lambda task: f"{task.fields['done_s']:,.0f}/{task.fields['of_s']:,.0f} s{simulated}", "cyan"),
+            *([_Column(_rate, "green")] if is_wide else []),
             _Column(_left),
             console=console,
             transient=True,

@@ -26,6 +26,19 @@ def test_bars_show_percent_time_rate_and_time_left():
         assert word in shown, word
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_no_number_of_a_bar_is_cut(width):
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    with Bars(console) as bars:
+        bars.expect(72, Size(8640.0, 8640.0))
+        run = bars.begin("rtt/peering/560ms/drop-tail, seed 2", Size(4320.0, 4320.0))
+        bars.tick(run, {"time_s": 2160.0, "duration_s": 4320.0, "bottleneck_packets": 3e6, "wall_s": 1.0})
+        bars._bars.refresh()
+        bars.end(run)
+    shown = console.file.getvalue()
+    assert "…" not in shown and "2,160/4,320 s" in shown and "2,160/8,640 s" in shown and "25 %" in shown
+
+
 def test_what_calibration_adds_is_added():
     bars = Bars(Console(file=io.StringIO(), force_terminal=True))
     bars.expect(1, Size(100.0, 100.0))
