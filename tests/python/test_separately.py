@@ -1,10 +1,13 @@
 """Blocks of traffic and probes each way, by themselves: as they are worked out by hand from the tables."""
 
+import io
+import re
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import aqmlab
 from aqmlab import engine, figures, report, separately, statistics
@@ -159,6 +162,21 @@ def test_screen_and_page_show_them(mixed, capsys):
         assert title in said and title in page
     # What is of the only link is of both directions, and its heads say so.
     assert [said.count(head) for head in ("used, both", "loss, both", "marked, both")] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_figure_is_cut_on_a_narrow_screen(mixed, width):
+    narrow, pipe = (
+        Console(file=io.StringIO(), force_terminal=is_one, width=width, color_system=None, **terminal.PLAIN)
+        for is_one in (True, False)
+    )
+    for out in (narrow, pipe):
+        terminal.comparison(out, mixed)
+        terminal.result(out, mixed.baseline.result)
+    said, whole = (re.sub(r"─+", "", out.file.getvalue()) for out in (narrow, pipe))
+    assert "…" not in said
+    figures = re.compile(r"(?:\d[\d,.]* )?± [\d,.]+|\d[\d,.]+ [kM]b/s")
+    assert sorted(figures.findall(said)) == sorted(figures.findall(whole))
 
 
 def test_one_block_is_the_whole(base):
