@@ -149,7 +149,7 @@ def _exchanges(out: Console, summary: Json, widths: Json) -> None:
             *(_number(times[key], around.get(key), "s") for key in ("p50", "p90", "p99")),
             *(_number(exchanges[key], spread.get(key), "share") for key in ("share_under_500ms", "share_under_2s")),
         )
-        show(out, table)
+        show(out, table, names=0)
 
 
 def _how_late(found: Result) -> str:
@@ -353,5 +353,5 @@ def recording(out: Console, found: Recording) -> None:
     table.add_column("file", overflow="fold")
     for d in found.demands:
         table.add_row(f"{d.connections:,}", f"{d.exchanges:,}", f"{d.response_bytes:,}", d.file)
-    show(out, table)
+    show(out, table, names=0)
     out.print(f"Replayed by {found.scenario}", markup=False, soft_wrap=True)
