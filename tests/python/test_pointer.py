@@ -183,6 +183,20 @@ def test_a_mark_says_its_values_and_goes_with_its_bars(chromium: Any, page: Path
         assert complaints == []
 
 
+def test_points_that_no_line_joins_are_read_as_marks() -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    (points,) = axes.plot([1, 2], [3, 4], linestyle="none", marker="o", color="#0072b2")
+    axes.axhline(3.5)
+    axes.legend([points], ["runs"])
+    (plot,) = json.loads(plots.described(figure))
+    assert plot["marks"] and [curve["label"] for curve in plot["curves"]] == ["runs"]
+    (line,) = axes.plot([1, 2], [4, 3], color="#d55e00")
+    axes.legend([points, line], ["runs", "fit"])
+    (plot,) = json.loads(plots.described(figure))
+    assert "marks" not in plot
+
+
 def test_without_scripts_there_is_the_figure_alone(chromium: Any, page: Path) -> None:
     context = chromium.new_context(offline=True, java_script_enabled=False)
     view = context.new_page()

@@ -26,7 +26,11 @@ def test_profiles_say_how_long_how_often_and_which_points(folder):
     assert {point.source.tree["duration"] for point in full.points} == {"30s"}
     assert {point.source.tree["duration"] for point in quick.points} == {"20s"}
     assert quick.everything == full.everything or [p.name for p in quick.everything] == [p.name for p in full.points]
-    assert definition.read(folder, seeds=1).seeds == {"web": (1,), "again": (1,)}
+    fewer = definition.read(folder, seeds=1)
+    assert fewer.seeds == {"web": (1,), "again": (1,)}
+    assert fewer.profile.says.endswith(
+        "`--seeds` makes it 1 run of each point, in place of the number that belongs to this profile."
+    )
     assert full.about == "What it did."
 
 

@@ -9,12 +9,13 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.collections import LineCollection
 from scipy import stats
 
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import pictures
 from aqmlab.figures.looks import HUES, INK, REFERENCE
-from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.sheet import PAGE, Sheet
 from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS
 from aqmlab.statistics import Interval
 from aqmlab.study import figures, tables
@@ -512,3 +513,22 @@ def test_hues_do_not_run_out():
     found = drawn_curves([cell(kind) for kind in kinds])
     assert len({curve.look.color for curve in found.values()}) == len(HUES)
     assert len({(curve.look.color, curve.mark) for curve in found.values()}) == len(kinds)
+
+
+@pytest.mark.parametrize(("runs", "said", "bars"), [(2, "No bars: fewer than 3 runs", 0), (3, "Bars: 95 %", 4)])
+def test_a_tradeoff_draws_no_interval_of_two_runs_and_says_what_marks_mean(runs, said, bars):
+    """Student's t of two runs has one degree of freedom: its interval is as wide as the figure."""
+    cells = []
+    for k, load in enumerate(("90", "98")):
+        one = cell("pi-24", load=load, losses=[0.01 * (k + 1 + run) for run in range(runs)], runs=(8,) * runs)
+        one.summaries = [
+            {"tcp": {"forward_goodput_bps": 1e6 * (k + 5 + run)}, "forward": {"queue_delay_mean_s": 0.01}}
+            for run in range(runs)
+        ]
+        cells.append(one)
+    (drawn,) = figures.draw([spec("tradeoff", along="load")], finder(cells))
+    assert said in drawn.caption
+    (axes,) = drawn.draw(PAGE).axes
+    assert sum(isinstance(one, LineCollection) for one in axes.collections) == bars
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["PI 24", *(one.labels["load"] for one in cells)]

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from aqmlab import units
+from aqmlab.results import readable
 from conftest import ROOT
 
 ENGINE = (ROOT / "crates/scenario/src/units.rs").read_text(encoding="utf-8")
@@ -51,3 +52,13 @@ def test_quantities_to_be_read():
     assert [units.say_share(share, *how) for share, *how in ((0.5,), (0.0015, 2, True), (-0.0015, 2, True))] == [
         *("50 %", "+0.15 %", "−0.15 %"),
     ]
+
+
+def test_times_below_a_tenth_of_a_millisecond_have_three_decimals():
+    assert [readable.say(time, "s") for time in (4.35e-6, 98.7e-6, 0.000123, 0.0)] == [
+        "0.004",
+        "0.099",
+        "0.123",
+        "0.000",
+    ]
+    assert readable.say(4.4e-6, "s", signed=True) == "+0.004" and readable.say(4e-7, "s", signed=True) == "0.000"

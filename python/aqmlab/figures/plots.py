@@ -18,7 +18,8 @@ from matplotlib.lines import Line2D
 
 CURVE = "curve"
 MARKS = "marks"
-"""The label of axes on which marks are read, each at its place, instead of curves along the other axis."""
+"""The label of axes on which marks are read, each at its place, instead of curves along the other axis; where nothing
+is joined by a line they need none."""
 SCALES = ("linear", "log")
 
 Style = tuple[str, str]
@@ -65,7 +66,7 @@ def _style(line: Line2D) -> Style:
 def _plot(axes: Axes, around: Axes, number: int, labels: dict[Style, str], height: float) -> dict[str, Any] | None:
     if axes.get_xscale() not in SCALES or axes.get_yscale() not in SCALES:
         return None
-    is_marks = axes.get_label() == MARKS
+    is_marks = axes.get_label() == MARKS or _is_of_points(axes, labels)
     of_colour = {colour: label for (colour, _), label in labels.items()} if is_marks else {}
     curves = []
     for place, line in enumerate(axes.lines):
@@ -88,6 +89,12 @@ def _plot(axes: Axes, around: Axes, number: int, labels: dict[Style, str], heigh
         "curves": curves,
         **({MARKS: True} if is_marks else {}),
     }
+
+
+def _is_of_points(axes: Axes, labels: dict[Style, str]) -> bool:
+    """Whether nothing that the legend names is joined by a line."""
+    named = [line for line in axes.lines if _style(line) in labels]
+    return bool(named) and all(str(line.get_linestyle()) == "None" for line in named)
 
 
 def _named(axes: Axes, line: Line2D, name: str) -> Iterator[str]:

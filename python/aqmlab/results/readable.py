@@ -13,6 +13,10 @@ if TYPE_CHECKING:  # results take a second to load, and a list of disciplines sh
     from aqmlab.statistics import Interval
 
 
+SHORT_S = 1e-4
+"""Times below it are said in whole microseconds: more digits of them tell nothing."""
+
+
 def say(value: float | None, unit: str, signed: bool = False, decimals: int | None = None) -> str:
     """A number in the unit in which people read it: shares in per cent, times in milliseconds."""
     if value is None or not math.isfinite(value):
@@ -31,6 +35,8 @@ def _unsigned(value: float, unit: str, decimals: int | None) -> str:
             return units.say_count(value)
         case "s" if decimals is not None:
             return f"{1000 * value:,.{decimals}f}"
+        case "s" if abs(value) < SHORT_S:
+            return f"{1000 * value:.3f}"
         case "s":
             return units.significant(1000 * value, 3) if abs(value) < 1 else f"{1000 * value:,.0f}"
         case "mos":

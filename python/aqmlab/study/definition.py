@@ -290,7 +290,8 @@ def of_tree(
 
 
 def _with_seeds(profile: Profile, seeds: int) -> Profile:
-    words = f"{seeds} run{'s' if seeds > 1 else ''} of each point (`--seeds`), in place of the study's own number."
+    runs = f"{seeds} run{'s' if seeds > 1 else ''} of each point"
+    words = f"`--seeds` makes it {runs}, in place of the number that belongs to this profile."
     return replace(profile, seeds=tuple(range(1, seeds + 1)), says=f"{profile.says.rstrip()}\n{words}")
 
 

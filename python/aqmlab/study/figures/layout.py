@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
@@ -115,8 +116,12 @@ def legend(
     lines: Drawings,
     rank: Callable[[Curve], float],
     sheet: Sheet,
+    more: Sequence[tuple[Artist, str]] = (),
 ) -> None:
-    """Beside one panel in the order of the curves, from the top; below several in the order of the study."""
+    """Beside one panel in the order of the curves, from the top; below several in the order of the study.
+
+    `more` are keys that come after those of the curves.
+    """
     first: dict[str, tuple[Line2D, Curve]] = {}
     for curve, line in lines:
         if curve.label not in first:
@@ -129,17 +134,17 @@ def legend(
         return
     if len(grid) == 1:
         order = sorted(keys, key=lambda pair: rank(pair[1]), reverse=True)
-        few = len(order) <= BESIDE
+        few = len(order) + len(more) <= BESIDE
         legends.legend(
             figure,
             grid[0],
-            [(line, curve.label) for line, curve in order],
+            [*((line, curve.label) for line, curve in order), *more],
             sheet,
             labelspacing=0.75 if few else 0.4,
             fontsize="medium" if few else "small",
         )
         return
-    legends.below(figure, [(line, curve.label) for line, curve in keys], sheet)
+    legends.below(figure, [*((line, curve.label) for line, curve in keys), *more], sheet)
 
 
 def widths(lines: Sequence[tuple[Curve, Array, Array]], is_log: bool = False) -> list[float]:

@@ -9,9 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from aqmlab.figures.drawn import Drawn
+from aqmlab.figures.looks import MUTED
 from aqmlab.figures.plots import MARKS as READ_BY_MARKS
+from aqmlab.figures.responses import FEWEST_FOR_A_BAND
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
+from aqmlab.statistics import Interval
 from aqmlab.study.figures.curves import Curve
 from aqmlab.study.figures.layout import across, extent, legend, logarithmic, name_axes, panels_of, runs_said, set_titles
 from aqmlab.study.measured import Asked, asked_of, has_interval
@@ -38,9 +41,11 @@ def tradeoff(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         return None
     names = {_step(curve, axis): curve.cell.labels.get(str(axis), "") for curve in curves}
     marks = ", ".join(f"{SAID[k % len(SAID)]} {names[value] or value}" for value, k in steps.items())
+    is_barred = any(_half_width(one.of(curve.cell)) is not None for curve in curves for one in (delay, goodput))
+    bars = "Bars: 95 % t-intervals across runs" if is_barred else f"No bars: fewer than {FEWEST_FOR_A_BAND} runs"
     caption = (
         f"{what} against mean queueing delay{at}, both forward{f'; {axis}: {marks}' if axis else ''}. "
-        f"Faint dots: runs. Bars: 95 % t-intervals across runs; {runs_said([curve.cell for curve in curves], [], '')}. "
+        f"Faint dots: runs. {bars}; {runs_said([curve.cell for curve in curves], [], '')}. "
         "Up and to the left is better."
     )
 
@@ -63,7 +68,12 @@ def tradeoff(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
             else:
                 axes.set_xlim(left=0)
         name_axes(grid, f"queueing delay ({delay.unit})", f"{goodput.title} ({goodput.unit})", sheet)
-        legend(figure, grid, curves, lines, lambda curve: goodput.of(curve.cell).value, sheet)
+        look: dict[str, Any] = {"linestyle": "none", "color": MUTED, "markersize": sheet.points(5)}
+        meant = [
+            (Line2D([], [], marker=MARKS[k % len(MARKS)], **look), names[value] or value) for value, k in steps.items()
+        ]
+        more = meant if len(meant) > 1 else []
+        legend(figure, grid, curves, lines, lambda curve: goodput.of(curve.cell).value, sheet, more)
         return figure
 
     return Drawn(name, str(spec["title"]), caption, draw)
@@ -73,6 +83,12 @@ def upwards(spec: Mapping[str, Any]) -> Json:
     """The measure that is drawn upwards: `y` names one, forward, or is one with its parameters."""
     asked = spec.get("y", Y)
     return dict(asked) if isinstance(asked, Mapping) else {"measure": asked, "direction": "forward"}
+
+
+def _half_width(found: Interval) -> float | None:
+    """Of an interval that can be drawn: that across two runs is as wide as the figure."""
+    is_of_few = found.basis == "runs" and found.n < FEWEST_FOR_A_BAND
+    return found.half_width if has_interval(found) and not is_of_few else None
 
 
 def _step(curve: Curve, axis: object) -> str:
@@ -102,7 +118,7 @@ def _draw_panel(
             runs = [[asked.factor * value for value in asked.reading.values(one.cell)] for asked in (delay, goodput)]
             dot: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": sheet.points(3), "alpha": 0.45}
             axes.plot(*runs, color=look.color, **dot)
-            widths = [found.half_width if has_interval(found) else None for found in (x, y)]
+            widths = [_half_width(found) for found in (x, y)]
             axes.errorbar(
                 [x.value],
                 [y.value],
