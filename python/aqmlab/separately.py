@@ -160,10 +160,7 @@ def goodputs(columns: Sequence[Column]) -> list[Part]:
     there = [k for k in range(len(traffic)) if all(str(k) in run for runs in each.values() for run in runs)]
     if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in columns):
         return []
-    words = [
-        f"{said}, {block.get('cc', columns[0].scenario['tcp']['cc'])}"
-        for said, block in zip(subject.blocks(columns[0].scenario), traffic, strict=True)
-    ]
+    words = subject.blocks(columns[0].scenario)
     headings = tuple((f"a flow of\nblock {k + 1}", "bps", f"traffic.{k}.goodput_flow_bps") for k in there)
     rows = []
     for column in columns:

@@ -220,7 +220,7 @@ def test_blocks_of_endless_flows_have_what_each_got(tmp_path, monkeypatch):
         held = [run.summary["tcp"]["held_back"] for run in column.result.runs]
         for cell, (block, flows) in zip(cells, (("0", 2), ("1", 1)), strict=True):
             assert cell.value == pytest.approx(np.mean([run[block]["goodput_bps"] / flows for run in held]))
-    assert "block 1: 2 endless transfers forward, cubic; block 2: 1 endless transfer forward, prague-linux" in part.note
+    assert "block 1: 2 endless transfers forward (cc cubic, ecn off); block 2: 1 endless transfer forward" in part.note
     # Several blocks of probes are one table, which says so.
     assert {part.note for part in separately.of(found) if part.headings == PROBES} == {
         "Blocks 3 and 4 of the traffic together."
