@@ -1,7 +1,7 @@
 // A table that is wider than a sheet of paper is printed in pieces one below the other, each with its first column.
 "use strict";
 {
-  const sheet = 650;  // pixels between the margins of A4 or letter
+  const sheet = 680;  // pixels between the margins of A4 or letter
   const pieces = [];
   // Each cell with its first column and the one after its last.
   const placed = (table) => {
@@ -31,13 +31,17 @@
     return copy;
   };
   addEventListener("beforeprint", () => {
-    const type = matchMedia("print").matches ? 1 : 0.724;  // the type of tables on paper against that on the screen
+    const type = matchMedia("print").matches ? 1 : 0.68;  // a table on paper against that on the screen
     for (const box of document.querySelectorAll(".scroll")) {
       const table = box.querySelector("table");
-      if (!table || !table.offsetWidth || table.scrollWidth * type <= sheet) continue;
+      if (!table || !table.offsetWidth) continue;
       const rows = placed(table), widths = [];
+      box.classList.add("narrowest");
       for (const { cell, from, to } of rows.flat())
         if (to === from + 1) widths[from] = Math.max(widths[from] ?? 0, cell.offsetWidth * type);
+      const isWide = table.offsetWidth * type > sheet;
+      box.classList.remove("narrowest");
+      if (!isWide) continue;
       const [first, ...others] = widths, room = sheet - first, all = others.reduce((sum, one) => sum + one, 0);
       const most = Math.min(room, all / Math.ceil(all / room) + Math.max(...others) / 2);
       const ends = [1];
