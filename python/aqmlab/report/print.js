@@ -25,7 +25,7 @@
       rows[y].forEach((at, k) => {
         const kept = Math.min(at.to, to) - Math.max(at.from, from);
         if (at.from > 0 && kept <= 0) cells[k].remove();
-        else if (at.from > 0) cells[k].colSpan = kept;
+        else if (at.from > 0 && kept < at.to - at.from) cells[k].colSpan = kept;
       });
     });
     return copy;
