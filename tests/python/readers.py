@@ -1,11 +1,12 @@
 """Every reader of files, as a function of the bytes of one; with the folders in which the tests find such files."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from aqmlab import engine, files, scenario, variants
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Doubt
 from aqmlab.results import result
 from aqmlab.sweep import sweeps
 from aqmlab.tc import read as tc_read
@@ -100,11 +101,17 @@ READERS = {
 
 
 def complaint(reader: Reader, path: Path) -> str | None:
-    """What is said of a file; None where it is read. Only `BadInput` may come out, on a line of bounded length."""
-    try:
-        reader.read(path)
-    except BadInput as error:
-        said = str(error)
+    """What is said of a file; None where it is read. Only `BadInput` may come out, on a line of bounded length.
+
+    What is doubted of a file that is read all the same, as of a capture that is cut off, is a line, too.
+    """
+    refused = None
+    with warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", Doubt)
+        try:
+            reader.read(path)
+        except BadInput as error:
+            refused = str(error)
+    for said in (*(str(doubt.message) for doubt in doubts), *([] if refused is None else [refused])):
         assert said.isprintable() and len(said) <= 1000, said
-        return said
-    return None
+    return refused

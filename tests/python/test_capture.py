@@ -251,7 +251,9 @@ def run_folder(tmp_path: Path, offered: int = 7) -> Path:
     (folder / "summary.json").write_text(json.dumps(summary))
     manifest = {"kind": "run", "seed": 1, "digest": "x", "scenario_digest": "y", "version": "0", "self_checks": []}
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    (folder / "scenario.toml").write_text('name = "x"\nduration = "600ms"\nwarmup = "0s"\ncooldown = "0s"\n')
+    (folder / "scenario.toml").write_text(
+        'name = "x"\nduration = "600ms"\nwarmup = "0s"\ncooldown = "0s"\ntraffic = []\n'
+    )
     rows = {
         "start_s": [0.0, 0.5],
         "response_time_s": [0.20102 + 50e-6, 0.04202 + 70e-6],
