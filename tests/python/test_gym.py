@@ -1,15 +1,8 @@
-"""A link as an environment for agents that learn, and policies that are disciplines. Needs the compiled engine."""
+"""A link as an environment for agents that learn. Needs the compiled engine."""
 
 import importlib.util
-import itertools
-import json
-import os
-import re
-import shlex
 import subprocess
 import sys
-import tomllib
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -19,65 +12,19 @@ from gymnasium.utils.env_checker import check_env
 
 import aqmlab
 import aqmlab.gym
-from aqmlab import cli, engine
-from aqmlab.errors import BadInput, Misbehaved
-from aqmlab.gym import Link, Policy
-from aqmlab.laws import brought, observed, policy
+from agents import NAME, SCENARIO, WEB, are_equal, episode, random_actions
+from aqmlab import engine
+from aqmlab.errors import BadInput
+from aqmlab.gym import Link
+from aqmlab.laws import brought, observed
 from aqmlab.laws.observed import QUANTITIES, Eyes, Range, Seen
-from aqmlab.live import kernel
-from aqmlab.runs import calibration
 from conftest import NATIVE, ROOT
-
-SCENARIO = """
-duration = "12s"
-warmup = "2s"
-[link]
-rate = "20mbit"
-qdisc = { kind = "pie", limit = "200p", ecn = true }
-reverse_qdisc = "pfifo"
-[path]
-rtt = { uniform = ["20ms", "60ms"] }
-[tcp]
-ecn = "on"
-[[traffic]]
-kind = "bulk"
-flows = 6
-[[traffic]]
-kind = "cbr"
-rate = "4mbit"
-packet = "1200b"
-"""
-WEB = SCENARIO.replace('kind = "bulk"\nflows = 6', 'kind = "poisson"\narrivals = "40hz"\nsize = "30kb"')
-NAME = "aqmlab/Link-v0"
-
-KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
-"""Looked for before tests have a cache of their own."""
 
 
 @pytest.fixture(autouse=True)
 def compiled(stand_in, monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
     monkeypatch.setattr(brought, "_ALLOWED", set())
-
-
-def random_actions(env, steps: int, seed: int = 1) -> list:
-    env.action_space.seed(seed)
-    return [env.action_space.sample() for _ in range(steps)]
-
-
-def episode(env, seed: int, actions) -> list:
-    seen = [env.reset(seed=seed)[0]]
-    for action in actions:
-        observation, reward, terminated, truncated, info = env.step(action)
-        seen.append((observation, reward, terminated, truncated, info))
-    return seen
-
-
-def are_equal(one, other) -> bool:
-    return all(
-        np.array_equal(a[0], b[0]) and a[1:] == b[1:] if isinstance(a, tuple) else np.array_equal(a, b)
-        for a, b in zip(one, other, strict=True)
-    )
 
 
 ACTIONS = [
@@ -388,230 +335,6 @@ def test_the_last_step_is_a_whole_one():
 def test_aqmlab_is_imported_without_gymnasium():
     code = "import sys, aqmlab, aqmlab.cli; assert not {'gymnasium', 'onnxruntime', 'numpy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(ROOT / "python")})
-
-
-# ---- policies ----
-
-
-def layers(env: Link, seed: int = 1) -> list:
-    """A network that answers with many probabilities, all small."""
-    rng = np.random.default_rng(seed)
-    size = env.observation_space.shape[0]
-    return [
-        (rng.normal(0, 0.5, (8, size)), rng.normal(0, 0.1, 8), "tanh"),
-        (rng.normal(0, 0.02, (1, 8)), [-0.8], "none"),
-    ]
-
-
-@pytest.fixture
-def saved(tmp_path) -> Path:
-    env = Link(SCENARIO)
-    return Policy.of(layers(env), env, name="learnt").save(tmp_path / "learnt.onnx")
-
-
-def test_a_policy_does_as_a_law_what_it_does_in_its_environment(saved, tmp_path):
-    """The same probabilities, to the bit, over a whole run; and the same packets were lost and marked."""
-    (tmp_path / "link.toml").write_text(SCENARIO)
-    keys = {"duration": "12s", "warmup": "0s", "cooldown": "0s", "record.interval": "10ms"}
-    as_law = {"link.qdisc": {"kind": str(saved), "limit": "200p", "ecn": True}}
-    found = aqmlab.run(tmp_path / "link.toml", seed=8, set={**keys, **as_law})
-    env = Link(SCENARIO, duration="12s")
-    learnt = Policy(saved.read_bytes())
-    observation, _ = env.reset(seed=8)
-    infos = []
-    for _ in range(1200):
-        observation, _, _, _, info = env.step(learnt.act(observation))
-        infos.append(info)
-    queue = pl.read_parquet(found.folder / "queue.parquet").filter(pl.col("direction") == 0)
-    assert len(set(queue["probability"])) > 1000
-    # A row of the table is written at the end of its interval, when the law has been asked again.
-    assert queue["probability"].to_list()[:1199] == [info["probability"] for info in infos[1:]]
-    forward = found.summary["forward"]
-    assert (forward["dropped_packets"] > 50) and (forward["marked_packets"] > 20)
-    assert forward["dropped_packets"] == queue["dropped_packets"].sum()
-    (law,) = found.manifest["laws"]
-    assert (law["name"], law["how"]) == ("learnt", "policy") and law["built_with"].startswith("onnxruntime ")
-    assert list(found.folder.rglob("*learnt.onnx"))
-
-
-def test_a_policy_is_compared_swept_checked_and_explained(saved, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("link.toml").write_text(SCENARIO.replace("duration", "duration", 1).replace('"12s"', '"4s"'))
-    found = aqmlab.compare("link.toml", "learnt.onnx", "learnt ecn limit 100p", "fq_learnt", "pie")
-    assert [column.name for column in found.columns] == ["learnt", "learnt ecn limit 100p", "fq_learnt", "pie"]
-    assert cli.invoke(["check", "learnt.onnx", "--json"]) == 0
-    checked = json.loads(capsys.readouterr().out)
-    assert (checked["name"], checked["how"], checked["problem"]) == ("learnt", "policy", "")
-    assert cli.invoke(["explain", "learnt.onnx", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["name"] == "learnt"
-
-
-def test_a_policy_that_a_scenario_names_is_not_run_unasked(saved, tmp_path):
-    (tmp_path / "link.toml").write_text(SCENARIO.replace('"pie"', '"./learnt.onnx"'))
-    with pytest.raises(BadInput, match="names code, which is not run unasked: expected --allow-code"):
-        aqmlab.run(tmp_path / "link.toml")
-    brought.allow_all()
-    result = aqmlab.run(tmp_path / "link.toml", set={"duration": "3s"}, out=tmp_path / "out")
-    again = aqmlab.run(tmp_path / "out/scenario.toml")
-    assert again.digest == result.digest
-
-
-def test_a_policy_in_python_is_a_discipline(tmp_path):
-    (tmp_path / "link.toml").write_text(SCENARIO.replace('"12s"', '"4s"'))
-    env = gymnasium.make(NAME, scenario=SCENARIO)
-    learnt = Policy.of(layers(env.unwrapped), env)
-    for others in (["pie"], []):
-        found = aqmlab.compare(tmp_path / "link.toml", learnt, *others, "pfifo")
-        assert len(found.columns) == 2 + len(others)
-        assert found.columns[0].result.manifest["laws"][0]["name"] == "policy"
-    for qdisc in (learnt, {"kind": learnt, "limit": "100p"}):
-        result = aqmlab.run(tmp_path / "link.toml", set={"link.qdisc": qdisc})
-        assert result.manifest["laws"][0]["name"] == "policy"
-
-
-def test_a_policy_acts_for_one_link_or_several():
-    env = Link(SCENARIO)
-    learnt = Policy.of(layers(env), env)
-    seen = np.random.default_rng(1).uniform(0, 1, (3, 24)).astype(np.float32)
-    found = learnt.act(seen)
-    assert found.shape == (3, 1) and np.abs(found).max() <= 1
-    assert found.tolist() == [learnt.act(row).tolist() for row in seen]
-    assert learnt.act(np.zeros(24)).shape == env.action_space.shape
-    for bad in (np.zeros(23), np.zeros((2, 23)), np.zeros((1, 1, 24)), 0.5, None, "x", [[0.0], [0.0, 1.0]]):
-        with pytest.raises(BadInput, match=r"observation: .*: expected"):
-            learnt.act(bad)
-
-
-def test_the_network_in_the_file_is_the_layers():
-    env = Link(SCENARIO)
-    made = layers(env)
-    learnt = Policy.of(made, env)
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        observation = rng.uniform(0, 1, env.observation_space.shape).astype(np.float32)
-        (first, bias, _), (second, last, _) = made
-        expected = second @ np.tanh(first @ observation + bias) + last
-        assert learnt.act(observation) == pytest.approx(np.clip(expected, -1, 1), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"observe": ("wait", "exchanges")}, "policy: no law sees exchanges; expected of wait"),
-        ({"action": ["pie", "codel"]}, "policy: a law answers with a probability"),
-        ({"action": {"target": ("1ms", "2ms")}}, "policy: a law answers with a probability"),
-        ({"windows": 2}, "policy: takes 24 numbers; expected the 12 of the environment's observation"),
-    ],
-)
-def test_what_no_law_can_see_or_do_is_not_saved(arguments, said):
-    made = layers(Link(SCENARIO))
-    with pytest.raises(BadInput, match=said):
-        Policy.of(made, Link(SCENARIO, **arguments))
-
-
-def test_what_is_no_policy_is_refused(saved, tmp_path):
-    env = Link(SCENARIO)
-    for model, said in (
-        (object(), "policy: object: expected a PPO or A2C"),
-        ([], "no single number comes out"),
-        ([1], "policy: .*: expected a PPO or A2C"),
-        ("x", "policy: 'x': expected a PPO or A2C"),
-        ([([[1.0], [1.0, 2.0]], [0.0], "none")], "expected a PPO or A2C"),
-        ([(np.zeros((1, 24)), [0.0], ["none"])], "policy: a layer"),
-        ([(np.zeros((1, 24)), [0.0, 1.0], "none")], "policy: a layer"),
-        ([(np.full((1, 24), np.nan), [0.0], "none")], "weights that are no numbers"),
-    ):
-        with pytest.raises(BadInput, match=said):
-            Policy.of(model, env)
-    with pytest.raises(BadInput, match="expected small letters"):
-        Policy.of(layers(env), env, name="My policy")
-    with pytest.raises(BadInput, match=r"expected a name that ends in \.onnx"):
-        Policy.of(layers(env), env).save(tmp_path / "policy.pt")
-    with pytest.raises(BadInput, match=r"nodir is no folder; expected a place that exists"):
-        Policy.of(layers(env), env).save(tmp_path / "nodir/policy.onnx")
-    content = saved.read_bytes()
-    for number, (bad, said) in enumerate(
-        (
-            (b"nothing", "expected a network that onnxruntime reads"),
-            (content.replace(b'"version": 1', b'"version": 2'), "version 2 of a policy; expected 1"),
-            (content.replace(b'"aqmlab', b'"xqmlab').replace(b"\x06aqmlab\x12", b"\x06xqmlab\x12"), "no metadata"),
-            (content.replace(b'"scale": "square"', b'"scale": "squire"'), "'squire': expected a scale"),
-            (content.replace(b'"windows": 4', b'"windows": 5'), "expected one input of shape [1, 30]"),
-            (content.replace(b'"wait"', b'"waif"'), "observe: 'waif': expected of wait"),
-            (content.replace(b'"step_ns"', b'"step_xs"'), "cannot be read"),
-        )
-    ):
-        path = tmp_path / f"bad{number}.onnx"
-        path.write_bytes(bad)
-        with pytest.raises(BadInput) as refused:
-            brought.of_file(path)
-        assert said in str(refused.value) and "\n" not in str(refused.value), number
-
-
-def test_a_policy_that_fails_names_itself(saved, monkeypatch):
-    class Broken(policy.Network):
-        def answer(self, observation):
-            raise KeyError("weights")
-
-    monkeypatch.setattr(policy, "Network", Broken)
-    brought.of_file(saved)
-    with pytest.raises(Misbehaved, match=r"the law learnt failed: KeyError: 'weights' \(in tick, at 0.000000 s\)"):
-        tree = tomllib.loads(SCENARIO)
-        tree["link"]["qdisc"] = {"kind": str(saved)}
-        brought.allow(saved)
-        from aqmlab.scenario import read
-
-        resolved = read(tree).resolve()
-        engine.simulate(resolved, saved.parent)
-
-
-@pytest.mark.skipif(not os.access(KERNEL, os.X_OK), reason="left out: no kernel of virtual time (aqmlab kernel build)")
-def test_a_policy_decides_between_real_stacks_in_virtual_time(saved, tmp_path, monkeypatch):
-    monkeypatch.setenv(kernel.VARIABLE, KERNEL)
-    (tmp_path / "link.toml").write_text(SCENARIO)
-    traffic = [{"kind": "cbr", "rate": "10mbit", "packet": "1000b"}]
-    keys = {"duration": "3s", "warmup": "0s", "traffic": traffic, "link.qdisc.kind": str(saved)}
-    found = aqmlab.live(tmp_path / "link.toml", set=keys, virtual=True)
-    assert found.manifest["laws"][0]["how"] == "policy"
-    queue = pl.read_parquet(found.folder / "queue.parquet").filter(pl.col("direction") == 0)
-    # It is asked every 10 ms, and a row of the table is written every 100 ms.
-    assert len(set(queue["probability"])) > 5
-    forward = found.summary["forward"]
-    # Half of what the link can send, of which no queue comes: all that is lost is lost by the policy.
-    assert forward["offered_packets"] > 3000
-    assert 0 < forward["dropped_by_cause"]["early"] == forward["dropped_packets"]
-
-
-def test_the_guide_can_be_followed(tmp_path, monkeypatch, capsys):
-    """Training as the guide has it, with fewer steps where there is stable-baselines3, else with what it has saved."""
-    monkeypatch.chdir(tmp_path)
-    guide = (ROOT / "docs/guide/agents.md").read_text()
-    (written,) = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
-    exec(compile(written, "look.py", "exec"), {})
-    assert re.fullmatch(r"(0\.\d\d|1\.00) of the link in use, \d+\.\d ms of wait\n", capsys.readouterr().out)
-    blocks = re.findall(r"^```sh\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
-    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
-    (train,) = (words for words in lines if words[0] == "python")
-    if importlib.util.find_spec("stable_baselines3") is None:
-        Path("policy.onnx").write_bytes((ROOT / "examples/agent/policy.onnx").read_bytes())
-    else:
-        program = [sys.executable, str(ROOT / train[1]), *train[2:], "--steps", "4000"]
-        subprocess.run(program, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    keys = ("duration=4s", "warmup=1s", "link.rate=5mbit", 'traffic=[{ kind = "bulk", flows = 8 }]')
-    short = [word for key in keys for word in ("--set", key)]
-    shown = [words[1:] for words in lines if words[0] == "aqmlab"]
-    assert [words[0] for words in shown] == ["check", "new", "compare", "run"]
-    for words in shown:
-        more = [] if words[0] in ("check", "new") else short
-        assert cli.invoke([*(word for word in words if word != "--report"), *more]) == 0, words
-
-
-def test_the_guide_has_every_name():
-    text = (ROOT / "docs/guide/agents.md").read_text()
-    names = itertools.chain(observed.QUANTITIES, aqmlab.gym.link.OF_HOSTS, aqmlab.gym.MEASURES)
-    tables = text[text.index("### What the agent sees") :]
-    rows = re.findall(r"^\| `(\w+)` \|", tables, re.MULTILINE)
-    assert sorted(rows) == sorted(names)
 
 
 @pytest.mark.parametrize(
