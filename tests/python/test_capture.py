@@ -354,6 +354,7 @@ def test_what_packets_do_not_tell_is_not_compared(tmp_path: Path, capsys: pytest
     for name, options, told in (
         ("as it is", {}, [True, True]),
         ("down", {"scenario": outage}, [None, True]),
+        ("slower", {"scenario": outage.replace("50ms", "0s")}, [True, True]),
         ("lost", {"lost": 3}, [True, None]),
     ):
         folder = tmp_path / name

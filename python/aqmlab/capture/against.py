@@ -3,8 +3,9 @@
 Counts are of the same packets at the same instants, so that they are to be equal, and so are waits, to rounding. A mark
 is counted by the run when it is made, and by the capture when the packet leaves: those that waited at an edge of the
 window may count on either side. What a capture cannot know is not compared: waits where a link was down, and segments
-sent again where some were lost on their way to the queue. Of
-response times the capture knows what passed at the queue and estimates the way between it and the hosts, who have
+sent again where some were lost on their way to the queue.
+
+Of response times the capture knows what passed at the queue and estimates the way between it and the hosts, who have
 clocks and work of their own: these are paired, exchange by exchange, and what they differ by is shown.
 """
 
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab import links
+from aqmlab import links, units
 from aqmlab.capture.measure import Measured
 from aqmlab.errors import BadInput
 from aqmlab.results.run import Run
@@ -122,8 +123,9 @@ def against(measured: Measured, run: Run) -> tuple[list[Check], dict[str, Paired
 
 
 def _was_down(scenario: Mapping[str, Any]) -> bool:
-    """Whether any link has an outage."""
-    return any("outage" in change for link in links.of(scenario).values() for change in link.get("schedule", []))
+    """Whether any link has an outage; a resolved scenario says of every change how long one is."""
+    changes = (change for link in links.of(scenario).values() for change in link.get("schedule", []))
+    return any(units.seconds(change.get("outage", "0s"), "outage") > 0 for change in changes)
 
 
 def _of_link(measured: Measured, run: Run) -> Any:
