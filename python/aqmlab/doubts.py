@@ -1,10 +1,10 @@
 """What can be run and may not be what was meant, said of a scenario before it runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from aqmlab import engine, links, shaping, units
+from aqmlab import engine, links, shaping, silence, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import doubt
 
@@ -12,17 +12,24 @@ CHANGED = ("rate", "reverse_rate", "delay", "reverse_delay", "outage")
 """What an entry of a schedule changes of a link."""
 
 NEEDS: Mapping[str, tuple[tuple[str, ...], str, Any]] = {
-    "ECN": (("ect", "ect_on_control", "ect_on_retransmit", "ecn_floor", "abe"), "ecn", "off"),
+    "ECN": (("ect", "ect_on_control", "ect_on_retransmit", "ecn_floor", "abe", "ect_on_all"), "ecn", "off"),
     "a handshake": (("syn_timer",), "handshake", False),
     "delayed acknowledgements": (("delayed_ack_timeout",), "delayed_ack", "off"),
 }
 """What some keys of hosts are about, and the key with the value that says that there is none."""
 OF_LEDBAT = "ledbat_"
 
+WITH_SACK = ("sack", "rack", "ns2-sack1")
+"""The repairs with which receivers report what arrived."""
+AT_ONCE = ("reno", "ns2-newreno", "ns2-sack1")
+"""The repairs with which a window comes down at once in any case."""
+MODELS = ("bbr", "bbr3")
+"""The controllers that model the path: they pace, and bring their windows down themselves."""
+
 
 def of(resolved: Resolved, given: Tree) -> None:
-    """Says so of shapers that never shape, queues without room, loads beside users, hosts' keys without effect, and
-    changes that never come.
+    """Says so of shapers that never shape, queues without room, loads beside users, hosts' keys without effect,
+    traffic that sends next to nothing, and changes that never come.
 
     `given` is the scenario as its author wrote it.
     """
@@ -30,6 +37,7 @@ def of(resolved: Resolved, given: Tree) -> None:
     _limits(resolved)
     _hosts(resolved, given)
     _loads(resolved)
+    silence.doubts(resolved)
     _schedules(resolved)
 
 
@@ -90,7 +98,53 @@ def _idle(key: str, values: Tree) -> str | None:
     for what, (keys, other, without) in NEEDS.items():
         if key in keys and values.get(other) == without:
             return f"without {what}: {other} = {_written(values[other])}"
-    return None
+    found = _IDLE.get(key)
+    return None if found is None else found(values)
+
+
+def _reduction(values: Tree) -> str | None:
+    if values["cc"] in MODELS:
+        return _where(values, "cc")
+    return _where(values, "repair") if values["repair"] in AT_ONCE else None
+
+
+def _taken_back(values: Tree) -> str | None:
+    """A reduction is taken back where times of arrivals are kept."""
+    if values["repair"] == "rack":
+        return None
+    if values["repair"] != "newreno":
+        return _where(values, "repair")
+    if values["cc"] in MODELS:
+        return _where(values, "cc")
+    return _where(values, "reduction") if values["reduction"] != "prr" else None
+
+
+def _all_capable(values: Tree) -> str | None:
+    return _where(values, "ecn") if values["ecn"] != "accurate" else None
+
+
+def _reports(values: Tree) -> str | None:
+    return _where(values, "repair") if values["repair"] not in WITH_SACK else None
+
+
+def _bursts(values: Tree) -> str | None:
+    is_paced = values["pacing"] or values["cc"] in MODELS or "max_pacing_rate" in values
+    return None if is_paced else f"without pacing: pacing = {_written(values['pacing'])}"
+
+
+_IDLE: Mapping[str, Callable[[Tree], str | None]] = {
+    "reduction": _reduction,
+    "frto": _taken_back,
+    "undo": _taken_back,
+    "ect_on_all": _all_capable,
+    "dsack": _reports,
+    "pacing_burst": _bursts,
+}
+"""Of keys that depend on several others, why they do nothing, if so."""
+
+
+def _where(values: Tree, key: str) -> str:
+    return f"where {key} = {_written(values[key])}"
 
 
 def _written(value: Any) -> str:

@@ -8,6 +8,7 @@ from aqmlab import doubts, engine, scenario
 from conftest import NATIVE
 
 LINK = '[link]\nrate = "10mbit"\n'
+BSD = '[tcp]\nstack = "freebsd4"\n'
 BULK = '[[traffic]]\nkind = "bulk"\n'
 
 
@@ -19,6 +20,11 @@ def real(monkeypatch):
 def said(tmp_path, text: str) -> list[str]:
     path = tmp_path / "x.toml"
     path.write_text(LINK + text)
+    return remarks(path)
+
+
+def remarks(path) -> list[str]:
+    """What is said of a scenario before it runs."""
     source = scenario.read(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -37,10 +43,25 @@ def said(tmp_path, text: str) -> list[str]:
             '[tcp]\ndelayed_ack = "off"\ndelayed_ack_timeout = "1s"\n' + BULK,
             'tcp.delayed_ack_timeout = "1s": does nothing here, without delayed acknowledgements',
         ),
+        (
+            BSD + 'reduction = "prr"\nrepair = "reno"\n',
+            'tcp.reduction = "prr": does nothing here, where repair = "reno"',
+        ),
+        (
+            BSD + 'reduction = "prr"\nrepair = "sack"\ncc = "bbr"\n',
+            'tcp.reduction = "prr": does nothing here, where cc = "bbr"',
+        ),
+        (BSD + 'frto = true\nrepair = "sack"\n', 'tcp.frto = true: does nothing here, where repair = "sack"'),
+        (BSD + "frto = true\n", 'tcp.frto = true: does nothing here, where reduction = "at-once"'),
+        (BSD + "undo = true\n", 'tcp.undo = true: does nothing here, where reduction = "at-once"'),
+        (BSD + "dsack = true\n", 'tcp.dsack = true: does nothing here, where repair = "newreno"'),
+        (BSD + 'ect_on_all = true\necn = "on"\n', 'tcp.ect_on_all = true: does nothing here, where ecn = "on"'),
+        (BSD + "ect_on_all = true\n", 'tcp.ect_on_all = true: does nothing here, without ECN: ecn = "off"'),
+        (BSD + "pacing_burst = 9\n", "tcp.pacing_burst = 9: does nothing here, without pacing: pacing = false"),
     ],
 )
 def test_what_does_nothing_is_said(tmp_path, text, line):
-    (found,) = said(tmp_path, text)
+    (found,) = said(tmp_path, text if "[[traffic]]" in text else text + BULK)
     assert found.startswith(line)
 
 
@@ -51,6 +72,13 @@ def test_what_does_nothing_is_said(tmp_path, text, line):
         '[tcp]\necn = "accurate"\nect = "ect1"\n' + BULK,
         '[tcp]\nect = "ect1"\n' + BULK + BULK + 'ecn = "accurate"\n',
         BULK + 'cc = "ledbat"\nledbat_target = "5ms"\n',
+        BSD + 'reduction = "prr"\nfrto = true\nundo = true\n' + BULK,
+        BSD + 'repair = "rack"\nfrto = true\nundo = true\ndsack = true\n' + BULK,
+        BSD + 'repair = "sack"\nreduction = "prr"\ndsack = true\n' + BULK,
+        BSD + 'ecn = "accurate"\nrepair = "sack"\nect_on_all = true\n' + BULK,
+        BSD + "pacing = true\npacing_burst = 9\n" + BULK,
+        BSD + 'cc = "bbr"\npacing_burst = 9\n' + BULK,
+        BSD + "pacing_burst = 9\n" + BULK + 'max_pacing_rate = "1mbit"\n',
         # What a result has written down is as the stack has it.
         '[tcp]\nledbat_target = "100ms"\nabe = false\n' + BULK,
     ],
@@ -68,3 +96,57 @@ def test_a_queue_without_room_is_said(tmp_path, limit):
 
 def test_a_queue_with_room_for_a_packet_is_not_doubted(tmp_path):
     assert said(tmp_path, '[link.qdisc]\nkind = "pfifo"\nlimit = "1p"\n' + BULK) == []
+
+
+@pytest.mark.parametrize(
+    ("block", "line"),
+    [
+        ('kind = "udp-trace"\npackets = "late.csv"\n', 'packets = "late.csv": its first instant, 12 s, is not reached'),
+        (
+            'kind = "udp-trace"\npackets = "early.csv"\nstart = "9s"\n',
+            'packets = "early.csv": its first instant, 11 s, is not reached',
+        ),
+        (
+            'kind = "replay"\ndemands = "demands.csv"\n',
+            'demands = "demands.csv": its first instant, 11 s, is not reached',
+        ),
+        ('kind = "cbr"\nrate = "1kbit"\npacket = "1500b"\n', 'rate = "1kbit": less than a packet of 1500b in the mean'),
+        ('kind = "onoff"\nrate = "200bit"\npacket = "1500b"\n', 'rate = "200bit": less than a packet of 1500b in the'),
+        ('kind = "probe"\ninterval = "20s"\n', 'interval = "20s": each probe sends a packet at most'),
+        ('kind = "udp-poisson"\narrivals = "0.05hz"\n', 'arrivals = "0.05hz": less than one in the mean'),
+    ],
+)
+def test_traffic_that_sends_next_to_nothing_is_said(tmp_path, block, line):
+    lists(tmp_path)
+    (found,) = said_of(tmp_path, block)
+    assert found.startswith(f"traffic.0.{line}")
+    assert found.endswith(", since the run ends at 10s")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        'kind = "udp-trace"\npackets = "early.csv"\n',
+        'kind = "replay"\ndemands = "demands.csv"\n',
+        'kind = "cbr"\nrate = "2kbit"\npacket = "1500b"\n',
+        'kind = "probe"\ninterval = "5s"\n',
+        'kind = "udp-poisson"\narrivals = "1hz"\n',
+    ],
+)
+def test_traffic_that_sends_is_not_doubted(tmp_path, block):
+    lists(tmp_path, first_s=3)
+    assert said_of(tmp_path, block) == []
+
+
+def lists(folder, first_s: int = 11) -> None:
+    """Files of packets and of demands."""
+    (folder / "late.csv").write_text("# from a capture\ntime,bytes\n12,100\n13s,100\n")
+    (folder / "early.csv").write_text("2s,100\n")
+    (folder / "demands.csv").write_text(f"0,{first_s},forward,0.08,350,12000,0,1\n")
+
+
+def said_of(tmp_path, block: str) -> list[str]:
+    """What is said of a block of traffic in a run of ten seconds."""
+    path = tmp_path / "x.toml"
+    path.write_text(f'duration = "10s"\n{LINK}[[traffic]]\n{block}')
+    return remarks(path)
